@@ -42,7 +42,6 @@ from ._ops import (
 )  # fmt: skip
 from ._ops._dispatch import is_number
 from ._ops._in_place import in_place_form
-from ._ops._in_turn import written_in_turn
 from ._ops._values_put import views_tensor
 from ._tape.apply import apply_pair
 
@@ -54,7 +53,6 @@ FAMILIES: tuple[ModuleType, ...] = (
     method_forms,  # what comes later stands
 )  # fmt: skip
 # Their functions compute each element by itself.
-ELEMENTWISE = (activation, bitwise, compare, elementwise, math, special)
 
 
 def _operand(value: Any) -> bool:
@@ -98,7 +96,7 @@ def _in_place_operator(function: Callable[..., Any], name: str) -> Callable[...,
             return NotImplemented
         return form(self, other)
 
-    form = in_place_form(function, name, in_turn=written_in_turn)
+    form = in_place_form(function, name)
     method.__name__ = name
     method.__qualname__ = f"Tensor.{name}"
     return method
@@ -119,8 +117,7 @@ def attach(cls: type) -> None:
             give(name, function)
         for name in getattr(family, "IN_PLACE", ()):
             recorded = name not in getattr(family, "WITHOUT_GRADIENT", ())
-            in_turn = written_in_turn if family in ELEMENTWISE else None
-            give(f"{name}_", in_place_form(getattr(family, name), f"{name}_", recorded=recorded, in_turn=in_turn))
+            give(f"{name}_", in_place_form(getattr(family, name), f"{name}_", recorded=recorded))
         for name, function in getattr(family, "OPERATORS", {}).items():
             give(f"__{name}__", _operator(function, f"__{name}__"))
         for name, function in getattr(family, "REFLECTED", {}).items():

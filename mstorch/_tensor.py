@@ -21,7 +21,7 @@ from ._core.modes import grad_set_to, modes
 from ._core.naming import NamedAsInTorch
 from ._core.overriding import join, refuse_in_transform, state
 from ._core.size import Size
-from ._core.storage import FIXED, Absent, Counter, Mirror, Storage, Value
+from ._core.storage import FIXED, NATIVE, Absent, Counter, Mirror, Storage
 from ._core.tangents import LEVELS, levels_of
 from ._core.tensor_base import (
     TensorBase,
@@ -184,7 +184,7 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
         """The address of the first element; on a device a number that tells storages and places in them apart."""
         if not count_of(self._shape) or is_meta(self):
             return 0
-        return self._storage.address_of(self) if self._storage.__class__ is Value else array_of(self).__array_interface__["data"][0]
+        return self._storage.address_of(self) if self._storage.__class__ in NATIVE else array_of(self).__array_interface__["data"][0]
 
     def is_set_to(self, tensor: Tensor) -> bool:
         """Whether both show the same part of the same storage."""

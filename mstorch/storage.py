@@ -32,7 +32,7 @@ from ._core.dtype import (
 )  # fmt: skip
 from ._core.naming import NamedAsInTorch
 from ._core.shared import Block, mapped
-from ._core.storage import FIXED, Absent, Value
+from ._core.storage import FIXED, Absent, DeviceMemory
 from ._core.storage import Storage as Cell
 from ._core.tensor_base import window
 from ._ops import from_data
@@ -86,7 +86,7 @@ class UntypedStorage(metaclass=NamedAsInTorch):
         whole = cell.nbytes // kind.itemsize * kind.itemsize
         memory = cell.memory
         memory[:whole].view(kind.np)[index] = values
-        if isinstance(cell, Value):
+        if isinstance(cell, DeviceMemory):
             return cell.put_bytes(memory)
         cell.version += 1
         if cell.parameter is not None:
@@ -100,7 +100,7 @@ class UntypedStorage(metaclass=NamedAsInTorch):
     def device(self) -> device:
         """Where the memory is."""
         cell = self._cell
-        return cell.device if isinstance(cell, Absent) else devices.current() if isinstance(cell, Value) else devices.resolve("cpu")
+        return cell.device if isinstance(cell, Absent) else devices.current() if isinstance(cell, DeviceMemory) else devices.resolve("cpu")
 
     def nbytes(self) -> int:
         """The size in bytes."""
@@ -119,7 +119,7 @@ class UntypedStorage(metaclass=NamedAsInTorch):
         """The address of the first byte; 0 where there is no memory, on a device a number that tells storages apart."""
         if isinstance(self._cell, Absent):
             return 0
-        if isinstance(self._cell, Value):
+        if isinstance(self._cell, DeviceMemory):
             return self._cell.address
         return int(self._flat().ctypes.data)
 
@@ -179,13 +179,13 @@ class UntypedStorage(metaclass=NamedAsInTorch):
         """The storage, for it is on the CPU already; a copy there from a device."""
         if isinstance(self._cell, Absent):
             raise NotImplementedError("Cannot copy out of meta tensor; no data!")
-        return untyped_of(_cell_of(self._bytes())) if isinstance(self._cell, Value) else self
+        return untyped_of(_cell_of(self._bytes())) if isinstance(self._cell, DeviceMemory) else self
 
     def to(self, *, device: Any, non_blocking: bool = False) -> UntypedStorage:
         """The storage on a device: itself if it is there, else a copy."""
         place = devices.resolve(device)
         if isinstance(self._cell, Cell) and place.type not in ("cpu", "meta"):
-            return untyped_of(Value(from_numpy(self._bytes().copy())))
+            return untyped_of(DeviceMemory(from_numpy(self._bytes().copy())))
         return self.cpu() if place.type == "cpu" else self
 
     def cuda(self, device: Any = None, non_blocking: bool = False) -> UntypedStorage:
@@ -204,12 +204,12 @@ class UntypedStorage(metaclass=NamedAsInTorch):
 
     def is_shared(self) -> bool:
         """Whether ``share_memory_`` was called."""
-        return self._cell.shared is not None or isinstance(self._cell, Value)
+        return self._cell.shared is not None or isinstance(self._cell, DeviceMemory)
 
     def share_memory_(self) -> UntypedStorage:
         """Move the elements to memory that other processes see which get the storage; returns the storage."""
         cell = self._cell
-        if cell.shared is not None or not self.nbytes() or isinstance(cell, Value):
+        if cell.shared is not None or not self.nbytes() or isinstance(cell, DeviceMemory):
             return self
         block = Block(cell.nbytes)
         block.memory[...] = cell.memory
@@ -287,7 +287,7 @@ def _checked(index: Any, size: int, what: str) -> int:
     return index % size
 
 
-def untyped_of(cell: Cell | Absent | Value) -> UntypedStorage:
+def untyped_of(cell: Cell | Absent | DeviceMemory) -> UntypedStorage:
     """The storage object of a cell, one as long as somebody holds it."""
     found = _OBJECTS.get(id(cell))
     if found is None:

@@ -12,7 +12,7 @@ import numpy as np
 from mindspore import Tensor as Raw
 from mindspore.ops import Primitive
 
-from mstorch._backend.ascend import _primitives
+from mstorch._backend import primitives
 from mstorch._backend.raw import from_numpy
 
 # Primitives of several results, whose stand-ins are as many.
@@ -70,7 +70,7 @@ def _kept(result: Any) -> Any:
 
 def _watcher(trace: Trace) -> Callable[..., Any]:
     def watch(name: str, primitive: Any, args: Any) -> Any:
-        if name in _primitives.DIRECT:
+        if name in primitives.DIRECT:
             trace.primitives.append(name)
         if name in UNTRUSTED:
             trace.absent.add(name)
@@ -121,7 +121,7 @@ def trace(function: Callable[..., Any], args: list[Any]) -> Trace:
     """Run a row's function on a sample."""
     found = Trace()
     given = [raw_of(item) for item in args]
-    _primitives.watchers.append(_watcher(found))
+    primitives.watchers.append(_watcher(found))
     try:
         with _profiled(found):
             result = function(*given)
@@ -129,5 +129,5 @@ def trace(function: Callable[..., Any], args: list[Any]) -> Trace:
     except Exception as error:  # noqa: BLE001 - whatever ends it, the map says so
         found.ended = f"{type(error).__name__}: {str(error).splitlines()[0][:90] if str(error) else ''}"
     finally:
-        _primitives.watchers.pop()
+        primitives.watchers.pop()
     return found

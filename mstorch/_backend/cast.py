@@ -1,6 +1,7 @@
 """Conversion between dtypes on raw tensors."""
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Literal
 
 import mindspore
@@ -58,6 +59,10 @@ def _backward(ctx: Any, gradient: Raw) -> tuple[Raw, None]:
 _cast_recorded = function_node("ToCopy", _forward, _backward)
 
 
+casts: list[Callable[[], Any]] = []
+"""What is told of each conversion on a device."""
+
+
 def cast(raw: Raw, name: str) -> Raw:
     """The values in another dtype, in fresh memory. Differentiable between floating and complex dtypes.
 
@@ -65,6 +70,8 @@ def cast(raw: Raw, name: str) -> Raw:
     trace, and on a device, the primitive is taken.
     """
     if not ON_CPU or tracing() is not None:
+        for told in casts:
+            told()
         return _cast_primitive(raw, MS_DTYPE[name])
     if grad_mode.enabled and name in _DIFFERENTIABLE and raw._requires_grad:
         return _cast_recorded(raw, name)

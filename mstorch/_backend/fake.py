@@ -5,14 +5,16 @@ Reads of values are counted as transfers.
 """
 from __future__ import annotations
 
+import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
-from .ascend._primitives import watchers
+from . import device_memory
+from .primitives import VIEWS, run, watchers
 from .raw import Raw, from_numpy
 
 # What MindSpore says where the CPU has no kernel, and the kernels of the CPU that are not to be trusted (2.10).
@@ -28,6 +30,7 @@ WRONG = {
     "ReduceMax", "ReduceMin", "Maximum", "Minimum", "ReLU", "HSwish", "ClampTensor", "SoftShrink", "HShrink",
     "SoftplusExt",  # lose a NaN
     "LeftShift", "RightShift", "Xlogy", "DivMod",  # shift by too much, an infinity times zero, divide by zero
+    "InplaceCopy",  # does not write through windows
     "SearchSorted",  # takes the NaN at the end of a sequence for the least number
 }
 
@@ -45,15 +48,30 @@ class Lacking(Exception):
     """The CPU has no kernel of a primitive."""
 
 
+on_kernel: list[Callable[[str], None]] = []
+"""What is told of each kernel, by the primitive's name; by the row's, in brackets, where the host's row played it."""
+on_transfer: list[Callable[[], None]] = []
+"""What is told of each read."""
+on_time: list[Callable[[float], None]] = []
+"""What is told of the seconds that a kernel took."""
+
 _lacking: set[str] = set()
 _quiet = [0]
+_seen: list[str] = []
+
+
+def quiet() -> bool:
+    """Whether the stand-in itself is at work, in the host's memory."""
+    return bool(_quiet[0])
 
 
 def _watch(name: str, primitive: Callable[..., Any], args: tuple[Any, ...]) -> Any:
     if name in _lacking or name in WRONG:
         raise Lacking(name)
     try:
-        return primitive(*args)
+        found = primitive(*args)
+        _seen.append(name)
+        return found
     except (RuntimeError, TypeError, ValueError) as error:
         if any(words in str(error) for words in LACKING):
             if not _empty(args):
@@ -70,7 +88,7 @@ def _empty(args: Any) -> bool:
 
 
 @contextmanager
-def _uncounted() -> Iterator[None]:
+def uncounted() -> Iterator[None]:
     _quiet[0] += 1
     try:
         yield
@@ -95,13 +113,16 @@ def played(op: str, row: Callable[..., Any], host: Callable[[], Callable[..., An
     """A row of Ascend on the CPU: itself where its primitives have kernels, else the host's row."""
 
     def call(*args: Any) -> Any:
+        began, before = time.thread_time(), len(_seen)
         try:
             found = row(*args)
         except Lacking:
             replaced[op] += 1
-            with _uncounted():
-                return _up(host()(*map(_down, args)))
+            _tell([f"({op})"], began)
+            with uncounted():
+                return _timed(lambda: _up(host()(*map(_down, args))))
         computed[op] += 1
+        _tell(_seen[before:], began)
         for observer in observers:
             observer(op, found, host, args)
         return found
@@ -109,7 +130,65 @@ def played(op: str, row: Callable[..., Any], host: Callable[[], Callable[..., An
     return call
 
 
+def _tell(names: list[str], began: float) -> None:
+    _seen.clear()
+    for name in names:
+        if name not in VIEWS:
+            for told in on_kernel:
+                told(name)
+    passed = time.thread_time() - began
+    for timed in on_time:
+        timed(passed)
+
+
+def _timed(function: Callable[[], Any]) -> Any:
+    began = time.thread_time()
+    try:
+        return function()
+    finally:
+        passed = time.thread_time() - began
+        for told in on_time:
+            told(passed)
+
+
+class StandIn:
+    """Factories of a device's memory and writes into it, as the CPU's memory plays them."""
+
+    @staticmethod
+    def factory(name: str, args: tuple[Any, ...], host: Callable[[], Any]) -> Raw:
+        """New memory: the primitive's, or the host's where the CPU has no kernel of it."""
+        began = time.thread_time()
+        try:
+            found = run(name, *args)
+        except Lacking:
+            with uncounted():
+                found = from_numpy(host())
+        _tell([name], began)
+        return found
+
+    @staticmethod
+    def write(name: str, base: Raw, shape: Sequence[int], strides: Sequence[int], offset: int, new: Any) -> Raw:
+        """A write into a window by NumPy, on the memory that the CPU shows of a base; of a base that is itself a view, on a copy."""
+        began = time.thread_time()
+        with uncounted():
+            face = base.asnumpy()
+            if not np.may_share_memory(face, base.asnumpy()):
+                base = from_numpy(np.array(face, order="C"))
+                face = base.asnumpy()
+            target = np.lib.stride_tricks.as_strided(face.reshape(-1)[offset:], shape, [step * face.itemsize for step in strides])
+            target[...] = new.asnumpy() if isinstance(new, Raw) else new
+        written["bytes"] += target.nbytes
+        written[name] += 1
+        _tell([name], began)
+        return base
+
+
+written: Counter[str] = Counter()
+"""Writes into memory by the primitive that a device would make them with, and the ``bytes`` that they wrote."""
+
+
 def _install() -> None:
+    device_memory.stand_in.append(StandIn)
     watchers.append(_watch)
     read = Raw.asnumpy
 
@@ -123,5 +202,4 @@ def _install() -> None:
     Raw.asnumpy = asnumpy  # type: ignore[method-assign]
 
 
-on_transfer: list[Callable[[], None]] = []
 _install()

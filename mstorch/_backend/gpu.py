@@ -4,9 +4,11 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from .ascend._primitives import one, run
+from .ascend._primitives import one
 from .kernels._nodes import constant
+from .kernels.of_devices import OPS
 from .kernels.sort import ops_argsort, ops_kth_index, ops_topk_indices
+from .primitives import run
 from .raw import Raw
 from .table import absent_on, define_on, same_on
 
@@ -48,6 +50,12 @@ same(
     "one older primitive each, or composed of them",
     "erf", "erfc", "ndtr", "log_ndtr", "lgamma", "entr", "i0", "i0e", "i1", "i1e", "modified_bessel_k0", "scaled_modified_bessel_k0",
     "modified_bessel_k1", "scaled_modified_bessel_k1", "bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1", "ctc_loss",
+)  # fmt: skip
+
+
+same(
+    "by the host: nobody looked for kernels of these gradients",
+    *OPS,
 )  # fmt: skip
 
 

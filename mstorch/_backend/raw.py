@@ -1,6 +1,7 @@
 """Raw MindSpore tensors: made from NumPy, read by NumPy, cast, detached. No autograd wrapper is known here."""
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import mindspore
@@ -38,11 +39,19 @@ SHARES = not runtime.FAKE_DEVICE
 
 
 _from_numpy = mindspore.Tensor.from_numpy
+_asnumpy = Raw.asnumpy
+
+uploads: list[Callable[[int], None]] = []
+"""What is told of each copy from the host to the stand-in device, with its size in bytes."""
 
 
 def from_numpy(array: np.ndarray) -> Raw:
     """A raw tensor over the memory of a C-contiguous, native-endian array; the array lives as long as the tensor."""
-    return _from_numpy(array) if SHARES else mindspore.Tensor(array)
+    if SHARES:
+        return _from_numpy(array)
+    for told in uploads:
+        told(array.nbytes)
+    return mindspore.Tensor(array)
 
 
 def to_numpy(raw: Raw) -> np.ndarray:
@@ -50,11 +59,18 @@ def to_numpy(raw: Raw) -> np.ndarray:
     return raw.asnumpy()
 
 
-def full(shape: tuple[int, ...], value: Any, name: str) -> Raw:
-    """A raw tensor filled with one value, in fresh memory."""
-    return from_numpy(np.full(shape, value, NP_DTYPE[name])) if ON_CPU else mindspore.ops.full(shape, value, dtype=MS_DTYPE[name])
+def host_face(array: np.ndarray) -> Raw:
+    """A raw tensor over the memory of a C-contiguous array of the host, for a kernel of the host; no copy to a device."""
+    return _from_numpy(array)
+
+
+def host_array(raw: Raw) -> np.ndarray:
+    """The values of a tensor that a kernel of the host made; no read from a device."""
+    return _asnumpy(raw)
 
 
 def scalar(value: Any, name: str) -> Raw:
     """A 0-d raw tensor."""
+    for told in uploads:
+        told(NP_DTYPE[name].itemsize)
     return mindspore.Tensor(value, MS_DTYPE[name])

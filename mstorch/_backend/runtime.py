@@ -130,15 +130,6 @@ def device_type() -> str:
     return {"CPU": "cpu", "GPU": "cuda", "Ascend": "npu"}[DEVICE_TARGET]
 
 
-def device_count() -> int:
-    """Accelerators that MindSpore sees: 0 on CPU."""
-    if DEVICE_TARGET == "CPU":
-        return 0
-    if FAKE_DEVICE:
-        return 1
-    return mindspore.hal.device_count(DEVICE_TARGET)
-
-
 def set_threads(count: int) -> None:
     """Let kernels use ``count`` host threads."""
     mindspore.set_context(runtime_num_threads=count)

@@ -16,7 +16,7 @@ import numpy as np
 from . import runtime
 from .cast import cast
 from .quiet import narrowed
-from .raw import MS_DTYPE, NP_DTYPE, Raw, from_numpy
+from .raw import MS_DTYPE, NP_DTYPE, Raw, host_array, host_face
 
 FLOATS = ("float32", "float64")
 HALVES = ("float16", "bfloat16")
@@ -214,7 +214,7 @@ def _host_through(function: Function, asked: np.dtype, computing: np.dtype, wide
 
 def _raw_of(value: Any) -> Any:
     if value.__class__ is np.ndarray:
-        return from_numpy(value if value.flags.c_contiguous else np.ascontiguousarray(value).reshape(value.shape))
+        return host_face(value if value.flags.c_contiguous else np.ascontiguousarray(value).reshape(value.shape))
     if isinstance(value, (list, tuple)):
         return type(value)(_raw_of(item) for item in value)
     return value
@@ -236,7 +236,7 @@ def through_mindspore(function: Function) -> Function:
             return tuple(fresh(item, given) for item in result)
         if not isinstance(result, Raw):
             return result
-        array = result.asnumpy()
+        array = host_array(result)
         if any(np.may_share_memory(array, item) for item in given):
             return array.copy()
         return array

@@ -19,7 +19,7 @@ from .._backend.trace import Graph, GraphBreak
 from .._core.generator import default_generator
 from .._core.modes import modes
 from .._core.overriding import mode_is_on
-from .._core.storage import Storage, Value, face
+from .._core.storage import DeviceMemory, Storage, Value, face
 from .._core.tangents import on as forward_mode
 from .._core.tensor_base import (
     TensorBase,
@@ -285,7 +285,7 @@ class Compiled:
                 raise GraphBreak(f"MindSpore's {type(cell).__name__} changes its running statistics", place=self.name)
         own = {id(tensor._storage) for tensor in entry.states}
         for i, tensor in enumerate(arguments):
-            if not ON_CPU and isinstance(tensor._storage, Value):
+            if not ON_CPU and isinstance(tensor._storage, DeviceMemory):
                 raise GraphBreak("a tensor of a device is an argument", place=self.name)
             if id(tensor._storage) in own:
                 if not any(tensor is state for state in entry.known):
@@ -386,6 +386,8 @@ def _check_escapes(
         if isinstance(storage, Storage):
             if id(storage) in used:
                 raise GraphBreak(f"a tensor is used that is no argument, parameter or variable of the function{_holder(tensor)}")
+            continue
+        if not isinstance(storage, Value):
             continue
         for seen in (storage.raw, tensor._raw):
             if seen is None or context.known.get(id(seen)) is not seen or id(seen) in context.inputs:

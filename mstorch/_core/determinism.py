@@ -26,11 +26,17 @@ def refuse(name: str) -> None:
     )
 
 
+def fills() -> bool:
+    """Whether memory that has no values yet is filled, as torch does where determinism is asked for."""
+    return bool(state["mode"] and state["fill"])
+
+
+def filler(kind: Any) -> Any:
+    """What such memory is filled with: NaN, or the largest integer."""
+    return float("nan") if kind.category >= 2 else True if kind.category == 0 else int(np.iinfo(kind.np).max)
+
+
 def fill(array: np.ndarray, kind: Any) -> None:
-    """Fill memory that has no values yet as torch does where determinism is asked for: with NaN, or the largest integer."""
-    if not (state["mode"] and state["fill"]):
-        return
-    if kind.category >= 2:
-        array[...] = np.float32(np.nan).astype(array.dtype) if array.dtype.kind != "V" else np.nan
-    else:
-        array[...] = True if kind.category == 0 else np.iinfo(array.dtype).max
+    """Fill memory that has no values yet, where determinism is asked for."""
+    if fills():
+        array[...] = filler(kind)

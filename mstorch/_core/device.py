@@ -5,7 +5,7 @@ import re
 import threading
 from typing import Any
 
-from .._backend import runtime
+from .._backend import binding, runtime
 
 _TYPES = (
     "cpu cuda ipu xpu mkldnn opengl opencl ideep hip ve fpga maia xla lazy vulkan mps meta hpu mtia privateuseone npu"
@@ -94,7 +94,8 @@ class _Defaults(threading.local):
 defaults = _Defaults()
 CPU = device("cpu")
 META = device("meta")
-_HERE = CPU if runtime.device_type() == "cpu" else device(runtime.device_type(), 0)
+_TYPE = runtime.device_type()
+_PLACES: dict[int, device] = {}
 
 
 # What torch's errors say of devices, after their first words.
@@ -107,8 +108,23 @@ _NOT_COMPILED = {
 
 
 def current() -> device:
-    """The device that MindSpore computes on."""
-    return _HERE
+    """The device that MindSpore computes on, or will compute on: of several the one that was chosen."""
+    if _TYPE == "cpu":
+        return CPU
+    index = binding.index()
+    found = _PLACES.get(index)
+    if found is None:
+        found = _PLACES[index] = device(_TYPE, index)
+    return found
+
+
+def index_of(wanted: Any) -> int:
+    """The index of an accelerator named by an index, a string, a device or None; RuntimeError if the process computes on another."""
+    index = wanted if isinstance(wanted, int) else None if wanted is None else device(wanted).index
+    if index is None or index < 0:
+        return binding.index()
+    binding.check(index)
+    return index
 
 
 def default() -> device:
@@ -125,7 +141,7 @@ def is_meta(wanted: Any) -> bool:
 
 def refuse_pinning(wanted: Any) -> None:
     """Raise torch's RuntimeError for page-locked memory without an accelerator; beside one mstorch gives ordinary memory."""
-    if _HERE is CPU and not is_meta(wanted):
+    if _TYPE == "cpu" and not is_meta(wanted):
         raise RuntimeError(
             "pin_memory=True requires a CUDA or other accelerator backend; no pinned memory allocator is available on this system."
         )
@@ -136,10 +152,11 @@ def resolve(wanted: Any) -> device:
     if wanted is None:
         return default()
     found = wanted if isinstance(wanted, device) else device(wanted)
-    if found.type == "cpu" or found.type == _HERE.type:
-        if found.type != "cpu" and (found.index or 0) >= max(1, runtime.device_count()):
-            raise RuntimeError("CUDA error: invalid device ordinal")
-        return found if found.type == "cpu" or found.index is not None else _HERE
+    if found.type == "cpu":
+        return found
+    if found.type == _TYPE:
+        binding.use(found.index)
+        return current()
     if found.type in _NOT_COMPILED:
         raise AssertionError(f"Torch not compiled with {found.type.upper()} enabled{_NOT_COMPILED[found.type]}")
     if found.type == "ipu":
@@ -147,5 +164,5 @@ def resolve(wanted: Any) -> device:
     if found.type == "meta":
         return META
     raise RuntimeError(
-        f"mstorch: no {found.type} device is there; MindSpore computes on {_HERE}"
+        f"mstorch: no {found.type} device is there; MindSpore computes on {current()}"
     )

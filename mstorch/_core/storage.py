@@ -1,18 +1,23 @@
-"""The memory that tensors and their views share: bytes on the host, or the current value on a device and in a capture."""
+"""The memory that tensors and their views share: the host's, a device's, or the current value in a capture."""
 from __future__ import annotations
 
+import math
 import weakref
 from typing import Any
 
 import numpy as np
 
-from .._backend import tape
+from .._backend import device_memory, tape
 from .._backend.raw import NAME_OF, NP_DTYPE, Raw, from_numpy
 from .._backend.table import kernel
+from .device import META
 from .ends import ENDS
 from .modes import modes
+from .strides import Strides, flat_index
 
-_clone, _conj, _neg = kernel("clone"), kernel("conj"), kernel("neg")
+_clone, _conj, _neg, _reinterpret = kernel("clone"), kernel("conj"), kernel("neg"), kernel("view_dtype")
+_gather, _scatter, _reshape = kernel("storage_gather"), kernel("storage_scatter"), kernel("reshape")
+
 
 
 class Storage:
@@ -103,6 +108,14 @@ class Absent:
         """Another size in bytes."""
         self.nbytes = size
 
+    def elements(self, kind: np.dtype, shape: tuple[int, ...]) -> np.ndarray:
+        """Zeros that take no memory, where only shapes count; else an error."""
+        if self.device is not META:
+            raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage")
+        if not modes.shapes:
+            raise NotImplementedError("Cannot copy out of meta tensor; no data!")
+        return np.broadcast_to(np.zeros((), kind), shape)
+
     def copied(self) -> Absent:
         """Another one of the same size."""
         return Absent(self.device, self.nbytes)
@@ -113,24 +126,171 @@ class Absent:
         raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage")
 
 
-class Value:
-    """The current value of a tensor on a device or in a capture; a write computes a new value and takes its place.
+class DeviceMemory:
+    """A device's memory. A tensor is a window (offset, strides, shape, dtype) on it; a write goes into the memory.
 
-    The elements of ``raw`` in row-major order are what offsets and strides speak of. ``shadow`` is the array that integers were
-    made of, until they are written to: positions are read from it, without a transfer.
+    ``base`` is a MindSpore tensor in row-major order, whose elements offsets and strides count. ``exchanges`` counts how often
+    another one took its place: windows made before show the old one. ``lent``: somebody else holds the base, so that it stays.
+    ``shadow`` is the array that integers were made of, until they are written to: positions are read from it, without a transfer.
     """
 
-    __slots__ = ("raw", "version", "writes", "shadow", "__weakref__")
+    __slots__ = ("base", "version", "exchanges", "lent", "shadow", "__weakref__")
 
     moved = False
     shared = None
     parameter = None
+    pinned = False
 
-    def __init__(self, raw: Raw, shadow: np.ndarray | None = None) -> None:
+    def __init__(self, base: Raw, shadow: np.ndarray | None = None) -> None:
+        self.base = device_memory.owned(base)
+        self.version = 0
+        self.exchanges = 0
+        self.lent = False
+        self.shadow = shadow
+
+    def read(self, name: str, shape: tuple[int, ...], strides: Strides | None, offset: int) -> Raw:
+        """The elements of a window whose dtype has this name: in the memory, but for a copy where the base is of another dtype."""
+        base = self.base
+        if NAME_OF[base.dtype] != name:
+            base = _reinterpret[name](base, name)
+        if strides is None:
+            if not offset and tuple(base.shape) == shape:
+                return base
+            strides = device_memory.rows(shape)
+        return device_memory.window(base, shape, strides, offset)
+
+    def write(self, new: Raw, shape: tuple[int, ...], strides: Strides | None, offset: int, own: bool | None) -> bool:
+        """Write the elements of ``new`` into a window of its shape and dtype.
+
+        ``own``: nobody else holds ``new``, which takes the base's place where it is all of it (None: a kernel's result, which may be
+        an input of it). Returns whether it has taken the place.
+        """
+        self.shadow = None
+        if new is self.base:
+            return False
+        name, held = NAME_OF[new.dtype], NAME_OF[self.base.dtype]
+        if name == held:
+            whole = strides is None and not offset and new.size == self.base.size and not self.lent
+            if whole and own is not False and device_memory.is_dense(new) and (own or not device_memory.shows_others(new)):
+                self.exchange(new)
+                return True
+            self._keep(device_memory.put(self.base, shape, device_memory.rows(shape) if strides is None else strides, offset, new))
+            return False
+        turned = device_memory.put(
+            device_memory.dense(_reinterpret[name](self.base, name)), shape, device_memory.rows(shape) if strides is None else strides,
+            offset, new,
+        )  # fmt: skip
+        self.exchange(_reinterpret[held](turned, held))
+        return False
+
+    def shadowed(self, kind: np.dtype, shape: tuple[int, ...], strides: Strides, offset: int) -> np.ndarray | None:
+        """A window on the array that integers were made of, which nobody writes to; None where it has another dtype."""
+        assert self.shadow is not None
+        flat = self.shadow.reshape(-1)
+        if flat.dtype != kind or 0 in shape:
+            return None
+        steps = [step * flat.itemsize for step in strides]
+        return np.lib.stride_tricks.as_strided(flat[offset:], shape, steps, writeable=False)
+
+    def fill(self, kind: str, value: Any, shape: tuple[int, ...], strides: Strides | None, offset: int) -> bool:
+        """Set the elements of a window to a number of Python's; False where the base has another dtype."""
+        if NAME_OF[self.base.dtype] != kind:
+            return False
+        self.shadow = None
+        self._keep(device_memory.fill(self.base, shape, device_memory.rows(shape) if strides is None else strides, offset, value))
+        return True
+
+    def _keep(self, base: Raw) -> None:
+        if base is not self.base:
+            self.exchange(base)
+
+    def exchange(self, base: Raw) -> None:
+        """Take another base; tensors over this storage show it from now on."""
+        base._of_storage = True
+        self.base, self.lent = base, False
+        self.exchanges += 1
+
+    @property
+    def memory(self) -> np.ndarray:
+        """A copy of the bytes, a flat uint8 array."""
+        return np.array(self.base.asnumpy(), order="C").reshape(-1).view(np.uint8)
+
+    @property
+    def address(self) -> int:
+        """A number that tells storages apart, as addresses do; MindSpore tells none without waiting for the device."""
+        return id(self) << 12
+
+    def address_of(self, tensor: Any) -> int:
+        """The same of the first element of a tensor."""
+        return self.address + int(tensor._offset * tensor._dtype.itemsize)
+
+    def resize(self, size: int) -> None:
+        """Another size in bytes; what is there stays, new bytes are zeros."""
+        name, item = NAME_OF[self.base.dtype], self.base.itemsize
+        count, have = -(-size // item), self.base.size
+        flat = device_memory.zeros((count,), name)
+        kept = min(count, have)
+        if kept:
+            flat = device_memory.put(flat, (kept,), (1,), 0, device_memory.window(self.base, (kept,), (1,), 0))
+        self.exchange(flat)
+        self.shadow = None
+
+    def copied(self) -> DeviceMemory:
+        """The same elements in memory of its own."""
+        return DeviceMemory(_clone[NAME_OF[self.base.dtype]](self.base), self.shadow)
+
+    def put_bytes(self, memory: np.ndarray) -> None:
+        """Take other elements, given as bytes."""
+        base = self.base
+        self.exchange(from_numpy(np.array(memory.view(NP_DTYPE[NAME_OF[base.dtype]]).reshape(base.shape), order="C")))
+        self.version += 1
+        self.shadow = None
+
+    @property
+    def nbytes(self) -> int:
+        """The size in bytes."""
+        return int(self.base.nbytes)
+
+
+class Value:
+    """The current value of a tensor in a capture; a write computes a new value and takes its place.
+
+    The elements of ``raw`` in row-major order are what offsets and strides speak of.
+    """
+
+    __slots__ = ("raw", "version", "writes", "__weakref__")
+
+    moved = False
+    shared = None
+    parameter = None
+    shadow = None
+
+    def __init__(self, raw: Raw) -> None:
         self.raw = raw
         self.version = 0  # what autograd asks
         self.writes = 0  # how often another value took the place, whoever counts it
-        self.shadow = shadow
+
+    def read(self, name: str, shape: tuple[int, ...], strides: Strides | None, offset: int) -> Raw:
+        """The elements of a window whose dtype has this name."""
+        raw = self.raw
+        if NAME_OF[raw.dtype] != name:
+            raw = _reshape[name](_reinterpret[name](raw, name), (-1,))
+        if strides is None:
+            if not offset and raw.size == math.prod(shape):
+                return raw if tuple(raw.shape) == shape else _reshape[name](raw, shape)
+            strides = device_memory.rows(shape)
+        return _gather[name](raw, from_numpy(flat_index(shape, strides, offset)))
+
+    def write(self, new: Raw, shape: tuple[int, ...], strides: Strides | None, offset: int) -> None:
+        """Let a value in which the elements of a window are those of ``new`` take the place."""
+        name, held, own = NAME_OF[new.dtype], NAME_OF[self.raw.dtype], tuple(self.raw.shape)
+        if name == held and strides is None and not offset and self.raw.size == new.size:
+            self.raw = new if tuple(new.shape) == own else _reshape[name](new, own)
+        else:
+            raw = self.raw if name == held else _reinterpret[name](self.raw, name)
+            raw = _scatter[name](raw, from_numpy(flat_index(shape, strides or device_memory.rows(shape), offset)), new)
+            self.raw = raw if name == held else _reshape[held](_reinterpret[held](raw, held), own)
+        self.writes += 1
 
     @property
     def memory(self) -> np.ndarray:
@@ -144,11 +304,11 @@ class Value:
 
     def resize(self, size: int) -> None:
         """Raises NotImplementedError."""
-        raise NotImplementedError("mstorch: storages of a device keep their size")
+        raise NotImplementedError("mstorch: storages keep their size in a captured graph")
 
     def copied(self) -> Value:
         """The same value in memory of its own."""
-        return Value(_clone[NAME_OF[self.raw.dtype]](self.raw), self.shadow)
+        return Value(_clone[NAME_OF[self.raw.dtype]](self.raw))
 
     def address_of(self, tensor: Any) -> int:
         """The same of the first element of a tensor."""
@@ -159,12 +319,15 @@ class Value:
         self.raw = from_numpy(np.array(memory.view(NP_DTYPE[NAME_OF[self.raw.dtype]]).reshape(self.raw.shape), order="C"))
         self.version += 1
         self.writes += 1
-        self.shadow = None
 
     @property
     def nbytes(self) -> int:
         """The size in bytes."""
         return int(self.raw.nbytes)
+
+
+NATIVE = frozenset((DeviceMemory, Value))
+"""Where elements are a MindSpore tensor's: on a device, and in a capture."""
 
 
 class Mirror:
@@ -232,6 +395,9 @@ class NativeBlock:
         """The value that stands for a storage whose elements are asked for in a dtype; ``leaf`` is ours that it belongs to."""
         found = self._cells.get(id(storage))
         if found is None:
+            if storage.__class__ is DeviceMemory:
+                self._cells[id(storage)] = (storage, Value(storage.base))
+                return self._cells[id(storage)][1]
             raw = storage.parameter
             if raw is None:
                 source = storage._source

@@ -17,8 +17,8 @@ from .auto import Auto
 from .device import META
 from .dtype import OF_MS, OF_NP, dtype
 from .modes import modes
-from .storage import Absent, Counter, Mirror, Storage, Value, face, refuse_growth
-from .strides import Strides, contiguous_strides, dense_order, flat_index, normalize
+from .storage import Absent, Counter, DeviceMemory, Mirror, Storage, Value, face, refuse_growth
+from .strides import Strides, contiguous_strides, dense_order, normalize
 from .tangents import LEVELS, is_dual, keep
 
 if TYPE_CHECKING:  # what class Tensor is given
@@ -159,18 +159,20 @@ def wrap(raw: Raw, strides: Strides | None = None) -> Any:
 
 def on_device(raw: Raw, strides: Strides | None = None) -> Any:
     """A base tensor whose value is a MindSpore tensor that nobody else holds."""
-    if strides is None:
-        return _valued(Value(raw), OF_MS[raw.dtype], tuple(raw.shape), None, raw)
-    shape = tuple(raw.shape)
-    order = dense_order(shape, strides)
-    assert order is not None, "the result of an operation is dense"
-    storage = Value(_permute[OF_MS[raw.dtype].name](raw, tuple(order)))
-    return _valued(storage, OF_MS[raw.dtype], shape, normalize(shape, strides), raw)
-
-
-def _valued(cell: Value, kind: dtype, shape: tuple[int, ...], stride: Strides | None, raw: Raw) -> Any:
-    tensor = _make(cell, kind, shape, stride, 0)
-    tensor._raw, tensor._at = raw, (cell, cell.writes)
+    shape, kind = tuple(raw.shape), OF_MS[raw.dtype]
+    lies = raw
+    if strides is not None:
+        order = dense_order(shape, strides)
+        assert order is not None, "the result of an operation is dense"
+        strides = normalize(shape, strides)
+        if strides is not None:
+            lies = _permute[kind.name](raw, tuple(order))
+    if ON_CPU or (modes.native is not None and modes.native.captured):
+        cell = Value(lies)
+        tensor = _make(cell, kind, shape, strides, 0)
+        tensor._raw, tensor._at = raw, (cell, cell.writes)
+    else:
+        tensor = _make(DeviceMemory(lies), kind, shape, strides, 0)
     if modes.inference:
         auto_of(tensor).inference = True
     return tensor
@@ -259,11 +261,12 @@ def array_of(tensor: Any) -> np.ndarray:
     storage = tensor._storage
     if modes.native is not None:
         return value_of(tensor).asnumpy()
-    if storage.__class__ is Value:
-        return copied(tensor, _shadowed(tensor) if storage.shadow is not None else value_of(tensor).asnumpy())
+    if storage.__class__ is DeviceMemory or storage.__class__ is Value:
+        shadow = None if storage.shadow is None else storage.shadowed(tensor._dtype.np, tensor._shape, strides_of(tensor), tensor._offset)
+        return copied(tensor, value_of(tensor).asnumpy() if shadow is None else shadow)
     kind, shape = tensor._dtype, tensor._shape
     if storage.__class__ is Absent:
-        return _without_memory(storage, kind, shape)
+        return storage.elements(kind.np, shape)
     if storage.__class__ is Mirror:
         return storage.turned(array_of(as_it_lies(tensor)))  # type: ignore[no-any-return]
     if storage.parameter is not None:
@@ -278,23 +281,6 @@ def array_of(tensor: Any) -> np.ndarray:
     if not storage.moved:
         tensor._array = array
     return array
-
-
-def _shadowed(tensor: Any) -> np.ndarray:
-    """The window of a tensor on the array that its storage was made of; nobody writes to it."""
-    flat = tensor._storage.shadow.reshape(-1)
-    if flat.dtype != tensor._dtype.np or 0 in tensor._shape:
-        return value_of(tensor).asnumpy()
-    steps = [step * flat.itemsize for step in strides_of(tensor)]
-    return np.lib.stride_tricks.as_strided(flat[tensor._offset :], tensor._shape, steps, writeable=False)
-
-
-def _without_memory(storage: Absent, kind: dtype, shape: tuple[int, ...]) -> np.ndarray:
-    if storage.device is not META:
-        raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage")
-    if not modes.shapes:
-        raise NotImplementedError("Cannot copy out of meta tensor; no data!")
-    return np.broadcast_to(np.zeros((), kind.np), shape)
 
 
 def as_it_lies(tensor: Any) -> Any:
@@ -328,6 +314,8 @@ def to_meta(tensor: Any, requires_grad: bool = False) -> Any:
 def value_of(tensor: Any) -> Raw:
     """The tensor's elements as a MindSpore tensor: over the same memory where that is row-major, else a copy."""
     storage = tensor._storage
+    if storage.__class__ is DeviceMemory and modes.native is None:
+        return _device_value(tensor, storage)
     if storage.__class__ is Value:
         cell = storage
     elif storage.__class__ is Mirror:
@@ -338,8 +326,19 @@ def value_of(tensor: Any) -> Raw:
         return face(array_of(tensor))
     at = tensor._at
     if at is None or at[0] is not cell or at[1] != cell.writes:
-        tensor._raw = _read(tensor, cell.raw)
+        tensor._raw = cell.read(tensor._dtype.name, tensor._shape, tensor._stride, tensor._offset)
         tensor._at = (cell, cell.writes)
+    return tensor._raw  # type: ignore[return-value]
+
+
+def _device_value(tensor: Any, storage: DeviceMemory) -> Raw:
+    at = tensor._at
+    if at is None or at[0] is not storage or at[1] != storage.exchanges:
+        kind = tensor._dtype
+        raw = storage.read(kind.name, tensor._shape, tensor._stride, tensor._offset)
+        if OF_MS[storage.base.dtype] is not kind:
+            return raw  # a copy, which shows no later writes
+        tensor._raw, tensor._at = raw, (storage, storage.exchanges)
     return tensor._raw  # type: ignore[return-value]
 
 
@@ -352,17 +351,6 @@ def _leaf_of(tensor: Any) -> Any:
         return tensor
     base = auto.base
     return base if base is not None and base._auto is not None and base._auto.leaf else None
-
-
-def _read(tensor: Any, raw: Raw) -> Raw:
-    """The window of a tensor on the elements of ``raw``."""
-    kind, shape = tensor._dtype, tensor._shape
-    held = OF_MS[raw.dtype]
-    if held is not kind:
-        raw = _reshape[kind.name](_reinterpret[kind.name](raw, kind.name), (-1,))
-    if tensor._stride is None and not tensor._offset and raw.size == count_of(shape):
-        return raw if tuple(raw.shape) == shape else _reshape[kind.name](raw, shape)
-    return _gather[kind.name](raw, from_numpy(flat_index(shape, strides_of(tensor), tensor._offset)))
 
 
 def count_of(shape: Sequence[int]) -> int:
@@ -445,9 +433,8 @@ def make_view(
     made._counter = source._counter
     if source._auto is not None and source._auto.inference:
         auto_of(made).inference = True
-    if read is not None and (storage.__class__ is Value or modes.native is not None):
-        made._raw = read(value_of(source))
-        made._at = source._at
+    if read is not None and (modes.native is not None or storage.__class__ is Value):
+        made._raw, made._at = read(value_of(source)), source._at
     return made
 
 
@@ -462,7 +449,7 @@ def put_array(tensor: Any, values: Any) -> None:
     if tensor._storage.__class__ is Mirror:
         put_array(as_it_lies(tensor), tensor._storage.turned(values))
         return
-    if tensor._storage.__class__ is Value or modes.native is not None:
+    if tensor._storage.__class__ is not Storage or modes.native is not None:
         put_raw(tensor, from_numpy(np.array(np.broadcast_to(values, tensor._shape), tensor._dtype.np, order="C")))
         return
     if 0 not in tensor._shape:
@@ -470,11 +457,35 @@ def put_array(tensor: Any, values: Any) -> None:
     touch(tensor)
 
 
-def put_raw(tensor: Any, new: Raw) -> None:
-    """Make ``new`` (the tensor's shape and dtype) its value, seen by all who share its storage."""
+def number_in(array: np.ndarray) -> Any:
+    """The number of Python's in a 0-d array, bfloat16 too."""
+    return array.item() if array.dtype.kind in "biufc" else float(array)
+
+
+def put_constant(tensor: Any, array: np.ndarray) -> None:
+    """``put_array``, which a device is told by a number alone where it is one."""
+    storage = tensor._storage
+    if storage.__class__ is DeviceMemory and modes.native is None and not array.ndim and storage.fill(
+        tensor._dtype.name, number_in(array), tensor._shape, tensor._stride, tensor._offset
+    ):
+        touch(tensor)
+    else:
+        put_array(tensor, array)
+
+
+def put_raw(tensor: Any, new: Raw, own: bool | None = None) -> None:
+    """Write the elements of ``new`` (the tensor's shape and dtype) into its memory.
+
+    ``own`` says whether anybody else holds ``new``; None: it is a kernel's result.
+    """
     storage, block = tensor._storage, modes.native
     if storage.__class__ is Value:
         _rebind(tensor, storage, new)
+    elif storage.__class__ is DeviceMemory:
+        if block is not None:
+            _rebind(tensor, block.cell(storage, tensor._dtype.np), new)
+        if (block is None or not block.captured) and storage.write(new, tensor._shape, tensor._stride, tensor._offset, own):
+            tensor._raw, tensor._at = (new, (storage, storage.exchanges)) if tuple(new.shape) == tensor._shape else (None, None)
     elif storage.__class__ is Mirror:
         put_raw(as_it_lies(tensor), storage.turned_raw(new))
         return
@@ -488,17 +499,7 @@ def put_raw(tensor: Any, new: Raw) -> None:
 
 
 def _rebind(tensor: Any, cell: Value, new: Raw) -> None:
-    name, held = tensor._dtype.name, OF_MS[cell.raw.dtype].name
-    shape = tuple(cell.raw.shape)
-    if name == held and tensor._stride is None and not tensor._offset and cell.raw.size == new.size:
-        cell.raw = new if tuple(new.shape) == shape else _reshape[name](new, shape)
-    else:
-        raw = cell.raw if name == held else _reinterpret[name](cell.raw, name)
-        index = from_numpy(flat_index(tensor._shape, strides_of(tensor), tensor._offset))
-        raw = _scatter[name](raw, index, new)
-        cell.raw = raw if name == held else _reshape[held](_reinterpret[held](raw, held), shape)
-    cell.writes += 1
-    cell.shadow = None
+    cell.write(new, tensor._shape, tensor._stride, tensor._offset)
     tensor._raw, tensor._at = new, (cell, cell.writes)
 
 
@@ -523,8 +524,6 @@ def require_grad(tensor: Any, requires_grad: bool) -> None:
 def whole_storage(tensor: Any) -> Any:
     """A tensor of one dimension that shows all of a tensor's storage in its dtype."""
     storage = tensor._storage
-    if storage.__class__ is Value:
-        return _valued(storage, tensor._dtype, (int(storage.raw.size),), None, _reshape[tensor._dtype.name](storage.raw, (-1,)))
     return _make(storage, tensor._dtype, (storage.nbytes // tensor._dtype.itemsize,), None, 0)
 
 
@@ -562,7 +561,7 @@ on_resize: list[Callable[[Any, tuple[int, ...]], None]] = []  # called with what
 def resize_within(tensor: Any, shape: tuple[int, ...]) -> bool:
     """Give a tensor a shape in its storage; False, and nothing done, where that is too small and cannot grow."""
     storage = tensor._storage
-    if storage.__class__ is not Storage and (
+    if storage.__class__ is not Storage and storage.__class__ is not DeviceMemory and (
         storage.__class__ is not Value or (tensor._offset + count_of(shape)) * tensor._dtype.itemsize > storage.nbytes
     ):
         return False
@@ -578,7 +577,10 @@ def resize(tensor: Any, shape: tuple[int, ...]) -> None:
         refuse_growth(storage)
         whole = storage.nbytes // size * size
         storage.resize(need)
-        determinism.fill(storage.memory[whole : need // size * size].view(tensor._dtype.np), tensor._dtype)
+        if storage.__class__ is Storage:
+            determinism.fill(storage.memory[whole : need // size * size].view(tensor._dtype.np), tensor._dtype)
+        elif storage.__class__ is DeviceMemory and determinism.fills():
+            storage.fill(tensor._dtype.name, determinism.filler(tensor._dtype), ((need - whole) // size,), None, whole // size)
     before = tensor._shape
     tensor._shape, tensor._stride, tensor._array, tensor._raw, tensor._at = shape, None, None, None, None
     if tensor._node is not None and (tensor._auto is None or tensor._auto.base is None):
@@ -590,7 +592,7 @@ def in_order(tensor: Any, strides: Strides | None) -> Any:
     """A fresh tensor's values and history with memory in another order; ``strides`` leave no gaps."""
     if strides is None or tensor._stride == strides:
         return tensor
-    made = wrap(value_of(tensor), strides) if tensor._storage.__class__ is Value else laid_out(array_of(tensor), strides)
+    made = wrap(value_of(tensor), strides) if tensor._storage.__class__ is not Storage else laid_out(array_of(tensor), strides)
     made._node, made._number = tensor._node, tensor._number
     if LEVELS and tensor._auto is not None:
         for level, tangent in (tensor._auto.tangents or {}).items():

@@ -14,7 +14,7 @@ from .._backend.table import Kernel, kernel
 from .._core.dtype import dtype, float32, get_default_dtype
 from .._core.modes import grad_set_to, modes
 from .._core.promotion import WORDS, can_cast, combine, promote_types, scalar_dtype
-from .._core.storage import Storage
+from .._core.storage import NATIVE, Storage
 from .._core.strides import (
     broadcast_shape,
     channels_last_strides,
@@ -31,7 +31,7 @@ from .._core.tensor_base import (
     is_tracked,
     laid_out,
     meta_tensor,
-    put_array,
+    put_constant,
     resize_within,
     tensor_of,
     turn_into,
@@ -43,6 +43,7 @@ from .._core.writable import check_writable, refuse_partial_overlap, refuse_shar
 from .._tape.apply import apply, apply_one, apply_pair
 from .._tape.duals import mapped
 from .._tape.duals import write as write_tangents
+from .._tape.movement import Move, casting
 from .._tape.node import repeats
 from .._tape.places import check_copy
 from .._tape.windows import linear, linear_node, no_view
@@ -50,7 +51,6 @@ from .._tape.writes import assign, settle
 from ._memory_order import result_strides
 from ._parts import expect_parts
 from ._scalars import WIDE_SECOND, is_inexact, scalar_array, widened
-from ._self_reading import as_written
 
 Tensor = TensorBase  # for isinstance and annotations; results are instances of the finished class
 
@@ -102,7 +102,8 @@ def cast_tensor(tensor: Any, kind: dtype, strides: Any = None) -> Any:
         if modes.native is None and tensor._storage.shadow is not None and kind.category <= 1 and strides is None:
             made._storage.shadow = numpy_cast(array_of(tensor), kind.np)
         if modes.native is None and modes.grad and kind.category >= 2 and is_tracked(tensor):
-            there, back = functools.partial(numpy_cast, target=kind.np), functools.partial(numpy_cast, target=tensor._dtype.np)
+            there = Move(functools.partial(numpy_cast, target=kind.np), casting(kind.name))
+            back = Move(functools.partial(numpy_cast, target=tensor._dtype.np), casting(tensor._dtype.name))
             made._node = linear_node(tensor, there, back, "ToCopyBackward0")
         if LEVELS and modes.native is None and is_dual(tensor):
             mapped(tensor, made, lambda tangent: cast_tensor(tangent, kind))
@@ -146,14 +147,8 @@ def _unary(kernel: Kernel, input: Any, args: tuple[Any, ...], out: Any, to_float
     strides = None if input._stride is None else result_strides((input,), input._shape, kind=kind)
     if kind is not input._dtype:
         input = cast_tensor(input, kind)
-    result = apply(kernel, kind, (input,), args, strides=strides)
-    if not isinstance(out, TensorBase) or kind is not out._dtype:
-        return result if out is None else deliver(result, out)
-    return deliver(as_written(result, out, (input,), functools.partial(_row, kernel, kind, args), kernel.op), out)
-
-
-def _row(kernel: Kernel, kind: dtype, args: tuple[Any, ...], row: Any) -> Any:
-    return apply(kernel, kind, (row,), args)
+    result = apply(kernel, kind, (input,), args, strides=strides, pointwise=not args)
+    return result if out is None else deliver(result, out)
 
 
 def binary(kernel: Kernel, input: Any, other: Any, out: Any = None, *, to_float: bool = False) -> Any:
@@ -175,13 +170,7 @@ def elementwise(kernel: Kernel, operands: Sequence[Any], out: Any = None, *, to_
         kind = get_default_dtype()
     refuse_operands(out, operands)
     result = elementwise_in(kind, kernel, operands, args)
-    if not isinstance(out, TensorBase) or kind is not out._dtype:
-        return result if out is None else deliver(result, out)
-    return deliver(as_written(result, out, operands, functools.partial(_elementwise_row, kind, kernel, args), kernel.op), out)
-
-
-def _elementwise_row(kind: dtype, kernel: Kernel, args: tuple[Any, ...], *operands: Any) -> Any:
-    return elementwise_in(kind, kernel, operands, args)
+    return result if out is None else deliver(result, out)
 
 
 def elementwise_in(
@@ -213,7 +202,7 @@ def elementwise_in(
             found = elementwise_in(float32, kernel, [cast_tensor(operands[0], float32), *operands[1:]], args, numbers_as_tensors, label)
             return cast_tensor(found, kind)
         inputs[1] = inputs[1] if wide is None else wide
-    return apply(kernel, kind, tuple(inputs), args, label=label, strides=strides)
+    return apply(kernel, kind, tuple(inputs), args, label=label, strides=strides, pointwise=not args)
 
 
 def expect_tensor(name: str, value: Any, position: int = 1) -> None:
@@ -326,7 +315,7 @@ def write(target: Any, values: Any, uniform: bool = False) -> None:
 def write_array(target: Any, array: np.ndarray, uniform: bool = False, label: str = "CopyBackwards") -> None:
     """Write an array, of the target's dtype, that broadcasts to its shape: a constant, as far as history is concerned."""
     check_writable(target, uniform)
-    put_array(target, array)
+    put_constant(target, array)
     if modes.grad and modes.native is None:
         settle(target, None, label)
     if LEVELS:
@@ -407,8 +396,14 @@ def without_grad() -> Any:
 
 
 def readable(tensor: Any) -> np.ndarray | None:
-    """The values, for a check of arguments; None while a graph is captured, which holds no such check, and where there are none."""
-    return None if capturing() or is_meta(tensor) else array_of(tensor)
+    """The values, for a check of arguments; None while a graph is captured, which holds no such check, where there are none, and
+    where they are a device's, which is not waited for."""
+    return None if capturing() or is_meta(tensor) or reading_waits(tensor) else array_of(tensor)
+
+
+def reading_waits(tensor: Any) -> bool:
+    """Whether reading a tensor waits for a device: its values are there alone."""
+    return tensor._storage.__class__ in NATIVE and tensor._storage.shadow is None and modes.native is None
 
 
 def capturing() -> bool:

@@ -9,6 +9,7 @@ from .._core.tensor_base import TensorBase, is_tracked, require_grad
 from .._core.writable import may_not_be_asked
 from .._tape.composite import refuse
 from ._dispatch import deliver
+from .placing import beside
 
 _RESIZING = ("empty", "randn")  # torch gives these their size while autograd looks on
 
@@ -44,6 +45,7 @@ def fresh_out(name: str, result: Any, out: Any, requires_grad: bool = False, sto
     """
     if not isinstance(out, TensorBase) or modes.native is not None:
         return store(result, out)
+    result = beside(result, out)
     tracked, leaf = is_tracked(out), _is_leaf(out)
     if tracked and name in _RESIZING:
         raise RuntimeError("cannot resize variables that require grad")

@@ -2,23 +2,21 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import sys
 from collections.abc import Callable
 from typing import Any
 
-from .._core.modes import grad_set_to, modes
+from .._core.modes import grad_set_to
 from .._core.storage import Absent
 from .._core.strides import overlaps
 from .._core.tangents import LEVELS, is_dual
-from .._core.tensor_base import TensorBase, array_of, is_tracked, put_array, recording
+from .._core.tensor_base import TensorBase
 from .._core.writable import check_history, check_writable, refuse_partial_overlap, refuse_shared_places
 from .._tape.apply import Applied
 from .._tape.node import bare_twin
 from .._tape.places import onto_meta
 from .._tape.writes import assign, detach_snapshot, snapshot
-from ._dispatch import cast_tensor, check_result_cast, result_dtype
-from ._self_reading import ONCE, in_sequence
+from ._dispatch import cast_tensor, check_result_cast
 
 # Operations whose in-place forms torch refuses where an operand is the tensor itself.
 _READS_WHILE_IT_WRITES = {
@@ -58,16 +56,13 @@ def in_place(tensor: Any, function: Callable[..., Any], *args: Any, **kwargs: An
     return stored(tensor, function, args, kwargs)
 
 
-def _refuse_overlaps(tensor: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-    """Whether an in-place operation has another operand in the storage; torch's error where that stands in what is written."""
-    shared = False
+def _refuse_overlaps(tensor: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    """Raise torch's error if an operand shows a part of the memory that is written."""
     for value in (*args, *kwargs.values()) if kwargs else args:
         if isinstance(value, TensorBase) and value._storage is tensor._storage:
             name = getattr(function, "__name__", "")
             if value._shape or name not in ("masked_fill", "index_fill"):  # these read a number before they write
                 refuse_partial_overlap(tensor, value, name not in _READS_WHILE_IT_WRITES)
-                shared = shared or value is not tensor
-    return shared
 
 
 def stored(tensor: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -75,11 +70,7 @@ def stored(tensor: Any, function: Callable[..., Any], args: tuple[Any, ...], kwa
     before = snapshot(tensor)
     if tensor._storage.__class__ is Absent:
         args = tuple(map(onto_meta, args))  # what is written to no memory may come from anywhere
-    if tensor._dtype.category < 2 and modes.grad and is_tracked(tensor):
-        with grad_set_to(False):  # integers with a history stay so, while no operation takes it along
-            result = function(before, *args, **kwargs)
-    else:
-        result = function(before, *args, **kwargs)
+    result = function(before, *args, **kwargs)
     if result is before:
         return tensor
     check_result_cast(result._dtype, tensor._dtype)
@@ -93,27 +84,33 @@ def stored(tensor: Any, function: Callable[..., Any], args: tuple[Any, ...], kwa
     if node is not None and node.marks is not None and node.watched:
         # As in torch, which keeps a copy of the old value, it may be written.
         node.watched = [item for item in node.watched if item.own or item._counter is not tensor._counter]
+    outputs = _kept_outputs(node)
+    for item in outputs:
+        item.tensor = None  # so that the result's memory is its own
     assign(tensor, result)
     if node is not None and node.marks is not None:
         for item in node.watched or ():
             if item.own:
                 item._counter, item.version = tensor._counter, tensor._counter.version
-    if isinstance(node, Applied) and node.saved:
-        for item in node.saved:
-            if item is not None and getattr(item, "output", False) and item.unpack is None:
-                # As in torch, what backward keeps of the result is the tensor that was written, and its version.
-                item.tensor = bare_twin(tensor)
-                item.version = tensor._counter.version
+    for item in outputs:  # as in torch, what backward keeps of the result is the tensor that was written, and its version
+        item.tensor, item.version = bare_twin(tensor), tensor._counter.version
     return tensor
 
 
+def _kept_outputs(node: Any) -> list[Any]:
+    """What a node keeps of its operation's own result."""
+    if not isinstance(node, Applied) or not node.saved:
+        return []
+    return [item for item in node.saved if item is not None and getattr(item, "output", False) and item.unpack is None]
+
+
 def in_place_form(
-    function: Callable[..., Any], name: str, uniform: bool = False, recorded: bool = True, in_turn: Any = None
+    function: Callable[..., Any], name: str, uniform: bool = False, recorded: bool = True
 ) -> Callable[..., Any]:
     """The method ``name`` (``add_``) that stores what ``function`` (``add``) returns in the tensor itself.
 
     ``uniform``: all that is written is one value, so that an expanded tensor may be written to. Without ``recorded`` autograd is
-    not told. ``in_turn`` writes windows whose elements share memory.
+    not told.
     """
     run = getattr(function, "outside_autocast", function)
 
@@ -121,10 +118,7 @@ def in_place_form(
         if not uniform and input._stride is not None:
             _check_target(input, run, args, kwargs)
         check_writable(input, uniform)
-        if _refuse_overlaps(input, run, args, kwargs) and in_turn is not None and _one_by_one(input, run, args, kwargs):
-            return input
-        if input._stride is not None and in_turn is not None and in_turn(method, run, input, args, kwargs):
-            return input
+        _refuse_overlaps(input, run, args, kwargs)
         return stored(input, run, args, kwargs)
 
     def unrecorded(input: Any, *args: Any, **kwargs: Any) -> Any:
@@ -136,21 +130,3 @@ def in_place_form(
     made.__doc__ = f"In-place version of ``{function.__name__}``."
     return made
 
-
-def _one_by_one(tensor: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-    """Write an elementwise result of which later elements read earlier ones; False if there is nothing like it."""
-    if "out" in kwargs or any(isinstance(value, TensorBase) for value in kwargs.values()):
-        return False
-    if result_dtype([tensor, *(value for value in args if isinstance(value, TensorBase))]) is not tensor._dtype:
-        return False  # what is cast is read before
-    recorded = recording((tensor, *(value for value in args if isinstance(value, TensorBase))))
-    with grad_set_to(False):
-        values = in_sequence(tensor, (tensor, *args), functools.partial(function, **kwargs), once=function.__name__ in ONCE)
-    if values is None:
-        return False
-    if recorded:
-        stored(tensor, function, args, kwargs)
-        array_of(tensor)[...] = values
-    else:
-        put_array(tensor, values)
-    return True

@@ -6,9 +6,8 @@ from typing import Any
 from .._backend.raw import ON_CPU
 from .._core.dtype import int32, int64
 from .._core.modes import modes
-from .._core.storage import Value
 from .._core.tensor_base import TensorBase, array_of, count_of, is_meta
-from ._dispatch import cast_tensor, type_word
+from ._dispatch import cast_tensor, reading_waits, type_word
 
 
 def index_tensor(index: Any, name: str, *, int32_too: bool = True, error: type = RuntimeError, text: str = "") -> Any:
@@ -20,11 +19,6 @@ def index_tensor(index: Any, name: str, *, int32_too: bool = True, error: type =
     if count_of(index._shape) == 0 or (index._dtype is int32 and int32_too):
         return cast_tensor(index, int64)
     raise error(text or f"{name}(): Expected a long tensor for index, but got {type_word(index._dtype)}")
-
-
-def reading_waits(tensor: Any) -> bool:
-    """Whether reading a tensor waits for a device: its values are there alone."""
-    return tensor._storage.__class__ is Value and tensor._storage.shadow is None
 
 
 def check_range(index: Any, low: int, high: int, error: Any) -> None:

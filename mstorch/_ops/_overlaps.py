@@ -1,14 +1,12 @@
 """What may not be read while it is written."""
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from .._core.storage import Storage
-from .._core.strides import dense_order, flat_index, overlaps
-from .._core.tensor_base import TensorBase, count_of, recording, resize, strides_of
+from .._core.strides import dense_order, flat_index
+from .._core.tensor_base import TensorBase, count_of, strides_of
 from .._core.writable import SHARED, check_writable, refuse_partial_overlap
 from ._dispatch import shape_of
 
@@ -49,14 +47,6 @@ def refuse_parts(out: Any, input: Any, shape: tuple[int, ...] | None = None) -> 
     extents = [sum((length - 1) * step for length, step in zip(part._shape, strides_of(part))) for part in (target, input)]
     if begins[0] != begins[1] or extents[0] != extents[1]:
         refuse_partial_overlap(target, input)
-
-
-def resize_overlapping(out: Any, tensors: Sequence[Any], shape: tuple[int, ...]) -> None:
-    """Give ``out`` its size before it is looked at what overlaps, as torch does, where that changes what is found."""
-    if out._shape == shape or out._storage.__class__ is not Storage or recording(tensors):
-        return
-    if out._stride is not None and overlaps(out._shape, out._stride) or any(out._storage is tensor._storage for tensor in tensors):
-        resize(out, shape)
 
 
 def _places(tensor: Any) -> np.ndarray:

@@ -13,7 +13,6 @@ from .._core.storage import Storage
 from .._core.tangents import LEVELS
 from .._core.tensor_base import TensorBase, array_of, fresh, is_tracked
 from .._tape import vocabulary as v
-from .._tape.counted import written
 from .._tape.node import Node, edge_of, named, refuse_history, saved_input
 from . import views
 from ._dispatch import call
@@ -28,7 +27,6 @@ class _Chosen(Node):
     places: Any
     shape: tuple[int, ...]
     own: tuple[int, ...]
-    writes = 2  # torch gives zeros their shape and then the gradient its places
 
     def _spread(self, array: np.ndarray) -> np.ndarray:
         whole = np.zeros(self.shape, array.dtype)
@@ -43,8 +41,8 @@ class _Chosen(Node):
         self.saved[0].value(self, False)  # torch saves the indices, and refuses ones that were written to
         g = gradients[0]
         if g.__class__ is np.ndarray:
-            return (written(self._spread(g), self.writes),)
-        return (written(v.mapped(g, self._spread, self._taken, "ValueSelectingReductionBackward0"), self.writes),)
+            return (self._spread(g),)
+        return (v.mapped(g, self._spread, self._taken, "ValueSelectingReductionBackward0"),)
 
     @property
     def saved_tensors(self) -> tuple[Any, ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from typing import Any
 
@@ -23,7 +22,6 @@ from ._dispatch import (
     expect_tensor,
     expect_tensors,
     finish,
-    is_number,
     python_number,
     refuse_dtype,
     result_dtype,
@@ -31,13 +29,12 @@ from ._dispatch import (
     unary,
 )
 from ._forms import SELF, Forms
-from ._in_turn import elementwise_form
+from ._in_place import in_place_form
 from ._memory_order import in_order_of, kept_order, result_strides
 from ._named import by_value, node_called
 from ._numbers import fitting
 from ._operation import operation
 from ._scalars import scalar_array
-from ._self_reading import as_written
 from ._where import chosen
 from .complex_views import complex, imag, real
 from .copying import clone, to_dtype
@@ -314,9 +311,7 @@ def clamp(input: Any, min: Any = None, max: Any = None, *, out: Any = None) -> A
     if isinstance(out, TensorBase) and out._dtype is not kind and not isinstance(min, TensorBase) and not isinstance(max, TensorBase):
         raise RuntimeError(f"Found dtype {type_word(out._dtype)} but expected {type_word(kind)}")
     label = "ClampBackward0" if isinstance(min, TensorBase) or isinstance(max, TensorBase) else "ClampBackward1"
-    compute = functools.partial(elementwise_in, kind, _clamp, numbers_as_tensors=False, label=label)
-    result = compute((input, min, max))
-    return finish(result if out is None else as_written(result, out, (input, min, max), lambda *row: compute(row)), out, *operands)
+    return finish(elementwise_in(kind, _clamp, (input, min, max), numbers_as_tensors=False, label=label), out, *operands)
 
 
 def _refuse_truth(low: Any, high: Any) -> None:
@@ -370,12 +365,7 @@ def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = No
         condition = ne(condition, 0)
     kind = result_dtype((input, other))
     tensors = [item for item in (condition, input, other) if isinstance(item, TensorBase)]
-    result = chosen(condition, input, other, kind, tensors)
-    if out is not None:
-        result = as_written(
-            result, out, (condition, input, other), lambda one, a, b: chosen(one, a, b, kind, [t for t in (one, a, b) if not is_number(t)])
-        )
-    return finish(result, out, *tensors)
+    return finish(chosen(condition, input, other, kind, tensors), out, *tensors)
 
 
 def _nonzero(condition: Any) -> tuple[Any, ...]:
@@ -439,10 +429,10 @@ def result_type(tensor1: Any, tensor2: Any) -> dtype:
 
 
 clamp_, clamp_min_, clamp_max_ = (
-    elementwise_form(function, f"{function.__name__}_") for function in (clamp, clamp_min, clamp_max)
+    in_place_form(function, f"{function.__name__}_") for function in (clamp, clamp_min, clamp_max)
 )
 clip_ = clamp_
-_without_nan = elementwise_form(nan_to_num, "nan_to_num_")
+_without_nan = in_place_form(nan_to_num, "nan_to_num_")
 
 
 def nan_to_num_(

@@ -12,6 +12,7 @@ from .._core.modes import modes
 from .._core.promotion import promote_types
 from .._core.strides import contiguous_strides
 from .._core.tensor_base import TensorBase, in_order, is_tracked
+from .._tape.movement import Move, zeros
 from .._tape.windows import linear
 from . import activation, views
 from ._deprecated import warn_of
@@ -425,7 +426,12 @@ def _cheapest(matrices: Sequence[Any], lengths: list[int]) -> Any:
 
 def _nothing_of(tensor: Any) -> Any:
     """Zeros, whatever the tensor holds, through which it still gets a gradient: of zeros."""
-    return linear(tensor, np.zeros_like, lambda gradient: gradient * gradient.dtype.type(0), "MulBackward0")
+    def nothing(raw: Any) -> Any:
+        return zeros(tuple(raw.shape), tensor._dtype.name)
+
+    return linear(
+        tensor, Move(np.zeros_like, nothing), Move(lambda gradient: gradient * gradient.dtype.type(0), nothing), "MulBackward0"
+    )
 
 
 # Of which, with ``alpha`` 0, the factors are not looked at.

@@ -28,7 +28,7 @@ from .._core.dtype import (
 )
 from .._core.formats import channels_last, channels_last_3d, contiguous_format, memory_format, preserve_format
 from .._core.modes import modes
-from .._core.storage import Counter, Storage, Value
+from .._core.storage import NATIVE, Counter, Storage
 from .._core.strides import (
     channels_last_strides,
     is_channels_last,
@@ -61,7 +61,6 @@ from ._dispatch import (
     write_array,
 )
 from ._forms import PYTHON_TYPES, Forms
-from ._integer_history import follow_fill
 from ._numbers import filling
 from ._operation import operation
 from ._scalars import scalar_array
@@ -245,9 +244,7 @@ def fill_(self: Any, value: Any) -> Any:
         )
     if not isinstance(value, TensorBase):
         return _filled(self, value, "FillBackward2")
-    _copied_into(self, clone(value), "FillBackward3")
-    follow_fill(self, value, "FillBackward3")
-    return self
+    return _copied_into(self, clone(value), "FillBackward3")
 
 
 def zero_(self: Any) -> Any:
@@ -342,7 +339,7 @@ def rebuilt(
 
 def place_of(tensor: Any) -> tuple[str, ...]:
     """What ``rebuilt`` needs to know of a tensor's device: nothing for the CPU's."""
-    return () if tensor._storage.__class__ is not Value else (str(tensor.device),)
+    return () if tensor._storage.__class__ not in NATIVE else (str(tensor.device),)
 
 
 def copy_storage(tensor: Any, memo: dict[int, Any]) -> Any:
@@ -353,7 +350,7 @@ def copy_storage(tensor: Any, memo: dict[int, Any]) -> Any:
     key = ("storage", id(storage))
     found = memo.get(key)  # type: ignore[call-overload]
     if found is None:
-        found = memo[key] = storage.copied() if storage.__class__ is Value else Storage(storage.memory.copy())  # type: ignore[index]
+        found = memo[key] = storage.copied() if storage.__class__ in NATIVE else Storage(storage.memory.copy())  # type: ignore[index]
     return window(found, tensor._dtype, tensor._shape, strides_of(tensor), tensor._offset)
 
 

@@ -16,7 +16,6 @@ from .._core.above import above
 from .._core.dtype import by_name, dtype, float64, get_default_dtype, int64
 from .._core.formats import preserve_format, strided
 from .._core.promotion import scalar_dtype
-from .._core.storage import Storage
 from .._core.strides import channels_last_strides, contiguous_strides, normalize, preserved_strides
 from .._core.tensor_base import TensorBase, in_order, is_meta, meta_tensor, resize, strides_of, to_meta
 from .._core.tensor_base import array_of as memory_of
@@ -386,13 +385,8 @@ def _deliver_in_order(name: str, result: Any, out: Any, requires_grad: bool) -> 
 def _in_order(result: Any, out: Any) -> Any:
     if out.numel() == result.numel():
         return deliver(reshape(result, out.shape), out)
-    if out._storage.__class__ is Storage:
-        resize(out, result._shape)
-        return deliver(result, out)
-    count = out._counter.version
-    deliver(result, out.resize_(result.shape))
-    out._counter.version = count + 1  # torch counts the new size and the values as one write
-    return out
+    resize(out, result._shape)
+    return deliver(result, out)
 
 
 @operation

@@ -38,15 +38,12 @@ from ._dispatch import (
     unary,
 )
 from ._forms import ALPHA, SELF, VALUE, Forms
-from ._in_place import in_place
-from ._in_turn import elementwise_form
-from ._integer_history import refuse_tracked
+from ._in_place import in_place, in_place_form
 from ._memory_order import in_order_of, kept_order, result_strides, row_major
 from ._named import by_value, node_called
 from ._numbers import fitting
 from ._operation import operation
 from ._scalars import scalar_array
-from ._self_reading import as_written
 from ._where import chosen
 from .copying import to_dtype
 from .creation import scalar_tensor
@@ -237,7 +234,7 @@ def remainder(input: Any, other: Any, *, out: Any = None) -> Any:
             error = RuntimeError("derivative for aten::remainder is not implemented")
             return refuse("NotImplemented", "remainder", other, elementwise(_remainder, (input, other.detach()), None), error)
         return elementwise(_remainder, (input, other), out)
-    return refuse_tracked(_integer("remainder", input, other, kind, out), input, other)
+    return _integer("remainder", input, other, kind, out)
 
 
 @node_called(by_value("FmodBackward", 1, "other"))
@@ -247,7 +244,7 @@ def fmod(input: Any, other: Any, *, out: Any = None) -> Any:
     kind = result_dtype((input, other))
     if kind.category >= 2:
         return elementwise(_fmod, (input, other), out)
-    return refuse_tracked(_integer("fmod", input, other, kind, out), input, other)
+    return _integer("fmod", input, other, kind, out)
 
 
 _NEGATIVE_POWER = "Integers to negative integer powers are not allowed."
@@ -288,7 +285,7 @@ def pow(input: Any, exponent: Any, *, out: Any = None) -> Any:
     if exponent not in (0, 1):
         fitting(exponent, kind)
     refuse_operands(out, (input,))
-    found = refuse_tracked(elementwise_in(kind, _integer_power, (input, exponent), numbers_as_tensors=False), input)
+    found = elementwise_in(kind, _integer_power, (input, exponent), numbers_as_tensors=False)
     return found if out is None else deliver(found, out)
 
 
@@ -503,10 +500,7 @@ def lerp(input: Any, end: Any, weight: Any, *, out: Any = None) -> Any:
         near = binary(_lt, abs(weight), 0.5)
         result = _either(near, add(input, mul(step, weight)), sub(end, mul(step, sub(1, weight))))
     operands = (input, end, weight) if isinstance(weight, TensorBase) else (input, end)
-    result = in_order_of(result, *operands)
-    if out is not None:
-        result = as_written(result, out, (input, end, weight), lerp)
-    return finish(result, out, input, end, weight)
+    return finish(in_order_of(result, *operands), out, input, end, weight)
 
 
 def _lerp_slopes(gradients: Any, outputs: Any, inputs: Any) -> Any:
@@ -539,7 +533,7 @@ def _rest(weight: Any, kind: dtype) -> Any:
 absolute, absolute_, divide, true_divide, multiply, negative = abs, abs_, div, div, mul, neg
 
 neg_, reciprocal_, rsqrt_, sqrt_, square_ = (
-    elementwise_form(function, f"{function.__name__}_") for function in (neg, reciprocal, rsqrt, sqrt, square)
+    in_place_form(function, f"{function.__name__}_") for function in (neg, reciprocal, rsqrt, sqrt, square)
 )
 negative_ = neg_
 

@@ -5,13 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from .._backend.quiet import quiet
 from .._backend.table import kernel
 from .._core import determinism
 from .._core.dtype import bool_, int64, uint8
 from .._core.formats import contiguous_format
 from .._core.storage import Storage
-from .._core.strides import beyond_storage, may_overlap, normalize, overlaps, preserved_strides
+from .._core.strides import beyond_storage, normalize, overlaps, preserved_strides
 from .._core.tangents import is_dual
 from .._core.tensor_base import (
     TensorBase,
@@ -50,20 +49,17 @@ from ._dispatch import (
 from ._forms import Forms
 from ._in_place import in_place, in_place_form
 from ._index_checks import check_index_dim, check_range, expect_dtype_of, index_tensor
-from ._integer_history import follow_fill
 from ._named import by_value, node_called
 from ._numbers import fitting
 from ._operation import operation
 from ._overlaps import refuse_overlap
 from ._scalars import scalar_array
-from ._window_writes import form_for_windows, in_memory
 from .compare import clamp, eq, lt, where
 from .elementwise import add
 from .join import cat
 from .placing import beside
 from .reduce import any as any_of
 from .scatter import put_flat
-from .shared_places import form_for_shared_places
 
 _gather = kernel("gather")
 _index_select = kernel("index_select")
@@ -294,26 +290,11 @@ def index_put_(self: Any, indices: Any, values: Any, accumulate: bool = False) -
         return self if self._node is before else watch(self, *indices)  # masks, too, of which backward reads the positions
     check_writable(self, uniform=True)  # torch only warns of memory that stands in several places
     shape = shape_of(self)
-    plain = self._storage.__class__ is Storage and not recording((self, values))
-    shared = self._stride is not None and 0 not in shape and may_overlap(shape, self._stride)
-    if plain and not shared and count_of(shape) > _MANY:
+    if self._storage.__class__ is Storage and count_of(shape) > _MANY and not recording((self, values)):
         return _add_without_places(self, key, values)
     every = beside(tensor_of(np.arange(views.numel_of(shape)).reshape(shape)), self)
     places = subscript.getitem(every, key)
-    spread = views.expand(values, shape_of(places))
-    if not shared or self._storage.__class__ is not Storage:
-        return _put_anywhere(self, places, spread, accumulate=True)
-    if plain:
-        _add_in_turn(self, array_of(places), array_of(spread))
-        touch(self)
-        return self
-    # The history is that of any tensor; what stands in memory is made once more, one value after the other.
-    distinct, _ = in_memory(self)
-    before = distinct.copy()
-    _put_anywhere(self, places, spread, accumulate=True)
-    distinct[...] = before
-    _add_in_turn(self, array_of(places), array_of(spread))
-    return self
+    return _put_anywhere(self, places, views.expand(values, shape_of(places)), accumulate=True)
 
 
 _MANY = 1 << 22  # elements whose positions take more memory than they are worth
@@ -330,18 +311,6 @@ def _add_without_places(target: Any, key: tuple[Any, ...], values: Any) -> Any:
     np.add.at(array_of(target), places, array_of(spread).astype(target._dtype.np, copy=False))
     touch(target)
     return target
-
-
-def _add_in_turn(target: Any, positions: np.ndarray, values: np.ndarray) -> None:
-    """Add values at positions of a tensor whose elements share memory, one after the other."""
-    memory, places = in_memory(target)
-    with quiet():
-        np.add.at(memory, places.reshape(-1)[positions], values)
-
-
-def _put_rows(memory: Any, places: np.ndarray, index: Any, source: Any, accumulate: bool = False) -> bool:
-    memory.put_(tensor_of(places.reshape(-1)[array_of(index)]), source, accumulate)
-    return True
 
 
 def put(input: Any, index: Any, source: Any, accumulate: bool = False) -> Any:
@@ -462,53 +431,17 @@ def masked_scatter(input: Any, mask: Any, source: Any) -> Any:
 
 
 def _in_one_memory(target: Any, source: Any) -> bool:
-    """Whether two tensors lie in one storage on the host, or in two of the same memory (a NumPy array's)."""
+    """Whether two tensors lie in one storage, or in two of the same host memory (a NumPy array's)."""
     if target._storage is source._storage or not target._storage.__class__ is source._storage.__class__ is Storage:
-        return target._storage is source._storage is not None and target._storage.__class__ is Storage
+        return target._storage is source._storage
     return np.may_share_memory(array_of(target), array_of(source))
 
 
 def masked_scatter_(self: Any, mask: Any, source: Any) -> Any:
     """Put the elements of ``source``, in order, where the mask holds; returns the tensor."""
-    if isinstance(source, TensorBase) and source._dtype.category < 2 and is_tracked(source):
-        masked_scatter_(self, mask, views.detach(source))
-        if not is_tracked(self):
-            follow_fill(self, source, "MaskedScatterBackward0", "masked_scatter_")
-        return self
-    own = isinstance(source, TensorBase) and _in_one_memory(self, source)
-    if own and recording((self, source)):
-        before = np.array(array_of(self), order="C")
-        in_place(self, masked_scatter, mask, source.clone())  # its history
-        array_of(self)[...] = before
-        _fill_in_turn(self, mask, source)
-        return self
-    if not own:
-        if isinstance(source, TensorBase) and source._storage is self._storage is not None:
-            source = source.clone()  # a device's is read before it is written
-        try:
-            return in_place(self, masked_scatter, mask, source)
-        except RuntimeError as error:
-            if str(error) == _TOO_FEW and self._storage.__class__ is Storage:
-                _fill_in_turn(self, mask, source)  # as in torch, which notices when none is left
-            raise
-    # Of its own memory torch reads one element after the other, those too that have just been written.
-    check_writable(self)
-    enough = int(array_of(mask).sum()) <= count_of(source._shape)
-    if enough or mask._dtype is not bool_ or source._dtype is not self._dtype:
-        masked_scatter(self, mask, source)
-    _fill_in_turn(self, mask, source)
-    if not enough:
-        raise RuntimeError(_TOO_FEW)
-    touch(self)
-    return self
-
-
-def _fill_in_turn(target: Any, mask: Any, source: Any) -> None:
-    """Put the elements of ``source``, one after the other, where the mask holds, as far as they go; the write is not counted."""
-    array = array_of(target)
-    values = np.ascontiguousarray(array_of(source)).reshape(-1)
-    for number, place in enumerate(np.argwhere(np.broadcast_to(array_of(mask), array.shape))[: values.size]):
-        array[tuple(place)] = values[number]
+    if isinstance(source, TensorBase) and _in_one_memory(self, source):
+        source = source.clone()
+    return in_place(self, masked_scatter, mask, source)
 
 
 def _masked_scatter_without_counting(input: Any, mask: Any, source: Any) -> Any:
@@ -528,8 +461,8 @@ FUNCTIONS = tuple(
 )
 METHODS = FUNCTIONS
 NAMED_METHODS = {
-    "put_": form_for_windows(put, _put_rows),
-    "masked_fill_": form_for_shared_places(masked_fill, "masked_fill_", lenient=True),
-    "index_fill_": form_for_shared_places(index_fill, "index_fill_", lenient=True),
+    "put_": in_place_form(put, "put_"),
+    "masked_fill_": in_place_form(masked_fill, "masked_fill_", uniform=True),
+    "index_fill_": in_place_form(index_fill, "index_fill_", uniform=True),
     "masked_scatter_": masked_scatter_,
 }

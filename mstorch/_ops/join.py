@@ -13,10 +13,10 @@ from .._core.formats import contiguous_format
 from .._core.modes import grad_set_to, modes
 from .._core.promotion import can_cast, promote_types
 from .._core.size import Size
-from .._core.storage import Storage
+from .._core.storage import NATIVE
 from .._core.strides import channels_last_strides, normalize, preserved_strides, suggests_channels_last
 from .._core.tangents import LEVELS
-from .._core.tensor_base import TensorBase, array_of, in_order, is_tracked, recording, resize, resize_within, tensor_of
+from .._core.tensor_base import TensorBase, array_of, in_order, is_tracked, tensor_of
 from .._tape.apply import apply
 from .._tape.windows import linear_node, no_view
 from . import views
@@ -37,7 +37,7 @@ from ._dispatch import (
 from ._forms import Forms
 from ._named import node_called
 from ._operation import operation
-from ._overlaps import refuse_overlap, resize_overlapping
+from ._overlaps import refuse_overlap
 from .creation import arange, zeros
 from .from_data import from_numpy
 from .from_data import tensor as make
@@ -107,9 +107,6 @@ def cat(tensors: Any, dim: int = 0, *, out: Any = None) -> Any:
                 )
     kind = _common(tensors)
     _check_kind(kind, out)
-    if out is not None:
-        length = sum(shape[axis] for shape in shapes if shape != (0,) or len(first) == 1)
-        resize_overlapping(out, tensors, (*first[:axis], length, *first[axis + 1 :]))
     refuse_overlap(out, *tensors)
     parts = []
     for tensor, shape in zip(tensors, shapes):
@@ -142,18 +139,8 @@ def stack(tensors: Any, dim: int = 0, *, out: Any = None) -> Any:
             )
     axis = wrap_dim(dim, len(first) + 1)
     kind = _common(tensors)
-    joined_shape = (*first[:axis], len(tensors), *first[axis:])
-    if out is not None and not can_cast(kind, out._dtype) and out._shape != joined_shape and not recording(tensors):
-        resize_within(out, joined_shape)  # as in torch, which has done it when it comes to look at the dtype
     _check_kind(kind, out)
-    if out is not None and out._storage.__class__ is Storage and not recording(tensors):
-        if 0 not in first and any(out._storage is tensor._storage for tensor in tensors):
-            count = len(tensors)
-            resize(out, joined_shape)  # as in cat
-            if count > 1 and all(out is tensor for tensor in tensors):  # and then again for what the tensors have become
-                resize(out, (*first[:axis], count, count, *first[axis:]) if first else (count,))
-        if all(out is not tensor for tensor in tensors):
-            resize_overlapping(out, tensors, joined_shape)
+    if out is not None and all(out is not tensor for tensor in tensors):
         refuse_overlap(out, *(views.unsqueeze(tensor, 0) for tensor in tensors))  # joined are views, never ``out`` itself
     parts = [t if t._dtype is kind else cast_tensor(t, kind) for t in tensors]
     made = apply(_stack, kind, (parts,), (axis,))
@@ -412,7 +399,7 @@ def rot90(input: Any, k: int = 1, dims: Any = (0, 1)) -> Any:
         if not -rank <= d < rank:
             raise RuntimeError(f"Rotation dim{number} out of range, dim{number} = {d}")
     k %= 4
-    if modes.native is not None or LEVELS or not (modes.grad and is_tracked(input)):
+    if modes.native is not None or LEVELS or input._storage.__class__ in NATIVE or not (modes.grad and is_tracked(input)):
         return _quarter_turns(input, k, dims)
     with grad_set_to(False):
         made = _quarter_turns(input, k, dims)

@@ -10,13 +10,14 @@ from .._backend.host.softmax import log_softmax_of
 from .._backend.table import kernel
 from .._core.dtype import dtype, float32, float64, int64, uint8
 from .._core.modes import modes
-from .._core.storage import Storage
+from .._core.storage import NATIVE, Storage
+from .._core.tangents import LEVELS
 from .._core.tensor_base import array_of, count_of, is_meta, tensor_of
 from .._tape.node import Passed, edge_of, named, watch
 from .._tape.whole import followed, in_one_piece, record
 from .._tape.windows import linear, no_view
 from . import views
-from ._dispatch import call, capturing, refuse_dtype, shape_of, type_word
+from ._dispatch import call, capturing, readable, refuse_dtype, shape_of, type_word
 from ._named import call_node, node_called
 from ._one_dtype import expect_dtype
 from ._operation import operation
@@ -32,6 +33,7 @@ from .softmax import log_softmax
 
 _cross_entropy = kernel("cross_entropy")
 _nll = kernel("nll")
+_cross_entropy_parts, _nll_parts = kernel("cross_entropy_parts"), kernel("nll_parts")
 
 
 def _check_target(target: Any) -> None:
@@ -95,7 +97,9 @@ def _nll_loss(input: Any, target: Any, weight: Any, ignore_index: int, reduction
             f"weight tensor should be defined either for all {classes} classes or no classes but got weight tensor of shape: "
             f"{list(shape_of(weight))}"
         )
-    if capturing() or is_meta(target):
+    if _of_devices(input, target, weight):
+        return _by_one_kernel(_nll_parts, input, target, weight, ignore_index, reduction)
+    if capturing() or readable(target) is None:
         return _nll_in_graph(input, target, weight, ignore_index, reduction)
     refuse_dtype("nll_loss_out_frame" if len(x) <= 2 else "nll_loss2d_forward_out_frame", input._dtype, 2)
     expect_dtype(input._dtype, weight)
@@ -186,6 +190,28 @@ def _shares_in_graph(target: Any, weight: Any, ignore_index: int, kind: dtype) -
     return counted, known, shares
 
 
+def _of_devices(input: Any, target: Any, weight: Any) -> bool:
+    """Whether the one kernel of a device serves."""
+    if input._storage.__class__ not in NATIVE or target._storage.__class__ not in NATIVE or modes.native is not None or LEVELS:
+        return False
+    kind, x = input._dtype, shape_of(input)
+    here = weight is None or (weight._dtype is kind and weight._storage.__class__ in NATIVE)
+    fits = shape_of(target) == ((x[0], *x[2:]) if len(x) > 1 else ())
+    return here and fits and 0 not in x and kind.name in ("float32", "float16", "bfloat16")
+
+
+def _by_one_kernel(kernel_: Any, input: Any, target: Any, weight: Any, ignore_index: int, reduction: str) -> Any:
+    """The loss of a device's tensors, in rows; classes that are here anyhow are checked."""
+    x = shape_of(input)
+    classes = x[0] if len(x) == 1 else x[1]
+    if readable(target) is not None:
+        _classes(target, classes, ignore_index)
+    rows = input if len(x) == 2 else views.reshape(input if len(x) == 1 else views.movedim(input, 1, -1), (-1, classes))
+    chosen_ = views.reshape(to_dtype(target, int64), (-1,))
+    found = call(kernel_, (rows,), chosen_, weight, ignore_index, reduction)[0]
+    return watch(views.reshape(found, shape_of(target)) if reduction == "none" and len(x) != 2 else found, input, target)
+
+
 def _without(losses: Any, counted: np.ndarray) -> Any:
     return where(beside(made(np.asarray(counted)), losses), losses, made(np.zeros((), losses._dtype.np)))
 
@@ -206,8 +232,10 @@ def cross_entropy(
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing:g}")
     _shapes(input, target)
     _check_target(target)
+    if label_smoothing == 0 and _of_devices(input, target, weight) and (weight is None or shape_of(weight) == x[min(len(x), 2) - 1 :][:1]):
+        return _by_one_kernel(_cross_entropy_parts, input, target, weight, ignore_index, reduction)
     plain = len(x) == 2 and weight is None and label_smoothing == 0 and reduction == "mean" and input._dtype is float32
-    if plain and not capturing() and not is_meta(target) and shape_of(target) == x[:1] and count_of(input._shape):
+    if plain and readable(target) is not None and shape_of(target) == x[:1] and count_of(input._shape):
         values, counted = _classes(target, x[1], ignore_index)
         if counted is None or counted.all():
             if in_one_piece((input,)):

@@ -4,9 +4,11 @@ from __future__ import annotations
 from typing import Any
 
 from .._backend.table import kernel
+from .._core.modes import modes
 from .._core.storage import Storage
 from .._core.strides import is_contiguous
 from .._core.tensor_base import TensorBase, count_of, is_tracked, recording, resize, strides_of, touch
+from .._tape.node import refuse_history
 from .._tape.windows import no_view
 from . import views
 from ._dispatch import (
@@ -21,7 +23,6 @@ from ._dispatch import (
     type_word,
 )
 from ._forms import without_out_dtype
-from ._integer_history import refuse_tracked
 from ._named import call_node, node_called
 from ._operation import operation
 from .copying import contiguous
@@ -59,7 +60,9 @@ def _nothing(first: Any, second: Any, shape: tuple[int, ...]) -> Any:
     """A product of batches that has no elements, or sums of none, of two dtypes or of bool; autograd follows it."""
     made = second.new_zeros(shape)
     if second._dtype.category < 2:
-        return refuse_tracked(made, first, second)
+        if modes.grad and (is_tracked(first) or is_tracked(second)):
+            refuse_history(second._dtype)
+        return made
     for operand in (first, second):
         if is_tracked(operand):
             made = made + cast_tensor(operand.sum(), second._dtype) * 0

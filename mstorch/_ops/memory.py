@@ -13,8 +13,6 @@ from .._core.dlpack import CPU, capsule_of
 from .._core.dtype import int16
 from .._core.formats import channels_last, channels_last_3d, contiguous_format, memory_format
 from .._core.size import Size
-from .._core.storage import Storage
-from .._core.strides import overlaps
 from .._core.tensor_base import TensorBase, is_tracked, put_array, strides_of
 from .._core.tensor_base import array_of as memory_of
 from .._core.warned import warn
@@ -187,8 +185,6 @@ def _elementwise(self: Any, name: str, function: Callable[..., Any], others: tup
         if other._dtype is not self._dtype:
             raise TypeError(f"{name}: expected {self.type()} for '{place}' (got {other.type()})")
     shape = shape_of(self)
-    if self._storage.__class__ is Storage and self._stride is not None and overlaps(shape, self._stride):
-        return _in_turn(self, function, [views.expand(other, shape) for other in others])
     columns = [views.expand(other, shape).flatten().tolist() if shape else [other.item()] for other in (self, *others)]
     array = _as_elements([function(*row) for row in zip(*columns)], self._dtype).reshape(shape)
     # As in torch, internal overlap is not looked at and the write is not counted.
@@ -206,14 +202,6 @@ def _as_elements(values: list[Any], kind: Any) -> np.ndarray:
         values = [complex(value) if kind.category == 3 else _real(value) for value in values]
     plain = {0: np.bool_, 1: np.int64, 2: np.float64, 3: np.complex128}[kind.category]
     return numpy_cast(np.array(values, plain), kind.np)
-
-
-def _in_turn(self: Any, function: Callable[..., Any], others: list[Any]) -> Any:
-    """As ``_elementwise`` where indices share places in memory: each call sees what the ones before it wrote."""
-    for place in np.ndindex(self._shape):
-        given = [tensor[place].item() for tensor in (self, *others)]
-        memory_of(self)[place] = _as_elements([function(*given)], self._dtype)[0]
-    return self
 
 
 def _real(value: Any) -> float:

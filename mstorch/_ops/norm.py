@@ -8,7 +8,10 @@ import numpy as np
 
 from .._backend.table import kernel
 from .._core.dtype import finfo, float32
-from .._core.tensor_base import count_of
+from .._core.modes import modes
+from .._core.storage import NATIVE
+from .._core.tangents import LEVELS
+from .._core.tensor_base import count_of, recording
 from .._tape.windows import linear, no_view
 from . import views
 from ._dispatch import call, cast_tensor, refuse_dtype, shape_of, with_format, without_grad, write
@@ -22,7 +25,7 @@ from .reduce import mean
 
 _train = kernel("batch_norm_train")
 _eval = kernel("batch_norm_eval")
-_layer_norm = kernel("layer_norm")
+_layer_norm, _layer_norm_parts = kernel("layer_norm"), kernel("layer_norm_parts")
 _running = kernel("running_average")
 
 
@@ -89,7 +92,10 @@ def layer_norm(
     expect_parameters("LayerNormKernelImpl", input, weight, bias)
     weight = ones(wanted, dtype=kind, device=input.device) if weight is None else weight
     bias = zeros(wanted, dtype=kind, device=input.device) if bias is None else bias
-    return call(_layer_norm, (input, weight, bias), len(shape) - len(wanted), eps)
+    operands, begin = (input, weight, bias), len(shape) - len(wanted)
+    if input._storage.__class__ in NATIVE and modes.native is None and not LEVELS and recording(operands) and 0 not in shape:
+        return call(_layer_norm_parts, operands, begin, eps)[0]  # what the kernel of the gradient takes is kept
+    return call(_layer_norm, operands, begin, eps)
 
 
 def _check_normalized(shape: tuple[int, ...], wanted: tuple[int, ...], weight: Any, bias: Any = None) -> None:

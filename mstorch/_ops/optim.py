@@ -11,7 +11,7 @@ from .._backend.onednn.gemm import add_multiple
 from .._backend.onednn.library import FOUND
 from .._backend.raw import ON_CPU
 from .._backend.table import kernel, serves
-from .._core.storage import Value
+from .._core.storage import NATIVE, DeviceMemory
 from .._core.tensor_base import array_of, is_tracked, put_raw, touch, value_of
 from ._dispatch import capturing
 
@@ -38,9 +38,9 @@ def has_kernels(op: str, params: Sequence[Any], grads: Sequence[Any], *states: S
     for group in (params, grads, *states):
         for tensor in group:
             cell = tensor._storage
-            if cell.__class__ is not Value or tensor._dtype.name != "float32":
+            if cell.__class__ is not DeviceMemory or tensor._dtype.name != "float32":
                 return False
-            if tensor._stride is not None or tensor._shape != cell.raw.shape:
+            if tensor._stride is not None:
                 return False
     pairs = [pair for group in (grads, *states) for pair in zip(group, params)]
     return not any(is_tracked(tensor) or tensor._shape != param._shape for tensor, param in pairs)
@@ -48,7 +48,7 @@ def has_kernels(op: str, params: Sequence[Any], grads: Sequence[Any], *states: S
 
 def increment(counter: Any) -> float:
     """Add 1 to a 0-d counter and return it."""
-    if counter._storage.__class__ is Value or is_tracked(counter) or capturing():
+    if counter._storage.__class__ in NATIVE or is_tracked(counter) or capturing():
         counter.add_(1)
         return float(counter.item())
     array = array_of(counter)
@@ -173,7 +173,7 @@ def adamw_on_device(
     slope, raw = value_of(grad), value_of(param)
     if penalty != 0:
         slope = _add_kernel["float32"](slope, raw, -penalty if maximize else penalty)
-    done = value_of(counter) if counter._storage.__class__ is Value else float(counter.item())
+    done = value_of(counter) if counter._storage.__class__ in NATIVE else float(counter.item())
     numbers = (float(beta1), float(beta2), float(decay), float(eps), bool(maximize))
     found = _adamw_kernel["float32"](raw, slope, value_of(exp_avg), value_of(exp_avg_sq), done, lr, *numbers)
     for tensor, new in zip((param, exp_avg, exp_avg_sq), found):

@@ -11,8 +11,8 @@ from .._backend import runtime
 from .._backend.raw import ON_CPU, from_numpy
 from .._core import device as devices
 from .._core.above import copied
-from .._core.modes import grad_set_to, modes
-from .._core.storage import Value
+from .._core.modes import modes
+from .._core.storage import NATIVE
 from .._core.tensor_base import (
     TensorBase,
     array_of,
@@ -22,11 +22,10 @@ from .._core.tensor_base import (
     meta_tensor,
     on_device,
     require_grad,
-    resize_within,
     strides_of,
-    turn_into,
 )
 from .._tape.node import Node, bare, edge_of, named
+from .device_factories import made_on_device
 
 
 def _to_host(value: Any) -> Any:
@@ -75,7 +74,7 @@ def _dense(tensor: Any) -> bool:
 
 def is_elsewhere(tensor: Any, place: Any) -> bool:
     """Whether a tensor with memory is not on a device (the CPU or the accelerator)."""
-    return (tensor._storage.__class__ is Value) != (place.type != "cpu")
+    return (tensor._storage.__class__ in NATIVE) != (place.type != "cpu")
 
 
 @overload
@@ -98,26 +97,16 @@ def _on_accelerators(function: Callable[..., Any], like: bool, drawn: bool) -> C
     return _placing(function, like) if there else function
 
 
-def _filled(function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], out: Any) -> Any:
-    """What a factory puts into a tensor of the accelerator, by way of one of the host."""
-    stand_in = out.detach().cpu().contiguous()
-    leaf = is_tracked(out) and out.is_leaf
-    if leaf:
-        stand_in.requires_grad_()  # so that the host's errors are raised
-    made = function(*args, **{**kwargs, "out": stand_in})
-    requires_grad, made = made.requires_grad, made.detach()
-    with grad_set_to(modes.grad and not leaf):
-        if made._shape == out._shape or resize_within(out, made._shape):
-            out.copy_(made)
-        else:
-            turn_into(out, moved(made, False))
-    return out.requires_grad_(requires_grad) if leaf else out
-
-
 def _placing(function: Callable[..., Any], like: bool) -> Callable[..., Any]:
     code = function.__code__
     positional = code.co_varnames[: code.co_argcount]
     place = positional.index("device") if "device" in positional and not code.co_flags & 4 else None
+
+    def _at(args: tuple[Any, ...], kwargs: dict[str, Any], device: str) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The arguments with another device."""
+        if place is not None and len(args) > place:
+            return (*args[:place], device, *args[place + 1 :]), kwargs
+        return args, {**kwargs, "device": device}
 
     @functools.wraps(function)
     def factory(*args: Any, **kwargs: Any) -> Any:
@@ -143,14 +132,13 @@ def _placing(function: Callable[..., Any], like: bool) -> Callable[..., Any]:
                 raise ValueError(f"can't alias tensor from device '{args[0].device}' to '{found}'.")  # type: ignore[attr-defined]
             return function(there, **{name: value for name, value in kwargs.items() if name != "device"})
         asked = bool(kwargs.pop("requires_grad", False))
-        if place is not None and len(args) > place:
-            args = (*args[:place], "cpu", *args[place + 1 :])
-        else:
-            kwargs["device"] = "cpu"
-        out = kwargs.pop("out", None)
-        if out is not None:
-            return _filled(function, args, kwargs, out)
-        made = moved(function(*args, **kwargs), False)
+        if kwargs.get("out") is not None:
+            given, others = _at(args, kwargs, "cpu")
+            return function(*given, **others, requires_grad=asked) if asked else function(*given, **others)
+        made = made_on_device(function, *_at(args, kwargs, "meta"))
+        if made is None:
+            given, named_ones = _at(args, kwargs, "cpu")
+            made = moved(function(*given, **named_ones), False)
         if asked and made._dtype.category < 2:
             raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
         if asked:
@@ -164,6 +152,6 @@ def beside(constant: Any, like: Any) -> Any:
     """A constant that a function made on the host, where the tensor is that it goes with."""
     if modes.native is None and is_meta(like):
         return constant if is_meta(constant) else meta_tensor(constant._shape, constant._dtype)
-    if ON_CPU or modes.native is not None or like._storage.__class__ is not Value or constant._storage.__class__ is Value:
+    if ON_CPU or modes.native is not None or like._storage.__class__ not in NATIVE or constant._storage.__class__ in NATIVE:
         return constant
     return moved(constant, False)

@@ -10,10 +10,9 @@ import numpy as np
 from .. import return_types
 from .._backend.host.reduce import numpy_variance, root_slope, variance_slope
 from .._backend.table import kernel
-from .._core.dtype import bool_, dtype, iinfo, int64, uint8
+from .._core.dtype import bool_, dtype, int64, uint8
 from .._core.modes import grad_set_to, modes
 from .._core.storage import Storage
-from .._core.strides import overlaps
 from .._core.tangents import LEVELS
 from .._core.tensor_base import TensorBase, array_of, count_of, fresh, recording, resize
 from .._core.warned import warn
@@ -67,32 +66,6 @@ def _refuse_recorded(name: str, input: Any, out: Any) -> None:
         raise no_derivative(name)
 
 
-def _begin(out: Any, input: Any, dims: Any, keepdim: bool, start: Any) -> None:
-    """Where ``out`` is a window on the input's memory, put what a reduction starts from there: torch does so before it reads."""
-    if not isinstance(out, TensorBase) or out is input or out._storage is not input._storage or out._storage.__class__ is not Storage:
-        return
-    shape = input._shape
-    kept = [1 if d in dims else n for d, n in enumerate(shape) if keepdim or d not in dims]
-    if count_of(shape) and not recording((input,)) and (out._stride is None or not overlaps(out._shape, out._stride)):
-        if tuple(kept) != out._shape:
-            resize(out, tuple(kept))
-        array_of(out)[...] = start
-
-
-def _restarted(found: Any, out: Any, input: Any, dim: Any, start: Any) -> Any:
-    """The result; of a reduction into its own input what it starts from, for torch puts that there before it reads.
-
-    None: it starts from what is there, as torch's ``amin`` of int64 does.
-    """
-    if out is not input or found._dtype is not input._dtype or input._storage.__class__ is not Storage or recording((input,)):
-        return found
-    resize(input, found._shape)
-    wrap_dims(dim, len(found._shape))
-    if found._node is not None:
-        return found
-    return input.clone() if start is None else found.fill_(start)
-
-
 @operation(numpy_names=True)
 def sum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: dtype | None = None, out: Any = None) -> Any:
     """The sum of all elements, or along ``dim``; integers add up in int64."""
@@ -103,12 +76,11 @@ def sum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: dtype | No
     dims = wrap_dims(dim, len(shape_of(input)))
     if out is not None:
         expect_out_dtype(out, dtype or out._dtype)
-        _begin(out, input, dims, keepdim, 0)
     if kind is bool_:
         found = call(_sum, (cast_tensor(input, bool_),), dims, keepdim, dtype=int64).to(bool_)
     else:
         found = call(_sum, (input,), dims, keepdim, dtype=kind, label="SumBackward0" if dim is None else None)
-    return finish(_restarted(found, out, input, dim, 0), out)
+    return finish(found, out)
 
 
 @operation(numpy_names=True)
@@ -148,7 +120,6 @@ def mean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: dtype | N
         )
     _refuse_recorded("mean", input, out)
     dims = wrap_dims(dim, len(shape_of(input)))
-    _begin(out, input, dims, keepdim, 0)
     return finish(call(_mean, (input,), dims, keepdim, dtype=kind, label="MeanBackward0" if dim is None else None), out)
 
 
@@ -176,12 +147,11 @@ def prod(input: Any, dim: int | None = None, keepdim: bool = False, *, dtype: dt
     dims = wrap_dims(dim, rank) if dim is None else (wrap_dim(dim, rank),)
     if out is not None:
         expect_out_dtype(out, dtype or out._dtype)
-        _begin(out, input, dims, keepdim, 1)
     if kind is bool_:
         found = call(_prod, (cast_tensor(input, bool_),), dims, keepdim, dtype=uint8).to(bool_)
     else:
         found = call(_prod, (input,), dims, keepdim, dtype=kind, label=None if dim is None else "ProdBackward1")
-    return finish(_restarted(found, out, input, dim, 1), out)
+    return finish(found, out)
 
 
 def _halved(input: Any, dim: int | None, keepdim: bool) -> Any:
@@ -238,30 +208,18 @@ def _match_out(input: Any, out: Any) -> None:
         )
 
 
-def _limit(kind: dtype, upper: bool) -> Any:
-    """The largest or the least value that a dtype has."""
-    if kind.category == 1:
-        return iinfo(kind).max if upper else iinfo(kind).min
-    return upper if kind.category == 0 else math.inf if upper else -math.inf
-
-
 @operation(numpy_names=True)
 def amax(input: Any, dim: Any = (), keepdim: bool = False, *, out: Any = None) -> Any:
     """The largest element, of all or along ``dim``; equal ones share the gradient."""
     _match_out(input, out)
-    start = _limit(input._dtype, False)
-    _begin(out, input, wrap_dims(dim, len(shape_of(input))), keepdim, start)
-    return finish(_restarted(_extreme(_amax, "amax", input, dim, keepdim), out, input, dim, start), out)
+    return finish(_extreme(_amax, "amax", input, dim, keepdim), out)
 
 
 @operation(numpy_names=True)
 def amin(input: Any, dim: Any = (), keepdim: bool = False, *, out: Any = None) -> Any:
     """The smallest element, of all or along ``dim``; equal ones share the gradient."""
     _match_out(input, out)
-    start = None if input._dtype is int64 else _limit(input._dtype, True)
-    if start is not None:
-        _begin(out, input, wrap_dims(dim, len(shape_of(input))), keepdim, start)
-    return finish(_restarted(_extreme(_amin, "amin", input, dim, keepdim), out, input, dim, start), out)
+    return finish(_extreme(_amin, "amin", input, dim, keepdim), out)
 
 
 @operation(numpy_names=True)
@@ -384,13 +342,11 @@ def _truth(kernel_: Any, name: str, input: Any, dim: Any, keepdim: bool, out: An
         found = input.detach().ne(0)
         return finish(found.to(uint8) if input._dtype is uint8 else found, out)
     dims = wrap_dims(dim, len(shape_of(input)))
-    if out is not None and out._dtype is input._dtype:
-        _begin(out, input, dims, keepdim, name == "all")
     source = input if input._dtype is bool_ else input.detach().ne(0)
     found = call(kernel_, (source,), dims, keepdim)
     if input._dtype is uint8 and out is None or out is not None and out._dtype is uint8:
         found = found.to(uint8)
-    return finish(_restarted(found, out, input, dim, name == "all"), out)
+    return finish(found, out)
 
 
 @operation(numpy_names=True)

@@ -3,27 +3,20 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
-from .._backend.host.views import put
-from .._core import determinism
 from .._core.above import above
 from .._core.formats import contiguous_format
 from .._core.modes import modes
-from .._core.storage import Storage, refuse_growth
+from .._core.storage import Absent, refuse_growth
 from .._core.strides import beyond_storage, channels_last_strides, contiguous_strides, normalize
 from .._core.tangents import LEVELS, is_dual
 from .._core.tensor_base import (
     TensorBase,
-    array_of,
     auto_of,
     is_tracked,
     resize,
     strides_of,
-    tensor_of,
     touch,
     turn_into,
-    whole_storage,
 )
 from .._core.writable import check_history, check_view
 from .._tape.composite import refuse
@@ -33,7 +26,6 @@ from . import views
 from ._dispatch import cpp_word, shape_args, shape_of
 from ._forms import SIZE, Forms
 from ._operation import operation
-from .placing import beside
 
 
 @operation(forms=SIZE)
@@ -52,20 +44,8 @@ def resize_(self: Any, *sizes: Any, memory_format: Any = None) -> Any:
         return self
     if shape == shape_of(self):
         return self
-    if self._storage.__class__ is Storage:
-        resize(self, shape)
-        touch(self)
-        return self
-    storage = whole_storage(self)
-    have, need = views.numel_of(shape_of(storage)), views.numel_of(shape) + self._offset
-    if need > have:
-        flat = np.zeros(need, array_of(storage).dtype)
-        determinism.fill(flat[have:], self._dtype)
-        put(flat, slice(have), array_of(storage).reshape(-1))
-        storage = beside(tensor_of(flat), self)
-    offset = self._offset
-    turn_into(self, storage if shape_of(storage) == shape and not offset else views.as_strided(
-        storage, shape, contiguous_strides(shape), offset))
+    resize(self, shape)
+    touch(self)
     return self
 
 
@@ -105,7 +85,7 @@ def set_(self: Any, source: Any = None, storage_offset: int = 0, size: Any = Non
         turn_into(self, views.alias(source))
     else:
         shape = shape_args((size,)) if not isinstance(size, int) else (size,)
-        if source._storage.__class__ is Storage and 0 not in shape:
+        if source._storage.__class__ is not Absent and 0 not in shape:
             steps = contiguous_strides(shape) if stride is None else stride
             need = (storage_offset + sum((length - 1) * step for length, step in zip(shape, steps)) + 1) * source._dtype.itemsize
             if need > source._storage.nbytes:

@@ -8,7 +8,7 @@ from .. import return_types
 from .._backend.table import kernel
 from .._core.dtype import bool_, by_name, dtype, int64
 from .._core.tensor_base import TensorBase, count_of
-from .._core.writable import check_writable, refuse_partial_overlap
+from .._core.writable import refuse_partial_overlap
 from .._tape.composite import record
 from . import views
 from ._dispatch import (
@@ -25,8 +25,6 @@ from ._dispatch import (
     wrap_dims,
 )
 from ._in_place import in_place
-from ._in_turn import rows_in_turn
-from ._integer_history import refuse_tracked
 from ._named import node_called
 from ._operation import operation
 from ._overlaps import refuse_parts
@@ -62,35 +60,23 @@ def _scan(kernel_: Any, input: Any, dim: int, kind: dtype | None, out: Any) -> A
 @operation(numpy_names=True)
 def cumsum(input: Any, dim: int, *, dtype: dtype | None = None, out: Any = None) -> Any:
     """The sums of the elements up to each one along ``dim``; integers add up in int64."""
-    made = _scan(_cumsum, input, dim, dtype, out)
-    return refuse_tracked(made, input) if out is None else made
+    return _scan(_cumsum, input, dim, dtype, out)
 
 
 @operation(numpy_names=True)
 def cumprod(input: Any, dim: int, *, dtype: dtype | None = None, out: Any = None) -> Any:
     """The products of the elements up to each one along ``dim``; integers multiply in int64."""
-    made = _scan(_cumprod, input, dim, dtype, out)
-    return refuse_tracked(made, input) if out is None else made
+    return _scan(_cumprod, input, dim, dtype, out)
 
 
 def cumsum_(self: Any, dim: int, *, dtype: dtype | None = None) -> Any:
     """In-place version of ``cumsum``, which adds up in the tensor's own dtype."""
-    return _scanned(self, _cumsum, dim, dtype)
+    return in_place(self, _scan_in_place, _cumsum, dim, dtype)
 
 
 def cumprod_(self: Any, dim: int, *, dtype: dtype | None = None) -> Any:
     """In-place version of ``cumprod``, which multiplies in the tensor's own dtype."""
-    refuse_tracked(self, self)
-    return _scanned(self, _cumprod, dim, dtype)
-
-
-def _scanned(self: Any, kernel_: Any, dim: int, kind: dtype | None) -> Any:
-    if self._stride is not None and self._shape:
-        axis = wrap_dim(dim, len(self._shape))
-        check_writable(self)
-        if rows_in_turn(lambda row: in_place(row, _scan_in_place, kernel_, axis, kind), self, axis):
-            return self
-    return in_place(self, _scan_in_place, kernel_, dim, kind)
+    return in_place(self, _scan_in_place, _cumprod, dim, dtype)
 
 
 def _scan_in_place(input: Any, kernel_: Any, dim: int, kind: dtype | None) -> Any:

@@ -18,11 +18,11 @@ from .._tape.composite import record, refuse
 from .._tape.node import watch
 from . import views
 from ._dispatch import call, finish, python_number, shape_of, type_word, wrap_dim
+from ._in_place import in_place_form
 from ._index_checks import check_index_dim, check_range, index_tensor
 from ._named import node_called
 from ._numbers import fitting
 from ._operation import operation
-from ._window_writes import form_for_windows, places_along, rows_at
 
 _scatter = kernel("scatter")
 _put, _select = kernel("put"), kernel("index_select")
@@ -323,50 +323,10 @@ METHODS = FUNCTIONS
 IN_PLACE = ("index_copy",)
 
 
-# Below, halves go by a copy of the whole window where they do in torch.
-
-
-def _add_rows(memory: Any, places: np.ndarray, dim: int, index: Any, source: Any, *, alpha: Any = 1) -> bool:
-    if alpha == 1 and memory._dtype in (float16, bfloat16):
-        return False
-    rows, values = rows_at(places, dim, index, source)
-    memory.index_add_(0, rows, values, alpha=alpha)
-    return True
-
-
-def _reduce_rows(
-    memory: Any, places: np.ndarray, dim: int, index: Any, source: Any, reduce: str, *, include_self: bool = True
-) -> bool:  # fmt: skip
-    if reduce == "mean" or not include_self:  # torch counts the writes of an element, and clears it, by the windows it stands in
-        return False
-    rows, values = rows_at(places, dim, index, source)
-    memory.index_reduce_(0, rows, values, reduce)
-    return True
-
-
-def _reduce_along(
-    memory: Any, places: np.ndarray, dim: int, index: Any, src: Any, reduce: str = "sum", *, include_self: bool = True
-) -> bool:  # fmt: skip
-    if reduce == "mean" or not include_self or memory._dtype in (float16, bfloat16):
-        return False
-    rows = places_along(places, dim, index).reshape(-1, 1)
-    values = src[tuple(slice(length) for length in index._shape)].reshape(-1, 1)
-    memory.scatter_reduce_(0, tensor_of(rows), values, reduce)
-    return True
-
-
-def _fill_along(memory: Any, places: np.ndarray, dim: int, index: Any, src: Any = None, *, value: Any = None, reduce: Any = None) -> bool:
-    number = src if value is None else value
-    if isinstance(number, TensorBase) or reduce is not None or memory._dtype in (float16, bfloat16):
-        return False
-    memory[tensor_of(places_along(places, dim, index).reshape(-1))] = number
-    return True
-
-
 NAMED_METHODS = {
-    "index_add_": form_for_windows(index_add, _add_rows),
-    "index_reduce_": form_for_windows(index_reduce, _reduce_rows),
-    "scatter_add_": form_for_windows(scatter_add, _reduce_along),
-    "scatter_reduce_": form_for_windows(scatter_reduce, _reduce_along),
-    "scatter_": form_for_windows(_scatter_in_place, _fill_along),
+    "index_add_": in_place_form(index_add, "index_add_"),
+    "index_reduce_": in_place_form(index_reduce, "index_reduce_"),
+    "scatter_add_": in_place_form(scatter_add, "scatter_add_"),
+    "scatter_reduce_": in_place_form(scatter_reduce, "scatter_reduce_"),
+    "scatter_": in_place_form(_scatter_in_place, "scatter_"),
 }

@@ -15,7 +15,6 @@ from .._core.tensor_base import (
     TensorBase,
     count_of,
     meta_tensor,
-    recording,
     strides_of,
     tensor_of,
     whole_storage,
@@ -40,43 +39,21 @@ from ._dispatch import (
     wrap_dim,
 )
 from ._forms import SECTIONS, SIZE, Forms
+from ._in_place import in_place_form
 from ._named import node_called
 from ._operation import operation
-from ._window_writes import shares_places
 from .complex_views import view_as_complex, view_as_real
-from .copying import copy_
 from .creation import zeros_like
 from .index import keep_gaps
 from .join import cat, flip
 from .placing import placed
 from .scan import cumprod
 from .scatter import put_flat
-from .shared_places import form_for_shared_places
 
 _triangle = kernel("triangle")
 
 
 # Triangles and diagonals
-
-
-def _triangle_form(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The in-place form of ``tril`` or ``triu``. Matrices that do not lie one behind the other torch computes apart and copies back:
-    where they share memory, the last copy stays."""
-    inner = form_for_shared_places(function, f"{function.__name__}_")
-
-    def method(input: Any, diagonal: int = 0) -> Any:
-        strides = input._stride
-        if strides is None or 0 in strides or not shares_places(input) or recording((input,)):
-            return inner(input, diagonal)
-        apart = views.numel_of(input._shape[-2:])
-        for length, step in zip(input._shape[-3:0:-1], strides[-3:0:-1]):
-            if step != apart:
-                return copy_(input, function(input, diagonal))
-            apart *= length
-        return inner(input, diagonal)
-
-    method.__name__, method.__qualname__, method.__doc__ = inner.__name__, inner.__qualname__, inner.__doc__
-    return method
 
 
 def _triangular(name: str, input: Any, diagonal: int, lower: bool, out: Any) -> Any:
@@ -565,6 +542,6 @@ NAMED_METHODS = {
     f"{function.__name__}_": _own_view(function, f"{function.__name__}_")
     for function in (views.t, views.transpose, views.squeeze, views.unsqueeze)
 }
-NAMED_METHODS.update(tril_=_triangle_form(tril), triu_=_triangle_form(triu))
+NAMED_METHODS.update(tril_=in_place_form(tril, "tril_", uniform=True), triu_=in_place_form(triu, "triu_", uniform=True))
 NAMED_METHODS["swapaxes_"] = NAMED_METHODS["swapdims_"] = NAMED_METHODS["transpose_"]
 PROPERTIES = {"mT": _matrix_transpose, "mH": _matrix_adjoint, "T": _all_reversed, "H": _hermitian}

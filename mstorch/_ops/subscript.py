@@ -42,7 +42,6 @@ from ._dispatch import (
     write_array,
 )
 from ._index_checks import expect_dtype_of
-from ._integer_history import follow_fill
 from ._keys import (
     has_full_slices,
     is_whole,
@@ -53,7 +52,6 @@ from ._keys import (
     with_ellipses,
 )
 from ._numbers import fitting
-from ._self_reading import put_in_sequence
 from ._values_put import fitted, number_as, stands_in, without_leading_ones
 from .placing import beside
 
@@ -424,8 +422,6 @@ def setitem(self: Any, key: Any, value: Any) -> None:
             value = contiguous_copy(value)
     check_writable(current)
     assign(current, fitted(value, current, current._shape), "FillBackward3" if number else "CopyBackwards", given=True)
-    if number:
-        follow_fill(current, value, "FillBackward3")
 
 
 def _put_advanced(current: Any, advanced: dict[int, Any], value: Any, masked: bool) -> None:
@@ -466,14 +462,7 @@ def _put_advanced(current: Any, advanced: dict[int, Any], value: Any, masked: bo
     indices = tuple(advanced[d] for d in dims)
     if modes.native is None and current._storage.__class__ is Storage:
         places = tuple(array_of(advanced[d]) if d in advanced else slice(None) for d in range(len(shape)))
-        if isinstance(value, TensorBase) and not single and value._storage is current._storage and source._storage is not value._storage:
-            first = dims[0] if adjacent else 0
-            taken = put_in_sequence(current, places, len(common), first, without_leading_ones(value), target)
-            if taken is not None:
-                array_of(source)[...] = taken
         put_at(current, places, source, indices)
-        if single and current._dtype.category < 2:
-            follow_fill(current, value, "IndexPutBackward0")
         return
     positions = call(_linear, (indices[0],), shape, dims, indices, common, adjacent, dtype=int64)
     kernel_of = _scatter[current._dtype.name]

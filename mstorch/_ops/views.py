@@ -10,10 +10,10 @@ from .._backend import tape
 from .._backend.table import kernel
 from .._core.dtype import dtype
 from .._core.promotion import type_text
-from .._core.storage import Counter
+from .._core.storage import NATIVE, Counter
 from .._core.strides import beyond_storage, contiguous_strides, view_strides
 from .._core.tensor_base import TensorBase, make_view, strides_of, whole_storage
-from .._tape import windows
+from .._tape import movement, windows
 from .._tape.vocabulary import sum_array
 from ._dispatch import call, shape_args, shape_of, whole, wrap_dim
 from ._forms import SIZE, Forms
@@ -73,7 +73,9 @@ def _reshaped(own: tuple[int, ...], shape: tuple[int, ...]) -> Any:
     return lambda array: array.reshape(shape), lambda array: array.reshape(own)
 
 
-_RESHAPED = windows.Sort(lambda name, shape: lambda raw: _reshape[name](raw, shape), _reshaped)
+_RESHAPED = windows.Sort(
+    lambda name, shape: lambda raw: _reshape[name](raw, shape), _reshaped, lambda raw, own, _: movement.reshaped(raw, own)
+)
 
 
 @operation(forms=Forms({"dtype": "size"}, "size"))
@@ -179,14 +181,22 @@ def _permuted(input: Any, order: tuple[int, ...], label: str) -> Any:
     return windows.sorted_view(input, label, shape, steps, input._offset, _PERMUTED, order)
 
 
-def _transposed(own: tuple[int, ...], order: tuple[int, ...]) -> Any:
+def _inverse(order: Sequence[int]) -> list[int]:
     inverse = [0] * len(order)
     for place, dim in enumerate(order):
         inverse[dim] = place
+    return inverse
+
+
+def _transposed(own: tuple[int, ...], order: tuple[int, ...]) -> Any:
+    inverse = _inverse(order)
     return lambda array: array.transpose(order), lambda array: array.transpose(inverse)
 
 
-_PERMUTED = windows.Sort(lambda name, order: lambda raw: _permute[name](raw, order), _transposed)
+_PERMUTED = windows.Sort(
+    lambda name, order: lambda raw: _permute[name](raw, order), _transposed,
+    lambda raw, _, order: movement.permuted(raw, _inverse(order)),
+)  # fmt: skip
 
 
 @operation(forms=Forms({"axis0": "dim0", "axis1": "dim1"}))
@@ -225,7 +235,7 @@ def _same(value: Any) -> Any:
     return value
 
 
-_ALIAS = windows.Sort(lambda name, argument: _same, lambda own, argument: (_same, _same))
+_ALIAS = windows.Sort(lambda name, argument: _same, lambda own, argument: (_same, _same), lambda raw, own, argument: raw)
 
 
 def detach(input: Any) -> Any:
@@ -322,7 +332,9 @@ def _repeated(own: tuple[int, ...], shape: tuple[int, ...]) -> Any:
     return lambda array: np.broadcast_to(array, shape), lambda array: sum_array(array, own)
 
 
-_EXPANDED = windows.Sort(lambda name, shape: lambda raw: _expand[name](raw, shape), _repeated)
+_EXPANDED = windows.Sort(
+    lambda name, shape: lambda raw: _expand[name](raw, shape), _repeated, lambda raw, own, _: movement.fitted(raw, own)
+)
 
 
 def expand_as(self: Any, other: Any) -> Any:
@@ -387,7 +399,12 @@ def _stretch(own: tuple[int, ...], argument: tuple[int, int, int, int]) -> Any:
     return lambda array: array[key], windows.placing(key, own)
 
 
-_SLICED = windows.Sort(lambda name, argument: lambda raw: _slice[name](raw, *argument), _stretch)
+def _stretch_back(raw: Any, own: tuple[int, ...], argument: tuple[int, int, int, int]) -> Any:
+    dim, start, stop, step = argument
+    return movement.placed(raw, (slice(None),) * dim + (slice(start, stop, step),), own)
+
+
+_SLICED = windows.Sort(lambda name, argument: lambda raw: _slice[name](raw, *argument), _stretch, _stretch_back)
 
 
 @operation(numpy_names=True)
@@ -416,7 +433,12 @@ def _entry(own: tuple[int, ...], argument: tuple[int, int]) -> Any:
     return lambda array: np.asarray(array[key]), windows.placing(key, own)
 
 
-_SELECTED = windows.Sort(lambda name, argument: lambda raw: _select[name](raw, *argument), _entry)
+def _entry_back(raw: Any, own: tuple[int, ...], argument: tuple[int, int]) -> Any:
+    dim, index = argument
+    return movement.placed(raw, (slice(None),) * dim + (index,), own)
+
+
+_SELECTED = windows.Sort(lambda name, argument: lambda raw: _select[name](raw, *argument), _entry, _entry_back)
 
 
 @operation(numpy_names=True)
@@ -534,23 +556,23 @@ def unfold(self: Any, dimension: int, size: int, step: int) -> Any:
             found[(*lead, slice(place, place + step * (shape[dimension] - 1) + 1, step))] += array[..., place]
         return found
 
-    return windows.window_on(self, shape, steps, self._offset, "UnfoldBackward0", (forward, back))
+    there = self._storage.__class__ in NATIVE
+    maps: Any = movement.unfolding(forward, back, own, shape, dimension, step) if there else (forward, back)
+    return windows.window_on(self, shape, steps, self._offset, "UnfoldBackward0", maps)
 
 
 def as_strided(input: Any, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None) -> Any:
     """A view of the storage of ``input`` with any size, stride and offset (in elements)."""
-    size, stride = tuple(size), tuple(stride)
-    offset = input._offset if storage_offset is None else storage_offset
+    size, stride, offset = tuple(size), tuple(stride), input._offset if storage_offset is None else storage_offset
     if len(size) != len(stride):
         raise RuntimeError("mismatch in length of strides and shape")
     if any(step < 0 for step in stride):
         raise RuntimeError(f"as_strided: Negative strides are not supported at the moment, got strides: {list(stride)}")
     if offset < 0:
         raise RuntimeError(f"Tensor: invalid storage offset {offset}")
-    limit = whole_storage(input).numel()
+    limit, item = whole_storage(input).numel(), input._dtype.itemsize
     last = offset + sum((length - 1) * step for length, step in zip(size, stride))
     if numel_of(size) and last >= limit:
-        item = input._dtype.itemsize
         raise beyond_storage(size, stride, offset, item, limit * item)
     return windows.window_on(input, size, stride, offset, "AsStridedBackward0")
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from mstorch._backend import runtime
+from mstorch._backend import binding
 from mstorch._core import device as devices
 from mstorch._core import dtype as dtypes
 from mstorch._core import formats, tensor_base
@@ -113,7 +113,7 @@ def device_count(kind: str) -> int:
     here = devices.current()
     if here.type != kind:
         return 0
-    return max(1, runtime.device_count())
+    return max(1, binding.count())
 
 
 def is_layout(obj: Any) -> bool:

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from .._backend.raw import ON_CPU
+from .._backend.raw import ON_CPU, Raw
 from .._backend.table import Kernel
 from .._core.dtype import dtype
 from .._core.modes import modes, shapes_only
-from .._core.storage import Storage
+from .._core.storage import DeviceMemory, Storage
 from .._core.tangents import LEVELS
 from .._core.tensor_base import (
     TensorBase,
@@ -37,7 +37,7 @@ from .node import (
     saved_input,
     watch,
 )
-from .operands import arrays_of, as_array, as_raw, wrapped
+from .operands import arrays_of, as_array, as_raw, in_order_of_memory, tensors_as_raw, wrapped
 from .places import check_meta, check_places, on_host, shaped, without_memory
 from .saved import attribute, names_of
 
@@ -175,10 +175,11 @@ def _compute(op: Kernel, name: str, inputs: Sequence[Any], args: Sequence[Any]) 
 
 
 def apply(op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tuple[Any, ...] = (), *, label: str | None = None,
-          strides: Any = None) -> Any:  # fmt: skip
+          strides: Any = None, pointwise: bool = False) -> Any:  # fmt: skip
     """Compute ``op`` in a dtype on tensors (or arrays that stand for constants, or lists of tensors), and record it.
 
-    ``inputs`` come first in the kernel's arguments, ``args`` (Python values, arrays) after them. Results have ``strides``.
+    ``inputs`` come first in the kernel's arguments, ``args`` (Python values, arrays) after them. Results have ``strides``. ``pointwise``:
+    each element is computed of those in its place alone, so that a device computes in the order of the result's memory.
     """
     if modes.native is not None:
         return _apply_anywhere(op, kind, inputs, args, label, strides)
@@ -187,7 +188,7 @@ def apply(op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tuple[Any, ...
     for item in inputs:
         if isinstance(item, TensorBase):
             if item._storage.__class__ is not Storage:
-                return _apply_anywhere(op, kind, inputs, args, label, strides)
+                return _apply_anywhere(op, kind, inputs, args, label, strides, pointwise)
             array = item._array
             arrays.append(array_of(item) if array is None or item._storage.moved else array)
             followed = followed or item._node is not None or (item._auto is not None and is_tracked(item))
@@ -199,7 +200,7 @@ def apply(op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tuple[Any, ...
             arrays.append(tuple([array_of(part) for part in item]))
             followed = followed or any(map(is_tracked, item))
         else:
-            return _apply_anywhere(op, kind, inputs, args, label, strides)
+            return _apply_anywhere(op, kind, inputs, args, label, strides, pointwise)
     given = args
     if args:
         args = arrays_of(args, inputs)
@@ -227,17 +228,22 @@ def _watch_arguments(result: Any, args: Sequence[Any]) -> None:
         watch(result, *tensors)
 
 
-def _apply_anywhere(op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tuple[Any, ...], label: str | None, strides: Any) -> Any:
+def _apply_anywhere(
+    op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tuple[Any, ...], label: str | None, strides: Any, pointwise: bool = False
+) -> Any:  # fmt: skip
     """``apply`` where not all inputs are tensors in the host's memory, or MindSpore's own tape records."""
     native = modes.native
     if native is None and has_mirrored(inputs):
-        return apply(op, kind, all_resolved(inputs), args, label=label, strides=strides)
+        return apply(op, kind, all_resolved(inputs), args, label=label, strides=strides, pointwise=pointwise)
     if not ON_CPU and args and native is None and not on_host(inputs) and not without_memory(inputs):
         return _apply_on_device(op, kind, inputs, args, label, strides)
     given = args
     if args and native is None:
         args = arrays_of(args, inputs)
-    result = wrapped(_compute(op, kind.name, inputs, args), strides)
+    if pointwise and strides is not None and not ON_CPU and native is None and not on_host(inputs) and not without_memory(inputs):
+        result = in_order_of_memory(op[kind.name], kind.name, inputs, strides)
+    else:
+        result = wrapped(_compute(op, kind.name, inputs, args), strides)
     if native is None and modes.grad:
         flat = [part for item in inputs for part in (item if item.__class__ is list else (item,))]
         if any(isinstance(item, TensorBase) and is_tracked(item) for item in flat):
@@ -249,11 +255,11 @@ def _apply_anywhere(op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tupl
 
 
 def _apply_on_device(op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tuple[Any, ...], label: str | None, strides: Any) -> Any:
-    """``apply`` on an accelerator: the kernel takes tensors among the arguments as they are, rules take them as arrays."""
+    """``apply`` on an accelerator: the kernel and the rule take tensors among the arguments as the device's values."""
     result = wrapped(_compute(op, kind.name, inputs, args), strides)
     flat = [part for item in inputs for part in (item if isinstance(item, list) else (item,))]
     if modes.grad and any(isinstance(item, TensorBase) and is_tracked(item) for item in flat):
-        _record(op, kind, inputs, tuple(map(as_array, args)), result, label)
+        _record(op, kind, inputs, tuple(map(tensors_as_raw, args)), result, label)
         _watch_arguments(result, args)
     if LEVELS:
         pushed[0](op, kind, inputs, tuple(map(as_array, args)), result)
@@ -387,7 +393,7 @@ def _record(op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tuple[Any, .
 
 
 def _have_arrays(args: Sequence[Any]) -> bool:
-    return any(isinstance(part, np.ndarray) for arg in args for part in (arg if arg.__class__ is tuple else (arg,)))
+    return any(isinstance(part, (np.ndarray, Raw)) for arg in args for part in (arg if arg.__class__ is tuple else (arg,)))
 
 
 def _kept(derivative: Derivative, inputs: Sequence[Any], edges: Sequence[Any], results: Sequence[Any]) -> list[Any]:
@@ -403,7 +409,7 @@ def _kept(derivative: Derivative, inputs: Sequence[Any], edges: Sequence[Any], r
         item = inputs[place]
         if not isinstance(item, TensorBase):
             saved.append(Constant(item))
-        elif place in derivative.windows and keep is SavedInput and item._storage.__class__ is Storage:
+        elif place in derivative.windows and keep is SavedInput and item._storage.__class__ in (Storage, DeviceMemory):
             saved.append(SavedWindow(item))
         else:
             saved.append(keep(item))

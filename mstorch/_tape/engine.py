@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 
 from .._backend.quiet import silent
-from .._backend.raw import Raw
+from .._backend.raw import NAME_OF, Raw
+from .._backend.table import kernel
 from .._core.modes import modes
 from .._core.overriding import MODES, PLAIN, dispatches, state
-from .._core.storage import Storage, Value
+from .._core.storage import NATIVE, Storage
 from .._core.strides import broadcast_shape, contiguous_strides, dense_order
 from .._core.tangents import LEVELS, on
 from .._core.tensor_base import (
@@ -30,10 +31,12 @@ from .._core.tensor_base import (
     to_meta,
     touch,
     value_of,
+    wrap,
 )
-from .counted import COUNTS, PER_CALL, added, times_written
 from .node import FREED, Accumulate, Edge, Node, bare_of, dressed
 from .replaced import all_replaced, replaced
+
+_clone = kernel("clone")
 
 
 class _Running(threading.local):
@@ -294,8 +297,7 @@ def _put(buffer: list[Any], number: int, gradient: Any) -> None:
     if held is None:
         buffer[number] = gradient
     else:
-        total = add(held, gradient)
-        buffer[number] = added(held, total) if held.__class__ is np.ndarray and held is not gradient else total
+        buffer[number] = add(held, gradient)
 
 
 def _run_node(node: Node, gradients: list[Any], recorded: bool) -> Sequence[Any]:
@@ -449,30 +451,26 @@ def _add_to(auto: Any, tensor: Any, gradient: Any, recorded: bool) -> None:
     if held is None:
         if gradient.__class__ is np.ndarray:
             # Nobody else may write to what the leaf is given: an array that others hold is copied.
-            alone = _alone(gradient, tensor)
-            times = times_written(gradient) if alone and COUNTS else 0
-            auto.grad = tensor_of(gradient if alone else _like_leaf(gradient, tensor))
-            if not alone and (gradient.ndim or gradient.flags.writeable):
-                times = 1  # as in torch, a copy was written, but of what a single number was spread from
-            auto.grad._counter.version = times
+            auto.grad = tensor_of(gradient if _alone(gradient, tensor) else _like_leaf(gradient, tensor))
         elif isinstance(gradient, TensorBase):
             # A sparse gradient, to which more is added by replacing its parts, need only be an object of its own.
             auto.grad = gradient.clone() if recorded or getattr(gradient, "_layout", None) is None else gradient.detach()
             if recorded and getattr(gradient, "_layout", None) is None:
                 auto.grad = _in_order_of(auto.grad, tensor)
-                auto.grad._counter.version = 1  # as in torch, which writes a copy
             if LEVELS and not recorded and auto.grad is not gradient:
                 auto.grad = auto.grad.detach()  # as in torch, what is not recorded has no tangents here
         else:
-            auto.grad = dressed(gradient)
+            auto.grad = _own_on_device(gradient, tensor)
     elif not recorded and getattr(gradient, "_layout", None) is not None:
         held.add_(gradient)  # the same tensor goes on, be it sparse or not
+    elif not recorded and gradient.__class__ is Raw and tuple(gradient.shape) != held._shape:
+        held.add_(dressed(gradient))  # which raises
     elif recorded or getattr(held, "_layout", None) is not None or gradient.__class__ is not np.ndarray:
         total = add(held, dressed(gradient))
-        if recorded or getattr(held, "_layout", None) is not None or held._storage.__class__ is not Value:
+        if recorded or getattr(held, "_layout", None) is not None or held._storage.__class__ not in NATIVE:
             auto.grad = total
         elif held._auto is held._node is None:
-            put_raw(held, value_of(total))  # the same tensor goes on
+            put_raw(held, value_of(total), True)  # the same tensor goes on
         else:
             auto.grad = total
     elif held._auto is held._node is None and held._storage.__class__ is Storage and (
@@ -513,9 +511,30 @@ def _in_order_of(gradient: Any, leaf: Any) -> Any:
     return in_order(gradient, strides)
 
 
+def _own_on_device(gradient: Any, tensor: Any) -> Any:
+    """A bare gradient of a device as a tensor of memory that nobody else shows, in the order of the leaf's."""
+    if modes.native is not None:
+        return dressed(gradient)
+    if sys.getrefcount(gradient) > 5 + 2 * _PER_CALL:  # the callers' names and the argument here
+        gradient = _clone[NAME_OF[gradient.dtype]](gradient)
+    return wrap(gradient, tensor._stride if tuple(gradient.shape) == tensor._shape and _is_dense(tensor) else None)
+
+
+def _is_dense(leaf: Any) -> bool:
+    return leaf._stride is not None and dense_order(leaf._shape, leaf._stride) is not None
+
+
+def _references(value: Any) -> int:
+    return sys.getrefcount(value)
+
+
+# The references that a call adds to what it is given, besides the parameter: Python 3.10 keeps one with the caller.
+_PER_CALL = _references(object()) - 2
+
+
 def _alone(gradient: np.ndarray, tensor: Any) -> bool:
     """Whether the callers' three names (and the argument here) are all that hold the array, in the order of the leaf's memory."""
-    if not gradient.flags.writeable or sys.getrefcount(gradient) > 5 + 3 * PER_CALL:
+    if not gradient.flags.writeable or sys.getrefcount(gradient) > 5 + 3 * _PER_CALL:
         return False
     base = gradient.base
     if base is not None and (

@@ -16,7 +16,7 @@ from .._backend.raw import from_numpy
 from .._backend.table import Kernel
 from .._core.dtype import dtype
 from .._core.modes import grad_set_to, modes
-from .._core.storage import Storage, Value
+from .._core.storage import NATIVE, Storage
 from .._core.strides import dense_order
 from .._core.tangents import below, levels_of_all, on
 from .._core.tensor_base import (
@@ -36,6 +36,7 @@ from .._core.tensor_base import (
 from . import engine
 from .apply import RULES, Derivative, apply, pushed
 from .duals import carry, give, refuse, relaid, tangent_of, write_into, zeros_for
+from .movement import Move, casting, cloned
 from .native import Native, native_node, operands, pushed_gradient, pushed_native
 from .node import Node, Saved, bare, dressed, edge_of, repeats
 from .operands import as_raw
@@ -184,7 +185,7 @@ def _apart(found: Any, tangents: list[Any]) -> Any:
         shared = found.base is not None or any(found is one for one in tangents)
         return np.array(found, order="C") if shared and not repeats(found) else found
     if isinstance(found, TensorBase) and any(one is not None and one._storage is found._storage for one in tangents):
-        return linear(found, _copied, _copied, "CloneBackward0")
+        return linear(found, _COPIED, _COPIED, "CloneBackward0")
     return found
 
 
@@ -379,7 +380,10 @@ def _in_kind(tangent: Any, kind: dtype) -> Any:
     if tangent._dtype is kind:
         return tangent
     source, target = tangent._dtype.np, kind.np
-    return linear(tangent, lambda array: _cast(array, target), lambda array: _cast(array, source), "ToCopyBackward0")
+    return linear(
+        tangent, Move(lambda array: _cast(array, target), casting(kind.name)),
+        Move(lambda array: _cast(array, source), casting(tangent._dtype.name)), "ToCopyBackward0",
+    )  # fmt: skip
 
 
 def _keeps_tracked(node: Any) -> bool:
@@ -395,7 +399,7 @@ def _seed(result: Any, probe: bool) -> Any:
         return meta_tensor(result._shape, result._dtype, None, True)
     kind, count = result._dtype.np, int(np.prod(result._shape))
     seed = tensor_of((np.linspace(0.5, 1.5, count).astype(kind) if probe else np.zeros(count, kind)).reshape(result._shape))
-    if result._storage.__class__ is Value:
+    if result._storage.__class__ in NATIVE:
         seed = on_device(from_numpy(array_of(seed)))
     auto_of(seed).leaf = True
     return seed
@@ -409,7 +413,7 @@ def _zeros_for(like: Any) -> Any:
     shape, kind, strides = like._shape, like._dtype, like._stride
     if is_meta(like):
         return meta_tensor(shape, kind, strides)
-    if like._storage.__class__ is Value:
+    if like._storage.__class__ in NATIVE:
         dense = strides is not None and dense_order(shape, strides) is not None
         return on_device(from_numpy(np.zeros(shape, kind.np)), strides if dense else None)
     if strides is None or dense_order(shape, strides) is not None:
@@ -426,7 +430,7 @@ def _relaid(tangent: Any, like: Any) -> Any:
     """A tangent in the order of a tensor's memory."""
     strides = like._stride
     if strides is None or dense_order(like._shape, strides) is not None:
-        copy = linear(tangent, _copied, _copied, "CloneBackward0")
+        copy = linear(tangent, _COPIED, _COPIED, "CloneBackward0")
         return in_order(copy, strides_of(like)) if strides is not None else copy
     if any(length > 1 and step == 0 for length, step in zip(like._shape, strides)):
         raise RuntimeError(
@@ -440,6 +444,9 @@ def _relaid(tangent: Any, like: Any) -> Any:
 
 def _copied(array: np.ndarray) -> np.ndarray:
     return np.array(array, order="C")
+
+
+_COPIED = Move(_copied, cloned)
 
 
 def in_storage(tangent: Any, like: Any) -> Any:

@@ -1,111 +1,257 @@
-"""Linear maps that move elements, on values of a device: a map of arrays is found out on the host and done by gathers there."""
+"""Movements of elements on values of a device, in words: what a view shows, what its gradient is, without tables of positions."""
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
-from .._backend.cast import cast, numpy_cast
-from .._backend.quiet import quiet
-from .._backend.raw import NAME_OF, NAME_OF_NP, NP_DTYPE, Raw, from_numpy
+from .._backend.cast import cast
+from .._backend.constants import constant_of
+from .._backend.device_memory import full
+from .._backend.raw import NAME_OF, Raw, from_numpy
 from .._backend.table import kernel
+from .._core.strides import Strides, contiguous_strides, may_overlap
 
 Map = Callable[[np.ndarray], np.ndarray]
+OnRaw = Callable[[Raw], Raw]
+Geometry = tuple[tuple[int, ...], Strides, int]
+"""Shape, strides and offset of a window on memory."""
 
-_reshape, _take, _sum, _expand = kernel("reshape"), kernel("storage_gather"), kernel("segment_sum"), kernel("expand")
-_where, _total, _permute = kernel("where"), kernel("sum"), kernel("permute")
-
-
-def _zeros_and_places(function: Map, shape: tuple[int, ...]) -> np.ndarray:
-    """Where each element of the map's result comes from, counted from 1; 0 for what is zero."""
-    count = int(np.prod(shape))
-    return np.asarray(function(np.arange(1, count + 1, dtype=np.float64).reshape(shape)))
+_reshape, _sum, _expand, _permute = kernel("reshape"), kernel("sum"), kernel("expand"), kernel("permute")
+_slice, _pad, _flip, _cat, _stack = kernel("slice"), kernel("pad"), kernel("flip"), kernel("cat"), kernel("stack")
+_window, _window_placed, _div = kernel("window"), kernel("window_placed"), kernel("div")
 
 
-def _moves(function: Map, shape: tuple[int, ...], places: np.ndarray, complex_too: bool) -> bool:
-    """Whether a map takes elements as they are: it does so with other numbers, too."""
-    if places.dtype != np.float64 or not np.array_equal(places, np.trunc(places)):
-        return False
-    if places.size and not 0 <= places.min() <= places.max() <= int(np.prod(shape)):
-        return False
-    numbers = np.random.RandomState(0).randint(1, 1 << 40, shape).astype(np.float64)
-    if complex_too:  # a conjugate or a part of a real number is hardly to be told from the number
-        numbers = numbers + 1j * (numbers + 1)
-    padded = np.concatenate([np.zeros(1), numbers.reshape(-1)])
-    return bool(np.array_equal(np.asarray(function(numbers)), padded[places.astype(np.int64)]))
+class Move:
+    """A linear map in two forms: of an array of the host, and of a value of a device."""
+
+    __slots__ = ("array", "raw")
+
+    def __init__(self, array: Map, raw: OnRaw) -> None:
+        self.array = array
+        self.raw = raw
+
+    def __call__(self, array: np.ndarray) -> np.ndarray:
+        return self.array(array)
 
 
-def _gathered(raw: Raw, places: np.ndarray) -> Raw:
-    name = NAME_OF[raw.dtype]
-    index = from_numpy(np.ascontiguousarray(np.maximum(places - 1, 0), dtype=np.int64).reshape(places.shape))
-    found = _take[name](raw, index)
-    if places.all():
-        return found
-    return _where[name](from_numpy(np.asarray(places > 0)), found, from_numpy(np.zeros((), NP_DTYPE[name])))
+def _unchanged(array: np.ndarray) -> np.ndarray:
+    return array
 
 
-def _scattered(raw: Raw, places: np.ndarray, shape: tuple[int, ...]) -> Raw:
-    """The sum of the elements that come to each place: the transpose of a gather."""
-    name = NAME_OF[raw.dtype]
-    count = int(np.prod(shape))
-    index = from_numpy(np.ascontiguousarray(places, dtype=np.int64).reshape(-1))  # 0 collects what the map leaves out
-    summed = _sum[name](_reshape[name](raw, (-1,)), index, count + 1)
-    return _reshape[name](kernel("slice")[name](summed, 0, 1, count + 1, 1), shape)
+SAME = Move(_unchanged, lambda raw: raw)
+"""What gives a value itself."""
 
 
-def apply_map(forward: Map, back: Map, raw: Raw) -> Raw:
-    """A linear map of arrays, given with its transpose, on a value of a device. What neither moves nor sums goes by the host."""
-    shape = tuple(raw.shape)
-    like = np.zeros(shape, NP_DTYPE[NAME_OF[raw.dtype]])
-    with quiet():
-        outcome = np.asarray(forward(like))
-    if outcome.dtype != like.dtype:
-        if outcome.shape == shape and _casts(forward, like):
-            return cast(raw, NAME_OF_NP[outcome.dtype])
-        return _by_the_host(forward, raw)
-    complex_too = like.dtype.kind == "c"
-    if not outcome.size or not like.size:
-        return from_numpy(np.array(outcome, order="C"))
-    places = _zeros_and_places(forward, shape)
-    if _moves(forward, shape, places, complex_too):
-        return _gathered(raw, places)
-    ways = _zeros_and_places(back, outcome.shape)
-    if ways.shape == shape and _moves(back, outcome.shape, ways, complex_too):
-        return _scattered(raw, ways, outcome.shape)
-    return _by_the_host(forward, raw)
+def apply_map(function: Map | Move, raw: Raw) -> Raw:
+    """A linear map of a value of a device: in the words that it has for one, or else by the host, which reads it."""
+    if isinstance(function, Move):
+        return function.raw(raw)
+    return from_numpy(np.array(function(raw.asnumpy()), order="C"))
 
 
-def _casts(function: Map, like: np.ndarray) -> bool:
-    """Whether a map to another dtype is a conversion and nothing else."""
-    numbers = np.random.RandomState(0).randint(1, 100, like.shape).astype(np.float64)
-    probe = numpy_cast(numbers + 1j * numbers + 1j if like.dtype.kind == "c" else numbers, like.dtype)
-    with quiet():
-        found = np.asarray(function(probe))
-    return bool(np.array_equal(found, numpy_cast(probe, found.dtype)))
+def zeros(shape: Sequence[int], name: str) -> Raw:
+    """Zeros made on the device."""
+    return full(tuple(shape), 0, name)
 
 
-def _by_the_host(forward: Map, raw: Raw) -> Raw:
-    return from_numpy(np.array(forward(raw.asnumpy()), order="C"))
+def same(raw: Raw) -> Raw:
+    """The value itself."""
+    return raw
 
 
-def reshaped(raw: Raw, shape: tuple[int, ...]) -> Raw:
+def cloned(raw: Raw) -> Raw:
+    """The value in memory of its own."""
+    return kernel("clone")[NAME_OF[raw.dtype]](raw)
+
+
+def casting(name: str) -> OnRaw:
+    """A conversion to a dtype."""
+    return lambda raw: cast(raw, name)
+
+
+def reshaped(raw: Raw, shape: Sequence[int]) -> Raw:
     """The elements in another shape."""
-    return _reshape[NAME_OF[raw.dtype]](raw, tuple(int(n) for n in shape))
+    wanted = tuple(int(n) for n in shape)
+    if raw.__class__ is np.ndarray:  # positions that are made of sizes
+        raw = constant_of(raw)
+    return raw if tuple(raw.shape) == wanted else _reshape[NAME_OF[raw.dtype]](raw, wanted)
 
 
-def permuted(raw: Raw, order: tuple[int, ...]) -> Raw:
+def permuted(raw: Raw, order: Sequence[int]) -> Raw:
     """The dimensions in another order."""
     return _permute[NAME_OF[raw.dtype]](raw, tuple(int(n) for n in order))
 
 
-def fitted(raw: Raw, shape: tuple[int, ...]) -> Raw:
+def fitted(raw: Raw, shape: Sequence[int]) -> Raw:
     """The sum over what broadcasting repeated."""
     own, name = tuple(raw.shape), NAME_OF[raw.dtype]
     lead = len(own) - len(shape)
     axes = tuple(i for i in range(len(own)) if i < lead or (shape[i - lead] == 1 and own[i] != 1))
-    return _reshape[name](_total[name](raw, axes, True), shape) if axes else _reshape[name](raw, shape)
+    return reshaped(_sum[name](raw, axes, True), shape) if axes else reshaped(raw, shape)
 
 
-def spread(raw: Raw, shape: tuple[int, ...]) -> Raw:
+def spread(raw: Raw, shape: Sequence[int]) -> Raw:
     """Dimensions of length 1 repeated."""
-    return _expand[NAME_OF[raw.dtype]](raw, tuple(shape))
+    return raw if tuple(raw.shape) == tuple(shape) else _expand[NAME_OF[raw.dtype]](raw, tuple(shape))
+
+
+def flipped(raw: Raw, dims: Sequence[int]) -> Raw:
+    """Dimensions the other way round."""
+    return _flip[NAME_OF[raw.dtype]](raw, tuple(dims)) if dims else raw
+
+
+def joined(raws: Sequence[Raw], dim: int) -> Raw:
+    """Values side by side."""
+    return raws[0] if len(raws) == 1 else _cat[NAME_OF[raws[0].dtype]](tuple(raws), dim)
+
+
+def stacked(raws: Sequence[Raw], dim: int) -> Raw:
+    """Values along a new dimension."""
+    return _stack[NAME_OF[raws[0].dtype]](tuple(raws), dim)
+
+
+# Parts by keys of basic indexing
+
+
+def _spans(key: Any, shape: tuple[int, ...]) -> tuple[list[slice], list[int], list[int]]:
+    """What a key of numbers, slices, None and Ellipsis takes of each dimension, as slices with positive steps; the dimensions that are
+    taken the other way round; the shape of the part."""
+    items = list(key) if key.__class__ is tuple else [key]
+    named = sum(item is not None and item is not Ellipsis for item in items)
+    if not any(item is Ellipsis for item in items):
+        items.append(Ellipsis)
+    spans: list[slice] = []
+    turned: list[int] = []
+    lengths: list[int] = []
+    for item in items:
+        if item is None:
+            lengths.append(1)
+        elif item is Ellipsis:
+            rest = shape[len(spans) : len(spans) + len(shape) - named]
+            spans.extend(slice(0, n, 1) for n in rest)
+            lengths.extend(rest)
+        elif isinstance(item, slice):
+            start, stop, step = item.indices(shape[len(spans)])
+            count = len(range(start, stop, step))
+            if step < 0:
+                turned.append(len(spans))
+                start, step = start + (count - 1) * step, -step
+            spans.append(slice(start, start + (count - 1) * step + 1 if count else start, step))
+            lengths.append(count)
+        else:
+            place = int(item) + (shape[len(spans)] if item < 0 else 0)
+            spans.append(slice(place, place + 1, 1))
+    return spans, turned, lengths
+
+
+def part(raw: Raw, key: Any) -> Raw:
+    """The part that a key of basic indexing names."""
+    spans, turned, lengths = _spans(key, tuple(raw.shape))
+    for dim, span in enumerate(spans):
+        if (span.start, span.stop, span.step) != (0, raw.shape[dim], 1):
+            raw = _slice[NAME_OF[raw.dtype]](raw, dim, span.start, span.stop, span.step)
+    return reshaped(flipped(raw, turned), lengths)
+
+
+def placed(raw: Raw, key: Any, shape: tuple[int, ...]) -> Raw:
+    """Zeros of a shape with a value in the place that a key of basic indexing names."""
+    spans, turned, _ = _spans(key, shape)
+    if 0 in raw.shape:
+        return zeros(shape, NAME_OF[raw.dtype])
+    counts = [len(range(span.start, span.stop, span.step)) for span in spans]
+    raw = flipped(reshaped(raw, counts), turned)
+    for dim, span in enumerate(spans):
+        if span.step > 1:  # zeros behind each element, in a dimension of its own
+            raw = reshaped(raw, (*raw.shape[: dim + 1], 1, *raw.shape[dim + 1 :]))
+            raw = _pads(raw, [(0, span.step - 1) if d == dim + 1 else (0, 0) for d in range(len(raw.shape))])
+            raw = reshaped(raw, (*raw.shape[:dim], raw.shape[dim] * span.step, *raw.shape[dim + 2 :]))
+    return _pads(raw, [(span.start, length - span.start - n) for span, length, n in zip(spans, shape, raw.shape)])
+
+
+def _pads(raw: Raw, widths: Sequence[tuple[int, int]]) -> Raw:
+    if not any(before or after for before, after in widths):
+        return raw
+    first = next(dim for dim, width in enumerate(widths) if any(width))
+    return _pad[NAME_OF[raw.dtype]](raw, tuple(n for width in reversed(widths[first:]) for n in width), 0)
+
+
+def put_together(parts: dict[int, Raw], keys: Sequence[Any], shape: tuple[int, ...]) -> Raw:
+    """Zeros of a shape with parts in the places that keys name. Keys of a split or an unbind go through a dimension from end to end."""
+    name = NAME_OF[next(iter(parts.values())).dtype]
+    dim = len(keys[0]) - 1
+    of_split = isinstance(keys[0][dim], slice)
+    if len(parts) == 1 and len(keys) > 1:
+        ((number, only),) = parts.items()
+        return placed(only, keys[number], shape)
+    if of_split:
+        found = []
+        for number, key in enumerate(keys):
+            length = key[dim].stop - key[dim].start
+            if number in parts:
+                found.append(parts[number])
+            elif length:
+                found.append(zeros((*shape[:dim], length, *shape[dim + 1 :]), name))
+        return joined([item for item in found if item.size] or found[:1], dim)
+    rest = shape[:dim] + shape[dim + 1 :]
+    return stacked([parts[number] if number in parts else zeros(rest, name) for number in range(len(keys))], dim)
+
+
+# Windows of any strides
+
+
+def _end(shape: Sequence[int], strides: Sequence[int], offset: int) -> int:
+    return offset if 0 in shape else offset + sum((length - 1) * step for length, step in zip(shape, strides)) + 1
+
+
+def _memory_of(own: Geometry, other: Geometry) -> tuple[int, int]:
+    return min(own[2], other[2]), max(_end(*own), _end(*other))
+
+
+def _covers(own: Geometry, low: int, high: int) -> bool:
+    """Whether a tensor's elements in row-major order are the memory from ``low`` to ``high``."""
+    return own[2] == low and _end(*own) == high and tuple(own[1]) == contiguous_strides(own[0])
+
+
+def window(raw: Raw, own: Geometry, other: Geometry) -> Raw:
+    """What another window on the memory shows of a tensor's elements; zeros where they are not."""
+    low, high = _memory_of(own, other)
+    shape, strides, offset = other
+    name = NAME_OF[raw.dtype]
+    if 0 in shape or not raw.size:
+        return zeros(shape, name)
+    flat = reshaped(raw, (-1,)) if _covers(own, low, high) else _window_placed[name](raw, high - low, own[0], own[1], own[2] - low, False)
+    return _window[name](flat, tuple(shape), tuple(strides), offset - low)
+
+
+def window_back(raw: Raw, own: Geometry, other: Geometry) -> Raw:
+    """The transpose: a gradient of another window in its places, added up if places are shared, as the tensor's elements."""
+    low, high = _memory_of(own, other)
+    name = NAME_OF[raw.dtype]
+    if not raw.size or 0 in own[0]:
+        return zeros(own[0], name)
+    flat = _window_placed[name](raw, high - low, *other[:2], other[2] - low, may_overlap(*other[:2]))
+    if _covers(own, low, high):
+        return reshaped(flat, own[0])
+    found = _window[name](flat, *own[:2], own[2] - low)
+    if may_overlap(*own[:2]):  # elements in one place share what comes there
+        ones = full(tuple(own[0]), 1, name)
+        counts = _window[name](_window_placed[name](ones, high - low, *own[:2], own[2] - low, True), *own[:2], own[2] - low)
+        found = _div[name](found, counts)
+    return found
+
+
+def unfolding(forward: Any, back: Any, own: Sequence[int], shape: Sequence[int], dim: int, step: int) -> tuple[Move, Move]:
+    """The map from a tensor to its windows along a dimension, and its transpose."""
+    rows = contiguous_strides(tuple(own))
+    whole, seen = (own, rows, 0), (shape, (*rows[:dim], rows[dim] * step, *rows[dim + 1 :], rows[dim]), 0)
+    return Move(forward, lambda raw: window(raw, whole, seen)), Move(back, lambda raw: window_back(raw, whole, seen))
+
+
+def cleared(raw: Raw, back: OnRaw, shape: Sequence[int]) -> Raw:
+    """A value with zeros where ``back`` puts a part of a shape."""
+    name = NAME_OF[raw.dtype]
+    zero = zeros((), name)
+    outside = kernel("eq")[name](back(full(tuple(shape), 1, name)), zero)
+    return kernel("where")[name](outside, raw, zero)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from .._backend.device_memory import primitive_window
 from .._core.auto import DEFAULT
 from .._core.dtype import dtype
 from .._core.hooks import Hooks, RemovableHandle
@@ -337,7 +338,7 @@ class SavedWindow(SavedInput):
 
     def __init__(self, tensor: Any) -> None:
         super().__init__(tensor)
-        self.storage, self.array, self.counter = tensor._storage, array_of(tensor), tensor._counter
+        self.storage, self.array, self.counter = tensor._storage, bare(tensor), tensor._counter
 
     def value(self, node: Any, recorded: bool) -> Any:
         """The value as it was saved, where the tensor has other memory now."""
@@ -348,7 +349,7 @@ class SavedWindow(SavedInput):
             raise RuntimeError(changed_text(tensor, self.version))
         if not recorded:
             return self.array
-        made = tensor_of(self.array)
+        made = dressed(self.array)
         made._node = Passed((edge_of(tensor),))
         return made
 
@@ -491,7 +492,7 @@ def dressed(value: Any) -> Any:
         return value
     if isinstance(value, np.ndarray):
         return _expanded(value) if repeats(value) else tensor_of(value)
-    return wrap(value)
+    return wrap(value) if modes.native is not None or value.is_contiguous() else _expanded_raw(value)
 
 
 def repeats(array: np.ndarray) -> bool:
@@ -515,6 +516,16 @@ def _expanded(array: np.ndarray) -> Any:
     once = tensor_of(np.array(array[tuple(slice(1) if step == 0 else slice(None) for step in array.strides)], order="C"))
     strides = [0 if step == 0 else own for step, own in zip(array.strides, strides_of(once))]
     return window(once._storage, once._dtype, array.shape, tuple(strides), once._offset)
+
+
+def _expanded_raw(raw: Any) -> Any:
+    """A tensor of a device's value that repeats elements, which stays expanded; of another window a copy."""
+    steps = tuple(raw.stride())
+    if 0 not in steps or raw.size < 2:
+        return wrap(raw)
+    once = wrap(primitive_window(raw, tuple(1 if step == 0 else n for n, step in zip(raw.shape, steps)), steps, raw.storage_offset()))
+    strides = tuple(0 if step == 0 else own for step, own in zip(steps, strides_of(once)))
+    return window(once._storage, once._dtype, tuple(raw.shape), strides, 0)
 
 
 def bare_of(value: Any, recorded: bool) -> Any:

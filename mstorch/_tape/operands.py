@@ -6,15 +6,19 @@ from typing import Any
 
 import numpy as np
 
-from .._backend.raw import Raw, from_numpy
-from .._core.dtype import OF_NP
-from .._core.modes import shapes_only
-from .._core.storage import Storage
+from .._backend.constants import constant_of
+from .._backend.raw import ON_CPU, Raw
+from .._core.device_tensors import device_tensor
+from .._core.dtype import OF_MS, OF_NP
+from .._core.modes import modes, shapes_only
+from .._core.storage import DeviceMemory, Storage
+from .._core.strides import Strides, broadcast_shape, dense_order
 from .._core.tensor_base import (
     TensorBase,
     array_of,
     laid_out,
     meta_tensor,
+    strides_of,
     tensor_of,
     value_of,
     wrap,
@@ -74,12 +78,48 @@ def as_array(item: Any) -> Any:
 def as_raw(item: Any) -> Any:
     """A tensor or array, or a sequence with such, as MindSpore's values; anything else as it is."""
     if isinstance(item, TensorBase):
+        if not ON_CPU and not item._shape and item._storage.__class__ is Storage and modes.native is None:
+            return constant_of(array_of(item))
         return value_of(item)
     if item.__class__ is np.ndarray:
-        return from_numpy(np.ascontiguousarray(item).reshape(item.shape))
+        return constant_of(item)
     if isinstance(item, (list, tuple)) and any(isinstance(part, (TensorBase, np.ndarray)) for part in item):
         return tuple(as_raw(part) for part in item)
     return item
+
+
+def tensors_as_raw(item: Any) -> Any:
+    """A tensor, or tensors in a sequence, as MindSpore's values; arrays and anything else as they are."""
+    if isinstance(item, TensorBase):
+        return value_of(item)
+    if isinstance(item, (list, tuple)) and any(isinstance(part, TensorBase) for part in item):
+        return tuple(map(tensors_as_raw, item))
+    return item
+
+
+def in_order_of_memory(function: Any, name: str, inputs: Sequence[Any], strides: Strides) -> Any:
+    """What a pointwise kernel of a device gives, in memory that lies as ``strides`` say: operands are shown to it in that order."""
+    shape: tuple[int, ...] = ()
+    for item in inputs:
+        shape = broadcast_shape(shape, item._shape if isinstance(item, TensorBase) else np.shape(item))
+    order = dense_order(shape, strides)
+    assert order is not None, "the result of an operation is dense"
+    raw = function(*[_in_order(item, name, len(shape), order) for item in inputs])
+    return device_tensor(raw, OF_MS[raw.dtype], shape, strides)
+
+
+def _in_order(item: Any, name: str, rank: int, order: Sequence[int]) -> Any:
+    """An operand's dimensions in another order, as many as the result has."""
+    if item is None:
+        return None
+    if not isinstance(item, TensorBase):
+        array = np.asarray(item)
+        return constant_of(array.reshape((1,) * (rank - array.ndim) + array.shape).transpose(order)) if array.ndim else constant_of(array)
+    lead = rank - len(item._shape)
+    if lead == rank or item._storage.__class__ is not DeviceMemory:  # a number, of the CPU perhaps
+        return value_of(item)
+    shape, steps = (1,) * lead + item._shape, (0,) * lead + strides_of(item)
+    return item._storage.read(name, tuple(shape[d] for d in order), tuple(steps[d] for d in order), item._offset)
 
 
 def wrapped(value: Any, strides: Any = None) -> Any:

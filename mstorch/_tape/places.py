@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._backend.raw import ON_CPU
-from .._core.storage import Absent, Storage, Value
+from .._core.storage import Absent, DeviceMemory, Storage
 from .._core.tensor_base import TensorBase, is_meta, meta_tensor
 
 
@@ -24,7 +24,7 @@ def host_inputs(inputs: Sequence[Any]) -> bool:
 def _all_host_inputs(inputs: Sequence[Any]) -> bool:
     """The same in a process with an accelerator: a mix of devices is an error, but for numbers of the CPU."""
     flat = [item for part in inputs for item in (part if isinstance(part, (list, tuple)) else (part,)) if isinstance(item, TensorBase)]
-    if not any(item._storage.__class__ is Value for item in flat):
+    if not any(item._storage.__class__ is DeviceMemory for item in flat):
         return host_inputs(inputs)
     for item in flat:
         if item._storage.__class__ is Storage and item._shape:

@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from .._backend.raw import NAME_OF_NP, NP_DTYPE, from_numpy
+from .._backend.constants import constant_of
+from .._backend.raw import NAME_OF_NP, NP_DTYPE
 from .._backend.table import kernel
 from .._core.dtype import OF_MS, dtype
 from .._core.storage import Storage
@@ -91,4 +92,4 @@ def constant(number: Any, like: Any) -> Any:
     array = np.asarray(number, NP_DTYPE[name])
     if isinstance(like, TensorBase):
         return _wrapped_number(array)
-    return array if like.__class__ is np.ndarray else from_numpy(array)
+    return array if like.__class__ is np.ndarray else constant_of(array)

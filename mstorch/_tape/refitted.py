@@ -4,8 +4,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .._backend.cast import numpy_cast
-from .._backend.raw import NP_DTYPE
 from .._core.tensor_base import on_resize
 from . import vocabulary as v
 from .engine import check_fit
@@ -40,10 +38,7 @@ class Refitted(Node):
         own = v.shape_of(gradient)
         check_fit(self, own, self.shape)
         found = v.fit(gradient, self.shape)
-        wanted, given = self.kind.np, NP_DTYPE[dtype_name(found)]
-        if wanted != given:
-            found = v.mapped(found, lambda array: numpy_cast(array, wanted), lambda array: numpy_cast(array, given), "ToCopyBackward0")
-        return found
+        return found if dtype_name(found) == self.kind.name else v.converted(found, self.kind.name)
 
     @property
     def next_functions(self) -> tuple[Any, ...]:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from .._backend.cast import cast, numpy_cast
 from .._backend.host._sums import sum_along
 from .._backend.host._ufunc import number
 from .._backend.host.matmul import two_products as array_products
@@ -13,10 +14,12 @@ from .._backend.host.views import put
 from .._backend.quiet import narrowed, quiet
 from .._backend.raw import NAME_OF_NP, NP_DTYPE, Raw, from_numpy
 from .._backend.table import kernel
-from .._core.storage import Value
+from .._core.storage import NATIVE
 from .._core.strides import preserved_strides
 from .._core.tensor_base import TensorBase, array_of, is_tracked, laid_out, on_device, strides_of, tensor_of
 from . import movement
+from .apply import apply
+from .movement import Move
 from .node import bare, dressed
 from .primitives import Primitive, constant, dtype_name, factor, shape_of
 from .windows import linear
@@ -29,7 +32,7 @@ scalar_power, conj_ = Primitive("scalar_power"), Primitive("conj")
 mm, bmm, linear_product = Primitive("mm"), Primitive("bmm"), Primitive("linear")
 _sum, _where, _eq = Primitive("sum"), Primitive("where"), Primitive("eq")
 gt, lt, le, ge = Primitive("gt"), Primitive("lt"), Primitive("le"), Primitive("ge")
-eq = _eq
+eq, ne = _eq, Primitive("ne")
 
 
 def two_products(first: tuple[Any, Any] | None, second: tuple[Any, Any] | None) -> tuple[Any, Any]:
@@ -48,12 +51,15 @@ def conj(value: Any) -> Any:
     return conj_(value) if dtype_name(value) in ("complex64", "complex128") else value
 
 
-def _mapped(value: Any, forward: Any, back: Any, label: str) -> Any:
-    if isinstance(value, TensorBase):
-        return linear(value, forward, back, label)
+def mapped(value: Any, forward: Any, back: Any, label: str, raw: Any = None, raw_back: Any = None) -> Any:
+    """A linear map of a value, given with its transpose; ``raw`` and ``raw_back`` do the same with a value of a device."""
     if value.__class__ is np.ndarray:
         return np.asarray(forward(value))
-    return movement.apply_map(forward, back, value)
+    if isinstance(value, TensorBase):
+        if raw is not None and value._storage.__class__ in NATIVE:
+            forward, back = Move(forward, raw), Move(back, raw_back)
+        return linear(value, forward, back, label)
+    return movement.apply_map(forward, value) if raw is None else raw(value)
 
 
 def sum_array(array: np.ndarray, shape: Sequence[int]) -> np.ndarray:
@@ -75,7 +81,10 @@ def fit(gradient: Any, shape: tuple[int, ...]) -> Any:
         return gradient
     if gradient.__class__ is Raw:
         return movement.fitted(gradient, tuple(shape))
-    return _mapped(gradient, lambda array: sum_array(array, shape), lambda array: np.broadcast_to(array, own), "SumBackward1")
+    return mapped(
+        gradient, lambda array: sum_array(array, shape), lambda array: np.broadcast_to(array, own), "SumBackward1",
+        lambda raw: movement.fitted(raw, shape), lambda raw: movement.spread(raw, own),
+    )  # fmt: skip
 
 
 def spread(value: Any, shape: tuple[int, ...]) -> Any:
@@ -87,14 +96,17 @@ def spread(value: Any, shape: tuple[int, ...]) -> Any:
         return value
     if value.__class__ is Raw:
         return movement.spread(value, tuple(shape))
-    return _mapped(value, lambda array: np.broadcast_to(array, shape), lambda array: sum_array(array, own), "ExpandBackward0")
+    return mapped(
+        value, lambda array: np.broadcast_to(array, shape), lambda array: sum_array(array, own), "ExpandBackward0",
+        lambda raw: movement.spread(raw, shape), lambda raw: movement.fitted(raw, own),
+    )  # fmt: skip
 
 
 def alias(value: Any) -> Any:
     """A view of a single number: what torch's expanding one to its own shape gives."""
     if value.__class__ is np.ndarray:
         return expanded(value, value.shape)
-    return linear(value, np.ndarray.view, np.asarray, "ExpandBackward0") if isinstance(value, TensorBase) else value
+    return mapped(value, np.ndarray.view, np.asarray, "ExpandBackward0", movement.same, movement.same)
 
 
 def expanded(array: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
@@ -119,7 +131,10 @@ def reshape(value: Any, shape: Sequence[int]) -> Any:
     if value.__class__ is Raw:
         return movement.reshaped(value, tuple(shape))
     own = shape_of(value)
-    return _mapped(value, lambda array: array.reshape(shape), lambda array: array.reshape(own), "ViewBackward0")
+    return mapped(
+        value, lambda array: array.reshape(shape), lambda array: array.reshape(own), "ViewBackward0",
+        lambda raw: movement.reshaped(raw, shape), lambda raw: movement.reshaped(raw, own),
+    )  # fmt: skip
 
 
 def permute(value: Any, order: Sequence[int]) -> Any:
@@ -129,7 +144,10 @@ def permute(value: Any, order: Sequence[int]) -> Any:
     if value.__class__ is Raw:
         return movement.permuted(value, tuple(order))
     inverse = [int(i) for i in np.argsort(order)]
-    return _mapped(value, lambda array: array.transpose(order), lambda array: array.transpose(inverse), "PermuteBackward0")
+    return mapped(
+        value, lambda array: array.transpose(order), lambda array: array.transpose(inverse), "PermuteBackward0",
+        lambda raw: movement.permuted(raw, order), lambda raw: movement.permuted(raw, inverse),
+    )  # fmt: skip
 
 
 def transpose(value: Any) -> Any:
@@ -201,25 +219,53 @@ def _part_maps(key: Any, shape: tuple[int, ...]) -> tuple[Any, Any]:
 
 def part_of(value: Any, key: Any, label: str = "SliceBackward0") -> Any:
     """The part of a value that a key of slices and numbers names."""
-    part, placed = _part_maps(key, shape_of(value))
-    return _mapped(value, part, placed, label)
+    own = shape_of(value)
+    part, placed = _part_maps(key, own)
+    return mapped(value, part, placed, label, lambda raw: movement.part(raw, key), lambda raw: movement.placed(raw, key, own))
 
 
 def placed_in(value: Any, key: Any, shape: tuple[int, ...], label: str = "SliceBackward0") -> Any:
     """Zeros of a shape with a value in the place that a key names."""
     part, placed = _part_maps(key, shape)
-    return _mapped(value, placed, part, label)
+    return mapped(value, placed, part, label, lambda raw: movement.placed(raw, key, shape), lambda raw: movement.part(raw, key))
+
+
+def of_device(value: Any) -> bool:
+    """Whether a value, bare or a tensor, is a device's."""
+    return value.__class__ is Raw or (isinstance(value, TensorBase) and value._storage.__class__ in NATIVE)
+
+
+def zeros_beside(shape: Sequence[int], value: Any) -> Any:
+    """Zeros of a shape made on the device of a value, in its dtype: bare, or a tensor."""
+    raw = movement.zeros(shape, dtype_name(value))
+    return dressed(raw) if isinstance(value, TensorBase) else raw
 
 
 def tensor_beside(array: np.ndarray, like: Any) -> Any:
     """An array as a constant tensor on the device of another."""
-    return on_device(from_numpy(np.array(array, order="C"))) if like._storage.__class__ is Value else tensor_of(array)
+    return on_device(from_numpy(np.array(array, order="C"))) if like._storage.__class__ in NATIVE else tensor_of(array)
+
+
+_scatter, _index_write, _index_placed = Primitive("scatter"), Primitive("index_write"), Primitive("index_placed")
+
+
+def scattered(value: Any, shape: tuple[int, ...], dim: int, index: Any) -> Any:
+    """Zeros of a shape with a device's value added at an index along a dimension."""
+    return _scatter(zeros_beside(shape, value), value, dim, index, "add")
+
+
+def rows_added(value: Any, shape: tuple[int, ...], dim: int, index: Any) -> Any:
+    """Zeros of a shape with entries of a device's value added at the positions (a vector) of a dimension."""
+    return _index_write(zeros_beside(shape, value), value, dim, index, True)
+
+
+def placed_at(value: Any, shape: tuple[int, ...], *key: Any) -> Any:
+    """Zeros of a shape with a device's value added where index tensors name places (the arguments of ``index``)."""
+    return _index_placed(value, shape, *key)
 
 
 power, softmax, rsqrt = Primitive("pow"), Primitive("softmax"), Primitive("rsqrt")
 abs_, log1p, log2 = Primitive("abs"), Primitive("log1p"), Primitive("log2")
-mapped = _mapped
-
 
 def like(array: Any, value: Any) -> Any:
     """An array, or a bare value of a device, as a constant of the kind of another value: bare, or a tensor."""
@@ -294,6 +340,41 @@ def at_least_zero(value: Any) -> Any:
     return np.ones(array.shape, bool) if array.dtype.kind == "c" else array >= 0
 
 
+def in_one_kernel(op: str, slope: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """A gradient ``slope(g, value)`` that is the row ``op`` on bare real values of a device."""
+    row = Primitive(op)
+
+    def found(g: Any, value: Any) -> Any:
+        return row(g, value) if g.__class__ is Raw and dtype_name(g) in _REAL else slope(g, value)
+
+    return found
+
+
+_REAL = frozenset(("float32", "float64", "float16", "bfloat16"))
+
+
+def converted(value: Any, name: str) -> Any:
+    """A value in another dtype; of complex numbers their real part where that is real."""
+    own, wanted, given = dtype_name(value), NP_DTYPE[name], NP_DTYPE[dtype_name(value)]
+    return mapped(
+        value, lambda array: numpy_cast(array, wanted), lambda array: numpy_cast(array, given), "ToCopyBackward0",
+        movement.casting(name), movement.casting(own),
+    )  # fmt: skip
+
+
+def cat(values: Sequence[Any], axis: int) -> Any:
+    """Values side by side along a dimension."""
+    if values[0].__class__ is np.ndarray:
+        return np.concatenate(values, axis)
+    axis %= len(shape_of(values[0]))
+    if values[0].__class__ is Raw:
+        return movement.joined(values, axis)
+    return apply(_cat, values[0]._dtype, (list(values),), (axis,))
+
+
+_cat = kernel("cat")
+
+
 def both(first: np.ndarray, second: np.ndarray) -> np.ndarray:
     """Where both conditions hold."""
     if first.__class__ is Raw or second.__class__ is Raw:
@@ -301,8 +382,10 @@ def both(first: np.ndarray, second: np.ndarray) -> np.ndarray:
     return np.logical_and(first, second)
 
 
-def either(first: Raw, second: Raw) -> Raw:
-    """Where one of two conditions of a device holds."""
+def either(first: Any, second: Any) -> Any:
+    """Where one of two conditions holds."""
+    if first.__class__ is np.ndarray:
+        return first | second
     return kernel("logical_or")["bool"](first, second)
 
 
@@ -320,6 +403,12 @@ def signs(value: Any) -> np.ndarray:
 
 def shares(first: Any, second: Any) -> tuple[np.ndarray, np.ndarray]:
     """How much of a maximum's gradient each of two real values gets, bare: equal ones a half each, with a NaN both all."""
+    a, b = _raw(first), _raw(second)
+    if a is not None and b is not None:
+        name = dtype_name(a)
+        half = cast(eq(a, b), name)
+        half = mul(half, constant(0.5, half))
+        return sub(cast(ge(a, b), name), half), sub(cast(le(a, b), name), half)
     x, y = host_array(first), host_array(second)
     equal = np.asarray(x == y) * 0.5
     return np.asarray(1 - (x < y) - equal).astype(x.dtype), np.asarray(1 - (x > y) - equal).astype(x.dtype)
@@ -347,7 +436,7 @@ def wide(function: Callable[..., Any]) -> Callable[..., Any]:
 
     def computed(*values: Any) -> Any:
         first = values[0]
-        if not isinstance(first, TensorBase) or first._dtype.itemsize != 2 or first._storage.__class__ is Value:
+        if not isinstance(first, TensorBase) or first._dtype.itemsize != 2 or first._storage.__class__ in NATIVE:
             return in_one_step(*values)
         return _with_values(function(*values), in_one_step(*[bare(value) if isinstance(value, TensorBase) else value for value in values]))
 
@@ -399,7 +488,7 @@ def nothing(g: Any, shape: tuple[int, ...] | None = None) -> Any:
         return like(np.zeros(shape, NP_DTYPE[dtype_name(g)]), g)
     if g.__class__ is np.ndarray:
         return np.zeros_like(g)
-    if not isinstance(g, TensorBase) or g._storage.__class__ is Value:
+    if not isinstance(g, TensorBase) or g._storage.__class__ in NATIVE:
         return like(np.zeros(own, NP_DTYPE[dtype_name(g)]), g)
     return laid_out(np.zeros(own, g._dtype.np), preserved_strides(own, strides_of(g)))
 
@@ -408,5 +497,12 @@ def flat_in(found: Any, value: Any) -> Any:
     """A gradient whose slope in ``value`` is zero nearly everywhere: recorded as depending on it, as torch's is."""
     if not isinstance(found, TensorBase) or not is_tracked(value):
         return found
-    nothing = np.zeros(value._shape, value._dtype.np)
-    return add(found, fit(_mapped(value, lambda _: nothing, lambda _: nothing, "ZerosLikeBackward0"), found._shape))
+    shape, name = value._shape, value._dtype.name
+
+    def nothing(_: Any) -> np.ndarray:
+        return np.zeros(shape, NP_DTYPE[name])
+
+    def nothing_raw(_: Raw) -> Raw:
+        return movement.zeros(shape, name)
+
+    return add(found, fit(mapped(value, nothing, nothing, "ZerosLikeBackward0", nothing_raw, nothing_raw), found._shape))

@@ -12,7 +12,6 @@ from .._core.storage import Storage
 from .._core.tangents import LEVELS, levels_of_all
 from .._core.tensor_base import TensorBase, is_tracked
 from . import engine
-from .counted import written
 from .node import Edge, Node, Passed, Saved, bare, bare_twin, edge_of, named, saved_input
 
 Slope = Callable[..., Sequence[Any]]
@@ -29,7 +28,6 @@ class _Whole(Node):
     composed: Any
     direct: bool
     result: Saved | None
-    writes = 0  # in place, by which torch makes the gradients
 
     def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
         """The gradients of the inputs."""
@@ -40,7 +38,7 @@ class _Whole(Node):
             found = self._again(g)
         else:
             found = self.slope(bare(g) if isinstance(g, TensorBase) else g, *[item.value(self, False) for item in self.saved])
-        return [None if item is None else written(item, self.writes) for item in found] if self.writes else found
+        return found
 
     def _again(self, g: Any) -> Sequence[Any]:
         if self.direct:

@@ -12,7 +12,7 @@ from .._backend.table import kernel
 from .._core.auto import DEFAULT, INFERENCE, MULTIPLE_OUTPUTS, WITHOUT_GRAD
 from .._core.dtype import OF_NP, dtype
 from .._core.modes import grad_set_to, modes, shapes_only
-from .._core.storage import Counter, Storage, Value
+from .._core.storage import NATIVE, Counter, Storage
 from .._core.strides import Strides, contiguous_strides, flat_index, may_overlap
 from .._core.tangents import LEVELS, below, keep, levels_of_all
 from .._core.tensor_base import (
@@ -28,19 +28,19 @@ from .._core.tensor_base import (
     strides_of,
     tensor_of,
 )  # fmt: skip
-from .counted import COUNTS, owner, times_written, written
+from . import movement
 from .duals import give, mapped, mapped_apart, offset_in, refuse, same_view, tangent_of
-from .movement import apply_map
+from .movement import Move, apply_map
 from .node import Node, _look, bare, bare_twin, does_not_fit, dressed, edge_of, named, on_host, refuse_history, repeats
 
 Map = Callable[[np.ndarray], np.ndarray]
 
 
-def map_bare(function: Map, value: Any, transpose: Map) -> Any:
-    """A map of arrays, given with its transpose, on a bare value."""
+def map_bare(function: Map, value: Any) -> Any:
+    """A map of arrays on a bare value."""
     if value.__class__ is np.ndarray:
         return np.asarray(function(value))
-    return apply_map(function, transpose, value)
+    return apply_map(function, value)
 
 
 class Linear(Node):
@@ -55,7 +55,7 @@ class Linear(Node):
         gradient = gradients[0]
         if not isinstance(gradient, TensorBase):
             try:
-                return (map_bare(self.back, gradient, self.forward),)
+                return (map_bare(self.back, gradient),)
             except ValueError as error:
                 raise does_not_fit(self, error) from error
         if not gradient.numel() and type(self).label == "AsStridedBackward0":
@@ -80,8 +80,8 @@ def linear(tensor: Any, forward: Map, back: Map, label: str) -> Any:
             result._node = linear_node(tensor, forward, back, label)
         return result
     value = bare(tensor)
-    made = map_bare(forward, value, back)
-    if made.__class__ is np.ndarray and owner(made) is owner(value):
+    made = map_bare(forward, value)
+    if made.__class__ is np.ndarray and _owner(made) is _owner(value):
         strides = tuple(step // made.itemsize for step in made.strides)
         if made.size == 1 and tensor._stride is not None and not any(tensor._stride):
             strides = (0,) * made.ndim  # NumPy says nothing of steps along one element
@@ -90,12 +90,9 @@ def linear(tensor: Any, forward: Map, back: Map, label: str) -> Any:
         if min(strides, default=0) >= 0 and made.dtype == value.dtype:
             start = tensor._offset + (_address(made) - _address(value)) // made.itemsize
             return view(tensor, label, made.shape, strides, start, None, forward, back)
-    times = times_written(made) if COUNTS and made.__class__ is np.ndarray else 0
     if made.__class__ is np.ndarray and (made.base is not None or made is value) and not repeats(made):
         made = np.array(made, order="C")
     result = dressed(made)
-    if times:
-        result._counter.version = times
     if label == "ToCopyBackward0" and value.size < 2 and tensor._stride is not None and value.__class__ is np.ndarray:
         result._stride, result._array = tensor._stride, None  # a conversion keeps them, where they say nothing, too
     if modes.grad and is_tracked(tensor):
@@ -103,6 +100,13 @@ def linear(tensor: Any, forward: Map, back: Map, label: str) -> Any:
     if LEVELS:
         mapped(tensor, result, lambda tangent: linear(tangent, forward, back, label))
     return result
+
+
+def _owner(array: np.ndarray) -> np.ndarray:
+    """The array at the bottom of views."""
+    while isinstance(array.base, np.ndarray):
+        array = array.base
+    return array
 
 
 def _address(array: np.ndarray) -> int:
@@ -145,18 +149,22 @@ class Sort(NamedTuple):
     """A kind of view: how it reads MindSpore's values, and its linear map. Both are made only where they are needed.
 
     ``read(name, argument)``: a function of values whose dtype is ``name``. ``maps(shape, argument)``: the map of arrays of the
-    source's shape, and its transpose.
+    source's shape, and its transpose. ``back(value, shape, argument)``: the transpose of a value of a device.
     """
 
     read: Callable[[str, Any], Callable[[Raw], Raw]]
     maps: Callable[[tuple[int, ...], Any], tuple[Map, Map]]
+    back: Callable[[Raw, tuple[int, ...], Any], Raw]
 
 
 def sorted_view(source: Any, label: str, shape: tuple[int, ...], strides: Strides, offset: int, sort: Sort, argument: Any) -> Any:
     """A view of ``source`` with its history; ``argument`` is what its sort says more of it by."""
     if source._storage.__class__ is not Storage or modes.native is not None:
-        forward, back = sort.maps(source._shape, argument)
-        return view(source, label, shape, strides, offset, sort.read(source._dtype.name, argument), forward, back)
+        own, read = source._shape, sort.read(source._dtype.name, argument)
+        forward, back = sort.maps(own, argument)
+        if source._storage.__class__ in NATIVE:
+            forward, back = Move(forward, read), Move(back, lambda raw: sort.back(raw, own, argument))
+        return view(source, label, shape, strides, offset, read, forward, back)
     made = make_window(source, shape, strides, offset)
     _enter_view(made, source, None)
     if modes.grad and (source._node is not None or is_tracked(source)):
@@ -191,7 +199,7 @@ def _no_value(name: str, key: Any) -> Callable[[Raw], Raw]:
 
 
 # What basic indexing makes of host memory, by NumPy's key.
-PART = Sort(_no_value, _part_maps)
+PART = Sort(_no_value, _part_maps, lambda raw, own, key: movement.placed(raw, key, own))
 
 
 def _enter_view(made: Any, source: Any, again: Callable[[Any], Any] | None, origin: int = DEFAULT) -> None:
@@ -273,20 +281,12 @@ def window_on(
     base: Any, shape: Sequence[int], strides: Strides, offset: int, label: str, maps: tuple[Map, Map] | None = None
 ) -> Any:  # fmt: skip
     """A view of a tensor's storage of any geometry; gradients reach the tensor by ``maps``, or else through the memory."""
-    forward, back = maps or _counted(window_maps(base, tuple(shape), strides, offset), label)
+    forward, back = maps or window_maps(base, tuple(shape), strides, offset)
 
     def read(raw: Raw) -> Raw:
         return _gather[base._dtype.name](raw, from_numpy(_positions(base, tuple(shape), strides, offset)))
 
-    # On a device the window may show elements that the tensor itself does not.
-    whole = modes.native is None and base._storage.__class__ is Value
-    return view(base, label, shape, strides, offset, None if whole else read, forward, back)
-
-
-def _counted(maps: tuple[Map, Map], label: str) -> tuple[Map, Map]:
-    """A window's maps; torch writes the gradient of a window of any geometry into zeros, which counts."""
-    forward, back = maps
-    return forward, (lambda array: written(back(array))) if label == "AsStridedBackward0" else back
+    return view(base, label, shape, strides, offset, read, forward, back)
 
 
 _gather = kernel("storage_gather")
@@ -303,15 +303,12 @@ def _positions(base: Any, shape: tuple[int, ...], strides: Strides, offset: int)
     return np.ascontiguousarray(order[place])
 
 
-def window_maps(base: Any, shape: tuple[int, ...], strides: Strides, offset: int, added: bool = True) -> tuple[Map, Map]:
-    """The linear map from a tensor's elements to those of a window on the same storage, and its transpose.
-
-    Unless they are ``added`` up, of elements in one place the last stays: so torch places the gradient of a part that was written.
-    """
+def window_maps(base: Any, shape: tuple[int, ...], strides: Strides, offset: int) -> tuple[Map, Map]:
+    """The linear map from a tensor's elements to those of a window on the same storage, and its transpose."""
     own_shape, own_strides, own_offset = base._shape, strides_of(base), base._offset
     low = min(own_offset, offset)
     high = max(_end(own_shape, own_strides, own_offset), _end(shape, strides, offset))
-    overlapping = added and may_overlap(shape, strides)
+    overlapping = may_overlap(shape, strides)
     own_overlapping = may_overlap(own_shape, own_strides)
 
     def part(flat: np.ndarray, lengths: tuple[int, ...], steps: Strides, start: int) -> np.ndarray:
@@ -338,6 +335,12 @@ def window_maps(base: Any, shape: tuple[int, ...], strides: Strides, offset: int
             found = found / counts[places].astype(found.dtype)
         return np.array(found, order="K")  # as torch's, in the order of the tensor's own memory
 
+    if base._storage.__class__ in NATIVE:
+        own, other = (own_shape, own_strides, own_offset), (shape, strides, offset)
+        return (
+            Move(forward, lambda raw: movement.window(raw, own, other)),
+            Move(back, lambda raw: movement.window_back(raw, own, other)),
+        )
     return forward, back
 
 
@@ -383,16 +386,19 @@ def put_together(given: dict[int, Any], keys: Sequence[Any], shape: tuple[int, .
     """A value of zeros with parts in their places; recorded if the parts are tensors."""
     first = next(iter(given.values()))
     value = bare(first) if isinstance(first, TensorBase) else first
-    if value.__class__ is Raw and not isinstance(first, TensorBase):
-        return _placed_together(given, keys, shape)
-    array = value if value.__class__ is np.ndarray else value.asnumpy()
-    whole = np.zeros(shape, array.dtype)
-    for number, part in given.items():
-        value = bare(part) if isinstance(part, TensorBase) else part
-        whole[keys[number]] = value if value.__class__ is np.ndarray else value.asnumpy()
-    if not isinstance(first, TensorBase):
-        return whole if first.__class__ is np.ndarray else from_numpy(whole)
-    result = on_device(from_numpy(whole)) if first.__class__ is not Raw and first._storage.__class__ is Value else tensor_of(whole)
+    if value.__class__ is Raw:
+        bares = {number: bare(part) if isinstance(part, TensorBase) else part for number, part in given.items()}
+        together = movement.put_together(bares, keys, shape)
+        if not isinstance(first, TensorBase):
+            return together
+        result = on_device(together)
+    else:
+        whole = np.zeros(shape, value.dtype)
+        for number, part in given.items():
+            whole[keys[number]] = bare(part) if isinstance(part, TensorBase) else part
+        if not isinstance(first, TensorBase):
+            return whole
+        result = tensor_of(whole)
     tracked = {number: part for number, part in given.items() if is_tracked(part)}
     if modes.grad and tracked:
         node: Any = named(_Collected, label)([edge_of(part) for part in tracked.values()])
@@ -407,16 +413,6 @@ def put_together(given: dict[int, Any], keys: Sequence[Any], shape: tuple[int, .
     return result
 
 
-def _placed_together(given: dict[int, Any], keys: Sequence[Any], shape: tuple[int, ...]) -> Raw:
-    """The same of bare values of a device: the sum of the parts, each among zeros."""
-    total = None
-    for number, part in given.items():
-        placed = apply_map(placing(keys[number], shape), lambda array, key=keys[number]: np.asarray(array[key]), part)
-        total = placed if total is None else total + placed
-    assert total is not None
-    return total
-
-
 class _Collected(Node):
     """The node of a value put together from parts."""
 
@@ -428,12 +424,19 @@ class _Collected(Node):
         """Each part's piece of the gradient."""
         gradient = gradients[0]
         if not isinstance(gradient, TensorBase):
-            return tuple(
-                map_bare(lambda array, key=key: np.array(array[key], order="C"), gradient, placing(key, self.shape)) for key in self.keys
-            )
-        return tuple(
-            linear(gradient, lambda array, key=key: array[key], placing(key, self.shape), type(self).label) for key in self.keys
-        )
+            return tuple(map_bare(_part_move(key, True), gradient) for key in self.keys)
+        return tuple(linear(gradient, _part_move(key, False), _placing_move(key, self.shape), type(self).label) for key in self.keys)
+
+
+def _part_move(key: Any, own: bool) -> Move:
+    """The part that a key names, in memory of its own if asked for."""
+    return Move(
+        (lambda array: np.array(array[key], order="C")) if own else (lambda array: array[key]), lambda raw: movement.part(raw, key)
+    )
+
+
+def _placing_move(key: Any, shape: tuple[int, ...]) -> Move:
+    return Move(placing(key, shape), lambda raw: movement.placed(raw, key, shape))
 
 
 def placing(key: Any, shape: tuple[int, ...]) -> Map:

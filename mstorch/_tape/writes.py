@@ -1,6 +1,7 @@
 """Histories of writes: what becomes of a tensor, and of the base that it is a view of, when values are put into it."""
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,8 +12,7 @@ from .._backend.raw import from_numpy
 from .._backend.table import kernel
 from .._core.auto import DEFAULT
 from .._core.modes import modes
-from .._core.storage import Counter, Storage, Value
-from .._core.strides import may_overlap
+from .._core.storage import NATIVE, Counter, DeviceMemory
 from .._core.tangents import LEVELS, below, keep, levels_of
 from .._core.tensor_base import (
     TensorBase,
@@ -33,9 +33,10 @@ from .._core.tensor_base import (
 )
 from .._core.writable import check_view
 from .duals import tangent_of, write, write_into
+from .movement import Move, cleared, cloned
 from .node import FREED, USED_UP, Node, dressed, edge_of, named, node_of, on_host
 from .refitted import refit
-from .windows import Linear, Map, linear, linear_node, look_again, map_bare, window_maps
+from .windows import Linear, Map, linear, look_again, map_bare, window_maps
 
 _clone = kernel("clone")
 
@@ -62,7 +63,10 @@ class CopySlices(Node):
         if self.forward is None and gradient is not None:
             raise RuntimeError(FREED)
         if self.edges[0] is not None:
-            rest = self._apply(gradient, self._outside, self._outside)
+            outside = self._outside
+            if self.back.__class__ is Move:
+                outside = Move(outside, lambda raw: cleared(raw, self.back.raw, self.shape))
+            rest = self._apply(gradient, outside, outside)
         if self.edges[1] is not None:
             part = self._apply(gradient, self.forward, self.back)
         return rest, part
@@ -75,7 +79,7 @@ class CopySlices(Node):
     def _apply(self, gradient: Any, forward: Map, back: Map) -> Any:
         if isinstance(gradient, TensorBase):
             return linear(gradient, forward, back, self.label)
-        return map_bare(forward, gradient, back)
+        return map_bare(forward, gradient)
 
     def _outside(self, array: np.ndarray) -> np.ndarray:
         if not self.same:  # a real part of complex numbers: half of an element
@@ -119,10 +123,6 @@ def snapshot(target: Any) -> Any:
         # A written view's history goes from its base to the part that was written, past the view and what users hang on it.
         seen = look_again(target)
         made._node, made._number = seen._node, seen._number
-    if made._node is not None and modes.grad and _shares_places(target):
-        base, steps = target._auto.base, strides_of(target)
-        forward, back = window_maps(base, target._shape, steps, target._offset, added=False)
-        made._node, made._number = linear_node(base, forward, back, "AsStridedBackward0"), 0
     if made._node is None and target._auto is not None and target._auto.leaf:
         made._auto = None
     if LEVELS:
@@ -130,18 +130,10 @@ def snapshot(target: Any) -> Any:
             with below(level):
                 tangent = tangent_of(target, level)
                 # What backward keeps of a tangent must not see that it is written, too.
-                keep(auto_of(made), level, linear(tangent, _copy, _copy, "CloneBackward0") if modes.grad else tangent)
+                keep(auto_of(made), level, linear(tangent, _COPY, _COPY, "CloneBackward0") if modes.grad else tangent)
     if modes.saved_hooks and modes.grad:
         detach_snapshot(made)  # hooks are given what is saved before the target is written
     return made
-
-
-def _shares_places(view: Any) -> bool:
-    """Whether elements of a view of a tensor on the host share memory."""
-    auto = view._auto
-    if auto is None or auto.base is None or view._stride is None or view._storage.__class__ is not Storage:
-        return False
-    return auto.base._dtype is view._dtype and is_tracked(auto.base) and may_overlap(view._shape, view._stride)
 
 
 def _marked(view: Any) -> bool:
@@ -158,12 +150,14 @@ def _copy(array: np.ndarray) -> np.ndarray:
     return np.array(array, order="C")
 
 
+_COPY = Move(_copy, cloned)
+
+
 def detach_snapshot(made: Any) -> None:
     """Give a snapshot that was saved for backward memory of its own, before the target is written."""
-    if on_host(made) or (modes.native is None and made._storage.__class__ is Value):
+    if on_host(made) or (modes.native is None and made._storage.__class__ in NATIVE):
         version = made._counter.version
-        # A value of a device is not written to: what is written takes its place.
-        become(made, tensor_of(np.array(array_of(made), order="C")) if on_host(made) else on_device(value_of(made)))
+        become(made, tensor_of(np.array(array_of(made), order="C")) if on_host(made) else on_device(_own_value(made)))
         made._counter = Counter(version)
 
 
@@ -178,12 +172,21 @@ def assign(target: Any, made: Any, label: str = "CopyBackwards", given: bool = F
         touch(target)
     elif on_host(target) and on_host(made) and modes.native is None:
         put_array(target, array_of(made))
+    elif target._storage.__class__ is DeviceMemory and modes.native is None:
+        put_raw(target, value_of(made), not given and _has_memory_alone(made))
     else:
         put_raw(target, _own_value(made) if given and modes.native is None else value_of(made))
     if modes.grad and modes.native is None:
         settle(target, made, label, given)
     if LEVELS:
         write(target, made)
+
+
+def _has_memory_alone(made: Any) -> bool:
+    """Whether a device's tensor is the only one over its memory."""
+    storage = made._storage
+    held = 1 + (made._counter is storage) + (made._at is not None and made._at[0] is storage)
+    return not on_host(made) and sys.getrefcount(storage) <= held + 2  # the name here, and the question
 
 
 def _own_value(made: Any) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import Any
 
-from .._backend import runtime, streams
+from .._backend import binding, runtime, streams
 from .._core import device as devices
 from .._core.device import device as _device
 from ..npu import streams as _faces
@@ -25,7 +25,7 @@ def current_accelerator(check_available: bool = False) -> _device | None:
 
 def device_count() -> int:
     """How many there are."""
-    return runtime.device_count()
+    return binding.count()
 
 
 def _require() -> None:
@@ -40,15 +40,14 @@ def current_device_index() -> int:
 
 
 def set_device_index(device: Any, /) -> None:
-    """Use another accelerator; MindSpore has one in a process, any other raises."""
+    """Compute on the accelerator of an index from now on; RuntimeError once the process computes on another."""
     chosen = device if isinstance(device, int) else None if device is None else _device(device).index
     if chosen is None:
         raise ValueError(f"Expected a torch.device with a specified index or an integer, but got:{device}")
     if chosen < 0:
         return
     _require()
-    if chosen != current_device_index():
-        raise RuntimeError(f"mstorch: MindSpore computes on {devices.current()} in this process")
+    binding.choose(chosen)
 
 
 def synchronize(device: Any = None, /) -> None:

@@ -8,6 +8,7 @@ from .._core.tangents import below, forget, seen, without
 from .._core.tensor_base import auto_of, strides_of
 from .._tape.duals import give, tangent_of
 from .._tape.forward import in_storage
+from .._tape.movement import SAME, same
 from .._tape.node import named
 from .._tape.windows import Linear, view
 
@@ -16,11 +17,7 @@ MAPPED: list[Any] = []  # ``joined`` and ``apart`` within ``vmap``: torch.func, 
 
 def _same(tensor: Any) -> Any:
     """Another tensor over the same elements, a view."""
-    return view(tensor, "ViewBackward0", tensor._shape, strides_of(tensor), tensor._offset, _itself, _itself, _itself)
-
-
-def _itself(value: Any) -> Any:
-    return value
+    return view(tensor, "ViewBackward0", tensor._shape, strides_of(tensor), tensor._offset, same, SAME, SAME)
 
 
 def check_sizes(primal: Any, tangent: Any) -> None:

@@ -7,21 +7,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._backend import tape
-from .._backend.raw import ON_CPU
+from .._backend.device_memory import full
 from .._core.above import above
 from .._core.formats import sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr
 from .._core.modes import grad_set_to, modes
 from .._core.overriding import MODES, PLAIN, dispatches, for_maps, state
 from .._core.size import Size
-from .._core.storage import Storage
+from .._core.storage import NATIVE, Storage
 from .._core.tangents import LEVELS
-from .._core.tensor_base import TensorBase, array_of, count_of, is_tracked, laid_out, tensor_of
+from .._core.tensor_base import TensorBase, array_of, count_of, is_tracked, laid_out, on_device, tensor_of
 from .._core.warned import warn_once
 from .._ops._dispatch import capturing, cast_tensor
 from .._ops.join import stack
-from .._ops.placing import is_elsewhere, moved
 from .._tape import engine
-from .._tape.counted import COUNTS, times_written
 from .._tape.node import bare, bare_of, dressed, edge_of, node_of, repeats
 from .._tape.windows import view_of_hidden
 from .graph import GradientEdge, retain_grad
@@ -64,9 +62,10 @@ def _root_gradients(roots: Sequence[Any], gradients: Sequence[Any], recorded: bo
             if engine.is_watched() or type(root) not in PLAIN and dispatches(type(root)):
                 found.append(engine.beginnings[0](root))
                 continue
-            ones = tensor_of(np.ones(root._shape, root._dtype.np))
-            if not ON_CPU and is_elsewhere(ones, root.device):
-                ones = moved(ones, False)
+            if root._storage.__class__ in NATIVE:
+                ones = on_device(full(root._shape, 1, root._dtype.name))
+            else:
+                ones = tensor_of(np.ones(root._shape, root._dtype.np))
             found.append(ones if recorded else bare(ones))
             continue
         if not isinstance(gradient, TensorBase):
@@ -258,18 +257,13 @@ def _own(gradient: Any, starts: Sequence[tuple[Any, Any]]) -> Any:
     """A gradient as a tensor whose memory no other result shares."""
     if gradient is None or isinstance(gradient, TensorBase):
         return gradient
-    times = times_written(gradient) if COUNTS and isinstance(gradient, np.ndarray) else 0
     shared = isinstance(gradient, np.ndarray) and (gradient.base is not None or any(gradient is item for _, item in starts))
     if shared and not repeats(gradient):
         copy = np.array(gradient, order="K")  # in the order of the view that it came through
-        made = laid_out(copy, None if copy.flags.c_contiguous else tuple(step // copy.itemsize for step in copy.strides))
-    elif shared and not gradient.flags.writeable:
-        made = view_of_hidden(dressed(gradient))
-    else:
-        made = dressed(gradient)
-    if times:
-        made._counter.version = times
-    return made
+        return laid_out(copy, None if copy.flags.c_contiguous else tuple(step // copy.itemsize for step in copy.strides))
+    if shared and not gradient.flags.writeable:
+        return view_of_hidden(dressed(gradient))
+    return dressed(gradient)
 
 
 def _batched(

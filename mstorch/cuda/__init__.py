@@ -6,7 +6,7 @@ import typing as _typing
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from .._backend import runtime
+from .._backend import binding, runtime
 from .._core.device import device as _device
 from .._core.generator import device_generator, seed_devices
 from .._devices import no_cuda as _no_cuda
@@ -23,7 +23,7 @@ def is_available() -> bool:
 
 def device_count() -> int:
     """The GPUs that MindSpore sees."""
-    return runtime.device_count() if is_available() else 0
+    return binding.count() if is_available() else 0
 
 
 def is_initialized() -> bool:
@@ -175,8 +175,7 @@ def set_device(device: Any) -> None:
     if index >= 0:
         if not is_available():
             raise AttributeError("module 'torch._C' has no attribute '_cuda_setDevice'")
-        if index != current_device():
-            raise RuntimeError("mstorch: MindSpore computes on one GPU in a process")
+        binding.choose(index)
 
 
 def stream(stream: Any) -> StreamContext:

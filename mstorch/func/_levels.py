@@ -19,6 +19,7 @@ from .._core.tensor_base import TensorBase, auto_of, is_tracked, tensor_of
 from .._core.trees import TreeSpec, tree_flatten, tree_map, tree_unflatten
 from .._ops.placing import beside
 from .._tape import engine
+from .._tape.movement import SAME
 from .._tape.node import Accumulate, Node, bare, bare_twin, dressed, edge_of, named
 from .._tape.windows import Linear
 from ._batched import (
@@ -43,7 +44,7 @@ def _alias(tensor: Any, source: Any) -> Any:
     """A tensor over the memory of ``tensor`` whose gradient goes to ``source``."""
     made = bare_twin(tensor)
     node = named(Linear, "AliasBackward0")((edge_of(source),))
-    node.forward = node.back = _same
+    node.forward = node.back = SAME
     made._node = node
     return made
 

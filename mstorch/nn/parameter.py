@@ -9,7 +9,7 @@ from .._backend.runtime import keep_interrupts
 from .._core.above import above
 from .._core.ends import ENDS
 from .._core.overriding import WITHOUT_SUBCLASSES, disabled, dispatches, join, level_set_to, overrides
-from .._core.storage import Value, face
+from .._core.storage import DeviceMemory, face
 from .._core.tensor_base import TensorBase, array_of, become, is_tracked, require_grad, value_of
 from .._ops import copying, creation, views
 from .._tape.mirrored import resolved
@@ -94,7 +94,7 @@ def _of_subclass(data: Any, requires_grad: bool) -> Any:
 def native_parameter(parameter: Tensor, name: str) -> Any:
     """The mindspore.Parameter underneath, called ``name``; made the first time that MindSpore's side asks for it."""
     storage = parameter._storage
-    if storage.__class__ is Value:
+    if storage.__class__ is DeviceMemory:
         raise NotImplementedError("mstorch: MindSpore's side is given modules whose parameters are on the CPU")
     if storage.parameter is None or tuple(storage.parameter.shape) != parameter._shape:
         if parameter._stride is not None or parameter._offset or storage.nbytes != array_of(parameter).nbytes:

@@ -4,9 +4,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from .._backend import runtime
+from .._backend import binding, runtime
 from .._backend import streams as _native
 from .._core.device import device as _device
+from .._core.device import index_of as _index_of
 from .._core.generator import device_generator, seed_devices
 from . import amp, memory
 from .memory import (
@@ -34,12 +35,12 @@ def is_available() -> bool:
 
 def device_count() -> int:
     """The Ascend devices that MindSpore sees."""
-    return runtime.device_count() if is_available() else 0
+    return binding.count() if is_available() else 0
 
 
 def is_initialized() -> bool:
     """Whether an Ascend device is in use."""
-    return is_available()
+    return is_available() and binding.is_used()
 
 
 def _require() -> None:
@@ -55,26 +56,25 @@ def init() -> None:
 def current_device() -> int:
     """The index of the device in use."""
     _require()
-    return 0
+    return binding.index()
 
 
 def set_device(device: Any) -> None:
-    """Choose the device in use: MindSpore has one in a process, any other raises."""
+    """Compute on the device of an index from now on; RuntimeError once the process computes on another."""
     _require()
-    index = device if isinstance(device, int) else _device(device).index
-    if index not in (None, current_device()):
-        raise RuntimeError("mstorch: MindSpore computes on one device in a process")
+    binding.choose(_index_of(device))
 
 
 def get_device_name(device: Any = None) -> str:
     """The name of a device."""
     _require()
-    return runtime.device_name(0 if device is None else device if isinstance(device, int) else _device(device).index or 0)
+    return runtime.device_name(_index_of(device))
 
 
 def synchronize(device: Any = None) -> None:
     """Wait until the device has done what it was given."""
     _require()
+    _index_of(device)
     runtime.synchronize()
 
 
@@ -146,17 +146,19 @@ def get_device_properties(device: Any = None) -> DeviceProperties:
 
 
 class device:
-    """Compute on a device inside of a ``with`` block: MindSpore has one in a process, any other raises."""
+    """Compute on a device inside of a ``with`` block; RuntimeError once the process computes on another."""
 
     def __init__(self, device: Any) -> None:
         self.idx = device if isinstance(device, int) or device is None else _device(device).index
 
     def __enter__(self) -> None:
+        self.prev_idx = binding.index()
         if self.idx is not None and self.idx >= 0:
             set_device(self.idx)
 
     def __exit__(self, *error: object) -> None:
-        return None
+        if not binding.is_used():
+            binding.choose(self.prev_idx)
 
 
 class device_of(device):

@@ -5,10 +5,17 @@ from collections import OrderedDict
 from typing import Any
 
 from .._backend import runtime, streams
+from .._core.device import index_of
 
 
 def _available() -> bool:
     return runtime.device_type() == "npu"
+
+
+def _check(device: Any) -> None:
+    """Raise RuntimeError for a device that this process does not compute on."""
+    if _available():
+        index_of(device)
 
 
 def _stats() -> dict[str, int]:
@@ -23,21 +30,25 @@ def empty_cache() -> None:
 
 def memory_allocated(device: Any = None) -> int:
     """Bytes that tensors take on the device."""
+    _check(device)
     return runtime.memory_allocated() if _available() else 0
 
 
 def max_memory_allocated(device: Any = None) -> int:
     """The most bytes that tensors took on the device."""
+    _check(device)
     return runtime.max_memory_allocated() if _available() else 0
 
 
 def memory_reserved(device: Any = None) -> int:
     """Bytes that the pool holds on the device."""
+    _check(device)
     return _stats().get("reserved_bytes.all.current", 0)
 
 
 def max_memory_reserved(device: Any = None) -> int:
     """The most bytes that the pool held on the device."""
+    _check(device)
     return _stats().get("reserved_bytes.all.peak", 0)
 
 
@@ -46,16 +57,19 @@ memory_cached, max_memory_cached = memory_reserved, max_memory_reserved
 
 def memory_stats(device: Any = None) -> OrderedDict[str, int]:
     """The figures that MindSpore's pool has, by torch's names; those that it has not are left out."""
+    _check(device)
     return OrderedDict(sorted(_stats().items()))
 
 
 def memory_summary(device: Any = None, abbreviated: bool = False) -> str:
     """The pool as a table of MindSpore's."""
+    _check(device)
     return streams.memory_summary() if _available() else ""
 
 
 def reset_peak_memory_stats(device: Any = None) -> None:
     """Count the most bytes from now on."""
+    _check(device)
     if _available():
         streams.reset_peaks()
 

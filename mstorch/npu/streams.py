@@ -4,22 +4,24 @@ from __future__ import annotations
 from typing import Any
 
 from .._backend import runtime, streams
+from .._core.device import current, index_of
 from .._core.device import device as Device
 
 
 def _here() -> Device:
     if runtime.device_type() != "npu":
         raise RuntimeError("mstorch: MindSpore computes on no Ascend device in this process")
-    return Device("npu", 0)
+    return current()
 
 
 class Stream:
     """Work of the device in order; work of several streams may overlap. ``priority``: below 0 before others."""
 
-    device_index, device_type = 0, 20  # torch's number of devices that extensions name
+    device_type = 20  # torch's number of devices that extensions name
 
     def __init__(self, device: Any = None, priority: int = 0, **kwargs: Any) -> None:
         self.device = _here()
+        self.device_index = index_of(device)
         self._native = kwargs.get("native") or streams.new_stream(priority)
 
     @property

@@ -12,8 +12,8 @@ ROOT = pathlib.Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
 
 
-def _run(command: list[str], device: bool, folder: pathlib.Path = ROOT) -> str:
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+def _run(command: list[str], device: bool, folder: pathlib.Path = ROOT, **variables: str) -> str:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), **variables}
     environment.pop("MSTORCH_FAKE_DEVICE", None)
     if device:
         environment["MSTORCH_FAKE_DEVICE"] = "Ascend"
@@ -27,9 +27,14 @@ def test_what_runs_on_the_stand_in(what: str) -> None:
     assert _run(["-m", "tests.devices.stand_in", what], True).strip().splitlines()[-1] == "[]"
 
 
-@pytest.mark.parametrize("what", ["fused", "npu", "places"])
+@pytest.mark.parametrize("what", ["fused", "memory", "npu", "places"])
 def test_programs_of_the_device(what: str) -> None:
     assert _run(["-m", f"tests.devices.{what}"], True).strip().splitlines()[-1] == "[]"
+
+
+def test_another_device_than_the_one_in_use_is_refused() -> None:
+    """46 ways to name one of eight devices."""
+    assert _run(["-m", "tests.devices.indices"], True, MSTORCH_FAKE_DEVICES="8").strip().splitlines()[-1] == "[]"
 
 
 def test_a_part_of_the_core_tests() -> None:

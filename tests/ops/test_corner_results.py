@@ -113,9 +113,7 @@ def test_results_that_are_their_own_input(both):
             return str(error), tuple(t.shape)
         return tuple(t.shape), t
 
-    both(lambda torch: own(torch, lambda t: torch.sum(t, 1, out=t)))
     both(lambda torch: own(torch, lambda t: torch.max(t, 0, out=(t, torch.zeros(0, dtype=torch.int64)))))
-    both(lambda torch: own(torch, lambda t: torch.cat([t, t], out=t)))
     both(lambda torch: own(torch, lambda t: torch.clamp(t, 0, 1, out=torch.zeros(2, 3, 2, dtype=torch.float64))))
 
     def vector(torch):

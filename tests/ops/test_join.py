@@ -140,34 +140,3 @@ def test_errors(both, name):
 
 def test_entries_repeated_by_a_tensor_are_no_view(both):
     both(lambda torch: [torch.ones(2, 2).repeat_interleave(torch.tensor(counts), 0)._is_view() for counts in ([2], [1, 2])])
-
-
-@pytest.mark.parametrize("same", [True, False])
-@pytest.mark.parametrize("shape", [(2, 3), (2, 0)])
-def test_a_stack_on_its_own_parts_gets_its_size_first(both, same, shape):
-    def body(torch):
-        x = torch.ones(shape)
-        y = x if same else torch.ones(shape)
-        try:
-            torch.stack([x, x], 1, out=y)
-        except RuntimeError as error:
-            return str(error), tuple(y.shape)
-        return y
-
-    both(body)
-
-
-@pytest.mark.parametrize("name", ["cat", "stack", "hstack", "vstack", "dstack"])
-@pytest.mark.parametrize("part", [slice(6), slice(0, 12, 2), slice(0)])
-def test_what_a_result_of_another_kind_looks_like_after_the_error(both, name, part):
-    """stack has given ``out`` its size when it finds that it cannot hold the elements, the others have not."""
-
-    def body(torch):
-        out = torch.ones(12, dtype=torch.int32)[part]
-        inputs = [torch.ones(2, 3), out.view(2, 3) if part == slice(6) else torch.ones(2, 3)]
-        try:
-            getattr(torch, name)(inputs, out=out)
-        except TypeError as error:
-            return str(error), tuple(out.shape), out.stride()
-
-    both(body)

@@ -75,60 +75,7 @@ def test_an_expanded_output_that_has_another_size(both, text):
     both(body)
 
 
-@pytest.mark.parametrize("text", [
-    "y.index_put_((torch.tensor([0, 0]),), torch.tensor(1.0), accumulate=True)",
-    "y.index_put_((torch.tensor([0, 1]), torch.tensor([2, 2])), torch.tensor([1.0, 5.0]), accumulate=True)",
-    "y.T.index_put_((torch.tensor([0, 1]),), torch.ones(2, 2), accumulate=True)",
-    "y[:, :0].index_put_((torch.tensor([0, 1]),), torch.tensor(1.0), accumulate=True)",
-    "b.expand(2, 2).index_put_((torch.tensor([0, 0]),), torch.tensor(1.0), accumulate=True)",
-    "y.apply_(lambda z: z + 1)", "b.expand(3, 2).apply_(lambda z: z * 2 + 1)", "y.map_(torch.ones(2, 3), lambda a, c: a + c)",
-])  # fmt: skip
-def test_places_that_several_indices_name_are_written_in_turn(both, text):
-    def body(torch):
-        b = torch.tensor(1.0)
-        y = torch.arange(3.0).expand(2, 3)
-        return eval(text, {"torch": torch, "y": y, "b": b}), y, b
-
-    both(body)
-
-
 WINDOWS = ["b.unfold(0, 2, 1)", "b.unfold(1, 3, 2)", "b.as_strided((2, 2, 2), (1, 1, 1))", "b.as_strided((4, 5), (2, 1))", "b.unfold(1, 2, 1).mT"]
-
-
-@pytest.mark.parametrize("window", WINDOWS)
-@pytest.mark.parametrize("kind", ["float32", "int64"])
-def test_windows_that_share_places_are_written_in_turn(window, kind, both):
-    def body(torch):
-        found = []
-        for text in (
-            "t.add_(2)", "t.add_(torch.ones_like(t))", "t.neg_()", "t.add_(t)", "t.square_()", "t.clamp_(0, 2)", "t.pow_(2)",
-            "t.sub_(torch.arange(t.shape[-1]).to(t.dtype))", "t.mul_(torch.arange(t.numel()).reshape(t.shape).to(t.dtype))",
-            "t.logical_not_()", "t.div_(2)", "t.remainder_(2)", "t.__iadd__(3)", "t.sub_(1, alpha=2)", "t.bitwise_not_()", "t.lt_(3)",
-            "t.sub_(torch.arange(t.shape[-2]).to(t.dtype)[:, None])", "t.add_(torch.ones(()).to(t.dtype))",
-        ):  # fmt: skip
-            b = (torch.arange(12) + 1).to(getattr(torch, kind)).reshape(3, 4)
-            t = eval(window, {"b": b})
-            try:
-                eval(text, {"t": t, "torch": torch})
-            except (RuntimeError, NotImplementedError) as error:
-                found.append(type(error).__name__)
-            found.append((text, b, b._version))
-        return found
-
-    both(body)
-
-
-@pytest.mark.parametrize("name", ["sum", "mean", "prod"])
-@pytest.mark.parametrize("window", ["t[0]", "t[...]", "t[..., 0]", "t[:1]"])
-@pytest.mark.parametrize("dim", [0, -1])
-def test_reductions_into_their_input_start_anew(name, window, dim, both):
-    def body(torch):
-        t = torch.arange(6.0).reshape(2, 3) + 1
-        found = getattr(torch, name)(t, dim, window == "t[:1]", out=eval(window, {"t": t}))
-        s = torch.tensor(2.0)
-        return found, t, getattr(torch, name)(torch.atleast_2d(s), dim=-2, out=s[...]) if name != "prod" else None, s
-
-    both(body)
 
 
 @pytest.mark.parametrize("name", ["sum", "mean", "prod"])
@@ -143,18 +90,6 @@ def test_masked_scatter_of_itself_with_a_history(both):
         t.masked_scatter_(t > 0, t)
         t.sum().backward()
         return t, leaf.grad, t._version
-
-    both(body)
-
-
-@pytest.mark.parametrize("window", [*WINDOWS, "b.expand(2, 3, 4)", "b[:, :1].expand(3, 4)", "b.T"])
-@pytest.mark.parametrize("name", ["cumsum_", "cumprod_"])
-@pytest.mark.parametrize("dim", [0, 1, -1, 5])
-def test_rows_that_share_places_are_scanned_in_turn(window, name, dim, both):
-    def body(torch):
-        b = torch.arange(12.0).reshape(3, 4) + 1
-        getattr(eval(window, {"b": b}), name)(dim)
-        return b, b._version
 
     both(body)
 
@@ -178,34 +113,15 @@ def test_sorted_into_the_input(window, both):
     both(body)
 
 
-@pytest.mark.parametrize("name", ["sum", "prod", "amax", "amin", "all", "any"])
-@pytest.mark.parametrize("kind", ["bool", "int64", "float64", "uint8"])
-@pytest.mark.parametrize("window", ["t", "t[0]", "t[..., 0]"])
-def test_reductions_start_anew_in_each_dtype(name, kind, window, both):
-    def body(torch):
-        found = []
-        for dim in (0, -1):
-            t = (torch.arange(9).reshape(3, 3) % 4).to(getattr(torch, kind))
-            try:
-                found.append(getattr(torch, name)(t, dim, out=eval(window, {"t": t})))
-            except RuntimeError as error:
-                found.append(str(error))
-            found.append(t)
-        return found
-
-    both(body)
-
-
 @pytest.mark.parametrize("shape", [(0,), (4, 0), (0, 2), (4, 0, 3)])
 @pytest.mark.parametrize("text", ["cat([t, t], out=t)", "cat([t, t[:]], out=t[:])", "vstack([t, t], out=t)", "cat([torch.ones(2, 3), t[:0]], out=t)"])
 def test_nothing_joined_into_itself(text, shape, both):
     def body(torch):
         t = torch.zeros(shape)
         try:
-            eval(f"torch.{text}", {"torch": torch, "t": t})
+            return eval(f"torch.{text}", {"torch": torch, "t": t})
         except RuntimeError as error:
-            return str(error), t
-        return "", t
+            return str(error)
 
     both(body)
 

@@ -8,14 +8,14 @@ import torch as real_torch
 import mstorch
 
 EXPRESSIONS = {
-    "x.exp()": 0.97, "x.abs().log()": 0.97, "x.expm1()": 0.97, "x.abs().log1p()": 0.97, "x.sin()": 0.93, "x.cos()": 0.93,
+    "x.exp()": 0.97, "x.abs().log()": 0.9, "x.expm1()": 0.97, "x.abs().log1p()": 0.97, "x.sin()": 0.93, "x.cos()": 0.93,
     "x.tanh()": 0.93, "x.abs() ** 1.7": 0.93, "x.abs() ** x": 0.97, "x.softmax(0)": 0.9, "x.log_softmax(-1)": 0.9,
     "x.var(-1)": 0.97, "x.std(-1)": 0.97, "x.std(0, correction=0)": 0.97, "torch.nn.functional.softplus(x)": 0.9,
     "torch.nn.functional.elu(x)": 0.93, "x[:, :3].softmax(-1)": 0.85, "x.half().softmax(0)": 0.99, "x.bfloat16().softmax(1)": 0.98,
 }  # fmt: skip
-# torch's own vectors round otherwise where the processor has no AVX-512.
+# torch's own vectors round by the processor: its logarithm otherwise on AMD, half precision otherwise without AVX-512.
 if real_torch.backends.cpu.get_cpu_capability() != "AVX512":
-    EXPRESSIONS |= {"x.abs().log()": 0.9, "x.half().softmax(0)": 0.83}
+    EXPRESSIONS |= {"x.half().softmax(0)": 0.83}
 
 
 @pytest.mark.parametrize("shape", [(3, 3), (4, 40), (3, 7, 5)])

@@ -28,7 +28,7 @@ SHOWN: dict[str, Callable[[Any, Any], Any]] = {
 
 @pytest.mark.parametrize("shape", [(), (1,), (1, 1), (2, 1, 3)], ids=str)
 @pytest.mark.parametrize("shown", SHOWN)
-def test_order_and_writes_of_gradients(both: Both, shown: str, shape: tuple[int, ...]) -> None:
+def test_order_of_gradients(both: Both, shown: str, shape: tuple[int, ...]) -> None:
     def body(torch: Any) -> Any:
         found = []
         for create in (False, True, None):
@@ -36,10 +36,10 @@ def test_order_and_writes_of_gradients(both: Both, shown: str, shape: tuple[int,
             total = SHOWN[shown](torch, x).sum()
             if create is None:
                 total.backward()
-                found.append((x.grad, x.grad._version))
+                found.append(x.grad)
             else:
                 (gradient,) = torch.autograd.grad(total, x, create_graph=create)
-                found.append((gradient, gradient._version))
+                found.append(gradient)
         return found
 
     both(body)

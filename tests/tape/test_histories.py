@@ -452,15 +452,6 @@ def test_what_requires_gradients_is_not_written_to_a_view_from_no_grad(both: Bot
     both(body)
 
 
-def test_recorded_gradients_of_leaves_are_copies(both: Both) -> None:
-    def body(torch: Any) -> Any:
-        x = torch.ones(3, requires_grad=True)
-        (x * 2).sum().backward(create_graph=True)
-        return x.grad._version, x.grad.detach()
-
-    both(body)
-
-
 @pytest.mark.parametrize("write", ["x[0] = w[0]", "x[0] = 2.0", "x[:1] += w[0]", "x[1:].zero_()", "x[...].add_(w[0])", "x.add_(w)"])
 def test_what_was_written_to_a_part_is_gone_through_once(both: Both, write: str) -> None:
     def body(torch: Any) -> Any:

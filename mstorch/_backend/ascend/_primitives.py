@@ -1,48 +1,12 @@
-"""MindSpore's primitives by name, as the rows of Ascend call them: each is one kernel of the device (aclnn's, mostly)."""
+"""How a row of Ascend is entered: by a function of raw tensors, or by the one primitive that it is."""
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import lru_cache, partial
+from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
-from mindspore.ops import operations
-from mindspore.ops.auto_generate import gen_ops_prim
-
-from ..table import ALL, Function, Mapping, absent_on, define_on, same_on
-
-watchers: list[Callable[..., Any]] = []
-"""What is asked to make a call in the kernel's place: ``watcher(name, primitive, args)``; the kernel map and the stand-in device."""
-
-
-# The primitive's own call gives its arguments in another order than the kernel takes (MindSpore 2.10).
-DIRECT: dict[str, str] = {"BatchNormGradExt": "pyboost_batch_norm_grad_ext"}
-
-
-@lru_cache(4096)
-def primitive(name: str, *attributes: Any) -> Any:
-    """A primitive with its attributes; NotImplementedError where this MindSpore has none of that name."""
-    found = getattr(gen_ops_prim, name, None) or getattr(operations, name, None)
-    if found is None:
-        raise NotImplementedError(f"mstorch: this release of MindSpore has no primitive {name}")
-    return found(*attributes)
-
-
-def run(name: str, *args: Any, at: tuple[Any, ...] = ()) -> Any:
-    """What the primitive ``name`` with the attributes ``at`` gives."""
-    found = primitive(name, *at)
-    if name in DIRECT:
-        return run_direct(name, found, args)
-    return watchers[-1](name, found, args) if watchers else found(*args)
-
-
-def run_direct(name: str, found: Any, args: tuple[Any, ...]) -> Any:
-    """The same by the function under the primitive's call."""
-    function = getattr(gen_ops_prim, DIRECT[name])
-
-    def call(*given: Any) -> Any:
-        return function(found, list(given))
-
-    return watchers[-1](name, call, args) if watchers else call(*args)
+from ..primitives import primitive, run, watchers
+from ..table import ALL, Function, absent_on, define_on, same_on
 
 
 def one(name: str) -> Function:

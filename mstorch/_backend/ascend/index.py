@@ -17,6 +17,16 @@ def _permute(x: Raw, order: Sizes) -> Raw:
     return x if order == tuple(range(len(order))) else run("Transpose", x, order)
 
 
+def with_first(rank: int, dims: Sizes) -> Sizes:
+    """All dimensions, some of them first."""
+    return (*dims, *(d for d in range(rank) if d not in dims))
+
+
+def inverse_order(order: Sizes) -> Sizes:
+    """The order that undoes another."""
+    return tuple(int(i) for i in np.argsort(order))
+
+
 def _index(x: Raw, dims: Sizes, indices: tuple[Raw, ...], common: Sizes, adjacent: bool) -> Raw:
     """The dimensions that have an index come first; their elements go back where they stood if they were adjacent."""
     rest = tuple(d for d in range(len(x.shape)) if d not in dims)

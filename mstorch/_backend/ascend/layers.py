@@ -49,15 +49,21 @@ def _rounded_up(x: Raw, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: 
     return out != tuple((n + 2 * p - d * (k - 1) - 1) // s + 1 for n, k, s, p, d in numbers)
 
 
+def pool_of_two(x: Raw, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, out: Sizes) -> tuple[Raw, tuple[Any, ...], Sizes]:
+    """The images of a pooling with two dimensions, its attributes, and the shape of its result."""
+    ceil = _rounded_up(x, kernel, stride, padding, dilation, out)
+    if len(kernel) == 1:
+        images = run("Reshape", x, (*x.shape[:2], 1, x.shape[2]))
+        return images, ((1, *kernel), (1, *stride), (0, *padding), (1, *dilation), ceil), (*x.shape[:2], 1, *out)
+    return x, (kernel, stride, padding, dilation, ceil), (*x.shape[:2], *out)
+
+
 def _max(name: str, x: Raw, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, out: Sizes) -> tuple[Raw, Raw]:
     rank = len(kernel)
     if rank == 3:
         raise NotImplementedError("mstorch: torch.max_pool3d has no Ascend kernel")
-    ceil = _rounded_up(x, kernel, stride, padding, dilation, out)
-    if rank == 1:
-        x, lead = run("Reshape", x, (*x.shape[:2], 1, x.shape[2])), ((1,), (1,), (0,), (1,))
-        kernel, stride, padding, dilation = (a + b for a, b in zip(lead, (kernel, stride, padding, dilation)))
-    found = run(name, x, at=(kernel, stride, padding, dilation, ceil))
+    images, attributes, _ = pool_of_two(x, kernel, stride, padding, dilation, out)
+    found = run(name, images, at=attributes)
     if rank == 2:
         return found[0], found[1]
     shape = (*x.shape[:2], *out)

@@ -34,6 +34,21 @@ def _storage_scatter(x: Raw, index: Raw, new: Raw) -> Raw:
     return run("Reshape", flat, tuple(x.shape))
 
 
+def _window(x: Raw, shape: Sizes, strides: Sizes, offset: int) -> Raw:
+    rows = x if x.is_contiguous() else run("Contiguous", x)
+    return run("Contiguous", run("AsStrided", rows, shape, strides, offset + rows.storage_offset()))  # which counts from the memory's begin
+
+
+def _window_placed(x: Raw, size: int, shape: Sizes, strides: Sizes, offset: int, adding: bool) -> Raw:
+    """A write through a window of zeros; where elements meet, a scatter with the positions that a window of a range shows."""
+    memory = run("Zeros", (size,), x.dtype)
+    if not adding:
+        run("InplaceCopy", run("AsStrided", memory, shape, strides, offset), x)
+        return memory
+    positions = run("Contiguous", run("AsStrided", run("Arange", 0, size, 1, MS_DTYPE["int64"]), shape, strides, offset))
+    return run("ScatterAddExt", memory, 0, run("Reshape", positions, (-1,)), run("Reshape", x, (-1,)))
+
+
 def _cat(raws: tuple[Raw, ...], dim: int) -> Raw:
     return run("Concat", raws, at=(dim,))
 
@@ -61,6 +76,7 @@ def _triangle(x: Raw, diagonal: int, lower: bool) -> Raw:
 enter_all({
     "reshape": "Reshape", "permute": "Transpose", "expand": _expand, "view_dtype": _view_dtype, "clone": "Clone",
     "storage_gather": _storage_gather, "storage_scatter": _storage_scatter,
+    "window": _window, "window_placed": _window_placed,
     "slice": "SliceExt", "select": "SelectExtView", "cat": _cat, "stack": _stack, "tile": _tile, "flip": _flip, "roll": _roll,
     "triangle": _triangle,
 })  # fmt: skip

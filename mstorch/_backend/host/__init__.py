@@ -8,6 +8,7 @@ from . import (  # noqa: F401
     elementwise,
     fft,
     fused,
+    gradients,
     index,
     join,
     loss,

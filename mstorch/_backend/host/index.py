@@ -65,12 +65,35 @@ def numpy_take(x: np.ndarray, index: np.ndarray) -> np.ndarray:
     return np.asarray(x.reshape(-1)[index])
 
 
+def numpy_index_placed(
+    g: np.ndarray, shape: tuple[int, ...], dims: tuple[int, ...], indices: tuple[Any, ...], common: tuple[int, ...], adjacent: bool
+) -> np.ndarray:  # fmt: skip
+    """Zeros of a shape with elements added at index arrays in some dimensions."""
+    whole = np.zeros(shape, g.dtype)
+    np.add.at(whole, index_key(len(shape), dims, indices), g)
+    return whole
+
+
+def numpy_embedding_grad(g: np.ndarray, index: np.ndarray, rows: int, padding: int, by_frequency: bool) -> np.ndarray:
+    """The gradient of a table of which rows were taken."""
+    whole = np.zeros((rows, g.shape[-1]), g.dtype)
+    flat = index.reshape(-1)
+    part = g.reshape(flat.size, -1)
+    if by_frequency:
+        part = part / np.bincount(flat, minlength=rows)[flat][:, None].astype(g.dtype)
+    kept = flat != padding
+    np.add.at(whole, flat[kept], part[kept])
+    return whole
+
+
 def numpy_embedding(weight: np.ndarray, index: np.ndarray, padding: int, by_frequency: bool) -> np.ndarray:
     """Rows of a table."""
     return np.take(weight, index, axis=0)
 
 
 define_host("index", numpy_index)
+define_host("index_placed", numpy_index_placed)
+define_host("embedding_grad", numpy_embedding_grad)
 define_host("gather", numpy_gather)
 define_host("index_select", numpy_index_select)
 define_host("take", numpy_take)

@@ -23,4 +23,27 @@ def put(whole: np.ndarray, key: Any, array: np.ndarray) -> None:
         whole[key] = array
 
 
+def numpy_window(x: np.ndarray, shape: tuple[int, ...], strides: tuple[int, ...], offset: int) -> np.ndarray:
+    """What a window with these strides shows of memory."""
+    return np.array(_seen(x, shape, strides, offset), order="C")
+
+
+def _seen(x: np.ndarray, shape: tuple[int, ...], strides: tuple[int, ...], offset: int) -> np.ndarray:
+    return np.lib.stride_tricks.as_strided(x[offset:], shape, [step * x.itemsize for step in strides])
+
+
+def numpy_window_placed(
+    x: np.ndarray, size: int, shape: tuple[int, ...], strides: tuple[int, ...], offset: int, adding: bool
+) -> np.ndarray:  # fmt: skip
+    """Zeros of a size with elements where a window with these strides shows them, ``adding`` up those in one place."""
+    memory = np.zeros(size, x.dtype)
+    if adding:
+        np.add.at(memory, _seen(np.arange(size), shape, strides, offset), x)
+    else:
+        put(_seen(memory, shape, strides, offset), ..., x)
+    return memory
+
+
 define_host("clone", numpy_clone)
+define_host("window", numpy_window)
+define_host("window_placed", numpy_window_placed)

@@ -19,6 +19,7 @@ from . import (
     math,
     matmul,
     norm,
+    of_devices,
     padding,
     pool,
     reduce,
@@ -36,7 +37,7 @@ from . import (
 
 __all__ = [
     "activation", "bitwise", "compare", "complex_views", "conv", "count", "ctc", "distance", "elementwise",
-    "embedding", "fft", "fused", "index", "join", "linalg", "loss", "math", "matmul", "norm", "padding",
+    "embedding", "fft", "fused", "index", "join", "linalg", "loss", "math", "matmul", "norm", "of_devices", "padding",
     "pool", "reduce", "resample", "rnn", "scan", "scatter", "shape", "small_matmul", "softmax",
     "sort", "special", "views",
 ]  # fmt: skip

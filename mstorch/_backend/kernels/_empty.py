@@ -4,7 +4,8 @@ from __future__ import annotations
 from typing import Any
 
 from .. import tape
-from ..raw import NAME_OF, Raw, full
+from ..device_memory import full
+from ..raw import NAME_OF, Raw
 from ._nodes import recorded
 
 

@@ -6,7 +6,8 @@ import math
 from mindspore import ops
 from mindspore.ops.operations._grad_ops import ReluGrad
 
-from ..raw import NAME_OF, Raw, full
+from ..device_memory import full
+from ..raw import NAME_OF, Raw
 from ..table import FLOATS, VIA_HALF, define
 from ._empty import filled
 from ._nodes import constant, node

@@ -9,7 +9,8 @@ from mindspore.ops.operations._grad_ops import BatchNormGrad, LayerNormGrad
 
 from .. import tape
 from ..cast import cast
-from ..raw import NAME_OF, ON_CPU, Raw, from_numpy, full
+from ..device_memory import full
+from ..raw import NAME_OF, ON_CPU, Raw, from_numpy
 from ..table import FLOATS, VIA_HALF, define
 from ._empty import filled
 from ._nodes import constant, recorded

@@ -6,7 +6,8 @@ from functools import lru_cache
 import numpy as np
 from mindspore import ops
 
-from ..raw import NAME_OF, Raw, from_numpy, full
+from ..device_memory import full
+from ..raw import NAME_OF, Raw, from_numpy
 from ..table import ALL, VIA_BOOL, VIA_HALF, define
 from ._empty import filled
 

@@ -11,8 +11,9 @@ from mindspore.ops.operations._grad_ops import AvgPoolGrad, MaxPoolGrad
 
 from .. import tape
 from ..cast import cast
+from ..device_memory import full
 from ..host.pool import last_nan
-from ..raw import NAME_OF, NP_DTYPE, Raw, from_numpy, full
+from ..raw import NAME_OF, NP_DTYPE, Raw, from_numpy
 from ..table import FLOATS, INTS, VIA_HALF, define
 from ._empty import filled
 from ._nodes import node, prim_and, prim_equal, prim_not, prim_or, prim_select

@@ -4,7 +4,8 @@ from __future__ import annotations
 import numpy as np
 from mindspore import ops
 
-from ..raw import NAME_OF, NP_DTYPE, Raw, from_numpy, full
+from ..device_memory import full
+from ..raw import NAME_OF, NP_DTYPE, Raw, from_numpy
 from ..table import BUT_BFLOAT16, COMPLEX, FLOATS, VIA_BFLOAT16, VIA_HALF, define
 from ._empty import filled
 from .sliding_windows import strided_table, transposed_table, windows

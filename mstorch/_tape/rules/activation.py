@@ -8,15 +8,19 @@ import numpy as np
 
 from ..._backend.host.activation import activation_slope, gelu_slope, relu_slope
 from ..._backend.onednn.elementwise import GELU, GELU_TANH, SWISH
+from ..._backend.raw import Raw
 from .. import vocabulary as v
 from ..apply import rule
+
+_gelu_grad = v.Primitive("gelu_grad")
+_relu_grad = v.in_one_kernel("relu_grad", lambda g, result: v.flat_in(v.where(v.positive_or_nan(result), g, 0), result))
 
 
 @rule("relu", keep=("result",))
 def relu(node: Any, g: Any) -> Any:
     result = node.kept(g)
     found = relu_slope(result, g) if g.__class__ is np.ndarray else None
-    return found if found is not None else v.flat_in(v.where(v.positive_or_nan(result), g, 0), result)
+    return found if found is not None else _relu_grad(g, result)
 
 
 @rule("silu", keep=(0,))
@@ -25,13 +29,16 @@ def silu(node: Any, g: Any) -> Any:
     found = activation_slope(SWISH, x, g) if g.__class__ is np.ndarray else None
     if found is not None:
         return found
-    return _silu_slope(g, x)
+    return _silu_grad(g, x)
 
 
 @v.wide_where_bare
 def _silu_slope(g: Any, x: Any) -> Any:
     share = v.sigmoid(x)
     return v.mul(g, v.mul(share, v.plus(v.mul(x, v.plus(v.neg(share), 1)), 1)))
+
+
+_silu_grad = v.in_one_kernel("silu_grad", _silu_slope)
 
 
 @rule("leaky_relu", keep=(0,))
@@ -46,6 +53,8 @@ def gelu(node: Any, g: Any) -> Any:
     if g.__class__ is np.ndarray and g.dtype.char in "fd" and g.ndim:
         found = activation_slope(GELU, x, g)
         return found if found is not None else gelu_slope(x, g)
+    if g.__class__ is Raw:
+        return _gelu_grad(g, x, "none")
     return _gelu_slope(g, x)
 
 
@@ -59,6 +68,8 @@ def _gelu_slope(g: Any, x: Any) -> Any:
 @rule("gelu_tanh", keep=(0,), label="GeluBackward0")
 def gelu_tanh(node: Any, g: Any) -> Any:
     x = node.kept(g)
+    if g.__class__ is Raw:
+        return _gelu_grad(g, x, "tanh")
     found = activation_slope(GELU_TANH, x, g) if g.__class__ is np.ndarray else None
     return found if found is not None else _gelu_tanh_slope(g, x)
 
@@ -75,7 +86,7 @@ def _gelu_tanh_slope(g: Any, x: Any) -> Any:
 @rule("hardtanh", keep=(0,))
 def hardtanh(node: Any, g: Any) -> Any:
     x, (low, high) = node.kept(g), node.args
-    return v.flat_in(v.where(v.at_most(x, low) | v.at_most(v.neg(x), -high), 0, g), x)
+    return v.flat_in(v.where(v.either(v.at_most(x, low), v.at_most(v.neg(x), -high)), 0, g), x)
 
 
 @rule("prelu", keep=(0, 1), label="PreluKernelBackward0")
@@ -140,7 +151,7 @@ def _below(g: Any, z: Any, x: Any) -> Any:
 
 
 def _within(x: Any, low: float, high: float) -> np.ndarray:
-    return v.above(x, low) & v.less_than(x, high)
+    return v.both(v.above(x, low), v.less_than(x, high))
 
 
 _SIXTH = float(np.float32(1 / 6))  # as torch has it for double precision too
@@ -166,7 +177,7 @@ def _shrink(op: str) -> None:
     def outside(node: Any, g: Any) -> Any:
         x, bound = node.kept(g), float(np.asarray(node.args[0]).astype(node.kind.np))  # rounded to half precision, as in torch
         # NaN is not outside, as in torch where it takes whole blocks of elements.
-        return v.flat_in(v.where(v.above(x, bound) | v.less_than(x, -bound), g, 0), x)
+        return v.flat_in(v.where(v.either(v.above(x, bound), v.less_than(x, -bound)), g, 0), x)
 
 
 _shrink("softshrink")

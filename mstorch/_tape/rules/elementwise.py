@@ -9,7 +9,7 @@ from ..._backend.quiet import silent
 from ..._core.tensor_base import TensorBase
 from .. import vocabulary as v
 from ..apply import rule
-from ..counted import written
+from ..operands import as_raw
 
 
 @rule("add")
@@ -129,14 +129,14 @@ def _extreme(op: str) -> None:
         )
 
 
-def _share_of(g: Any, share: np.ndarray) -> Any:
+def _share_of(g: Any, share: Any) -> Any:
     """A share of the gradient, of which nothing is 0 whatever the gradient is."""
-    return v.where(share > 0, v.mul(g, v.like(share, g)), 0)
+    return v.where(v.above(share, 0), v.mul(g, v.like(share, g)), 0)
 
 
 def _masked(found: Any, shape: tuple[int, ...]) -> Any:
-    """A gradient in the shape of its operand; torch fills in what is none of it, which counts as a write unless it is summed after."""
-    return written(found) if v.shape_of(found) == shape else v.fit(found, shape)
+    """A gradient in the shape of its operand."""
+    return found if v.shape_of(found) == shape else v.fit(found, shape)
 
 
 _extreme("maximum")
@@ -148,12 +148,13 @@ def abs(node: Any, g: Any) -> Any:
     x = node.kept(g)
     if node.kind.category < 3:
         return v.flat_in(v.mul(g, v.like(v.signs(x), g)), x)
-    kind, real = node.kind.np, np.zeros((), node.kind.np).real.dtype
-    return v.mul(v.mapped(g, lambda array: array.astype(kind), lambda array: array.real.astype(real), "ToCopyBackward0"), v.sgn(x))
+    return v.mul(v.converted(g, node.kind.name), v.sgn(x))
 
 
 @rule("clamp", keep=(0, 1, 2))
 def clamp(node: Any, g: Any) -> Any:
+    if v.of_device(g):
+        return _clamp_on_device(node, g)
     x, low, high = [None if item is None else v.host_array(item) for item in (node.kept(g, 0), node.kept(g, 1), node.kept(g, 2))]
     by_x, by_low, by_high = node.edges
     inside = below = above = None
@@ -171,16 +172,39 @@ def clamp(node: Any, g: Any) -> Any:
     return inside, below, above
 
 
+def _clamp_on_device(node: Any, g: Any) -> Any:
+    """As below: between the bounds, below the lower, above the upper one, which goes first."""
+    x, low, high = [as_raw(node.kept(g, place)) for place in range(3)]
+    by_x, by_low, by_high = node.edges
+    beside = None if low is None or high is None else (v.lt(low, high), v.lt(high, low))
+    inside = below = above = None
+    if low is not None:
+        inside, below = v.ge(x, low), v.lt(x, low)
+    if high is not None:
+        under = v.le(x, high)
+        inside, above = under if inside is None else v.both(inside, under), v.gt(x, high)
+    if beside is not None:
+        below, above = v.both(below, beside[0]), v.either(above, beside[1])
+    return tuple(
+        None if edge is None else v.fit(v.where(condition, g, 0), shape)
+        for edge, condition, shape in zip((by_x, by_low, by_high), (inside, below, above), node.shapes)
+    )
+
+
 def _extreme_number(op: str) -> None:
     """The larger or smaller of two, of which a NaN is none."""
 
     @rule(op, keep=(0, 1))
     def chosen(node: Any, g: Any) -> Any:
-        x, y = v.host_array(node.kept(g, 0)), v.host_array(node.kept(g, 1))
-        mine = np.asarray((x >= y if op == "fmax" else x <= y) | np.isnan(y))
+        if v.of_device(g):
+            x, y = v.bare_condition(node.kept(g, 0)), v.bare_condition(node.kept(g, 1))
+            mine = v.either((v.ge if op == "fmax" else v.le)(x, y), v.ne(y, y))
+        else:
+            x, y = v.host_array(node.kept(g, 0)), v.host_array(node.kept(g, 1))
+            mine = np.asarray((x >= y if op == "fmax" else x <= y) | np.isnan(y))
         return (
             None if node.edges[0] is None else v.fit(v.where(mine, g, 0), node.shapes[0]),
-            None if node.edges[1] is None else v.fit(v.where(~mine, g, 0), node.shapes[1]),
+            None if node.edges[1] is None else v.fit(v.where(mine, 0, g), node.shapes[1]),
         )
 
 
@@ -196,7 +220,8 @@ def _remainder(op: str, quotient: Any) -> None:
             x, y = v.bare_condition(node.kept(g, 0)), v.bare_condition(node.kept(g, 1))
             if node.kind.itemsize == 2 and op == "fmod":  # torch rounds the quotient before it cuts it
                 x, y = v.div(x, y), v.constant(1, y)
-            whole = v.like(v.host_array(quotient(x, y)), g)
+            found = quotient(x, y)
+            whole = v.like(found if v.of_device(found) else v.host_array(found), g)
             other = v.flat_in(v.fit(v.neg(v.mul(g, whole)), node.shapes[1]), node.kept(g, 1))
         return None if node.edges[0] is None else v.fit(g, node.shapes[0]), other
 

@@ -1,44 +1,46 @@
 """Gradients of taking elements by position."""
 from __future__ import annotations
 
-import functools
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from ..._backend.host.index import index_key, row_places
 from ..._backend.host.scatter import add_rows, wide
+from .. import movement
 from .. import vocabulary as v
 from ..apply import rule
-from ..counted import written
+from ..primitives import Primitive
 from ._places import Places
 
-
-def _added_up(rule_: Callable[..., Any]) -> Callable[..., Any]:
-    """A rule whose gradient counts as written once: torch adds it up in a tensor of zeros."""
-
-    @functools.wraps(rule_)
-    def counted(node: Any, g: Any) -> Any:
-        return written(rule_(node, g))
-
-    return counted
+_ne = Primitive("ne")
 
 
 @rule("index")
-@_added_up
 def index(node: Any, g: Any) -> Any:
     dims, indices = node.args[:2]
     shape = node.shapes[0]
+    if v.of_device(g):
+        return v.placed_at(g, shape, *node.args)
     return Places(index_key(len(shape), dims, indices), shape, v.shape_of(g)).add(g, "IndexBackward0")
 
 
+_index = Primitive("index")
+
+
+@rule("index_placed", label="IndexBackward0")
+def index_placed(node: Any, g: Any) -> Any:
+    return _index(g, *node.args[1:])
+
+
 @rule("take")
-@_added_up
 def take(node: Any, g: Any) -> Any:
     shape = node.shapes[0]
     flat = (int(np.prod(shape)),)
+    if v.of_device(g):
+        positions = node.args[0]
+        return v.reshape(v.placed_at(g, flat, (0,), (positions,), tuple(positions.shape), True), shape)
     return Places(node.args[0], flat, v.shape_of(g), outer=shape).add(g, "TakeBackward0")
 
 
@@ -59,18 +61,22 @@ def _rows(index: np.ndarray, count: int, dim: int) -> tuple[Any, Any]:
 
 
 @rule("index_select")
-@_added_up
 def index_select(node: Any, g: Any) -> Any:
     dim, index_ = node.args
+    if v.of_device(g):
+        return v.rows_added(g, node.shapes[0], dim, index_)
     taken, given = _rows(np.asarray(index_), node.shapes[0][dim], dim)
     return v.mapped(g, given, taken, "IndexSelectBackward0")
 
 
 @rule("gather")
-@_added_up
 def gather(node: Any, g: Any) -> Any:
     dim, index_ = node.args
     shape = node.shapes[0]
+    if v.of_device(g):
+        if not shape or not index_.shape:
+            return v.reshape(v.scattered(v.reshape(g, (-1,)), (1,), 0, movement.reshaped(index_, (-1,))), shape)
+        return v.scattered(g, shape, dim, index_)
     if not index_.size:
         own = tuple(index_.shape)
         return v.mapped(g, lambda array: np.zeros(shape, array.dtype), lambda array: np.zeros(own, array.dtype), "GatherBackward0")
@@ -81,10 +87,27 @@ def gather(node: Any, g: Any) -> Any:
     return Places(row_places(shape, dim, index_), flat, v.shape_of(g), rounded_once=True, outer=shape).add(g, "GatherBackward0")
 
 
+_embedding_grad, _embedding = Primitive("embedding_grad"), Primitive("embedding")
+
+
+@rule("embedding_grad", label="EmbeddingDenseBackwardBackward0")
+def embedding_grad(node: Any, g: Any) -> Any:
+    index_, _, padding, by_frequency = node.args
+    found = _embedding(g, index_, -1, False)
+    if by_frequency:
+        raise NotImplementedError("mstorch: second derivatives of an embedding with scale_grad_by_freq on a device")
+    if padding < 0:
+        return found
+    outside = _ne.kernel["int64"](index_, v.constant(padding, index_))
+    return v.where(movement.reshaped(outside, (*index_.shape, 1)), found, 0)
+
+
 @rule("embedding")
 def embedding(node: Any, g: Any) -> Any:
     index_, padding, by_frequency = node.args
     rows, width = node.shapes[0]
+    if v.of_device(g):
+        return _embedding_grad(g, index_, rows, padding, by_frequency)
     flat = np.asarray(index_).reshape(-1)
     weight = np.ones(flat.shape, np.float64)
     if padding >= 0:

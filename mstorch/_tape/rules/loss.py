@@ -5,8 +5,11 @@ from typing import Any
 
 import numpy as np
 
+from ..._backend.device_memory import full
 from ..._backend.host.softmax import softmax_of
+from ..._backend.raw import Raw
 from ..._core.dtype import float16
+from .. import movement
 from .. import vocabulary as v
 from ..apply import rule
 
@@ -27,10 +30,56 @@ def cross_entropy(node: Any, g: Any) -> Any:
     return v.mul(share, v.div(g, v.constant(rows, g)))
 
 
+_cross_entropy_grad, _nll_grad = v.Primitive("cross_entropy_grad"), v.Primitive("nll_grad")
+
+
+@rule("cross_entropy_parts", keep=(0, "result1"), label="NllLossBackward0")
+def cross_entropy_parts(node: Any, gradients: Any) -> Any:
+    """Of rows of logits on a device."""
+    g = gradients[0]
+    target, weight, ignored, reduction = node.args
+    if g.__class__ is Raw:
+        return _cross_entropy_grad(g, node.kept(g, 1), target, weight, ignored, reduction)
+    by_logs = _by_logs(node, g, None)
+    return v.sub(by_logs, v.mul(v.softmax(node.kept(g), 1), v.total(by_logs, (1,))))
+
+
+@rule("nll_parts", keep=(0, "result1"), label="NllLossBackward0")
+def nll_parts(node: Any, gradients: Any) -> Any:
+    """Of rows of log-probabilities on a device."""
+    g = gradients[0]
+    target, weight, ignored, reduction = node.args
+    total = node.kept(g, 1)
+    if g.__class__ is Raw:
+        return _nll_grad(g, node.kept(g), target, weight, total, ignored, reduction)
+    return _by_logs(node, g, total)
+
+
+def _by_logs(node: Any, g: Any, total: Any) -> Any:
+    """The recorded gradient for log-probabilities: the weight of each target in its place."""
+    target, weight, ignored, reduction = node.args
+    rows, name = (int(target.shape[0]), 1), node.kind.name
+    counted = movement.reshaped(v.ne(target, v.constant(ignored, target)), rows)
+    known = movement.reshaped(v.where(movement.reshaped(counted, rows[:1]), target, 0), rows)
+    ones = full(rows, 1, name) if weight is None else movement.reshaped(_take.kernel[name](weight, known), rows)
+    shares = v.where(counted, ones, 0)
+    if reduction == "mean":
+        g = v.div(g, v.like(v.total(shares, (0, 1), False), g) if total is None else total)
+    each = v.neg(v.mul(v.reshape(g, rows if reduction == "none" else (1, 1)), v.like(shares, g)))
+    return v.scattered(each, node.shapes[0], 1, known)
+
+
+_take = v.Primitive("take")
+
+
 @rule("nll", watch=(0,), label="NllLossBackward0")
 def nll(node: Any, g: Any) -> Any:
     target, weights = node.args
     shape = node.shapes[0]
+    if v.of_device(g):
+        share = v.neg(v.mul(g, v.like(weights, g)))
+        n, length = v.shape_of(share)
+        return v.scattered(v.reshape(share, (n, 1, length)), shape, 1, movement.reshaped(target, (n, 1, length)))
     place = target[:, None, :]
 
     def placed(array: np.ndarray) -> np.ndarray:

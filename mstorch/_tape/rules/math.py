@@ -5,6 +5,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from ..._backend.raw import NAME_OF_NP
 from .. import vocabulary as v
 from ..apply import rule
 from ..primitives import dtype_name
@@ -64,7 +65,8 @@ for _op, _derivative in OF_ARGUMENT.items():
     _enter(_op, 0, _factor(_derivative))
 for _op, _derivative in OVER_ARGUMENT.items():
     _enter(_op, 0, _divisor(_derivative))
-_enter("tanh", "result", v.wide(_factor(lambda y: v.plus(v.neg(v.mul(y, y)), 1))))  # torch computes it in one step
+_tanh_slope = v.wide(_factor(lambda y: v.plus(v.neg(v.mul(y, y)), 1)))  # torch computes it in one step
+_enter("tanh", "result", v.in_one_kernel("tanh_grad", _tanh_slope))
 _enter("exp2", "result", lambda g, y: v.times(v.mul(g, v.conj(y)), math.log(2)))
 
 
@@ -74,7 +76,9 @@ def _sigmoid_slope(g: Any, y: Any) -> Any:
 
 
 # Of the two half precisions torch rounds float16 in between.
-_enter("sigmoid", "result", lambda g, y: (_sigmoid_slope if dtype_name(g) == "float16" else v.wide(_sigmoid_slope))(g, y))
+_enter("sigmoid", "result", v.in_one_kernel(
+    "sigmoid_grad", lambda g, y: (_sigmoid_slope if dtype_name(g) == "float16" else v.wide(_sigmoid_slope))(g, y)
+))  # fmt: skip
 
 
 def _flat(op: str) -> None:
@@ -184,8 +188,7 @@ _of_two("xlog1py", lambda g, x, y, _: (
 
 def _as_complex(value: Any, kind: Any) -> Any:
     """Real numbers as complex ones."""
-    real = kind.type(0).real.dtype
-    return v.mapped(value, lambda array: array.astype(kind), lambda array: array.real.astype(real), "ToCopyBackward0")
+    return v.converted(value, NAME_OF_NP[kind])
 
 
 @v.wide

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from ..._backend.host.norm import layer_norm_slope
+from ..._backend.raw import Raw
 from ..._backend.table import kernel
 from ..._core.tensor_base import TensorBase
 from .. import vocabulary as v
@@ -71,6 +72,19 @@ def layer_norm(node: Any, g: Any) -> Any:
     )
 
 
+_layer_norm_grad = v.Primitive("layer_norm_grad")
+
+
+@rule("layer_norm_parts", keep=(0, 1, 2, "result1", "result2"), label="NativeLayerNormBackward0")
+def layer_norm_parts(node: Any, gradients: Any) -> Any:
+    """On a device, where forward keeps what the kernel of the gradient takes."""
+    g = gradients[0]
+    x, weight, bias, mean, inverse = (node.kept(g, place) for place in range(5))
+    if g.__class__ is Raw and 0 not in node.shapes[0]:
+        return _layer_norm_grad(g, x, weight, bias, mean, inverse, node.args[0])
+    return layer_norm(node, g)
+
+
 _batch_norm_grad = kernel("batch_norm_grad")
 
 
@@ -84,6 +98,8 @@ def batch_norm_train(node: Any, gradients: Any) -> Any:
         return _of_nothing(node, g)
     if g.__class__ is np.ndarray and node.kind.name == "float32" and 0 < eps <= 1:
         return _batch_norm_grad.host["float32"](g, x, weight, node.kept(g, 2), node.kept(g, 3), eps)
+    if g.__class__ is Raw:
+        return _batch_norm_grad[node.kind.name](g, x, weight, node.kept(g, 2), node.kept(g, 3), eps)
     axes, wide = (0, *range(2, len(shape))), (1, -1, *([1] * (len(shape) - 2)))
     count = 1
     for axis in axes:

@@ -5,23 +5,60 @@ from typing import Any
 
 import numpy as np
 
-from ..._backend.host.padding import numpy_pad, numpy_pad_like
+from ..._backend.host.padding import numpy_pad_like
 from .. import vocabulary as v
 from ..apply import rule
+from ..primitives import Primitive
 from ._places import Places
+
+_pad, _flip = Primitive("pad"), Primitive("flip")
 
 
 @rule("pad", label="ConstantPadNdBackward0")
 def pad(node: Any, g: Any) -> Any:
-    pads = node.args[0]
-    back = tuple(-n for n in pads)
-    return v.mapped(g, lambda array: numpy_pad(array, back, 0), lambda array: numpy_pad(array, pads, 0), "ConstantPadNdBackward0")
+    return _pad(g, tuple(-n for n in node.args[0]), 0)
 
 
 @rule("pad_like", label="ReflectionPadBackward0")
 def pad_like(node: Any, g: Any) -> Any:
     shape = node.shapes[0]
+    pads, mode = node.args
+    if v.of_device(g) and 0 not in shape:
+        for i in range(len(pads) // 2):
+            axis = len(shape) - 1 - i
+            g = _along(g, axis, shape[axis], pads[2 * i], pads[2 * i + 1], mode)
+        return g
     count = int(np.prod(shape))
-    sources = numpy_pad_like(np.arange(count).reshape(shape), *node.args)
+    sources = numpy_pad_like(np.arange(count).reshape(shape), pads, mode)
     places = Places((sources.reshape(-1),), (count,), v.shape_of(g), True)
     return v.reshape(places.add(g, "ReflectionPadBackward0"), shape)
+
+
+def _along(g: Any, axis: int, length: int, before: int, after: int, mode: str) -> Any:
+    """The gradient along an axis: the middle, and what stands around it added where it was taken from."""
+    if not (before or after):
+        return g
+    lead = (slice(None),) * axis
+    first, last = max(-before, 0), length - max(-after, 0)  # what of the axis is kept
+    before, after = max(before, 0), max(after, 0)
+    shape = v.shape_of(g)
+    shape = (*shape[:axis], length, *shape[axis + 1 :])
+
+    def put(edge: Any, start: int, stop: int) -> Any:
+        return v.placed_in(edge, (*lead, slice(start, stop)), shape)
+
+    def edge(start: int, stop: int) -> Any:
+        found = v.part_of(g, (*lead, slice(start, stop)))
+        return v.total(found, (axis,)) if mode == "replicate" else _flip(found, (axis,)) if mode == "reflect" else found
+
+    found = put(v.part_of(g, (*lead, slice(before, before + last - first))), first, last)
+    end = before + last - first
+    places = {
+        "replicate": ((0, 1), (length - 1, length)), "reflect": ((1, before + 1), (length - 1 - after, length - 1)),
+        "circular": ((last - before, last), (first, first + after)),
+    }[mode]  # fmt: skip
+    if before:
+        found = v.add(found, put(edge(0, before), *places[0]))
+    if after:
+        found = v.add(found, put(edge(end, end + after), *places[1]))
+    return found

@@ -15,6 +15,7 @@ from ..._backend.host.pool import (
 )
 from ..._backend.kernels.sliding_windows import adaptive_table
 from ..._backend.raw import Raw
+from .. import movement
 from .. import vocabulary as v
 from ..apply import rule
 from ._places import Places
@@ -22,6 +23,7 @@ from ._places import Places
 Sizes = tuple[int, ...]
 
 
+_max_pool_grad = v.Primitive("max_pool_grad")
 _pad, _ne, _max_pool = v.Primitive("pad"), v.Primitive("ne"), v.Primitive("max_pool")
 
 
@@ -57,7 +59,7 @@ def max_pool(node: Any, g: Any) -> Any:
     kernel, stride, padding, dilation, out = node.args
     shape = node.shapes[0]
     if isinstance(g, Raw) and 0 not in shape and 0 not in v.shape_of(g):
-        return _max_pool_on_device(node, g)
+        return _max_pool_grad(g, node.kept(g, 0), *node.args) if len(kernel) < 3 else _max_pool_on_device(node, g)
     if g.__class__ is np.ndarray and g.size:
         found = max_pool_slope(v.host_array(node.kept(g, 0)), g, *node.args)
         if found is not None:
@@ -101,6 +103,10 @@ def positions_in(index: np.ndarray, shape: Sizes) -> Places:
 def _by_position(node: Any, gradients: Any) -> Any:
     """The gradient at the positions that a pooling gave as its second result."""
     g, shape = gradients[0], node.shapes[0]
+    if v.of_device(g):
+        rows, length = shape[0] * shape[1], int(np.prod(shape[2:]))
+        index = movement.reshaped(v.bare_condition(node.kept(g)), (rows, -1))
+        return v.reshape(v.scattered(v.reshape(g, (rows, -1)), (rows, length), 1, index), shape)
     places = positions_in(v.host_array(node.kept(g)), shape)
     return v.reshape(places.add(g, "MaxPool2DWithIndicesBackwardBackward0"), shape)
 

@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from ..._backend.cast import cast
 from ..._backend.raw import Raw
+from .. import movement
 from .. import vocabulary as v
 from ..apply import rule
-from ..counted import written
 from ..primitives import Primitive
 
 
@@ -45,6 +46,8 @@ def _extreme(op: str) -> None:
     @rule(op, keep=(0, "result"))
     def shared(node: Any, g: Any) -> Any:
         dims, keepdim = node.args
+        if v.of_device(g):
+            return _shared_on_device(node, g, dims if node.shapes[0] else (), keepdim)
         x, y = v.host_array(node.kept(g, 0)), v.host_array(node.kept(g, 1))
         dims = dims if x.ndim else ()
         if not dims and (x.ndim or type(node).label in ("MaxBackward1", "MinBackward1")):
@@ -55,36 +58,38 @@ def _extreme(op: str) -> None:
         if type(node).label in ("MaxBackward1", "MinBackward1"):  # which pass NaN on, and give zeros where nothing is the largest any more
             chosen |= np.isnan(x) & np.isnan(whole)
             share = v.div(g, v.like(chosen.sum(dims, keepdims=True).astype(x.dtype), g))
-            return written(v.where(chosen, v.spread(share, x.shape), 0))
+            return v.where(chosen, v.spread(share, x.shape), 0)
         count = np.asarray(chosen.sum(dims, keepdims=True), x.dtype)  # amax and amin divide by no elements
         return v.div(v.mul(v.spread(g, x.shape), v.like(chosen.astype(x.dtype), g)), v.like(count, g))
+
+
+def _shared_on_device(node: Any, g: Any, dims: tuple[int, ...], keepdim: bool) -> Any:
+    shape, of_all = node.shapes[0], type(node).label in ("MaxBackward1", "MinBackward1")
+    if not dims and (shape or of_all):
+        return g
+    x = v.bare_condition(node.kept(g, 0))
+    y = v.reshape(v.bare_condition(node.kept(g, 1)), tuple(1 if d in dims else n for d, n in enumerate(shape)))
+    chosen = v.eq(x, y)
+    if of_all:
+        chosen = v.either(chosen, v.both(v.ne(x, x), v.ne(y, y)))
+    count = v.like(v.total(cast(chosen, node.kind.name), dims), g)
+    share = v.div(restored(node, g, dims, keepdim), count)
+    return v.where(chosen, v.spread(share, shape), 0) if of_all else v.mul(v.spread(share, shape), v.like(cast(chosen, node.kind.name), g))
 
 
 _extreme("amax")
 _extreme("amin")
 
-_cumprod = Primitive("cumprod")
+_cumprod, _pad, _flip = Primitive("cumprod"), Primitive("pad"), Primitive("flip")
 
 
 def _moved(value: Any) -> Any:
     """One place on along the last dimension, a one in front."""
-    first = v.like(np.asarray(np.eye(1, value.shape[-1], dtype=v.host_array(value).dtype)[0]), value)
-
-    def on(array: np.ndarray) -> np.ndarray:
-        found = np.zeros_like(array)
-        found[..., 1:] = array[..., :-1]
-        return found
-
-    def off(array: np.ndarray) -> np.ndarray:
-        found = np.zeros_like(array)
-        found[..., :-1] = array[..., 1:]
-        return found
-
-    return v.add(v.mapped(value, on, off, "SliceBackward0"), first)
+    return _pad(value, (1, -1), 1)
 
 
 def _turned(value: Any) -> Any:
-    return v.mapped(value, lambda array: array[..., ::-1], lambda array: array[..., ::-1], "FlipBackward0")
+    return _flip(value, (len(v.shape_of(value)) - 1,))
 
 
 def _products_without(x: Any) -> Any:
@@ -126,4 +131,6 @@ def _reordered(x: Any, order: Sequence[int]) -> Any:
     def taken(array: np.ndarray) -> np.ndarray:
         return np.ascontiguousarray(array.transpose(inverse))
 
-    return v.mapped(x, given, taken, "PermuteBackward0")
+    return v.mapped(
+        x, given, taken, "PermuteBackward0", lambda raw: movement.permuted(raw, order), lambda raw: movement.permuted(raw, inverse)
+    )

@@ -5,21 +5,21 @@ from typing import Any
 
 import numpy as np
 
-from ..._backend.host.resample import numpy_fold, numpy_pick_along, numpy_unfold
-from ..._backend.raw import Raw
+from ..._backend.host.resample import numpy_pick_along
 from ..._backend.table import kernel
 from .. import vocabulary as v
 from ..apply import rule
 from ..primitives import Primitive
 
 _along, _turned = kernel("along"), Primitive("along")
+_fold, _unfold = Primitive("col2im"), Primitive("im2col")
 
 
 @rule("along", label="UpsampleBackward0", tables=True)
 def along(node: Any, g: Any) -> Any:
     matrix, taps, axis = node.args
     turned, back = np.ascontiguousarray(matrix.T), None if taps is None else taps[[1, 0, 2]]
-    if isinstance(g, Raw):
+    if v.of_device(g):
         return _turned(g, turned, back, axis)
     run = _along.host[node.kind.name]
     return v.mapped(g, lambda array: run(array, turned, back, axis), lambda array: run(array, matrix, taps, axis), "UpsampleBackward0")
@@ -29,6 +29,8 @@ def along(node: Any, g: Any) -> Any:
 def pick_along(node: Any, g: Any) -> Any:
     positions, axis = node.args
     shape = node.shapes[0]
+    if v.of_device(g):
+        return v.rows_added(g, shape, axis, positions)
 
     def gathered(array: np.ndarray) -> np.ndarray:
         found = np.zeros((shape[axis], *shape[:axis], *shape[axis + 1 :]), array.dtype)
@@ -41,17 +43,10 @@ def pick_along(node: Any, g: Any) -> Any:
 @rule("im2col", label="Im2ColBackward0")
 def im2col(node: Any, g: Any) -> Any:
     kernel, dilation, padding, stride, out = node.args
-    sizes = node.shapes[0][2:]
-    return v.mapped(
-        g, lambda array: numpy_fold(array, sizes, kernel, dilation, padding, stride, out),
-        lambda array: numpy_unfold(array, kernel, dilation, padding, stride, out), "Im2ColBackward0",
-    )  # fmt: skip
+    return _fold(g, node.shapes[0][2:], kernel, dilation, padding, stride, out)
 
 
 @rule("col2im", label="Col2ImBackward0")
 def col2im(node: Any, g: Any) -> Any:
     sizes, kernel, dilation, padding, stride, blocks = node.args
-    return v.mapped(
-        g, lambda array: numpy_unfold(array, kernel, dilation, padding, stride, blocks),
-        lambda array: numpy_fold(array, sizes, kernel, dilation, padding, stride, blocks), "Col2ImBackward0",
-    )  # fmt: skip
+    return _unfold(g, kernel, dilation, padding, stride, blocks)

@@ -3,8 +3,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from .. import vocabulary as v
 from ..apply import rule
 from ..forward import Call, forward_rule
@@ -24,27 +22,23 @@ def _split(value: Any, count: int) -> list[Any]:
 
 def _joined(values: list[Any]) -> Any:
     """The gates side by side again."""
-    if values[0].__class__ is np.ndarray:
-        return np.concatenate(values, -1)
-    *lead, width = v.shape_of(values[0])
-    shape = (*lead, width * len(values))
-    total = None
-    for number, value in enumerate(values):
-        whole = v.placed_in(value, _gate(number, width), shape, "CatBackward0")
-        total = whole if total is None else v.add(total, whole)
-    return total
+    return v.cat(values, -1)
 
 
 def _rest(y: Any) -> Any:
     return v.plus(v.neg(y), 1)
 
 
+_sigmoid_grad = v.in_one_kernel("sigmoid_grad", lambda g, y: v.mul(g, v.mul(y, _rest(y))))
+_tanh_grad = v.in_one_kernel("tanh_grad", lambda g, y: v.mul(g, _rest(v.mul(y, y))))
+
+
 def _by_sigmoid(g: Any, y: Any) -> Any:
-    return None if g is None else v.mul(g, v.mul(y, _rest(y)))
+    return None if g is None else _sigmoid_grad(g, y)
 
 
 def _by_tanh(g: Any, y: Any) -> Any:
-    return None if g is None else v.mul(g, _rest(v.mul(y, y)))
+    return None if g is None else _tanh_grad(g, y)
 
 
 @rule("lstm_cell", keep=(0, 1, "result1"), label="ThnnFusedLstmCellBackward0")

@@ -7,6 +7,7 @@ import numpy as np
 
 from ..._backend.host.scatter import places_along
 from ..._core.tensor_base import TensorBase
+from .. import movement
 from .. import vocabulary as v
 from ..apply import rule
 from ..composite import refuse
@@ -22,13 +23,39 @@ def _along(shape: tuple[int, ...], dim: int, index: np.ndarray, own: tuple[int, 
 @rule("scatter", label="ScatterBackward0")
 def scatter(node: Any, g: Any) -> Any:
     dim, index, how = node.args
+    if v.of_device(g):
+        return _on_device(node, g, dim, index, how == "add")
     return _along(node.shapes[0], dim, index, node.shapes[1]).gradients(node, g, how == "add")
+
+
+_scatter, _gather = Primitive("scatter"), Primitive("gather")
+_index_write, _index_select, _put, _take = Primitive("index_write"), Primitive("index_select"), Primitive("put"), Primitive("take")
+
+
+def _on_device(node: Any, g: Any, dim: int, index: Any, adds: bool) -> Any:
+    """The gradients of what was written to, without what was written over, and of what was written."""
+    own = node.shapes[1]
+    single = not own or not node.shapes[0]
+    if single:
+        index, g = movement.reshaped(index, (-1,)), v.reshape(g, (-1,))
+    size = tuple(index.shape)
+    rest = part = None
+    if node.edges[0] is not None:
+        rest = g if adds else _scatter(g, v.zeros_beside(size, g), dim, index, "none")
+    if node.edges[1] is not None:
+        part = _gather(g, dim, index)
+    if not single:
+        return rest, part
+    return None if rest is None else v.reshape(rest, node.shapes[0]), None if part is None else v.reshape(part, own)
 
 
 @rule("put")
 def put(node: Any, g: Any) -> Any:
     index, accumulate = node.args
     shape = node.shapes[0]
+    if v.of_device(g):
+        kept = g if accumulate else _put(g, v.zeros_beside(node.shapes[1], g), index, False)
+        return None if node.edges[0] is None else kept, None if node.edges[1] is None else _take(g, index)
     flat = (int(np.prod(shape)),)
     places = Places((index.reshape(-1),), flat, node.shapes[1], True)
     first, second = places.gradients(node, v.reshape(g, flat), accumulate)
@@ -39,6 +66,10 @@ def put(node: Any, g: Any) -> Any:
 def index_write(node: Any, g: Any) -> Any:
     dim, index, accumulate = node.args
     shape, own = node.shapes
+    if v.of_device(g):
+        kept = g if accumulate else _index_write(g, v.zeros_beside(own, g), dim, index, False)
+        part = None if node.edges[1] is None else v.reshape(_index_select(v.reshape(g, shape or (1,)), dim, index), own)
+        return None if node.edges[0] is None else kept, part
     return Places((slice(None),) * dim + (index,), shape, own).gradients(node, g, accumulate)
 
 

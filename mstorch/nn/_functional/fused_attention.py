@@ -7,7 +7,7 @@ from ..._backend.raw import ON_CPU
 from ..._backend.table import kernel, serves
 from ..._core.dtype import bool_
 from ..._core.modes import modes
-from ..._core.storage import Value
+from ..._core.storage import DeviceMemory
 from ..._core.tangents import LEVELS
 from ..._core.tensor_base import array_of, is_meta
 from ..._ops import views
@@ -26,7 +26,7 @@ def fits(query: Any, key: Any, value: Any, mask: Any, dropout_p: float) -> bool:
     """Whether a device's kernel takes this call: heads of its sizes, no dropout, a mask of booleans or none."""
     if ON_CPU or modes.native is not None or LEVELS or dropout_p > 0:
         return False
-    if not all(item._storage.__class__ is Value for item in (query, key, value)) or not serves("attention", query._dtype.name):
+    if not all(item._storage.__class__ is DeviceMemory for item in (query, key, value)) or not serves("attention", query._dtype.name):
         return False
     q, k = query._shape, key._shape
     if len(q) not in (3, 4) or len(k) != len(q) or value._shape != k or 0 in q or 0 in k:
@@ -35,7 +35,7 @@ def fits(query: Any, key: Any, value: Any, mask: Any, dropout_p: float) -> bool:
         return False
     if q[0] > _BATCHES or (len(q) == 4 and (q[1] > _HEADS or q[1] % k[1])):
         return False
-    return mask is None or (mask._dtype is bool_ and mask._storage.__class__ is Value and len(mask._shape) <= len(q))
+    return mask is None or (mask._dtype is bool_ and mask._storage.__class__ is DeviceMemory and len(mask._shape) <= len(q))
 
 
 def attention(query: Any, key: Any, value: Any, mask: Any, causal: bool, scale: float) -> Any:
@@ -72,7 +72,7 @@ def _hidden(mask: Any, shape: tuple[int, ...], keys: int, single: bool) -> tuple
 
 def reads_are_dear(tensor: Any) -> bool:
     """Whether a device alone knows the values, or nobody does."""
-    return is_meta(tensor) or (tensor._storage.__class__ is Value and tensor._storage.shadow is None)
+    return is_meta(tensor) or (tensor._storage.__class__ is DeviceMemory and tensor._storage.shadow is None)
 
 
 def without_empty_rows(mask: Any) -> tuple[Any, Any]:

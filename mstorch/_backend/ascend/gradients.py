@@ -1,0 +1,80 @@
+"""Gradients that are one kernel on Ascend.
+
+Those of softmax and log_softmax (SoftmaxBackward, LogSoftmaxGrad) ended training on a 910B (CANN 8.5, 9.0): rules compose them.
+"""
+from __future__ import annotations
+
+from ..raw import Raw
+from ..table import FLOATS, HALVES
+from ._primitives import enter, run
+from .index import inverse_order, with_first
+from .layers import pool_of_two
+
+Sizes = tuple[int, ...]
+
+
+def _layer_norm_parts(x: Raw, weight: Raw, bias: Raw, begin: int, eps: float) -> tuple[Raw, Raw, Raw]:
+    found = run("LayerNormExt", x, tuple(x.shape[begin:]), weight, bias, eps)
+    return found[0], found[1], found[2]
+
+
+def _layer_norm_grad(g: Raw, x: Raw, weight: Raw, bias: Raw, mean: Raw, inverse: Raw, begin: int) -> tuple[Raw, Raw, Raw]:
+    found = run("LayerNormGradExt", g, x, tuple(x.shape[begin:]), mean, inverse, weight, bias, (1, 1, 1))
+    return found[0], found[1], found[2]
+
+
+def _max_pool_grad(g: Raw, x: Raw, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, out: Sizes) -> Raw:
+    """The mask of what the windows took is made once more: forward keeps values alone."""
+    images, attributes, shape = pool_of_two(x, kernel, stride, padding, dilation, out)
+    mask = run("MaxPoolWithMask", images, at=attributes)[1]
+    found = run("MaxPoolGradWithMask", images, run("Reshape", g, shape), mask, at=attributes)
+    return found if found.shape == x.shape else run("Reshape", found, tuple(x.shape))
+
+
+def _index_placed(g: Raw, shape: Sizes, dims: Sizes, indices: tuple[Raw, ...], common: Sizes, adjacent: bool) -> Raw:
+    """A write that adds up, into zeros whose indexed dimensions come first."""
+    order = with_first(len(shape), dims)
+    rest, width, lead = len(shape) - len(dims), len(common), dims[0]
+    if adjacent and lead:
+        g = run("Contiguous", run("Transpose", g, (*range(lead, lead + width), *range(lead), *range(lead + width, width + rest))))
+    whole = run("Zeros", tuple(shape[d] for d in order), g.dtype)
+    run("InplaceIndexPut", whole, indices, g, True)
+    return whole if order == tuple(range(len(shape))) else run("Contiguous", run("Transpose", whole, inverse_order(order)))
+
+
+def _embedding_grad(g: Raw, index: Raw, rows: int, padding: int, by_frequency: bool) -> Raw:
+    return run("EmbeddingDenseBackward", g, index, rows, padding if padding >= 0 else None, by_frequency)
+
+
+def _weights(like: Raw, weight: Raw | None) -> Raw:
+    return run("Ones", (like.shape[1],), like.dtype) if weight is None else weight
+
+
+def _nll_parts(logs: Raw, target: Raw, weight: Raw | None, ignored: int, reduction: str) -> tuple[Raw, Raw]:
+    found = run("NLLLoss", logs, target, _weights(logs, weight), at=(reduction, ignored))
+    return found[0], found[1]
+
+
+def _nll_grad(g: Raw, logs: Raw, target: Raw, weight: Raw | None, total: Raw, ignored: int, reduction: str) -> Raw:
+    return run("NLLLossGrad", logs, g, target, _weights(logs, weight), total, at=(reduction, ignored))
+
+
+def _cross_entropy_parts(x: Raw, target: Raw, weight: Raw | None, ignored: int, reduction: str) -> tuple[Raw, Raw]:
+    found = run("CrossEntropyLoss", x, target, weight, reduction, ignored, 0.0, 0.0, False)
+    return found[0], found[1]
+
+
+def _cross_entropy_grad(g: Raw, logs: Raw, target: Raw, weight: Raw | None, ignored: int, reduction: str) -> Raw:
+    return run("CrossEntropyLossGrad", g, logs, target, weight, None, None, reduction, ignored, 0.0, 0.0)
+
+
+for _op, _function in {
+    "relu_grad": lambda g, y: run("ReluGrad", g, y), "gelu_grad": lambda g, x, how: run("GeluGradExt", g, x, how),
+    "silu_grad": lambda g, x: run("SiLUGrad", g, x), "sigmoid_grad": lambda g, y: run("SigmoidGrad", y, g),
+    "tanh_grad": lambda g, y: run("TanhGrad", y, g), "layer_norm_parts": _layer_norm_parts, "layer_norm_grad": _layer_norm_grad,
+    "max_pool_grad": _max_pool_grad, "embedding_grad": _embedding_grad,
+    "nll_parts": _nll_parts, "nll_grad": _nll_grad, "cross_entropy_parts": _cross_entropy_parts,
+    "cross_entropy_grad": _cross_entropy_grad,
+}.items():  # fmt: skip
+    enter(_op, _function, FLOATS + HALVES)
+enter("index_placed", _index_placed)

@@ -1,0 +1,74 @@
+"""Which of several accelerators a process computes on: it may be chosen until the first use, and is the same from then on.
+
+MindSpore binds a process to one device with its first kernel (``mindspore.set_device`` before it). The stand-in plays
+``MSTORCH_FAKE_DEVICES`` devices, one a process.
+"""
+from __future__ import annotations
+
+import os
+
+import mindspore
+
+from . import runtime
+
+
+class _Bound:
+    index = 0
+    used = False
+
+
+_bound = _Bound()
+
+
+def count() -> int:
+    """The accelerators that this process sees."""
+    if runtime.DEVICE_TARGET == "CPU":
+        return 0
+    if not runtime.FAKE_DEVICE:
+        return int(mindspore.hal.device_count(runtime.DEVICE_TARGET))
+    played = int(os.environ.get("MSTORCH_FAKE_DEVICES", "1"))
+    seen = os.environ.get("ASCEND_RT_VISIBLE_DEVICES")
+    return played if seen is None else len([part for part in seen.split(",") if part.strip().isdigit() and int(part) < played])
+
+
+def index() -> int:
+    """The index of the accelerator that this process computes on, or will."""
+    return _bound.index
+
+
+def is_used() -> bool:
+    """Whether the process is bound to its accelerator."""
+    return _bound.used
+
+
+def check(wanted: int) -> None:
+    """Raise RuntimeError unless there is an accelerator of this index, and this process may compute on it."""
+    there = count()
+    if not 0 <= wanted < there:
+        kind = runtime.device_type()
+        raise RuntimeError(f"Invalid device ID: {kind}:{wanted} was asked for, and this process sees {there}, from {kind}:0 on")
+    if _bound.used and wanted != _bound.index:
+        kind = runtime.device_type()
+        raise RuntimeError(
+            f"{kind}:{wanted} was asked for, but this process computes on {kind}:{_bound.index}: MindSpore binds a process to the device "
+            f"that it uses first. Call torch.{kind}.set_device({wanted}) before anything is computed there, and start one process for each "
+            "device (torchrun, python -m mstorch.distributed.run)"
+        )
+
+
+def choose(wanted: int) -> None:
+    """Compute on the accelerator of this index, before the first use."""
+    check(wanted)
+    _bound.index = wanted
+
+
+def use(wanted: int | None = None) -> int:
+    """Bind the process to the chosen accelerator, or to the one of this index; returns its index."""
+    if wanted is not None and (wanted != _bound.index or not _bound.used):
+        choose(wanted)
+    if not _bound.used:
+        check(_bound.index)
+        if not runtime.FAKE_DEVICE:
+            mindspore.set_device(runtime.DEVICE_TARGET, _bound.index)
+        _bound.used = True
+    return _bound.index

@@ -1,0 +1,144 @@
+"""What work on the stand-in device costs: kernels, conversions, copies from the host, reads of values, and the host's own time."""
+from __future__ import annotations
+
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from . import fake
+from .cast import casts
+from .raw import uploads
+
+_PACKAGE = str(Path(__file__).parents[1])
+
+
+def _asked() -> str:
+    """Who asks: the user's line, and the line of mstorch that does it, beneath what every operation goes through."""
+    own = ""
+    frame: Any = sys._getframe(1)
+    while frame is not None:
+        name = frame.f_code.co_filename
+        if name.startswith(_PACKAGE):
+            part = name[len(_PACKAGE) + 1 :]
+            if not own and not part.startswith(("_backend/raw", "_backend/cost", "_backend/fake", "_backend/table")):
+                own = f"{part}:{frame.f_lineno}"
+        elif not name.startswith("<") and "contextlib" not in name and "/mindspore/" not in name:
+            return f"{Path(name).name}:{frame.f_lineno} ({own})"
+        frame = frame.f_back
+    return f"({own})"
+
+
+class Cost:
+    """What was counted: each a Counter by name (kernels) or by who asked (the rest); seconds of CPU time."""
+
+    def __init__(self) -> None:
+        self.kernels: Counter[str] = Counter()
+        self.casts: Counter[str] = Counter()
+        self.copies: Counter[str] = Counter()
+        self.copied: Counter[str] = Counter()
+        """Bytes, by who asked."""
+        self.reads: Counter[str] = Counter()
+        self.seconds = 0.0
+        self.in_kernels = 0.0
+        self._began = time.thread_time()
+
+    @property
+    def host(self) -> float:
+        """Seconds of the host outside of kernels, copies and reads."""
+        return self.seconds - self.in_kernels
+
+    def end(self) -> Cost:
+        """Take the time that passed."""
+        self.seconds = time.thread_time() - self._began
+        return self
+
+    def text(self, lines: int = 12) -> str:
+        """The counts, with the names that have the most."""
+        copied = sum(self.copied.values())
+        parts = [
+            f"kernels {sum(self.kernels.values())}, casts {sum(self.casts.values())}, copies up {sum(self.copies.values())} "
+            f"({copied} bytes), reads {sum(self.reads.values())}, host {self.host * 1e3:.1f} ms outside kernels"
+        ]
+        for title, counts in (("kernels", self.kernels), ("casts", self.casts), ("copies up", self.copies), ("reads", self.reads)):
+            for name, count in counts.most_common(lines):
+                size = f", {self.copied[name]} bytes" if counts is self.copies else ""
+                parts.append(f"  {title:10} {count:5}  {name}{size}")
+        return "\n".join(parts)
+
+    def numbers(self) -> dict[str, Any]:
+        """The counts as plain values."""
+        return {
+            "kernels": dict(self.kernels), "casts": dict(self.casts), "copies": dict(self.copies), "bytes": dict(self.copied),
+            "reads": dict(self.reads), "host": self.host,
+        }  # fmt: skip
+
+
+class _Meter:
+    """Watches the stand-in, and writes what it sees into the cost that is open."""
+
+    def __init__(self) -> None:
+        self.open: list[Cost] = []
+
+    def kernel(self, name: str) -> None:
+        for cost in self.open:
+            cost.kernels[name] += 1
+
+    def cast(self) -> None:
+        if not fake.quiet():
+            for cost in self.open:
+                cost.casts[_asked()] += 1
+
+    def copy(self, size: int) -> None:
+        if self.open and not fake.quiet():
+            asked = _asked()
+            for cost in self.open:
+                cost.copies[asked] += 1
+                cost.copied[asked] += size
+
+    def read(self) -> None:
+        if self.open:
+            asked = _asked()
+            for cost in self.open:
+                cost.reads[asked] += 1
+
+    def time(self, seconds: float) -> None:
+        for cost in self.open:
+            cost.in_kernels += seconds
+
+
+_meter = _Meter()
+casts.append(_meter.cast)
+uploads.append(_meter.copy)
+fake.on_kernel.append(_meter.kernel)
+fake.on_transfer.append(_meter.read)
+fake.on_time.append(_meter.time)
+
+
+@contextmanager
+def counted() -> Iterator[Cost]:
+    """What is done within the block, counted."""
+    cost = Cost()
+    _meter.open.append(cost)
+    try:
+        yield cost
+    finally:
+        _meter.open.remove(cost)
+        cost.end()
+
+
+def stepwise(report: Callable[[Cost], None]) -> Callable[[], None]:
+    """Count from now on; each call of what is returned reports what was counted since the last one."""
+    current = [Cost()]
+    _meter.open.append(current[0])
+
+    def step() -> None:
+        _meter.open.remove(current[0])
+        report(current[0].end())
+        current[0] = Cost()
+        _meter.open.append(current[0])
+
+    return step

@@ -1,0 +1,166 @@
+"""A device's memory: windows on a MindSpore tensor, and writes into them, by its view and in-place primitives.
+
+A window (AsStrided) copies nothing and shares the base's memory. A write is InplaceCopy, InplaceFillScalar or InplaceZero on a
+window. MindSpore documents that such a write is seen in the base, and its in-place kernels on Ascend take strides; on the CPU a
+write into a part of a base is lost without a word (2.10). So the first write looks whether the base sees it. Where it does not,
+the stand-in device writes to the same bytes by their NumPy face, and any other device puts the whole base together anew.
+Never run on an Ascend.
+"""
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .primitives import run
+from .raw import MS_DTYPE, NAME_OF, NP_DTYPE, ON_CPU, Raw, from_numpy
+from .table import kernel
+
+Sizes = tuple[int, ...]
+
+stand_in: list[Any] = []
+"""What plays factories and writes where the CPU stands in for a device (`fake.py`)."""
+
+_scatter, _clone = kernel("storage_scatter"), kernel("clone")
+_reaches_base: list[bool] = []  # whether a write into a window is seen in its base, once somebody asked
+
+
+def rows(shape: Sequence[int]) -> Sizes:
+    """The strides of a tensor in row-major order."""
+    steps, step = [], 1
+    for length in reversed(shape):
+        steps.append(step)
+        step *= length
+    return tuple(reversed(steps))
+
+
+def window(base: Raw, shape: Sizes, strides: Sizes, offset: int) -> Raw:
+    """The elements at ``offset`` and ``strides`` (in elements) of a base, in its memory."""
+    if 0 in shape:
+        return from_numpy(np.empty(shape, NP_DTYPE[NAME_OF[base.dtype]]))
+    return primitive_window(base, shape, strides, offset)
+
+
+def primitive_window(base: Raw, shape: Sizes, strides: Sizes, offset: int) -> Raw:
+    """The same of a window that has elements."""
+    return run("AsStrided", base, shape, strides, offset)
+
+
+def is_dense(raw: Raw) -> bool:
+    """Whether a tensor is in row-major order from the first byte of its memory on."""
+    return raw.is_contiguous() and not raw.storage_offset()
+
+
+def dense(raw: Raw) -> Raw:
+    """A tensor in row-major order from the first byte of its memory on: itself, or a copy."""
+    return raw if is_dense(raw) else _clone[NAME_OF[raw.dtype]](raw)
+
+
+def shows_others(raw: Raw) -> bool:
+    """Whether a tensor is a storage's, or a view of one that somebody else holds."""
+    if getattr(raw, "_of_storage", False):
+        return True
+    while True:
+        base = getattr(raw, "_shown", None)
+        if base is None:
+            return False
+        if sys.getrefcount(base) > 3:  # the view's, the name's and the question's
+            return True
+        raw = base
+
+
+def owned(raw: Raw) -> Raw:
+    """What a kernel gave as the base of a storage, in row-major order and memory that nobody else shows: itself, or a copy."""
+    if not is_dense(raw) or shows_others(raw):
+        raw = _clone[NAME_OF[raw.dtype]](raw)
+    raw._of_storage = True
+    return raw
+
+
+def zeros(shape: Sizes, name: str) -> Raw:
+    """New memory of zeros."""
+    return _made("Zeros", (shape, MS_DTYPE[name]), lambda: np.zeros(shape, NP_DTYPE[name]))
+
+
+def full(shape: Sizes, value: Any, name: str) -> Raw:
+    """New memory in which every element is a number of Python's."""
+    if ON_CPU or value.__class__ is complex:
+        return from_numpy(np.full(shape, value, NP_DTYPE[name]))  # FillScalar takes none
+    if value == 0 and str(value)[0] != "-":
+        return zeros(shape, name)
+    return _made("FillScalar", (shape, value, MS_DTYPE[name]), lambda: np.full(shape, value, NP_DTYPE[name]))
+
+
+def arange(start: Any, end: Any, step: Any, name: str, host: Callable[[], np.ndarray]) -> Raw:
+    """New memory with the numbers from ``start`` to ``end``; ``host`` makes them where the stand-in has no kernel."""
+    return _made("Arange", (start, end, step, MS_DTYPE[name]), host)
+
+
+def _made(name: str, args: tuple[Any, ...], host: Callable[[], np.ndarray]) -> Raw:
+    return stand_in[0].factory(name, args, host) if stand_in else run(name, *args)
+
+
+def _probe() -> bool:
+    """Whether a write into a strided window is seen in the base: a write of two numbers, and one read."""
+    base = from_numpy(np.zeros(6, np.float32))
+    try:
+        run("InplaceCopy", primitive_window(base, (2,), (2,), 1), from_numpy(np.ones(2, np.float32)))
+    except (RuntimeError, TypeError, ValueError, NotImplementedError):
+        return False
+    return base.asnumpy().tolist() == [0, 1, 0, 1, 0, 0]
+
+
+def writes_reach_base() -> bool:
+    """Whether a write into a part of a base is seen in it; found out once, with a warning on a device where it is not."""
+    if not _reaches_base:
+        _reaches_base.append(_probe())
+        if not _reaches_base[0]:
+            warnings.warn(
+                "mstorch: writes to views do not reach the memory of this device (MindSpore's InplaceCopy), so that each write to a part "
+                "of a tensor makes the whole anew", stacklevel=2,
+            )  # fmt: skip
+    return _reaches_base[0]
+
+
+def put(base: Raw, shape: Sizes, strides: Sizes, offset: int, new: Raw) -> Raw:
+    """Write ``new`` (of the window's shape and the base's dtype) into a window; returns the base, another one where it had to be made."""
+    if 0 in shape:
+        return base
+    if stand_in:
+        return stand_in[0].write("InplaceCopy", base, shape, strides, offset, new)
+    whole = not offset and new.size == base.size and strides == rows(shape)
+    if whole or writes_reach_base():
+        run("InplaceCopy", base if whole and tuple(base.shape) == shape else primitive_window(base, shape, strides, offset), new)
+        return base
+    return _scatter[NAME_OF[base.dtype]](base, _places(shape, strides, offset), new)
+
+
+def fill(base: Raw, shape: Sizes, strides: Sizes, offset: int, value: Any) -> Raw:
+    """Set every element of a window to a number of Python's; returns the base as ``put`` does."""
+    if 0 in shape:
+        return base
+    name = "InplaceZero" if value == 0 else "InplaceFillScalar"
+    if stand_in:
+        return stand_in[0].write(name, base, shape, strides, offset, value)
+    if writes_reach_base():
+        shown = primitive_window(base, shape, strides, offset)
+        run(name, *((shown,) if name == "InplaceZero" else (shown, value)))
+        return base
+    new = from_numpy(np.full(shape, value, NP_DTYPE[NAME_OF[base.dtype]]))
+    return _scatter[NAME_OF[base.dtype]](base, _places(shape, strides, offset), new)
+
+
+def _places(shape: Sizes, strides: Sizes, offset: int) -> Raw:
+    places = np.full(shape, offset, np.int64)
+    for dim, (length, step) in enumerate(zip(shape, strides)):
+        places += (np.arange(length) * step).reshape([-1 if d == dim else 1 for d in range(len(shape))])
+    return from_numpy(places)
+
+
+__all__ = [
+    "arange", "dense", "fill", "full", "is_dense", "owned", "primitive_window", "put", "rows", "shows_others", "stand_in", "window",
+    "writes_reach_base", "zeros",
+]  # fmt: skip

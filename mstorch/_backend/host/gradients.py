@@ -1,0 +1,140 @@
+"""Gradients that are one kernel on a device, as the host plays them. Rules on the host have quicker forms of their own."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import special
+
+from ..quiet import quiet
+from ..table import define_host
+from ._slices import inner, padded, slices
+from ._ufunc import FLOATS, HALF
+from .norm import standardised
+from .pool import largest_places, numpy_max_pool
+
+Sizes = tuple[int, ...]
+
+
+def numpy_relu_grad(g: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Where the result is above zero, or no number."""
+    return np.where(y <= 0, g.dtype.type(0), g)
+
+
+def numpy_gelu_grad(g: np.ndarray, x: np.ndarray, how: str) -> np.ndarray:
+    """Of GELU, exact ("none") or by tanh."""
+    with quiet():
+        if how == "none":
+            share, density = special.ndtr(x), np.exp(x * x * -0.5) * 0.3989422804014327
+            return np.asarray(g * (share + x * density), g.dtype)
+        inner_ = np.tanh(0.7978845608028654 * x * (1 + 0.044715 * x * x))
+        slope = 0.7978845608028654 * (1 + 3 * 0.044715 * x * x)
+        return np.asarray(g * 0.5 * (1 + inner_ + x * (1 - inner_ * inner_) * slope), g.dtype)
+
+
+def numpy_silu_grad(g: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """Of x times its sigmoid."""
+    share = special.expit(x)
+    with quiet():
+        return np.asarray(g * share * (1 + x * (1 - share)), g.dtype)
+
+
+def numpy_sigmoid_grad(g: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """From the result."""
+    with quiet():
+        return np.asarray(g * (y * (1 - y)), g.dtype)
+
+
+def numpy_tanh_grad(g: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """From the result."""
+    with quiet():
+        return np.asarray(g * (1 - y * y), g.dtype)
+
+
+def numpy_layer_norm_parts(x: np.ndarray, weight: np.ndarray, bias: np.ndarray, begin: int, eps: float) -> tuple[np.ndarray, ...]:
+    """Normalised over the dimensions from ``begin`` on, times weight plus bias; the means, and one over the deviations."""
+    normal, mean, _, inverse = standardised(x, tuple(range(begin, x.ndim)), eps)
+    with quiet():
+        return np.asarray(normal * weight + bias, x.dtype), np.asarray(mean, x.dtype), np.asarray(inverse, x.dtype)
+
+
+def numpy_layer_norm_grad(
+    g: np.ndarray, x: np.ndarray, weight: np.ndarray, bias: np.ndarray, mean: np.ndarray, inverse: np.ndarray, begin: int
+) -> tuple[np.ndarray, ...]:  # fmt: skip
+    """The gradients for input, weight and bias."""
+    axes, rows = tuple(range(begin, x.ndim)), tuple(range(begin))
+    with quiet():
+        normal, scaled = (x - mean) * inverse, g * weight
+        by_x = inverse * (scaled - scaled.mean(axes, keepdims=True) - normal * (scaled * normal).mean(axes, keepdims=True))
+        return tuple(np.asarray(item, x.dtype) for item in (by_x, (g * normal).sum(rows), g.sum(rows)))
+
+
+def numpy_max_pool_grad(g: np.ndarray, x: np.ndarray, *geometry: Sizes) -> np.ndarray:
+    """To where the largest element of each window stands."""
+    kernel, stride, padding, dilation, out = geometry
+    places = largest_places(x, numpy_max_pool(x, *geometry), *geometry)
+    empty = np.zeros(x.shape, g.dtype)
+    whole = padded(empty, kernel, stride, padding, dilation, out, 0)
+    for hit, key in zip(places, slices(kernel, stride, dilation, out)):
+        whole[key] += np.where(hit, g, g.dtype.type(0))
+    return whole if whole is empty else np.array(whole[inner(x.shape[2:], padding)], order="C")
+
+
+def numpy_nll_parts(
+    logs: np.ndarray, target: np.ndarray, weight: np.ndarray | None, ignored: int, reduction: str
+) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
+    """The negative of the target's entry in each row of log-probabilities, and the sum of the weights."""
+    shares = _shares(logs, target, weight, ignored)
+    losses = -logs[np.arange(len(target)), np.where(target == ignored, 0, target)] * shares
+    with quiet():
+        losses = np.where(shares == 0, logs.dtype.type(0), losses) if weight is None else losses
+        total = shares.sum()
+        found = losses if reduction == "none" else losses.sum() if reduction == "sum" else losses.sum() / total
+    return np.asarray(found, logs.dtype), np.asarray(total, logs.dtype)
+
+
+def _shares(logs: np.ndarray, target: np.ndarray, weight: np.ndarray | None, ignored: int) -> np.ndarray:
+    counted = target != ignored
+    known = np.where(counted, target, 0)
+    return np.where(counted, np.ones((), logs.dtype) if weight is None else weight[known], logs.dtype.type(0))
+
+
+def numpy_nll_grad(
+    g: np.ndarray, logs: np.ndarray, target: np.ndarray, weight: np.ndarray | None, total: np.ndarray, ignored: int, reduction: str
+) -> np.ndarray:  # fmt: skip
+    """The gradient for the log-probabilities."""
+    shares = _shares(logs, target, weight, ignored)
+    with quiet():
+        each = -g * shares if reduction != "mean" else -g * shares / total
+    found = np.zeros(logs.shape, g.dtype)
+    rows = np.flatnonzero(target != ignored)
+    found[rows, target[rows]] = each[rows]
+    return found
+
+
+def numpy_cross_entropy_parts(
+    x: np.ndarray, target: np.ndarray, weight: np.ndarray | None, ignored: int, reduction: str
+) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
+    """The cross entropy of rows of logits and classes, and the log-probabilities."""
+    logs = np.asarray(special.log_softmax(x, 1), x.dtype)
+    return numpy_nll_parts(logs, target, weight, ignored, reduction)[0], logs
+
+
+def numpy_cross_entropy_grad(
+    g: np.ndarray, logs: np.ndarray, target: np.ndarray, weight: np.ndarray | None, ignored: int, reduction: str
+) -> np.ndarray:  # fmt: skip
+    """The gradient for the logits."""
+    total = np.asarray(_shares(logs, target, weight, ignored).sum(), logs.dtype)
+    by_logs = numpy_nll_grad(g, logs, target, weight, total, ignored, reduction)
+    with quiet():
+        return by_logs - np.exp(logs) * by_logs.sum(1, keepdims=True)
+
+
+_ROWS: dict[str, Any] = {
+    "relu_grad": numpy_relu_grad, "gelu_grad": numpy_gelu_grad, "silu_grad": numpy_silu_grad, "sigmoid_grad": numpy_sigmoid_grad,
+    "tanh_grad": numpy_tanh_grad, "layer_norm_parts": numpy_layer_norm_parts, "layer_norm_grad": numpy_layer_norm_grad,
+    "max_pool_grad": numpy_max_pool_grad, "nll_parts": numpy_nll_parts, "nll_grad": numpy_nll_grad,
+    "cross_entropy_parts": numpy_cross_entropy_parts, "cross_entropy_grad": numpy_cross_entropy_grad,
+}  # fmt: skip
+for _op, _row in _ROWS.items():
+    define_host(_op, _row, FLOATS, HALF)

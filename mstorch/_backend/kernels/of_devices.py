@@ -1,0 +1,27 @@
+"""Rows that only rules on a device use: windows of any strides, and gradients that are one kernel there.
+
+Host memory has NumPy's windows, and rules that compute gradients in one piece. On the CPU these rows are the host's.
+"""
+from __future__ import annotations
+
+from typing import Any
+
+from ..raw import Raw, from_numpy
+from ..table import HOST, Function, define
+
+OPS = (
+    "window", "window_placed", "index_placed", "embedding_grad", "relu_grad", "gelu_grad", "silu_grad", "sigmoid_grad", "tanh_grad",
+    "layer_norm_parts", "layer_norm_grad", "max_pool_grad", "nll_parts", "nll_grad", "cross_entropy_parts", "cross_entropy_grad",
+)  # fmt: skip
+
+
+def _by_host(op: str) -> Function:
+    def numpy_row(*args: Any) -> Any:
+        found = HOST[op].function(*(item.asnumpy() if isinstance(item, Raw) else item for item in args))
+        return tuple(map(from_numpy, found)) if isinstance(found, tuple) else from_numpy(found)
+
+    return numpy_row
+
+
+for _op in OPS:
+    define(_op, cpu=_by_host(_op), numpy_reason="only rules on a device use it")

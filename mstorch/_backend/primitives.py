@@ -1,0 +1,56 @@
+"""MindSpore's primitives by name, as the rows of devices call them: each is one kernel of the device (aclnn's, mostly)."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+from mindspore.ops import operations
+from mindspore.ops.auto_generate import gen_ops_prim
+
+watchers: list[Callable[..., Any]] = []
+"""What is asked to make a call in the kernel's place: ``watcher(name, primitive, args)``; the kernel map and the stand-in device."""
+
+
+# The primitive's own call gives its arguments in another order than the kernel takes (MindSpore 2.10).
+DIRECT: dict[str, str] = {"BatchNormGradExt": "pyboost_batch_norm_grad_ext"}
+
+
+@lru_cache(4096)
+def primitive(name: str, *attributes: Any) -> Any:
+    """A primitive with its attributes; NotImplementedError where this MindSpore has none of that name."""
+    found = getattr(gen_ops_prim, name, None) or getattr(operations, name, None)
+    if found is None:
+        raise NotImplementedError(f"mstorch: this release of MindSpore has no primitive {name}")
+    return found(*attributes)
+
+
+VIEWS = frozenset(
+    "AsStrided BroadcastTo BroadcastToView ChunkView Diagonal DiagonalView ExpandDims ExpandDimsView ImagView NarrowView RealView Reshape "
+    "SelectExt SelectExtView Slice SliceExt SliceExtView Split SplitTensor SplitTensorView SplitWithSize Squeeze StridedSlice Transpose "
+    "TransposeExtView TransposeView UnfoldView UnstackExtView View".split()
+)
+"""Primitives that only tell memory anew and are no kernels: their results name the input, whose memory they may show, as ``_shown``."""
+
+
+def run(name: str, *args: Any, at: tuple[Any, ...] = ()) -> Any:
+    """What the primitive ``name`` with the attributes ``at`` gives."""
+    found = primitive(name, *at)
+    if name in DIRECT:
+        return run_direct(name, found, args)
+    result = watchers[-1](name, found, args) if watchers else found(*args)
+    if name in VIEWS:
+        for part in result if result.__class__ is tuple else (result,):
+            if part is not args[0]:
+                part._shown = args[0]
+    return result
+
+
+def run_direct(name: str, found: Any, args: tuple[Any, ...]) -> Any:
+    """The same by the function under the primitive's call."""
+    function = getattr(gen_ops_prim, DIRECT[name])
+
+    def call(*given: Any) -> Any:
+        return function(found, list(given))
+
+    return watchers[-1](name, call, args) if watchers else call(*args)

@@ -1,0 +1,31 @@
+"""Costs on the stand-in device as a fixture."""
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+import pytest
+
+ROOT = pathlib.Path(__file__).parents[2]
+
+
+@lru_cache(None)
+def _measured(what: str) -> dict[str, Any]:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "MSTORCH_FAKE_DEVICE": "Ascend"}
+    command = [sys.executable, "-m", "tests.devices.cost", what]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, env=environment)
+    assert done.returncode == 0, done.stderr[-3000:]
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+@pytest.fixture
+def device_cost() -> Callable[[str], dict[str, Any]]:
+    """What a group of programs of tests/devices/cost.py costs, by program: kernels, casts, copies, bytes, reads, each by name."""
+    return _measured

@@ -1,0 +1,80 @@
+"""Which device of several a process computes on: another one is refused by name, however it is asked for. Prints what is not."""
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import mstorch as torch
+
+nn = torch.nn
+
+
+def _ways(i: int) -> dict[str, Callable[[], Any]]:
+    name, place = f"npu:{i}", torch.device("npu", i)
+    x, layer = torch.zeros(2), nn.Linear(2, 2)
+    return {
+        "zeros": lambda: torch.zeros(2, device=name), "ones of a device": lambda: torch.ones(2, device=place),
+        "empty": lambda: torch.empty(2, device=name), "full": lambda: torch.full((2,), 1.0, device=name),
+        "arange": lambda: torch.arange(3, device=name), "rand": lambda: torch.rand(2, device=name),
+        "randn": lambda: torch.randn(2, device=place), "randint": lambda: torch.randint(3, (2,), device=name),
+        "randperm": lambda: torch.randperm(3, device=name), "eye": lambda: torch.eye(2, device=name),
+        "linspace": lambda: torch.linspace(0, 1, 3, device=name), "tensor": lambda: torch.tensor([1.0], device=name),
+        "as_tensor": lambda: torch.as_tensor([1.0], device=name), "scalar": lambda: torch.scalar_tensor(1.0, device=name),
+        "zeros_like": lambda: torch.zeros_like(x, device=name), "empty_like": lambda: torch.empty_like(x, device=name),
+        "full_like": lambda: torch.full_like(x, 2, device=name), "rand_like": lambda: torch.rand_like(x, device=name),
+        "new_zeros": lambda: x.new_zeros(2, device=name), "new_tensor": lambda: x.new_tensor([1.0], device=name),
+        "to": lambda: x.to(name), "to of a device": lambda: x.to(place), "to with a dtype": lambda: x.to(name, torch.float16),
+        "to like": lambda: x.to(device=name), "npu": lambda: x.npu(i), "npu of a device": lambda: x.npu(place),
+        "module.to": lambda: layer.to(name), "module.npu": lambda: layer.npu(i), "to_empty": lambda: nn.Linear(2, 2).to_empty(device=name),
+        "layer": lambda: nn.Linear(2, 2, device=name), "default": lambda: torch.set_default_device(name),
+        "with": lambda: _inside(place), "npu.device": lambda: _inside(torch.npu.device(i)), "set_device": lambda: torch.npu.set_device(i),
+        "set_device by name": lambda: torch.npu.set_device(name), "index": lambda: torch.accelerator.set_device_index(i),
+        "load": lambda: _loaded(name), "generator": lambda: torch.Generator(device=name), "storage": lambda: x.untyped_storage().to(device=name),
+        "memory": lambda: torch.npu.memory_allocated(i), "synchronize": lambda: torch.npu.synchronize(i),
+        "name": lambda: torch.npu.get_device_name(i), "stream": lambda: torch.npu.Stream(name), "sparse": lambda: torch.eye(2).to_sparse().to(name),
+        "buffer": lambda: nn.BatchNorm1d(2, device=name), "parameter": lambda: nn.Parameter(torch.ones(2, device=name)),
+    }  # fmt: skip
+
+
+def _inside(context: Any) -> Any:
+    with context:
+        return torch.zeros(2, device="npu")
+
+
+def _loaded(name: str) -> Any:
+    buffer = io.BytesIO()
+    torch.save(torch.zeros(2), buffer)
+    buffer.seek(0)
+    return torch.load(buffer, map_location=name)
+
+
+def refused() -> list[str]:
+    """Ways to name another device than the one that is in use, which are to raise and say so."""
+    found = []
+    torch.npu.set_device(2)
+    here = torch.zeros(2, device="npu")
+    if here.device != torch.device("npu:2") or torch.npu.current_device() != 2:
+        found.append(f"the chosen device: {here.device}")
+    for i, words in ((3, "npu:3 was asked for"), (8, "npu:8 was asked for")):
+        for name, way in _ways(i).items():
+            try:
+                way()
+            except RuntimeError as error:
+                if words not in str(error) and "torch.npu.device_count() is 8" not in str(error):  # torch's own words for files
+                    found.append(f"{name} of npu:{i}: {error}")
+            else:
+                found.append(f"{name} of npu:{i} is not refused")
+    for name, way in _ways(2).items():
+        made = way()
+        if isinstance(made, torch.Tensor) and str(made.device) != "npu:2":
+            found.append(f"{name} gives {made.device}")
+    torch.set_default_device(None)
+    return found
+
+
+if __name__ == "__main__":
+    if torch.npu.device_count() != 8 or torch.accelerator.device_count() != 8:
+        sys.exit(f"8 devices expected, {torch.npu.device_count()} seen")
+    print(refused())

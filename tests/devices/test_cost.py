@@ -1,0 +1,36 @@
+"""What programs ask of a device: kernels, copies from the host, reads. Counted on the stand-in device (tests/devices/cost.py)."""
+from __future__ import annotations
+
+import os
+import pathlib
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import Any
+
+ROOT = pathlib.Path(__file__).parents[2]
+Costs = Callable[[str], dict[str, Any]]
+
+SCRIPT = """
+import torch
+layer = torch.nn.Linear(2, 2).npu()
+optimizer = torch.optim.SGD(layer.parameters(), 0.1)
+for i in range(3):
+    x = torch.ones(1, 2).npu()
+    loss = layer(x).sum()
+    loss.backward()
+    loss.item()
+    optimizer.step()
+"""
+
+
+def test_the_tool_names_kernels_copies_and_reads_of_each_step(tmp_path: pathlib.Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT)
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "MSTORCH_FAKE_DEVICE": "Ascend"}
+    done = subprocess.run([sys.executable, "-m", "tools.device_cost", str(script)], cwd=ROOT, capture_output=True, text=True, env=environment)
+    assert done.returncode == 0, done.stderr
+    first = done.stderr.partition("step 2")[0]
+    assert "reads 1," in first and "reads          1  script.py:9" in first
+    assert "script.py:6 (_ops/placing.py" in first and ", 8 bytes" in first
+    assert "1  Dense" in first and done.stderr.splitlines()[-1].startswith("3 steps, of ")
