@@ -14,6 +14,7 @@ from ._core import device as devices
 from ._core import dtype as dtypes
 from ._core import formats
 from ._core.above import above
+from ._core.call_forms import combination
 from ._core.dtype import get_default_dtype
 from ._core.hooks import warn_if_has_hooks
 from ._core.modes import grad_set_to, modes
@@ -68,6 +69,8 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
         """``Tensor(2, 3)`` is an uninitialised tensor of that size, ``Tensor([1, 2])`` one of those values."""
         kind = get_default_dtype()
         place = kwargs.pop("device", None)
+        if kwargs.keys() - {"data", "size", "other", "storage"} and cls is Tensor:
+            raise TypeError(combination("new", args, kwargs if place is None else {**kwargs, "device": place}, ()))
         if place is not None and devices.device(place).type != devices.current().type:
             words = devices.current().type, devices.device(place).type
             raise RuntimeError("legacy constructor expects device type: {} but device type: {} was passed".format(*words))

@@ -165,6 +165,7 @@ class HostRow(NamedTuple):
     function: Function
     dtypes: frozenset[str]
     via: Mapping[str, str]
+    wide: tuple[int, ...]
 
 
 HOST: dict[str, HostRow] = {}
@@ -172,19 +173,21 @@ SPARE: dict[str, HostRow] = {}
 
 
 def define_host(
-    op: str, function: Function, dtypes: tuple[str, ...] = ALL, via: Mapping[str, str] | None = None, *, spare: bool = False
-) -> None:
+    op: str, function: Function, dtypes: tuple[str, ...] = ALL, via: Mapping[str, str] | None = None, *, spare: bool = False,
+    wide: tuple[int, ...] = (),
+) -> None:  # fmt: skip
     """Enter the kernel that serves an operation on host memory: a function of NumPy arrays, which gives fresh memory.
 
-    A ``spare`` one serves in forked processes only: MindSpore's is faster.
+    ``wide`` results (by number) keep the dtype that ``via`` computes in. A ``spare`` one serves in forked processes only: MindSpore's
+    is faster.
     """
     rows = SPARE if spare else HOST
     if op in rows:
         raise ValueError(f"the operation {op} has a host kernel already")
-    rows[op] = HostRow(function, frozenset(dtypes), via or {})
+    rows[op] = HostRow(function, frozenset(dtypes), via or {}, wide)
 
 
-def _host_through(function: Function, asked: np.dtype, computing: np.dtype) -> Function:
+def _host_through(function: Function, asked: np.dtype, computing: np.dtype, wide: tuple[int, ...]) -> Function:
     """A NumPy kernel computed in another dtype than the one asked for."""
 
     def convert(value: Any) -> Any:
@@ -202,7 +205,11 @@ def _host_through(function: Function, asked: np.dtype, computing: np.dtype) -> F
     def call(*args: Any) -> Any:
         return restore(function(*map(convert, args)))
 
-    return call
+    def call_wide(*args: Any) -> Any:
+        found = function(*map(convert, args))
+        return tuple(part if number in wide else restore(part) for number, part in enumerate(found))
+
+    return call_wide if wide else call
 
 
 def _raw_of(value: Any) -> Any:
@@ -258,7 +265,7 @@ class HostKernel(dict):
         if row is not None and name in row.dtypes:
             function = row.function
         elif row is not None and name in row.via:
-            function = _host_through(row.function, NP_DTYPE[name], NP_DTYPE[row.via[name]])
+            function = _host_through(row.function, NP_DTYPE[name], NP_DTYPE[row.via[name]], row.wide)
         else:
             function = through_mindspore(self.device.beside_host(name))
             self[name] = function

@@ -292,6 +292,37 @@ def _is(value: Any, kinds: frozenset[str]) -> bool:
     return not kinds or any(_OF_KIND.get(kind, _anything)(value) for kind in kinds)
 
 
+_NUMBERS = frozenset(("Int", "IntLike", "Float", "Scalar"))
+
+
+def with_numbers(
+    room: str, last: str, args: tuple[Any, ...], named: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
+    """The call with numbers for the tensors of no dimension that stand where torch takes a number; None if there are none."""
+    for form in forms_of(room, last):
+        spread = _gathered(form, args) is not args
+        kinds = [frozenset(("Int",))] * len(args) if spread else [parameter.kinds for parameter in form.parameters]
+        by_name = {parameter.name: parameter.kinds for parameter in form.parameters}
+        if len(args) > len(kinds):
+            continue
+        placed = tuple(_as_number(value, kind) for value, kind in zip(args, kinds))
+        words = {key: _as_number(value, by_name.get(key, frozenset())) for key, value in named.items()}
+        if any(new is not old for new, old in zip((*placed, *words.values()), (*args, *named.values()))):
+            return placed, words
+    return None
+
+
+def _as_number(value: Any, kinds: frozenset[str]) -> Any:
+    """A tensor of no dimension as a number, of a list with such the list with numbers, where a parameter takes them."""
+    if "Ints" in kinds and isinstance(value, (tuple, list)) and any(map(_number_tensor, value)):
+        return type(value)(_as_number(item, frozenset(("Int",))) for item in value)
+    if kinds & _NUMBERS or "Ints" in kinds:
+        whole = not kinds & {"Float", "Scalar"}
+        if _number_tensor(value) and (value._dtype.category == 1 or not whole):
+            return value.item()
+    return value
+
+
 def _anything(value: Any) -> bool:
     return True
 

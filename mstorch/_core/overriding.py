@@ -20,7 +20,7 @@ from .device import device
 from .dtype import dtype
 from .formats import layout, memory_format
 from .generator import Generator
-from .refusals import EXPLAINED, explained
+from .refusals import EXPLAINED, explained, in_numbers
 from .size import Size
 from .warned import warn
 
@@ -352,7 +352,11 @@ def entry(
             return dispatch(entered if public is None else public(), function, args, named, form, public is not None, data)
         except EXPLAINED as error:
             given = tuple(item for item in (first, second, *rest) if item is not _MISSING)
-            refused = explained(spoken(entered if public is None else public()), function, given, named, error)
+            known_as = spoken(entered if public is None else public())
+            numbers = in_numbers(known_as, given, named, isinstance(error, RuntimeError))
+            if numbers is not None:
+                return entered(*numbers[0], **numbers[1])
+            refused = explained(known_as, function, given, named, error)
             if refused is None:
                 raise
             raise refused from None

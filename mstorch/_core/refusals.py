@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .call_forms import refusal
+from .call_forms import refusal, with_numbers
 from .dtype import dtype
 from .tensor_base import TensorBase
 
@@ -67,6 +67,31 @@ _COMPILED_THERE = frozenset((
 EXPLAINED = (AttributeError, TypeError, ValueError, IndexError, RuntimeError)
 """The errors that ``explained`` looks at."""
 _EMPTY = inspect.Parameter.empty
+
+
+def in_numbers(
+    spoken: str, args: tuple[Any, ...], named: dict[str, Any], refused: bool
+) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
+    """The arguments of a call that failed with numbers for tensors of no dimension, where torch takes numbers; None if there are none.
+
+    A call that was ``refused`` in torch's words is read again only if the tensors stand in lists.
+    """
+    given = (*args, *named.values())
+    if not any(_alone(item) for item in given if not refused or not isinstance(item, TensorBase)):
+        return None
+    if refused and any(_alone(item) for item in given if isinstance(item, TensorBase)):
+        return None
+    *path, last = spoken.split(".")
+    room = path[-1] if path else ""
+    method = room == "Tensor"
+    found = with_numbers(room, last, args[method:], named)
+    return None if found is None else ((*args[:method], *found[0]), found[1])
+
+
+def _alone(value: Any) -> bool:
+    if isinstance(value, (tuple, list)):
+        return any(map(_alone, value))
+    return isinstance(value, TensorBase) and not value._shape
 
 
 def explained(

@@ -78,6 +78,13 @@ def geometric(engine: Engine, shape: tuple[int, ...], probability: float, dtype:
     return transform_units64(engine, math.prod(shape), transform, dtype).reshape(shape)
 
 
+def _in_order_of(rows: NDArray[Any], engine: Engine, dtype: str) -> NDArray[Any]:
+    """Exponential samples for the elements of a matrix, drawn in the order in which these lie in memory."""
+    if abs(rows.strides[0]) < abs(rows.strides[1]) and len(rows) > 1:
+        return exponential(engine, rows.shape[::-1], 1.0, dtype).T
+    return exponential(engine, rows.shape, 1.0, dtype)
+
+
 def multinomial(
     engine: Engine,
     weights: NDArray[np.floating[Any]],
@@ -106,7 +113,7 @@ def multinomial(
         if (rows.sum(-1) == 0).any():
             raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
         with np.errstate(divide="ignore", over="ignore"):
-            scores = cast(rows / exponential(engine, rows.shape, 1.0, dtype), dtype)
+            scores = cast(rows / _in_order_of(rows, engine, dtype), dtype)
         if num_samples == 1:
             return np.asarray(scores.argmax(-1), np.int64).reshape(result_shape)
         return selection.largest(scores, num_samples).reshape(result_shape)

@@ -20,7 +20,7 @@ from ._dispatch import broadcast_shape, finish, finish_exactly, finish_safely, r
 from ._forms import Forms
 from ._named import node_called
 from ._operation import operation
-from .compare import where
+from .compare import nan_to_num, where
 from .creation import eye, zeros
 from .join import cat
 from .linalg_factor import (
@@ -44,7 +44,7 @@ from .placing import beside
 from .shape import tril, triu
 from .vector_norm import vector_norm
 
-_lu, _ldl, _ldl_solve = kernel("linalg_lu_factor"), kernel("linalg_ldl_factor"), kernel("linalg_ldl_solve")
+_lu, _ldl, _ldl_solve, _svd = (kernel(f"linalg_{name}") for name in ("lu_factor", "ldl_factor", "ldl_solve", "svd"))
 
 
 # LU
@@ -199,7 +199,7 @@ def lu_solve(LU: Any, pivots: Any, B: Any, *, left: bool = True, adjoint: bool =
 
 def _cofactors(A: Any) -> Any:
     """The gradient of the determinant by singular values, which is right for singular matrices too."""
-    u, s, vh = np.linalg.svd(value_of(A.detach()).asnumpy())
+    u, s, vh = (part.asnumpy() for part in _svd[A._dtype.name](value_of(A.detach()), True))
     size = s.shape[-1]
     others = np.broadcast_to(s[..., None, :], (*s.shape, size)).copy()
     others[..., np.arange(size), np.arange(size)] = 1
@@ -256,7 +256,8 @@ def signed_log(A: Any, name: str) -> tuple[Any, Any]:
     diagonal, sign = _sign_of(A)
     with quiet():
         size = np.abs(diagonal)
-        sign = np.where((size == 0).any(-1), 0, sign * (diagonal / np.where(size == 0, 1, size)).prod(-1))
+        turns = diagonal / np.where(size == 0, 1, size) if diagonal.dtype.kind == "c" else np.nan_to_num(np.sign(diagonal))
+        sign = np.where((size == 0).any(-1), 0, sign * turns.prod(-1))
         log = np.log(size).sum(-1)
     found = (from_numpy(np.array(sign, A._dtype.np)), from_numpy(np.array(log, A._dtype.to_real().np)))
     sign_, log_ = attach("LinalgSlogdetBackward0", _slogdet_backward, (A,), found)
@@ -332,7 +333,7 @@ def pinv(A: Any, rcond: Any = None, hermitian: bool = False, *, atol: Any = None
         size = values.abs()
         v = u
     else:
-        u, values, vh = svd_parts(source, False, "linalg.pinv")
+        u, values, vh = svd_parts(source, False, "linalg.svd")
         size, v = values, vh.mH
     keep = size > _tolerance(size, shape, atol, rtol)
     inverse = where(keep, 1.0 / where(keep, values, 1.0), 0.0)
@@ -373,11 +374,14 @@ def cond(A: Any, p: Any = None, *, out: Any = None) -> Any:
     check_square(A, "linalg.cond")
     if A.numel() == 0:
         return finish_safely(zeros(shape_of(A)[:-2], dtype=A._dtype.to_real(), device=A.device), out, "linalg.cond")
+    if p == "nuc":
+        values = svdvals(A)
+        return finish_safely(reduce.sum(values, -1) * reduce.sum(values.reciprocal(), -1), out, "linalg.cond")
     inverse, info = solve_matrices(A, eye(shape_of(A)[-1], dtype=A._dtype, device=A.device))
     found = matrix_norm(A, p) * matrix_norm(inverse, p)
     if info.asnumpy().any():
         found = where(wrap(info) > 0, math.inf, found)
-    return finish_safely(found, out, "linalg.cond")
+    return finish_safely(nan_to_num(found, math.inf, math.inf, -math.inf), out, "linalg.cond")
 
 
 @operation

@@ -315,7 +315,7 @@ def cholesky_factor(A: Any, upper: bool) -> tuple[Any, Any]:
     return (factor.mH if upper else factor), info
 
 
-_NOT_POSITIVE = (
+NOT_POSITIVE = (
     "The factorization could not be completed because the input is not positive-definite (the leading minor of order {} "
     "is not positive-definite)."
 )
@@ -326,7 +326,7 @@ _NOT_POSITIVE = (
 def cholesky(input: Any, *, upper: bool = False, out: Any = None) -> Any:
     """The lower triangular L of ``A = L @ L.mH``, or with ``upper`` its adjoint."""
     found, info = cholesky_factor(input, upper)
-    check_info(info, _NOT_POSITIVE, "linalg.cholesky")
+    check_info(info, NOT_POSITIVE, "linalg.cholesky")
     return finish_exactly(found, out)
 
 
@@ -336,7 +336,7 @@ def cholesky_ex(input: Any, *, upper: bool = False, check_errors: bool = False, 
     """``cholesky`` and for each matrix the order of the first minor that is not positive-definite, 0 if there is none."""
     found, info = cholesky_factor(input, upper)
     if check_errors:
-        check_info(info, _NOT_POSITIVE, "linalg.cholesky_ex")
+        check_info(info, NOT_POSITIVE, "linalg.cholesky_ex")
     return finish_exactly(return_types.linalg_cholesky_ex((found, wrap(info))), out)
 
 
@@ -455,7 +455,7 @@ def eigh(A: Any, UPLO: str = "L", *, out: Any = None) -> Any:
 @operation
 def eigvalsh(A: Any, UPLO: str = "L", *, out: Any = None) -> Any:
     """Ascending eigenvalues of Hermitian matrices."""
-    return finish_exactly(eigh_pair(A, UPLO, "linalg.eigvalsh")[0], out)
+    return finish_exactly(eigh_pair(A, UPLO, "linalg.eigh")[0], out)
 
 
 def _eig_backward(gradients: Any, outputs: Any, inputs: Any) -> Any:
@@ -538,14 +538,21 @@ def _svd_backward(gradients: Any, outputs: Any, inputs: Any) -> Any:
     return (found,)
 
 
+def _refuse_nan(A: Any, name: str) -> None:
+    """Raise torch's error for the first matrix that has a NaN in it; infinities only make NaN of the results."""
+    wrong = np.isnan(array_of(A)).any((-2, -1))
+    if wrong.any():
+        batch = f"(Batch element {int(wrong.reshape(-1).argmax())}): " if wrong.ndim else ""
+        raise _LinAlgError(
+            f"{name}: {batch}The algorithm failed to converge because the input matrix contained non-finite values."
+        )
+
+
 def svd_parts(A: Any, full: bool, name: str) -> tuple[Any, ...]:
     """U, S and Vh."""
     check_floating(A, name)
     check_matrix(A, name)
-    if not finite(A):
-        raise _LinAlgError(
-            f"{name}: The algorithm failed to converge because the input matrix contained non-finite values."
-        )
+    _refuse_nan(A, name)
     u, s, vh = _run(_svd, A, full)
     return attach("LinalgSvdBackward0", _svd_backward, (A,), (by_columns(u), s, by_columns(vh)), kept=())
 
@@ -570,6 +577,7 @@ def svdvals(A: Any, *, driver: str | None = None, out: Any = None) -> Any:
     check_matrix(A, "linalg.svd")
     if recording((A,)):
         return finish_exactly(svd_parts(A, False, "linalg.svd")[1], out)
+    _refuse_nan(A, "linalg.svd")
     return finish_exactly(wrap(_run(_svdvals, A)), out)
 
 

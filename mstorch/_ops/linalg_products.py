@@ -66,8 +66,7 @@ def vander(x: Any, N: int | None = None) -> Any:
         raise RuntimeError("N must be greater than 1.")
     wide = x if x._dtype.category >= 2 else x.to(int64)
     spread = views.expand(views.unsqueeze(wide, -1), (*shape, max(count - 1, 0)))
-    ones = views.unsqueeze(wide, -1) * 0 + 1
-    return cat((ones, spread.cumprod(-1)), -1)
+    return cat((wide.new_ones((*shape, 1)), spread.cumprod(-1)), -1)
 
 
 @operation

@@ -203,7 +203,9 @@ def cholesky(input: Any, upper: bool = False, *, out: Any = None) -> Any:
     """The lower triangular L of ``A = L @ L.mH``, or with ``upper`` its adjoint."""
     warn_of("cholesky")
     check_floating(input, "cholesky")
-    return finish_safely(factor.cholesky(input, upper=upper), out, "cholesky")
+    found, info = factor.cholesky_factor(input, upper)
+    factor.check_info(info, factor.NOT_POSITIVE, "cholesky")
+    return finish_safely(found, out, "cholesky")
 
 
 @operation

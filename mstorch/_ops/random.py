@@ -318,6 +318,8 @@ def normal(
     if pin_memory:
         devices.refuse_pinning(device)
     engine = engine_of(generator, device)
+    if size is not None:
+        mean, std = (item.item() if isinstance(item, TensorBase) else item for item in (mean, std))
     if isinstance(mean, TensorBase) or isinstance(std, TensorBase):
         kind = mean._dtype if isinstance(mean, TensorBase) else std._dtype
         if isinstance(std, TensorBase):

@@ -290,6 +290,7 @@ def _with_indices(arg_kernel: Any, name: str, kind: Any, input: Any, dim: int, k
 @operation(numpy_names=True)
 def max(input: Any, dim: Any = None, keepdim: bool = False, *, other: Any = None, out: Any = None) -> Any:
     """The largest element; with ``dim`` values and indices along it; with a tensor the elementwise maximum."""
+    dim = int(dim) if keepdim and isinstance(dim, TensorBase) else dim
     if isinstance(dim, TensorBase) or other is not None:
         return maximum(input, dim if other is None else other, out=out)
     if dim is None:
@@ -300,6 +301,7 @@ def max(input: Any, dim: Any = None, keepdim: bool = False, *, other: Any = None
 @operation(numpy_names=True)
 def min(input: Any, dim: Any = None, keepdim: bool = False, *, other: Any = None, out: Any = None) -> Any:
     """The smallest element; with ``dim`` values and indices along it; with a tensor the elementwise minimum."""
+    dim = int(dim) if keepdim and isinstance(dim, TensorBase) else dim
     if isinstance(dim, TensorBase) or other is not None:
         return minimum(input, dim if other is None else other, out=out)
     if dim is None:

@@ -8,7 +8,7 @@ import numpy as np
 
 from .._backend.table import kernel
 from .._core import device as devices
-from .._core.dtype import int64
+from .._core.dtype import dtype, int64
 from .._core.formats import contiguous_format
 from .._core.strides import beyond_storage, contiguous_strides, flat_index
 from .._core.tensor_base import (
@@ -156,16 +156,21 @@ def as_strided_scatter(
     if positions.size and positions.max() >= limit:
         item = input._dtype.itemsize
         raise beyond_storage(size, stride, offset, item, limit * item)
+    hit = None
     if own != contiguous_strides(shape) or input._offset:
         # Each storage position that the part names, as a place among the elements of ``input``.
         mine = flat_index(shape, own, input._offset).reshape(-1)
         order = np.argsort(mine, kind="stable")
-        positions = order[np.searchsorted(mine[order], positions).clip(0, max(mine.size - 1, 0))]
+        places = order[np.searchsorted(mine[order], positions).clip(0, max(mine.size - 1, 0))]
+        hit = mine[places] == positions  # what lies between the elements is no part of the result
+        positions = places
     if shape_of(src) != tuple(size):
         raise RuntimeError(
             "expected src to have a size equal to the slice of self. src size = "
             f"{list(shape_of(src))}, slice size = {list(size)}"
         )
+    if hit is not None and not hit.all():
+        src, positions = src[tensor_of(hit)], positions[hit]
     where = tensor_of(np.ascontiguousarray(positions, np.int64))
     found = keep_gaps(input, put_flat(input.detach(), where, src.detach(), False))
 
@@ -465,6 +470,12 @@ def _slice(input: Any, dim: int = 0, start: int | None = None, end: int | None =
     return views.slice_dim(input, axis, first, max(first, last), step)
 
 
+def _viewed(input: Any, *shape: Any, **named: Any) -> Any:
+    """``view``, or a copy in rows where the strides allow no view."""
+    given = next(iter(named.values())) if named else shape[0]
+    return views.view(input, *shape, **named) if isinstance(given, dtype) else views.reshape(input, *(shape or (given,)))
+
+
 alias_copy = _copying(views.alias, "alias_copy")
 as_strided_copy = _copying(views.as_strided, "as_strided_copy")
 detach_copy = _copying(views.detach, "detach_copy")
@@ -497,7 +508,7 @@ unfold_copy = _copying(views.unfold, "unfold_copy")
 unsqueeze_copy = _copying(views.unsqueeze, "unsqueeze_copy")
 view_as_complex_copy = _copying(view_as_complex, "view_as_complex_copy")
 view_as_real_copy = _copying(view_as_real, "view_as_real_copy")
-view_copy = _copying(views.view, "view_copy")
+view_copy = _copying(_viewed, "view_copy")
 
 
 # Methods that change which part of its storage a tensor shows

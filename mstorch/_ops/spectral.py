@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .._core.tensor_base import tensor_of
+from .._core.tensor_base import TensorBase, tensor_of
 from .._core.warned import warn
 from .._tape.windows import no_view
 from . import fft, views
@@ -52,6 +52,11 @@ def _warn_no_window(what: str) -> None:
     )
 
 
+def _number(value: Any) -> Any:
+    """A length that is given as a tensor as a number."""
+    return value.item() if isinstance(value, TensorBase) and not value._shape else value
+
+
 @operation
 def stft(
     input: Any, n_fft: int, hop_length: int | None = None, win_length: int | None = None, window: Any = None,
@@ -59,6 +64,7 @@ def stft(
     return_complex: bool | None = None, align_to_window: bool | None = None,
 ) -> Any:  # fmt: skip
     """Fourier transforms of windows of the signal, ``hop_length`` apart: (*, T) → (*, F, frames), complex."""
+    n_fft, hop_length, win_length = map(_number, (n_fft, hop_length, win_length))
     if center:
         if align_to_window is not None:
             raise RuntimeError("stft align_to_window should only be set when center = false")
@@ -154,6 +160,7 @@ def istft(
     return_complex: bool = False,
 ) -> Any:  # fmt: skip
     """The signal of which ``stft`` gave the windows' transforms: (*, F, frames) → (*, T), least squares."""
+    n_fft, hop_length, win_length, length = map(_number, (n_fft, hop_length, win_length, length))
     hop = n_fft // 4 if hop_length is None else hop_length
     size = n_fft if win_length is None else win_length
     if window is None:

@@ -158,7 +158,7 @@ def kaiser(
     kind = _kind("kaiser", M, dtype, layout)
     if beta < 0:
         raise ValueError(f"beta must be non-negative, got: {beta} instead.")
-    return _tensor(_kaiser(M, beta, sym), kind, device, requires_grad)
+    return _tensor(_kaiser(M, float(beta), sym), kind, device, requires_grad)
 
 
 def _old_kind(name: str, length: int, dtype: Any) -> Any:

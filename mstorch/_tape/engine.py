@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .._backend.quiet import QUIET
+from .._backend.quiet import silent
 from .._backend.raw import NAME_OF, Raw
 from .._backend.table import kernel
 from .._core.modes import modes
@@ -108,7 +108,7 @@ def is_watched() -> bool:
 def add(first: Any, second: Any) -> Any:
     """The sum of two gradients for the same tensor."""
     if first.__class__ is np.ndarray and second.__class__ is np.ndarray:
-        found = np.add(first, second, extobj=QUIET)
+        found = silent.add(first, second)
         return found if found.__class__ is np.ndarray else np.asarray(found)
     if isinstance(first, Raw) and isinstance(second, Raw):
         return first + second
@@ -478,7 +478,7 @@ def _add_to(auto: Any, tensor: Any, gradient: Any, recorded: bool) -> None:
         gradient.dtype == held._dtype.np and gradient.shape == held._shape  # a leaf that changed shape meanwhile gets torch's error
     ):
         array = array_of(held)
-        np.add(array, gradient, out=array, extobj=QUIET)
+        silent.add(array, gradient, out=array)
         touch(held)
     else:
         held._array = None if held._storage.moved else held._array

@@ -113,6 +113,14 @@ class Pull:
         return tree_unflatten(found, tree_flatten(self.picked)[1])
 
 
+def _refuse_integers(outputs: Any) -> None:
+    for output in outputs:
+        if output.dtype.category < 2:
+            raise RuntimeError(
+                f"vjp(f, ...): All outputs of f must be floating-point or complex Tensors, got Tensor with dtype {output.dtype}"
+            )
+
+
 def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     """``func(*primals)`` and a function that maps a gradient of the result to a tuple of gradients of the arguments.
 
@@ -120,12 +128,7 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     """
     with disable_saved_tensors_hooks(_NO_HOOKS):
         pull = Pull(func, tuple(range(len(primals))) if primals else 0, primals, has_aux) if primals else _no_primals(func)
-    for output in pull.outputs:
-        if output.dtype.category < 2:
-            raise RuntimeError(
-                "vjp(f, ...): All outputs of f must be floating-point or complex Tensors, got Tensor with dtype "
-                f"{output.dtype}"
-            )
+    _refuse_integers(pull.outputs)
     single = len(primals) == 1
 
     def pull_back(cotangents: Any, retain_graph: bool = True, create_graph: bool | None = None) -> Any:
@@ -193,6 +196,8 @@ def jacobian(
     """The Jacobian of ``func`` at ``args``, and aux if asked for."""
     with disable_saved_tensors_hooks(_NO_HOOKS) if name == "jacrev" else contextlib.nullcontext():
         pull = Pull(func, argnums, args, has_aux, words)
+    if name == "jacrev":
+        _refuse_integers(pull.outputs)
     check_real(name, tree_flatten(pull.picked)[0], "inputs")
     check_real(name, pull.outputs, "outputs")
     found = jacobian_rows(pull)

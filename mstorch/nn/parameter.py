@@ -11,7 +11,7 @@ from .._core.ends import ENDS
 from .._core.overriding import WITHOUT_SUBCLASSES, disabled, dispatches, join, level_set_to, overrides
 from .._core.storage import DeviceMemory, face
 from .._core.tensor_base import TensorBase, array_of, become, is_tracked, require_grad, value_of
-from .._ops import creation, views
+from .._ops import copying, creation, views
 from .._tape.mirrored import resolved
 from .._tensor import Tensor
 
@@ -58,6 +58,13 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
     def __copy__(self) -> Any:
         made = super().__copy__()
         made.__class__ = Parameter  # as in torch, a shallow copy and a pickle lose a subclass
+        return made
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        """The same values in memory of their own: as in torch, neither the gradient nor attributes are copied."""
+        made = memo.get(id(self))
+        if made is None:
+            made = memo[id(self)] = type(self)(copying.clone(views.detach(self)), self.requires_grad)
         return made
 
     def __reduce_ex__(self, protocol: Any) -> Any:

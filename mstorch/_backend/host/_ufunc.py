@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..quiet import QUIET
+from ..quiet import quietly
 from ._blocks import threads
 
 FEW = 1 << 12  # elements of one pass in single precision that are rounded as torch rounds them
@@ -22,11 +22,12 @@ REAL = ("bool", *INTS, "float16", *FLOATS)
 
 def one(function: Any) -> Callable[[np.ndarray], np.ndarray]:
     """A ufunc of one array as a kernel."""
+    function = quietly(function)
 
     def kernel(x: np.ndarray) -> np.ndarray:
         if x.size >= WIDE:
             return _on_threads(function, x.shape, x)
-        found = function(x, extobj=QUIET)
+        found = function(x)
         return found if found.__class__ is np.ndarray else np.asarray(found)
 
     return kernel
@@ -46,14 +47,14 @@ def exact(function: Any) -> Callable[[np.ndarray], np.ndarray]:
     results (of double precision in 25 %). A wider precision inside, which agrees in 95 to 100 %, takes some times as long, which few
     numbers do not feel.
     """
-    plain = one(function)
+    plain, function = one(function), quietly(function)
 
     def kernel(x: np.ndarray) -> np.ndarray:
         wide = _wider(x.dtype.char, x.size)
         if wide is None:
             return plain(x)
         found = np.empty(x.shape, x.dtype)
-        function(x, found, dtype=wide, casting="same_kind", extobj=QUIET)
+        function(x, found, dtype=wide, casting="same_kind")
         return found
 
     return kernel
@@ -61,11 +62,12 @@ def exact(function: Any) -> Callable[[np.ndarray], np.ndarray]:
 
 def two(function: Any) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
     """A ufunc of two arrays as a kernel."""
+    function = quietly(function)
 
     def kernel(x: np.ndarray, y: np.ndarray) -> np.ndarray:
         if x.size >= WIDE or y.size >= WIDE:
             return _on_threads(function, x.shape if x.shape == y.shape else np.broadcast_shapes(x.shape, y.shape), x, y)
-        found = function(x, y, extobj=QUIET)
+        found = function(x, y)
         return found if found.__class__ is np.ndarray else np.asarray(found)
 
     return kernel
@@ -73,14 +75,14 @@ def two(function: Any) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
 
 def exact_two(function: Any) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
     """A ufunc of two arrays as a kernel that rounds few numbers once, see ``exact``."""
-    plain = two(function)
+    plain, function = two(function), quietly(function)
 
     def kernel(x: np.ndarray, y: np.ndarray) -> np.ndarray:
         wide = None if x.dtype != y.dtype else _wider(x.dtype.char, max(x.size, y.size))
         if wide is None:
             return plain(x, y)
         found = np.empty(x.shape if x.shape == y.shape else np.broadcast_shapes(x.shape, y.shape), x.dtype)
-        function(x, y, found, dtype=wide, casting="same_kind", extobj=QUIET)
+        function(x, y, found, dtype=wide, casting="same_kind")
         return found
 
     return kernel
@@ -98,7 +100,7 @@ def _on_threads(function: Any, shape: tuple[int, ...], *operands: np.ndarray) ->
 
     def work(start: int, end: int) -> None:
         parts = [row[start:end] if sliced else row for row, sliced in zip(rows, along)]
-        function(*parts, out=line[start:end], extobj=QUIET)
+        function(*parts, out=line[start:end])
 
     threads.run(work, length)
     return out

@@ -9,7 +9,7 @@ from scipy.special import erf
 
 from ..onednn import elementwise
 from ..processor import flags
-from ..quiet import QUIET, quiet
+from ..quiet import quiet, silent
 from ..table import define_host
 from ._blocks import blocked
 from ._ufunc import FLOATS, HALF, INTS, exact, number
@@ -47,12 +47,12 @@ def relu_slope(result: np.ndarray, g: np.ndarray) -> np.ndarray | None:
 
 def numpy_silu(x: np.ndarray) -> np.ndarray:
     """``x * sigmoid(x)``."""
-    return np.asarray(np.multiply(x, numpy_sigmoid(x), extobj=QUIET))
+    return np.asarray(silent.multiply(x, numpy_sigmoid(x)))
 
 
 def numpy_leaky_relu(x: np.ndarray, slope: float) -> np.ndarray:
     """``x`` where positive, else ``slope * x``."""
-    return np.where(x > 0, x, np.multiply(x, number(slope, x), extobj=QUIET))
+    return np.where(x > 0, x, silent.multiply(x, number(slope, x)))
 
 
 # The share of a normal distribution above z: exp(-z * z / 2) times a polynomial in 1 / (1 + 0.354 z), fitted to SciPy's erfcx.
@@ -121,7 +121,7 @@ def gelu_slope(x: np.ndarray, g: np.ndarray) -> np.ndarray:
         np.copysign(share, x, out=share)
         share += np.float32(0.5)
         density *= np.float32(0.3989422804014327)
-        np.multiply(density, x, out=density, extobj=QUIET)
+        silent.multiply(density, x, out=density)
         share += density
         share *= g
         return share

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ..quiet import QUIET, narrowed, quiet
+from ..quiet import narrowed, quiet, silent
 from ..table import define_host
 from ._ufunc import COMPLEX, FLOATS, HALF, INTS, REAL, exact_two, number, one, two
 
@@ -28,28 +28,28 @@ def numpy_scalar_power(x: np.ndarray, exponent: Any) -> np.ndarray:
         rounded = float(np.float32(exponent).astype(x.dtype))
         wide = x.astype(np.float32)
         if x.dtype == np.float16:
-            return narrowed(np.asarray(np.power(wide, np.float32(rounded), extobj=QUIET)), x.dtype)
+            return narrowed(np.asarray(silent.power(wide, np.float32(rounded))), x.dtype)
         if rounded in (3, -2, -0.5):  # torch rounds in between
-            inner = np.sqrt(wide, extobj=QUIET) if rounded == -0.5 else np.multiply(wide, wide, extobj=QUIET)
+            inner = silent.sqrt(wide) if rounded == -0.5 else silent.multiply(wide, wide)
             inner = narrowed(inner, x.dtype).astype(np.float32)
-            found = np.multiply(inner, wide, extobj=QUIET) if rounded == 3 else np.reciprocal(inner, extobj=QUIET)
+            found = silent.multiply(inner, wide) if rounded == 3 else silent.reciprocal(inner)
             return narrowed(np.asarray(found), x.dtype)
         return narrowed(numpy_scalar_power(wide, rounded), x.dtype)
     if exponent == 2:
-        return np.asarray(np.multiply(x, x, extobj=QUIET))
+        return np.asarray(silent.multiply(x, x))
     if exponent == 0.5:
-        return np.asarray(np.sqrt(x, extobj=QUIET))
+        return np.asarray(silent.sqrt(x))
     if exponent == 3:
-        return np.asarray(np.multiply(np.multiply(x, x, extobj=QUIET), x, extobj=QUIET))
+        return np.asarray(silent.multiply(silent.multiply(x, x), x))
     if exponent == -1:
-        return np.asarray(np.reciprocal(x, extobj=QUIET))
+        return np.asarray(silent.reciprocal(x))
     if exponent == -0.5:
-        return np.asarray(np.reciprocal(np.sqrt(x, extobj=QUIET), extobj=QUIET))
+        return np.asarray(silent.reciprocal(silent.sqrt(x)))
     if exponent == -2:
-        return np.asarray(np.reciprocal(np.multiply(x, x, extobj=QUIET), extobj=QUIET))
+        return np.asarray(silent.reciprocal(silent.multiply(x, x)))
     if x.dtype.char == "f" and x.size < _PASS:
         found = np.empty(x.shape, np.float32)
-        np.power(x, float(exponent), found, dtype=np.float64, casting="same_kind", extobj=QUIET)
+        silent.power(x, float(exponent), found, dtype=np.float64, casting="same_kind")
         return found
     return numpy_pow(x, np.asarray(number(exponent, x)))
 
@@ -77,31 +77,31 @@ def numpy_clamp(x: np.ndarray, low: Any, high: Any) -> np.ndarray:
     """Between the bounds, of which one may be None; NaN stays, and a NaN bound gives NaN."""
     found = x
     if low is not None:
-        found = np.maximum(low, found, extobj=QUIET)  # of two equal ones, zeros of both signs, NumPy gives the second
+        found = silent.maximum(low, found)  # of two equal ones, zeros of both signs, NumPy gives the second
     if high is not None:
         into = found if found is not x and found.__class__ is np.ndarray and getattr(high, "ndim", 0) == 0 else None
-        found = np.minimum(high, found, out=into, extobj=QUIET)
+        found = silent.minimum(high, found, out=into)
     return np.array(found) if found is x else np.asarray(found)
 
 
 def numpy_abs(x: np.ndarray) -> np.ndarray:
     """The absolute value; of complex numbers a real one."""
-    return np.asarray(np.absolute(x, extobj=QUIET))
+    return np.asarray(silent.absolute(x))
 
 
 def numpy_rsqrt(x: np.ndarray) -> np.ndarray:
     """One divided by the square root."""
     if x.dtype.itemsize == 2:
-        root = np.asarray(np.sqrt(x.astype(np.float32, order="C"), extobj=QUIET))
+        root = np.asarray(silent.sqrt(x.astype(np.float32, order="C")))
         rest = root.reshape(-1)[x.size - x.size % _PASS :]  # of what fills no vector torch rounds the root, too
         rest[...] = narrowed(rest, x.dtype)
-        return narrowed(np.asarray(np.reciprocal(root, extobj=QUIET)), x.dtype)
-    return np.asarray(np.divide(number(1, x), np.sqrt(x, extobj=QUIET), extobj=QUIET))
+        return narrowed(np.asarray(silent.reciprocal(root)), x.dtype)
+    return np.asarray(silent.divide(number(1, x), silent.sqrt(x)))
 
 
 def numpy_square(x: np.ndarray) -> np.ndarray:
     """The product with itself."""
-    return np.asarray(np.multiply(x, x, extobj=QUIET))
+    return np.asarray(silent.multiply(x, x))
 
 
 define_host("add", numpy_add, (*_ALL, "bool"), _BFLOAT16)
@@ -175,7 +175,7 @@ def numpy_integer_divide(x: np.ndarray, y: np.ndarray, how: str) -> np.ndarray:
     """A quotient of integers rounded by ``how`` (floor, trunc), or what it leaves (remainder, fmod); the divisor holds no zero."""
     if how in ("remainder", "fmod"):
         return np.asarray((np.remainder if how == "remainder" else np.fmod)(x, y))
-    quotient = np.floor_divide(x, y, extobj=QUIET)
+    quotient = silent.floor_divide(x, y)
     if how == "trunc" and x.dtype.kind == "i":
         quotient = quotient + ((np.fmod(x, y) != 0) & ((x < 0) != (y < 0)))
     return np.asarray(quotient, x.dtype)
@@ -184,7 +184,7 @@ def numpy_integer_divide(x: np.ndarray, y: np.ndarray, how: str) -> np.ndarray:
 def numpy_sgn(x: np.ndarray) -> np.ndarray:
     """The number of modulus 1 in the direction of a complex one; 0 for 0."""
     size = np.absolute(x)
-    return np.asarray(np.divide(x, np.where(size == 0, size.dtype.type(1), size), extobj=QUIET))
+    return np.asarray(silent.divide(x, np.where(size == 0, size.dtype.type(1), size)))
 
 
 def numpy_signbit(x: np.ndarray) -> np.ndarray:

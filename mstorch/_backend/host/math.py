@@ -8,7 +8,7 @@ import numpy as np
 from scipy import special
 
 from ..onednn import elementwise
-from ..quiet import QUIET, quiet
+from ..quiet import quiet, silent
 from ..table import define_host
 from ._blocks import share
 from ._ufunc import FLOATS, HALF, INTS, exact, exact_two, number, one, two
@@ -28,10 +28,10 @@ def numpy_sigmoid(x: np.ndarray) -> np.ndarray:
         return elementwise.forward(elementwise.LOGISTIC, x, share_blocks)
     if x.size < _FEW and x.dtype.kind == "f":
         return np.asarray(special.expit(x))
-    below = np.exp(np.negative(np.absolute(x)), extobj=QUIET)
+    below = silent.exp(np.negative(np.absolute(x)))
     below += number(1, x)
     # Two exponentials, neither of which overflows, cost less than a choice of each element.
-    found = np.exp(np.minimum(x, number(0, x)), extobj=QUIET)
+    found = silent.exp(np.minimum(x, number(0, x)))
     found /= below
     return np.asarray(found)
 
@@ -52,7 +52,7 @@ define_host("sigmoid", numpy_sigmoid, FLOATS, HALF)
 def numpy_round(x: np.ndarray, decimals: int) -> np.ndarray:
     """To the nearest, ties to even; with decimals by scaling, as torch does."""
     if not decimals:
-        return np.asarray(np.rint(x, extobj=QUIET))
+        return np.asarray(silent.rint(x))
     scale = number(10.0 ** abs(decimals), x)
     with quiet():
         return np.asarray(np.rint(x * scale) / scale if decimals > 0 else np.rint(x / scale) * scale)
@@ -72,7 +72,7 @@ def numpy_sinc(x: np.ndarray) -> np.ndarray:
 
 def numpy_frac(x: np.ndarray) -> np.ndarray:
     """What comes after the point, with the sign."""
-    return np.asarray(np.subtract(x, np.trunc(x), extobj=QUIET))
+    return np.asarray(silent.subtract(x, np.trunc(x)))
 
 
 def numpy_heaviside(x: np.ndarray, values: np.ndarray) -> np.ndarray:

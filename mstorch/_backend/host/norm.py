@@ -178,7 +178,7 @@ def numpy_running_average(running: np.ndarray, batch: np.ndarray, factor: float,
     return np.asarray(running * number(1 - factor, running) + batch * number(scale, running) * number(factor, running))
 
 
-define_host("batch_norm_train", numpy_batch_norm_train, FLOATS, HALF)
+define_host("batch_norm_train", numpy_batch_norm_train, FLOATS, HALF, wide=(1, 2))  # running statistics may be of single precision
 define_host("batch_norm_eval", numpy_batch_norm_eval, FLOATS, HALF)
 define_host("batch_norm_grad", numpy_batch_norm_grad, FLOATS, HALF)
 define_host("running_average", numpy_running_average, FLOATS, HALF)

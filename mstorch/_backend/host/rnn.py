@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..quiet import QUIET
+from ..quiet import silent
 from ..table import define_host
 from ._ufunc import FLOATS, HALF, number
 from .math import numpy_sigmoid
@@ -27,9 +27,9 @@ def _lstm_gates_(part: np.ndarray, size: int) -> None:
 
 def _sigmoid_(x: np.ndarray) -> None:
     np.negative(x, out=x)
-    np.exp(x, out=x, extobj=QUIET)
+    silent.exp(x, out=x)
     np.add(x, number(1, x), out=x)
-    np.reciprocal(x, out=x, extobj=QUIET)
+    silent.reciprocal(x, out=x)
 
 
 def lstm_forward(gates: np.ndarray, h: np.ndarray, c: np.ndarray, w: np.ndarray, b: Any) -> tuple[np.ndarray, np.ndarray, Saved]:

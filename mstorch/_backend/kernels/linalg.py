@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import blas, lapack
 
+from ..quiet import quiet
 from ..raw import Raw, from_numpy
 from ..table import COMPLEX, FLOATS, define
 
@@ -51,6 +52,8 @@ def _many_small(array: np.ndarray) -> bool:
 
 def _lu(array: np.ndarray) -> Arrays:
     rows, columns = array.shape
+    if not np.isfinite(array).all():  # OpenBLAS leaves the column of a pivot that is NaN as it is, as if it were zero
+        return _lu_of_many(array)
     if array.size == 0:
         return array.copy(), np.zeros(min(rows, columns), np.int32), np.int32(0)
     factors, pivots, info = lapack_of("getrf", array)(array)
@@ -68,6 +71,12 @@ def _lu_of_many(array: np.ndarray) -> Arrays:
     *batch, rows, columns = array.shape
     work = array.reshape((-1, rows, columns)).copy()
     every, size = np.arange(len(work)), min(rows, columns)
+    with quiet():
+        pivots, info = _eliminated(work, every, size)
+    return work.reshape(array.shape), pivots.reshape((*batch, size)), info.reshape(batch)
+
+
+def _eliminated(work: np.ndarray, every: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
     pivots, info = np.empty((len(work), size), np.int32), np.zeros(len(work), np.int32)
     for k in range(size):
         column = work[:, k:, k]
@@ -82,35 +91,62 @@ def _lu_of_many(array: np.ndarray) -> Arrays:
         below = work[:, k + 1 :, k]
         below /= np.where(zero, 1, pivot)[:, None]  # LAPACK leaves a column of zeros as it is
         work[:, k + 1 :, k + 1 :] -= below[:, :, None] * work[:, k, None, k + 1 :]
-    return work.reshape(array.shape), pivots.reshape((*batch, size)), info.reshape(batch)
+    return pivots, info
 
 
 def _gesv(matrix: np.ndarray, right: np.ndarray) -> Arrays:
-    _, _, solution, info = lapack_of("gesv", matrix)(matrix, right)
-    return solution, np.int32(info)
+    """Solve one system by its factors, whatever they are: of a singular matrix come infinities and NaN."""
+    factors, pivots, info = _lu(matrix)
+    right = right.copy()
+    for row, other in enumerate(pivots - 1):
+        right[[row, other]] = right[[other, row]]
+    with quiet():
+        return _substituted(factors, _substituted(factors, right, False, True), True, False), info
 
 
 def numpy_solve(matrix: Raw, right: Raw) -> tuple[Raw, ...]:
     """The solution of ``matrix @ X = right`` (one batch shape), and for each matrix its first zero pivot."""
     a, b = matrix.asnumpy(), right.asnumpy()
-    try:
-        return given(np.linalg.solve(a, b), np.zeros(a.shape[:-2], np.int32))
-    except np.linalg.LinAlgError:
-        return given(*loop(_gesv, a, b))
+    if np.isfinite(a).all():
+        try:
+            return given(np.linalg.solve(a, b), np.zeros(a.shape[:-2], np.int32))
+        except np.linalg.LinAlgError:
+            pass
+    return given(*loop(_gesv, a, b))
 
 
 def _potrf(array: np.ndarray) -> Arrays:
+    if not np.isfinite(array).all():
+        return _factored(array)
     factor, info = lapack_of("potrf", array)(array, lower=True, clean=True)
     return factor, np.int32(info)
+
+
+def _factored(array: np.ndarray) -> Arrays:
+    """The factor of a matrix with NaN or infinities, which OpenBLAS takes for positive-definite, column by column."""
+    work = np.tril(array)
+    with quiet():
+        for k in range(len(work)):
+            known = work[k, :k].conj()
+            pivot = work[k, k].real - (work[k, :k] @ known).real
+            work[k, k] = pivot
+            if not pivot > 0:
+                return work, np.int32(k + 1)
+            work[k, k] = np.sqrt(pivot)
+            column = work[k + 1 :, k] - work[k + 1 :, :k] @ known
+            work[k + 1 :, k] = column / work[k, k] if np.isfinite(pivot) else np.nan
+    return work, np.int32(0)
 
 
 def numpy_cholesky(raw: Raw) -> tuple[Raw, ...]:
     """L, and for each matrix the order of the first minor that is not positive-definite (0 if there is none)."""
     array = raw.asnumpy()
-    try:
-        return given(np.linalg.cholesky(array), np.zeros(array.shape[:-2], np.int32))
-    except np.linalg.LinAlgError:
-        return given(*loop(_potrf, array))
+    if np.isfinite(array).all():
+        try:
+            return given(np.linalg.cholesky(array), np.zeros(array.shape[:-2], np.int32))
+        except np.linalg.LinAlgError:
+            pass
+    return given(*loop(_potrf, array))
 
 
 def numpy_qr(raw: Raw, mode: str) -> tuple[Raw, ...]:
@@ -128,27 +164,36 @@ def numpy_qr(raw: Raw, mode: str) -> tuple[Raw, ...]:
     return given(*np.linalg.qr(array, mode))
 
 
+def _converged(function: Callable[[np.ndarray], Arrays], array: np.ndarray) -> Arrays:
+    """An iterative decomposition; NaN in the place of what it does not find for a matrix."""
+    try:
+        return tuple(function(array))
+    except np.linalg.LinAlgError:
+        if array.ndim > 2:
+            return loop(lambda one: _converged(function, one), array)
+        return tuple(np.full_like(part, np.nan) for part in function(np.ones_like(array)))
+
+
 def numpy_svd(raw: Raw, full: bool) -> tuple[Raw, ...]:
     """U, S and Vh."""
-    array = raw.asnumpy()
-    return given(*np.linalg.svd(array, full_matrices=full))
+    return given(*_converged(lambda array: np.linalg.svd(array, full_matrices=full), raw.asnumpy()))
 
 
 def numpy_svdvals(raw: Raw) -> Raw:
     """The singular values, in descending order."""
-    return given(np.linalg.svd(raw.asnumpy(), compute_uv=False))[0]
+    return given(*_converged(lambda array: (np.linalg.svd(array, compute_uv=False),), raw.asnumpy()))[0]
 
 
 def numpy_eigh(raw: Raw, triangle: str) -> tuple[Raw, ...]:
     """Ascending eigenvalues and eigenvectors of Hermitian matrices, of which one triangle is read."""
-    return given(*np.linalg.eigh(raw.asnumpy(), triangle))
+    return given(*_converged(lambda array: np.linalg.eigh(array, triangle), raw.asnumpy()))
 
 
 def numpy_eig(raw: Raw) -> tuple[Raw, ...]:
     """Eigenvalues and eigenvectors, complex always."""
     array = raw.asnumpy()
     kind = np.result_type(array.dtype, np.complex64)
-    values, vectors = np.linalg.eig(array)
+    values, vectors = _converged(np.linalg.eig, array)
     return given(values.astype(kind), vectors.astype(kind))
 
 
@@ -174,7 +219,7 @@ def _substituted(a: np.ndarray, b: np.ndarray, upper: bool, unit: bool) -> np.nd
         known = slice(k + 1, size) if upper else slice(0, k)
         found[..., k, :] -= (a[..., k, known, None] * found[..., known, :]).sum(-2)
         if not unit:
-            with np.errstate(all="ignore"):
+            with quiet():
                 found[..., k, :] /= a[..., k, k, None]
     return found
 
@@ -196,7 +241,7 @@ def _ldl(array: np.ndarray, hermitian: bool) -> Arrays:
         return array.copy(), np.zeros(len(array), np.int32), np.int32(0)
     routine = lapack_of("hetrf" if hermitian and array.dtype.kind == "c" else "sytrf", array)
     factors, pivots, info = routine(array, lower=True)
-    return factors, pivots.astype(np.int32), np.int32(info)
+    return np.tril(factors), pivots.astype(np.int32), np.int32(info)
 
 
 def numpy_ldl_factor(raw: Raw, hermitian: bool) -> tuple[Raw, ...]:
@@ -232,7 +277,7 @@ def numpy_ldl_solve(factors: Raw, right: Raw, pivots: Raw, hermitian: bool) -> R
     rows = pivots.asnumpy()[..., None]
 
     def core(packed: np.ndarray, exchanged: np.ndarray, b: np.ndarray) -> Arrays:
-        return (np.linalg.solve(_ldl_matrices(packed, exchanged, hermitian), b) if b.size else b.copy(),)
+        return _gesv(_ldl_matrices(packed, exchanged, hermitian), b)[:1] if b.size else (b.copy(),)
 
     return given(*loop(core, factors.asnumpy(), rows, right.asnumpy()))[0]
 

@@ -101,7 +101,7 @@ class _Convolution:
                 if number < 2:
                     copy(at[number], taken[number])
         if bias is not None:
-            self.primitive(*taken, address(bias))
+            self.primitive(*taken, bias)
         else:
             self.primitive(*taken)
         last = self.steps[-1][2]

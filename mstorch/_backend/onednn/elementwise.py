@@ -16,7 +16,6 @@ from .primitive import (
     TRAINING,
     Descriptor,
     Primitive,
-    address,
     expect,
     prepared,
     rows,
@@ -44,21 +43,22 @@ def _backward(kind: int, size: int, alpha: float) -> Primitive:
 
 def _whole(make: Any, kind: int, alpha: float, arrays: tuple[np.ndarray, ...], share: Sharing) -> None:
     """Run a kernel over flat arrays, of which the last takes the result."""
-    size, at = arrays[0].size, [address(array) for array in arrays]
+    size = arrays[0].size
     expect(arrays[1].size == size and arrays[1].dtype.char == "f")
     if size <= BLOCK:
-        prepared(make, kind, size, alpha)(*at)
+        prepared(make, kind, size, alpha)(*arrays)
         return
+    flat = [array.reshape(-1) for array in arrays]
 
     def some(start: int, end: int) -> None:
         primitive = prepared(make, kind, BLOCK, alpha)
         for block in range(start, end):
-            primitive(*[place + 4 * BLOCK * block for place in at])
+            primitive(*[array[BLOCK * block : BLOCK * (block + 1)] for array in flat])
 
     share(some, size // BLOCK)
     left = size % BLOCK
     if left:
-        prepared(make, kind, left, alpha)(*[place + 4 * (size - left) for place in at])
+        prepared(make, kind, left, alpha)(*[array[size - left :] for array in flat])
 
 
 def usable(*arrays: Any) -> bool:

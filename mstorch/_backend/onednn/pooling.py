@@ -14,7 +14,6 @@ from .primitive import (
     WORKSPACE,
     Descriptor,
     Primitive,
-    address,
     expect,
     prepared,
     rows,
@@ -64,7 +63,7 @@ def max_pool(x: np.ndarray, y: np.ndarray, geometry: tuple[Sizes, ...]) -> bool:
     primitive = prepared(_forward, x.shape, *geometry)
     if primitive is None:
         return False
-    primitive(address(x), address(y))
+    primitive(x, y)
     return bool(np.minimum.reduce(y, axis=None) != _EMPTY)
 
 
@@ -77,8 +76,8 @@ def max_pool_backward(x: np.ndarray, g: np.ndarray, out: np.ndarray, geometry: t
         return False
     size, first, second = made
     places, again = np.empty(size, np.uint8), np.empty(g.shape, np.float32)
-    first(address(x), address(again), address(places))
+    first(x, again, places)
     if np.minimum.reduce(again, axis=None) == _EMPTY:
         return False
-    second(address(g), address(out), address(places))
+    second(g, out, places)
     return True

@@ -1,4 +1,4 @@
-"""Primitives: kernels that oneDNN makes for one set of shapes, kept by each thread, and called with addresses.
+"""Primitives: kernels that oneDNN makes for one set of shapes, kept by each thread, and called with arrays.
 
 A thread keeps its own ones, for a primitive's scratch memory belongs to the thread that made it. Every function here is for
 single precision.
@@ -26,15 +26,21 @@ BY_SOURCE, BY_WEIGHTS, BY_RESULT = 129, 161, 145
 MEAN, VARIANCE, SCALE, SHIFT, BY_SCALE, BY_SHIFT = 49, 50, 51, 52, 255, 256
 WORKSPACE = 64
 TRAINING, INFERENCE, BACKWARD = 64, 96, 128
+_WRITTEN_FORWARD = frozenset((RESULT, MEAN, VARIANCE))
+_WRITTEN_BACKWARD = frozenset((BY_SOURCE, BY_WEIGHTS, BY_SCALE, BY_SHIFT))
 
 
 class Layout:
-    """A memory descriptor: sizes and strides in elements, or the layout that the kernel likes best."""
+    """A memory descriptor: sizes and strides in elements, or the layout that the kernel likes best.
 
-    __slots__ = ("handle",)
+    ``in_rows``: the elements lie in rows without gaps, whatever the strides of an array that is handed over.
+    """
 
-    def __init__(self, shape: Sequence[int], strides: Sequence[int] | None = None) -> None:
+    __slots__ = ("handle", "in_rows")
+
+    def __init__(self, shape: Sequence[int], strides: Sequence[int] | None = None, in_rows: bool = False) -> None:
         self.handle: Any = None
+        self.in_rows = in_rows
         if strides is None:
             self.handle = made("memory_desc_create_with_tag", len(shape), sizes(shape), FLOAT32, ANY)
         else:
@@ -51,7 +57,7 @@ def rows(shape: Sequence[int]) -> Layout:
     for length in reversed(shape):
         strides.append(step)
         step *= length
-    return Layout(shape, strides[::-1])
+    return Layout(shape, strides[::-1], in_rows=True)
 
 
 class Descriptor:
@@ -86,9 +92,13 @@ class Descriptor:
 
 
 class Primitive:
-    """A kernel with a place for each argument, called with their addresses in the order of the places."""
+    """A kernel with a place for each argument, called with the arrays in the order of the places.
 
-    __slots__ = ("handle", "memories", "arguments", "count")
+    A place whose layout has strides takes an array that has them, or an address. For a place in rows an array that does not lie so is
+    copied, and one that is written refused: an address says nothing about strides, and this is where arrays become addresses.
+    """
+
+    __slots__ = ("handle", "memories", "arguments", "count", "places")
 
     def __init__(self, descriptor: Descriptor, places: Sequence[tuple[int, Any]]) -> None:
         self.memories: list[Any] = []
@@ -96,15 +106,26 @@ class Primitive:
         self.handle = made("primitive_create", descriptor.handle)
         self.count = len(places)
         self.arguments = (Argument * self.count)()
+        self.places: list[tuple[Any, bool, bool]] = []  # the memory, whether it is in rows, whether it is written
+        written = _WRITTEN_BACKWARD if any(place == BY_RESULT for place, _ in places) else _WRITTEN_FORWARD
         for number, (place, layout) in enumerate(places):
-            handle = layout.handle if isinstance(layout, Layout) else layout
-            memory = made("memory_create", handle, ENGINE, None)
+            own = isinstance(layout, Layout)
+            memory = made("memory_create", layout.handle if own else layout, ENGINE, None)
             self.memories.append(memory)
             self.arguments[number] = Argument(place, memory.value)
+            self.places.append((memory, own and layout.in_rows, place in written))
 
-    def __call__(self, *addresses: int) -> None:
-        for memory, address in zip(self.memories, addresses):
-            _SET(memory, address)
+    def __call__(self, *given: Any) -> None:
+        copies = []
+        for (memory, in_rows, written), one in zip(self.places, given):
+            if one.__class__ is int:
+                _SET(memory, one)
+                continue
+            if in_rows and not one.flags.c_contiguous:
+                expect(not written, "a result does not lie in rows")
+                one = np.ascontiguousarray(one)
+                copies.append(one)
+            _SET(memory, address(one))
         status = _EXECUTE(self.handle, _own.stream, self.count, self.arguments)
         if status:
             raise RuntimeError(f"oneDNN: a kernel failed with status {status}")
@@ -175,7 +196,7 @@ def none() -> Any:
     return ctypes.c_void_p()
 
 
-def expect(fits: bool) -> None:
+def expect(fits: bool, otherwise: str = "a tensor that backward needs was given another shape or dtype since it was saved") -> None:
     """Refuse arrays that do not fit together, beyond which a kernel would read: RuntimeError."""
     if not fits:
-        raise RuntimeError("a tensor that backward needs was given another shape or dtype since it was saved")
+        raise RuntimeError(otherwise)

@@ -20,7 +20,6 @@ from .primitive import (
     VARIANCE,
     Descriptor,
     Primitive,
-    address,
     expect,
     prepared,
     rows,
@@ -45,7 +44,7 @@ def _softmax_backward(kind: int, count: int, length: int) -> Primitive:
 def softmax(kind: int, x: np.ndarray, out: np.ndarray) -> None:
     """Softmax of each row, or its logarithm."""
     expect(x.shape == out.shape and x.dtype.char == out.dtype.char == "f")
-    prepared(_softmax, kind, *x.shape)(address(x), address(out))
+    prepared(_softmax, kind, *x.shape)(x, out)
     total = np.add.reduce(out, axis=None)
     if total != total:  # a NaN or an infinity is for the whole row, and the kernel leaves it in its place
         out[np.isnan(np.add.reduce(out, axis=1))] = np.nan
@@ -54,7 +53,7 @@ def softmax(kind: int, x: np.ndarray, out: np.ndarray) -> None:
 def softmax_backward(kind: int, y: np.ndarray, g: np.ndarray, out: np.ndarray) -> None:
     """The gradient of rows from that of their softmax ``y``."""
     expect(y.shape == g.shape == out.shape and y.dtype.char == g.dtype.char == out.dtype.char == "f")
-    prepared(_softmax_backward, kind, *y.shape)(address(y), address(g), address(out))
+    prepared(_softmax_backward, kind, *y.shape)(y, g, out)
 
 
 def _layer_norm(count: int, length: int, eps: float) -> tuple[Descriptor, Primitive]:
@@ -82,8 +81,7 @@ def layer_norm(x: np.ndarray, scale: np.ndarray, shift: np.ndarray, eps: float, 
     expect(scale.size == shift.size == x.shape[1] and x.dtype.char == scale.dtype.char == shift.dtype.char == "f")
     statistics = np.empty((2, x.shape[0]), np.float32)
     run = prepared(_layer_norm, *x.shape, eps)[1]
-    at = address(statistics)
-    run(address(x), address(scale), address(shift), address(out), at, at + 4 * x.shape[0])
+    run(x, scale, shift, out, *statistics)
     return statistics
 
 
@@ -95,6 +93,5 @@ def layer_norm_backward(
     expect(x.shape == g.shape == out.shape and scale.size == x.shape[1] and statistics.size == 2 * len(x))
     found = np.empty((2, x.shape[1]), np.float32)
     run = prepared(_layer_norm_backward, *x.shape, eps)
-    at, by = address(statistics), address(found)
-    run(address(x), address(scale), address(g), at, at + 4 * x.shape[0], address(out), by, by + 4 * x.shape[1])
+    run(x, scale, g, *statistics.reshape(2, -1), out, *found)
     return found

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._backend.quiet import QUIET
+from ..._backend.quiet import silent
 from ..._core.tensor_base import TensorBase
 from .. import vocabulary as v
 from ..apply import rule
@@ -30,7 +30,7 @@ def sub(node: Any, g: Any) -> Any:
 def mul(node: Any, g: Any) -> Any:
     first, second = node.edges
     if g.__class__ is np.ndarray and g.dtype.char in "fd" and g.ndim and second is None and g.shape == node.shapes[0]:
-        return np.multiply(g, node.saved[1].value(node, False), extobj=QUIET), None  # the usual case at the least cost
+        return silent.multiply(g, node.saved[1].value(node, False)), None  # the usual case at the least cost
     return (
         None if first is None else v.fit(v.mul(g, v.conj(node.kept(g, 1))), node.shapes[0]),
         None if second is None else v.fit(v.mul(g, v.conj(node.kept(g, 0))), node.shapes[1]),

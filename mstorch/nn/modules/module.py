@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import abc
+import copyreg
 import inspect
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
@@ -123,6 +124,12 @@ class Module(StateMixin, HookMixin, ConversionMixin, CellNames, CellMixin, Cell)
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if _is_copied(name, value)}
+
+    def __reduce__(self) -> Any:
+        # Python's own asks the base that is not written in Python for an instance, which ends the process.
+        cls = type(self)
+        given = cls.__getnewargs__(self) if hasattr(cls, "__getnewargs__") else ()
+        return copyreg.__newobj__, (cls, *given), self.__getstate__(), None, None  # type: ignore[attr-defined]
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         Module.__init__(self)
