@@ -71,7 +71,11 @@ def host_array(raw: Raw) -> np.ndarray:
 
 def full(shape: tuple[int, ...], value: Any, name: str) -> Raw:
     """A raw tensor filled with one value, in fresh memory."""
-    return from_numpy(np.full(shape, value, NP_DTYPE[name])) if ON_CPU else mindspore.ops.full(shape, value, dtype=MS_DTYPE[name])
+    if ON_CPU:
+        return from_numpy(np.full(shape, value, NP_DTYPE[name]))
+    if not SHARES:  # the stand-in plays a kernel that fills memory
+        return mindspore.Tensor(np.full(shape, value, NP_DTYPE[name]))
+    return mindspore.ops.full(shape, value, dtype=MS_DTYPE[name])
 
 
 def scalar(value: Any, name: str) -> Raw:

@@ -8,6 +8,7 @@ from typing import Any
 from mindspore.ops import operations
 from mindspore.ops.auto_generate import gen_ops_prim
 
+from ..raw import Raw
 from ..table import ALL, Function, Mapping, absent_on, define_on, same_on
 
 watchers: list[Callable[..., Any]] = []
@@ -33,6 +34,11 @@ def run(name: str, *args: Any, at: tuple[Any, ...] = ()) -> Any:
     if name in DIRECT:
         return run_direct(name, found, args)
     return watchers[-1](name, found, args) if watchers else found(*args)
+
+
+def dense(x: Raw) -> Raw:
+    """A tensor without steps: kernels of the 910B were seen to refuse others, and windows are taken of memory in rows."""
+    return x if x.is_contiguous() else run("Contiguous", x)
 
 
 def run_direct(name: str, found: Any, args: tuple[Any, ...]) -> Any:
@@ -75,4 +81,4 @@ def of_vectors(function: Function) -> Function:
 same = partial(same_on, "Ascend")
 absent = partial(absent_on, "Ascend")
 
-__all__ = ["absent", "enter", "enter_all", "of_vectors", "one", "primitive", "run", "same", "watchers"]
+__all__ = ["absent", "dense", "enter", "enter_all", "of_vectors", "one", "primitive", "run", "same", "watchers"]
