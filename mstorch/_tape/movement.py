@@ -198,6 +198,33 @@ def put_together(parts: dict[int, Raw], keys: Sequence[Any], shape: tuple[int, .
     return stacked([parts[number] if number in parts else zeros(rest, name) for number in range(len(keys))], dim)
 
 
+# Complex numbers and their parts
+
+
+def _seen_as(raw: Raw, name: str, shape: Sequence[int]) -> Raw:
+    return reshaped(kernel("view_dtype")[name](raw, name), shape)
+
+
+def as_real(raw: Raw) -> Raw:
+    """Complex numbers as pairs, in a last dimension."""
+    return _seen_as(raw, "float64" if NAME_OF[raw.dtype] == "complex128" else "float32", (*raw.shape, 2))
+
+
+def as_complex(raw: Raw) -> Raw:
+    """Pairs in the last dimension as complex numbers."""
+    return _seen_as(raw, "complex128" if NAME_OF[raw.dtype] == "float64" else "complex64", tuple(raw.shape)[:-1])
+
+
+def part_of_complex(number: int) -> tuple[OnRaw, OnRaw]:
+    """Real (0) or imaginary (1) parts, and complex numbers that have these alone."""
+
+    def placed_part(raw: Raw) -> Raw:
+        nothing = zeros(tuple(raw.shape), NAME_OF[raw.dtype])
+        return as_complex(stacked((raw, nothing) if number == 0 else (nothing, raw), len(raw.shape)))
+
+    return lambda raw: part(as_real(raw), (Ellipsis, number)), placed_part
+
+
 # Windows of any strides
 
 

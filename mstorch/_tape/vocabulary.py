@@ -408,7 +408,7 @@ def shares(first: Any, second: Any) -> tuple[np.ndarray, np.ndarray]:
         name = dtype_name(a)
         half = cast(eq(a, b), name)
         half = mul(half, constant(0.5, half))
-        return sub(cast(ge(a, b), name), half), sub(cast(le(a, b), name), half)
+        return sub(cast(negated(lt(a, b)), name), half), sub(cast(negated(gt(a, b)), name), half)
     x, y = host_array(first), host_array(second)
     equal = np.asarray(x == y) * 0.5
     return np.asarray(1 - (x < y) - equal).astype(x.dtype), np.asarray(1 - (x > y) - equal).astype(x.dtype)

@@ -6,7 +6,13 @@ from functools import partial
 from typing import Any
 
 from ..primitives import primitive, run, watchers
+from ..raw import Raw
 from ..table import ALL, Function, absent_on, define_on, same_on
+
+
+def dense(x: Raw) -> Raw:
+    """A tensor without steps: kernels of the 910B were seen to refuse others, and windows are taken of memory in rows."""
+    return x if x.is_contiguous() else run("Contiguous", x)
 
 
 def one(name: str) -> Function:
@@ -39,4 +45,4 @@ def of_vectors(function: Function) -> Function:
 same = partial(same_on, "Ascend")
 absent = partial(absent_on, "Ascend")
 
-__all__ = ["absent", "enter", "enter_all", "of_vectors", "one", "primitive", "run", "same", "watchers"]
+__all__ = ["absent", "dense", "enter", "enter_all", "of_vectors", "one", "primitive", "run", "same", "watchers"]
