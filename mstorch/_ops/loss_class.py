@@ -209,7 +209,7 @@ def _by_one_kernel(kernel_: Any, input: Any, target: Any, weight: Any, ignore_in
     rows = input if len(x) == 2 else views.reshape(input if len(x) == 1 else views.movedim(input, 1, -1), (-1, classes))
     chosen_ = views.reshape(to_dtype(target, int64), (-1,))
     found = call(kernel_, (rows,), chosen_, weight, ignore_index, reduction)[0]
-    return watch(views.reshape(found, shape_of(target)) if reduction == "none" and len(x) != 2 else found, input, target)
+    return watch(views.reshape(found, shape_of(target)) if reduction == "none" and len(x) != 2 else found, target)
 
 
 def _without(losses: Any, counted: np.ndarray) -> Any:

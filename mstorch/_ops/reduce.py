@@ -465,7 +465,8 @@ def _deviation(variance: Any) -> Any:
     if values is not None and values.all():
         return variance.sqrt()
     flat = variance.detach().eq(0)
-    return where(flat, 0.0, where(flat, 1.0, variance).sqrt())
+    found = where(flat, 0.0, where(flat, 1.0, variance).sqrt())
+    return found if found._node is None or capturing() else watch(found, found)
 
 
 @operation(numpy_names=True)

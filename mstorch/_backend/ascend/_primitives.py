@@ -6,8 +6,8 @@ from functools import partial
 from typing import Any
 
 from ..primitives import primitive, run, watchers
-from ..raw import Raw
-from ..table import ALL, Function, absent_on, define_on, same_on
+from ..raw import NAME_OF, Raw
+from ..table import ALL, Function, absent_on, define_on, kernel, same_on
 
 
 def dense(x: Raw) -> Raw:
@@ -31,6 +31,11 @@ def enter_all(rows: Mapping[str, Function | str]) -> None:
         enter(op, function)
 
 
+def by_host(op: str, x: Raw, *args: Any) -> Any:
+    """What the CPU gives where the device has no kernel of some form of a row."""
+    return kernel(op).by_host(NAME_OF[x.dtype])(x, *args)
+
+
 def of_vectors(function: Function) -> Function:
     """A row along a dimension, for a tensor without dimensions too, which the device's kernels do not take."""
 
@@ -45,4 +50,4 @@ def of_vectors(function: Function) -> Function:
 same = partial(same_on, "Ascend")
 absent = partial(absent_on, "Ascend")
 
-__all__ = ["absent", "dense", "enter", "enter_all", "of_vectors", "one", "primitive", "run", "same", "watchers"]
+__all__ = ["absent", "by_host", "dense", "enter", "enter_all", "of_vectors", "one", "primitive", "run", "same", "watchers"]
