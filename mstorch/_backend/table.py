@@ -262,7 +262,8 @@ class HostKernel(dict):
         op = self.device.op
         row = HOST.get(op)
         # Beside a device MindSpore computes there, forked processes lack its threads: NumPy's spare kernels serve.
-        if (forked.here or runtime.HOST_TARGET != "CPU") and op in SPARE and (row is None or (name not in row.dtypes and name not in row.via)):
+        absent = row is None or (name not in row.dtypes and name not in row.via)
+        if absent and op in SPARE and (forked.here or runtime.HOST_TARGET != "CPU"):
             row = SPARE[op]
         if row is not None and name in row.dtypes:
             function = row.function

@@ -17,10 +17,12 @@ from .._core.tangents import LEVELS
 from .._core.tensor_base import TensorBase, array_of, count_of, fresh, recording, resize
 from .._core.warned import warn
 from .._tape.composite import record as record_composite
+from .._tape.node import watch
 from .._tape.whole import followed, in_one_piece, record
 from . import views
 from ._dispatch import (
     call,
+    capturing,
     cast_tensor,
     expect_out_dtype,
     finish,
