@@ -184,7 +184,8 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
         """The address of the first element; on a device a number that tells storages and places in them apart."""
         if not count_of(self._shape) or is_meta(self):
             return 0
-        return self._storage.address_of(self) if self._storage.__class__ in NATIVE else array_of(self).__array_interface__["data"][0]
+        storage: Any = self._storage
+        return storage.address_of(self) if storage.__class__ in NATIVE else array_of(self).__array_interface__["data"][0]
 
     def is_set_to(self, tensor: Tensor) -> bool:
         """Whether both show the same part of the same storage."""

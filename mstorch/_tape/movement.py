@@ -272,7 +272,8 @@ def window_back(raw: Raw, own: Geometry, other: Geometry) -> Raw:
 def unfolding(forward: Any, back: Any, own: Sequence[int], shape: Sequence[int], dim: int, step: int) -> tuple[Move, Move]:
     """The map from a tensor to its windows along a dimension, and its transpose."""
     rows = contiguous_strides(tuple(own))
-    whole, seen = (own, rows, 0), (shape, (*rows[:dim], rows[dim] * step, *rows[dim + 1 :], rows[dim]), 0)
+    whole: Geometry = (tuple(own), rows, 0)
+    seen: Geometry = (tuple(shape), (*rows[:dim], rows[dim] * step, *rows[dim + 1 :], rows[dim]), 0)
     return Move(forward, lambda raw: window(raw, whole, seen)), Move(back, lambda raw: window_back(raw, whole, seen))
 
 
