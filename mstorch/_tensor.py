@@ -140,7 +140,8 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
     def device(self) -> devices.device:
         """Where the tensor lives."""
         storage = self._storage
-        return devices.CPU if storage.__class__ is Storage else storage.device if storage.__class__ is Absent else devices.current()
+        kind = storage.__class__
+        return devices.CPU if kind is Storage or kind is Mirror else storage.device if kind is Absent else devices.current()
 
     @property
     def layout(self) -> formats.layout:
