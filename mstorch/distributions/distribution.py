@@ -44,7 +44,7 @@ class Distribution:
             self._check_parameters()
         super().__init__()
 
-    def _begin(self, validate_args: bool | None, **parameters: Any) -> None:
+    def _mstorch_begin(self, validate_args: bool | None, **parameters: Any) -> None:
         """Take the parameters, broadcast to the shape of the batch, and check them."""
         values = broadcast_all(*parameters.values())
         for name, value in zip(parameters, values):

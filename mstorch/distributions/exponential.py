@@ -20,7 +20,7 @@ class Exponential(ExponentialFamily):
     rate: Any
 
     def __init__(self, rate: Any, validate_args: bool | None = None) -> None:
-        self._begin(validate_args, rate=rate)
+        self._mstorch_begin(validate_args, rate=rate)
 
     @property
     def mean(self) -> Any:

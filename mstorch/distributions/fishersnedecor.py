@@ -21,7 +21,7 @@ class FisherSnedecor(Distribution):
     df2: Any
 
     def __init__(self, df1: Any, df2: Any, validate_args: bool | None = None) -> None:
-        self._begin(validate_args, df1=df1, df2=df2)
+        self._mstorch_begin(validate_args, df1=df1, df2=df2)
         self._gamma1 = Gamma(self.df1 * 0.5, self.df1)
         self._gamma2 = Gamma(self.df2 * 0.5, self.df2)
 

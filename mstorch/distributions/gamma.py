@@ -25,7 +25,7 @@ class Gamma(ExponentialFamily):
     rate: Any
 
     def __init__(self, concentration: Any, rate: Any, validate_args: bool | None = None) -> None:
-        self._begin(validate_args, concentration=concentration, rate=rate)
+        self._mstorch_begin(validate_args, concentration=concentration, rate=rate)
 
     @property
     def mean(self) -> Any:

@@ -20,7 +20,7 @@ class GeneralizedPareto(Distribution):
     concentration: Any
 
     def __init__(self, loc: Any, scale: Any, concentration: Any, validate_args: bool | None = None) -> None:
-        self._begin(validate_args, loc=loc, scale=scale, concentration=concentration)
+        self._mstorch_begin(validate_args, loc=loc, scale=scale, concentration=concentration)
 
     def _shape_parts(self) -> tuple[Any, Any]:
         """Where the concentration is (nearly) zero, and the concentration with 1 in those places."""

@@ -23,7 +23,7 @@ class Normal(ExponentialFamily):
     scale: Any
 
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
-        self._begin(validate_args, loc=loc, scale=scale)
+        self._mstorch_begin(validate_args, loc=loc, scale=scale)
 
     @property
     def mean(self) -> Any:

@@ -19,7 +19,7 @@ class Poisson(ExponentialFamily):
     rate: Any
 
     def __init__(self, rate: Any, validate_args: bool | None = None) -> None:
-        self._begin(validate_args, rate=rate)
+        self._mstorch_begin(validate_args, rate=rate)
 
     @property
     def mean(self) -> Any:

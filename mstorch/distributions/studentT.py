@@ -24,7 +24,7 @@ class StudentT(Distribution):
     scale: Any
 
     def __init__(self, df: Any, loc: Any = 0.0, scale: Any = 1.0, validate_args: bool | None = None) -> None:
-        self._begin(validate_args, df=df, loc=loc, scale=scale)
+        self._mstorch_begin(validate_args, df=df, loc=loc, scale=scale)
         self._chi2 = Chi2(self.df)
 
     @property

@@ -18,7 +18,7 @@ class Uniform(Distribution):
     high: Any
 
     def __init__(self, low: Any, high: Any, validate_args: bool | None = None) -> None:
-        self._begin(validate_args, low=low, high=high)
+        self._mstorch_begin(validate_args, low=low, high=high)
 
     @property
     def arg_constraints(self) -> dict[str, Any]:

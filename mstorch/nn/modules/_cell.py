@@ -32,7 +32,7 @@ class CellMixin:
     """The side of a Module that MindSpore uses, derived from torch's dictionaries."""
 
     _compiled_call_impl: Callable[..., Any] | None = None
-    _float_type: Any = None
+    _mstorch_float_type: Any = None
     _call_impl: Callable[..., Any]
     named_parameters: Callable[..., Any]
     named_modules: Callable[..., Any]
@@ -93,7 +93,7 @@ class CellMixin:
         """What Cell's ``to_float`` says to each network."""
         kind = _precision.wanted(flags)
         if kind is not None:
-            self.__dict__["_float_type"] = kind
+            self.__dict__["_mstorch_float_type"] = kind
 
     def set_train(self, mode: bool = True) -> Self:
         """MindSpore's name for ``train``."""
@@ -110,7 +110,7 @@ class CellMixin:
                 return call_cell(self, args, kwargs)
             finally:
                 _checked[0] -= 1
-        if self._compiled_call_impl is None and self._float_type is None and not graph_mode():
+        if self._compiled_call_impl is None and self._mstorch_float_type is None and not graph_mode():
             return self._call_impl(*args, **kwargs)
         return self._run(args, kwargs)
 
@@ -127,7 +127,7 @@ class CellMixin:
 
     def _run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A call, compiled if ``compile()`` or MindSpore's graph mode ask for it."""
-        if self._float_type is not None:
+        if self._mstorch_float_type is not None:
             return _precision.run(self, self._run_as_is, args, kwargs)
         return self._run_as_is(*args, **kwargs)
 

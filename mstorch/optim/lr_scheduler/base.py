@@ -111,9 +111,9 @@ class LRScheduler:
                 rates = self._get_closed_form_lr() if hasattr(self, "_get_closed_form_lr") else self.get_lr()
         finally:
             self._get_lr_called_within_step = False
-        self._set_lr(rates)
+        self._mstorch_set_lr(rates)
 
-    def _set_lr(self, rates: list[float | Tensor]) -> None:
+    def _mstorch_set_lr(self, rates: list[float | Tensor]) -> None:
         for group, rate in zip(self.optimizer.param_groups, rates, strict=True):
             _set_value(group, "lr", rate)
         self._last_lr: list[float | Tensor] = _values(self.optimizer, "lr")

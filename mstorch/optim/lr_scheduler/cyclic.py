@@ -181,7 +181,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
             rates = self.get_lr()
         finally:
             self._get_lr_called_within_step = False
-        self._set_lr(rates)
+        self._mstorch_set_lr(rates)
 
     def _go_to(self, epoch: float) -> None:
         if epoch < 0:
