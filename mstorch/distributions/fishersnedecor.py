@@ -16,7 +16,7 @@ class FisherSnedecor(Distribution):
     arg_constraints = {"df1": constraints.positive, "df2": constraints.positive}
     support = constraints.positive
     has_rsample = True
-    _expands = {"df1": 0, "df2": 0, "_gamma1": 0, "_gamma2": 0}
+    _mstorch_expands = {"df1": 0, "df2": 0, "_gamma1": 0, "_gamma2": 0}
     df1: Any
     df2: Any
 
@@ -53,7 +53,7 @@ class FisherSnedecor(Distribution):
         return (over / under).clamp_(min=tiny)
 
     def log_prob(self, value: Any) -> Any:
-        value = self._checked(value)
+        value = self._mstorch_checked(value)
         a, b, ratio = self.df1 * 0.5, self.df2 * 0.5, self.df1 / self.df2
         scale = (a + b).lgamma() - a.lgamma() - b.lgamma()
         return scale + (a * ratio.log() + (a - 1) * torch.log(value)) - (a + b) * torch.log1p(ratio * value)

@@ -1,8 +1,10 @@
 """A subclass may name its methods as it does with torch: none of them is taken by mstorch."""
 
+from operator import attrgetter
 from typing import Any
 
 import pytest
+import torch
 
 import mstorch
 
@@ -57,3 +59,17 @@ def test_print_of_modules() -> None:
     kind = type("Own", (mstorch.nn.Module,), {"__repr__": lambda self: "own words"})
     assert str(kind()) == "own words"
     assert str(mstorch.nn.Linear(1, 2)) == repr(mstorch.nn.Linear(1, 2)) == "Linear(in_features=1, out_features=2, bias=True)"
+
+
+_BASES = (
+    "autograd.Function", "optim.Optimizer", "optim.lr_scheduler.LRScheduler", "optim.lr_scheduler.CyclicLR",
+    "distributions.Distribution", "distributions.Normal", "distributions.Transform", "distributions.constraints.Constraint",
+    "utils.data.Dataset", "utils.data.Sampler", "utils.data.DataLoader",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("path", _BASES)
+def test_no_name_that_torch_leaves_free(path: str) -> None:
+    theirs, ours = attrgetter(path)(torch), attrgetter(path)(mstorch)
+    found = set(dir(ours)) - set(dir(theirs))
+    assert not [name for name in found if not name.startswith(("_mstorch_", "__"))]

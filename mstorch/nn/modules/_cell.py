@@ -37,7 +37,7 @@ class CellMixin:
     named_parameters: Callable[..., Any]
     named_modules: Callable[..., Any]
     train: Callable[..., Any]
-    _own_buffers: Callable[[], Any]
+    _mstorch_own_buffers: Callable[[], Any]
     _non_persistent_buffers_set: set[str]
 
     @property
@@ -78,7 +78,7 @@ class CellMixin:
         modules = self.named_modules(prefix=name_prefix) if expand else [(name_prefix, self)]
         seen: set[int] = set()
         for prefix, module in modules:
-            for name, buffer in module._own_buffers():
+            for name, buffer in module._mstorch_own_buffers():
                 if buffer is not None and id(buffer) not in seen and name not in module._non_persistent_buffers_set:
                     seen.add(id(buffer))
                     name = f"{prefix}.{name}" if prefix else name

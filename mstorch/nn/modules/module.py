@@ -305,11 +305,11 @@ class Module(StateMixin, HookMixin, ConversionMixin, CellNames, CellMixin, Cell)
                     seen.add(id(value))
                 yield module_prefix + ("." if module_prefix else "") + name, value
 
-    def _own_parameters(self) -> Any:
+    def _mstorch_own_parameters(self) -> Any:
         own = self._parameters.items()
         return [*own, *((n, t) for n, t in native_state(self) if not is_buffer(n, t))] if has_native(self) else own
 
-    def _own_buffers(self) -> Any:
+    def _mstorch_own_buffers(self) -> Any:
         own = self._buffers.items()
         return [*own, *((n, t) for n, t in native_state(self) if is_buffer(n, t))] if has_native(self) else own
 
@@ -322,7 +322,7 @@ class Module(StateMixin, HookMixin, ConversionMixin, CellNames, CellMixin, Cell)
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Parameter]]:
         """The parameters with their dotted names."""
-        yield from self._named_members(Module._own_parameters, prefix, recurse, remove_duplicate)
+        yield from self._named_members(Module._mstorch_own_parameters, prefix, recurse, remove_duplicate)
 
     def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
         """The buffers, each once."""
@@ -333,7 +333,7 @@ class Module(StateMixin, HookMixin, ConversionMixin, CellNames, CellMixin, Cell)
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Tensor]]:
         """The buffers with their dotted names."""
-        yield from self._named_members(Module._own_buffers, prefix, recurse, remove_duplicate)
+        yield from self._named_members(Module._mstorch_own_buffers, prefix, recurse, remove_duplicate)
 
     def children(self) -> Iterator[Module]:
         """The modules directly below, each once."""
@@ -394,7 +394,7 @@ class Module(StateMixin, HookMixin, ConversionMixin, CellNames, CellMixin, Cell)
 
     def get_parameter(self, target: str) -> Parameter:
         """The parameter at a dotted name."""
-        return self._member_at(target, Parameter, "an nn.Parameter")
+        return self._mstorch_member_at(target, Parameter, "an nn.Parameter")
 
     def get_buffer(self, target: str) -> Tensor:
         """The buffer at a dotted name."""
@@ -406,7 +406,7 @@ class Module(StateMixin, HookMixin, ConversionMixin, CellNames, CellMixin, Cell)
             raise AttributeError(f"`{name}` is not a buffer")
         return module._buffers[name]  # type: ignore[return-value]
 
-    def _member_at(self, target: str, kind: type, words: str) -> Any:
+    def _mstorch_member_at(self, target: str, kind: type, words: str) -> Any:
         path, _, name = target.rpartition(".")
         module = self.get_submodule(path)
         if not hasattr(module, name):

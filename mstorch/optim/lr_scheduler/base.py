@@ -77,13 +77,13 @@ class LRScheduler:
     def step(self, epoch: int | None = None) -> None:
         """Go to the next epoch, or to `epoch`, and set the learning rates."""
         if self._step_count == 1:
-            self._warn_of_order()
+            self._mstorch_warn_of_order()
         self._step_count += 1
         if epoch is not None:
             warn(EPOCH_DEPRECATION_WARNING, UserWarning)
         self._update_lr(epoch)
 
-    def _warn_of_order(self) -> None:
+    def _mstorch_warn_of_order(self) -> None:
         if not hasattr(self.optimizer.step, "_wrapped_by_lr_sched"):
             warn(
                 "Seems like `optimizer.step()` has been overridden after learning rate scheduler "
@@ -118,10 +118,10 @@ class LRScheduler:
             _set_value(group, "lr", rate)
         self._last_lr: list[float | Tensor] = _values(self.optimizer, "lr")
 
-    def _current(self) -> list[float | Tensor]:
+    def _mstorch_current(self) -> list[float | Tensor]:
         return _values(self.optimizer, "lr")
 
-    def _times(self, factor: float) -> list[float | Tensor]:
+    def _mstorch_times(self, factor: float) -> list[float | Tensor]:
         return [group["lr"] * factor for group in self.optimizer.param_groups]
 
 
