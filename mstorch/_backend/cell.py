@@ -1,6 +1,7 @@
 """What a Module needs of mindspore.nn.Cell, and mindspore.Parameter."""
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -41,11 +42,11 @@ def is_cell(value: Any) -> bool:
 def as_parameter(raw: Raw, name: str, requires_grad: bool) -> Parameter:
     """A mindspore.Parameter of the same values, called ``name``; ``raw`` itself if it is one.
 
-    A name that ends in ``name`` stays: a Cell around the module has put its own in front.
+    A name that MindSpore's side gave it stays (``update_parameters_name``, a Cell around the module).
     """
     if isinstance(raw, Parameter):
-        if raw.name != name and not raw.name.endswith("." + name):
-            raw.name = name
+        if raw.name != name and not raw.__dict__.get("_mstorch_named") and not raw.name.endswith("." + name):
+            Parameter.name.fset(raw, name)
         if raw.requires_grad != requires_grad:
             raw.requires_grad = requires_grad
         return raw
@@ -53,6 +54,44 @@ def as_parameter(raw: Raw, name: str, requires_grad: bool) -> Parameter:
     if requires_grad:
         tape.mark_leaf(parameter)
     return parameter
+
+
+def _set_requires_grad(parameter: Any, value: bool) -> None:
+    """``requires_grad`` of a parameter that tensors of ours stand for: they follow."""
+    for tensor in tensors_of(parameter):
+        tensor.requires_grad_(value)
+    Parameter.requires_grad.fset(parameter, value)
+
+
+def _set_name(parameter: Any, name: str | None) -> None:
+    """A name that MindSpore's side gives; it stays from now on."""
+    Parameter.name.fset(parameter, name)
+    parameter.__dict__["_mstorch_named"] = True
+
+
+_shared_kinds: dict[type, type] = {}
+
+
+def share(parameter: Parameter, tensor: Any) -> None:
+    """Let a tensor stand for a mindspore.Parameter: what MindSpore's side says of ``requires_grad`` is true of both."""
+    kind = type(parameter)
+    if not kind.__dict__.get("_shared"):
+        if kind not in _shared_kinds:
+            members = {
+                "requires_grad": property(Parameter.requires_grad.fget, _set_requires_grad),
+                "name": property(Parameter.name.fget, _set_name), "_shared": True, "__module__": kind.__module__,
+            }  # fmt: skip
+            _shared_kinds[kind] = type(kind.__name__, (kind,), members)
+        parameter.__class__ = _shared_kinds[kind]
+    known = parameter.__dict__.setdefault("_mstorch_tensors", [])
+    known[:] = [reference for reference in known if reference() is not None]
+    known.append(weakref.ref(tensor))
+
+
+def tensors_of(parameter: Any) -> list[Any]:
+    """The tensors of ours that stand for a parameter of MindSpore's."""
+    found = [] if parameter is None else [reference() for reference in parameter.__dict__.get("_mstorch_tensors", ())]
+    return [tensor for tensor in found if tensor is not None and tensor._storage.parameter is parameter]
 
 
 def call_cell(cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -43,6 +43,23 @@ def _holds_ours(value: Any) -> bool:
     return isinstance(value, TensorBase)
 
 
+def as_torchs(name: str, value: Any) -> Any:
+    """A mindspore.Parameter that is assigned to a Module, as the Parameter of torch's over its memory; all else as it is."""
+    if native.is_raw(value) and native.is_parameter(value):
+        known = [tensor for tensor in native.tensors_of(value) if isinstance(tensor, Parameter)]
+        tensor = known[0] if known else from_mindspore(value)
+        if not known:
+            tensor.__class__ = Parameter
+        return tensor
+    if isinstance(value, (list, tuple)) and value and all(map(native.is_parameter, value)):
+        if not all(map(native.tensors_of, value)):
+            raise TypeError(
+                f"mstorch: '{name}' would hold mindspore.Parameters that are no parameters of the Module. Assign each one to an "
+                f"attribute, or assign torch.nn.ParameterList(map(mstorch.from_mindspore, …))."
+            )
+    return value
+
+
 def is_native(child: Any) -> bool:
     """Whether a child is a Cell that is no Module."""
     return native.is_cell(child) and not isinstance(child, HookMixin)
@@ -67,6 +84,7 @@ def _walk(cell: Any, prefix: str, kept: dict[str, Any]) -> Iterator[tuple[str, T
             tensor.__class__ = Parameter
         elif tensor._storage.parameter is not raw or tensor._dtype.ms != raw.dtype:
             become(tensor, from_mindspore(raw))
+            native.share(raw, tensor)
         yield name, tensor
     for name, inner in native.own_cells(cell):
         if is_native(inner):
@@ -103,3 +121,4 @@ def apply_native(module: Any, function: Callable[[Tensor], Tensor]) -> None:
             native.set_value(raw, made)
             if tensor._dtype.ms != raw.dtype:
                 become(tensor, from_mindspore(raw))
+                native.share(raw, tensor)
