@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from mindspore import Parameter, context, nn
@@ -32,6 +32,11 @@ def graph_mode() -> bool:
 def is_raw(value: Any) -> bool:
     """Whether the value is a tensor of MindSpore's own."""
     return isinstance(value, Raw)
+
+
+def detached(raw: Raw) -> Raw:
+    """The same values without a history."""
+    return tape.detached(raw)
 
 
 def is_cell(value: Any) -> bool:
@@ -128,31 +133,3 @@ def set_value(parameter: Parameter, raw: Raw) -> None:
     if parameter.dtype != raw.dtype:
         parameter.set_dtype(raw.dtype)
     parameter.set_data(raw)
-
-
-class _Converted(tuple):
-    """Arguments that were torch's tensors before a Cell got them."""
-
-    __slots__ = ()
-
-
-def convert_calls(
-    cell: Any, ours: Callable[[Any], bool], to_native: Callable[[Any], Any], back: Callable[[Any], Any]
-) -> None:
-    """Let a Cell be called with arguments that are ``ours``: they are converted, and so is what it returns."""
-    if cell.__dict__.get("_mstorch_calls"):
-        return
-    cell.__dict__["_mstorch_calls"] = True
-
-    def before(cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        if not ours(args) and not ours(kwargs):
-            return None
-        if tape.grad_mode.enabled:
-            tape.start_recording()  # MindSpore's layers record only where the flag is on already
-        return _Converted(to_native(item) for item in args), to_native(kwargs)
-
-    def after(cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> Any:
-        return back(output) if isinstance(args, _Converted) else None
-
-    cell.register_forward_pre_hook(before, with_kwargs=True)
-    cell.register_forward_hook(after, with_kwargs=True)

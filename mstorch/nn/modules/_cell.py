@@ -14,7 +14,8 @@ from ..._core.modes import modes
 from ..._core.storage import NativeBlock
 from ..parameter import native_parameter
 from . import _precision
-from ._native import as_mstorch, as_native, as_torchs
+from ._native import as_torchs
+from ._trees import as_mstorch, as_native
 
 
 def _unreadable(self: Any, *args: Any, **kwargs: Any) -> Any:

@@ -134,6 +134,8 @@ class Module(StateMixin, HookMixin, ConversionMixin, CellNames, CellMixin, Cell)
     def __setstate__(self, state: dict[str, Any]) -> None:
         Module.__init__(self)
         self.__dict__.update(state)
+        for name in self.__dict__.get("_modules", ()):
+            adopt(self, name)
 
     # Calls
 
