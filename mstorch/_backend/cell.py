@@ -1,7 +1,8 @@
 """What a Module needs of mindspore.nn.Cell, and mindspore.Parameter."""
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import weakref
+from collections.abc import Iterator
 from typing import Any
 
 from mindspore import Parameter, context, nn
@@ -33,6 +34,11 @@ def is_raw(value: Any) -> bool:
     return isinstance(value, Raw)
 
 
+def detached(raw: Raw) -> Raw:
+    """The same values without a history."""
+    return tape.detached(raw)
+
+
 def is_cell(value: Any) -> bool:
     """Whether the value is a network of MindSpore's own, or a Module."""
     return isinstance(value, Cell)
@@ -41,11 +47,11 @@ def is_cell(value: Any) -> bool:
 def as_parameter(raw: Raw, name: str, requires_grad: bool) -> Parameter:
     """A mindspore.Parameter of the same values, called ``name``; ``raw`` itself if it is one.
 
-    A name that ends in ``name`` stays: a Cell around the module has put its own in front.
+    A name that MindSpore's side gave it stays (``update_parameters_name``, a Cell around the module).
     """
     if isinstance(raw, Parameter):
-        if raw.name != name and not raw.name.endswith("." + name):
-            raw.name = name
+        if raw.name != name and not raw.__dict__.get("_mstorch_named") and not raw.name.endswith("." + name):
+            Parameter.name.fset(raw, name)
         if raw.requires_grad != requires_grad:
             raw.requires_grad = requires_grad
         return raw
@@ -53,6 +59,44 @@ def as_parameter(raw: Raw, name: str, requires_grad: bool) -> Parameter:
     if requires_grad:
         tape.mark_leaf(parameter)
     return parameter
+
+
+def _set_requires_grad(parameter: Any, value: bool) -> None:
+    """``requires_grad`` of a parameter that tensors of ours stand for: they follow."""
+    for tensor in tensors_of(parameter):
+        tensor.requires_grad_(value)
+    Parameter.requires_grad.fset(parameter, value)
+
+
+def _set_name(parameter: Any, name: str | None) -> None:
+    """A name that MindSpore's side gives; it stays from now on."""
+    Parameter.name.fset(parameter, name)
+    parameter.__dict__["_mstorch_named"] = True
+
+
+_shared_kinds: dict[type, type] = {}
+
+
+def share(parameter: Parameter, tensor: Any) -> None:
+    """Let a tensor stand for a mindspore.Parameter: what MindSpore's side says of ``requires_grad`` is true of both."""
+    kind = type(parameter)
+    if not kind.__dict__.get("_shared"):
+        if kind not in _shared_kinds:
+            members = {
+                "requires_grad": property(Parameter.requires_grad.fget, _set_requires_grad),
+                "name": property(Parameter.name.fget, _set_name), "_shared": True, "__module__": kind.__module__,
+            }  # fmt: skip
+            _shared_kinds[kind] = type(kind.__name__, (kind,), members)
+        parameter.__class__ = _shared_kinds[kind]
+    known = parameter.__dict__.setdefault("_mstorch_tensors", [])
+    known[:] = [reference for reference in known if reference() is not None]
+    known.append(weakref.ref(tensor))
+
+
+def tensors_of(parameter: Any) -> list[Any]:
+    """The tensors of ours that stand for a parameter of MindSpore's."""
+    found = [] if parameter is None else [reference() for reference in parameter.__dict__.get("_mstorch_tensors", ())]
+    return [tensor for tensor in found if tensor is not None and tensor._storage.parameter is parameter]
 
 
 def call_cell(cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -89,31 +133,3 @@ def set_value(parameter: Parameter, raw: Raw) -> None:
     if parameter.dtype != raw.dtype:
         parameter.set_dtype(raw.dtype)
     parameter.set_data(raw)
-
-
-class _Converted(tuple):
-    """Arguments that were torch's tensors before a Cell got them."""
-
-    __slots__ = ()
-
-
-def convert_calls(
-    cell: Any, ours: Callable[[Any], bool], to_native: Callable[[Any], Any], back: Callable[[Any], Any]
-) -> None:
-    """Let a Cell be called with arguments that are ``ours``: they are converted, and so is what it returns."""
-    if cell.__dict__.get("_mstorch_calls"):
-        return
-    cell.__dict__["_mstorch_calls"] = True
-
-    def before(cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        if not ours(args) and not ours(kwargs):
-            return None
-        if tape.grad_mode.enabled:
-            tape.start_recording()  # MindSpore's layers record only where the flag is on already
-        return _Converted(to_native(item) for item in args), to_native(kwargs)
-
-    def after(cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> Any:
-        return back(output) if isinstance(args, _Converted) else None
-
-    cell.register_forward_pre_hook(before, with_kwargs=True)
-    cell.register_forward_hook(after, with_kwargs=True)

@@ -82,6 +82,11 @@ def is_recording() -> bool:
     return _recording()
 
 
+def set_recording(on: bool) -> None:
+    """Put the flag back as it was around something of MindSpore's that switches it by itself."""
+    _set_recording(on)
+
+
 def stop_recording() -> None:
     """Switch the flag off if it was off before us: MindSpore's own training finds no graph of its own where it is on."""
     if _started[0]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._backend.cell import tensors_of
 from .._backend.raw import ON_CPU, Raw, from_numpy
 from .._backend.table import kernel
 from .._backend.tape import bump_versions, refuse_in_trace
@@ -516,9 +517,8 @@ def require_grad(tensor: Any, requires_grad: bool) -> None:
     if requires_grad and modes.native is not None and modes.native.captured:
         refuse_in_trace("a tensor is made a leaf")
     auto_of(tensor).leaf = requires_grad
-    parameter = tensor._storage.parameter
-    if parameter is not None:
-        parameter.requires_grad = requires_grad
+    if any(tensor is known for known in tensors_of(tensor._storage.parameter)):
+        tensor._storage.parameter.requires_grad = requires_grad
 
 
 def whole_storage(tensor: Any) -> Any:

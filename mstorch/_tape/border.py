@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from .._backend import tape
-from .._backend.cell import Parameter
+from .._backend.cell import Parameter, share
 from .._backend.raw import Raw, from_numpy
 from .._backend.table import LOCK, forked
 from .._core.ends import ENDS
@@ -121,6 +121,7 @@ def from_mindspore(raw: Raw) -> Any:
     made = wrap(raw)
     if isinstance(raw, Parameter):
         made._storage.share_with(raw)
+        share(raw, made)
         if raw.requires_grad and made._dtype.category >= 2:
             made.requires_grad_()
         ENDS.add(raw, weakref.ref(made))

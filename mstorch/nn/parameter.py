@@ -4,7 +4,7 @@ from __future__ import annotations
 import weakref
 from typing import Any
 
-from .._backend.cell import as_parameter, set_value
+from .._backend.cell import as_parameter, set_value, share
 from .._backend.runtime import keep_interrupts
 from .._core.above import above
 from .._core.ends import ENDS
@@ -105,6 +105,7 @@ def native_parameter(parameter: Tensor, name: str) -> Any:
             storage = parameter._storage
         storage.share_with(as_parameter(value_of(parameter), name, is_tracked(parameter)))
         ENDS.add(storage.parameter, weakref.ref(parameter))
+        share(storage.parameter, parameter)
         # MindSpore copies what a parameter is made of, and shares what it is set to.
         set_value(storage.parameter, face(array_of(parameter)))
     else:

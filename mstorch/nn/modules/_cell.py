@@ -14,7 +14,8 @@ from ..._core.modes import modes
 from ..._core.storage import NativeBlock
 from ..parameter import native_parameter
 from . import _precision
-from ._native import as_mstorch, as_native
+from ._native import as_torchs
+from ._trees import as_mstorch, as_native
 
 
 def _unreadable(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -37,6 +38,8 @@ class CellMixin:
     named_parameters: Callable[..., Any]
     named_modules: Callable[..., Any]
     train: Callable[..., Any]
+    register_parameter: Callable[..., Any]
+    add_module: Callable[..., Any]
     _mstorch_own_buffers: Callable[[], Any]
     _non_persistent_buffers_set: set[str]
 
@@ -83,6 +86,14 @@ class CellMixin:
                     seen.add(id(buffer))
                     name = f"{prefix}.{name}" if prefix else name
                     yield name, native_parameter(buffer, name)
+
+    def insert_param_to_cell(self, param_name: str, param: Any, check_name_contain_dot: bool = True) -> None:
+        """MindSpore's name for ``register_parameter``; a parameter's name has no dots in torch."""
+        self.register_parameter(param_name, as_torchs(param_name, param))
+
+    def insert_child_to_cell(self, child_name: str, child_cell: Any) -> None:
+        """MindSpore's name for ``add_module``."""
+        self.add_module(child_name, child_cell)
 
     def add_flags(self, **flags: Any) -> Any:
         """MindSpore's flags of a network; its trainers set them before they record by themselves."""

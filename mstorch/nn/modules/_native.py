@@ -2,45 +2,40 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from typing import Any
+from weakref import WeakSet
 
 from ..._backend import cell as native
-from ..._core.tensor_base import TensorBase, become, value_of
+from ..._backend import cell_calls as native_calls
+from ..._backend import tape
+from ..._core.modes import modes
+from ..._core.tensor_base import become, value_of
 from ..._tensor import Tensor, from_mindspore
 from ..parameter import Parameter
 from ._hooks import HookMixin
+from ._one_node import call_as_one, one_node
+from ._trees import as_mstorch, as_native, holds_ours
 
 # The running statistics of MindSpore's normalisations: parameters there, buffers here.
 _BUFFERS = ("moving_mean", "moving_variance")
 
 
-def _changed(value: Any, change: Callable[[Any], Any]) -> Any:
-    if isinstance(value, tuple):
-        items = [_changed(item, change) for item in value]
-        return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
-    if isinstance(value, list):
-        return [_changed(item, change) for item in value]
-    if isinstance(value, dict):
-        return {key: _changed(item, change) for key, item in value.items()}
-    return change(value)
-
-
-def as_mstorch(value: Any) -> Any:
-    """A tree of tuples, lists and dictionaries with MindSpore's tensors as torch's."""
-    return _changed(value, lambda leaf: from_mindspore(leaf) if native.is_raw(leaf) else leaf)
-
-
-def as_native(value: Any) -> Any:
-    """A tree with torch's tensors as MindSpore's."""
-    return _changed(value, lambda leaf: leaf.to_mindspore() if isinstance(leaf, TensorBase) else leaf)
-
-
-def _holds_ours(value: Any) -> bool:
-    if isinstance(value, (list, tuple)):
-        return any(_holds_ours(item) for item in value)
-    if isinstance(value, dict):
-        return any(_holds_ours(item) for item in value.values())
-    return isinstance(value, TensorBase)
+def as_torchs(name: str, value: Any) -> Any:
+    """A mindspore.Parameter that is assigned to a Module, as the Parameter of torch's over its memory; all else as it is."""
+    if native.is_raw(value) and native.is_parameter(value):
+        known = [tensor for tensor in native.tensors_of(value) if isinstance(tensor, Parameter)]
+        tensor = known[0] if known else from_mindspore(value)
+        if not known:
+            tensor.__class__ = Parameter
+        return tensor
+    if isinstance(value, (list, tuple)) and value and all(map(native.is_parameter, value)):
+        if not all(map(native.tensors_of, value)):
+            raise TypeError(
+                f"mstorch: '{name}' would hold mindspore.Parameters that are no parameters of the Module. Assign each one to an "
+                f"attribute, or assign torch.nn.ParameterList(map(mstorch.from_mindspore, …))."
+            )
+    return value
 
 
 def is_native(child: Any) -> bool:
@@ -52,9 +47,37 @@ def adopt(module: Any, name: str) -> None:
     """Let a native Cell that became a child of a Module take and give torch's tensors too, and its parameters get gradients."""
     child = module._modules[name]
     if is_native(child):
-        native.convert_calls(child, _holds_ours, as_native, as_mstorch)
+        for part in _native_cells(child):
+            native_calls.convert_calls(part)
         for _ in native_state(module, name):
             pass  # makes torch's tensors of the parameters, which backward then knows as leaves
+
+
+def _native_cells(cell: Any) -> Iterator[Any]:
+    """A native Cell and those below: each may be called by itself, out of a list of Cells."""
+    yield cell
+    for _, inner in native.own_cells(cell):
+        if is_native(inner):
+            yield from _native_cells(inner)
+
+
+def _call(plain: Callable[..., Any], cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A native Cell called with torch's tensors."""
+    if modes.native is not None or not modes.grad:
+        with native_calls.not_recorded(cell) if modes.native is None else nullcontext():
+            return as_mstorch(plain(cell, *as_native(args), **as_native(kwargs)))
+    if native_calls.differentiates_itself(cell) or cell in _cut:
+        return call_as_one(plain, cell, args, kwargs)
+    tape.start_recording()  # MindSpore's layers record only where the flag is on already
+    state = native_calls.random_state()
+    output = plain(cell, *as_native(args), **as_native(kwargs))
+    if tape.is_recording():
+        return as_mstorch(output)
+    _cut.add(cell)  # mindspore.grad inside of it has ended the recording of what came before
+    return one_node(plain, cell, args, kwargs, output, state)
+
+
+_cut: WeakSet[Any] = WeakSet()  # the Cells in whose construct MindSpore computes gradients
 
 
 def _walk(cell: Any, prefix: str, kept: dict[str, Any]) -> Iterator[tuple[str, Tensor]]:
@@ -67,6 +90,7 @@ def _walk(cell: Any, prefix: str, kept: dict[str, Any]) -> Iterator[tuple[str, T
             tensor.__class__ = Parameter
         elif tensor._storage.parameter is not raw or tensor._dtype.ms != raw.dtype:
             become(tensor, from_mindspore(raw))
+            native.share(raw, tensor)
         yield name, tensor
     for name, inner in native.own_cells(cell):
         if is_native(inner):
@@ -103,3 +127,7 @@ def apply_native(module: Any, function: Callable[[Tensor], Tensor]) -> None:
             native.set_value(raw, made)
             if tensor._dtype.ms != raw.dtype:
                 become(tensor, from_mindspore(raw))
+                native.share(raw, tensor)
+
+
+native_calls.handle_calls(holds_ours, _call)

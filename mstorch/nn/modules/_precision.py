@@ -10,7 +10,7 @@ from typing import Any
 
 from ..._core import dtype as dtypes
 from ..._core.tensor_base import TensorBase
-from ._native import _changed
+from ._trees import changed
 
 _FLAGS = {"fp16": dtypes.float16, "bf16": dtypes.bfloat16, "fp32": dtypes.float32}
 # Normalisations take inputs of 16 bits with parameters and statistics of 32.
@@ -56,6 +56,6 @@ def _parameters_cast(module: Any) -> Iterator[None]:
 def run(module: Any, call: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """A call of a module in the dtype that ``to_float`` chose."""
     kind = module._mstorch_float_type
-    args, kwargs = _changed((args, kwargs), lambda leaf: _cast(leaf, kind))
+    args, kwargs = changed((args, kwargs), lambda leaf: _cast(leaf, kind))
     with _parameters_cast(module):
         return call(*args, **kwargs)

@@ -31,7 +31,7 @@ from ._hooks import (
     register_module_parameter_registration_hook,
 )
 from ._making import made
-from ._native import adopt, has_native, is_buffer, native_state
+from ._native import adopt, as_torchs, has_native, is_buffer, native_state
 from ._state import _EXTRA as _EXTRA_STATE_KEY_SUFFIX  # noqa: F401 - a name of torch's
 from ._state import StateMixin, _IncompatibleKeys  # noqa: F401
 
@@ -134,6 +134,8 @@ class Module(StateMixin, HookMixin, ConversionMixin, CellNames, CellMixin, Cell)
     def __setstate__(self, state: dict[str, Any]) -> None:
         Module.__init__(self)
         self.__dict__.update(state)
+        for name in self.__dict__.get("_modules", ()):
+            adopt(self, name)
 
     # Calls
 
@@ -227,6 +229,7 @@ class Module(StateMixin, HookMixin, ConversionMixin, CellNames, CellMixin, Cell)
     def __setattr__(self, name: str, value: Any) -> None:
         members = self.__dict__
         parameters = members.get("_parameters")
+        value = as_torchs(name, value)
         if isinstance(value, Parameter):
             if parameters is None:
                 raise AttributeError("cannot assign parameters before Module.__init__() call")

@@ -1,0 +1,121 @@
+"""Calls of MindSpore's own networks with torch's tensors, and the gradients of those that MindSpore differentiates by itself."""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import mindspore
+from mindspore import Parameter, ParameterTuple, ops
+
+from . import tape
+from .raw import Raw
+
+_kinds: dict[type, type] = {}
+_ours: list[tuple[Callable[[Any], bool], Callable[..., Any]]] = []  # what tensors of ours are, and how a Cell is called with them
+
+
+def handle_calls(ours: Callable[[Any], bool], call: Callable[..., Any]) -> None:
+    """Say how a Cell is called with arguments that are ``ours``: ``call(plain, cell, args, kwargs)``, ``plain`` being its own way."""
+    _ours[:] = [(ours, call)]
+
+
+def convert_calls(cell: Any) -> None:
+    """Let a Cell be called with arguments that are ours: it becomes of a class of the same name that looks at them."""
+    kind = type(cell)
+    if "_mstorch_kind" not in kind.__dict__:
+        cell.__class__ = _converting(kind)
+
+
+def _converting(kind: type) -> type:
+    if kind not in _kinds:
+        own: Callable[..., Any] = kind.__call__
+        own_reduction: Callable[..., Any] = kind.__reduce_ex__
+
+        def called(cell: Any, *args: Any, **kwargs: Any) -> Any:
+            ours, call = _ours[0]
+            return call(own, cell, args, kwargs) if ours(args) or ours(kwargs) else own(cell, *args, **kwargs)
+
+        def reduced(cell: Any, protocol: Any) -> Any:
+            function, given, *rest = tuple(own_reduction(cell, protocol))
+            if given and given[0] is type(cell):
+                return _made_again, (kind, function, given[1:]), *rest
+            return function, given, *rest
+
+        members = {"__call__": called, "__reduce_ex__": reduced, "_mstorch_kind": kind}
+        members |= {"__module__": kind.__module__, "__doc__": kind.__doc__}
+        _kinds[kind] = type(kind.__name__, (kind,), members)
+        _kinds[kind].__qualname__ = kind.__qualname__
+    return _kinds[kind]
+
+
+def _made_again(kind: type, function: Callable[..., Any], given: Sequence[Any]) -> Any:
+    """The copy of a Cell whose calls are converted, before it gets its state."""
+    return function(_converting(kind), *given)
+
+
+def differentiates_itself(cell: Any) -> bool:
+    """Whether a part of the Cell has a backward of its own, is recomputed, or has hooks there."""
+    return any(
+        part.has_bprop or part._recompute_cell is not None or part._backward_hook or part._backward_pre_hook
+        for _, part in cell.cells_and_names()
+    )
+
+
+@contextmanager
+def not_recorded(cell: Any) -> Iterator[None]:
+    """For a block, calls of the Cell are not recorded; ``mindspore.grad`` inside of it works.
+
+    Hooks of the backward are put aside: MindSpore asks a graph of its own for them, even where nothing is recorded.
+    """
+    names = ("_lazy_backward_hook", "_lazy_backward_pre_hook")
+    kept = [(part, name, part.__dict__[name]) for _, part in cell.cells_and_names() for name in names if part.__dict__.get(name)]
+    for part, name, _ in kept:
+        part.__dict__[name] = None
+    recording = tape.is_recording()
+    tape.set_recording(False)
+    try:
+        with tape.native_set_to(True):
+            yield
+    finally:
+        tape.set_recording(recording)
+        for part, name, hooks in kept:
+            part.__dict__[name] = hooks
+
+
+def random_state() -> Any:
+    """Where MindSpore's generator stands."""
+    return mindspore.get_rng_state()
+
+
+@contextmanager
+def as_it_was(cell: Any, state: Any, keeps: Callable[[Any], bool]) -> Iterator[None]:
+    """For a block, the generator as it was when the Cell was called; statistics that the block changes are put back."""
+    now = mindspore.get_rng_state()
+    parts = [p for _, part in cell.cells_and_names() for p in part._params.values() if p is not None] if keeps(cell) else []
+    values = [(p, p.asnumpy().copy()) for p in parts if not p.requires_grad]
+    mindspore.set_rng_state(state)
+    try:
+        yield
+    finally:
+        mindspore.set_rng_state(now)
+        for parameter, value in values:
+            parameter.set_data(mindspore.Tensor(value))
+
+
+def gradients(
+    function: Callable[..., Any], raws: Sequence[Raw], weights: Sequence[Parameter], seeds: Sequence[Raw]
+) -> list[Raw | None]:
+    """MindSpore's own gradients of ``function(*raws)``, weighted by ``seeds``: of all inputs, then of the weights."""
+    ours = tape.is_recording()
+    tape.set_recording(False)
+    try:
+        with tape.native_set_to(True):
+            find = ops.GradOperation(get_all=bool(raws), get_by_list=bool(weights), sens_param=True)
+            take = find(function, ParameterTuple(weights)) if weights else find(function)
+            found = take(*raws, seeds[0] if len(seeds) == 1 else tuple(seeds))
+    finally:
+        tape.set_recording(ours)
+    if not weights:
+        return list(found)
+    return [*(found[0] if raws else ()), *(found[1] if raws else found)]

@@ -1,0 +1,39 @@
+"""Trees of tuples, lists and dictionaries whose tensors are MindSpore's, or torch's."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..._backend import cell as native
+from ..._core.tensor_base import TensorBase
+from ..._tensor import from_mindspore
+
+
+def changed(value: Any, change: Callable[[Any], Any]) -> Any:
+    if isinstance(value, tuple):
+        items = [changed(item, change) for item in value]
+        return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
+    if isinstance(value, list):
+        return [changed(item, change) for item in value]
+    if isinstance(value, dict):
+        return {key: changed(item, change) for key, item in value.items()}
+    return change(value)
+
+
+def as_mstorch(value: Any) -> Any:
+    """A tree of tuples, lists and dictionaries with MindSpore's tensors as torch's."""
+    return changed(value, lambda leaf: from_mindspore(leaf) if native.is_raw(leaf) else leaf)
+
+
+def as_native(value: Any) -> Any:
+    """A tree with torch's tensors as MindSpore's."""
+    return changed(value, lambda leaf: leaf.to_mindspore() if isinstance(leaf, TensorBase) else leaf)
+
+
+def holds_ours(value: Any) -> bool:
+    """Whether a tree has a tensor of torch's."""
+    if isinstance(value, (list, tuple)):
+        return any(holds_ours(item) for item in value)
+    if isinstance(value, dict):
+        return any(holds_ours(item) for item in value.values())
+    return isinstance(value, TensorBase)

@@ -1,0 +1,237 @@
+"""Native Cells that MindSpore differentiates by itself, and Cells called one by one, as parts of a Module."""
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import mindspore
+import numpy as np
+import pytest
+from mindspore import nn as msnn
+from mindspore import ops
+
+import mstorch as torch
+
+nn = torch.nn
+X = np.random.RandomState(0).uniform(-1, 1, (4, 3)).astype(np.float32)
+
+
+class Twice(msnn.Cell):
+    """A backward of its own: twice the true one."""
+
+    def construct(self, x: Any) -> Any:
+        return x * x
+
+    def bprop(self, x: Any, out: Any, dout: Any) -> Any:
+        return (4 * x * dout,)
+
+
+class Weighted(msnn.Cell):
+    """A layer, of which a part has a bprop."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.dense, self.twice = msnn.Dense(4, 4), Twice()
+
+    def construct(self, x: Any) -> Any:
+        return self.twice(self.dense(x))
+
+
+class Inner(msnn.Cell):
+    """mindspore.grad in the forward."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.dense = msnn.Dense(4, 4)
+        self.slope = mindspore.grad(lambda x: (x * x * x).sum())
+
+    def construct(self, x: Any) -> Any:
+        return self.slope(self.dense(x))
+
+
+class Pair(msnn.Cell):
+    """Two inputs by name, two outputs."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.twice = Twice()
+
+    def construct(self, x: Any, other: Any = None) -> Any:
+        return self.twice(x) + other, other * x
+
+
+class Paired(msnn.Cell):
+    """A Pair of one tensor."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.pair = Pair()
+
+    def construct(self, x: Any) -> Any:
+        first, second = self.pair(x, other=x)
+        return first * second
+
+
+def recomputed() -> Any:
+    cell = msnn.SequentialCell(msnn.Dense(4, 4), msnn.Tanh())
+    cell.recompute()
+    return cell
+
+
+def hooked() -> Any:
+    cell = msnn.SequentialCell(msnn.Dense(4, 4), msnn.Tanh())
+    cell.register_backward_hook(lambda cell, grad_input, grad_output: (grad_input[0] * 3,))
+    return cell
+
+
+def part_hooked() -> Any:
+    cell = msnn.SequentialCell(msnn.Dense(4, 4), msnn.Tanh())
+    cell[1].register_backward_hook(lambda cell, grad_input, grad_output: (grad_input[0] * 3,))
+    return cell
+
+
+CELLS = [Twice, Weighted, Inner, Paired, recomputed, hooked, part_hooked]
+
+
+class Net(nn.Module):
+    """Torch's layers around a native Cell."""
+
+    def __init__(self, cell: Any) -> None:
+        super().__init__()
+        self.first, self.cell, self.last = nn.Linear(3, 4), cell, nn.Linear(4, 2)
+
+    def forward(self, x: Any) -> Any:
+        return self.last(self.cell(torch.tanh(self.first(x))))
+
+
+class Alone(msnn.Cell):
+    """The same in MindSpore alone."""
+
+    def __init__(self, net: Net, cell: Any) -> None:
+        super().__init__()
+        self.first, self.cell, self.last = msnn.Dense(3, 4), cell, msnn.Dense(4, 2)
+        values = dict(net.named_parameters())
+        for name, parameter in self.parameters_and_names():
+            parameter.set_data(mindspore.Tensor(values[name].detach().numpy().copy()))
+
+    def construct(self, x: Any) -> Any:
+        return self.last(self.cell(ops.tanh(self.first(x))))
+
+
+def gradients_alone(net: Any, x: np.ndarray) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    weights = mindspore.ParameterTuple(net.trainable_params())
+    step = mindspore.value_and_grad(lambda x: (net(x) ** 2).sum(), 0, weights)
+    value, (at_x, found) = step(mindspore.Tensor(x))
+    return value.asnumpy(), {"x": at_x.asnumpy(), **{p.name: g.asnumpy() for p, g in zip(weights, found)}}
+
+
+def gradients_here(net: Any, x: np.ndarray) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    given = torch.tensor(x, requires_grad=True)
+    for parameter in net.parameters():
+        parameter.grad = None
+    loss = (net(given) ** 2).sum()
+    loss.backward()
+    return loss.item(), {"x": given.grad.numpy(), **{name: p.grad.numpy().copy() for name, p in net.named_parameters()}}
+
+
+@pytest.mark.parametrize("make", CELLS)
+def test_gradients_are_mindspores(make: Any) -> None:
+    net = Net(make())
+    alone = Alone(net, make())
+    value, expected = gradients_alone(alone, X)
+    for _ in range(2):  # the second call knows what the first one found out
+        loss, found = gradients_here(net, X)
+        np.testing.assert_allclose(loss, value, rtol=1e-5)
+        assert set(found) == set(expected)
+        for name, gradient in expected.items():
+            np.testing.assert_allclose(found[name], gradient, rtol=1e-4, atol=1e-5, err_msg=name)
+
+
+@pytest.mark.parametrize("make", CELLS)
+def test_values_without_gradients(make: Any) -> None:
+    net = Net(make())
+    expected = Alone(net, make())(mindspore.Tensor(X)).asnumpy() if make not in (hooked, part_hooked) else None
+    with torch.no_grad():
+        found = net(torch.from_numpy(X))
+    assert not found.requires_grad
+    np.testing.assert_allclose(found.numpy(), net(torch.from_numpy(X)).detach().numpy(), rtol=1e-5, atol=1e-6)
+    if expected is not None:
+        np.testing.assert_allclose(found.numpy(), expected, rtol=1e-5, atol=1e-6)
+
+
+def test_one_node_is_not_differentiated_twice() -> None:
+    net, x = Net(Twice()), torch.tensor(X, requires_grad=True)
+    loss = net(x).sum()
+    with pytest.raises(NotImplementedError, match="Twice is differentiated by MindSpore"):
+        torch.autograd.grad(loss, x, create_graph=True)
+
+
+def test_statistics_are_counted_once() -> None:
+    cell = msnn.SequentialCell(msnn.BatchNorm1d(4), Twice())
+    net = nn.Sequential(nn.Linear(3, 4), cell).train()
+    output = net(torch.from_numpy(X))
+    mean = cell[0].moving_mean.asnumpy().copy()
+    assert not (mean == 0).all()
+    output.sum().backward()
+    np.testing.assert_array_equal(cell[0].moving_mean.asnumpy(), mean)
+
+
+def test_random_numbers_that_cannot_be_drawn_again_are_refused() -> None:
+    net = nn.Sequential(nn.Linear(3, 40), msnn.SequentialCell(msnn.Dropout(p=0.5), Twice())).train()
+    output = net(torch.from_numpy(X))
+    with pytest.raises(RuntimeError, match="gave other values when it ran once more"):
+        output.sum().backward()
+    net.eval()(torch.from_numpy(X)).sum().backward()
+
+
+class Listed(nn.Module):
+    """Native Cells out of lists."""
+
+    def __init__(self, way: str) -> None:
+        super().__init__()
+        cells = [msnn.Dense(3, 4), msnn.Tanh(), msnn.Dense(4, 2)]
+        self.way, self.first = way, nn.Linear(3, 3)
+        if way == "inserted":
+            for number, cell in enumerate(cells):
+                self.insert_child_to_cell(f"cell{number}", cell)
+        else:
+            self.cells_ = msnn.CellList(cells) if "list" in way else msnn.SequentialCell(*cells)
+
+    def forward(self, x: Any) -> Any:
+        x = self.first(x)
+        if self.way == "inserted":
+            return self.cell2(self.cell1(self.cell0(x)))
+        if self.way.startswith("indexed"):
+            return self.cells_[2](self.cells_[1](self.cells_[0](x)))
+        for cell in self.cells_:
+            x = cell(x)
+        return x
+
+
+@pytest.mark.parametrize("way", ["inserted", "indexed list", "iterated list", "indexed sequence", "iterated sequence"])
+def test_cells_called_one_by_one(way: str) -> None:
+    net = Listed(way)
+    x = torch.from_numpy(X)
+    plain = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 2))
+    for ours, parameter in zip(plain.parameters(), [*net.first.parameters(), *[p for n, p in net.named_parameters() if "first" not in n]]):
+        ours.data.copy_(parameter.detach())
+    (net(x) ** 2).sum().backward()
+    (plain(x) ** 2).sum().backward()
+    np.testing.assert_allclose(net.first.weight.grad.numpy(), plain[0].weight.grad.numpy(), rtol=1e-4, atol=1e-6)
+    assert all(p.grad is not None for p in net.parameters())
+
+
+def test_a_sequence_of_cells_around_modules_takes_either() -> None:
+    net = msnn.SequentialCell(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 2))
+    raw, ours = net(mindspore.Tensor(X)), net(torch.from_numpy(X))
+    assert type(raw) is mindspore.Tensor and isinstance(ours, torch.Tensor)
+    np.testing.assert_allclose(raw.asnumpy(), ours.detach().numpy(), rtol=1e-6)
+
+
+def test_copies_of_native_children() -> None:
+    net = Net(Weighted())
+    other = copy.deepcopy(net)
+    (other(torch.from_numpy(X)) ** 2).sum().backward()
+    assert other.cell.dense.weight is not net.cell.dense.weight and all(p.grad is None for p in net.parameters())
+    assert all(p.grad is not None for p in other.parameters())
+    assert isinstance(net.cell, Weighted) and type(net.cell).__name__ == "Weighted"
