@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._backend.cell import tensors_of
+from .._backend.geometry import contiguous_strides
 from .._backend.raw import ON_CPU, Raw, from_numpy
 from .._backend.table import kernel
 from .._backend.tape import bump_versions, refuse_in_trace
@@ -19,7 +20,7 @@ from .device import META
 from .dtype import OF_MS, OF_NP, dtype
 from .modes import modes
 from .storage import Absent, Counter, DeviceMemory, Mirror, Storage, Value, face, refuse_growth
-from .strides import Strides, contiguous_strides, dense_order, normalize
+from .strides import Strides, dense_order, normalize
 from .tangents import LEVELS, is_dual, keep
 
 if TYPE_CHECKING:  # what class Tensor is given

@@ -9,9 +9,10 @@ import numpy as np
 from .._backend.cast import cast
 from .._backend.constants import constant_of
 from .._backend.device_memory import full
+from .._backend.geometry import contiguous_strides
 from .._backend.raw import NAME_OF, Raw, from_numpy
 from .._backend.table import kernel
-from .._core.strides import Strides, contiguous_strides, may_overlap
+from .._core.strides import Strides, may_overlap
 
 Map = Callable[[np.ndarray], np.ndarray]
 OnRaw = Callable[[Raw], Raw]

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from .._backend.cast import cast, numpy_cast
+from .._backend.geometry import inverse_order
 from .._backend.host._sums import sum_along
 from .._backend.host._ufunc import number
 from .._backend.host.matmul import two_products as array_products
@@ -143,7 +144,7 @@ def permute(value: Any, order: Sequence[int]) -> Any:
         return value.transpose(order)
     if value.__class__ is Raw:
         return movement.permuted(value, tuple(order))
-    inverse = [int(i) for i in np.argsort(order)]
+    inverse = inverse_order(order)
     return mapped(
         value, lambda array: array.transpose(order), lambda array: array.transpose(inverse), "PermuteBackward0",
         lambda raw: movement.permuted(raw, order), lambda raw: movement.permuted(raw, inverse),
