@@ -9,10 +9,11 @@ import numpy as np
 
 from .._backend import device_memory
 from .._backend.geometry import contiguous_strides
+from .._backend.raw import number_in
 from .._core import determinism
 from .._core.device_tensors import device_tensor
 from .._core.dtype import dtype
-from .._core.tensor_base import number_in, strides_of
+from .._core.tensor_base import strides_of
 from ._numbers import filling
 from ._scalars import scalar_array
 

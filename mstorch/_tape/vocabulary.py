@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .._backend.cast import cast, numpy_cast
+from .._backend.cast import cast
 from .._backend.geometry import inverse_order
 from .._backend.host._sums import sum_along
 from .._backend.host._ufunc import number
@@ -267,6 +267,8 @@ def placed_at(value: Any, shape: tuple[int, ...], *key: Any) -> Any:
 
 power, softmax, rsqrt = Primitive("pow"), Primitive("softmax"), Primitive("rsqrt")
 abs_, log1p, log2 = Primitive("abs"), Primitive("log1p"), Primitive("log2")
+flip, pad = Primitive("flip"), Primitive("pad")
+
 
 def like(array: Any, value: Any) -> Any:
     """An array, or a bare value of a device, as a constant of the kind of another value: bare, or a tensor."""
@@ -356,11 +358,7 @@ _REAL = frozenset(("float32", "float64", "float16", "bfloat16"))
 
 def converted(value: Any, name: str) -> Any:
     """A value in another dtype; of complex numbers their real part where that is real."""
-    own, wanted, given = dtype_name(value), NP_DTYPE[name], NP_DTYPE[dtype_name(value)]
-    return mapped(
-        value, lambda array: numpy_cast(array, wanted), lambda array: numpy_cast(array, given), "ToCopyBackward0",
-        movement.casting(name), movement.casting(own),
-    )  # fmt: skip
+    return mapped(value, movement.conversion(name), movement.conversion(dtype_name(value)), "ToCopyBackward0")
 
 
 def cat(values: Sequence[Any], axis: int) -> Any:

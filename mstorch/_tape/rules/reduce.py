@@ -81,16 +81,16 @@ def _shared_on_device(node: Any, g: Any, dims: tuple[int, ...], keepdim: bool) -
 _extreme("amax")
 _extreme("amin")
 
-_cumprod, _pad, _flip = Primitive("cumprod"), Primitive("pad"), Primitive("flip")
+_cumprod = Primitive("cumprod")
 
 
 def _moved(value: Any) -> Any:
     """One place on along the last dimension, a one in front."""
-    return _pad(value, (1, -1), 1)
+    return v.pad(value, (1, -1), 1)
 
 
 def _turned(value: Any) -> Any:
-    return _flip(value, (len(v.shape_of(value)) - 1,))
+    return v.flip(value, (len(v.shape_of(value)) - 1,))
 
 
 def _products_without(x: Any) -> Any:
