@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..._core.dtype import bfloat16, bool_, float16, float32
-from ..._core.tensor_base import array_of, value_of
+from ..._core.tensor_base import array_of, is_meta, value_of
 from ..._core.warned import warn
 from ..._namespace.attention_choice import goes_in_one_piece, refuse_what_is_not_allowed
 from ..._ops import views
@@ -25,7 +25,7 @@ from ..._ops.placing import beside
 from ..._ops.reduce import amax, mean
 from ..._ops.softmax import softmax
 from . import host_attention
-from .fused_attention import attention, fits, reads_are_dear, without_empty_rows
+from .fused_attention import attention, filled_rows, fits, reads_are_dear, without_empty_rows
 
 
 @operation
@@ -117,13 +117,13 @@ def _composed(
             empty, attn_mask = without_empty_rows(attn_mask)
             if is_causal and not in_steps:
                 weights = where(attn_mask, weights, float("-inf"))
-                if empty is None and not reads_are_dear(weights):  # a row may have nothing but scores of -inf, too
+                if empty is None and not is_meta(weights):  # a row may have nothing but scores of -inf, too
                     empty = ne(amax(weights.detach(), -1, True), float("-inf"))
             else:  # added as in torch, so that NaN stays
                 weights = add(weights, where(attn_mask, beside(made(np.zeros((), weights._dtype.np)), weights), float("-inf")))
         else:
-            if not reads_are_dear(attn_mask):
-                empty, _ = without_empty_rows(ne(attn_mask, float("-inf")))
+            if not is_meta(attn_mask):
+                empty = filled_rows(ne(attn_mask, float("-inf")))
                 attn_mask = attn_mask if empty is None else where(empty, attn_mask, 0.0)
             weights = add(weights, attn_mask)
     weights = softmax(weights, -1)

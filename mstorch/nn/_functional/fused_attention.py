@@ -75,13 +75,15 @@ def reads_are_dear(tensor: Any) -> bool:
     return is_meta(tensor) or (tensor._storage.__class__ is DeviceMemory and tensor._storage.shadow is None)
 
 
+def filled_rows(mask: Any) -> Any:
+    """Which rows of a boolean mask hold a true element, as a column; None if all are known to."""
+    if reads_are_dear(mask):
+        return any_of(mask, -1, True)
+    filled = array_of(mask).any(-1, keepdims=True)
+    return None if filled.all() else beside(made(filled), mask)
+
+
 def without_empty_rows(mask: Any) -> tuple[Any, Any]:
     """Which rows hold something (None if all are known to), and the mask with rows that hold nothing all true."""
-    if reads_are_dear(mask):
-        allowed = any_of(mask, -1, True)
-        return allowed, logical_or(mask, logical_not(allowed))
-    permitted = array_of(mask)
-    filled = permitted.any(-1, keepdims=True)
-    if filled.all():
-        return None, mask
-    return beside(made(filled), mask), beside(made(permitted | ~filled), mask)
+    filled = filled_rows(mask)
+    return filled, mask if filled is None else logical_or(mask, logical_not(filled))
