@@ -140,7 +140,8 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
     def device(self) -> devices.device:
         """Where the tensor lives."""
         storage = self._storage
-        return devices.CPU if storage.__class__ is Storage else storage.device if storage.__class__ is Absent else devices.current()
+        kind = storage.__class__
+        return devices.CPU if kind is Storage or kind is Mirror else storage.device if kind is Absent else devices.current()
 
     @property
     def layout(self) -> formats.layout:
@@ -184,7 +185,8 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
         """The address of the first element; on a device a number that tells storages and places in them apart."""
         if not count_of(self._shape) or is_meta(self):
             return 0
-        return self._storage.address_of(self) if self._storage.__class__ in NATIVE else array_of(self).__array_interface__["data"][0]
+        storage: Any = self._storage
+        return storage.address_of(self) if storage.__class__ in NATIVE else array_of(self).__array_interface__["data"][0]
 
     def is_set_to(self, tensor: Tensor) -> bool:
         """Whether both show the same part of the same storage."""

@@ -92,6 +92,7 @@ def entries(device: str) -> list[Entry]:
     import mstorch  # the import fills the table
     import mstorch._backend.ascend
     import mstorch._backend.gpu  # noqa: F401
+    from mstorch._backend import device_memory
     from mstorch._backend.table import ALL, ROWS
     from tools.kernel_trace import trace
 
@@ -106,6 +107,7 @@ def entries(device: str) -> list[Entry]:
         if op not in calls:
             found.append(Entry(op, device, reason, True, (), {}, 0, "no sample call", False, "", "", ()))
             continue
+        device_memory.HAS_WINDOWS = device == "Ascend"  # as in a process of that device
         seen = trace(function, calls[op])
         kinds = {name: kind_of(device, name) for name in seen.primitives}
         dtypes = "all" if row.dtypes[device] == set(ALL) else " ".join(sorted(row.dtypes[device]))

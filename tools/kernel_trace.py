@@ -17,7 +17,7 @@ from mstorch._backend.raw import from_numpy
 
 # Primitives of several results, whose stand-ins are as many.
 _RESULTS = {
-    "BatchNormExt": 3, "BatchNormGradExt": 3, "LayerNormExt": 3, "SortExt": 2, "TopkExt": 2, "CrossEntropyLoss": 4,
+    "BatchNormExt": 3, "BatchNormGradExt": 3, "LayerNormExt": 3, "LayerNormGradExt": 3, "SortExt": 2, "TopkExt": 2, "CrossEntropyLoss": 4,
     "ConvolutionGrad": 3, "MaxPoolWithMask": 2, "MaxPoolWithIndices": 2, "AdaptiveMaxPool2D": 2, "Cummax": 2, "CumminExt": 2,
     "LinalgQr": 2, "FlashAttentionScore": 4, "FlashAttentionScoreGrad": 4, "AdamW": 3,
 }  # fmt: skip

@@ -4,7 +4,7 @@ A window (AsStrided) copies nothing and shares the base's memory. A write is Inp
 window. MindSpore documents that such a write is seen in the base, and its in-place kernels on Ascend take strides; on the CPU a
 write into a part of a base is lost without a word (2.10). So the first write looks whether the base sees it. Where it does not,
 the stand-in device writes to the same bytes by their NumPy face, and any other device puts the whole base together anew.
-Never run on an Ascend.
+Never run on an Ascend. On a GPU, which has none of these primitives, a window is a copy, and a write makes another base.
 """
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import mindspore
 import numpy as np
 
+from . import runtime
 from .primitives import run
 from .raw import MS_DTYPE, NAME_OF, NP_DTYPE, ON_CPU, Raw, from_numpy
 from .table import kernel
@@ -24,7 +26,10 @@ Sizes = tuple[int, ...]
 stand_in: list[Any] = []
 """What plays factories and writes where the CPU stands in for a device (`fake.py`)."""
 
-_scatter, _clone = kernel("storage_scatter"), kernel("clone")
+HAS_WINDOWS = runtime.DEVICE_TARGET == "Ascend"
+"""Whether the device has the view and in-place primitives (MindSpore's plugin for GPUs has none): elsewhere windows are copies."""
+
+_gather, _scatter, _reshape, _clone = kernel("storage_gather"), kernel("storage_scatter"), kernel("reshape"), kernel("clone")
 _reaches_base: list[bool] = []  # whether a write into a window is seen in its base, once somebody asked
 
 
@@ -41,6 +46,8 @@ def window(base: Raw, shape: Sizes, strides: Sizes, offset: int) -> Raw:
     """The elements at ``offset`` and ``strides`` (in elements) of a base, in its memory."""
     if 0 in shape:
         return from_numpy(np.empty(shape, NP_DTYPE[NAME_OF[base.dtype]]))
+    if not HAS_WINDOWS:
+        return _gather[NAME_OF[base.dtype]](base, _places(shape, strides, offset))
     return primitive_window(base, shape, strides, offset)
 
 
@@ -82,15 +89,17 @@ def owned(raw: Raw) -> Raw:
 
 def zeros(shape: Sizes, name: str) -> Raw:
     """New memory of zeros."""
-    return _made("Zeros", (shape, MS_DTYPE[name]), lambda: np.zeros(shape, NP_DTYPE[name]))
+    return full(shape, 0, name)
 
 
 def full(shape: Sizes, value: Any, name: str) -> Raw:
     """New memory in which every element is a number of Python's."""
+    if not HAS_WINDOWS and not ON_CPU:
+        return mindspore.ops.full(shape, value, dtype=MS_DTYPE[name])
     if ON_CPU or value.__class__ is complex:
         return from_numpy(np.full(shape, value, NP_DTYPE[name]))  # FillScalar takes none
     if value == 0 and str(value)[0] != "-":
-        return zeros(shape, name)
+        return _made("Zeros", (shape, MS_DTYPE[name]), lambda: np.zeros(shape, NP_DTYPE[name]))
     return _made("FillScalar", (shape, value, MS_DTYPE[name]), lambda: np.full(shape, value, NP_DTYPE[name]))
 
 
@@ -100,6 +109,8 @@ def arange(start: Any, end: Any, step: Any, name: str, host: Callable[[], np.nda
 
 
 def _made(name: str, args: tuple[Any, ...], host: Callable[[], np.ndarray]) -> Raw:
+    if not HAS_WINDOWS:
+        return from_numpy(host())
     return stand_in[0].factory(name, args, host) if stand_in else run(name, *args)
 
 
@@ -132,6 +143,9 @@ def put(base: Raw, shape: Sizes, strides: Sizes, offset: int, new: Raw) -> Raw:
     if stand_in:
         return stand_in[0].write("InplaceCopy", base, shape, strides, offset, new)
     whole = not offset and new.size == base.size and strides == rows(shape)
+    if not HAS_WINDOWS:
+        name = NAME_OF[base.dtype]
+        return _reshape[name](_clone[name](new), tuple(base.shape)) if whole else _scatter[name](base, _places(shape, strides, offset), new)
     if whole or writes_reach_base():
         run("InplaceCopy", base if whole and tuple(base.shape) == shape else primitive_window(base, shape, strides, offset), new)
         return base
@@ -145,7 +159,7 @@ def fill(base: Raw, shape: Sizes, strides: Sizes, offset: int, value: Any) -> Ra
     name = "InplaceZero" if value == 0 else "InplaceFillScalar"
     if stand_in:
         return stand_in[0].write(name, base, shape, strides, offset, value)
-    if writes_reach_base():
+    if HAS_WINDOWS and writes_reach_base():
         shown = primitive_window(base, shape, strides, offset)
         run(name, *((shown,) if name == "InplaceZero" else (shown, value)))
         return base

@@ -27,7 +27,7 @@ WRONG = {
     "Tanh", "Erfinv", "Softmax",  # off by more than rounding, or spoil what stands beside a NaN
     "Exp", "Log", "Digamma", "Sinc",  # 4e-6 and no subnormal results, 1e-4 about 1, single precision in double, NaN in half precision
     "Div", "Pow",  # 1 / -0.0 is inf and NaN / 0.0 -inf, 0 / 0 of complex numbers 0; powers of uint8 do not wrap
-    "ReduceMax", "ReduceMin", "Maximum", "Minimum", "ReLU", "HSwish", "ClampTensor", "SoftShrink", "HShrink",
+    "ReduceMax", "ReduceMin", "Maximum", "Minimum", "ReLU", "ReluGrad", "HSwish", "ClampTensor", "SoftShrink", "HShrink",
     "SoftplusExt",  # lose a NaN
     "LeftShift", "RightShift", "Xlogy", "DivMod",  # shift by too much, an infinity times zero, divide by zero
     "InplaceCopy",  # does not write through windows

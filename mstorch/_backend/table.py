@@ -16,7 +16,8 @@ import numpy as np
 from . import runtime
 from .cast import cast
 from .quiet import narrowed
-from .raw import MS_DTYPE, NP_DTYPE, Raw, host_array, host_face
+from .raw import MS_DTYPE, NP_DTYPE, Raw, from_numpy, host_array, host_face
+from .tape import grad_mode
 
 FLOATS = ("float32", "float64")
 HALVES = ("float16", "bfloat16")
@@ -260,7 +261,9 @@ class HostKernel(dict):
     def __missing__(self, name: str) -> Function:
         op = self.device.op
         row = HOST.get(op)
-        if forked.here and op in SPARE and (row is None or (name not in row.dtypes and name not in row.via)):
+        # Beside a device MindSpore computes there, forked processes lack its threads: NumPy's spare kernels serve.
+        absent = row is None or (name not in row.dtypes and name not in row.via)
+        if absent and op in SPARE and (forked.here or runtime.HOST_TARGET != "CPU"):
             row = SPARE[op]
         if row is not None and name in row.dtypes:
             function = row.function
@@ -291,12 +294,27 @@ class Kernel(dict):
         return function
 
     def beside_host(self, name: str) -> Function:
-        """The function of MindSpore's tensors for what lies in host memory: the device's, but for a stand-in device."""
-        return self[name] if runtime.DEVICE_TARGET == runtime.HOST_TARGET else self._resolved(name, runtime.HOST_TARGET)
+        """The function of MindSpore's tensors for what lies in host memory, whatever device the process has: the CPU's."""
+        return self[name] if runtime.DEVICE_TARGET == "CPU" else self._resolved(name, "CPU")
+
+    def by_host(self, name: str) -> Function:
+        """What serves on a device that has no kernel: the CPU, with one warning an operation."""
+
+        def call(*args: Any) -> Any:
+            _refuse_fallback(self.op, name)
+            for told in on_fallback:
+                told(self.op)
+            if grad_mode.enabled and _recorded(args):  # MindSpore's tape looks on: the CPU's row has a derivative there
+                return self._resolved(name, "CPU")(*args)
+            return _up(self.host[name](*map(_down, args)))
+
+        return call
 
     def _resolved(self, name: str, device: str) -> Function:
         row = ROWS.get(self.op)
         function = row.functions.get(device) if row is not None else None
+        if device != "CPU" and row is not None and (function is None or not _takes(row, name, device)):
+            return self.by_host(name)
         if row is None or function is None:
             reason = row.reasons.get(device) if row is not None else None
             raise NotImplementedError(f"mstorch: torch.{self.op} has no {device} kernel" + (f": {reason}" if reason else ""))
@@ -310,6 +328,41 @@ class Kernel(dict):
         for trace in tracers:
             function = trace(self.op, name, f"MindSpore on {device}", function)
         return _locked(function, "" if row.numpy_reason else self.op)
+
+
+def _takes(row: Row, name: str, device: str) -> bool:
+    return name in row.dtypes[device] or name in row.via[device]
+
+
+def _refuse_fallback(op: str, name: str) -> None:
+    """Raise NotImplementedError where the environment forbids that the CPU computes what a device has no kernel of."""
+    if os.environ.get("MSTORCH_FALLBACK") == "0" or os.environ.get("TORCH_NPU_FALLBACK_CPU_DISABLE") == "1":
+        row, device = ROWS[op], runtime.DEVICE_TARGET
+        if device in row.functions and not _takes(row, name, device):
+            raise NotImplementedError(f'"{op}" not implemented for {torch_type_name(name)} (mstorch, {device})')
+        reason = row.reasons.get(device)
+        raise NotImplementedError(f"mstorch: torch.{op} has no {device} kernel" + (f": {reason}" if reason else ""))
+
+
+def _down(value: Any) -> Any:
+    if isinstance(value, Raw):
+        return np.array(value.asnumpy(), order="C")
+    return type(value)(map(_down, value)) if isinstance(value, (list, tuple)) else value
+
+
+def _up(value: Any) -> Any:
+    if isinstance(value, (list, tuple)):
+        return tuple(map(_up, value))
+    # A row of the host may give a number of NumPy's where the tensor has no dimensions.
+    return from_numpy(np.array(value, order="C")) if isinstance(value, (np.ndarray, np.generic)) else value
+
+
+def _recorded(values: Any) -> bool:
+    return any(item._requires_grad if isinstance(item, Raw) else isinstance(item, (list, tuple)) and _recorded(item) for item in values)
+
+
+on_fallback: list[Callable[[str], None]] = []
+"""What is told, by its name, of an operation that the CPU computes in place of a device."""
 
 
 def _locked(function: Function, op: str) -> Function:

@@ -353,7 +353,7 @@ def entry(
         except EXPLAINED as error:
             given = tuple(item for item in (first, second, *rest) if item is not _MISSING)
             known_as = spoken(entered if public is None else public())
-            numbers = in_numbers(known_as, given, named, isinstance(error, RuntimeError))
+            numbers = in_numbers(known_as, given, named, isinstance(error, (RuntimeError, IndexError)))
             if numbers is not None:
                 return entered(*numbers[0], **numbers[1])
             refused = explained(known_as, function, given, named, error)

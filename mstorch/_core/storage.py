@@ -326,7 +326,7 @@ class Value:
         return int(self.raw.nbytes)
 
 
-NATIVE = frozenset((DeviceMemory, Value))
+NATIVE: Any = frozenset((DeviceMemory, Value))
 """Where elements are a MindSpore tensor's: on a device, and in a capture."""
 
 

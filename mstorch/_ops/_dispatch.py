@@ -102,8 +102,8 @@ def cast_tensor(tensor: Any, kind: dtype, strides: Any = None) -> Any:
         if modes.native is None and tensor._storage.shadow is not None and kind.category <= 1 and strides is None:
             made._storage.shadow = numpy_cast(array_of(tensor), kind.np)
         if modes.native is None and modes.grad and kind.category >= 2 and is_tracked(tensor):
-            there = Move(functools.partial(numpy_cast, target=kind.np), casting(kind.name))
-            back = Move(functools.partial(numpy_cast, target=tensor._dtype.np), casting(tensor._dtype.name))
+            there: Any = Move(functools.partial(numpy_cast, target=kind.np), casting(kind.name))
+            back: Any = Move(functools.partial(numpy_cast, target=tensor._dtype.np), casting(tensor._dtype.name))
             made._node = linear_node(tensor, there, back, "ToCopyBackward0")
         if LEVELS and modes.native is None and is_dual(tensor):
             mapped(tensor, made, lambda tangent: cast_tensor(tangent, kind))
@@ -403,7 +403,8 @@ def readable(tensor: Any) -> np.ndarray | None:
 
 def reading_waits(tensor: Any) -> bool:
     """Whether reading a tensor waits for a device: its values are there alone."""
-    return tensor._storage.__class__ in NATIVE and tensor._storage.shadow is None and modes.native is None
+    storage: Any = tensor._storage
+    return storage.__class__ in NATIVE and storage.shadow is None and modes.native is None
 
 
 def capturing() -> bool:

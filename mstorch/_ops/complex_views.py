@@ -10,8 +10,9 @@ import numpy as np
 from .._backend.raw import Raw, from_numpy
 from .._backend.table import kernel
 from .._core.dtype import dtype
+from .._core.storage import NATIVE
 from .._core.tensor_base import as_it_lies, count_of, is_tracked, strides_of
-from .._tape import mirrored, windows
+from .._tape import mirrored, movement, windows
 from .._tape.node import watch
 from ._dispatch import deliver, elementwise, type_word, unary
 from ._forms import Forms
@@ -27,9 +28,11 @@ _reshape, _gather = kernel("reshape"), kernel("storage_gather")
 
 def _seen(
     source: Any, kind: dtype, shape: Sequence[int], strides: Sequence[int], offset: int, label: str, forward: Any, back: Any,
-    again: Callable[[Any], Any],
+    again: Callable[[Any], Any], moves: tuple[Any, Any],
 ) -> Any:  # fmt: skip
     shape, strides = tuple(shape), tuple(strides)
+    if source._storage.__class__ in NATIVE:
+        forward, back = movement.Move(forward, moves[0]), movement.Move(back, moves[1])
 
     def read(raw: Raw) -> Raw:
         # The elements of ``source`` in order, seen in the other dtype: a real or imaginary part is every other of them.
@@ -54,8 +57,9 @@ def view_as_real(input: Any) -> Any:
     shape = (*input._shape, 2)
     strides = (*(2 * stride for stride in strides_of(input)), 1)
     return _seen(
-        input, input._dtype.to_real(), shape, strides, 2 * input._offset, "ViewAsRealBackward0", _as_real, _as_complex, view_as_real
-    )
+        input, input._dtype.to_real(), shape, strides, 2 * input._offset, "ViewAsRealBackward0", _as_real, _as_complex, view_as_real,
+        (movement.as_real, movement.as_complex),
+    )  # fmt: skip
 
 
 def _as_real(array: np.ndarray) -> np.ndarray:
@@ -97,7 +101,7 @@ def view_as_complex(input: Any) -> Any:
         raise RuntimeError("Tensor must have a storage_offset divisible by 2")
     return _seen(
         input, input._dtype.to_complex(), shape[:-1], tuple(stride // 2 for stride in strides[:-1]), input._offset // 2,
-        "ViewAsComplexBackward0", _as_complex, _as_real, view_as_complex,
+        "ViewAsComplexBackward0", _as_complex, _as_real, view_as_complex, (movement.as_complex, movement.as_real),
     )  # fmt: skip
 
 
@@ -105,7 +109,7 @@ def _part(input: Any, number: int, label: str, forward: Any, again: Callable[[An
     strides = tuple(2 * stride for stride in strides_of(input))
     return _seen(
         input, input._dtype.to_real(), input._shape, strides, 2 * input._offset + number, label, forward,
-        lambda array: _with_parts(array, 1j if number else 1), again,
+        lambda array: _with_parts(array, 1j if number else 1), again, movement.part_of_complex(number),
     )  # fmt: skip
 
 

@@ -344,7 +344,7 @@ def place_of(tensor: Any) -> tuple[str, ...]:
 
 def copy_storage(tensor: Any, memo: dict[int, Any]) -> Any:
     """A copy of a tensor with its whole storage; copies of tensors that share a storage share theirs (``memo``)."""
-    storage = tensor._storage
+    storage: Any = tensor._storage
     if is_meta(tensor):
         return to_meta(tensor)
     key = ("storage", id(storage))

@@ -14,9 +14,10 @@ from .._backend.quiet import quiet
 from .._backend.table import kernel
 from .._core.dtype import bool_, float32, float64, iinfo, int8, int32, int64, uint8
 from .._core.strides import contiguous_strides, normalize
-from .._core.tensor_base import TensorBase, array_of, count_of, in_order, tensor_of, value_of, wrap
+from .._core.tensor_base import TensorBase, array_of, count_of, in_order, tensor_of
 from .._core.warned import warn_once
 from .._tape.composite import refuse
+from .._tape.operands import computed
 from .._tape.windows import no_view
 from . import views
 from ._dispatch import call, cpp_word, expect_out_dtype, finish, is_number, result_dtype, shape_of, type_word, wrap_dim
@@ -130,7 +131,7 @@ def _unique_entries(input: Any, dim: int, return_inverse: bool, return_counts: b
     elif input._dtype.category == 2 and bool(rows.ne(rows).any()):
         order = tensor_of(_order_with_nan(array_of(rows.double())))
     else:
-        order = wrap(_lexicographic[input._dtype.name](value_of(rows)))
+        order = computed(_lexicographic, rows)
     arranged = index_select(rows, 0, order)
     changes = (views.slice_dim(arranged, 0, 1, count, 1) != views.slice_dim(arranged, 0, 0, count - 1, 1)).any(1)
     places, group, lengths = _groups(_starts(changes), count)

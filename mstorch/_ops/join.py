@@ -13,11 +13,11 @@ from .._core.formats import contiguous_format
 from .._core.modes import grad_set_to, modes
 from .._core.promotion import can_cast, promote_types
 from .._core.size import Size
-from .._core.storage import NATIVE
 from .._core.strides import channels_last_strides, normalize, preserved_strides, suggests_channels_last
 from .._core.tangents import LEVELS
 from .._core.tensor_base import TensorBase, array_of, in_order, is_tracked, tensor_of
 from .._tape.apply import apply
+from .._tape.movement import Move, cloned, flipped, permuted
 from .._tape.windows import linear_node, no_view
 from . import views
 from ._deprecated import warn_of
@@ -399,12 +399,13 @@ def rot90(input: Any, k: int = 1, dims: Any = (0, 1)) -> Any:
         if not -rank <= d < rank:
             raise RuntimeError(f"Rotation dim{number} out of range, dim{number} = {d}")
     k %= 4
-    if modes.native is not None or LEVELS or input._storage.__class__ in NATIVE or not (modes.grad and is_tracked(input)):
+    if modes.native is not None or LEVELS or not (modes.grad and is_tracked(input)):
         return _quarter_turns(input, k, dims)
     with grad_set_to(False):
         made = _quarter_turns(input, k, dims)
     # One node, as in torch: the gradient, too, lies as what is turned does.
-    made._node = linear_node(input, _turned(k, dims), _turned(4 - k, dims), "Rot90Backward0")
+    there, back = Move(_turned(k, dims), _turned_raw(k, dims)), Move(_turned(4 - k, dims), _turned_raw(4 - k, dims))
+    made._node = linear_node(input, there, back, "Rot90Backward0")
     return made
 
 
@@ -423,6 +424,20 @@ def _turned(k: int, dims: tuple[int, int]) -> Any:
         if k in (0, 4):
             return array.copy()
         return np.flip(array, dims[1 if k == 1 else 0]).copy().swapaxes(*dims)
+
+    return turned
+
+
+def _turned_raw(k: int, dims: tuple[int, ...]) -> Any:
+    def turned(raw: Any) -> Any:
+        if k in (0, 4):
+            return cloned(raw)
+        rank = len(raw.shape)
+        first, second = (dim % rank for dim in dims)
+        if k == 2:
+            return flipped(raw, (first, second))
+        order = [first if d == second else second if d == first else d for d in range(rank)]
+        return permuted(flipped(raw, (second if k == 1 else first,)), order)
 
     return turned
 

@@ -9,11 +9,11 @@ import numpy as np
 
 from .. import return_types
 from .._backend.quiet import quiet
-from .._backend.raw import from_numpy
 from .._backend.table import kernel
 from .._core.dtype import int64
-from .._core.tensor_base import TensorBase, tensor_of, value_of, wrap
+from .._core.tensor_base import TensorBase, array_of, tensor_of
 from .._tape.composite import record
+from .._tape.operands import computed
 from .._tape.windows import no_view
 from . import reduce, views
 from ._dispatch import broadcast_shape, finish, finish_exactly, finish_safely, readable, shape_of, type_word, wrap_dim
@@ -80,7 +80,7 @@ def _lu_backward(gradients: Any, outputs: Any, inputs: Any, permutation: Any) ->
 
 def permutation_of(pivots: Any, rows: int, like: Any) -> Any:
     """The matrices P of ``P @ L @ U`` from LAPACK's row exchanges."""
-    exchanges = pivots.asnumpy()
+    exchanges = array_of(pivots)
     batch = exchanges.shape[:-1]
     count = math.prod(batch)
     every, flat = np.arange(count), exchanges.reshape((count, exchanges.shape[-1]))
@@ -98,10 +98,10 @@ def _factored(A: Any, name: str) -> tuple[Any, Any, Any, Any]:
     check_floating(A, name)
     if len(shape_of(A)) < 2:
         raise RuntimeError(f"{name}: Expected tensor with 2 or more dimensions. Got size: {list(shape_of(A))} instead")
-    found, pivots, info = _lu[A._dtype.name](value_of(A))
-    permutation = permutation_of(pivots, shape_of(A)[-2], A._dtype)
+    found, pivots, info = computed(_lu, A)
+    permutation = beside(permutation_of(pivots, shape_of(A)[-2], A._dtype), A)
     factors = attach("LinalgLuFactorExBackward0", _lu_backward, (A,), (by_columns(found),), permutation, kept=())[0]
-    return factors, wrap(pivots), permutation, info
+    return factors, pivots, permutation, info
 
 
 def _check_pivot(pivot: bool) -> None:
@@ -129,7 +129,7 @@ def lu_factor_ex(A: Any, *, pivot: bool = True, check_errors: bool = False, out:
     factors, pivots, _, info = _factored(A, "torch.lu_factor")
     if check_errors:
         check_info(info, _ZERO_PIVOT, "torch.linalg.lu_factor_ex", RuntimeError)
-    return finish_exactly(return_types.linalg_lu_factor_ex((factors, pivots, wrap(info))), out)
+    return finish_exactly(return_types.linalg_lu_factor_ex((factors, pivots, info)), out)
 
 
 def triangles(factors: Any) -> tuple[Any, Any]:
@@ -183,7 +183,7 @@ def lu_solve(LU: Any, pivots: Any, B: Any, *, left: bool = True, adjoint: bool =
     """The X of ``A @ X = B`` (``X @ A = B``, the adjoint of A) from the LU factors of A."""
     check_square(LU, "linalg.lu_solve", "LU")
     _check_factors(LU, pivots, B, left)
-    permutation = beside(permutation_of(value_of(pivots), shape_of(LU)[-1], LU._dtype), LU)
+    permutation = beside(permutation_of(pivots, shape_of(LU)[-1], LU._dtype), LU)
     unit, upper = triangles(LU)
     right = B if left else B.mH
     if adjoint is left:
@@ -199,13 +199,13 @@ def lu_solve(LU: Any, pivots: Any, B: Any, *, left: bool = True, adjoint: bool =
 
 def _cofactors(A: Any) -> Any:
     """The gradient of the determinant by singular values, which is right for singular matrices too."""
-    u, s, vh = (part.asnumpy() for part in _svd[A._dtype.name](value_of(A.detach()), True))
+    u, s, vh = map(array_of, computed(_svd, A.detach(), True))
     size = s.shape[-1]
     others = np.broadcast_to(s[..., None, :], (*s.shape, size)).copy()
     others[..., np.arange(size), np.arange(size)] = 1
     scale = np.linalg.det(u) * np.linalg.det(vh)
     found = (u * others.prod(-1)[..., None, :]) @ vh * scale.conj_physical()[..., None, None]
-    return tensor_of(np.ascontiguousarray(found.astype(s.dtype if u.dtype.kind == "f" else u.dtype)))
+    return beside(tensor_of(np.ascontiguousarray(found.astype(s.dtype if u.dtype.kind == "f" else u.dtype))), A)
 
 
 def _det_backward(gradients: Any, outputs: Any, inputs: Any) -> Any:
@@ -213,15 +213,15 @@ def _det_backward(gradients: Any, outputs: Any, inputs: Any) -> Any:
     if gradient is None:
         return (None,)
     inverse, info = solve_matrices(A.mH, eye(shape_of(A)[-1], dtype=A._dtype, device=A.device))
-    if info.asnumpy().any() or not finite(inverse):
+    if array_of(info).any() or not finite(inverse):
         return (views.unsqueeze(views.unsqueeze(gradient, -1), -1) * _cofactors(A),)
     return (views.unsqueeze(views.unsqueeze(gradient * value.conj_physical(), -1), -1) * inverse,)
 
 
 def _sign_of(A: Any) -> tuple[np.ndarray, np.ndarray]:
     """The diagonal of U and the sign of the row exchanges."""
-    factors, pivots, _ = _lu[A._dtype.name](value_of(A))
-    array, exchanged = factors.asnumpy(), pivots.asnumpy()
+    factors, pivots, _ = computed(_lu, A.detach())
+    array, exchanged = array_of(factors), array_of(pivots)
     odd = (exchanged != np.arange(1, exchanged.shape[-1] + 1)).sum(-1) % 2
     return np.diagonal(array, axis1=-2, axis2=-1), (1 - 2 * odd).astype(array.dtype)
 
@@ -232,7 +232,7 @@ def det(A: Any, *, out: Any = None) -> Any:
     check_floating(A, "linalg.det")
     check_square(A, "linalg.det")
     diagonal, sign = _sign_of(A)
-    found = from_numpy(np.array(diagonal.prod(-1) * sign, A._dtype.np))
+    found = beside(tensor_of(np.array(diagonal.prod(-1) * sign, A._dtype.np)), A)
     return finish_exactly(attach("LinalgDetBackward0", _det_backward, (A,), (found,))[0], out)
 
 
@@ -259,7 +259,8 @@ def signed_log(A: Any, name: str) -> tuple[Any, Any]:
         turns = diagonal / np.where(size == 0, 1, size) if diagonal.dtype.kind == "c" else np.nan_to_num(np.sign(diagonal))
         sign = np.where((size == 0).any(-1), 0, sign * turns.prod(-1))
         log = np.log(size).sum(-1)
-    found = (from_numpy(np.array(sign, A._dtype.np)), from_numpy(np.array(log, A._dtype.to_real().np)))
+    parts = np.array(sign, A._dtype.np), np.array(log, A._dtype.to_real().np)
+    found = tuple(beside(tensor_of(part), A) for part in parts)
     sign_, log_ = attach("LinalgSlogdetBackward0", _slogdet_backward, (A,), found)
     return sign_, log_
 
@@ -379,8 +380,8 @@ def cond(A: Any, p: Any = None, *, out: Any = None) -> Any:
         return finish_safely(reduce.sum(values, -1) * reduce.sum(values.reciprocal(), -1), out, "linalg.cond")
     inverse, info = solve_matrices(A, eye(shape_of(A)[-1], dtype=A._dtype, device=A.device))
     found = matrix_norm(A, p) * matrix_norm(inverse, p)
-    if info.asnumpy().any():
-        found = where(wrap(info) > 0, math.inf, found)
+    if array_of(info).any():
+        found = where(info > 0, math.inf, found)
     return finish_safely(nan_to_num(found, math.inf, math.inf, -math.inf), out, "linalg.cond")
 
 
@@ -488,10 +489,10 @@ def ldl_factor_ex(A: Any, *, hermitian: bool = False, check_errors: bool = False
     """L and D in one matrix, the pivots, and for each matrix the first zero of D (from 1)."""
     check_floating(A, "torch.linalg.ldl_factor_ex")
     check_square(A, "torch.linalg.ldl_factor_ex")
-    factors, pivots, info = _ldl[A._dtype.name](value_of(A), hermitian)
+    factors, pivots, info = computed(_ldl, A, hermitian)
     if check_errors:
         check_info(info, _ZERO_PIVOT, "torch.linalg.ldl_factor_ex")
-    return finish_exactly(return_types.linalg_ldl_factor_ex((by_columns(factors), wrap(pivots), wrap(info))), out)
+    return finish_exactly(return_types.linalg_ldl_factor_ex((by_columns(factors), pivots, info)), out)
 
 
 def ldl_factor(A: Any, *, hermitian: bool = False, out: Any = None) -> Any:
@@ -511,8 +512,8 @@ def ldl_solve(LD: Any, pivots: Any, B: Any, *, hermitian: bool = False, out: Any
         )
     batch = broadcast_shape(shape_of(LD)[:-2], shape_of(B)[:-2])
     exchanged = views.expand(pivots, (*batch, shape_of(pivots)[-1]))
-    args = value_of(batch_of(LD, batch)), value_of(batch_of(B, batch)), value_of(exchanged)
-    return finish_exactly(by_columns(_ldl_solve[LD._dtype.name](*args, hermitian)), out)
+    found = computed(_ldl_solve, batch_of(LD, batch), batch_of(B, batch), exchanged, hermitian)
+    return finish_exactly(by_columns(found), out)
 
 
 # Norms

@@ -10,8 +10,9 @@ import numpy as np
 from .. import return_types
 from .._backend.table import kernel
 from .._core.strides import columns_first
-from .._core.tensor_base import TensorBase, array_of, in_order, recording, value_of, wrap
+from .._core.tensor_base import array_of, in_order, recording
 from .._tape.composite import record
+from .._tape.operands import computed
 from . import views
 from ._dispatch import broadcast_shape, capturing, finish_exactly, finish_safely, shape_of, type_word
 from ._named import node_called
@@ -40,11 +41,11 @@ Backward = Callable[..., Any]
 def attach(
     name: str, backward: Backward, inputs: Sequence[Any], results: Sequence[Any], *rest: Any, kept: Sequence[int] | None = None
 ) -> tuple[Any, ...]:
-    """The results of a kernel (or tensors without history), with ``backward(gradients, outputs, inputs, *rest)`` as gradient.
+    """Tensors without history, as a kernel's results are, with ``backward(gradients, outputs, inputs, *rest)`` as gradient.
 
     ``kept`` says which inputs ``backward`` needs more of than the shape, where it does not need all.
     """
-    made = tuple(item.detach() if isinstance(item, TensorBase) else wrap(item) for item in results)
+    made = tuple(item.detach() for item in results)
 
     def filled(gradients: Any, outputs: Any, inputs: Any, *rest: Any) -> Any:
         # As in torch, an input that has nothing to do with the outputs that were used gets zeros.
@@ -112,7 +113,7 @@ def check_system(b: Any, A: Any, name: str, prefix: str = "") -> None:
 
 def check_info(info: Any, text: str, name: str, error: type[Exception] | None = None) -> None:
     """Raise torch's error (LinAlgError) if a factorization failed; ``text`` names the place by ``{}``."""
-    codes = info.asnumpy().reshape(-1)
+    codes = array_of(info).reshape(-1)
     if codes.any():
         first = int(codes.nonzero()[0][0])
         batch = f"(Batch element {first}): " if info.shape else ""
@@ -130,15 +131,9 @@ def finite(tensor: Any) -> bool:
     return bool(np.isfinite(array_of(tensor)).all())
 
 
-def _run(kernel_: Any, tensor: Any, *args: Any) -> Any:
-    return kernel_[tensor._dtype.name](value_of(tensor), *args)
-
-
 def by_columns(found: Any) -> Any:
-    """A kernel's matrices, or a fresh tensor of them, as a tensor that lies column by column, as torch's results of LAPACK do."""
-    if isinstance(found, TensorBase):
-        return in_order(found, columns_first(shape_of(found)))
-    return wrap(found, columns_first(found.shape))
+    """A fresh tensor of matrices as one that lies column by column, as torch's results of LAPACK do."""
+    return in_order(found, columns_first(shape_of(found)))
 
 
 # Solvers
@@ -156,7 +151,7 @@ def solve_matrices(matrix: Any, right: Any) -> tuple[Any, Any]:
     """The solution of ``matrix @ X = right`` for matrices on the right, and the raw failure codes."""
     batch = broadcast_shape(shape_of(matrix)[:-2], shape_of(right)[:-2])
     matrix, right = batch_of(matrix, batch), batch_of(right, batch)
-    found, info = _solve[matrix._dtype.name](value_of(matrix), value_of(right))
+    found, info = computed(_solve, matrix, right)
     return attach("LinalgSolveExBackward0", _solve_backward, (matrix, right), (by_columns(found),), kept=(0,))[0], info
 
 
@@ -200,8 +195,9 @@ def _solve_any(A: Any, B: Any, left: bool, name: str) -> tuple[Any, Any]:
 def solve(A: Any, B: Any, *, left: bool = True, out: Any = None) -> Any:
     """The X of ``A @ X = B``, or with ``left=False`` of ``X @ A = B``."""
     found, info = _solve_any(A, B, left, "linalg.solve")
-    if info.asnumpy().any():
-        place = "" if not info.shape else f"(Batch element {int(info.asnumpy().reshape(-1).nonzero()[0][0])}): "
+    codes = array_of(info)
+    if codes.any():
+        place = "" if not info.shape else f"(Batch element {int(codes.reshape(-1).nonzero()[0][0])}): "
         raise _LinAlgError(f"torch.linalg.solve: {place}The solver failed because the input matrix is singular.")
     return finish_exactly(found, out)
 
@@ -212,7 +208,7 @@ def solve_ex(A: Any, B: Any, *, left: bool = True, check_errors: bool = False, o
     found, info = _solve_any(A, B, left, "linalg.solve")
     if check_errors:
         check_info(info, "The solver failed because the input matrix is singular.", "torch.linalg.solve")
-    return finish_exactly(return_types.linalg_solve_ex((found, wrap(info))), out)
+    return finish_exactly(return_types.linalg_solve_ex((found, info)), out)
 
 
 _NO_INVERSE = (
@@ -246,7 +242,7 @@ def inv_ex(A: Any, *, check_errors: bool = False, out: Any = None) -> Any:
     found, info = _inverse(A, "linalg.inv")
     if check_errors:
         check_info(info, _NO_INVERSE, "linalg.inv")
-    return finish_exactly(return_types.linalg_inv_ex((found, wrap(info))), out)
+    return finish_exactly(return_types.linalg_inv_ex((found, info)), out)
 
 
 def _triangle_backward(gradients: Any, outputs: Any, inputs: Any, upper: bool, unit: bool) -> Any:
@@ -261,7 +257,7 @@ def triangular(matrix: Any, right: Any, upper: bool, unit: bool = False) -> Any:
     """The solution of ``matrix @ X = right``, where one triangle of the matrix is read."""
     batch = broadcast_shape(shape_of(matrix)[:-2], shape_of(right)[:-2])
     matrix, right = batch_of(matrix, batch), batch_of(right, batch)
-    found = _triangular[matrix._dtype.name](value_of(matrix), value_of(right), upper, unit)
+    found = computed(_triangular, matrix, right, upper, unit)
     return attach("LinalgSolveTriangularBackward0", _triangle_backward, (matrix, right), (by_columns(found),), upper, unit, kept=(0,))[0]
 
 
@@ -309,7 +305,7 @@ def cholesky_factor(A: Any, upper: bool) -> tuple[Any, Any]:
     check_square(A, "linalg.cholesky")
     if upper:
         A = A.mH
-    found, info = _run(_cholesky, A)
+    found, info = computed(_cholesky, A)
     # The adjoint of rows lies by columns too.
     factor = attach("LinalgCholeskyExBackward0", _cholesky_backward, (A,), (found if upper else by_columns(found),), upper, kept=())[0]
     return (factor.mH if upper else factor), info
@@ -337,7 +333,7 @@ def cholesky_ex(input: Any, *, upper: bool = False, check_errors: bool = False, 
     found, info = cholesky_factor(input, upper)
     if check_errors:
         check_info(info, NOT_POSITIVE, "linalg.cholesky_ex")
-    return finish_exactly(return_types.linalg_cholesky_ex((found, wrap(info))), out)
+    return finish_exactly(return_types.linalg_cholesky_ex((found, info)), out)
 
 
 def _qr_square(q: Any, r: Any, gq: Any, gr: Any) -> Any:
@@ -396,7 +392,7 @@ def qr(A: Any, mode: str = "reduced", *, out: Any = None) -> Any:
         raise RuntimeError(
             f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), 'r', or 'complete'"
         )
-    parts = [by_columns(item) if len(item.shape) > 1 else item for item in _run(_qr, A, mode)]
+    parts = [by_columns(item) if len(item.shape) > 1 else item for item in computed(_qr, A, mode)]
     found = attach("LinalgQrBackward0", _qr_backward, (A,), parts, mode, kept=())
     return finish_exactly(return_types.linalg_qr(found), out)
 
@@ -442,7 +438,7 @@ def eigh_pair(A: Any, UPLO: str, name: str) -> tuple[Any, ...]:
     check_square(A, name)
     if UPLO.upper() not in ("L", "U"):
         raise RuntimeError(f"Expected UPLO argument to be 'L' or 'U', but got {UPLO}")
-    values, vectors = _run(_eigh, A, UPLO.upper())
+    values, vectors = computed(_eigh, A, UPLO.upper())
     return attach("LinalgEighBackward0", _eigh_backward, (A,), (values, by_columns(vectors)), UPLO, kept=())
 
 
@@ -481,7 +477,7 @@ def eig_pair(A: Any, name: str) -> tuple[Any, ...]:
     check_square(A, name)
     if not finite(A):
         raise RuntimeError("torch.linalg.eig: input tensor should not contain infs or NaNs.")
-    values, vectors = _run(_eig, A)
+    values, vectors = computed(_eig, A)
     return attach("LinalgEigBackward0", _eig_backward, (A,), (values, by_columns(vectors)), kept=())
 
 
@@ -553,7 +549,7 @@ def svd_parts(A: Any, full: bool, name: str) -> tuple[Any, ...]:
     check_floating(A, name)
     check_matrix(A, name)
     _refuse_nan(A, name)
-    u, s, vh = _run(_svd, A, full)
+    u, s, vh = computed(_svd, A, full)
     return attach("LinalgSvdBackward0", _svd_backward, (A,), (by_columns(u), s, by_columns(vh)), kept=())
 
 
@@ -578,7 +574,7 @@ def svdvals(A: Any, *, driver: str | None = None, out: Any = None) -> Any:
     if recording((A,)):
         return finish_exactly(svd_parts(A, False, "linalg.svd")[1], out)
     _refuse_nan(A, "linalg.svd")
-    return finish_exactly(wrap(_run(_svdvals, A)), out)
+    return finish_exactly(computed(_svdvals, A), out)
 
 
 @operation
@@ -586,7 +582,7 @@ def geqrf(input: Any, *, out: Any = None) -> Any:
     """R above the Householder vectors of Q, and their scales."""
     check_floating(input, "geqrf")
     check_matrix(input, "torch.geqrf", "input")
-    factors, scales = _run(_geqrf, input)
-    return finish_exactly(return_types.geqrf((by_columns(factors), wrap(scales))), out)
+    factors, scales = computed(_geqrf, input)
+    return finish_exactly(return_types.geqrf((by_columns(factors), scales)), out)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .._core.dtype import int64
-from .._core.tensor_base import TensorBase
+from .._core.tensor_base import TensorBase, array_of
 from . import contract, measure, reduce, views
 from ._dispatch import cpp_word, finish, finish_safely, shape_of, type_word, wrap_dim
 from ._named import node_called
@@ -122,9 +122,9 @@ def tensorinv(A: Any, ind: int = 2, *, out: Any = None) -> Any:
             f"{columns} != {rows}"
         )
     found, info = solve_matrices(views.reshape(A, (rows, columns)), eye(rows, dtype=A._dtype, device=A.device))
-    if info.asnumpy().any():
+    if array_of(info).any():
         raise _LinAlgError(
-            f"inv: The diagonal element {int(info.asnumpy())} is zero, the inversion could not be completed because the input matrix is "
+            f"inv: The diagonal element {int(array_of(info))} is zero, the inversion could not be completed because the input matrix is "
             "singular."
         )
     return finish_safely(views.reshape(found, (*shape[ind:], *shape[:ind])), out, "tensorinv")

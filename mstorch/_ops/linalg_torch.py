@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .. import return_types
-from .._core.tensor_base import TensorBase, array_of, value_of
+from .._core.tensor_base import TensorBase, array_of
 from . import linalg, views
 from . import linalg_factor as factor
 from ._deprecated import warn_of
@@ -61,7 +61,7 @@ def lu_unpack(
     nothing = zeros(0, dtype=LU_data._dtype, device=LU_data.device)
     permutation = nothing
     if unpack_pivots:
-        permutation = beside(permutation_of(value_of(LU_pivots), shape_of(LU_data)[-2], LU_data._dtype), LU_data)
+        permutation = beside(permutation_of(LU_pivots, shape_of(LU_data)[-2], LU_data._dtype), LU_data)
     lower, upper = triangles(LU_data) if unpack_data else (nothing, nothing)
     return finish_exactly(return_types.lu_unpack((permutation, lower, upper)), out)
 

@@ -17,7 +17,7 @@ from .._tape.node import Passed, edge_of, named, watch
 from .._tape.whole import followed, in_one_piece, record
 from .._tape.windows import linear, no_view
 from . import views
-from ._dispatch import call, capturing, readable, refuse_dtype, shape_of, type_word
+from ._dispatch import call, capturing, readable, reading_waits, refuse_dtype, shape_of, type_word
 from ._named import call_node, node_called
 from ._one_dtype import expect_dtype
 from ._operation import operation
@@ -209,7 +209,7 @@ def _by_one_kernel(kernel_: Any, input: Any, target: Any, weight: Any, ignore_in
     rows = input if len(x) == 2 else views.reshape(input if len(x) == 1 else views.movedim(input, 1, -1), (-1, classes))
     chosen_ = views.reshape(to_dtype(target, int64), (-1,))
     found = call(kernel_, (rows,), chosen_, weight, ignore_index, reduction)[0]
-    return watch(views.reshape(found, shape_of(target)) if reduction == "none" and len(x) != 2 else found, input, target)
+    return watch(views.reshape(found, shape_of(target)) if reduction == "none" and len(x) != 2 else found, target)
 
 
 def _without(losses: Any, counted: np.ndarray) -> Any:
@@ -267,7 +267,7 @@ def _smoothed(
 
 def _counted_terms(terms: Any, target: Any, weight: Any, ignore_index: int) -> tuple[Any, Any]:
     """The terms with 0 for targets that do not count, and by what their mean divides."""
-    if capturing() or is_meta(target):
+    if capturing() or is_meta(target) or reading_waits(target):
         counted, _, shares = _shares_in_graph(target, weight, ignore_index, terms._dtype)
         return where(counted, terms, 0.0), sum_of(shares)
     values = array_of(target)

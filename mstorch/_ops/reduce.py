@@ -17,10 +17,12 @@ from .._core.tangents import LEVELS
 from .._core.tensor_base import TensorBase, array_of, count_of, fresh, recording, resize
 from .._core.warned import warn
 from .._tape.composite import record as record_composite
+from .._tape.node import watch
 from .._tape.whole import followed, in_one_piece, record
 from . import views
 from ._dispatch import (
     call,
+    capturing,
     cast_tensor,
     expect_out_dtype,
     finish,
@@ -465,7 +467,8 @@ def _deviation(variance: Any) -> Any:
     if values is not None and values.all():
         return variance.sqrt()
     flat = variance.detach().eq(0)
-    return where(flat, 0.0, where(flat, 1.0, variance).sqrt())
+    found = where(flat, 0.0, where(flat, 1.0, variance).sqrt())
+    return found if found._node is None or capturing() else watch(found, found)
 
 
 @operation(numpy_names=True)

@@ -23,6 +23,7 @@ from ._dispatch import (
     deliver,
     expect_out_dtype,
     finish,
+    reading_waits,
     shape_of,
     type_word,
     whole,
@@ -221,11 +222,16 @@ def _median_of_all(input: Any, ignore_nan: bool) -> Any:
     if not recording((input,)):
         return found
     refuse_history(found._dtype)
-    none = bool(found.isnan())
+    waits = reading_waits(found)
+    none = not waits and bool(found.isnan())
 
     def composed(x: Any) -> Any:
         inside = x.detach()
-        return max(where(isnan(inside) if none else eq(inside, found), x, -math.inf))
+        if waits:
+            chosen = where(isnan(found), isnan(inside), eq(inside, found))
+        else:
+            chosen = isnan(inside) if none else eq(inside, found)
+        return max(where(chosen, x, -math.inf))
 
     def slope(g: Any, x: np.ndarray) -> tuple[np.ndarray]:
         chosen = np.isnan(x) if none else x == array_of(found)

@@ -8,6 +8,7 @@ import numpy as np
 
 from .._backend.raw import ON_CPU, Raw
 from .._backend.table import Kernel
+from .._core import fallback  # noqa: F401 - tells of it
 from .._core.dtype import dtype
 from .._core.modes import modes, shapes_only
 from .._core.storage import DeviceMemory, Storage

@@ -6,9 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from .._backend.device_memory import full
 from .._core.modes import modes
+from .._core.storage import DeviceMemory
 from .._core.tangents import LEVELS, is_dual, levels_of_all
-from .._core.tensor_base import is_tracked
+from .._core.tensor_base import is_tracked, on_device, window
 from .duals import refuse as refuse_native
 from .forward import push
 from .node import USED_UP, Node, Saved, bare_of, dressed, edge_of, named, refuse_history
@@ -40,13 +42,16 @@ class Composite(Node):
 class _Like:
     """In the place of an input of which backward needs the shape and the dtype."""
 
-    __slots__ = ("shape", "dtype")
+    __slots__ = ("shape", "dtype", "there")
 
     def __init__(self, tensor: Any) -> None:
-        self.shape, self.dtype = tensor._shape, tensor._dtype
+        self.shape, self.dtype, self.there = tensor._shape, tensor._dtype, tensor._storage.__class__ is DeviceMemory
 
     def value(self, node: Any, recorded: bool) -> Any:
-        """Zeros, which take no memory."""
+        """Zeros, which take no memory, where the input is."""
+        if self.there:
+            zero = on_device(full((), 0, self.dtype.name))
+            return window(zero._storage, self.dtype, self.shape, (0,) * len(self.shape), 0)
         return dressed(np.broadcast_to(np.zeros((), self.dtype.np), self.shape))
 
 

@@ -198,6 +198,33 @@ def put_together(parts: dict[int, Raw], keys: Sequence[Any], shape: tuple[int, .
     return stacked([parts[number] if number in parts else zeros(rest, name) for number in range(len(keys))], dim)
 
 
+# Complex numbers and their parts
+
+
+def _seen_as(raw: Raw, name: str, shape: Sequence[int]) -> Raw:
+    return reshaped(kernel("view_dtype")[name](raw, name), shape)
+
+
+def as_real(raw: Raw) -> Raw:
+    """Complex numbers as pairs, in a last dimension."""
+    return _seen_as(raw, "float64" if NAME_OF[raw.dtype] == "complex128" else "float32", (*raw.shape, 2))
+
+
+def as_complex(raw: Raw) -> Raw:
+    """Pairs in the last dimension as complex numbers."""
+    return _seen_as(raw, "complex128" if NAME_OF[raw.dtype] == "float64" else "complex64", tuple(raw.shape)[:-1])
+
+
+def part_of_complex(number: int) -> tuple[OnRaw, OnRaw]:
+    """Real (0) or imaginary (1) parts, and complex numbers that have these alone."""
+
+    def placed_part(raw: Raw) -> Raw:
+        nothing = zeros(tuple(raw.shape), NAME_OF[raw.dtype])
+        return as_complex(stacked((raw, nothing) if number == 0 else (nothing, raw), len(raw.shape)))
+
+    return lambda raw: part(as_real(raw), (Ellipsis, number)), placed_part
+
+
 # Windows of any strides
 
 
@@ -245,7 +272,8 @@ def window_back(raw: Raw, own: Geometry, other: Geometry) -> Raw:
 def unfolding(forward: Any, back: Any, own: Sequence[int], shape: Sequence[int], dim: int, step: int) -> tuple[Move, Move]:
     """The map from a tensor to its windows along a dimension, and its transpose."""
     rows = contiguous_strides(tuple(own))
-    whole, seen = (own, rows, 0), (shape, (*rows[:dim], rows[dim] * step, *rows[dim + 1 :], rows[dim]), 0)
+    whole: Geometry = (tuple(own), rows, 0)
+    seen: Geometry = (tuple(shape), (*rows[:dim], rows[dim] * step, *rows[dim + 1 :], rows[dim]), 0)
     return Move(forward, lambda raw: window(raw, whole, seen)), Move(back, lambda raw: window_back(raw, whole, seen))
 
 

@@ -23,7 +23,8 @@ from .._core.tensor_base import (
     value_of,
     wrap,
 )
-from .places import Shaped, without_memory
+from .mirrored import all_resolved, has_mirrored
+from .places import Shaped, on_host, without_memory
 
 _SIMPLE = frozenset((int, float, bool, complex, str, type(None)))
 
@@ -134,3 +135,13 @@ def wrapped(value: Any, strides: Any = None) -> Any:
     if isinstance(value, (tuple, list)):
         return tuple(wrapped(item) for item in value)
     return value
+
+
+def computed(kernel_: Any, *operands: Any) -> Any:
+    """What a kernel makes of tensors of one dtype, and of what else it takes, as tensors without a history where the first one is."""
+    first = operands[0]
+    if modes.native is None and has_mirrored(operands):
+        operands = all_resolved(operands)
+    if modes.native is None and on_host(operands):
+        return wrapped(kernel_.host[first._dtype.name](*map(as_array, operands)))
+    return wrapped(kernel_[first._dtype.name](*map(as_raw, operands)))

@@ -384,9 +384,9 @@ def both(first: np.ndarray, second: np.ndarray) -> np.ndarray:
 
 def either(first: Any, second: Any) -> Any:
     """Where one of two conditions holds."""
-    if first.__class__ is np.ndarray:
-        return first | second
-    return kernel("logical_or")["bool"](first, second)
+    if first.__class__ is Raw:
+        return kernel("logical_or")["bool"](first, second)
+    return np.logical_or(first, second)
 
 
 sgn, erf = Primitive("sgn"), Primitive("erf")
@@ -408,7 +408,7 @@ def shares(first: Any, second: Any) -> tuple[np.ndarray, np.ndarray]:
         name = dtype_name(a)
         half = cast(eq(a, b), name)
         half = mul(half, constant(0.5, half))
-        return sub(cast(ge(a, b), name), half), sub(cast(le(a, b), name), half)
+        return sub(cast(negated(lt(a, b)), name), half), sub(cast(negated(gt(a, b)), name), half)
     x, y = host_array(first), host_array(second)
     equal = np.asarray(x == y) * 0.5
     return np.asarray(1 - (x < y) - equal).astype(x.dtype), np.asarray(1 - (x > y) - equal).astype(x.dtype)

@@ -113,7 +113,7 @@ class _FunctionNode(Node):
             if gradient is None and like is not None and self.ctx.materialize_grads:
                 gradient = zeros(like[0], dtype=like[1])
             full.append(gradient)
-        given = self.cls._backward(self.ctx, *full)
+        given = self.cls._mstorch_backward(self.ctx, *full)
         given = given if isinstance(given, tuple) else (given,)
         count = len(self.likes)
         if len(given) < count or any(item is not None for item in given[count:]):
@@ -240,7 +240,7 @@ class Function:
         )
 
     @classmethod
-    def _backward(cls, ctx: Any, *gradients: Any) -> Any:
+    def _mstorch_backward(cls, ctx: Any, *gradients: Any) -> Any:
         if cls.vjp is not Function.vjp:
             if cls.backward is not Function.backward:
                 raise RuntimeError(

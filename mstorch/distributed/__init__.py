@@ -1,7 +1,7 @@
-"""torch.distributed: processes that compute together, on tensors of the CPU.
+"""torch.distributed: processes that compute together.
 
-Processes of one machine exchange small tensors over sockets and large ones in memory that they share; the backend is called
-gloo. Tensors of devices raise NotImplementedError: MindSpore's own communication is not joined to process groups.
+Processes of one machine exchange small tensors of the CPU over sockets and large ones in memory that they share; the backend is called
+gloo. Tensors of Ascend devices are carried by HCCL, by way of MindSpore (``_device_backend.py``).
 """
 from __future__ import annotations
 
@@ -31,6 +31,9 @@ __all__ = [
     "distributed_c10d", "init_device_mesh", "register_rendezvous_handler", "rendezvous", "set_debug_level", "set_debug_level_from_env",
     *distributed_c10d.__all__,
 ]  # fmt: skip
+
+if distributed_c10d.hccl_is_there():
+    is_hccl_available = distributed_c10d.is_hccl_available  # as torch_npu enters it
 
 __getattr__ = _missing(
     __name__,

@@ -1,6 +1,8 @@
 """ProcessGroup: the collectives of some processes on tensors, as torch's bindings have them."""
 from __future__ import annotations
 
+import functools
+import threading
 import time
 from collections.abc import Callable, Sequence
 from datetime import timedelta
@@ -17,7 +19,7 @@ from .._core.storage import Storage
 from .._core.tensor_base import array_of
 from .._hook import not_yet
 from . import _host_backend as host
-from ._device_backend import DeviceBackend
+from ._device_backend import PLAYED, carrier_of, check_carried, flat_of_device
 from ._mesh import Mesh
 from ._stores import Store
 from ._types import BackendConfig, ReduceOp
@@ -28,8 +30,35 @@ _CARRIED = {"float16", "bfloat16", "float32", "float64", "uint8", "int8", "int32
 _TITLES = {"int64": "Long", "int32": "Int", "int8": "Char", "uint8": "Byte", "bool": "Bool"}
 
 
+class _Objects(threading.local):
+    depth = 0
+
+
+_objects = _Objects()  # what pickled objects consist of is carried by the host, whatever the backend
+
+
+def by_the_host(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Let a function on pickled objects send their bytes by the host."""
+
+    @functools.wraps(function)
+    def carried(*args: Any, **kwargs: Any) -> Any:
+        _objects.depth += 1
+        try:
+            return function(*args, **kwargs)
+        finally:
+            _objects.depth -= 1
+
+    return carried
+
+
 class _Flat:
     """A tensor's elements in a row: its memory, or a copy that ``put_back`` writes there."""
+
+    flat: Any
+
+    def __new__(cls, tensor: Any) -> Any:
+        """On a device the copy is there."""
+        return object.__new__(cls) if tensor._storage.__class__ is Storage else flat_of_device(tensor)
 
     def __init__(self, tensor: Any) -> None:
         self._array = array_of(tensor)
@@ -128,12 +157,11 @@ class ProcessGroup:
         for tensor in tensors:
             if tensor.layout is not strided:
                 raise NotImplementedError(f"mstorch: torch.distributed.{what} of sparse tensors {not_yet()}")
-            if type(tensor._storage) is not Storage:
-                if tensor.device.type == "meta":
-                    raise RuntimeError(f"No backend type associated with device type {tensor.device.type}")
-                DeviceBackend(str(self._backend)).refuse(what, tensor.device)
-            if "cpu" not in self._config.get_device_backend_map():
-                raise RuntimeError("No backend type associated with device type cpu")
+            kind = tensor.device.type
+            if kind not in self._config.get_device_backend_map() and not (kind == "cpu" and _objects.depth):
+                raise RuntimeError(f"No backend type associated with device type {kind}")
+            if kind != "cpu":
+                check_carried(what, tensor)
             if tensor._dtype.name not in _CARRIED:
                 raise RuntimeError("Invalid scalar type")
 
@@ -148,6 +176,10 @@ class ProcessGroup:
         if op.name.startswith("B") and not kind.is_integral:
             raise RuntimeError(f"Cannot use ReduceOp.{op.name} with non-integral dtype")
         return op
+
+    def _by(self, tensor: Any) -> Any:
+        """What carries a tensor: the host's functions on arrays, or those of a device on its own values."""
+        return host if tensor._storage.__class__ is Storage or PLAYED else carrier_of(self)
 
     def _exchange(self, key: bytes, timeout: timedelta | None) -> host.Exchange:
         seconds = (self._timeout if timeout is None or timeout.total_seconds() < 0 else timeout).total_seconds()
@@ -170,9 +202,7 @@ class ProcessGroup:
         if getattr(opts, "asyncOp", True):
             return self._runner.submit(run, list(outputs))
         self._runner.run(run)
-        done = Work(list(outputs))
-        done._finish()
-        return done
+        return _ended(outputs)
 
     # Collectives
 
@@ -187,7 +217,7 @@ class ProcessGroup:
 
         def work(exchange: host.Exchange) -> None:
             for number, flat in enumerate(flats):
-                host.all_reduce(_numbered(exchange, number), flat.flat, op)
+                self._by(tensors[number]).all_reduce(_numbered(exchange, number), flat.flat, op)
 
         return self._start(work, tensors, flats, opts, timeout)
 
@@ -204,7 +234,7 @@ class ProcessGroup:
 
         def work(exchange: host.Exchange) -> None:
             for number, flat in enumerate(flats):
-                host.broadcast(_numbered(exchange, number), flat.flat, source)
+                self._by(tensors[number]).broadcast(_numbered(exchange, number), flat.flat, source)
 
         return self._start(work, tensors, flats if self._me != source else (), opts, timeout)
 
@@ -231,7 +261,7 @@ class ProcessGroup:
 
         def work(exchange: host.Exchange) -> None:
             for number, (into, flat) in enumerate(zip(taken, given)):
-                host.all_gather(_numbered(exchange, number), [one.flat for one in into], flat.flat)
+                self._by(inputs[number]).all_gather(_numbered(exchange, number), [one.flat for one in into], flat.flat)
 
         return self._start(work, output_lists, [flat for into in taken for flat in into], opts, timeout)
 
@@ -247,8 +277,14 @@ class ProcessGroup:
             raise RuntimeError("output tensor size must be equal to world_size times input tensor size")
         self._check("all_gather_single", output, input)
         taken, given = _Flat(output), _Flat(input)
-        parts = np.split(taken.flat, self.size())
-        return self._start(lambda exchange: host.all_gather(exchange, parts, given.flat), [output], [taken], opts)
+        by = self._by(output)
+        parts = by.split(taken.flat, self.size())
+
+        def work(exchange: host.Exchange) -> None:
+            by.all_gather(exchange, parts, given.flat)
+            by.join(parts, taken)
+
+        return self._start(work, [output], [taken], opts)
 
     all_gather_single = _allgather_base
 
@@ -277,7 +313,7 @@ class ProcessGroup:
         op = self._check_op(op, tensors[0])
         flat = _Flat(tensors[0])
         put = [flat] if self._me == root else []
-        return self._start(lambda exchange: host.reduce(exchange, flat.flat, op, root), tensors, put, opts, timeout)
+        return self._start(lambda exchange: self._by(tensors[0]).reduce(exchange, flat.flat, op, root), tensors, put, opts, timeout)
 
     def reduce_scatter(self, outputs: Any, input_lists: Any, opts: Any = None, timeout: timedelta | None = None) -> Work:
         """Fill a tensor with the combination of what all members have for this one."""
@@ -293,7 +329,7 @@ class ProcessGroup:
         taken, given = _Flat(output), [_Flat(tensor) for tensor in inputs]
 
         def work(exchange: host.Exchange) -> None:
-            host.reduce_scatter(exchange, taken.flat, [flat.flat for flat in given], op)
+            self._by(output).reduce_scatter(exchange, taken.flat, [flat.flat for flat in given], op)
 
         return self._start(work, [output], [taken], opts, timeout)
 
@@ -306,8 +342,9 @@ class ProcessGroup:
         self._check("reduce_scatter_single", output, input)
         op = self._check_op(_op_of(opts), output)
         taken, given = _Flat(output), _Flat(input)
-        parts = np.split(given.flat, self.size())
-        return self._start(lambda exchange: host.reduce_scatter(exchange, taken.flat, parts, op), [output], [taken], opts)
+        by = self._by(output)
+        parts = by.split(given.flat, self.size())
+        return self._start(lambda exchange: by.reduce_scatter(exchange, taken.flat, parts, op), [output], [taken], opts)
 
     reduce_scatter_single = _reduce_scatter_base
 
@@ -323,7 +360,7 @@ class ProcessGroup:
             raise RuntimeError(_wrong_size("gather", inputs[0], outputs[0]))
 
         def work(exchange: host.Exchange) -> None:
-            host.gather(exchange, [flat.flat for flat in taken], given.flat, root)
+            self._by(inputs[0]).gather(exchange, [flat.flat for flat in taken], given.flat, root)
 
         return self._start(work, [outputs], taken, opts, timeout)
 
@@ -339,7 +376,7 @@ class ProcessGroup:
             raise RuntimeError(_wrong_size("scatter", outputs[0], inputs[0]))
 
         def work(exchange: host.Exchange) -> None:
-            host.scatter(exchange, taken.flat, [flat.flat for flat in given], root)
+            self._by(outputs[0]).scatter(exchange, taken.flat, [flat.flat for flat in given], root)
 
         return self._start(work, outputs, [taken], opts, timeout)
 
@@ -351,7 +388,7 @@ class ProcessGroup:
         taken, given = [_Flat(tensor) for tensor in outputs], [_Flat(tensor) for tensor in inputs]
 
         def work(exchange: host.Exchange) -> None:
-            host.all_to_all(exchange, [flat.flat for flat in taken], [flat.flat for flat in given])
+            self._by(outputs[0]).all_to_all(exchange, [flat.flat for flat in taken], [flat.flat for flat in given])
 
         return self._start(work, outputs, taken, opts)
 
@@ -409,6 +446,9 @@ class ProcessGroup:
         """Send a tensor to a member: it was read when the work is done."""
         tensor = _listed(tensors)[0]
         self._check("send", tensor)
+        if self._by(tensor) is not host:
+            self._by(tensor).send(_Flat(tensor).flat, dst)
+            return _ended()
         exchange = self._exchange(b"/to %d tag %d/" % (dst, tag), None)
         read = host.send(exchange, dst, _Flat(tensor).flat, patient)
         return _Sending(read)
@@ -417,12 +457,26 @@ class ProcessGroup:
         """Receive a tensor from a member, or (None) from any."""
         tensor = _listed(tensors)[0]
         self._check("recv", tensor)
+        if self._by(tensor) is not host:
+            if src is None:
+                raise RuntimeError("HCCL receives from a named process: give src")
+            flat = _Flat(tensor)
+            self._by(tensor).recv(flat.flat, src)
+            flat.put_back()
+            return _ended([tensor])
         exchange = self._exchange(b"/to %d tag %d/" % (self._me, tag), None)
         return _Receiving(exchange, src, tensor)
 
     def recv_anysource(self, tensors: Any, tag: int) -> Work:
         """Receive a tensor from any member."""
         return self.recv(tensors, None, tag)
+
+
+def _ended(outputs: Sequence[Any] = ()) -> Work:
+    """A work that is done."""
+    done = Work(list(outputs))
+    done._finish()
+    return done
 
 
 class _Sending(Work):

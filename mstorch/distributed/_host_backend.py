@@ -6,6 +6,7 @@ blocks of memory that all of them see, chunk by chunk; every process gets the sa
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -19,6 +20,15 @@ _WRONG_SIZE = "mstorch: the processes gave tensors of different sizes: {} bytes 
 def bytes_of(array: np.ndarray) -> np.ndarray:
     """The bytes of a contiguous array."""
     return array.reshape(-1).view(np.uint8)
+
+
+def split(array: np.ndarray, count: int) -> list[np.ndarray]:
+    """Equal parts of a flat array, which share its memory."""
+    return np.split(array, count)
+
+
+def join(parts: Sequence[np.ndarray], into: Any) -> None:
+    """Nothing: the parts lie in the memory of the whole."""
 
 
 def _chunks(size: int, step: int) -> Iterator[slice]:

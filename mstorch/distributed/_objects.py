@@ -9,6 +9,7 @@ import numpy as np
 import mstorch as torch
 
 from ._collectives import all_gather, broadcast, gather, member_of, scatter
+from ._group import by_the_host
 from ._point_to_point import recv, send
 from ._world import chosen, get_rank, get_world_size, outside, warn_outside
 
@@ -39,6 +40,7 @@ def _sizes_of_all(tensor: Any, group: Any) -> list[int]:
     return [int(size) for size in sizes]
 
 
+@by_the_host
 def all_gather_object(object_list: Any, obj: Any, group: Any = None) -> None:
     """Fill the list with the processes' objects. ValueError without a group."""
     if outside(group):
@@ -52,6 +54,7 @@ def all_gather_object(object_list: Any, obj: Any, group: Any = None) -> None:
         object_list[number] = _unpacked(part, size)
 
 
+@by_the_host
 def gather_object(
     obj: Any, object_gather_list: Any = None, dst: int | None = None, group: Any = None, group_dst: int | None = None
 ) -> None:
@@ -73,6 +76,7 @@ def gather_object(
         object_gather_list[number] = _unpacked(part, sizes[number])
 
 
+@by_the_host
 def broadcast_object_list(
     object_list: Any, src: int | None = None, group: Any = None, device: Any = None, group_src: int | None = None
 ) -> None:
@@ -98,6 +102,7 @@ def _fill(object_list: Any, together: Any, sizes: Any) -> None:
         start += size
 
 
+@by_the_host
 def scatter_object_list(
     scatter_object_output_list: Any, scatter_object_input_list: Any = None, src: int | None = None, group: Any = None,
     group_src: int | None = None,
@@ -121,6 +126,7 @@ def scatter_object_list(
     scatter_object_output_list[0] = _unpacked(part, int(size))
 
 
+@by_the_host
 def send_object_list(
     object_list: Any, dst: int | None = None, group: Any = None, device: Any = None, group_dst: int | None = None, use_batch: bool = False
 ) -> None:
@@ -134,6 +140,7 @@ def send_object_list(
     send(torch.cat(packed), group=found, group_dst=member)
 
 
+@by_the_host
 def recv_object_list(
     object_list: Any, src: int | None = None, group: Any = None, device: Any = None, group_src: int | None = None, use_batch: bool = False
 ) -> int:

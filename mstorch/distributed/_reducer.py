@@ -13,6 +13,7 @@ from .._core.tensor_base import is_tracked, window
 from .._tape.engine import next_callback
 from .._tape.node import Accumulate, edge_of
 from ..futures import Future
+from ._group import by_the_host
 from ._types import ReduceOp
 
 FIRST_BUCKET_BYTES = 1024 * 1024
@@ -37,7 +38,7 @@ class GradBucket:
         self._index, self._parameters = index, list(parameters)
         self._last = False
         first = parameters[0]
-        self._buffer = torch.zeros(sum(one.numel() for one in parameters), dtype=first.dtype)
+        self._buffer = torch.zeros(sum(one.numel() for one in parameters), dtype=first.dtype, device=first.device)
         self._views = self._cut(self._buffer)
         self.pending = len(parameters)
         self.launched: Any = None
@@ -235,6 +236,7 @@ class Reducer:
             if used is None or used[place]:
                 self._deliver(place, parameter)
 
+    @by_the_host
     def _used_somewhere(self) -> np.ndarray | None:
         """Which parameters any process used, where some may not have been."""
         if not self.find_unused or self.static and not self.unused:
@@ -262,6 +264,7 @@ class Reducer:
             with torch.no_grad():
                 parameter.grad.copy_(view)
 
+    @by_the_host
     def _rebuild(self) -> None:
         """Order the buckets, once, as the gradients came in the first backward of the first process."""
         if not self.may_rebuild or not self.arrived:
@@ -275,6 +278,7 @@ class Reducer:
         sizes = [(self.parameters[place].dtype, self.parameters[place].numel() * self.parameters[place].element_size()) for place in places]
         self._build([[places[number] for number in part] for part in divided(sizes, self.limits)])
 
+    @by_the_host
     def shadow(self) -> None:
         """Take part in the averages of the others, with nothing."""
         for bucket in self.buckets:

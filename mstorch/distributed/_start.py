@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
-from ._device_backend import available
+from .._core.device import current, device, resolve
+from ._device_backend import available, join_devices
 from ._group import ProcessGroup
 from ._mesh import Mesh
 from ._settings import default_pg_timeout
@@ -52,7 +53,9 @@ def init_process_group(
             raise AssertionError("world_size must be positive if using store")
         if rank < 0:
             raise AssertionError("rank must be non-negative if using store")
-    if device_id is not None and getattr(device_id, "type", "") != "cpu":
+    if isinstance(device_id, int) and not isinstance(device_id, bool) and current().type != "cpu":
+        device_id = device(current().type, device_id)
+    if device_id is not None and getattr(device_id, "type", "") not in ("cpu", current().type):
         raise ValueError(
             "device_id is an int, but no accelerator support is found from the current compilation. Please use a different "
             "compiled version that supports your accelerator." if isinstance(device_id, int) else
@@ -75,6 +78,9 @@ def init_process_group(
     world.default = ProcessGroup._made(mesh, group_store, range(world_size), rank, chosen, _name(), limit, "default_pg")
     world.default.bound_device_id = device_id
     world.groups[world.default.group_name] = world.default
+    if device_id is not None:
+        resolve(device_id)  # binds the process to it
+    join_devices(world.default)
     _mark_errors(rank)
 
 
@@ -185,6 +191,7 @@ def new_group(
     )
     made.bound_device_id = everyone.bound_device_id
     world.groups[name] = made
+    join_devices(made, members)
     return made
 
 

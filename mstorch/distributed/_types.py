@@ -4,6 +4,8 @@ from __future__ import annotations
 import enum
 from typing import Any
 
+from .._core.device import current
+
 
 class DistError(RuntimeError):
     """The base of the errors of process groups."""
@@ -67,6 +69,13 @@ class Backend(str):
         return getattr(cls, name.upper(), name.lower())
 
 
+if current().type == "npu":  # as torch_npu enters it
+    Backend.HCCL = "hccl"  # type: ignore[attr-defined]
+    Backend.backend_list.append("hccl")
+    Backend.backend_capability["hccl"] = ["npu"]
+    Backend.default_device_backend_map["npu"] = "hccl"
+
+
 _INVALID = """The custom backend string argument is invalid: {}.
                 Custom backend string is an experimental feature where the backend string must be in the format:
                 "<device_type1>:<backend1>,<device_type2>:<backend2>...". e.g. 'cpu:gloo,cuda:nccl'"""
@@ -80,6 +89,8 @@ class BackendConfig:
         self.device_backend_map: dict[str, Any] = {}
         if name == Backend.UNDEFINED:
             self.device_backend_map = {"cpu": Backend.GLOO}
+            if current().type == "npu":
+                self.device_backend_map["npu"] = Backend("hccl")
         elif name in Backend.backend_list:
             self.device_backend_map = dict.fromkeys(Backend.backend_capability[name], Backend(name))
         elif ":" in name:

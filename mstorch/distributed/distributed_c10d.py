@@ -6,6 +6,7 @@ from typing import Any
 from .._core.device import device
 from .._hook import missing as _missing
 from . import _collectives, _objects, _point_to_point, _settings, _start, _types, _world
+from ._device_backend import hccl_is_there
 from ._group import ProcessGroup
 from ._settings import default_pg_timeout
 from ._stores import PrefixStore, Store
@@ -28,13 +29,18 @@ def is_nccl_available() -> bool:
     return False
 
 
+def is_hccl_available() -> bool:
+    """Whether tensors of Ascend devices are carried: where this process computes on one."""
+    return hccl_is_there()
+
+
 is_mpi_available = is_ucc_available = is_xccl_available = is_nccl_available
 
 
 def is_backend_available(backend: str) -> bool:
-    """Whether tensors are carried by a backend, "gloo", or by backends of a pair ("cpu:gloo")."""
-    name = backend.lower()
-    return all(pair.rpartition(":")[2] == "gloo" for pair in name.split(","))
+    """Whether tensors are carried by a backend, "gloo" or "hccl", or by backends of pairs ("cpu:gloo,npu:hccl")."""
+    there = ("gloo", "hccl") if hccl_is_there() else ("gloo",)
+    return all(pair.rpartition(":")[2] in there for pair in backend.lower().split(","))
 
 
 _get_default_group = default_group

@@ -17,7 +17,7 @@ class Half(TransformedDistribution):
     arg_constraints = {"scale": constraints.positive}
     support = constraints.nonnegative
     has_rsample = True
-    _expands = {}
+    _mstorch_expands = {}
     _whole: type
 
     def __init__(self, scale: Any, validate_args: bool | None = None) -> None:
@@ -30,11 +30,11 @@ class Half(TransformedDistribution):
         return torch.zeros_like(self.scale)
 
     def log_prob(self, value: Any) -> Any:
-        whole = self.base_dist.log_prob(self._checked(value)) + math.log(2)
+        whole = self.base_dist.log_prob(self._mstorch_checked(value)) + math.log(2)
         return torch.where(value >= 0, whole, -torch.inf)
 
     def cdf(self, value: Any) -> Any:
-        return 2 * self.base_dist.cdf(self._checked(value)) - 1
+        return 2 * self.base_dist.cdf(self._mstorch_checked(value)) - 1
 
     def icdf(self, prob: Any) -> Any:
         return self.base_dist.icdf((prob + 1) / 2)

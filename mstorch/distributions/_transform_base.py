@@ -56,9 +56,9 @@ class Transform:
 
     def with_cache(self, cache_size: int = 1) -> Any:
         """This transform with a cache of the given size."""
-        return self if self._cache_size == cache_size else self._rebuilt(cache_size)
+        return self if self._cache_size == cache_size else self._mstorch_rebuilt(cache_size)
 
-    def _rebuilt(self, cache_size: int) -> Any:
+    def _mstorch_rebuilt(self, cache_size: int) -> Any:
         if type(self).__init__ is not Transform.__init__:
             raise NotImplementedError(f"{type(self)}.with_cache is not implemented")
         return type(self)(cache_size=cache_size)
@@ -69,7 +69,7 @@ class Transform:
     def __ne__(self, other: object) -> bool:
         return not self.__eq__(other)
 
-    def _remembered(self, value: Any, end: int, compute: Callable[[Any], Any]) -> Any:
+    def _mstorch_remembered(self, value: Any, end: int, compute: Callable[[Any], Any]) -> Any:
         """The other end of the cached pair if ``value`` is this end of it, else what is computed."""
         if self._cache_size == 0:
             return compute(value)
@@ -80,10 +80,10 @@ class Transform:
         return result
 
     def __call__(self, x: Any) -> Any:
-        return self._remembered(x, 0, self._call)
+        return self._mstorch_remembered(x, 0, self._call)
 
     def _inv_call(self, y: Any) -> Any:
-        return self._remembered(y, 1, self._inverse)
+        return self._mstorch_remembered(y, 1, self._inverse)
 
     def _call(self, x: Any) -> Any:
         raise NotImplementedError
@@ -217,7 +217,7 @@ class ComposeTransform(Transform):
             self._inv._inv = self
         return self._inv
 
-    def _rebuilt(self, cache_size: int) -> Any:
+    def _mstorch_rebuilt(self, cache_size: int) -> Any:
         return ComposeTransform(self.parts, cache_size=cache_size)
 
     def __call__(self, x: Any) -> Any:
@@ -266,7 +266,7 @@ class IndependentTransform(Transform):
         self.base_transform = base_transform.with_cache(cache_size)
         self.reinterpreted_batch_ndims = reinterpreted_batch_ndims
 
-    def _rebuilt(self, cache_size: int) -> Any:
+    def _mstorch_rebuilt(self, cache_size: int) -> Any:
         return IndependentTransform(self.base_transform, self.reinterpreted_batch_ndims, cache_size=cache_size)
 
     @constraints.dependent_property(is_discrete=False)
@@ -328,7 +328,7 @@ class ReshapeTransform(Transform):
     def codomain(self) -> Any:  # type: ignore[override]
         return constraints.independent(constraints.real, len(self.out_shape))
 
-    def _rebuilt(self, cache_size: int) -> Any:
+    def _mstorch_rebuilt(self, cache_size: int) -> Any:
         return ReshapeTransform(self.in_shape, self.out_shape, cache_size=cache_size)
 
     def _call(self, x: Any) -> Any:

@@ -77,7 +77,7 @@ class CatTransform(_Parts):
         """The size along the dimension."""
         return sum(self.lengths)
 
-    def _rebuilt(self, cache_size: int) -> Any:
+    def _mstorch_rebuilt(self, cache_size: int) -> Any:
         return CatTransform(self.transforms, self.dim, self.lengths, cache_size)
 
     def _wanted(self) -> tuple[int, str]:
@@ -113,7 +113,7 @@ class StackTransform(_Parts):
         self._take(tseq, dim, cache_size)
         super().__init__(cache_size=cache_size)
 
-    def _rebuilt(self, cache_size: int) -> Any:
+    def _mstorch_rebuilt(self, cache_size: int) -> Any:
         return StackTransform(self.transforms, self.dim, cache_size)
 
     def _wanted(self) -> tuple[int, str]:

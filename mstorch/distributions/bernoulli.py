@@ -18,7 +18,7 @@ class Bernoulli(ProbsOrLogits, ExponentialFamily):
     support = constraints.boolean
     has_enumerate_support = True
     _mean_carrier_measure = 0
-    _expands = {"probs": 0, "logits": 0, "_param": 0}
+    _mstorch_expands = {"probs": 0, "logits": 0, "_param": 0}
 
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
         (given,) = broadcast_all(one_of(probs, logits))
@@ -44,14 +44,14 @@ class Bernoulli(ProbsOrLogits, ExponentialFamily):
             return torch.bernoulli(self.probs.expand(self._extended_shape(sample_shape)))
 
     def log_prob(self, value: Any) -> Any:
-        logits, value = broadcast_all(self.logits, self._checked(value))
+        logits, value = broadcast_all(self.logits, self._mstorch_checked(value))
         return -torch.nn.functional.binary_cross_entropy_with_logits(logits, value, reduction="none")
 
     def entropy(self) -> Any:
         return torch.nn.functional.binary_cross_entropy_with_logits(self.logits, self.probs, reduction="none")
 
     def enumerate_support(self, expand: bool = True) -> Any:
-        return self._counted(torch.arange(2, dtype=self._param.dtype, device=self._param.device), expand)
+        return self._mstorch_counted(torch.arange(2, dtype=self._param.dtype, device=self._param.device), expand)
 
     @property
     def _natural_params(self) -> tuple[Any, ...]:

@@ -22,7 +22,7 @@ class Binomial(ProbsOrLogits):
         "total_count": constraints.nonnegative_integer, "probs": constraints.unit_interval, "logits": constraints.real,
     }  # fmt: skip
     has_enumerate_support = True
-    _expands = {"total_count": 0, "probs": 0, "logits": 0, "_param": 0}
+    _mstorch_expands = {"total_count": 0, "probs": 0, "logits": 0, "_param": 0}
 
     def __init__(
         self, total_count: Any = 1, probs: Any = None, logits: Any = None, validate_args: bool | None = None
@@ -54,7 +54,7 @@ class Binomial(ProbsOrLogits):
             return torch.binomial(self.total_count.expand(shape), self.probs.expand(shape))
 
     def log_prob(self, value: Any) -> Any:
-        value, n, logits = self._checked(value), self.total_count, self.logits
+        value, n, logits = self._mstorch_checked(value), self.total_count, self.logits
         choices = torch.lgamma(n + 1) - torch.lgamma(value + 1) - torch.lgamma(n - value + 1)
         # n log(1 + e^logits) without overflow
         return value * logits + choices - n * (_clamp_by_zero(logits) + torch.log1p(torch.exp(-torch.abs(logits))))
@@ -72,7 +72,7 @@ class Binomial(ProbsOrLogits):
 
     def enumerate_support(self, expand: bool = True) -> Any:
         count = self._one_count("enumerate_support")
-        return self._counted(torch.arange(1 + count, dtype=self._param.dtype, device=self._param.device), expand)
+        return self._mstorch_counted(torch.arange(1 + count, dtype=self._param.dtype, device=self._param.device), expand)
 
 
 __all__ = ["Binomial"]

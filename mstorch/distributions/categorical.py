@@ -15,8 +15,8 @@ class Categorical(ProbsOrLogits):
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
     has_enumerate_support = True
     _binary = False
-    _expands = {"probs": 1, "logits": 1, "_param": 1}
-    _keeps = ("_num_events",)
+    _mstorch_expands = {"probs": 1, "logits": 1, "_param": 1}
+    _mstorch_keeps = ("_num_events",)
     _num_events: int
 
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
@@ -37,7 +37,7 @@ class Categorical(ProbsOrLogits):
 
     @property
     def mean(self) -> Any:
-        return self._full(torch.nan, self.probs)
+        return self._mstorch_full(torch.nan, self.probs)
 
     @property
     def mode(self) -> Any:
@@ -45,7 +45,7 @@ class Categorical(ProbsOrLogits):
 
     @property
     def variance(self) -> Any:
-        return self._full(torch.nan, self.probs)
+        return self._mstorch_full(torch.nan, self.probs)
 
     def sample(self, sample_shape: Any = torch.Size()) -> Any:
         sample_shape = torch.Size(sample_shape)
@@ -54,7 +54,7 @@ class Categorical(ProbsOrLogits):
         return drawn.T.reshape(self._extended_shape(sample_shape))
 
     def log_prob(self, value: Any) -> Any:
-        index, log_pmf = self._checked(value).long().unsqueeze(-1), self.logits
+        index, log_pmf = self._mstorch_checked(value).long().unsqueeze(-1), self.logits
         if index.shape[:-1] != log_pmf.shape[:-1]:
             index, log_pmf = torch.broadcast_tensors(index, log_pmf)
             index = index[..., :1]
@@ -65,7 +65,7 @@ class Categorical(ProbsOrLogits):
         return -(finite * self.probs).sum(-1)
 
     def enumerate_support(self, expand: bool = True) -> Any:
-        return self._counted(torch.arange(self._num_events, dtype=torch.long, device=self._param.device), expand)
+        return self._mstorch_counted(torch.arange(self._num_events, dtype=torch.long, device=self._param.device), expand)
 
 
 __all__ = ["Categorical"]

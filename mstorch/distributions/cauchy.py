@@ -16,16 +16,16 @@ class Cauchy(Distribution):
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
     support = constraints.real
     has_rsample = True
-    _expands = {"loc": 0, "scale": 0}
+    _mstorch_expands = {"loc": 0, "scale": 0}
     loc: Any
     scale: Any
 
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
-        self._begin(validate_args, loc=loc, scale=scale)
+        self._mstorch_begin(validate_args, loc=loc, scale=scale)
 
     @property
     def mean(self) -> Any:
-        return self._full(torch.nan, self.loc)
+        return self._mstorch_full(torch.nan, self.loc)
 
     @property
     def mode(self) -> Any:
@@ -33,17 +33,17 @@ class Cauchy(Distribution):
 
     @property
     def variance(self) -> Any:
-        return self._full(torch.inf, self.loc)
+        return self._mstorch_full(torch.inf, self.loc)
 
     def rsample(self, sample_shape: Any = torch.Size()) -> Any:
         return self.loc + self.loc.new_empty(self._extended_shape(sample_shape)).cauchy_() * self.scale
 
     def log_prob(self, value: Any) -> Any:
-        off = (self._checked(value) - self.loc) / self.scale
+        off = (self._mstorch_checked(value) - self.loc) / self.scale
         return -math.log(math.pi) - self.scale.log() - (off**2).log1p()
 
     def cdf(self, value: Any) -> Any:
-        return torch.atan((self._checked(value) - self.loc) / self.scale) / math.pi + 0.5
+        return torch.atan((self._mstorch_checked(value) - self.loc) / self.scale) / math.pi + 0.5
 
     def icdf(self, value: Any) -> Any:
         return torch.tan(math.pi * (value - 0.5)) * self.scale + self.loc

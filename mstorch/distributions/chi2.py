@@ -11,7 +11,7 @@ class Chi2(Gamma):
     """The sum of ``df`` squared standard normal numbers: a gamma distribution."""
 
     arg_constraints = {"df": constraints.positive}
-    _expands = dict(Gamma._expands)
+    _mstorch_expands = dict(Gamma._mstorch_expands)
 
     def __init__(self, df: Any, validate_args: bool | None = None) -> None:
         super().__init__(0.5 * df, 0.5, validate_args=validate_args)

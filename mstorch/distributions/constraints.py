@@ -12,14 +12,14 @@ class Constraint:
 
     is_discrete: Any = False
     event_dim: Any = 0
-    _shown: tuple[str, ...] = ()
+    _mstorch_shown: tuple[str, ...] = ()
 
     def check(self, value: Any) -> Any:
         """Which values lie inside: a bool tensor of the batch's shape."""
         raise NotImplementedError
 
     def __repr__(self) -> str:
-        shown = ", ".join(f"{name}={getattr(self, name)}" for name in self._shown)
+        shown = ", ".join(f"{name}={getattr(self, name)}" for name in self._mstorch_shown)
         return f"{self.__class__.__name__[1:]}({shown})"
 
 
@@ -161,7 +161,7 @@ class _OneHot(_Boolean):
 class _Above(Constraint):
     """A constraint with a lower bound."""
 
-    _shown: tuple[str, ...] = ("lower_bound",)
+    _mstorch_shown: tuple[str, ...] = ("lower_bound",)
 
     def __init__(self, lower_bound: Any) -> None:
         self.lower_bound = lower_bound
@@ -171,7 +171,7 @@ class _Above(Constraint):
 class _Below(Constraint):
     """A constraint with an upper bound."""
 
-    _shown: tuple[str, ...] = ("upper_bound",)
+    _mstorch_shown: tuple[str, ...] = ("upper_bound",)
 
     def __init__(self, upper_bound: Any) -> None:
         self.upper_bound = upper_bound
@@ -181,7 +181,7 @@ class _Below(Constraint):
 class _Between(Constraint):
     """A constraint with two bounds."""
 
-    _shown = ("lower_bound", "upper_bound")
+    _mstorch_shown = ("lower_bound", "upper_bound")
 
     def __init__(self, lower_bound: Any, upper_bound: Any) -> None:
         self.lower_bound = lower_bound
@@ -250,7 +250,7 @@ class _Simplex(Constraint):
 class _Multinomial(_Below):
     is_discrete = True
     event_dim = 1
-    _shown = ()
+    _mstorch_shown = ()
 
     def check(self, x: Any) -> Any:
         return (x >= 0).all(-1) & (x.sum(-1) <= self.upper_bound)

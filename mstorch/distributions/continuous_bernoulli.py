@@ -19,8 +19,8 @@ class ContinuousBernoulli(ProbsOrLogits, ExponentialFamily):
     support = constraints.unit_interval
     has_rsample = True
     _mean_carrier_measure = 0
-    _expands = {"probs": 0, "logits": 0, "_param": 0}
-    _keeps = ("_lims",)
+    _mstorch_expands = {"probs": 0, "logits": 0, "_param": 0}
+    _mstorch_keeps = ("_lims",)
 
     def __init__(
         self, probs: Any = None, logits: Any = None, lims: tuple[float, float] = (0.499, 0.501),
@@ -87,12 +87,12 @@ class ContinuousBernoulli(ProbsOrLogits, ExponentialFamily):
         return self.icdf(torch.rand(shape, dtype=self.probs.dtype, device=self.probs.device))
 
     def log_prob(self, value: Any) -> Any:
-        logits, value = broadcast_all(self.logits, self._checked(value))
+        logits, value = broadcast_all(self.logits, self._mstorch_checked(value))
         discrete = torch.nn.functional.binary_cross_entropy_with_logits(logits, value, reduction="none")
         return -discrete + self._cont_bern_log_norm()
 
     def cdf(self, value: Any) -> Any:
-        value, p = self._checked(value), self._cut_probs()
+        value, p = self._mstorch_checked(value), self._cut_probs()
         exact = (torch.pow(p, value) * torch.pow(1.0 - p, 1.0 - value) + p - 1.0) / (2.0 * p - 1.0)
         inner = torch.where(self._outside_unstable_region(), exact, value)
         capped = torch.where(value >= 1.0, torch.ones_like(value), inner)

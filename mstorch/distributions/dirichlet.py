@@ -37,7 +37,7 @@ class Dirichlet(ExponentialFamily):
     arg_constraints = {"concentration": constraints.independent(constraints.positive, 1)}
     support = constraints.simplex
     has_rsample = True
-    _expands = {"concentration": 1}
+    _mstorch_expands = {"concentration": 1}
 
     def __init__(self, concentration: Any, validate_args: bool | None = None) -> None:
         if concentration.dim() < 1:
@@ -50,7 +50,7 @@ class Dirichlet(ExponentialFamily):
 
     def log_prob(self, value: Any) -> Any:
         a = self.concentration
-        return torch.xlogy(a - 1.0, self._checked(value)).sum(-1) + torch.lgamma(a.sum(-1)) - torch.lgamma(a).sum(-1)
+        return torch.xlogy(a - 1.0, self._mstorch_checked(value)).sum(-1) + torch.lgamma(a.sum(-1)) - torch.lgamma(a).sum(-1)
 
     @property
     def mean(self) -> Any:

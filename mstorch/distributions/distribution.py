@@ -16,15 +16,15 @@ from .utils import broadcast_all, lazy_property
 class Distribution:
     """A batch of distributions: ``batch_shape`` of them, each over values of ``event_shape``.
 
-    A class names in ``_expands`` its attributes that grow with the batch (tensors or distributions), each with the number of
-    its last dimensions that do not, and in ``_keeps`` those that an expanded copy takes over as they are.
+    A class names in ``_mstorch_expands`` its attributes that grow with the batch (tensors or distributions), each with the number of
+    its last dimensions that do not, and in ``_mstorch_keeps`` those that an expanded copy takes over as they are.
     """
 
     has_rsample = False
     has_enumerate_support = False
     _validate_args: bool = __debug__
-    _expands: dict[str, int] = {}
-    _keeps: tuple[str, ...] = ()
+    _mstorch_expands: dict[str, int] = {}
+    _mstorch_keeps: tuple[str, ...] = ()
 
     @staticmethod
     def set_default_validate_args(value: bool) -> None:
@@ -41,17 +41,17 @@ class Distribution:
         if validate_args is not None:
             self._validate_args = validate_args
         if self._validate_args:
-            self._check_parameters()
+            self._mstorch_check_parameters()
         super().__init__()
 
-    def _begin(self, validate_args: bool | None, **parameters: Any) -> None:
+    def _mstorch_begin(self, validate_args: bool | None, **parameters: Any) -> None:
         """Take the parameters, broadcast to the shape of the batch, and check them."""
         values = broadcast_all(*parameters.values())
         for name, value in zip(parameters, values):
             setattr(self, name, value)
         Distribution.__init__(self, values[0].size(), validate_args=validate_args)
 
-    def _check_parameters(self) -> None:
+    def _mstorch_check_parameters(self) -> None:
         try:
             checks = self.arg_constraints
         except NotImplementedError:
@@ -74,32 +74,32 @@ class Distribution:
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
         """The same distribution with the batch expanded to ``batch_shape``; no memory is copied."""
-        owner = self._expandable()
+        owner = self._mstorch_expandable()
         if owner is Distribution:
             raise NotImplementedError
         new = self._get_checked_instance(owner, _instance)
         batch_shape = torch.Size(batch_shape)
-        self._expand_into(new, batch_shape)
-        return self._finish_expansion(new, batch_shape)
+        self._mstorch_expand_into(new, batch_shape)
+        return self._mstorch_finish_expansion(new, batch_shape)
 
-    def _expandable(self) -> type:
+    def _mstorch_expandable(self) -> type:
         """The class nearest in the line of descent that says how it expands."""
-        return next(cls for cls in type(self).__mro__ if "_expands" in cls.__dict__)
+        return next(cls for cls in type(self).__mro__ if "_mstorch_expands" in cls.__dict__)
 
-    def _expansion(self) -> dict[str, int]:
-        return self._expands
+    def _mstorch_expansion(self) -> dict[str, int]:
+        return self._mstorch_expands
 
-    def _expand_into(self, new: Any, batch_shape: Any) -> None:
-        for name, fixed in self._expansion().items():
+    def _mstorch_expand_into(self, new: Any, batch_shape: Any) -> None:
+        for name, fixed in self._mstorch_expansion().items():
             if name not in self.__dict__:
                 continue
             value = self.__dict__[name]
             shape = value.batch_shape if isinstance(value, Distribution) else value.shape
             setattr(new, name, value.expand(batch_shape + shape[len(shape) - fixed :]))
-        for name in self._keeps:
+        for name in self._mstorch_keeps:
             setattr(new, name, getattr(self, name))
 
-    def _finish_expansion(self, new: Any, batch_shape: Any) -> Any:
+    def _mstorch_finish_expansion(self, new: Any, batch_shape: Any) -> Any:
         Distribution.__init__(new, batch_shape, self.event_shape, validate_args=False)
         new._validate_args = self._validate_args
         return new
@@ -209,7 +209,7 @@ class Distribution:
                 f"({support!r}) of the distribution {self!r}, but found invalid values:\n{value}"
             )
 
-    def _checked(self, value: Any) -> Any:
+    def _mstorch_checked(self, value: Any) -> Any:
         """The value, after validation where that is on."""
         if self._validate_args:
             self._validate_sample(value)
@@ -223,11 +223,11 @@ class Distribution:
             )
         return self.__new__(type(self)) if _instance is None else _instance
 
-    def _full(self, value: float, like: Any) -> Any:
+    def _mstorch_full(self, value: float, like: Any) -> Any:
         """A number for every value of the batch."""
         return torch.full(self._extended_shape(), value, dtype=like.dtype, device=like.device)
 
-    def _counted(self, values: Any, expand: bool) -> Any:
+    def _mstorch_counted(self, values: Any, expand: bool) -> Any:
         """Values along dimension 0, with room for the batch behind it, or repeated over it."""
         values = values.view((-1,) + (1,) * len(self._batch_shape))
         return values.expand((-1,) + self._batch_shape) if expand else values

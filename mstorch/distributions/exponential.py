@@ -16,11 +16,11 @@ class Exponential(ExponentialFamily):
     support = constraints.nonnegative
     has_rsample = True
     _mean_carrier_measure = 0
-    _expands = {"rate": 0}
+    _mstorch_expands = {"rate": 0}
     rate: Any
 
     def __init__(self, rate: Any, validate_args: bool | None = None) -> None:
-        self._begin(validate_args, rate=rate)
+        self._mstorch_begin(validate_args, rate=rate)
 
     @property
     def mean(self) -> Any:
@@ -42,10 +42,10 @@ class Exponential(ExponentialFamily):
         return self.rate.new_empty(self._extended_shape(sample_shape)).exponential_() / self.rate
 
     def log_prob(self, value: Any) -> Any:
-        return self.rate.log() - self.rate * self._checked(value)
+        return self.rate.log() - self.rate * self._mstorch_checked(value)
 
     def cdf(self, value: Any) -> Any:
-        return 1 - torch.exp(-self.rate * self._checked(value))
+        return 1 - torch.exp(-self.rate * self._mstorch_checked(value))
 
     def icdf(self, value: Any) -> Any:
         return -torch.log1p(-value) / self.rate

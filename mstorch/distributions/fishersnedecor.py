@@ -16,12 +16,12 @@ class FisherSnedecor(Distribution):
     arg_constraints = {"df1": constraints.positive, "df2": constraints.positive}
     support = constraints.positive
     has_rsample = True
-    _expands = {"df1": 0, "df2": 0, "_gamma1": 0, "_gamma2": 0}
+    _mstorch_expands = {"df1": 0, "df2": 0, "_gamma1": 0, "_gamma2": 0}
     df1: Any
     df2: Any
 
     def __init__(self, df1: Any, df2: Any, validate_args: bool | None = None) -> None:
-        self._begin(validate_args, df1=df1, df2=df2)
+        self._mstorch_begin(validate_args, df1=df1, df2=df2)
         self._gamma1 = Gamma(self.df1 * 0.5, self.df1)
         self._gamma2 = Gamma(self.df2 * 0.5, self.df2)
 
@@ -53,7 +53,7 @@ class FisherSnedecor(Distribution):
         return (over / under).clamp_(min=tiny)
 
     def log_prob(self, value: Any) -> Any:
-        value = self._checked(value)
+        value = self._mstorch_checked(value)
         a, b, ratio = self.df1 * 0.5, self.df2 * 0.5, self.df1 / self.df2
         scale = (a + b).lgamma() - a.lgamma() - b.lgamma()
         return scale + (a * ratio.log() + (a - 1) * torch.log(value)) - (a + b) * torch.log1p(ratio * value)

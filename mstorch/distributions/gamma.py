@@ -20,12 +20,12 @@ class Gamma(ExponentialFamily):
     support = constraints.nonnegative
     has_rsample = True
     _mean_carrier_measure = 0
-    _expands = {"concentration": 0, "rate": 0}
+    _mstorch_expands = {"concentration": 0, "rate": 0}
     concentration: Any
     rate: Any
 
     def __init__(self, concentration: Any, rate: Any, validate_args: bool | None = None) -> None:
-        self._begin(validate_args, concentration=concentration, rate=rate)
+        self._mstorch_begin(validate_args, concentration=concentration, rate=rate)
 
     @property
     def mean(self) -> Any:
@@ -47,11 +47,11 @@ class Gamma(ExponentialFamily):
 
     def log_prob(self, value: Any) -> Any:
         a, rate = self.concentration, self.rate
-        value = self._checked(torch.as_tensor(value, dtype=rate.dtype, device=rate.device))
+        value = self._mstorch_checked(torch.as_tensor(value, dtype=rate.dtype, device=rate.device))
         return torch.xlogy(a, rate) + torch.xlogy(a - 1, value) - rate * value - torch.lgamma(a)
 
     def cdf(self, value: Any) -> Any:
-        return torch.special.gammainc(self.concentration, self.rate * self._checked(value))
+        return torch.special.gammainc(self.concentration, self.rate * self._mstorch_checked(value))
 
     def entropy(self) -> Any:
         a = self.concentration

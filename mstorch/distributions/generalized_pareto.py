@@ -14,13 +14,13 @@ class GeneralizedPareto(Distribution):
 
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive, "concentration": constraints.real}
     has_rsample = True
-    _expands = {"loc": 0, "scale": 0, "concentration": 0}
+    _mstorch_expands = {"loc": 0, "scale": 0, "concentration": 0}
     loc: Any
     scale: Any
     concentration: Any
 
     def __init__(self, loc: Any, scale: Any, concentration: Any, validate_args: bool | None = None) -> None:
-        self._begin(validate_args, loc=loc, scale=scale, concentration=concentration)
+        self._mstorch_begin(validate_args, loc=loc, scale=scale, concentration=concentration)
 
     def _shape_parts(self) -> tuple[Any, Any]:
         """Where the concentration is (nearly) zero, and the concentration with 1 in those places."""
@@ -35,7 +35,7 @@ class GeneralizedPareto(Distribution):
         return self.icdf(torch.rand(shape, dtype=self.loc.dtype, device=self.loc.device))
 
     def log_prob(self, value: Any) -> Any:
-        z = self._z(self._checked(value))
+        z = self._z(self._mstorch_checked(value))
         zero, safe = self._shape_parts()
         power = 1 / safe + torch.ones_like(z)
         heavy = torch.where(power == 0, power, power * torch.log1p(safe * z))
@@ -43,7 +43,7 @@ class GeneralizedPareto(Distribution):
 
     def log_survival_function(self, value: Any) -> Any:
         """The logarithm of the probability of values above ``value``."""
-        z = self._z(self._checked(value))
+        z = self._z(self._mstorch_checked(value))
         zero, safe = self._shape_parts()
         return torch.where(zero, -z, -torch.log1p(safe * z) / safe)
 

@@ -15,7 +15,7 @@ class Geometric(ProbsOrLogits):
 
     arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
     support = constraints.nonnegative_integer
-    _expands = {"probs": 0, "logits": 0, "_param": 0}
+    _mstorch_expands = {"probs": 0, "logits": 0, "_param": 0}
 
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
         (given,) = broadcast_all(one_of(probs, logits))
@@ -48,7 +48,7 @@ class Geometric(ProbsOrLogits):
             return (u.log() / (-self.probs).log1p()).floor()
 
     def log_prob(self, value: Any) -> Any:
-        value, probs = broadcast_all(self._checked(value), self.probs)
+        value, probs = broadcast_all(self._mstorch_checked(value), self.probs)
         probs = torch.where((probs == 1) & (value == 0), 0.0, probs)  # 0 log 0 is 0
         return value * (-probs).log1p() + self.probs.log()
 

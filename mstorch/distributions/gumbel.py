@@ -18,7 +18,7 @@ class Gumbel(TransformedDistribution):
 
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
     support = constraints.real
-    _expands = {"loc": 0, "scale": 0}
+    _mstorch_expands = {"loc": 0, "scale": 0}
 
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
         self.loc, self.scale = broadcast_all(loc, scale)
@@ -32,7 +32,7 @@ class Gumbel(TransformedDistribution):
         super().__init__(Uniform(low, high, validate_args=validate_args), steps, validate_args=validate_args)
 
     def log_prob(self, value: Any) -> Any:
-        y = (self.loc - self._checked(value)) / self.scale
+        y = (self.loc - self._mstorch_checked(value)) / self.scale
         return y - y.exp() - self.scale.log()
 
     @property

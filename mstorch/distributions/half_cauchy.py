@@ -16,14 +16,14 @@ class HalfCauchy(Half):
 
     @property
     def mean(self) -> Any:
-        return self._full(torch.inf, self.scale)
+        return self._mstorch_full(torch.inf, self.scale)
 
     @property
     def variance(self) -> Any:
         return self.base_dist.variance
 
     def log_prob(self, value: Any) -> Any:
-        return super().log_prob(torch.as_tensor(self._checked(value), dtype=self.scale.dtype, device=self.scale.device))
+        return super().log_prob(torch.as_tensor(self._mstorch_checked(value), dtype=self.scale.dtype, device=self.scale.device))
 
 
 __all__ = ["HalfCauchy"]

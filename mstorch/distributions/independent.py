@@ -14,8 +14,8 @@ class Independent(Distribution):
     """``base_distribution`` with its last ``reinterpreted_batch_ndims`` batch dimensions as part of one value."""
 
     arg_constraints: Any = {}
-    _keeps = ("reinterpreted_batch_ndims",)
-    _expands = {}
+    _mstorch_keeps = ("reinterpreted_batch_ndims",)
+    _mstorch_expands = {}
 
     def __init__(
         self, base_distribution: Any, reinterpreted_batch_ndims: int, validate_args: bool | None = None
@@ -31,7 +31,7 @@ class Independent(Distribution):
         self.reinterpreted_batch_ndims = reinterpreted_batch_ndims
         super().__init__(base_batch[:cut], base_batch[cut:] + base_distribution.event_shape, validate_args=validate_args)
 
-    def _expansion(self) -> dict[str, int]:
+    def _mstorch_expansion(self) -> dict[str, int]:
         return {"base_dist": self.reinterpreted_batch_ndims}
 
     @property

@@ -15,12 +15,12 @@ class Laplace(Distribution):
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
     support = constraints.real
     has_rsample = True
-    _expands = {"loc": 0, "scale": 0}
+    _mstorch_expands = {"loc": 0, "scale": 0}
     loc: Any
     scale: Any
 
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
-        self._begin(validate_args, loc=loc, scale=scale)
+        self._mstorch_begin(validate_args, loc=loc, scale=scale)
 
     @property
     def mean(self) -> Any:
@@ -44,10 +44,10 @@ class Laplace(Distribution):
         return self.loc - self.scale * u.sign() * torch.log1p(-u.abs())
 
     def log_prob(self, value: Any) -> Any:
-        return -torch.log(2 * self.scale) - torch.abs(self._checked(value) - self.loc) / self.scale
+        return -torch.log(2 * self.scale) - torch.abs(self._mstorch_checked(value) - self.loc) / self.scale
 
     def cdf(self, value: Any) -> Any:
-        off = self._checked(value) - self.loc
+        off = self._mstorch_checked(value) - self.loc
         return 0.5 - 0.5 * off.sign() * torch.expm1(-off.abs() / self.scale)
 
     def icdf(self, value: Any) -> Any:

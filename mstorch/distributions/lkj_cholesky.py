@@ -17,8 +17,8 @@ class LKJCholesky(Distribution):
 
     arg_constraints = {"concentration": constraints.positive}
     support = constraints.corr_cholesky
-    _expands = {"concentration": 0, "_beta": 1}
-    _keeps = ("dim",)
+    _mstorch_expands = {"concentration": 0, "_beta": 1}
+    _mstorch_keeps = ("dim",)
     dim: int
 
     def __init__(self, dim: int, concentration: Any = 1.0, validate_args: bool | None = None) -> None:
@@ -44,7 +44,7 @@ class LKJCholesky(Distribution):
         return rows + torch.diag_embed(left.sqrt())
 
     def log_prob(self, value: Any) -> Any:
-        diagonal = self._checked(value).diagonal(dim1=-1, dim2=-2)[..., 1:]
+        diagonal = self._mstorch_checked(value).diagonal(dim1=-1, dim2=-2)[..., 1:]
         order = torch.arange(2, self.dim + 1, device=self.concentration.device)
         order = 2 * (self.concentration - 1).unsqueeze(-1) + self.dim - order
         below = self.dim - 1

@@ -45,8 +45,8 @@ class LowRankMultivariateNormal(Distribution):
     }  # fmt: skip
     support = constraints.real_vector
     has_rsample = True
-    _expands = {"loc": 1, "cov_diag": 1, "cov_factor": 2}
-    _keeps = ("_unbroadcasted_cov_factor", "_unbroadcasted_cov_diag", "_capacitance_tril")
+    _mstorch_expands = {"loc": 1, "cov_diag": 1, "cov_factor": 2}
+    _mstorch_keeps = ("_unbroadcasted_cov_factor", "_unbroadcasted_cov_diag", "_capacitance_tril")
 
     def __init__(self, loc: Any, cov_factor: Any, cov_diag: Any, validate_args: bool | None = None) -> None:
         if loc.dim() < 1:
@@ -123,7 +123,7 @@ class LowRankMultivariateNormal(Distribution):
         return self.loc + batch_mv(factor, along) + diagonal.sqrt() * each
 
     def log_prob(self, value: Any) -> Any:
-        off = self._checked(value) - self.loc
+        off = self._mstorch_checked(value) - self.loc
         distance = _batch_lowrank_mahalanobis(*self._parts, off, self._capacitance_tril)
         volume = _batch_lowrank_logdet(*self._parts, self._capacitance_tril)
         return -0.5 * (self._event_shape[0] * math.log(2 * math.pi) + volume + distance)

@@ -15,8 +15,8 @@ class MixtureSameFamily(Distribution):
 
     arg_constraints: Any = {}
     has_rsample = False
-    _expands = {"_component_distribution": 1, "_mixture_distribution": 0}
-    _keeps = ("_num_component", "_event_ndims")
+    _mstorch_expands = {"_component_distribution": 1, "_mixture_distribution": 0}
+    _mstorch_keeps = ("_num_component", "_event_ndims")
     _num_component: int
     _event_ndims: int
 
@@ -89,7 +89,7 @@ class MixtureSameFamily(Distribution):
         return torch.sum(self.component_distribution.cdf(self._pad(x)) * self.mixture_distribution.probs, dim=-1)
 
     def log_prob(self, x: Any) -> Any:
-        each = self.component_distribution.log_prob(self._pad(self._checked(x)))
+        each = self.component_distribution.log_prob(self._pad(self._mstorch_checked(x)))
         return torch.logsumexp(each + torch.log_softmax(self.mixture_distribution.logits, dim=-1), dim=-1)
 
     def sample(self, sample_shape: Any = torch.Size()) -> Any:

@@ -16,8 +16,8 @@ class Multinomial(FromCategorical):
     """How often each event happens in ``total_count`` trials."""
 
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
-    _expands = {"_categorical": 0, "_binomial": 1}
-    _keeps = ("total_count",)
+    _mstorch_expands = {"_categorical": 0, "_binomial": 1}
+    _mstorch_keeps = ("total_count",)
     total_count: int
 
     def __init__(
@@ -56,7 +56,7 @@ class Multinomial(FromCategorical):
         return choices + (probs * torch.lgamma(support + 1)).sum([0, -1])
 
     def log_prob(self, value: Any) -> Any:
-        logits, value = broadcast_all(self.logits, self._checked(value))
+        logits, value = broadcast_all(self.logits, self._mstorch_checked(value))
         logits = torch.where((value == 0) & (logits == -torch.inf), 0.0, logits)  # 0 log 0 is 0
         arrangements = torch.lgamma(value.sum(-1) + 1) - torch.lgamma(value + 1).sum(-1)
         return arrangements + (logits * value).sum(-1)

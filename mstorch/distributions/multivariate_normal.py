@@ -24,8 +24,8 @@ class MultivariateNormal(Distribution):
     }  # fmt: skip
     support = constraints.real_vector
     has_rsample = True
-    _expands = {"loc": 1, "covariance_matrix": 2, "scale_tril": 2, "precision_matrix": 2}
-    _keeps = ("_unbroadcasted_scale_tril",)
+    _mstorch_expands = {"loc": 1, "covariance_matrix": 2, "scale_tril": 2, "precision_matrix": 2}
+    _mstorch_keeps = ("_unbroadcasted_scale_tril",)
 
     def __init__(
         self, loc: Any, covariance_matrix: Any = None, precision_matrix: Any = None, scale_tril: Any = None,
@@ -86,7 +86,7 @@ class MultivariateNormal(Distribution):
         return self.loc + _batch_mv(self._unbroadcasted_scale_tril, noise)
 
     def log_prob(self, value: Any) -> Any:
-        distance = _batch_mahalanobis(self._unbroadcasted_scale_tril, self._checked(value) - self.loc)
+        distance = _batch_mahalanobis(self._unbroadcasted_scale_tril, self._mstorch_checked(value) - self.loc)
         volume = log_diagonal(self._unbroadcasted_scale_tril)
         return -0.5 * (self._event_shape[0] * math.log(2 * math.pi) + distance) - volume
 

@@ -19,7 +19,7 @@ class NegativeBinomial(ProbsOrLogits):
         "logits": constraints.real,
     }  # fmt: skip
     support = constraints.nonnegative_integer
-    _expands = {"total_count": 0, "probs": 0, "logits": 0, "_param": 0}
+    _mstorch_expands = {"total_count": 0, "probs": 0, "logits": 0, "_param": 0}
 
     def __init__(self, total_count: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
         count, given = broadcast_all(total_count, one_of(probs, logits))
@@ -49,7 +49,7 @@ class NegativeBinomial(ProbsOrLogits):
             return torch.poisson(self._gamma.sample(sample_shape=sample_shape))
 
     def log_prob(self, value: Any) -> Any:
-        value, n = self._checked(value), self.total_count
+        value, n = self._mstorch_checked(value), self.total_count
         log_sigmoid = torch.nn.functional.logsigmoid
         weight = n * log_sigmoid(-self.logits) + value * log_sigmoid(self.logits)
         scale = -torch.lgamma(n + value) + torch.lgamma(1.0 + value) + torch.lgamma(n)

@@ -18,12 +18,12 @@ class Normal(ExponentialFamily):
     support = constraints.real
     has_rsample = True
     _mean_carrier_measure = 0
-    _expands = {"loc": 0, "scale": 0}
+    _mstorch_expands = {"loc": 0, "scale": 0}
     loc: Any
     scale: Any
 
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
-        self._begin(validate_args, loc=loc, scale=scale)
+        self._mstorch_begin(validate_args, loc=loc, scale=scale)
 
     @property
     def mean(self) -> Any:
@@ -51,12 +51,12 @@ class Normal(ExponentialFamily):
         return self.loc + _standard_normal(shape, self.loc.dtype, self.loc.device) * self.scale
 
     def log_prob(self, value: Any) -> Any:
-        square = (self._checked(value) - self.loc) ** 2
+        square = (self._mstorch_checked(value) - self.loc) ** 2
         log_scale = self.scale.log() if isinstance(self.scale, torch.Tensor) else math.log(self.scale)
         return -square / (2 * self.scale**2) - log_scale - math.log(math.sqrt(2 * math.pi))
 
     def cdf(self, value: Any) -> Any:
-        return 0.5 * (1 + torch.erf((self._checked(value) - self.loc) * self.scale.reciprocal() / math.sqrt(2)))
+        return 0.5 * (1 + torch.erf((self._mstorch_checked(value) - self.loc) * self.scale.reciprocal() / math.sqrt(2)))
 
     def icdf(self, value: Any) -> Any:
         return self.loc + self.scale * torch.erfinv(2 * value - 1) * math.sqrt(2)

@@ -16,7 +16,7 @@ class OneHotCategorical(FromCategorical):
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
     support = constraints.one_hot
     has_enumerate_support = True
-    _expands = {"_categorical": 0}
+    _mstorch_expands = {"_categorical": 0}
 
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
         self._categorical = Categorical(probs, logits)
@@ -41,7 +41,7 @@ class OneHotCategorical(FromCategorical):
         return self._one_hot(self._categorical.sample(torch.Size(sample_shape)))
 
     def log_prob(self, value: Any) -> Any:
-        return self._categorical.log_prob(self._checked(value).max(-1)[1])
+        return self._categorical.log_prob(self._mstorch_checked(value).max(-1)[1])
 
     def entropy(self) -> Any:
         return self._categorical.entropy()

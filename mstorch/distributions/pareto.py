@@ -14,7 +14,7 @@ class Pareto(TransformedDistribution):
     """Numbers above ``scale`` with a tail of power ``alpha``."""
 
     arg_constraints = {"alpha": constraints.positive, "scale": constraints.positive}
-    _expands = {"scale": 0, "alpha": 0}
+    _mstorch_expands = {"scale": 0, "alpha": 0}
 
     def __init__(self, scale: Any, alpha: Any, validate_args: bool | None = None) -> None:
         self.scale, self.alpha = broadcast_all(scale, alpha)

@@ -15,11 +15,11 @@ class Poisson(ExponentialFamily):
 
     arg_constraints = {"rate": constraints.nonnegative}
     support = constraints.nonnegative_integer
-    _expands = {"rate": 0}
+    _mstorch_expands = {"rate": 0}
     rate: Any
 
     def __init__(self, rate: Any, validate_args: bool | None = None) -> None:
-        self._begin(validate_args, rate=rate)
+        self._mstorch_begin(validate_args, rate=rate)
 
     @property
     def mean(self) -> Any:
@@ -38,7 +38,7 @@ class Poisson(ExponentialFamily):
             return torch.poisson(self.rate.expand(self._extended_shape(sample_shape)))
 
     def log_prob(self, value: Any) -> Any:
-        rate, value = broadcast_all(self.rate, self._checked(value))
+        rate, value = broadcast_all(self.rate, self._mstorch_checked(value))
         return value.xlogy(rate) - rate - (value + 1).lgamma()
 
     @property

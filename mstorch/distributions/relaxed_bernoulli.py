@@ -17,8 +17,8 @@ class LogitRelaxedBernoulli(ProbsOrLogits):
 
     arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
     support = constraints.real
-    _expands = {"probs": 0, "logits": 0, "_param": 0}
-    _keeps = ("temperature",)
+    _mstorch_expands = {"probs": 0, "logits": 0, "_param": 0}
+    _mstorch_keeps = ("temperature",)
 
     def __init__(
         self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None
@@ -35,7 +35,7 @@ class LogitRelaxedBernoulli(ProbsOrLogits):
         return (u.log() - (-u).log1p() + probs.log() - (-probs).log1p()) / self.temperature
 
     def log_prob(self, value: Any) -> Any:
-        logits, value = broadcast_all(self.logits, self._checked(value))
+        logits, value = broadcast_all(self.logits, self._mstorch_checked(value))
         off = logits - value.mul(self.temperature)
         return self.temperature.log() + off - 2 * off.exp().log1p()
 
@@ -46,7 +46,7 @@ class RelaxedBernoulli(TransformedDistribution):
     arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
     support = constraints.unit_interval
     has_rsample = True
-    _expands = {}
+    _mstorch_expands = {}
 
     def __init__(
         self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None

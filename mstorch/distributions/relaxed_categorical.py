@@ -19,8 +19,8 @@ class ExpRelaxedCategorical(FromCategorical):
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
     support = constraints.real_vector
     has_rsample = True
-    _expands = {"_categorical": 0}
-    _keeps = ("temperature",)
+    _mstorch_expands = {"_categorical": 0}
+    _mstorch_keeps = ("temperature",)
 
     def __init__(
         self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None
@@ -37,7 +37,7 @@ class ExpRelaxedCategorical(FromCategorical):
 
     def log_prob(self, value: Any) -> Any:
         events = self._categorical._num_events
-        logits, value = broadcast_all(self.logits, self._checked(value))
+        logits, value = broadcast_all(self.logits, self._mstorch_checked(value))
         scale = torch.full_like(self.temperature, float(events)).lgamma() - self.temperature.log().mul(-(events - 1))
         score = logits - value.mul(self.temperature)
         return (score - score.logsumexp(dim=-1, keepdim=True)).sum(-1) + scale
@@ -49,7 +49,7 @@ class RelaxedOneHotCategorical(TransformedDistribution):
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
     support = constraints.simplex
     has_rsample = True
-    _expands = {}
+    _mstorch_expands = {}
 
     def __init__(
         self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None

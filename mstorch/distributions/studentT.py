@@ -18,13 +18,13 @@ class StudentT(Distribution):
     arg_constraints = {"df": constraints.positive, "loc": constraints.real, "scale": constraints.positive}
     support = constraints.real
     has_rsample = True
-    _expands = {"df": 0, "loc": 0, "scale": 0, "_chi2": 0}
+    _mstorch_expands = {"df": 0, "loc": 0, "scale": 0, "_chi2": 0}
     df: Any
     loc: Any
     scale: Any
 
     def __init__(self, df: Any, loc: Any = 0.0, scale: Any = 1.0, validate_args: bool | None = None) -> None:
-        self._begin(validate_args, df=df, loc=loc, scale=scale)
+        self._mstorch_begin(validate_args, df=df, loc=loc, scale=scale)
         self._chi2 = Chi2(self.df)
 
     @property
@@ -51,7 +51,7 @@ class StudentT(Distribution):
         return torch.lgamma(0.5 * self.df) - torch.lgamma(0.5 * (self.df + 1.0))
 
     def log_prob(self, value: Any) -> Any:
-        y = (self._checked(value) - self.loc) / self.scale
+        y = (self._mstorch_checked(value) - self.loc) / self.scale
         scale = self.scale.log() + 0.5 * self.df.log() + 0.5 * math.log(math.pi) + self._log_beta()
         return -0.5 * (self.df + 1.0) * torch.log1p(y**2.0 / self.df) - scale
 

@@ -22,7 +22,7 @@ class TransformedDistribution(Distribution):
     """The distribution of what transforms, one after the other, make of values of ``base_distribution``."""
 
     arg_constraints: Any = {}
-    _expands = {}
+    _mstorch_expands = {}
     base_dist: Any
 
     def __init__(self, base_distribution: Distribution, transforms: Any, validate_args: bool | None = None) -> None:
@@ -55,15 +55,15 @@ class TransformedDistribution(Distribution):
         super().__init__(shape[:cut], shape[cut:], validate_args=validate_args)
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        new = self._get_checked_instance(self._expandable(), _instance)
+        new = self._get_checked_instance(self._mstorch_expandable(), _instance)
         batch_shape = torch.Size(batch_shape)
-        self._expand_into(new, batch_shape)
+        self._mstorch_expand_into(new, batch_shape)
         shape = batch_shape + self.event_shape
         for transform in reversed(self.transforms):
             shape = transform.inverse_shape(shape)
         new.base_dist = self.base_dist.expand(shape[: len(shape) - len(self.base_dist.event_shape)])
         new.transforms = self.transforms
-        return self._finish_expansion(new, batch_shape)
+        return self._mstorch_finish_expansion(new, batch_shape)
 
     @constraints.dependent_property(is_discrete=False)
     def support(self) -> Any:
@@ -90,7 +90,7 @@ class TransformedDistribution(Distribution):
         return self._forward(self.base_dist.rsample(sample_shape))
 
     def log_prob(self, value: Any) -> Any:
-        y = self._checked(value)
+        y = self._mstorch_checked(value)
         event_dim = len(self.event_shape)
         log_prob: Any = 0.0
         for transform in reversed(self.transforms):

@@ -62,7 +62,7 @@ class PowerTransform(_Broadcasting):
         super().__init__(cache_size=cache_size)
         (self.exponent,) = broadcast_all(exponent)
 
-    def _rebuilt(self, cache_size: int) -> Any:
+    def _mstorch_rebuilt(self, cache_size: int) -> Any:
         return PowerTransform(self.exponent, cache_size=cache_size)
 
     @lazy_property
@@ -184,7 +184,7 @@ class AffineTransform(_Broadcasting):
 
     codomain = domain
 
-    def _rebuilt(self, cache_size: int) -> Any:
+    def _mstorch_rebuilt(self, cache_size: int) -> Any:
         return AffineTransform(self.loc, self.scale, self.event_dim, cache_size=cache_size)
 
     def __eq__(self, other: object) -> bool:
@@ -300,7 +300,7 @@ class CumulativeDistributionTransform(Transform):
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
         return self.distribution.log_prob(x)
 
-    def _rebuilt(self, cache_size: int) -> Any:
+    def _mstorch_rebuilt(self, cache_size: int) -> Any:
         return CumulativeDistributionTransform(self.distribution, cache_size=cache_size)
 
 

@@ -13,12 +13,12 @@ class Uniform(Distribution):
     """Every number from ``low`` up to ``high`` alike."""
 
     has_rsample = True
-    _expands = {"low": 0, "high": 0}
+    _mstorch_expands = {"low": 0, "high": 0}
     low: Any
     high: Any
 
     def __init__(self, low: Any, high: Any, validate_args: bool | None = None) -> None:
-        self._begin(validate_args, low=low, high=high)
+        self._mstorch_begin(validate_args, low=low, high=high)
 
     @property
     def arg_constraints(self) -> dict[str, Any]:
@@ -49,12 +49,12 @@ class Uniform(Distribution):
         return self.low + u * (self.high - self.low)
 
     def log_prob(self, value: Any) -> Any:
-        value = self._checked(value)
+        value = self._mstorch_checked(value)
         inside = self.low.le(value).type_as(self.low).mul(self.high.gt(value).type_as(self.low))
         return torch.log(inside) - torch.log(self.high - self.low)
 
     def cdf(self, value: Any) -> Any:
-        return ((self._checked(value) - self.low) / (self.high - self.low)).clamp(min=0, max=1)
+        return ((self._mstorch_checked(value) - self.low) / (self.high - self.low)).clamp(min=0, max=1)
 
     def icdf(self, value: Any) -> Any:
         return value * (self.high - self.low) + self.low

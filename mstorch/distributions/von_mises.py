@@ -51,7 +51,7 @@ class VonMises(Distribution):
         super().__init__(self.loc.shape, torch.Size(), validate_args)
 
     def log_prob(self, value: Any) -> Any:
-        along = self.concentration * torch.cos(self._checked(value) - self.loc)
+        along = self.concentration * torch.cos(self._mstorch_checked(value) - self.loc)
         return along - math.log(2 * math.pi) - _log_modified_bessel_fn(self.concentration, order=0)
 
     @lazy_property

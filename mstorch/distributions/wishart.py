@@ -35,7 +35,7 @@ class Wishart(ExponentialFamily):
     support = constraints.positive_definite
     has_rsample = True
     _mean_carrier_measure = 0
-    _expands = {
+    _mstorch_expands = {
         "_unbroadcasted_scale_tril": 2, "df": 0, "covariance_matrix": 2, "scale_tril": 2, "precision_matrix": 2,
         "_dist_chi2": 1,
     }  # fmt: skip
@@ -156,7 +156,7 @@ class Wishart(ExponentialFamily):
         return sample
 
     def log_prob(self, value: Any) -> Any:
-        value, nu, p = self._checked(value), self.df, self._event_shape[-1]
+        value, nu, p = self._mstorch_checked(value), self.df, self._event_shape[-1]
         scale = -nu * (p * _log_2 / 2 + log_diagonal(self._unbroadcasted_scale_tril)) - torch.mvlgamma(nu / 2, p=p)
         trace = torch.cholesky_solve(value, self._unbroadcasted_scale_tril).diagonal(dim1=-2, dim2=-1).sum(dim=-1)
         return scale + (nu - p - 1) / 2 * torch.linalg.slogdet(value).logabsdet - trace / 2

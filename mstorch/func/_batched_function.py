@@ -180,7 +180,7 @@ def _by_generated_rule(cls: type[Function], map: Map, args: tuple[Any, ...]) -> 
             given = [
                 gradient if gradient is None or dim is None else batched(gradient, dim, again) for gradient, dim in zip(gradients, dims_out)
             ]
-            found = cls._backward(inner[0].later(again), *given)
+            found = cls._mstorch_backward(inner[0].later(again), *given)
             found = found if isinstance(found, tuple) else (found,)
             fitted = [_fitted(gradient, shape) for gradient, shape in zip(found, shapes)]
         return tuple(_of_values(again, gradient, dim) for gradient, dim in zip(fitted, dims_in)) + found[len(fitted) :]

@@ -185,6 +185,12 @@ class UninitializedTensorMixin:
     def __copy__(self) -> Any:
         return type(self)(self.requires_grad)  # type: ignore[attr-defined, call-arg]
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        made = memo.get(id(self))
+        if made is None:
+            made = memo[id(self)] = self.__copy__()
+        return made
+
     def __reduce_ex__(self, protocol: Any) -> Any:
         return type(self), (self.requires_grad,)  # type: ignore[attr-defined]
 

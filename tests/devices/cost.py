@@ -99,6 +99,7 @@ def moves() -> dict[str, Any]:
         values = torch.arange(192.0).reshape(4, 6, 8) / 100
         here = _moved(function, values.requires_grad_())
         there = values.detach().npu().requires_grad_()
+        function(there)  # positions that are made of sizes alone go up once
         with cost.counted() as found:
             moved = function(there)
         weight = (moved.detach() + 1).square()
@@ -108,6 +109,110 @@ def moves() -> dict[str, Any]:
         wrong = not all(torch.allclose(a, b.cpu(), 1e-4, 1e-5) for a, b in pairs)
         costs[name] = {"forward": found.numbers(), "backward": back.numbers(), "wrong": wrong}
     return costs
+
+
+def _places(x: Any, most: int) -> Any:
+    """Positions below a number, of which only the device knows."""
+    return (x.detach().abs() * 1000).long() % most
+
+
+D = torch.distributions
+# Calls that read nothing from a device: of x (6, 8) with a gradient, i (6, 8) and v (6) positions below 6 made there, m a mask.
+CALLS: dict[str, Callable[..., Any]] = {
+    "embedding": lambda x, i, v, m: F.embedding(i, x), "embedding, padding": lambda x, i, v, m: F.embedding(v, x, padding_idx=1),
+    "embedding_bag": lambda x, i, v, m: F.embedding_bag(i, x), "embedding_bag, sum": lambda x, i, v, m: F.embedding_bag(i, x, mode="sum"),
+    "embedding, frequency": lambda x, i, v, m: F.embedding(v, x, scale_grad_by_freq=True), "one_hot": lambda x, i, v, m: F.one_hot(v, 6) * x[:, :1],
+    "gather": lambda x, i, v, m: x.gather(0, i), "gather, inner": lambda x, i, v, m: x.gather(1, i[:, :3]), "take": lambda x, i, v, m: x.take(i),
+    "index_select": lambda x, i, v, m: x.index_select(0, v), "index_select, inner": lambda x, i, v, m: x.index_select(1, v),
+    "take_along_dim": lambda x, i, v, m: torch.take_along_dim(x, i, 0), "index": lambda x, i, v, m: x[v], "index, inner": lambda x, i, v, m: x[:, v],
+    "index, pairs": lambda x, i, v, m: x[v, v], "index, two": lambda x, i, v, m: x[i], "index, range": lambda x, i, v, m: x[torch.arange(6, device=x.device), v],
+    "sort": lambda x, i, v, m: x.sort(1)[0], "sort, stable": lambda x, i, v, m: x.sort(0, descending=True, stable=True)[0], "argsort": lambda x, i, v, m: x.argsort(1) * x,
+    "msort": lambda x, i, v, m: x.msort(), "topk": lambda x, i, v, m: x.topk(3)[0], "kthvalue": lambda x, i, v, m: x.kthvalue(2, 1)[0],
+    "max": lambda x, i, v, m: x.max(), "max(dim)": lambda x, i, v, m: x.max(1)[0], "min(dim)": lambda x, i, v, m: x.min(0)[0], "amax": lambda x, i, v, m: x.amax(1),
+    "amin": lambda x, i, v, m: x.amin((0, 1)), "aminmax": lambda x, i, v, m: sum(x.aminmax(dim=1)), "median": lambda x, i, v, m: x.median(),
+    "median(dim)": lambda x, i, v, m: x.median(1)[0], "mode": lambda x, i, v, m: x.mode(1)[0], "maximum": lambda x, i, v, m: torch.maximum(x, x.flip(0)),
+    "fmax": lambda x, i, v, m: torch.fmax(x, x.flip(0)), "argmax": lambda x, i, v, m: x.argmax(1) * x[:, 0], "cummax": lambda x, i, v, m: x.cummax(1)[0],
+    "cumsum": lambda x, i, v, m: x.cumsum(1), "cumsum of positions": lambda x, i, v, m: i.cumsum(0) * x, "logcumsumexp": lambda x, i, v, m: x.logcumsumexp(1),
+    "logsumexp": lambda x, i, v, m: x.logsumexp(1), "sum": lambda x, i, v, m: x.sum(1), "mean": lambda x, i, v, m: x.mean(), "var": lambda x, i, v, m: x.var(1),
+    "std": lambda x, i, v, m: x.std(1), "std_mean": lambda x, i, v, m: sum(torch.std_mean(x, 0)), "norm": lambda x, i, v, m: x.norm(),
+    "norm, rows": lambda x, i, v, m: x.norm(dim=1), "norm, 1": lambda x, i, v, m: x.norm(1, 1), "norm, inf": lambda x, i, v, m: x.norm(float("inf"), 1),
+    "normalize": lambda x, i, v, m: F.normalize(x), "cosine_similarity": lambda x, i, v, m: F.cosine_similarity(x, x.flip(0)),
+    "pairwise_distance": lambda x, i, v, m: F.pairwise_distance(x, x.flip(0)), "cdist": lambda x, i, v, m: torch.cdist(x, x.flip(0)),
+    "dist": lambda x, i, v, m: x.dist(x.flip(0)), "renorm": lambda x, i, v, m: x.renorm(2, 0, 1.0), "all": lambda x, i, v, m: m.all() * x, "any": lambda x, i, v, m: m.any(1) * x[:, 0],
+    "where": lambda x, i, v, m: torch.where(m, x, 0.0), "masked_fill": lambda x, i, v, m: x.masked_fill(m, 2.0), "masked_scatter": lambda x, i, v, m: x.masked_scatter(m, x.flip(0)),
+    "clamp": lambda x, i, v, m: x.clamp(-0.5, 0.5), "clamp by tensors": lambda x, i, v, m: x.clamp(x.flip(0) - 0.1, x.flip(0) + 0.1), "isnan": lambda x, i, v, m: x.isnan() * x,
+    "nan_to_num": lambda x, i, v, m: x.nan_to_num(), "scatter": lambda x, i, v, m: x.scatter(0, i, x.flip(0)), "scatter, number": lambda x, i, v, m: x.scatter(1, i, 2.0),
+    "scatter_add": lambda x, i, v, m: x.scatter_add(0, i, x), "index_add": lambda x, i, v, m: x.index_add(0, v, x), "index_copy": lambda x, i, v, m: x.index_copy(0, v.argsort(), x * 2),
+    "index_fill": lambda x, i, v, m: x.index_fill(0, v, 3.0), "index_put, added": lambda x, i, v, m: x.index_put((v,), x * 2, accumulate=True),
+    "index_put": lambda x, i, v, m: x.index_put((v.argsort(),), x * 2), "write by positions": lambda x, i, v, m: _written_at(x, v.argsort()),
+    "cross_entropy": lambda x, i, v, m: F.cross_entropy(x, v), "cross_entropy, smooth": lambda x, i, v, m: F.cross_entropy(x, v, label_smoothing=0.1),
+    "cross_entropy, weights": lambda x, i, v, m: F.cross_entropy(x, v, x.detach()[0].exp(), ignore_index=2, reduction="sum"),
+    "cross_entropy, images": lambda x, i, v, m: F.cross_entropy(x.reshape(1, 6, 8), i[:1]), "cross_entropy, double": lambda x, i, v, m: F.cross_entropy(x.double(), v),
+    "nll_loss": lambda x, i, v, m: F.nll_loss(x.log_softmax(1), v), "nll_loss, none": lambda x, i, v, m: F.nll_loss(x, v, reduction="none"),
+    "multi_margin": lambda x, i, v, m: F.multi_margin_loss(x, v), "bce": lambda x, i, v, m: F.binary_cross_entropy(x.sigmoid(), m.float()),
+    "bce with logits": lambda x, i, v, m: F.binary_cross_entropy_with_logits(x, m.float()), "kl_div": lambda x, i, v, m: F.kl_div(x.log_softmax(1), x.detach().softmax(1)),
+    "mse": lambda x, i, v, m: F.mse_loss(x, x.detach().flip(0)), "smooth_l1": lambda x, i, v, m: F.smooth_l1_loss(x, x.detach().flip(0)), "huber": lambda x, i, v, m: F.huber_loss(x, x.flip(0)),
+    "hinge": lambda x, i, v, m: F.hinge_embedding_loss(x, m.float() * 2 - 1), "triplet": lambda x, i, v, m: F.triplet_margin_loss(x, x.flip(0), x.flip(1)),
+    "gaussian_nll": lambda x, i, v, m: F.gaussian_nll_loss(x, x.detach().flip(0), x.detach().abs() + 1), "poisson_nll": lambda x, i, v, m: F.poisson_nll_loss(x, x.detach().abs()),
+    "softmax": lambda x, i, v, m: x.softmax(1), "gumbel_softmax": lambda x, i, v, m: F.gumbel_softmax(x), "dropout": lambda x, i, v, m: F.dropout(x, 0.3),
+    "grid_sample": lambda x, i, v, m: F.grid_sample(x[None, None], x[:, :6].reshape(1, 3, 6, 2).detach()), "interpolate": lambda x, i, v, m: F.interpolate(x[None, None], scale_factor=2, mode="bilinear"),
+    "nearest": lambda x, i, v, m: F.interpolate(x[None], scale_factor=2), "avg_pool2d": lambda x, i, v, m: F.avg_pool2d(x[None], 2), "avg_pool1d": lambda x, i, v, m: F.avg_pool1d(x, 2),
+    "max_pool2d": lambda x, i, v, m: F.max_pool2d(x[None], 2), "adaptive_avg_pool2d": lambda x, i, v, m: F.adaptive_avg_pool2d(x[None], 2), "lp_pool": lambda x, i, v, m: F.lp_pool2d(x[None, None].abs(), 2, 2),
+    "multinomial": lambda x, i, v, m: torch.multinomial(x.detach().softmax(1), 2) * x[:, :2], "bernoulli": lambda x, i, v, m: torch.bernoulli(x.sigmoid()) * x,
+    "Normal.rsample": lambda x, i, v, m: D.Normal(x, x.exp()).rsample(), "Categorical": lambda x, i, v, m: D.Categorical(logits=x).log_prob(v), "pow": lambda x, i, v, m: x.abs() ** x.detach(),
+    "attention": lambda x, i, v, m: F.scaled_dot_product_attention(x[None], x[None], x[None]), "attention, mask": lambda x, i, v, m: F.scaled_dot_product_attention(x[None], x[None], x[None], attn_mask=m[:, :6]),
+    "attention, float mask": lambda x, i, v, m: F.scaled_dot_product_attention(x[None], x[None], x[None], attn_mask=torch.zeros(6, 6, device=x.device).masked_fill(m[:, :6], -torch.inf)),
+    "searchsorted": lambda x, i, v, m: torch.searchsorted(x.detach().sort(1)[0], x.detach()) * x, "bucketize": lambda x, i, v, m: torch.bucketize(x.detach(), x.detach()[0].sort()[0]) * x,
+    "prelu": lambda x, i, v, m: F.prelu(x, x[0, :1]), "lerp": lambda x, i, v, m: torch.lerp(x, x.flip(0), x.detach()), "diff": lambda x, i, v, m: x.diff(), "trapezoid": lambda x, i, v, m: torch.trapezoid(x),
+    "remainder": lambda x, i, v, m: x % x.detach().abs(), "matmul": lambda x, i, v, m: x @ x.mT, "einsum": lambda x, i, v, m: torch.einsum("ij,kj->ik", x, x), "outer": lambda x, i, v, m: torch.outer(x[0], x[1]),
+    "clip_grad_norm": lambda x, i, v, m: _clipped(x), "group_norm": lambda x, i, v, m: F.group_norm(x[None], 2), "batch_norm": lambda x, i, v, m: F.batch_norm(x, None, None, training=True),
+}  # fmt: skip
+READING: dict[str, Callable[..., Any]] = {
+    "mask": lambda x, i, v, m: x[m], "masked_select": lambda x, i, v, m: x.masked_select(m), "nonzero": lambda x, i, v, m: x.nonzero(), "unique": lambda x, i, v, m: v.unique(),
+    "bincount": lambda x, i, v, m: v.bincount(), "allclose": lambda x, i, v, m: torch.allclose(x, x), "repeat_interleave": lambda x, i, v, m: x.repeat_interleave(v, 0), "item": lambda x, i, v, m: x.sum().item(),
+}  # fmt: skip
+"""Calls whose result is as long as values say, or a number of Python's: these wait, as in torch."""
+
+
+def _written_at(x: Any, v: Any) -> Any:
+    y = x * 2
+    y[v] = x.flip(0)
+    return y
+
+
+def _clipped(x: Any) -> Any:
+    leaf = x.detach().clone().requires_grad_()
+    (leaf * 3).sum().backward()
+    nn.utils.clip_grad_norm_([leaf], 1.0)
+    return x * leaf.grad
+
+
+def reads() -> dict[str, Any]:
+    """The reads of each call there and back; ``wrong`` where values or gradients differ from the host's, as far as they are not drawn."""
+    found = {}
+    drawn = {"gumbel_softmax", "dropout", "multinomial", "bernoulli", "Normal.rsample"}
+    for name, function in {**CALLS, **READING}.items():
+        torch.manual_seed(3)
+        values = torch.randn(6, 8)
+        results = []
+        counts: dict[str, Any] = {}
+        for place in ("cpu", "npu"):
+            x = values.clone().to(place).requires_grad_()
+            i, v, m = _places(x, 6), _places(x[:, 0], 6), x > 0.3
+            with cost.counted() as counted:
+                try:
+                    result = function(x, i, v, m)
+                    if isinstance(result, torch.Tensor) and result.requires_grad:
+                        result.sum().backward()
+                except RuntimeError as error:
+                    result = torch.zeros(0)
+                    counts["error"] = str(error)
+            results.append([item.detach().cpu() for item in (result, x.grad) if isinstance(item, torch.Tensor)])
+            counts.update(counted.numbers())
+        same = (a.shape == b.shape and torch.allclose(a, b, 1e-4, 1e-5) for a, b in zip(*results))
+        wrong = name not in drawn and not all(same)
+        found[name] = {"reads": counts["reads"], "copies": counts["copies"], "bytes": counts["bytes"], "wrong": wrong or counts.get("error")}
+    return found
 
 
 def steps(*names: str) -> dict[str, Any]:
@@ -120,4 +225,4 @@ if __name__ == "__main__":
         for each in sys.argv[2:] or STEPS:
             print(each, step(each).text(30))
     else:
-        print(json.dumps({"steps": steps, "moves": moves}[sys.argv[1]](*sys.argv[2:])))
+        print(json.dumps({"steps": steps, "moves": moves, "reads": reads}[sys.argv[1]](*sys.argv[2:])))

@@ -137,7 +137,7 @@ def _loaded() -> list[str]:
         file.seek(0)
         found.append(torch.load(file, map_location=place, weights_only=False).weight.device.type)
     found.append(pickle.loads(pickle.dumps(net)).weight.device.type)
-    first, second = copy.deepcopy([net.weight, net.weight.data.view(-1)])
+    first, second = copy.deepcopy([net.weight.data, net.weight.data.view(-1)])
     first.data[0, 0] = 7.0
     return [] if [*found, second[0].item()] == ["npu", "cpu", "cpu", "cpu", "npu", "npu", 7.0] else [f"loaded: {found}"]
 

@@ -34,3 +34,26 @@ def test_the_tool_names_kernels_copies_and_reads_of_each_step(tmp_path: pathlib.
     assert "reads 1," in first and "reads          1  script.py:9" in first
     assert "script.py:6 (_ops/placing.py" in first and ", 8 bytes" in first
     assert "1  Dense" in first and done.stderr.splitlines()[-1].startswith("3 steps, of ")
+
+
+def test_movements_send_nothing(device_cost: Costs) -> None:
+    costs = device_cost("moves")
+    assert len(costs) >= 60
+    assert not [name for name, cost in costs.items() if cost["wrong"]]
+    for way in ("forward", "backward"):
+        sent = {name: (cost[way]["bytes"], cost[way]["reads"]) for name, cost in costs.items() if cost[way]["bytes"] or cost[way]["reads"]}
+        assert set(sent) <= {"block_diag"}, sent  # which is written into zeros of the host
+
+
+# Calls whose results depend on values in shape, that check values on the host as torch does, or whose numbers the stand-in draws there;
+# and what is computed on the host for now.
+READ = {"mask", "masked_select", "nonzero", "unique", "bincount", "allclose", "repeat_interleave", "item", "Normal.rsample", "Categorical"}
+DRAWN = {"multinomial", "bernoulli"}
+BY_THE_HOST = {"embedding_bag", "embedding_bag, sum", "logcumsumexp", "nearest", "avg_pool1d", "adaptive_avg_pool2d"}
+
+
+def test_which_calls_wait_for_a_device(device_cost: Costs) -> None:
+    costs = device_cost("reads")
+    assert len(costs) >= 120
+    assert not {name: cost["wrong"] for name, cost in costs.items() if cost["wrong"]}
+    assert {name for name, cost in costs.items() if cost["reads"]} <= READ | DRAWN | BY_THE_HOST

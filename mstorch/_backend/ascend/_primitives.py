@@ -6,7 +6,13 @@ from functools import partial
 from typing import Any
 
 from ..primitives import primitive, run, watchers
-from ..table import ALL, Function, absent_on, define_on, same_on
+from ..raw import NAME_OF, Raw
+from ..table import ALL, Function, absent_on, define_on, kernel, same_on
+
+
+def dense(x: Raw) -> Raw:
+    """A tensor without steps: kernels of the 910B were seen to refuse others, and windows are taken of memory in rows."""
+    return x if x.is_contiguous() else run("Contiguous", x)
 
 
 def one(name: str) -> Function:
@@ -25,6 +31,11 @@ def enter_all(rows: Mapping[str, Function | str]) -> None:
         enter(op, function)
 
 
+def by_host(op: str, x: Raw, *args: Any) -> Any:
+    """What the CPU gives where the device has no kernel of some form of a row."""
+    return kernel(op).by_host(NAME_OF[x.dtype])(x, *args)
+
+
 def of_vectors(function: Function) -> Function:
     """A row along a dimension, for a tensor without dimensions too, which the device's kernels do not take."""
 
@@ -39,4 +50,4 @@ def of_vectors(function: Function) -> Function:
 same = partial(same_on, "Ascend")
 absent = partial(absent_on, "Ascend")
 
-__all__ = ["absent", "enter", "enter_all", "of_vectors", "one", "primitive", "run", "same", "watchers"]
+__all__ = ["absent", "by_host", "dense", "enter", "enter_all", "of_vectors", "one", "primitive", "run", "same", "watchers"]

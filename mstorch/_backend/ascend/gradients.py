@@ -5,7 +5,7 @@ Those of softmax and log_softmax (SoftmaxBackward, LogSoftmaxGrad) ended trainin
 from __future__ import annotations
 
 from ..raw import Raw
-from ..table import FLOATS, HALVES
+from ..table import FLOATS, HALVES, Function
 from ._primitives import enter, run
 from .index import inverse_order, with_first
 from .layers import pool_of_two
@@ -68,13 +68,14 @@ def _cross_entropy_grad(g: Raw, logs: Raw, target: Raw, weight: Raw | None, igno
     return run("CrossEntropyLossGrad", g, logs, target, weight, None, None, reduction, ignored, 0.0, 0.0)
 
 
-for _op, _function in {
+_ROWS: dict[str, Function] = {
     "relu_grad": lambda g, y: run("ReluGrad", g, y), "gelu_grad": lambda g, x, how: run("GeluGradExt", g, x, how),
     "silu_grad": lambda g, x: run("SiLUGrad", g, x), "sigmoid_grad": lambda g, y: run("SigmoidGrad", y, g),
     "tanh_grad": lambda g, y: run("TanhGrad", y, g), "layer_norm_parts": _layer_norm_parts, "layer_norm_grad": _layer_norm_grad,
     "max_pool_grad": _max_pool_grad, "embedding_grad": _embedding_grad,
     "nll_parts": _nll_parts, "nll_grad": _nll_grad, "cross_entropy_parts": _cross_entropy_parts,
     "cross_entropy_grad": _cross_entropy_grad,
-}.items():  # fmt: skip
+}  # fmt: skip
+for _op, _function in _ROWS.items():
     enter(_op, _function, FLOATS + HALVES)
 enter("index_placed", _index_placed)

@@ -5,7 +5,7 @@ from typing import Any
 
 from ..kernels._nodes import constant
 from ..raw import MS_DTYPE, Raw
-from ._primitives import enter, enter_all, of_vectors, run
+from ._primitives import by_host, enter, enter_all, of_vectors, run
 
 Sizes = tuple[int, ...]
 INT64 = MS_DTYPE["int64"]
@@ -61,7 +61,7 @@ def pool_of_two(x: Raw, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: 
 def _max(name: str, x: Raw, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, out: Sizes) -> tuple[Raw, Raw]:
     rank = len(kernel)
     if rank == 3:
-        raise NotImplementedError("mstorch: torch.max_pool3d has no Ascend kernel")
+        return by_host("max_pool_indices" if name.endswith("Indices") else "max_pool", x, kernel, stride, padding, dilation, out)
     images, attributes, _ = pool_of_two(x, kernel, stride, padding, dilation, out)
     found = run(name, images, at=attributes)
     if rank == 2:
@@ -71,7 +71,8 @@ def _max(name: str, x: Raw, kernel: Sizes, stride: Sizes, padding: Sizes, dilati
 
 
 def _max_pool(x: Raw, *numbers: Any) -> Raw:
-    return _max("MaxPoolWithMask", x, *numbers)[0]
+    found = _max("MaxPoolWithMask", x, *numbers)
+    return found[0] if isinstance(found, tuple) else found
 
 
 def _max_pool_indices(x: Raw, *numbers: Any) -> tuple[Raw, Raw]:
@@ -80,7 +81,7 @@ def _max_pool_indices(x: Raw, *numbers: Any) -> tuple[Raw, Raw]:
 
 def _adaptive_max_pool(x: Raw, out: Sizes) -> tuple[Raw, Raw]:
     if len(out) == 3:
-        raise NotImplementedError("mstorch: torch.adaptive_max_pool3d has no Ascend kernel")
+        return by_host("adaptive_max_pool", x, out)
     if len(out) == 2:
         return run("AdaptiveMaxPool2D", x, at=(out,))
     shape = (*x.shape[:2], out[0])

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from ..kernels._nodes import PARTS
 from ..raw import MS_DTYPE, NAME_OF, Raw
-from ._primitives import enter_all, run
+from ._primitives import dense, enter_all, run
 
 Sizes = tuple[int, ...]
 
@@ -35,7 +35,7 @@ def _storage_scatter(x: Raw, index: Raw, new: Raw) -> Raw:
 
 
 def _window(x: Raw, shape: Sizes, strides: Sizes, offset: int) -> Raw:
-    rows = x if x.is_contiguous() else run("Contiguous", x)
+    rows = dense(x)
     return run("Contiguous", run("AsStrided", rows, shape, strides, offset + rows.storage_offset()))  # which counts from the memory's begin
 
 
@@ -50,11 +50,11 @@ def _window_placed(x: Raw, size: int, shape: Sizes, strides: Sizes, offset: int,
 
 
 def _cat(raws: tuple[Raw, ...], dim: int) -> Raw:
-    return run("Concat", raws, at=(dim,))
+    return run("Concat", tuple(map(dense, raws)), at=(dim,))  # a failed Concat of strided halves poisoned later calls (910B)
 
 
 def _stack(raws: tuple[Raw, ...], dim: int) -> Raw:
-    return run("StackExt", raws, at=(dim,))
+    return run("StackExt", tuple(map(dense, raws)), at=(dim,))
 
 
 def _tile(x: Raw, repeats: Sizes) -> Raw:

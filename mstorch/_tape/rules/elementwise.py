@@ -157,7 +157,9 @@ def clamp(node: Any, g: Any) -> Any:
         return _clamp_on_device(node, g)
     x, low, high = [None if item is None else v.host_array(item) for item in (node.kept(g, 0), node.kept(g, 1), node.kept(g, 2))]
     by_x, by_low, by_high = node.edges
-    inside = below = above = None
+    inside: Any = None
+    below: Any = None
+    above: Any = None
     if by_x is not None:
         inside = np.ones(node.shapes[0], bool) if low is None else x >= low  # type: ignore[operator]
         if high is not None:
@@ -177,7 +179,9 @@ def _clamp_on_device(node: Any, g: Any) -> Any:
     x, low, high = [as_raw(node.kept(g, place)) for place in range(3)]
     by_x, by_low, by_high = node.edges
     beside = None if low is None or high is None else (v.lt(low, high), v.lt(high, low))
-    inside = below = above = None
+    inside: Any = None
+    below: Any = None
+    above: Any = None
     if low is not None:
         inside, below = v.ge(x, low), v.lt(x, low)
     if high is not None:

@@ -6,6 +6,7 @@ from typing import Any
 from ..._backend.raw import NP_DTYPE
 from .. import vocabulary as v
 from ..apply import rule
+from ..movement import part_of_complex
 from ..primitives import Primitive
 
 _ADJOINT = {"backward": "forward", "ortho": "ortho", "forward": "backward", None: "forward"}
@@ -28,13 +29,13 @@ def complex(node: Any, g: Any) -> Any:
     def of_imaginary(array: Any) -> Any:
         return array.imag.astype(real)
 
+    def as_imaginary(array: Any) -> Any:
+        return array.astype(wide) * wide.type(1j)
+
     first, second = node.edges
-    return (
-        None if first is None else v.fit(v.mapped(g, of_real, lambda array: array.astype(wide), "RealBackward0"), node.shapes[0]),
-        None if second is None else v.fit(
-            v.mapped(g, of_imaginary, lambda array: array.astype(wide) * wide.type(1j), "ImagBackward0"), node.shapes[1]
-        ),
-    )  # fmt: skip
+    one = None if first is None else v.mapped(g, of_real, lambda array: array.astype(wide), "RealBackward0", *part_of_complex(0))
+    other = None if second is None else v.mapped(g, of_imaginary, as_imaginary, "ImagBackward0", *part_of_complex(1))
+    return tuple(None if part is None else v.fit(part, shape) for part, shape in zip((one, other), node.shapes))
 
 
 @rule("polar", keep=("result",))

@@ -33,15 +33,16 @@ def cross_entropy(node: Any, g: Any) -> Any:
 _cross_entropy_grad, _nll_grad = v.Primitive("cross_entropy_grad"), v.Primitive("nll_grad")
 
 
-@rule("cross_entropy_parts", keep=(0, "result1"), label="NllLossBackward0")
+@rule("cross_entropy_parts", keep=("result1",), label="NllLossBackward0")
 def cross_entropy_parts(node: Any, gradients: Any) -> Any:
-    """Of rows of logits on a device."""
-    g = gradients[0]
-    target, weight, ignored, reduction = node.args
-    if g.__class__ is Raw:
-        return _cross_entropy_grad(g, node.kept(g, 1), target, weight, ignored, reduction)
-    by_logs = _by_logs(node, g, None)
-    return v.sub(by_logs, v.mul(v.softmax(node.kept(g), 1), v.total(by_logs, (1,))))
+    """Of rows of logits on a device; second derivatives come by the log-probabilities, the second result."""
+    g, by_logs = gradients
+    logs = node.kept(by_logs if g is None else g)
+    if g.__class__ is Raw and by_logs is None:
+        return _cross_entropy_grad(g, logs, *node.args)
+    if g is not None:
+        by_logs = v.sum_of(by_logs, _by_logs(node, g, None))
+    return v.sub(by_logs, v.mul(v.exp(logs), v.total(by_logs, (1,))))
 
 
 @rule("nll_parts", keep=(0, "result1"), label="NllLossBackward0")
@@ -49,14 +50,14 @@ def nll_parts(node: Any, gradients: Any) -> Any:
     """Of rows of log-probabilities on a device."""
     g = gradients[0]
     target, weight, ignored, reduction = node.args
-    total = node.kept(g, 1)
+    total = v.bare_condition(node.kept(g, 1))
     if g.__class__ is Raw:
         return _nll_grad(g, node.kept(g), target, weight, total, ignored, reduction)
     return _by_logs(node, g, total)
 
 
 def _by_logs(node: Any, g: Any, total: Any) -> Any:
-    """The recorded gradient for log-probabilities: the weight of each target in its place."""
+    """The gradient for log-probabilities by single operations: the weight of each target in its place."""
     target, weight, ignored, reduction = node.args
     rows, name = (int(target.shape[0]), 1), node.kind.name
     counted = movement.reshaped(v.ne(target, v.constant(ignored, target)), rows)
@@ -64,7 +65,7 @@ def _by_logs(node: Any, g: Any, total: Any) -> Any:
     ones = full(rows, 1, name) if weight is None else movement.reshaped(_take.kernel[name](weight, known), rows)
     shares = v.where(counted, ones, 0)
     if reduction == "mean":
-        g = v.div(g, v.like(v.total(shares, (0, 1), False), g) if total is None else total)
+        g = v.div(g, v.like(v.total(shares, (0, 1), False) if total is None else total, g))
     each = v.neg(v.mul(v.reshape(g, rows if reduction == "none" else (1, 1)), v.like(shares, g)))
     return v.scattered(each, node.shapes[0], 1, known)
 

@@ -24,7 +24,7 @@ Sizes = tuple[int, ...]
 
 
 _max_pool_grad = v.Primitive("max_pool_grad")
-_pad, _ne, _max_pool = v.Primitive("pad"), v.Primitive("ne"), v.Primitive("max_pool")
+_pad, _ne, _max_pool, _fold = v.Primitive("pad"), v.Primitive("ne"), v.Primitive("max_pool"), v.Primitive("col2im")
 
 
 def _max_pool_on_device(node: Any, g: Raw) -> Any:
@@ -135,7 +135,20 @@ def avg_pool(node: Any, g: Any) -> Any:
     def means(array: np.ndarray) -> np.ndarray:
         return np.asarray(window_sums(array, kernel, stride, padding, out) / counts.astype(array.dtype))
 
+    if v.of_device(g) and len(kernel) == 2 and all(
+        (n + 2 * p - k) // s + 1 == o for n, k, s, p, o in zip(shape[2:], kernel, stride, padding, out)
+    ):
+        return _windows_added(g, shape, kernel, stride, padding, out, counts)
     return v.mapped(g, spread, means, "AvgPool2DBackwardBackward0")
+
+
+def _windows_added(g: Any, shape: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, out: Sizes, counts: np.ndarray) -> Any:
+    """The gradient of means of windows on a device: each share in all of its window, which is folded back."""
+    rows, count, size = shape[0], shape[1], int(np.prod(kernel))
+    uniform = counts.size and (counts == counts.flat[0]).all()
+    share = v.div(g, v.constant(float(counts.flat[0]), g) if uniform else v.like(counts.astype(np.float32), g))
+    spread = v.spread(v.reshape(share, (rows, count, 1, int(np.prod(out)))), (rows, count, size, int(np.prod(out))))
+    return _fold(v.reshape(spread, (rows, count * size, int(np.prod(out)))), shape[2:], kernel, (1, 1), padding, stride, out)
 
 
 @rule("adaptive_avg_pool", watch=(0,), label="AdaptiveAvgPool2DBackward0")

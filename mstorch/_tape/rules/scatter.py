@@ -110,7 +110,7 @@ def _of_product(node: Any, g: Any, places: Places, x: Any, source: Any, result: 
     """torch's: by division where nothing is zero; a zero that is alone gets the product of the others."""
     nonzero = v.where(v.is_zero(x), 1, x)
     by_x = v.div(v.mul(g, _reduced(nonzero, source, *node.args)), nonzero)
-    zero = v.is_zero(source)
+    zero = v.host_array(v.is_zero(source))  # which waits for a device
     zeros = v.host_array(places.take(places.add(zero.astype(node.kind.np))))
     single = zero & (zeros == 1)
     others = _reduced(x, v.where(single, 1, source), *node.args)

@@ -33,14 +33,14 @@ class CellMixin:
     """The side of a Module that MindSpore uses, derived from torch's dictionaries."""
 
     _compiled_call_impl: Callable[..., Any] | None = None
-    _float_type: Any = None
+    _mstorch_float_type: Any = None
     _call_impl: Callable[..., Any]
     named_parameters: Callable[..., Any]
     named_modules: Callable[..., Any]
     train: Callable[..., Any]
     register_parameter: Callable[..., Any]
     add_module: Callable[..., Any]
-    _own_buffers: Callable[[], Any]
+    _mstorch_own_buffers: Callable[[], Any]
     _non_persistent_buffers_set: set[str]
 
     @property
@@ -81,7 +81,7 @@ class CellMixin:
         modules = self.named_modules(prefix=name_prefix) if expand else [(name_prefix, self)]
         seen: set[int] = set()
         for prefix, module in modules:
-            for name, buffer in module._own_buffers():
+            for name, buffer in module._mstorch_own_buffers():
                 if buffer is not None and id(buffer) not in seen and name not in module._non_persistent_buffers_set:
                     seen.add(id(buffer))
                     name = f"{prefix}.{name}" if prefix else name
@@ -104,7 +104,7 @@ class CellMixin:
         """What Cell's ``to_float`` says to each network."""
         kind = _precision.wanted(flags)
         if kind is not None:
-            self.__dict__["_float_type"] = kind
+            self.__dict__["_mstorch_float_type"] = kind
 
     def set_train(self, mode: bool = True) -> Self:
         """MindSpore's name for ``train``."""
@@ -121,7 +121,7 @@ class CellMixin:
                 return call_cell(self, args, kwargs)
             finally:
                 _checked[0] -= 1
-        if self._compiled_call_impl is None and self._float_type is None and not graph_mode():
+        if self._compiled_call_impl is None and self._mstorch_float_type is None and not graph_mode():
             return self._call_impl(*args, **kwargs)
         return self._run(args, kwargs)
 
@@ -138,7 +138,7 @@ class CellMixin:
 
     def _run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A call, compiled if ``compile()`` or MindSpore's graph mode ask for it."""
-        if self._float_type is not None:
+        if self._mstorch_float_type is not None:
             return _precision.run(self, self._run_as_is, args, kwargs)
         return self._run_as_is(*args, **kwargs)
 

@@ -47,7 +47,7 @@ def _add(hooks: Any, hook: Any, prepend: bool = False, *marks: Any) -> Removable
 class HookMixin:
     """The hooks of one module."""
 
-    def _init_hooks(self) -> None:
+    def _mstorch_init_hooks(self) -> None:
         members = self.__dict__
         for name in (
             "_backward_pre_hooks", "_backward_hooks", "_is_full_backward_hook", "_forward_hooks", "_forward_hooks_with_kwargs",
@@ -58,7 +58,7 @@ class HookMixin:
         members["_is_full_backward_hook"] = None
 
     @property
-    def _hooked(self) -> bool:
+    def _mstorch_hooked(self) -> bool:
         hooks = self.__dict__
         return bool(
             hooks["_forward_pre_hooks"] or hooks["_forward_hooks"] or hooks["_backward_pre_hooks"] or hooks["_backward_hooks"]

@@ -38,7 +38,7 @@ def _parameters_cast(module: Any) -> Iterator[None]:
     before: list[tuple[dict[str, Any], str, Any]] = []
     try:
         for part in module.modules():
-            kind = getattr(part, "_float_type", None)
+            kind = getattr(part, "_mstorch_float_type", None)
             if kind is None or any(hasattr(part, name) for name in _KEPT):
                 continue
             members = part.__dict__["_parameters"]
@@ -55,7 +55,7 @@ def _parameters_cast(module: Any) -> Iterator[None]:
 
 def run(module: Any, call: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """A call of a module in the dtype that ``to_float`` chose."""
-    kind = module._float_type
+    kind = module._mstorch_float_type
     args, kwargs = changed((args, kwargs), lambda leaf: _cast(leaf, kind))
     with _parameters_cast(module):
         return call(*args, **kwargs)

@@ -81,7 +81,7 @@ class StateMixin:
             "https://github.com/pytorch/pytorch/issues/new?template=bug-report.yml to report this bug."
         )
 
-    def _has_extra(self, name: str) -> bool:
+    def _mstorch_has_extra(self, name: str) -> bool:
         return getattr(type(self), name) is not getattr(StateMixin, name)
 
     def _register_state_dict_hook(self, hook: Any) -> RemovableHandle:
@@ -132,7 +132,7 @@ class StateMixin:
                 destination[prefix + name] = buffer if keep_vars else buffer.detach()
         for name, tensor in native_state(self):
             destination[prefix + name] = tensor if keep_vars else tensor.detach()
-        if self._has_extra("get_extra_state"):
+        if self._mstorch_has_extra("get_extra_state"):
             destination[prefix + _EXTRA] = self.get_extra_state()
 
     def state_dict(self, *args: Any, destination: Any = None, prefix: str = "", keep_vars: bool = False) -> dict[str, Any]:
@@ -186,7 +186,7 @@ class StateMixin:
                 continue
             _load_one(self, key, name, value, state_dict[key], holder is not None, assign, error_msgs)
         extra_key = prefix + _EXTRA
-        if self._has_extra("set_extra_state"):
+        if self._mstorch_has_extra("set_extra_state"):
             if extra_key in state_dict:
                 self.set_extra_state(state_dict[extra_key])
             elif strict:

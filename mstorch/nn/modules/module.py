@@ -116,7 +116,7 @@ class Module(StateMixin, HookMixin, ConversionMixin, CellNames, CellMixin, Cell)
         members["_parameters"] = {}
         members["_buffers"] = {}
         members["_non_persistent_buffers_set"] = set()
-        self._init_hooks()
+        self._mstorch_init_hooks()
         members["_modules"] = {}
 
     def __del__(self) -> None:
@@ -154,7 +154,7 @@ class Module(StateMixin, HookMixin, ConversionMixin, CellNames, CellMixin, Cell)
 
     def _call_impl(self, *args: Any, **kwargs: Any) -> Any:
         if (
-            self._hooked or _global_forward_hooks or _global_forward_pre_hooks or _global_backward_hooks
+            self._mstorch_hooked or _global_forward_hooks or _global_forward_pre_hooks or _global_backward_hooks
             or _global_backward_pre_hooks
         ):  # fmt: skip
             return forward_with_hooks(self, args, kwargs)
@@ -167,7 +167,7 @@ class Module(StateMixin, HookMixin, ConversionMixin, CellNames, CellMixin, Cell)
         if "_buffers" not in self.__dict__:
             raise AttributeError("cannot assign buffer before Module.__init__() call")
         _check_name("buffer", name)
-        if self._taken(name) and name not in self._buffers:
+        if self._mstorch_taken(name) and name not in self._buffers:
             raise KeyError(f"attribute '{name}' already exists")
         if tensor is not None and not isinstance(tensor, TensorBase):
             raise TypeError(
@@ -187,7 +187,7 @@ class Module(StateMixin, HookMixin, ConversionMixin, CellNames, CellMixin, Cell)
         if "_parameters" not in self.__dict__:
             raise AttributeError("cannot assign parameter before Module.__init__() call")
         _check_name("parameter", name)
-        if self._taken(name) and name not in self._parameters:
+        if self._mstorch_taken(name) and name not in self._parameters:
             raise KeyError(f"attribute '{name}' already exists")
         if param is not None and not isinstance(param, Parameter):
             raise TypeError(
@@ -209,7 +209,7 @@ class Module(StateMixin, HookMixin, ConversionMixin, CellNames, CellMixin, Cell)
             raise TypeError(f"{_type_name(module)} is not a Module subclass")
         if not isinstance(name, str):
             raise TypeError(f"module name should be a string. Got {_type_name(name)}")
-        if self._taken(name) and name not in self._modules:
+        if self._mstorch_taken(name) and name not in self._modules:
             raise KeyError(f"attribute '{name}' already exists")
         if "." in name:
             raise KeyError(f'module name can\'t contain ".", got: {name}')
@@ -221,7 +221,7 @@ class Module(StateMixin, HookMixin, ConversionMixin, CellNames, CellMixin, Cell)
         self._modules[name] = module
         adopt(self, name)
 
-    def _taken(self, name: str) -> bool:
+    def _mstorch_taken(self, name: str) -> bool:
         return hasattr(self, name) and not is_free(self, name)
 
     def register_module(self, name: str, module: Module | None) -> None:
@@ -242,7 +242,7 @@ class Module(StateMixin, HookMixin, ConversionMixin, CellNames, CellMixin, Cell)
         if isinstance(value, Parameter):
             if parameters is None:
                 raise AttributeError("cannot assign parameters before Module.__init__() call")
-            self._forget(name, "_buffers", "_modules")
+            self._mstorch_forget(name, "_buffers", "_modules")
             self.register_parameter(name, value)
             return
         if parameters is not None and name in parameters:
@@ -256,7 +256,7 @@ class Module(StateMixin, HookMixin, ConversionMixin, CellNames, CellMixin, Cell)
         if isinstance(value, Cell):
             if modules is None:
                 raise AttributeError("cannot assign module before Module.__init__() call")
-            self._forget(name, "_parameters", "_buffers")
+            self._mstorch_forget(name, "_parameters", "_buffers")
             for hook in _global_module_registration_hooks.values():
                 given = hook(self, name, value)
                 value = value if given is None else given
@@ -272,7 +272,7 @@ class Module(StateMixin, HookMixin, ConversionMixin, CellNames, CellMixin, Cell)
         if isinstance(value, Buffer):
             if buffers is None:
                 raise AttributeError("cannot assign buffer before Module.__init__() call")
-            self._forget(name, "_parameters", "_modules")
+            self._mstorch_forget(name, "_parameters", "_modules")
             if type(self).register_buffer is Module.register_buffer:
                 self.register_buffer(name, value, value.persistent)
             else:
@@ -288,7 +288,7 @@ class Module(StateMixin, HookMixin, ConversionMixin, CellNames, CellMixin, Cell)
             return
         object.__setattr__(self, name, value)
 
-    def _forget(self, name: str, *kinds: str) -> None:
+    def _mstorch_forget(self, name: str, *kinds: str) -> None:
         self.__dict__.pop(name, None)
         for kind in kinds:
             self.__dict__[kind].pop(name, None)
@@ -317,11 +317,11 @@ class Module(StateMixin, HookMixin, ConversionMixin, CellNames, CellMixin, Cell)
                     seen.add(id(value))
                 yield module_prefix + ("." if module_prefix else "") + name, value
 
-    def _own_parameters(self) -> Any:
+    def _mstorch_own_parameters(self) -> Any:
         own = self._parameters.items()
         return [*own, *((n, t) for n, t in native_state(self) if not is_buffer(n, t))] if has_native(self) else own
 
-    def _own_buffers(self) -> Any:
+    def _mstorch_own_buffers(self) -> Any:
         own = self._buffers.items()
         return [*own, *((n, t) for n, t in native_state(self) if is_buffer(n, t))] if has_native(self) else own
 
@@ -334,7 +334,7 @@ class Module(StateMixin, HookMixin, ConversionMixin, CellNames, CellMixin, Cell)
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Parameter]]:
         """The parameters with their dotted names."""
-        yield from self._named_members(Module._own_parameters, prefix, recurse, remove_duplicate)
+        yield from self._named_members(Module._mstorch_own_parameters, prefix, recurse, remove_duplicate)
 
     def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
         """The buffers, each once."""
@@ -345,7 +345,7 @@ class Module(StateMixin, HookMixin, ConversionMixin, CellNames, CellMixin, Cell)
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Tensor]]:
         """The buffers with their dotted names."""
-        yield from self._named_members(Module._own_buffers, prefix, recurse, remove_duplicate)
+        yield from self._named_members(Module._mstorch_own_buffers, prefix, recurse, remove_duplicate)
 
     def children(self) -> Iterator[Module]:
         """The modules directly below, each once."""
@@ -406,7 +406,7 @@ class Module(StateMixin, HookMixin, ConversionMixin, CellNames, CellMixin, Cell)
 
     def get_parameter(self, target: str) -> Parameter:
         """The parameter at a dotted name."""
-        return self._member_at(target, Parameter, "an nn.Parameter")
+        return self._mstorch_member_at(target, Parameter, "an nn.Parameter")
 
     def get_buffer(self, target: str) -> Tensor:
         """The buffer at a dotted name."""
@@ -418,7 +418,7 @@ class Module(StateMixin, HookMixin, ConversionMixin, CellNames, CellMixin, Cell)
             raise AttributeError(f"`{name}` is not a buffer")
         return module._buffers[name]  # type: ignore[return-value]
 
-    def _member_at(self, target: str, kind: type, words: str) -> Any:
+    def _mstorch_member_at(self, target: str, kind: type, words: str) -> Any:
         path, _, name = target.rpartition(".")
         module = self.get_submodule(path)
         if not hasattr(module, name):
@@ -490,7 +490,8 @@ class Module(StateMixin, HookMixin, ConversionMixin, CellNames, CellMixin, Cell)
                 text += "\n  " + "\n  ".join(extra_lines + child_lines) + "\n"
         return text + ")"
 
-    __str__ = __repr__
+    def __str__(self) -> str:
+        return repr(self)
 
     def __dir__(self) -> list[str]:
         names = set(dir(type(self))) | set(self.__dict__) | set(self._parameters) | set(self._modules) | set(self._buffers)

@@ -6,8 +6,11 @@ from contextlib import contextmanager
 from typing import Any
 
 from ... import is_grad_enabled, no_grad, ones, tensor
+from ..._core.device import current as _current
 from ..._core.device import device as _device
+from ..._core.device import index_of as _index_of
 from ..._hook import not_yet
+from ...distributed._group import by_the_host
 from ...distributed._objects import all_gather_object
 from ...distributed._reducer import FIRST_BUCKET_BYTES, GradBucket, Reducer
 from ...distributed._settings import BuiltinCommHookType
@@ -90,11 +93,13 @@ class DistributedDataParallel(Module, Joinable):
                             ("param_to_hook_all_reduce", param_to_hook_all_reduce)):  # fmt: skip
             if given is not None:
                 raise NotImplementedError(f"mstorch: DistributedDataParallel({name}=…) {not_yet()}")
-        if device_ids:
+        places = {one.device for one in module.parameters()}
+        there = places == {_current()} and _current().type != "cpu"
+        if device_ids and not (there and len(device_ids) == 1 and _index_of(device_ids[0]) == _current().index):
             raise ValueError(
                 "DistributedDataParallel device_ids and output_device arguments only work with single-device/multiple-device GPU "
                 f"modules or CPU modules, but got device_ids {device_ids}, output_device {output_device}, and module parameters "
-                f"{ {one.device for one in module.parameters()} }."
+                f"{places}."
             )
         self.parameters_to_ignore = set(getattr(module, "_ddp_params_and_buffers_to_ignore", ()))
         chosen = [(name, one) for name, one in module.named_parameters() if name not in self.parameters_to_ignore]
@@ -102,8 +107,8 @@ class DistributedDataParallel(Module, Joinable):
         if not self._reduced:
             raise RuntimeError(_NEEDLESS)
         self.module = module
-        self.dim, self.device_ids, self.output_device, self.device_type = dim, None, output_device, "cpu"
-        self.device = _device("cpu")
+        self.dim, self.output_device, self.device = dim, output_device, _current() if there else _device("cpu")
+        self.device_ids, self.device_type = [self.device.index] if device_ids else None, self.device.type
         self.is_multi_device_module = False
         self.forward_sync_buffers = forward_sync_buffers if forward_sync_buffers is not None else broadcast_buffers is not False
         self.broadcast_buffers = self.forward_sync_buffers
@@ -169,6 +174,7 @@ class DistributedDataParallel(Module, Joinable):
             source = self._common_rank(True)
         self._send_state(self.modules_buffers, source)
 
+    @by_the_host
     def _common_rank(self, running: bool) -> int:
         """The highest of the processes that go on."""
         rank = tensor([self.process_group.rank() if running else -1])
@@ -241,6 +247,7 @@ class DistributedDataParallel(Module, Joinable):
         """The processes."""
         return self.process_group
 
+    @by_the_host
     def _tell_sync(self, syncs: bool) -> None:
         """Let processes without inputs know whether this iteration is averaged, and among how many."""
         told = ones(1) if syncs else ones(1) * 0
@@ -248,6 +255,7 @@ class DistributedDataParallel(Module, Joinable):
         if not self._divide_initially and syncs:
             self.reducer.divisor = int(told)
 
+    @by_the_host
     def _matched_sync(self) -> bool:
         told = ones(1) * 0
         self.process_group.allreduce([told], ReduceOp.SUM).wait()

@@ -77,13 +77,13 @@ class LRScheduler:
     def step(self, epoch: int | None = None) -> None:
         """Go to the next epoch, or to `epoch`, and set the learning rates."""
         if self._step_count == 1:
-            self._warn_of_order()
+            self._mstorch_warn_of_order()
         self._step_count += 1
         if epoch is not None:
             warn(EPOCH_DEPRECATION_WARNING, UserWarning)
         self._update_lr(epoch)
 
-    def _warn_of_order(self) -> None:
+    def _mstorch_warn_of_order(self) -> None:
         if not hasattr(self.optimizer.step, "_wrapped_by_lr_sched"):
             warn(
                 "Seems like `optimizer.step()` has been overridden after learning rate scheduler "
@@ -111,17 +111,17 @@ class LRScheduler:
                 rates = self._get_closed_form_lr() if hasattr(self, "_get_closed_form_lr") else self.get_lr()
         finally:
             self._get_lr_called_within_step = False
-        self._set_lr(rates)
+        self._mstorch_set_lr(rates)
 
-    def _set_lr(self, rates: list[float | Tensor]) -> None:
+    def _mstorch_set_lr(self, rates: list[float | Tensor]) -> None:
         for group, rate in zip(self.optimizer.param_groups, rates, strict=True):
             _set_value(group, "lr", rate)
         self._last_lr: list[float | Tensor] = _values(self.optimizer, "lr")
 
-    def _current(self) -> list[float | Tensor]:
+    def _mstorch_current(self) -> list[float | Tensor]:
         return _values(self.optimizer, "lr")
 
-    def _times(self, factor: float) -> list[float | Tensor]:
+    def _mstorch_times(self, factor: float) -> list[float | Tensor]:
         return [group["lr"] * factor for group in self.optimizer.param_groups]
 
 

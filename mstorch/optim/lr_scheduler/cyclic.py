@@ -17,19 +17,19 @@ Rates = list[float | Tensor]
 class _MomentumCycle(LRScheduler):
     """What CyclicLR and OneCycleLR share: a momentum, or beta1, that moves against the learning rate."""
 
-    def _check_momentum(self) -> None:
+    def _mstorch_check_momentum(self) -> None:
         defaults = self.optimizer.defaults
         if "momentum" not in defaults and "betas" not in defaults:
             raise ValueError("optimizer must support momentum or beta1 with `cycle_momentum` option enabled")
         self.use_beta1 = "betas" in defaults
 
-    def _start_momentum(self, highest: list, lowest: list) -> None:
+    def _mstorch_start_momentum(self, highest: list, lowest: list) -> None:
         for high, low, group in zip(highest, lowest, self.optimizer.param_groups, strict=True):
-            self._set_momentum(group, high)
+            self._mstorch_set_momentum(group, high)
             group["max_momentum"] = high
             group["base_momentum"] = low
 
-    def _set_momentum(self, group: dict[str, Any], value: float) -> None:
+    def _mstorch_set_momentum(self, group: dict[str, Any], value: float) -> None:
         if self.use_beta1:
             group["betas"] = (value, *group["betas"][1:])
         else:
@@ -81,11 +81,11 @@ class CyclicLR(_MomentumCycle):
 
         self.cycle_momentum = cycle_momentum
         if cycle_momentum:
-            self._check_momentum()
+            self._mstorch_check_momentum()
             self.base_momentums = _per_group("base_momentum", optimizer, base_momentum)
             self.max_momentums = _per_group("max_momentum", optimizer, max_momentum)
             if last_epoch == -1:
-                self._start_momentum(self.max_momentums, self.base_momentums)
+                self._mstorch_start_momentum(self.max_momentums, self.base_momentums)
         super().__init__(optimizer, last_epoch)
         self.base_lrs = base_lrs
 
@@ -115,7 +115,7 @@ class CyclicLR(_MomentumCycle):
         if self.cycle_momentum:
             bounds = zip(self.base_momentums, self.max_momentums, strict=True)
             for group, (low, high) in zip(self.optimizer.param_groups, bounds, strict=True):
-                self._set_momentum(group, high - scaled(low, high))
+                self._mstorch_set_momentum(group, high - scaled(low, high))
         return rates
 
     def state_dict(self) -> dict[str, Any]:
@@ -181,7 +181,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
             rates = self.get_lr()
         finally:
             self._get_lr_called_within_step = False
-        self._set_lr(rates)
+        self._mstorch_set_lr(rates)
 
     def _go_to(self, epoch: float) -> None:
         if epoch < 0:
@@ -249,11 +249,11 @@ class OneCycleLR(_MomentumCycle):
                 group["min_lr"] = group["initial_lr"] / final_div_factor
         self.cycle_momentum = cycle_momentum
         if cycle_momentum:
-            self._check_momentum()
+            self._mstorch_check_momentum()
             highest = _per_group("max_momentum", optimizer, max_momentum)
             lowest = _per_group("base_momentum", optimizer, base_momentum)
             if last_epoch == -1:
-                self._start_momentum(highest, lowest)
+                self._mstorch_start_momentum(highest, lowest)
         super().__init__(optimizer, last_epoch)
 
     def _anneal(self, start, end, part: float):
@@ -280,7 +280,7 @@ class OneCycleLR(_MomentumCycle):
             rates.append(self._anneal(group[phase["start_lr"]], group[phase["end_lr"]], part))
             if self.cycle_momentum:
                 momentum = self._anneal(group[phase["start_momentum"]], group[phase["end_momentum"]], part)
-                self._set_momentum(group, momentum)
+                self._mstorch_set_momentum(group, momentum)
         return rates
 
 

@@ -51,7 +51,7 @@ class MultiplicativeLR(_LambdaScheduler):
         """Return the learning rates for `last_epoch`."""
         _warn_unless_stepping(self)
         if self._is_initial:
-            return self._current()
+            return self._mstorch_current()
         groups = self.optimizer.param_groups
         return [group["lr"] * f(self.last_epoch) for f, group in zip(self.lr_lambdas, groups, strict=True)]
 
@@ -68,8 +68,8 @@ class StepLR(LRScheduler):
         """Return the learning rates for `last_epoch`."""
         _warn_unless_stepping(self)
         if self.last_epoch == 0 or self.last_epoch % self.step_size != 0:
-            return self._current()
-        return self._times(self.gamma)
+            return self._mstorch_current()
+        return self._mstorch_times(self.gamma)
 
     def _get_closed_form_lr(self) -> Rates:
         return [base * self.gamma ** (self.last_epoch // self.step_size) for base in self.base_lrs]
@@ -89,8 +89,8 @@ class MultiStepLR(LRScheduler):
         """Return the learning rates for `last_epoch`."""
         _warn_unless_stepping(self)
         if self.last_epoch not in self.milestones:
-            return self._current()
-        return self._times(self.gamma ** self.milestones[self.last_epoch])
+            return self._mstorch_current()
+        return self._mstorch_times(self.gamma ** self.milestones[self.last_epoch])
 
     def _get_closed_form_lr(self) -> Rates:
         passed = bisect_right(sorted(self.milestones.elements()), self.last_epoch)
@@ -113,10 +113,10 @@ class ConstantLR(LRScheduler):
         """Return the learning rates for `last_epoch`."""
         _warn_unless_stepping(self)
         if self.last_epoch == 0:
-            return self._times(self.factor)
+            return self._mstorch_times(self.factor)
         if self.last_epoch != self.total_iters:
-            return self._current()
-        return self._times(1.0 / self.factor)
+            return self._mstorch_current()
+        return self._mstorch_times(1.0 / self.factor)
 
     def _get_closed_form_lr(self) -> Rates:
         over = self.last_epoch >= self.total_iters
@@ -150,11 +150,11 @@ class LinearLR(LRScheduler):
         """Return the learning rates for `last_epoch`."""
         _warn_unless_stepping(self)
         if self.last_epoch == 0:
-            return self._times(self.start_factor)
+            return self._mstorch_times(self.start_factor)
         if self._is_initial or self.last_epoch > self.total_iters:
-            return self._current()
+            return self._mstorch_current()
         rise = self.end_factor - self.start_factor
-        return self._times(1.0 + rise / (self.total_iters * self.start_factor + (self.last_epoch - 1) * rise))
+        return self._mstorch_times(1.0 + rise / (self.total_iters * self.start_factor + (self.last_epoch - 1) * rise))
 
     def _get_closed_form_lr(self) -> Rates:
         rise = self.end_factor - self.start_factor
@@ -172,7 +172,7 @@ class ExponentialLR(LRScheduler):
     def get_lr(self) -> Rates:
         """Return the learning rates for `last_epoch`."""
         _warn_unless_stepping(self)
-        return self._current() if self._is_initial else self._times(self.gamma)
+        return self._mstorch_current() if self._is_initial else self._mstorch_times(self.gamma)
 
     def _get_closed_form_lr(self) -> Rates:
         return [base * self.gamma**self.last_epoch for base in self.base_lrs]
@@ -190,10 +190,10 @@ class PolynomialLR(LRScheduler):
         """Return the learning rates for `last_epoch`."""
         _warn_unless_stepping(self)
         if self._is_initial or self.last_epoch > self.total_iters:
-            return self._current()
+            return self._mstorch_current()
         now = 1.0 - self.last_epoch / self.total_iters
         before = 1.0 - (self.last_epoch - 1) / self.total_iters
-        return self._times((now / before) ** self.power)
+        return self._mstorch_times((now / before) ** self.power)
 
     def _get_closed_form_lr(self) -> Rates:
         left = 1.0 - min(self.total_iters, self.last_epoch) / self.total_iters
@@ -215,7 +215,7 @@ class CosineAnnealingLR(LRScheduler):
         """Return the learning rates for `last_epoch`."""
         _warn_unless_stepping(self)
         if self._is_initial:
-            return self._current()
+            return self._mstorch_current()
         groups = self.optimizer.param_groups
         low = self.eta_min
         if self._step_count == 1 and self.last_epoch > 0:

@@ -1,0 +1,16 @@
+"""Tells the user, once for each operation, that the CPU computes what the device has no kernel of."""
+from __future__ import annotations
+
+from .._backend.table import on_fallback
+from .warned import warn_once
+
+
+def _warn(op: str) -> None:
+    warn_once(
+        f"mstorch: torch.{op} has no kernel on this device for this dtype and is computed on the CPU: its operands go there and its "
+        "results come back, which is slow. MSTORCH_FALLBACK=0 makes it an error.",
+        key=f"fallback of {op}",
+    )
+
+
+on_fallback.append(_warn)
