@@ -27,7 +27,7 @@ class Five(nn.Module):
 class FiveCell(msnn.Cell):
     """The same in MindSpore."""
 
-    construct = Five.forward
+    construct = vars(Five)["forward"].__wrapped__
     bprop = Five.bprop
 
 
@@ -54,6 +54,78 @@ def test_bprop_of_a_module_is_its_backward() -> None:
         mindspore.grad(Five(), (0, 1))(raw, other)
     with pytest.raises(ValueError, match="Lost.bprop returned 1 values for 2 inputs"):
         Lost()(x, y).sum().backward()
+
+
+class Below(Five):
+    """Another forward, the backward inherited."""
+
+    def forward(self, x: Any, y: Any = 1) -> Any:
+        return x + y
+
+
+class Another(Five):
+    """Another backward, the forward inherited."""
+
+    def bprop(self, x: Any, y: Any, result: Any, gradient: Any) -> Any:
+        return 7 * gradient, 8 * gradient
+
+
+class Shared(nn.Module):
+    """Two outputs, one of them without a gradient in the test."""
+
+    def forward(self, x: Any, y: Any) -> Any:
+        return x * y, x + y
+
+    def bprop(self, x: Any, y: Any, out: Any, dout: Any) -> Any:
+        return out[0] + dout[0] + dout[1], out[1] * dout[1]
+
+
+class SharedCell(msnn.Cell):
+    """The same in MindSpore."""
+
+    construct = vars(Shared)["forward"].__wrapped__
+    bprop = Shared.bprop
+
+
+def test_bprop_in_subclasses() -> None:
+    for kind, expected in ((Below, (5 * X, 3 * X)), (Another, (7, 8)), (Five, (5 * X, X * X * X * 2))):
+        x, y = (torch.tensor(X * times, requires_grad=True) for times in (1, 2))
+        kind()(x, y).sum().backward()
+        for found, wanted in zip((x.grad, y.grad), expected):
+            np.testing.assert_allclose(found.numpy(), np.broadcast_to(wanted, X.shape), rtol=1e-6)
+    x = torch.tensor(X, requires_grad=True)
+    Five()(x).sum().backward()  # y is 1, as forward's default says
+    np.testing.assert_allclose(x.grad.numpy(), 5 * X, rtol=1e-6)
+
+
+def test_bprop_of_two_outputs() -> None:
+    x, y = (torch.tensor(X * times, requires_grad=True) for times in (1, 2))
+    expected = mindspore.grad(lambda a, b: SharedCell()(a, b)[1].sum(), (0, 1))(mindspore.Tensor(X), mindspore.Tensor(X * 2))
+    Shared()(x, y)[1].sum().backward()
+    np.testing.assert_allclose(x.grad.numpy(), expected[0].asnumpy(), rtol=1e-6)
+    np.testing.assert_allclose(y.grad.numpy(), expected[1].asnumpy(), rtol=1e-6)
+
+
+class InAList(nn.Module):
+    """Tensors inside of an argument."""
+
+    def forward(self, items: Any) -> Any:
+        return items[0] * 2
+
+    def bprop(self, items: Any, out: Any, dout: Any) -> Any:
+        return dout
+
+
+def test_what_bprop_cannot_see_is_refused() -> None:
+    x = torch.tensor(X, requires_grad=True)
+    with pytest.raises(TypeError, match="InAList.bprop: tensors that require gradients"):
+        InAList()([x])
+    assert (InAList()([x.detach()]) == x * 2).all()
+    output = Five()(x, x)
+    with torch.no_grad():
+        x.mul_(2)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        output.sum().backward()
 
 
 class OfTorch(nn.Module):
@@ -83,6 +155,29 @@ class Constructed(nn.Module):
         return self.linear(x)
 
 
+class Longer(Constructed):
+    """A construct that asks the one above."""
+
+    def construct(self, x: Any) -> Any:
+        return torch.tanh(super().construct(x)) + self.constant
+
+    constant = 1
+
+
+def test_construct_below_a_construct() -> None:
+    torch.manual_seed(0)
+    net = Longer()
+    expected = torch.tanh(net.linear(torch.from_numpy(X))) + 1
+    assert (net(torch.from_numpy(X)) == expected).all() and (net.construct(torch.from_numpy(X)) == expected).all()
+    found = net(mindspore.Tensor(X))
+    assert type(found) is mindspore.Tensor
+    np.testing.assert_allclose(found.asnumpy(), expected.detach().numpy(), rtol=1e-6)
+    around = msnn.SequentialCell(net, msnn.Dense(2, 1))
+    step = mindspore.value_and_grad(lambda x: around(x).sum(), None, around.trainable_params())
+    _, gradients = step(mindspore.Tensor(X))
+    assert len(gradients) == 4 and all((g.asnumpy() != 0).any() for g in gradients)
+
+
 def test_construct_is_the_forward() -> None:
     net = Constructed()
     seen = []
@@ -105,4 +200,12 @@ def test_a_tensor_of_mindspores_is_told_the_way() -> None:
     ]  # fmt: skip
     for call in calls:
         with pytest.raises(TypeError, match="mstorch.from_mindspore"):
+            call()
+
+
+def test_operators_between_the_two_kinds() -> None:
+    raw, ours = mindspore.Tensor(X), torch.from_numpy(X)
+    np.testing.assert_array_equal((ours * raw).numpy(), X * X)
+    for call in (lambda: raw + ours, lambda: raw @ ours, lambda: mindspore.ops.add(raw, ours), lambda: mindspore.ops.relu(ours)):
+        with pytest.raises(TypeError, match="torch.Tensor"):  # MindSpore's own message
             call()

@@ -14,7 +14,7 @@ from ..._core.hooks import Hooks
 from ..._core.tensor_base import TensorBase
 from ..._tensor import Tensor
 from ..parameter import Buffer, Parameter
-from ._bprop import is_bprop, take_bprop
+from ._bprop import take_words
 from ._cell import CellMixin
 from ._cell_names import CellNames, is_free
 from ._conversion import ConversionMixin
@@ -92,8 +92,7 @@ class Module(StateMixin, HookMixin, ConversionMixin, CellNames, CellMixin, Cell)
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        if is_bprop(vars(cls).get("bprop")):
-            take_bprop(cls)
+        take_words(cls, Module)
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         abstract: Any = getattr(cls, "__abstractmethods__", None)
@@ -148,8 +147,6 @@ class Module(StateMixin, HookMixin, ConversionMixin, CellNames, CellMixin, Cell)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """What the module computes; defined by each subclass (or ``construct``, as in MindSpore)."""
-        if type(self).construct is not Module.construct:
-            return self.construct(*args, **kwargs)
         raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
 
     def _call_impl(self, *args: Any, **kwargs: Any) -> Any:
