@@ -5,6 +5,7 @@ import contextlib
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from ._backend.seeds import seed_mindspore
 from ._backend.tape import tracing
 from ._backend.trace import GraphBreak
 from ._core import device as _devices
@@ -18,9 +19,10 @@ __all__ = [
 
 
 def manual_seed(seed: int) -> Generator:
-    """Start the random numbers of a seed, on the host and on the accelerator; returns the default generator."""
+    """Start the random numbers of a seed, on the host, on the accelerator and of MindSpore; returns the default generator."""
     default_generator.manual_seed(int(seed))
     seed_devices(int(seed))
+    seed_mindspore(int(seed))
     return default_generator
 
 
@@ -28,6 +30,7 @@ def seed() -> int:
     """Start random numbers of a seed drawn from the operating system; returns it."""
     drawn = default_generator.seed()
     seed_devices(drawn)
+    seed_mindspore(drawn)
     return drawn
 
 

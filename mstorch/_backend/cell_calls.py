@@ -12,12 +12,15 @@ from . import tape
 from .namesake import namesake
 from .raw import Raw
 
-_ours: list[tuple[Callable[[Any], bool], Callable[..., Any]]] = []  # what tensors of ours are, and how a Cell is called with them
+_ours: list[tuple[Callable[[Any], bool], Callable[..., Any], Callable[[Any, str, Any], None]]] = []
 
 
-def handle_calls(ours: Callable[[Any], bool], call: Callable[..., Any]) -> None:
-    """Say how a Cell is called with arguments that are ``ours``: ``call(plain, cell, args, kwargs)``, ``plain`` being its own way."""
-    _ours[:] = [(ours, call)]
+def handle_calls(ours: Callable[[Any], bool], call: Callable[..., Any], check: Callable[[Any, str, Any], None]) -> None:
+    """Say how a Cell is called with arguments that are ``ours``: ``call(plain, cell, args, kwargs)``, ``plain`` being its own way.
+
+    ``check(cell, name, value)`` sees what is assigned to it.
+    """
+    _ours[:] = [(ours, call, check)]
 
 
 def convert_calls(cell: Any) -> None:
@@ -30,7 +33,7 @@ def _converting_members(kind: type) -> dict[str, Any]:
     own_reduction: Callable[..., Any] = kind.__reduce_ex__
 
     def called(cell: Any, *args: Any, **kwargs: Any) -> Any:
-        ours, call = _ours[0]
+        ours, call, _ = _ours[0]
         return call(own, cell, args, kwargs) if ours(args) or ours(kwargs) else own(cell, *args, **kwargs)
 
     def reduced(cell: Any, protocol: Any) -> Any:
@@ -39,7 +42,13 @@ def _converting_members(kind: type) -> dict[str, Any]:
             return _made_again, (kind, function, given[1:]), *rest
         return function, given, *rest
 
-    return {"__call__": called, "__reduce_ex__": reduced}
+    own_assignment: Callable[..., None] = kind.__setattr__
+
+    def assigned(cell: Any, name: str, value: Any) -> None:
+        _ours[0][2](cell, name, value)
+        own_assignment(cell, name, value)
+
+    return {"__call__": called, "__reduce_ex__": reduced, "__setattr__": assigned}
 
 
 def _made_again(kind: type, function: Callable[..., Any], given: Sequence[Any]) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .._backend import runtime
+from .._backend import runtime, seeds
 from .._backend.device_random import DeviceStream
 from .._mt19937 import Engine
 from . import device as devices
@@ -35,7 +35,9 @@ class Generator:
 
     @property
     def engine(self) -> Engine | DeviceStream:
-        """The stream underneath."""
+        """The stream underneath, of MindSpore's seed where ``mindspore.set_seed`` was called since the last look."""
+        if self is default_generator and seeds.seed_is_new():
+            _follow_mindspore()
         return self._engine
 
     def manual_seed(self, seed: int) -> Generator:
@@ -44,20 +46,28 @@ class Generator:
             raise RuntimeError(f"manual_seed expected a long, but got {type(seed).__name__}")
         with self._engine.lock:
             self._engine.manual_seed(seed)
+            self._settle()
         return self
+
+    def _settle(self) -> None:
+        """The stream is where a call of torch's put it, whatever MindSpore's seed was before."""
+        if self is default_generator:
+            seeds.note_seed()
 
     def seed(self) -> int:
         """Start the stream of a seed drawn from the operating system; returns it."""
         with self._engine.lock:
-            return self._engine.seed()
+            drawn = self._engine.seed()
+            self._settle()
+        return drawn
 
     def initial_seed(self) -> int:
         """The seed that the stream was started with."""
-        return self._engine.initial_seed()
+        return self.engine.initial_seed()
 
     def get_state(self) -> Any:
         """The state as a uint8 tensor: 5,056 bytes on CPU, 16 on an accelerator."""
-        with self._engine.lock:
+        with self.engine.lock:
             state = self._engine.get_state()
         return tensor_of(np.frombuffer(state, np.uint8).copy())
 
@@ -69,13 +79,14 @@ class Generator:
             raise TypeError("RNG state must be a torch.ByteTensor")
         with self._engine.lock:
             self._engine.set_state(value_of(new_state).asnumpy().reshape(-1))
+            self._settle()
         return self
 
     def clone_state(self) -> Generator:
         """Another generator at the same place of the same stream."""
         copied = Generator.__new__(type(self))
         copied._device = self._device
-        with self._engine.lock:
+        with self.engine.lock:
             copied._engine = self._engine.clone()
         return copied
 
@@ -87,7 +98,7 @@ class Generator:
         self.set_state(state[2])
 
     def __reduce__(self) -> Any:
-        return _restored, (str(self._device), self._engine.get_state())
+        return _restored, (str(self._device), self.engine.get_state())
 
 
 def _restored(where: str, state: bytes) -> Generator:
@@ -97,14 +108,37 @@ def _restored(where: str, state: bytes) -> Generator:
 
 
 default_generator = Generator()
-default_generator.seed()
+if seeds.mindspore_seed() is None:
+    default_generator.seed()
 if hasattr(os, "register_at_fork"):  # another thread that was drawing is not here
     os.register_at_fork(after_in_child=lambda: default_generator._engine.lock._at_fork_reinit())  # type: ignore[attr-defined]
 _device_generators: list[Generator] = []
 
 
+def _follow_mindspore() -> None:
+    """Start the streams of the seed that ``mindspore.set_seed`` was given."""
+    with default_generator._engine.lock:
+        if not seeds.seed_is_new():  # another thread was first
+            return
+        seed = seeds.mindspore_seed()
+        assert seed is not None
+        default_generator._engine.manual_seed(seed)
+        if _device_generators:
+            _device_generators[0].manual_seed(seed)
+        seeds.note_seed()
+
+
+def _default_engine() -> Engine | DeviceStream:
+    """The default generator's stream. Each draw comes here."""
+    if seeds.seed_is_new():
+        _follow_mindspore()
+    return default_generator._engine
+
+
 def device_generator() -> Generator:
     """The accelerator's default generator, seeded with the default one's seed when it is first asked for."""
+    if seeds.seed_is_new():
+        _follow_mindspore()
     if not _device_generators:
         _device_generators.append(Generator(devices.current()).manual_seed(default_generator.initial_seed()))
     return _device_generators[0]
@@ -209,14 +243,14 @@ def engine_of(generator: Generator | None, device: Any = None) -> Any:
     _check_allowed()
     wanted = None if device is None else devices.resolve(device)
     if generator is None:
-        return default_generator._engine if wanted is None or wanted.type == "cpu" else device_generator()._engine
+        return _default_engine() if wanted is None or wanted.type == "cpu" else device_generator()._engine
     if not isinstance(generator, Generator):
         raise TypeError(f"expected a torch.Generator, but got {type(generator).__name__}")
     if wanted is not None and wanted.type != generator._device.type:
         raise RuntimeError(
             f"Expected a '{wanted.type}' device type for generator but found '{generator._device.type}'"
         )
-    return generator._engine
+    return generator.engine
 
 
 def mask_engine(on_host: bool) -> Any:
@@ -225,4 +259,4 @@ def mask_engine(on_host: bool) -> Any:
     The stand-in device of tests has no kernels that draw: it takes the host's numbers.
     """
     _check_allowed()
-    return default_generator._engine if on_host or runtime.FAKE_DEVICE else device_generator()._engine
+    return _default_engine() if on_host or runtime.FAKE_DEVICE else device_generator()._engine

@@ -20,7 +20,7 @@ from .device import device
 from .dtype import dtype
 from .formats import layout, memory_format
 from .generator import Generator
-from .refusals import EXPLAINED, explained, in_numbers
+from .refusals import EXPLAINED, explained, in_numbers, of_mindspore
 from .size import Size
 from .warned import warn
 
@@ -357,9 +357,10 @@ def entry(
             if numbers is not None:
                 return entered(*numbers[0], **numbers[1])
             refused = explained(known_as, function, given, named, error)
-            if refused is None:
+            foreign = of_mindspore(given, named, refused or error)
+            if refused is None and foreign is None:
                 raise
-            raise refused from None
+            raise foreign or refused from None  # type: ignore[misc]  # one of them is an error
 
     return _named(entered, module, name)
 

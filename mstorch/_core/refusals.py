@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from .._backend.raw import Raw
 from .call_forms import refusal, with_numbers
 from .dtype import dtype
 from .tensor_base import TensorBase
@@ -92,6 +93,17 @@ def _alone(value: Any) -> bool:
     if isinstance(value, (tuple, list)):
         return any(map(_alone, value))
     return isinstance(value, TensorBase) and getattr(value, "_layout", None) is None and not value._shape
+
+
+def of_mindspore(args: tuple[Any, ...], named: dict[str, Any], error: Exception) -> TypeError | None:
+    """What to do where a tensor of MindSpore's own was among the arguments of a call that ended in ``error``."""
+    if not isinstance(error, (TypeError, AttributeError)) or "from_mindspore" in str(error):
+        return None
+    given = (*args, *named.values())
+    items = [*given, *(item for value in given if isinstance(value, (list, tuple)) for item in value)]
+    if not any(isinstance(item, Raw) for item in items):
+        return None
+    return TypeError(f"{error}. A mindspore.Tensor was given: mstorch.from_mindspore(tensor) is the same memory as a tensor of torch's")
 
 
 def explained(

@@ -147,16 +147,26 @@ def test_gradients_are_mindspores(make: Any) -> None:
             np.testing.assert_allclose(found[name], gradient, rtol=1e-4, atol=1e-5, err_msg=name)
 
 
+def values_alone(net: Any) -> np.ndarray:
+    """What MindSpore gives while it computes gradients: without, it cannot run hooks of the backward at all."""
+
+    def run(x: Any) -> Any:
+        output = net(x)
+        return output.sum(), output
+
+    (_, output), _ = mindspore.value_and_grad(run, 0, mindspore.ParameterTuple(net.trainable_params()), has_aux=True)(mindspore.Tensor(X))
+    return output.asnumpy()
+
+
 @pytest.mark.parametrize("make", CELLS)
 def test_values_without_gradients(make: Any) -> None:
     net = Net(make())
-    expected = Alone(net, make())(mindspore.Tensor(X)).asnumpy() if make not in (hooked, part_hooked) else None
+    expected = values_alone(Alone(net, make()))
     with torch.no_grad():
         found = net(torch.from_numpy(X))
     assert not found.requires_grad
-    np.testing.assert_allclose(found.numpy(), net(torch.from_numpy(X)).detach().numpy(), rtol=1e-5, atol=1e-6)
-    if expected is not None:
-        np.testing.assert_allclose(found.numpy(), expected, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(found.numpy(), expected, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(net(torch.from_numpy(X)).detach().numpy(), expected, rtol=1e-5, atol=1e-6)
 
 
 def test_one_node_is_not_differentiated_twice() -> None:
@@ -182,6 +192,57 @@ def test_random_numbers_that_cannot_be_drawn_again_are_refused() -> None:
     with pytest.raises(RuntimeError, match="gave other values when it ran once more"):
         output.sum().backward()
     net.eval()(torch.from_numpy(X)).sum().backward()
+
+
+class Counting(msnn.Cell):
+    """Almost the same with each call."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.twice, self.calls = Twice(), 0
+
+    def construct(self, x: Any) -> Any:
+        self.calls += 1
+        return self.twice(x) * (1 + 1e-6 * self.calls)
+
+
+def test_what_counts_in_python_is_refused_however_little_it_changes() -> None:
+    output = nn.Sequential(nn.Linear(3, 4), Counting())(torch.from_numpy(X))
+    with pytest.raises(RuntimeError, match="Counting.* gave other values when it ran once more"):
+        output.sum().backward()
+
+
+def test_large_cells_give_the_same_bits_twice() -> None:
+    """Or they would be refused."""
+    cell = msnn.SequentialCell(
+        msnn.Conv2d(3, 16, 3, has_bias=True), msnn.BatchNorm2d(16), msnn.ReLU(), msnn.MaxPool2d(2, 2), msnn.Flatten(),
+        msnn.Dense(16 * 16 * 16, 300), msnn.LayerNorm((300,)), msnn.Softmax(), Twice(),
+    )  # fmt: skip
+    net = nn.Sequential(cell).train()
+    for seed in range(5):
+        x = torch.rand(16, 3, 32, 32, generator=torch.Generator().manual_seed(seed))
+        net(x).sum().backward()
+
+
+class OfTorch(msnn.Cell):
+    """A Cell with a parameter of torch's."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.scale = nn.Parameter(torch.ones(3))
+
+    def construct(self, x: Any) -> Any:
+        return x
+
+
+def test_a_parameter_of_torchs_in_a_cell_is_refused() -> None:
+    with pytest.raises(TypeError, match="'scale' of MindSpore's OfTorch is a torch.nn.Parameter"):
+        nn.Sequential(msnn.SequentialCell(msnn.Dense(3, 3), OfTorch()))
+    net = nn.Sequential(msnn.SequentialCell(msnn.Dense(3, 3)))
+    with pytest.raises(TypeError, match="'scale' of MindSpore's Dense is a torch.nn.Parameter"):
+        net[0][0].scale = nn.Parameter(torch.ones(3))
+    net[0][0].scale = mindspore.Parameter(torch.ones(3).to_mindspore(), name="scale")
+    assert [name for name, _ in net.named_parameters()] == ["0.0.weight", "0.0.bias", "0.0.scale"]
 
 
 class Listed(nn.Module):

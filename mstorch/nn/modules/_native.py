@@ -48,6 +48,8 @@ def adopt(module: Any, name: str) -> None:
     child = module._modules[name]
     if is_native(child):
         for part in _native_cells(child):
+            for inner, value in vars(part).items():
+                _refuse_torchs(part, inner, value)
             native_calls.convert_calls(part)
         for _ in native_state(module, name):
             pass  # makes torch's tensors of the parameters, which backward then knows as leaves
@@ -59,6 +61,15 @@ def _native_cells(cell: Any) -> Iterator[Any]:
     for _, inner in native.own_cells(cell):
         if is_native(inner):
             yield from _native_cells(inner)
+
+
+def _refuse_torchs(cell: Any, name: str, value: Any) -> None:
+    """Raise TypeError if a value that a native Cell has is a Parameter of torch's, which MindSpore would neither train nor save."""
+    if isinstance(value, Parameter):
+        raise TypeError(
+            f"mstorch: '{name}' of MindSpore's {type(cell).__name__} is a torch.nn.Parameter, which a Cell neither trains nor saves: "
+            "assign mindspore.Parameter(tensor.detach().to_mindspore()), or derive the network from torch.nn.Module"
+        )
 
 
 def _call(plain: Callable[..., Any], cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -130,4 +141,4 @@ def apply_native(module: Any, function: Callable[[Tensor], Tensor]) -> None:
                 native.share(raw, tensor)
 
 
-native_calls.handle_calls(holds_ours, _call)
+native_calls.handle_calls(holds_ours, _call, _refuse_torchs)

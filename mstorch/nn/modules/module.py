@@ -14,6 +14,7 @@ from ..._core.hooks import Hooks
 from ..._core.tensor_base import TensorBase
 from ..._tensor import Tensor
 from ..parameter import Buffer, Parameter
+from ._bprop import take_words
 from ._cell import CellMixin
 from ._cell_names import CellNames, is_free
 from ._conversion import ConversionMixin
@@ -89,6 +90,10 @@ class Module(StateMixin, HookMixin, ConversionMixin, CellNames, CellMixin, Cell)
     _forward_pre_hooks: dict[int, Callable[..., Any]]
     _forward_hooks: dict[int, Callable[..., Any]]
 
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        take_words(cls, Module)
+
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         abstract: Any = getattr(cls, "__abstractmethods__", None)
         if abstract:
@@ -97,6 +102,7 @@ class Module(StateMixin, HookMixin, ConversionMixin, CellNames, CellMixin, Cell)
         return made(cls, Module, args, kwargs)
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
+        kwargs.pop("auto_prefix", None)  # a word of Cell's: a Module's names are torch's
         if self.call_super_init is False and kwargs:
             raise TypeError(f"{type(self).__name__}.__init__() got an unexpected keyword argument '{next(iter(kwargs))}'")
         if self.call_super_init is False and args:
@@ -140,7 +146,7 @@ class Module(StateMixin, HookMixin, ConversionMixin, CellNames, CellMixin, Cell)
     # Calls
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """What the module computes; defined by each subclass."""
+        """What the module computes; defined by each subclass (or ``construct``, as in MindSpore)."""
         raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
 
     def _call_impl(self, *args: Any, **kwargs: Any) -> Any:

@@ -1,0 +1,93 @@
+"""A Module in the words of MindSpore's Cells: ``construct`` is its forward, ``bprop`` the backward of its forward, one node of the tape."""
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from ..._backend.cell import is_raw
+from ..._core.tensor_base import TensorBase, is_tracked
+from ...autograd.function import Function
+from ._trees import changed, holds_ours
+
+
+def take_words(cls: Any, base: Any) -> None:
+    """Let a class made below ``base`` have its ``construct`` as forward, and its ``bprop`` as the backward of it."""
+    own = vars(cls)
+    if inspect.isfunction(own.get("construct")) and "forward" not in own:
+        cls.forward = own["construct"]
+        cls.construct = _either_side(own["construct"], base.construct)
+    forward = cls.forward
+    if forward is not base.forward and not hasattr(forward, "_mstorch_node") and _is_bprop(getattr(cls, "bprop", None), forward):
+        cls.forward = _one_node(cls, forward)
+
+
+def _either_side(plain: Callable[..., Any], border: Callable[..., Any]) -> Callable[..., Any]:
+    """``plain`` for torch's tensors; for MindSpore's the way that they take to each Module."""
+
+    @functools.wraps(plain)
+    def construct(self: Any, *args: Any, **kwargs: Any) -> Any:
+        raw = any(map(is_raw, (*args, *kwargs.values())))
+        return border(self, *args, **kwargs) if raw and not holds_ours((args, kwargs)) else plain(self, *args, **kwargs)
+
+    return construct
+
+
+def _is_bprop(function: Any, forward: Any) -> bool:
+    """Whether a method takes what ``forward`` takes, its output and the gradient of it."""
+    if not inspect.isfunction(function) or not inspect.isfunction(forward):
+        return False
+    names = list(inspect.signature(function).parameters)
+    return names[-2:] == ["out", "dout"] or len(names) == len(inspect.signature(forward).parameters) + 2
+
+
+class _Bprop(Function):
+    """The node: tensors among the arguments get what ``bprop`` gives in their places."""
+
+    @staticmethod
+    def forward(ctx: Any, plain: Any, module: Any, *args: Any) -> Any:
+        output = plain(module, *args)
+        outputs = output if isinstance(output, tuple) else (output,)
+        ctx.module, ctx.single = module, not isinstance(output, tuple)
+        ctx.args = [None if isinstance(arg, TensorBase) else arg for arg in args]
+        ctx.places = [place for place, arg in enumerate(args) if isinstance(arg, TensorBase)]
+        ctx.save_for_backward(*[args[place] for place in ctx.places], *outputs)
+        return output
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Any) -> Any:
+        args, count = list(ctx.args), len(ctx.places)
+        saved = ctx.saved_tensors
+        for place, tensor in zip(ctx.places, saved):
+            args[place] = tensor
+        found = ctx.module.bprop(*args, *((saved[count], gradients[0]) if ctx.single else (tuple(saved[count:]), gradients)))
+        found = found if isinstance(found, tuple) else (found,)
+        if len(found) != len(args) or any(isinstance(item, (dict, tuple)) for item in found):
+            raise ValueError(
+                f"{type(ctx.module).__name__}.bprop returned {len(found)} values for {len(args)} inputs: one gradient for each is "
+                "needed; those of parameters belong into a torch.autograd.Function"
+            )
+        return None, None, *[gradient if place in ctx.places else None for place, gradient in enumerate(found)]
+
+
+def _one_node(cls: Any, plain: Callable[..., Any]) -> Callable[..., Any]:
+    node: Any = type(f"{cls.__name__}.bprop", (_Bprop,), {})
+    signature = inspect.signature(plain)
+
+    @functools.wraps(plain)
+    def forward(self: Any, *args: Any, **kwargs: Any) -> Any:
+        bound = signature.bind(self, *args, **kwargs)
+        bound.apply_defaults()
+        if bound.kwargs:
+            raise TypeError(f"{cls.__name__}.bprop: {', '.join(bound.kwargs)} has to be a positional argument of forward")
+        inside: list[Any] = []
+        for arg in bound.args[1:]:
+            if not isinstance(arg, TensorBase):
+                changed(arg, lambda leaf: inside.append(leaf) if isinstance(leaf, TensorBase) and is_tracked(leaf) else None)
+        if inside:
+            raise TypeError(f"{cls.__name__}.bprop: tensors that require gradients have to be arguments of their own, not inside of others")
+        return node.apply(plain, *bound.args)
+
+    forward._mstorch_node = True  # type: ignore[attr-defined]  # told apart by subclasses
+    return forward

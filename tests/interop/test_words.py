@@ -1,0 +1,211 @@
+"""What MindSpore's guides write in a network, written in a Module."""
+from __future__ import annotations
+
+from typing import Any
+
+import mindspore
+import numpy as np
+import pytest
+from mindspore import nn as msnn
+
+import mstorch as torch
+
+nn = torch.nn
+X = np.random.RandomState(0).uniform(-1, 1, (4, 3)).astype(np.float32)
+
+
+class Five(nn.Module):
+    """A backward that is not the true one."""
+
+    def forward(self, x: Any, y: Any = 1) -> Any:
+        return x * x * y
+
+    def bprop(self, x: Any, y: Any, out: Any, dout: Any) -> Any:
+        return 5 * x * dout, out * dout
+
+
+class FiveCell(msnn.Cell):
+    """The same in MindSpore."""
+
+    construct = vars(Five)["forward"].__wrapped__
+    bprop = Five.bprop
+
+
+class Lost(nn.Module):
+    """Too few gradients."""
+
+    def forward(self, x: Any, y: Any) -> Any:
+        return x * y
+
+    def bprop(self, x: Any, y: Any, out: Any, dout: Any) -> Any:
+        return dout
+
+
+def test_bprop_of_a_module_is_its_backward() -> None:
+    raw, other = mindspore.Tensor(X), mindspore.Tensor(X * 2)
+    expected = [item.asnumpy() for item in mindspore.grad(FiveCell(), (0, 1))(raw, other)]
+    x, y = (torch.tensor(X * times, requires_grad=True) for times in (1, 2))
+    Five()(x, y=y).sum().backward()
+    np.testing.assert_allclose(x.grad.numpy(), expected[0], rtol=1e-6)
+    np.testing.assert_allclose(y.grad.numpy(), expected[1], rtol=1e-6)
+    with torch.no_grad():
+        assert not Five()(x).requires_grad
+    with pytest.raises(RuntimeError, match="MindSpore's own training cannot use Five.bprop"):
+        mindspore.grad(Five(), (0, 1))(raw, other)
+    with pytest.raises(ValueError, match="Lost.bprop returned 1 values for 2 inputs"):
+        Lost()(x, y).sum().backward()
+
+
+class Below(Five):
+    """Another forward, the backward inherited."""
+
+    def forward(self, x: Any, y: Any = 1) -> Any:
+        return x + y
+
+
+class Another(Five):
+    """Another backward, the forward inherited."""
+
+    def bprop(self, x: Any, y: Any, result: Any, gradient: Any) -> Any:
+        return 7 * gradient, 8 * gradient
+
+
+class Shared(nn.Module):
+    """Two outputs, one of them without a gradient in the test."""
+
+    def forward(self, x: Any, y: Any) -> Any:
+        return x * y, x + y
+
+    def bprop(self, x: Any, y: Any, out: Any, dout: Any) -> Any:
+        return out[0] + dout[0] + dout[1], out[1] * dout[1]
+
+
+class SharedCell(msnn.Cell):
+    """The same in MindSpore."""
+
+    construct = vars(Shared)["forward"].__wrapped__
+    bprop = Shared.bprop
+
+
+def test_bprop_in_subclasses() -> None:
+    for kind, expected in ((Below, (5 * X, 3 * X)), (Another, (7, 8)), (Five, (5 * X, X * X * X * 2))):
+        x, y = (torch.tensor(X * times, requires_grad=True) for times in (1, 2))
+        kind()(x, y).sum().backward()
+        for found, wanted in zip((x.grad, y.grad), expected):
+            np.testing.assert_allclose(found.numpy(), np.broadcast_to(wanted, X.shape), rtol=1e-6)
+    x = torch.tensor(X, requires_grad=True)
+    Five()(x).sum().backward()  # y is 1, as forward's default says
+    np.testing.assert_allclose(x.grad.numpy(), 5 * X, rtol=1e-6)
+
+
+def test_bprop_of_two_outputs() -> None:
+    x, y = (torch.tensor(X * times, requires_grad=True) for times in (1, 2))
+    expected = mindspore.grad(lambda a, b: SharedCell()(a, b)[1].sum(), (0, 1))(mindspore.Tensor(X), mindspore.Tensor(X * 2))
+    Shared()(x, y)[1].sum().backward()
+    np.testing.assert_allclose(x.grad.numpy(), expected[0].asnumpy(), rtol=1e-6)
+    np.testing.assert_allclose(y.grad.numpy(), expected[1].asnumpy(), rtol=1e-6)
+
+
+class InAList(nn.Module):
+    """Tensors inside of an argument."""
+
+    def forward(self, items: Any) -> Any:
+        return items[0] * 2
+
+    def bprop(self, items: Any, out: Any, dout: Any) -> Any:
+        return dout
+
+
+def test_what_bprop_cannot_see_is_refused() -> None:
+    x = torch.tensor(X, requires_grad=True)
+    with pytest.raises(TypeError, match="InAList.bprop: tensors that require gradients"):
+        InAList()([x])
+    assert (InAList()([x.detach()]) == x * 2).all()
+    output = Five()(x, x)
+    with torch.no_grad():
+        x.mul_(2)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        output.sum().backward()
+
+
+class OfTorch(nn.Module):
+    """A method of a torch program that happens to be called so."""
+
+    def forward(self, x: Any) -> Any:
+        return x * 2
+
+    def bprop(self, x: Any) -> Any:
+        return x
+
+
+def test_another_method_called_bprop_is_left_alone() -> None:
+    x = torch.tensor(X, requires_grad=True)
+    OfTorch()(x).sum().backward()
+    assert (x.grad == 2).all() and OfTorch().bprop(3) == 3
+
+
+class Constructed(nn.Module):
+    """A Cell's text in a Module."""
+
+    def __init__(self) -> None:
+        super().__init__(auto_prefix=False)
+        self.linear = nn.Linear(3, 2)
+
+    def construct(self, x: Any) -> Any:
+        return self.linear(x)
+
+
+class Longer(Constructed):
+    """A construct that asks the one above."""
+
+    def construct(self, x: Any) -> Any:
+        return torch.tanh(super().construct(x)) + self.constant
+
+    constant = 1
+
+
+def test_construct_below_a_construct() -> None:
+    torch.manual_seed(0)
+    net = Longer()
+    expected = torch.tanh(net.linear(torch.from_numpy(X))) + 1
+    assert (net(torch.from_numpy(X)) == expected).all() and (net.construct(torch.from_numpy(X)) == expected).all()
+    found = net(mindspore.Tensor(X))
+    assert type(found) is mindspore.Tensor
+    np.testing.assert_allclose(found.asnumpy(), expected.detach().numpy(), rtol=1e-6)
+    around = msnn.SequentialCell(net, msnn.Dense(2, 1))
+    step = mindspore.value_and_grad(lambda x: around(x).sum(), None, around.trainable_params())
+    _, gradients = step(mindspore.Tensor(X))
+    assert len(gradients) == 4 and all((g.asnumpy() != 0).any() for g in gradients)
+
+
+def test_construct_is_the_forward() -> None:
+    net = Constructed()
+    seen = []
+    net.register_forward_hook(lambda module, args, output: seen.append(output))
+    output = net(torch.from_numpy(X))
+    assert (output == net.linear(torch.from_numpy(X))).all() and len(seen) == 1
+    np.testing.assert_allclose(net(mindspore.Tensor(X)).asnumpy(), output.detach().numpy(), rtol=1e-6)
+    output.sum().backward()
+    assert net.linear.weight.grad is not None
+    with pytest.raises(NotImplementedError, match="missing the required"):
+        nn.Module()(1)
+
+
+def test_a_tensor_of_mindspores_is_told_the_way() -> None:
+    raw, ours = mindspore.Tensor(X), torch.from_numpy(X)
+    calls = [
+        lambda: torch.relu(raw), lambda: torch.matmul(raw, raw), lambda: torch.cat([raw, raw]), lambda: ours.mul(raw),
+        lambda: ours.copy_(raw), lambda: nn.functional.linear(raw, ours), lambda: nn.functional.gelu(raw),
+        lambda: torch.where(ours > 0, raw, ours), lambda: nn.functional.cross_entropy(raw, ours),
+    ]  # fmt: skip
+    for call in calls:
+        with pytest.raises(TypeError, match="mstorch.from_mindspore"):
+            call()
+
+
+def test_operators_between_the_two_kinds() -> None:
+    raw, ours = mindspore.Tensor(X), torch.from_numpy(X)
+    np.testing.assert_array_equal((ours * raw).numpy(), X * X)
+    for call in (lambda: raw + ours, lambda: raw @ ours, lambda: mindspore.ops.add(raw, ours), lambda: mindspore.ops.relu(ours)):
+        with pytest.raises(TypeError, match="torch.Tensor"):  # MindSpore's own message
+            call()
