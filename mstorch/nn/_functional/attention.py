@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 
 from ..._core.dtype import bfloat16, bool_, float16, float32
+from ..._core.modes import modes
+from ..._core.storage import DeviceMemory
 from ..._core.tensor_base import array_of, is_meta, value_of
 from ..._core.warned import warn
 from ..._namespace.attention_choice import goes_in_one_piece, refuse_what_is_not_allowed
@@ -73,9 +75,26 @@ def scaled_dot_product_attention(
     return composed(query, key, value)
 
 
+_kept: dict[tuple[int, int, Any], Any] = {}
+
+
+def _past(queries: int, keys: int, like: Any) -> Any:
+    """What a causal mask lets a query attend to; on a device it is kept for the next call."""
+    on_device = like._storage.__class__ is DeviceMemory and modes.native is None
+    place = (queries, keys, like.device) if on_device else None
+    if place in _kept:
+        return _kept[place]
+    found = beside(made(np.tril(np.ones((queries, keys), bool))), like)
+    if place is not None:
+        if len(_kept) >= 16:
+            _kept.clear()
+        _kept[place] = found
+    return found
+
+
 def _causal_too(mask: Any, queries: int, keys: int) -> Any:
     """A mask that hides what comes later, too."""
-    past = beside(made(np.tril(np.ones((queries, keys), bool))), mask)
+    past = _past(queries, keys, mask)
     return logical_and(mask, past) if mask._dtype is bool_ else where(past, mask, float("-inf"))
 
 
@@ -95,7 +114,7 @@ def _composed(
     q, k = shape_of(query), shape_of(key)
     in_steps = not goes_in_one_piece(query, key, value, attn_mask, dropout_p, enable_gqa)
     if is_causal:
-        attn_mask = beside(made(np.tril(np.ones((q[-2], k[-2]), bool))), query)
+        attn_mask = _past(q[-2], k[-2], query)
     if enable_gqa:
         key = repeat_interleave(key, q[-3] // shape_of(key)[-3], -3)
         value = repeat_interleave(value, q[-3] // shape_of(value)[-3], -3)
