@@ -9,6 +9,7 @@ from typing import Any
 from .._backend import binding, runtime
 from .._core.device import device as _device
 from .._core.generator import device_generator, seed_devices
+from .._core.no_memory import OutOfMemoryError as OutOfMemoryError
 from .._devices import no_cuda as _no_cuda
 from .._devices.faces import NoSwitch as _NoSwitch
 from .._devices.faces import StreamContext as StreamContext
