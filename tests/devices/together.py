@@ -141,6 +141,33 @@ def events() -> list[str]:
     return wrong
 
 
+def scaler() -> list[str]:
+    """Steps with scaled gradients, some of them infinite, that differ from the CPU's, or read more than whether one is."""
+    wrong, found = [], []
+    for place in ("cpu", "npu"):
+        net = _net(place)
+        optimizer = optim.SGD(net.parameters(), 0.1, 0.9)
+        scale = torch.amp.GradScaler(place, init_scale=8.0, growth_interval=2)
+        torch.manual_seed(3)
+        values = []
+        for i in range(7):
+            optimizer.zero_grad()
+            with cost.counted() as step:
+                loss = net(torch.randn(8, 6).to(place)).square().mean()
+                scale.scale(loss).backward()
+                if i in (2, 3):
+                    net[2].weight.grad[1, 2] = float("inf") if i == 2 else float("nan")
+                if i % 2:
+                    scale.unscale_(optimizer)
+                scale.step(optimizer)
+                scale.update()
+            if place == "npu" and sum(step.reads.values()) > 1:
+                wrong.append(f"step {i} reads {dict(step.reads)}")
+            values += [torch.tensor(scale.get_scale()), *_values(net, optimizer)]
+        found.append(values)
+    return wrong + ([] if _alike(*found) else ["scaled steps differ"])
+
+
 def memory() -> list[str]:
     """What was copied from parameters and changes with them, or is a view and does not, where the kernel writes into their memory."""
 
@@ -171,4 +198,4 @@ def memory() -> list[str]:
 
 
 if __name__ == "__main__":
-    print(optimizers() + events() + memory())
+    print(optimizers() + events() + scaler() + memory())
