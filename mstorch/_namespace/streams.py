@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 from .._backend import runtime
 from .._core.device import device as Device
-from ..npu import streams as npu
+from .._devices import npu_streams as npu
 
 
 def _is_npu(device: Any) -> bool:
