@@ -25,7 +25,7 @@ def _said(*command: str, device: bool = True, **variables: str) -> str:
     return done.stdout.strip()
 
 
-@pytest.mark.parametrize("program", ["scripts_for_cuda"])
+@pytest.mark.parametrize("program", ["scripts_for_cuda", "fused_operators"])
 def test_programs_of_the_device(program: str) -> None:
     assert _said("-m", f"tests.devices.{program}").splitlines()[-1] == "[]"
 
