@@ -40,6 +40,12 @@ class AsNpu(type):
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         return _there(cls.__name__)(*args, **kwargs) if is_on() else super().__call__(*args, **kwargs)
 
+    def __getattr__(cls, name: str) -> Any:
+        twin = _twin(cls.__name__)
+        if twin is None:
+            raise AttributeError(f"type object '{cls.__name__}' has no attribute '{name}'")
+        return getattr(twin, name)
+
     def __instancecheck__(cls, instance: Any) -> bool:
         twin = _twin(cls.__name__)
         return super().__instancecheck__(instance) if twin is None else isinstance(instance, twin)

@@ -4,6 +4,9 @@ from __future__ import annotations
 from .. import npu as npu
 from .._version import TORCH_API
 from .._version import __version__ as _own
+from . import optim as optim
+from . import profiler as profiler
+from . import utils as utils
 from .attention import npu_fusion_attention, npu_incre_flash_attention, npu_prompt_flash_attention
 from .experts import (
     npu_grouped_matmul,

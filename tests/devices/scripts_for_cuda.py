@@ -103,6 +103,28 @@ def _of_cuda() -> list[str]:
     return found + [name for name, good in checks.items() if not good]
 
 
+def _types() -> list[str]:
+    """Tensor types of cuda and npu, as classes and as words."""
+    x = torch.tensor([1.0, 2.0])
+    cuda: Any = torch.cuda
+    there = x.cuda()
+    checks = {
+        "isinstance": isinstance(there, cuda.FloatTensor) and isinstance(there, torch.npu.FloatTensor) and isinstance(there, torch.FloatTensor),
+        "of the host": not isinstance(x, cuda.FloatTensor), "of another dtype": not isinstance(there, cuda.LongTensor),
+        "made": str(cuda.FloatTensor([1, 2]).device) == "npu:0" and cuda.LongTensor([1, 2]).dtype is torch.int64,
+        "word": there.type() == "torch.npu.FloatTensor" and x.type() == "torch.FloatTensor" and there.half().type() == "torch.npu.HalfTensor",
+        "to a word": x.type("torch.cuda.HalfTensor").type() == "torch.npu.HalfTensor" and x.type("torch.npu.LongTensor").tolist() == [1, 2],
+        "to a class": x.type(cuda.DoubleTensor).type() == "torch.npu.DoubleTensor" and x.type(torch.npu.IntTensor).is_cuda,
+        "back": there.type(torch.FloatTensor).type() == "torch.FloatTensor" and there.type("torch.LongTensor").type() == "torch.LongTensor",
+        "dtype alone": there.type(torch.float64).type() == "torch.npu.DoubleTensor" and there.type(there.type()) is there,
+    }  # fmt: skip
+    torch.set_default_tensor_type("torch.cuda.FloatTensor")
+    checks["default"] = torch.zeros(2).is_cuda
+    torch.set_default_tensor_type(torch.FloatTensor)
+    checks["default again"] = torch.zeros(2).device.type == "cpu"
+    return [name for name, good in checks.items() if not good]
+
+
 def _precision() -> list[str]:
     """autocast and GradScaler of cuda are the device's, by each of their names."""
     x = torch.ones(2, 2, device="cuda")
@@ -125,4 +147,4 @@ def _precision() -> list[str]:
 
 
 if __name__ == "__main__":
-    print([line for part in (_before, _places, _of_cuda, _precision) for line in part()])
+    print([line for part in (_before, _places, _of_cuda, _types, _precision) for line in part()])

@@ -30,6 +30,10 @@ def test_programs_of_the_device(program: str) -> None:
     assert _said("-m", f"tests.devices.{program}").splitlines()[-1] == "[]"
 
 
+def test_modules_of_torch_npu() -> None:
+    assert _said("-m", "mstorch", "-m", "tests.devices.torch_npu_parts").splitlines()[-1] == "[]"
+
+
 ABSENT = """
 import importlib.metadata, importlib.util, sys
 assert importlib.util.find_spec("torch_npu") is None
