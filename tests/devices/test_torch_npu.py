@@ -1,12 +1,15 @@
 """torch_npu and scripts that say cuda: on the stand-in device, and that neither shows without one."""
 from __future__ import annotations
 
+import json
 import os
 import pathlib
 import subprocess
 import sys
 
 import pytest
+
+from .scripts_of_users import SCRIPTS
 
 ROOT = pathlib.Path(__file__).parents[2]
 
@@ -99,3 +102,18 @@ def test_without_a_device_cuda_means_no_npu() -> None:
     done = _done("-m", "mstorch", "--cuda-is-npu", "-c", "print(1)", device=False)
     assert done.returncode == 1 and "no Ascend device" in done.stderr and not done.stdout
     assert _said("-m", "mstorch", "-c", "import torch; print(torch.cuda.is_available())", device=False, TORCH_TRANSFER_TO_NPU="1") == "False"
+
+
+@pytest.fixture(scope="module")
+def numbers_of_the_cpu() -> dict[str, list[str]]:
+    lines = _said("-m", "mstorch", "-m", "tests.devices.scripts_of_users", "cpu", device=False).splitlines()
+    return {name: text.split() for name, text in map(json.loads, lines)}
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_scripts_of_users_give_the_numbers_of_the_cpu(name: str, numbers_of_the_cpu: dict[str, list[str]]) -> None:
+    found = _said("-m", "mstorch", "-m", "tests.devices.scripts_of_users", name).split()
+    most = 2e-2 if "precision" in name else 1e-5
+    for mine, theirs in zip(found, numbers_of_the_cpu[name], strict=True):
+        assert mine == theirs or abs(float(mine) - float(theirs)) <= most * max(1.0, abs(float(theirs))), (mine, theirs)
+    assert len(found) > 2
