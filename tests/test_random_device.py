@@ -93,7 +93,7 @@ def test_states(accelerator: Any) -> None:
 
 
 def test_dropout_draws_where_the_tensor_is(accelerator: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(generators.devices, "_HERE", device("npu", 0))
+    monkeypatch.setattr(generators.devices, "_TYPE", "npu")
     monkeypatch.setattr(generators, "_device_generators", [accelerator])
     host = mstorch.get_rng_state().tolist()
 

@@ -328,7 +328,8 @@ def _anything(value: Any) -> bool:
 
 
 def _number_tensor(value: Any) -> bool:
-    return isinstance(value, TensorBase) and not value._shape and not value.requires_grad
+    plain = isinstance(value, TensorBase) and getattr(value, "_layout", None) is None
+    return plain and not value._shape and not value.requires_grad
 
 
 def _int(value: Any) -> bool:

@@ -91,7 +91,7 @@ def in_numbers(
 def _alone(value: Any) -> bool:
     if isinstance(value, (tuple, list)):
         return any(map(_alone, value))
-    return isinstance(value, TensorBase) and not value._shape
+    return isinstance(value, TensorBase) and getattr(value, "_layout", None) is None and not value._shape
 
 
 def explained(

@@ -464,7 +464,7 @@ def _add_to(auto: Any, tensor: Any, gradient: Any, recorded: bool) -> None:
             auto.grad = _own_on_device(gradient, tensor)
     elif not recorded and getattr(gradient, "_layout", None) is not None:
         held.add_(gradient)  # the same tensor goes on, be it sparse or not
-    elif not recorded and gradient.__class__ is Raw and tuple(gradient.shape) != held._shape:
+    elif not recorded and gradient.__class__ is Raw and getattr(held, "_layout", None) is None and tuple(gradient.shape) != held._shape:
         held.add_(dressed(gradient))  # which raises
     elif recorded or getattr(held, "_layout", None) is not None or gradient.__class__ is not np.ndarray:
         total = add(held, dressed(gradient))

@@ -384,9 +384,9 @@ def both(first: np.ndarray, second: np.ndarray) -> np.ndarray:
 
 def either(first: Any, second: Any) -> Any:
     """Where one of two conditions holds."""
-    if first.__class__ is np.ndarray:
-        return first | second
-    return kernel("logical_or")["bool"](first, second)
+    if first.__class__ is Raw:
+        return kernel("logical_or")["bool"](first, second)
+    return np.logical_or(first, second)
 
 
 sgn, erf = Primitive("sgn"), Primitive("erf")
