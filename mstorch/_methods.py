@@ -52,7 +52,6 @@ FAMILIES: tuple[ModuleType, ...] = (
     scatter, shape, softmax, sort, special, spectral, views,
     method_forms,  # what comes later stands
 )  # fmt: skip
-# Their functions compute each element by itself.
 
 
 def _operand(value: Any) -> bool:

@@ -352,6 +352,14 @@ def print_share(kind: str, checks: dict[str, Callable[[], None]]) -> None:
     print(f"{kind}: {passed} of {len(checks)} pass")
 
 
+def print_sweep(kind: str, program: str | None, checks: dict[str, Callable[[], None]]) -> None:
+    """``print_share`` of the checks that the command line chooses; ``program`` is the text of the module that is run."""
+    parser = argparse.ArgumentParser(description=(program or "").splitlines()[0])
+    parser.add_argument("-k", default="", help="only names that contain this text")
+    options = parser.parse_args()
+    print_share(kind, {name: check for name, check in checks.items() if options.k in name})
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("kind", choices=("ops", "modules", "optimizers"))

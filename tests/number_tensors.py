@@ -6,7 +6,6 @@ Each number among the arguments of the samples of torch's operator database, tho
 """
 from __future__ import annotations
 
-import argparse
 import functools
 import warnings
 from collections.abc import Callable
@@ -76,14 +75,7 @@ def items() -> dict[str, Callable[[], None]]:
     return {name: functools.partial(check_numbers, info) for name, info in databases.operators()}
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("-k", default="", help="only names that contain this text")
-    options = parser.parse_args()
-    databases.print_share("numbers", {name: check for name, check in items().items() if options.k in name})
-
-
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
     np.seterr(all="ignore")
-    main()
+    databases.print_sweep("numbers", __doc__, items())

@@ -7,7 +7,6 @@ A window is every second element of the rows, or of the columns, of a storage th
 """
 from __future__ import annotations
 
-import argparse
 import functools
 import warnings
 from collections.abc import Callable, Iterator
@@ -123,14 +122,7 @@ def items() -> dict[str, Callable[[], None]]:
     return {name: functools.partial(check_windows, info) for name, info in databases.operators()}
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("-k", default="", help="only names that contain this text")
-    options = parser.parse_args()
-    databases.print_share("windows", {name: check for name, check in items().items() if options.k in name})
-
-
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
     np.seterr(all="ignore")
-    main()
+    databases.print_sweep("windows", __doc__, items())

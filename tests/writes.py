@@ -8,7 +8,6 @@ where torch saved what was written, and must raise here for the same ones.
 """
 from __future__ import annotations
 
-import argparse
 import functools
 import warnings
 from collections.abc import Callable
@@ -96,13 +95,6 @@ def items() -> dict[str, Callable[[], None]]:
     }  # fmt: skip
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("-k", default="", help="only names that contain this text")
-    options = parser.parse_args()
-    databases.print_share("writes", {name: item for name, item in items().items() if options.k in name})
-
-
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
-    main()
+    databases.print_sweep("writes", __doc__, items())

@@ -51,7 +51,7 @@ class _Functions(type):
 
 
 class _VariableFunctionsClass(metaclass=_Functions):
-    """What torch's pickles take functions such as ``torch.relu`` from."""
+    """Has torch's functions as attributes: a pickle of torch's names ``torch.relu`` as ``torch._C._VariableFunctionsClass.relu``."""
 
 
 class _TorchFunctionOff:

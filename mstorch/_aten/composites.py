@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from .. import ops
+from .._backend.geometry import contiguous_strides
 from .._core.dtype import bool_, by_name, dtype, float32, float64
 from .._core.formats import contiguous_format
-from .._core.strides import contiguous_strides
 from .._core.tensor_base import TensorBase, count_of, strides_of
 from .._ops import from_data
 from .._ops.from_data import made

@@ -37,7 +37,7 @@ def index() -> int:
 
 
 def is_used() -> bool:
-    """Whether the process is bound to its accelerator."""
+    """Whether an accelerator was used, after which the process cannot choose another."""
     return _bound.used
 
 

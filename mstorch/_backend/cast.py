@@ -60,7 +60,7 @@ _cast_recorded = function_node("ToCopy", _forward, _backward)
 
 
 casts: list[Callable[[], Any]] = []
-"""What is told of each conversion on a device."""
+"""Functions called at each conversion on a device."""
 
 
 def cast(raw: Raw, name: str) -> Raw:

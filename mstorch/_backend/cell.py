@@ -8,6 +8,7 @@ from typing import Any
 from mindspore import Parameter, context, nn
 
 from . import tape
+from .namesake import namesake
 from .raw import Raw
 
 Cell = nn.Cell
@@ -74,20 +75,15 @@ def _set_name(parameter: Any, name: str | None) -> None:
     parameter.__dict__["_mstorch_named"] = True
 
 
-_shared_kinds: dict[type, type] = {}
+def _shared_members(kind: type) -> dict[str, Any]:
+    return {
+        "requires_grad": property(Parameter.requires_grad.fget, _set_requires_grad), "name": property(Parameter.name.fget, _set_name),
+    }  # fmt: skip
 
 
 def share(parameter: Parameter, tensor: Any) -> None:
     """Let a tensor stand for a mindspore.Parameter: what MindSpore's side says of ``requires_grad`` is true of both."""
-    kind = type(parameter)
-    if not kind.__dict__.get("_shared"):
-        if kind not in _shared_kinds:
-            members = {
-                "requires_grad": property(Parameter.requires_grad.fget, _set_requires_grad),
-                "name": property(Parameter.name.fget, _set_name), "_shared": True, "__module__": kind.__module__,
-            }  # fmt: skip
-            _shared_kinds[kind] = type(kind.__name__, (kind,), members)
-        parameter.__class__ = _shared_kinds[kind]
+    parameter.__class__ = namesake(type(parameter), "shared", _shared_members)
     known = parameter.__dict__.setdefault("_mstorch_tensors", [])
     known[:] = [reference for reference in known if reference() is not None]
     known.append(weakref.ref(tensor))

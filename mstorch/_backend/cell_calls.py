@@ -9,9 +9,9 @@ import mindspore
 from mindspore import Parameter, ParameterTuple, ops
 
 from . import tape
+from .namesake import namesake
 from .raw import Raw
 
-_kinds: dict[type, type] = {}
 _ours: list[tuple[Callable[[Any], bool], Callable[..., Any]]] = []  # what tensors of ours are, and how a Cell is called with them
 
 
@@ -22,40 +22,33 @@ def handle_calls(ours: Callable[[Any], bool], call: Callable[..., Any]) -> None:
 
 def convert_calls(cell: Any) -> None:
     """Let a Cell be called with arguments that are ours: it becomes of a class of the same name that looks at them."""
-    kind = type(cell)
-    if "_mstorch_kind" not in kind.__dict__:
-        cell.__class__ = _converting(kind)
+    cell.__class__ = namesake(type(cell), "converting", _converting_members)
 
 
-def _converting(kind: type) -> type:
-    if kind not in _kinds:
-        own: Callable[..., Any] = kind.__call__
-        own_reduction: Callable[..., Any] = kind.__reduce_ex__
+def _converting_members(kind: type) -> dict[str, Any]:
+    own: Callable[..., Any] = kind.__call__
+    own_reduction: Callable[..., Any] = kind.__reduce_ex__
 
-        def called(cell: Any, *args: Any, **kwargs: Any) -> Any:
-            ours, call = _ours[0]
-            return call(own, cell, args, kwargs) if ours(args) or ours(kwargs) else own(cell, *args, **kwargs)
+    def called(cell: Any, *args: Any, **kwargs: Any) -> Any:
+        ours, call = _ours[0]
+        return call(own, cell, args, kwargs) if ours(args) or ours(kwargs) else own(cell, *args, **kwargs)
 
-        def reduced(cell: Any, protocol: Any) -> Any:
-            function, given, *rest = tuple(own_reduction(cell, protocol))
-            if given and given[0] is type(cell):
-                return _made_again, (kind, function, given[1:]), *rest
-            return function, given, *rest
+    def reduced(cell: Any, protocol: Any) -> Any:
+        function, given, *rest = tuple(own_reduction(cell, protocol))
+        if given and given[0] is type(cell):
+            return _made_again, (kind, function, given[1:]), *rest
+        return function, given, *rest
 
-        members = {"__call__": called, "__reduce_ex__": reduced, "_mstorch_kind": kind}
-        members |= {"__module__": kind.__module__, "__doc__": kind.__doc__}
-        _kinds[kind] = type(kind.__name__, (kind,), members)
-        _kinds[kind].__qualname__ = kind.__qualname__
-    return _kinds[kind]
+    return {"__call__": called, "__reduce_ex__": reduced}
 
 
 def _made_again(kind: type, function: Callable[..., Any], given: Sequence[Any]) -> Any:
     """The copy of a Cell whose calls are converted, before it gets its state."""
-    return function(_converting(kind), *given)
+    return function(namesake(kind, "converting", _converting_members), *given)
 
 
 def differentiates_itself(cell: Any) -> bool:
-    """Whether a part of the Cell has a backward of its own, is recomputed, or has hooks there."""
+    """Whether the Cell or one in it defines ``bprop``, is recomputed, or has backward hooks."""
     return any(
         part.has_bprop or part._recompute_cell is not None or part._backward_hook or part._backward_pre_hook
         for _, part in cell.cells_and_names()

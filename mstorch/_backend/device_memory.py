@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import mindspore
 import numpy as np
 
 from . import runtime
+from .geometry import contiguous_strides, flat_index
 from .primitives import run
 from .raw import MS_DTYPE, NAME_OF, NP_DTYPE, ON_CPU, Raw, from_numpy
 from .table import kernel
@@ -31,15 +32,6 @@ HAS_WINDOWS = runtime.DEVICE_TARGET == "Ascend"
 
 _gather, _scatter, _reshape, _clone = kernel("storage_gather"), kernel("storage_scatter"), kernel("reshape"), kernel("clone")
 _reaches_base: list[bool] = []  # whether a write into a window is seen in its base, once somebody asked
-
-
-def rows(shape: Sequence[int]) -> Sizes:
-    """The strides of a tensor in row-major order."""
-    steps, step = [], 1
-    for length in reversed(shape):
-        steps.append(step)
-        step *= length
-    return tuple(reversed(steps))
 
 
 def window(base: Raw, shape: Sizes, strides: Sizes, offset: int) -> Raw:
@@ -142,7 +134,7 @@ def put(base: Raw, shape: Sizes, strides: Sizes, offset: int, new: Raw) -> Raw:
         return base
     if stand_in:
         return stand_in[0].write("InplaceCopy", base, shape, strides, offset, new)
-    whole = not offset and new.size == base.size and strides == rows(shape)
+    whole = not offset and new.size == base.size and strides == contiguous_strides(shape)
     if not HAS_WINDOWS:
         name = NAME_OF[base.dtype]
         return _reshape[name](_clone[name](new), tuple(base.shape)) if whole else _scatter[name](base, _places(shape, strides, offset), new)
@@ -168,13 +160,10 @@ def fill(base: Raw, shape: Sizes, strides: Sizes, offset: int, value: Any) -> Ra
 
 
 def _places(shape: Sizes, strides: Sizes, offset: int) -> Raw:
-    places = np.full(shape, offset, np.int64)
-    for dim, (length, step) in enumerate(zip(shape, strides)):
-        places += (np.arange(length) * step).reshape([-1 if d == dim else 1 for d in range(len(shape))])
-    return from_numpy(places)
+    return from_numpy(flat_index(shape, strides, offset))
 
 
 __all__ = [
-    "arange", "dense", "fill", "full", "is_dense", "owned", "primitive_window", "put", "rows", "shows_others", "stand_in", "window",
+    "arange", "dense", "fill", "full", "is_dense", "owned", "primitive_window", "put", "shows_others", "stand_in", "window",
     "writes_reach_base", "zeros",
 ]  # fmt: skip

@@ -15,7 +15,7 @@ import numpy as np
 
 from . import device_memory
 from .primitives import VIEWS, run, watchers
-from .raw import Raw, from_numpy
+from .raw import Raw, from_arrays, from_numpy, to_arrays
 
 # What MindSpore says where the CPU has no kernel, and the kernels of the CPU that are not to be trusted (2.10).
 LACKING = (
@@ -49,11 +49,11 @@ class Lacking(Exception):
 
 
 on_kernel: list[Callable[[str], None]] = []
-"""What is told of each kernel, by the primitive's name; by the row's, in brackets, where the host's row played it."""
+"""Functions called with the name of each kernel: the primitive's, or the row's in brackets where the host computed it."""
 on_transfer: list[Callable[[], None]] = []
-"""What is told of each read."""
+"""Functions called at each read."""
 on_time: list[Callable[[float], None]] = []
-"""What is told of the seconds that a kernel took."""
+"""Functions called with the seconds that a kernel took."""
 
 _lacking: set[str] = set()
 _quiet = [0]
@@ -96,19 +96,6 @@ def uncounted() -> Iterator[None]:
         _quiet[0] -= 1
 
 
-def _down(value: Any) -> Any:
-    if isinstance(value, Raw):
-        return value.asnumpy()
-    return type(value)(map(_down, value)) if isinstance(value, (list, tuple)) else value
-
-
-def _up(value: Any) -> Any:
-    if isinstance(value, (list, tuple)):
-        return tuple(map(_up, value))
-    # A row of the host may give a number of NumPy's where the tensor has no dimensions.
-    return from_numpy(np.array(value, order="C")) if hasattr(value, "dtype") and not isinstance(value, Raw) else value
-
-
 def played(op: str, row: Callable[..., Any], host: Callable[[], Callable[..., Any]]) -> Callable[..., Any]:
     """A row of Ascend on the CPU: itself where its primitives have kernels, else the host's row."""
 
@@ -120,7 +107,7 @@ def played(op: str, row: Callable[..., Any], host: Callable[[], Callable[..., An
             replaced[op] += 1
             _tell([f"({op})"], began)
             with uncounted():
-                return _timed(lambda: _up(host()(*map(_down, args))))
+                return _timed(lambda: from_arrays(host()(*map(to_arrays, args))))
         computed[op] += 1
         _tell(_seen[before:], began)
         for observer in observers:

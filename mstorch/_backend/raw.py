@@ -42,7 +42,7 @@ _from_numpy = mindspore.Tensor.from_numpy
 _asnumpy = Raw.asnumpy
 
 uploads: list[Callable[[int], None]] = []
-"""What is told of each copy from the host to the stand-in device, with its size in bytes."""
+"""Functions called with the size in bytes at each copy from the host to the stand-in device."""
 
 
 def from_numpy(array: np.ndarray) -> Raw:
@@ -67,6 +67,25 @@ def host_face(array: np.ndarray) -> Raw:
 def host_array(raw: Raw) -> np.ndarray:
     """The values of a tensor that a kernel of the host made; no read from a device."""
     return _asnumpy(raw)
+
+
+def to_arrays(value: Any) -> Any:
+    """A raw tensor, or raw tensors in sequences, as C-contiguous arrays of the host; anything else as it is."""
+    if isinstance(value, Raw):
+        return np.asarray(value.asnumpy(), order="C")
+    return type(value)(map(to_arrays, value)) if isinstance(value, (list, tuple)) else value
+
+
+def from_arrays(value: Any) -> Any:
+    """Arrays of the host, or a tuple of such, as raw tensors; a number of NumPy's is a tensor without dimensions."""
+    if isinstance(value, (list, tuple)):
+        return tuple(map(from_arrays, value))
+    return from_numpy(np.asarray(value, order="C")) if isinstance(value, (np.ndarray, np.generic)) else value
+
+
+def number_in(array: np.ndarray) -> Any:
+    """The number of Python's in a 0-d array, bfloat16 too."""
+    return array.item() if array.dtype.kind in "biufc" else float(array)
 
 
 def scalar(value: Any, name: str) -> Raw:

@@ -16,7 +16,7 @@ import numpy as np
 from . import runtime
 from .cast import cast
 from .quiet import narrowed
-from .raw import MS_DTYPE, NP_DTYPE, Raw, from_numpy, host_array, host_face
+from .raw import MS_DTYPE, NP_DTYPE, Raw, from_arrays, host_array, host_face, to_arrays
 from .tape import grad_mode
 
 FLOATS = ("float32", "float64")
@@ -306,7 +306,7 @@ class Kernel(dict):
                 told(self.op)
             if grad_mode.enabled and _recorded(args):  # MindSpore's tape looks on: the CPU's row has a derivative there
                 return self._resolved(name, "CPU")(*args)
-            return _up(self.host[name](*map(_down, args)))
+            return from_arrays(self.host[name](*map(to_arrays, args)))
 
         return call
 
@@ -344,25 +344,12 @@ def _refuse_fallback(op: str, name: str) -> None:
         raise NotImplementedError(f"mstorch: torch.{op} has no {device} kernel" + (f": {reason}" if reason else ""))
 
 
-def _down(value: Any) -> Any:
-    if isinstance(value, Raw):
-        return np.array(value.asnumpy(), order="C")
-    return type(value)(map(_down, value)) if isinstance(value, (list, tuple)) else value
-
-
-def _up(value: Any) -> Any:
-    if isinstance(value, (list, tuple)):
-        return tuple(map(_up, value))
-    # A row of the host may give a number of NumPy's where the tensor has no dimensions.
-    return from_numpy(np.array(value, order="C")) if isinstance(value, (np.ndarray, np.generic)) else value
-
-
 def _recorded(values: Any) -> bool:
     return any(item._requires_grad if isinstance(item, Raw) else isinstance(item, (list, tuple)) and _recorded(item) for item in values)
 
 
 on_fallback: list[Callable[[str], None]] = []
-"""What is told, by its name, of an operation that the CPU computes in place of a device."""
+"""Functions called with the name of each operation that the CPU computes in place of a device."""
 
 
 def _locked(function: Function, op: str) -> Function:

@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from .._backend.geometry import contiguous_strides
 from .._backend.raw import Raw, from_numpy
 from .._backend.trace import GraphBreak
 from .._core.modes import grad_set_to
 from .._core.storage import NativeBlock, Storage, Value
-from .._core.strides import contiguous_strides, dense_order
+from .._core.strides import dense_order
 from .._core.tensor_base import array_of, is_tracked, laid_out, strides_of, tensor_of, whole_storage, window, wrap
 from .._tape.node import is_leaf
 from .._tape.windows import window_on

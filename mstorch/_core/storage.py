@@ -8,16 +8,16 @@ from typing import Any
 import numpy as np
 
 from .._backend import device_memory, tape
+from .._backend.geometry import contiguous_strides, flat_index
 from .._backend.raw import NAME_OF, NP_DTYPE, Raw, from_numpy
 from .._backend.table import kernel
 from .device import META
 from .ends import ENDS
 from .modes import modes
-from .strides import Strides, flat_index
+from .strides import Strides
 
 _clone, _conj, _neg, _reinterpret = kernel("clone"), kernel("conj"), kernel("neg"), kernel("view_dtype")
 _gather, _scatter, _reshape = kernel("storage_gather"), kernel("storage_scatter"), kernel("reshape")
-
 
 
 class Storage:
@@ -126,7 +126,31 @@ class Absent:
         raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage")
 
 
-class DeviceMemory:
+def _given(strides: Strides | None, shape: tuple[int, ...]) -> Strides:
+    """The strides of a window, for which None stands where they are row-major."""
+    return contiguous_strides(shape) if strides is None else strides
+
+
+class _Native:
+    """A storage whose elements are a MindSpore tensor's."""
+
+    __slots__ = ()
+
+    moved = False
+    shared = None
+    parameter = None
+
+    @property
+    def address(self) -> int:
+        """A number that tells storages apart, as addresses do; MindSpore tells no address without waiting for the device."""
+        return id(self) << 12
+
+    def address_of(self, tensor: Any) -> int:
+        """The same of the first element of a tensor."""
+        return self.address + int(tensor._offset * tensor._dtype.itemsize)
+
+
+class DeviceMemory(_Native):
     """A device's memory. A tensor is a window (offset, strides, shape, dtype) on it; a write goes into the memory.
 
     ``base`` is a MindSpore tensor in row-major order, whose elements offsets and strides count. ``exchanges`` counts how often
@@ -136,9 +160,6 @@ class DeviceMemory:
 
     __slots__ = ("base", "version", "exchanges", "lent", "shadow", "__weakref__")
 
-    moved = False
-    shared = None
-    parameter = None
     pinned = False
 
     def __init__(self, base: Raw, shadow: np.ndarray | None = None) -> None:
@@ -156,8 +177,7 @@ class DeviceMemory:
         if strides is None:
             if not offset and tuple(base.shape) == shape:
                 return base
-            strides = device_memory.rows(shape)
-        return device_memory.window(base, shape, strides, offset)
+        return device_memory.window(base, shape, _given(strides, shape), offset)
 
     def write(self, new: Raw, shape: tuple[int, ...], strides: Strides | None, offset: int, own: bool | None) -> bool:
         """Write the elements of ``new`` into a window of its shape and dtype.
@@ -174,12 +194,10 @@ class DeviceMemory:
             if whole and own is not False and device_memory.is_dense(new) and (own or not device_memory.shows_others(new)):
                 self.exchange(new)
                 return True
-            self._keep(device_memory.put(self.base, shape, device_memory.rows(shape) if strides is None else strides, offset, new))
+            self._keep(device_memory.put(self.base, shape, _given(strides, shape), offset, new))
             return False
-        turned = device_memory.put(
-            device_memory.dense(_reinterpret[name](self.base, name)), shape, device_memory.rows(shape) if strides is None else strides,
-            offset, new,
-        )  # fmt: skip
+        seen = device_memory.dense(_reinterpret[name](self.base, name))
+        turned = device_memory.put(seen, shape, _given(strides, shape), offset, new)
         self.exchange(_reinterpret[held](turned, held))
         return False
 
@@ -197,7 +215,7 @@ class DeviceMemory:
         if NAME_OF[self.base.dtype] != kind:
             return False
         self.shadow = None
-        self._keep(device_memory.fill(self.base, shape, device_memory.rows(shape) if strides is None else strides, offset, value))
+        self._keep(device_memory.fill(self.base, shape, _given(strides, shape), offset, value))
         return True
 
     def _keep(self, base: Raw) -> None:
@@ -214,15 +232,6 @@ class DeviceMemory:
     def memory(self) -> np.ndarray:
         """A copy of the bytes, a flat uint8 array."""
         return np.array(self.base.asnumpy(), order="C").reshape(-1).view(np.uint8)
-
-    @property
-    def address(self) -> int:
-        """A number that tells storages apart, as addresses do; MindSpore tells none without waiting for the device."""
-        return id(self) << 12
-
-    def address_of(self, tensor: Any) -> int:
-        """The same of the first element of a tensor."""
-        return self.address + int(tensor._offset * tensor._dtype.itemsize)
 
     def resize(self, size: int) -> None:
         """Another size in bytes; what is there stays, new bytes are zeros."""
@@ -252,7 +261,7 @@ class DeviceMemory:
         return int(self.base.nbytes)
 
 
-class Value:
+class Value(_Native):
     """The current value of a tensor in a capture; a write computes a new value and takes its place.
 
     The elements of ``raw`` in row-major order are what offsets and strides speak of.
@@ -260,9 +269,6 @@ class Value:
 
     __slots__ = ("raw", "version", "writes", "__weakref__")
 
-    moved = False
-    shared = None
-    parameter = None
     shadow = None
 
     def __init__(self, raw: Raw) -> None:
@@ -278,8 +284,7 @@ class Value:
         if strides is None:
             if not offset and raw.size == math.prod(shape):
                 return raw if tuple(raw.shape) == shape else _reshape[name](raw, shape)
-            strides = device_memory.rows(shape)
-        return _gather[name](raw, from_numpy(flat_index(shape, strides, offset)))
+        return _gather[name](raw, from_numpy(flat_index(shape, _given(strides, shape), offset)))
 
     def write(self, new: Raw, shape: tuple[int, ...], strides: Strides | None, offset: int) -> None:
         """Let a value in which the elements of a window are those of ``new`` take the place."""
@@ -288,7 +293,7 @@ class Value:
             self.raw = new if tuple(new.shape) == own else _reshape[name](new, own)
         else:
             raw = self.raw if name == held else _reinterpret[name](self.raw, name)
-            raw = _scatter[name](raw, from_numpy(flat_index(shape, strides or device_memory.rows(shape), offset)), new)
+            raw = _scatter[name](raw, from_numpy(flat_index(shape, _given(strides, shape), offset)), new)
             self.raw = raw if name == held else _reshape[held](_reinterpret[held](raw, held), own)
         self.writes += 1
 
@@ -297,11 +302,6 @@ class Value:
         """A copy of the bytes, a flat uint8 array."""
         return np.array(self.raw.asnumpy(), order="C").reshape(-1).view(np.uint8)
 
-    @property
-    def address(self) -> int:
-        """A number that tells storages apart, as addresses do; MindSpore tells none, and a write takes another place."""
-        return id(self) << 12
-
     def resize(self, size: int) -> None:
         """Raises NotImplementedError."""
         raise NotImplementedError("mstorch: storages keep their size in a captured graph")
@@ -309,10 +309,6 @@ class Value:
     def copied(self) -> Value:
         """The same value in memory of its own."""
         return Value(_clone[NAME_OF[self.raw.dtype]](self.raw))
-
-    def address_of(self, tensor: Any) -> int:
-        """The same of the first element of a tensor."""
-        return self.address + int(tensor._offset * tensor._dtype.itemsize)
 
     def put_bytes(self, memory: np.ndarray) -> None:
         """Take other values, given as bytes."""

@@ -2,26 +2,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 
-import numpy as np
+from .._backend.geometry import contiguous_strides
 
 Strides = tuple[int, ...]
-
-
-def contiguous_strides(shape: Sequence[int]) -> Strides:
-    """Row-major strides; a dimension of length 0 counts as 1."""
-    return _contiguous(shape if shape.__class__ is tuple else tuple(shape))
-
-
-@lru_cache(4096)
-def _contiguous(shape: tuple[int, ...]) -> Strides:
-    strides = [1] * len(shape)
-    step = 1
-    for i in range(len(shape) - 1, -1, -1):
-        strides[i] = step
-        step *= max(shape[i], 1)
-    return tuple(strides)
 
 
 def columns_first(shape: Sequence[int]) -> Strides | None:
@@ -144,15 +128,6 @@ def view_strides(shape: Sequence[int], strides: Sequence[int], new_shape: Sequen
             return contiguous_strides(new_shape)
         return None
     return tuple(new_strides)
-
-
-def flat_index(shape: Sequence[int], strides: Sequence[int], offset: int) -> np.ndarray:
-    """For each element of a strided view, its position in the storage (int64, of the view's shape)."""
-    index = np.full((), offset, np.int64)
-    for i, (length, stride) in enumerate(zip(shape, strides)):
-        steps = np.arange(length, dtype=np.int64) * stride
-        index = index[..., None] + steps if i else index + steps
-    return index.reshape(tuple(shape))
 
 
 def elementwise_strides(

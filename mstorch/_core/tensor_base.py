@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._backend.cell import tensors_of
-from .._backend.raw import ON_CPU, Raw, from_numpy
+from .._backend.geometry import contiguous_strides
+from .._backend.raw import ON_CPU, Raw, from_numpy, number_in
 from .._backend.table import kernel
 from .._backend.tape import bump_versions, refuse_in_trace
 from . import determinism
@@ -19,7 +20,7 @@ from .device import META
 from .dtype import OF_MS, OF_NP, dtype
 from .modes import modes
 from .storage import Absent, Counter, DeviceMemory, Mirror, Storage, Value, face, refuse_growth
-from .strides import Strides, contiguous_strides, dense_order, normalize
+from .strides import Strides, dense_order, normalize
 from .tangents import LEVELS, is_dual, keep
 
 if TYPE_CHECKING:  # what class Tensor is given
@@ -456,11 +457,6 @@ def put_array(tensor: Any, values: Any) -> None:
     if 0 not in tensor._shape:
         array_of(tensor)[...] = values
     touch(tensor)
-
-
-def number_in(array: np.ndarray) -> Any:
-    """The number of Python's in a 0-d array, bfloat16 too."""
-    return array.item() if array.dtype.kind in "biufc" else float(array)
 
 
 def put_constant(tensor: Any, array: np.ndarray) -> None:

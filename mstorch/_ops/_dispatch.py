@@ -43,7 +43,7 @@ from .._core.writable import check_writable, refuse_partial_overlap, refuse_shar
 from .._tape.apply import apply, apply_one, apply_pair
 from .._tape.duals import mapped
 from .._tape.duals import write as write_tangents
-from .._tape.movement import Move, casting
+from .._tape.movement import conversion
 from .._tape.node import repeats
 from .._tape.places import check_copy
 from .._tape.windows import linear, linear_node, no_view
@@ -102,9 +102,7 @@ def cast_tensor(tensor: Any, kind: dtype, strides: Any = None) -> Any:
         if modes.native is None and tensor._storage.shadow is not None and kind.category <= 1 and strides is None:
             made._storage.shadow = numpy_cast(array_of(tensor), kind.np)
         if modes.native is None and modes.grad and kind.category >= 2 and is_tracked(tensor):
-            there: Any = Move(functools.partial(numpy_cast, target=kind.np), casting(kind.name))
-            back: Any = Move(functools.partial(numpy_cast, target=tensor._dtype.np), casting(tensor._dtype.name))
-            made._node = linear_node(tensor, there, back, "ToCopyBackward0")
+            made._node = linear_node(tensor, conversion(kind.name), conversion(tensor._dtype.name), "ToCopyBackward0")
         if LEVELS and modes.native is None and is_dual(tensor):
             mapped(tensor, made, lambda tangent: cast_tensor(tangent, kind))
         return made

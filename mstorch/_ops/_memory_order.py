@@ -4,8 +4,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from .._backend.geometry import contiguous_strides
 from .._core.dtype import dtype
-from .._core.strides import contiguous_strides, elementwise_strides, preserved_strides
+from .._core.strides import elementwise_strides, preserved_strides
 from .._core.tensor_base import in_order, strides_of
 
 

@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from .._core.strides import dense_order, flat_index
+from .._backend.geometry import flat_index
+from .._core.strides import dense_order
 from .._core.tensor_base import TensorBase, count_of, strides_of
 from .._core.writable import SHARED, check_writable, refuse_partial_overlap
 from ._dispatch import shape_of

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from .._backend.geometry import contiguous_strides
 from .._core.formats import contiguous_format
 from .._core.modes import modes
 from .._core.promotion import promote_types
-from .._core.strides import contiguous_strides
 from .._core.tensor_base import TensorBase, in_order, is_tracked
 from .._tape.movement import Move, zeros
 from .._tape.windows import linear

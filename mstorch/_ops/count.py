@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 
 from .. import return_types
+from .._backend.geometry import contiguous_strides
 from .._backend.quiet import quiet
 from .._backend.table import kernel
 from .._core.dtype import bool_, float32, float64, iinfo, int8, int32, int64, uint8
-from .._core.strides import contiguous_strides, normalize
+from .._core.strides import normalize
 from .._core.tensor_base import TensorBase, array_of, count_of, in_order, tensor_of
 from .._core.warned import warn_once
 from .._tape.composite import refuse

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .._backend.cast import numpy_cast
+from .._backend.geometry import contiguous_strides
 from .._backend.quiet import quiet
 from .._core import determinism
 from .._core import device as devices
@@ -16,7 +17,7 @@ from .._core.above import above
 from .._core.dtype import by_name, dtype, float64, get_default_dtype, int64
 from .._core.formats import preserve_format, strided
 from .._core.promotion import scalar_dtype
-from .._core.strides import channels_last_strides, contiguous_strides, normalize, preserved_strides
+from .._core.strides import channels_last_strides, normalize, preserved_strides
 from .._core.tensor_base import TensorBase, in_order, is_meta, meta_tensor, resize, strides_of, to_meta
 from .._core.tensor_base import array_of as memory_of
 from .._core.warned import warn

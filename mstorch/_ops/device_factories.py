@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 
 from .._backend import device_memory
+from .._backend.geometry import contiguous_strides
+from .._backend.raw import number_in
 from .._core import determinism
 from .._core.device_tensors import device_tensor
 from .._core.dtype import dtype
-from .._core.tensor_base import number_in, strides_of
+from .._core.tensor_base import strides_of
 from ._numbers import filling
 from ._scalars import scalar_array
 
@@ -31,9 +33,9 @@ def _argument(function: Callable[..., Any], name: str, args: Sequence[Any], kwar
 
 def filled(shape: tuple[int, ...], strides: tuple[int, ...] | None, kind: dtype, value: Any) -> Any:
     """A tensor of a device whose memory is filled with a number of Python's."""
-    steps = device_memory.rows(shape) if strides is None else strides
+    steps = contiguous_strides(shape) if strides is None else strides
     count = 0 if 0 in shape else 1 + sum((length - 1) * step for length, step in zip(shape, steps))
-    plain = strides is None or (count and steps == device_memory.rows(shape))
+    plain = strides is None or (count and steps == contiguous_strides(shape))
     base = device_memory.full(shape if plain else (count,), value, kind.name)
     return device_tensor(base, kind, shape, None if plain else steps)
 

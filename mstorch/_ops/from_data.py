@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 
 from .._backend.cast import numpy_cast
+from .._backend.geometry import contiguous_strides
 from .._core import device as devices
 from .._core.dlpack import array_of as array_of_capsule
 from .._core.dtype import bfloat16, bool_, dtype, get_default_dtype, int64, of_numpy
 from .._core.promotion import promote_types, scalar_dtype
 from .._core.storage import FIXED
-from .._core.strides import contiguous_strides, preserved_strides
+from .._core.strides import preserved_strides
 from .._core.tensor_base import TensorBase, is_tracked, laid_out, meta_tensor, require_grad, tensor_of, to_meta, window
 from .._core.tensor_base import array_of as memory_of
 from .._core.warned import warn, warn_once

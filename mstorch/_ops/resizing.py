@@ -3,11 +3,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from .._backend.geometry import contiguous_strides
 from .._core.above import above
 from .._core.formats import contiguous_format
 from .._core.modes import modes
 from .._core.storage import Absent, refuse_growth
-from .._core.strides import beyond_storage, channels_last_strides, contiguous_strides, normalize
+from .._core.strides import beyond_storage, channels_last_strides, normalize
 from .._core.tangents import LEVELS, is_dual
 from .._core.tensor_base import (
     TensorBase,

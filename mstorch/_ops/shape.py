@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from .._backend.geometry import contiguous_strides, flat_index
 from .._backend.table import kernel
 from .._core import device as devices
 from .._core.dtype import dtype, int64
 from .._core.formats import contiguous_format
-from .._core.strides import beyond_storage, contiguous_strides, flat_index
+from .._core.strides import beyond_storage
 from .._core.tensor_base import (
     TensorBase,
     count_of,

@@ -5,11 +5,12 @@ from typing import Any
 
 import numpy as np
 
+from .._backend.geometry import contiguous_strides
 from .._backend.table import kernel
 from .._core.dtype import bool_, int64, uint8
 from .._core.modes import modes
 from .._core.storage import Storage
-from .._core.strides import contiguous_strides, iterated_strides, overlaps, view_strides
+from .._core.strides import iterated_strides, overlaps, view_strides
 from .._core.tangents import LEVELS
 from .._core.tensor_base import (
     TensorBase,

@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 
 from .._backend import tape
+from .._backend.geometry import contiguous_strides, inverse_order
 from .._backend.table import kernel
 from .._core.dtype import dtype
 from .._core.promotion import type_text
 from .._core.storage import NATIVE, Counter
-from .._core.strides import beyond_storage, contiguous_strides, view_strides
+from .._core.strides import beyond_storage, view_strides
 from .._core.tensor_base import TensorBase, make_view, strides_of, whole_storage
 from .._tape import movement, windows
 from .._tape.vocabulary import sum_array
@@ -181,21 +182,14 @@ def _permuted(input: Any, order: tuple[int, ...], label: str) -> Any:
     return windows.sorted_view(input, label, shape, steps, input._offset, _PERMUTED, order)
 
 
-def _inverse(order: Sequence[int]) -> list[int]:
-    inverse = [0] * len(order)
-    for place, dim in enumerate(order):
-        inverse[dim] = place
-    return inverse
-
-
 def _transposed(own: tuple[int, ...], order: tuple[int, ...]) -> Any:
-    inverse = _inverse(order)
+    inverse = inverse_order(order)
     return lambda array: array.transpose(order), lambda array: array.transpose(inverse)
 
 
 _PERMUTED = windows.Sort(
     lambda name, order: lambda raw: _permute[name](raw, order), _transposed,
-    lambda raw, _, order: movement.permuted(raw, _inverse(order)),
+    lambda raw, _, order: movement.permuted(raw, inverse_order(order)),
 )  # fmt: skip
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from mstorch._backend import binding
+from mstorch._backend.geometry import contiguous_strides
 from mstorch._core import device as devices
 from mstorch._core import dtype as dtypes
 from mstorch._core import formats, tensor_base
@@ -18,7 +19,6 @@ from mstorch._core.cuda_names import meant
 from mstorch._core.overriding import dispatches
 from mstorch._core.size import Size
 from mstorch._core.storage import Counter, Mirror
-from mstorch._core.strides import contiguous_strides
 from mstorch._ops import from_data, subclasses
 from mstorch._serialization.loaded import ITEMSIZE, LoadedStorage
 from mstorch._serialization.options import LOCAL

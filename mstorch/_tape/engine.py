@@ -11,13 +11,14 @@ from typing import Any
 
 import numpy as np
 
+from .._backend.geometry import contiguous_strides
 from .._backend.quiet import silent
 from .._backend.raw import NAME_OF, Raw
 from .._backend.table import kernel
 from .._core.modes import modes
 from .._core.overriding import MODES, PLAIN, dispatches, state
 from .._core.storage import NATIVE, Storage
-from .._core.strides import broadcast_shape, contiguous_strides, dense_order
+from .._core.strides import broadcast_shape, dense_order
 from .._core.tangents import LEVELS, on
 from .._core.tensor_base import (
     TensorBase,

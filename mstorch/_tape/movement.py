@@ -2,16 +2,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from .._backend.cast import cast
+from .._backend.cast import cast, numpy_cast
 from .._backend.constants import constant_of
 from .._backend.device_memory import full
-from .._backend.raw import NAME_OF, Raw, from_numpy
+from .._backend.geometry import contiguous_strides
+from .._backend.raw import NAME_OF, NP_DTYPE, Raw, from_numpy
 from .._backend.table import kernel
-from .._core.strides import Strides, contiguous_strides, may_overlap
+from .._core.strides import Strides, may_overlap
 
 Map = Callable[[np.ndarray], np.ndarray]
 OnRaw = Callable[[Raw], Raw]
@@ -69,6 +71,11 @@ def cloned(raw: Raw) -> Raw:
 def casting(name: str) -> OnRaw:
     """A conversion to a dtype."""
     return lambda raw: cast(raw, name)
+
+
+def conversion(name: str) -> Move:
+    """A conversion to a dtype by torch's rules, on arrays too."""
+    return Move(partial(numpy_cast, target=NP_DTYPE[name]), casting(name))
 
 
 def reshaped(raw: Raw, shape: Sequence[int]) -> Raw:

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from .._backend.cast import cast, numpy_cast
+from .._backend.cast import cast
+from .._backend.geometry import inverse_order
 from .._backend.host._sums import sum_along
 from .._backend.host._ufunc import number
 from .._backend.host.matmul import two_products as array_products
@@ -143,7 +144,7 @@ def permute(value: Any, order: Sequence[int]) -> Any:
         return value.transpose(order)
     if value.__class__ is Raw:
         return movement.permuted(value, tuple(order))
-    inverse = [int(i) for i in np.argsort(order)]
+    inverse = inverse_order(order)
     return mapped(
         value, lambda array: array.transpose(order), lambda array: array.transpose(inverse), "PermuteBackward0",
         lambda raw: movement.permuted(raw, order), lambda raw: movement.permuted(raw, inverse),
@@ -266,6 +267,8 @@ def placed_at(value: Any, shape: tuple[int, ...], *key: Any) -> Any:
 
 power, softmax, rsqrt = Primitive("pow"), Primitive("softmax"), Primitive("rsqrt")
 abs_, log1p, log2 = Primitive("abs"), Primitive("log1p"), Primitive("log2")
+flip, pad = Primitive("flip"), Primitive("pad")
+
 
 def like(array: Any, value: Any) -> Any:
     """An array, or a bare value of a device, as a constant of the kind of another value: bare, or a tensor."""
@@ -355,11 +358,7 @@ _REAL = frozenset(("float32", "float64", "float16", "bfloat16"))
 
 def converted(value: Any, name: str) -> Any:
     """A value in another dtype; of complex numbers their real part where that is real."""
-    own, wanted, given = dtype_name(value), NP_DTYPE[name], NP_DTYPE[dtype_name(value)]
-    return mapped(
-        value, lambda array: numpy_cast(array, wanted), lambda array: numpy_cast(array, given), "ToCopyBackward0",
-        movement.casting(name), movement.casting(own),
-    )  # fmt: skip
+    return mapped(value, movement.conversion(name), movement.conversion(dtype_name(value)), "ToCopyBackward0")
 
 
 def cat(values: Sequence[Any], axis: int) -> Any:

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .._backend.geometry import contiguous_strides, flat_index
 from .._backend.host.views import put
 from .._backend.raw import Raw, from_numpy
 from .._backend.table import kernel
@@ -13,7 +14,7 @@ from .._core.auto import DEFAULT, INFERENCE, MULTIPLE_OUTPUTS, WITHOUT_GRAD
 from .._core.dtype import OF_NP, dtype
 from .._core.modes import grad_set_to, modes, shapes_only
 from .._core.storage import NATIVE, Counter, Storage
-from .._core.strides import Strides, contiguous_strides, flat_index, may_overlap
+from .._core.strides import Strides, may_overlap
 from .._core.tangents import LEVELS, below, keep, levels_of_all
 from .._core.tensor_base import (
     TensorBase,

@@ -119,7 +119,6 @@ class _Carrier:
         """Fill a row for each member with what it has for this one."""
         self._native.all_to_all(self._handle, outputs, inputs)
 
-
     def send(self, flat: Any, member: int) -> None:
         """Send a row to a member."""
         self._native.send(self._handle, flat, self._ranks[member])

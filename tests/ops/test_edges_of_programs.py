@@ -5,6 +5,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+import torch as real_torch
+
+import mstorch
 
 Both = Callable[..., Any]
 
@@ -127,6 +130,16 @@ BROKEN_OFF: dict[str, Callable[[Any, Any], Any]] = {
     "nothing": lambda torch, t: t.masked_scatter_(t > 0, torch.zeros(0)),
     "elsewhere": lambda torch, t: t.masked_scatter(t > 0, torch.zeros(1)),
 }
+
+
+@pytest.mark.parametrize("name", BROKEN_OFF)
+def test_masked_scatter_of_too_few_elements_writes_nothing(name: str) -> None:
+    """Torch, which raises the same, has written some by then."""
+    for torch in (real_torch, mstorch):
+        t = torch.arange(6.0).reshape(2, 3)
+        with pytest.raises(RuntimeError, match="Number of elements of source < number of ones in mask"):
+            BROKEN_OFF[name](torch, t)
+    assert t.tolist() == [[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]]
 
 
 WITHOUT_DERIVATIVE = (lambda t: True % t, lambda t: 2.0 % t, lambda t: 2 // t)

@@ -1,4 +1,4 @@
-"""How gradients lie in memory: their strides, whose memory they show, and how often they count as written."""
+"""How gradients lie in memory: their strides, and whose memory they show."""
 from __future__ import annotations
 
 import os

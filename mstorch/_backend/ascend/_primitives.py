@@ -1,4 +1,4 @@
-"""How a row of Ascend is entered: by a function of raw tensors, or by the one primitive that it is."""
+"""Registers Ascend's kernels in the table: a function of raw tensors, or a single primitive by its name."""
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -32,7 +32,7 @@ def enter_all(rows: Mapping[str, Function | str]) -> None:
 
 
 def by_host(op: str, x: Raw, *args: Any) -> Any:
-    """What the CPU gives where the device has no kernel of some form of a row."""
+    """Compute an operation on the CPU, for arguments that the device has no kernel for."""
     return kernel(op).by_host(NAME_OF[x.dtype])(x, *args)
 
 

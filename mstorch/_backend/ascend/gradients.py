@@ -4,10 +4,11 @@ Those of softmax and log_softmax (SoftmaxBackward, LogSoftmaxGrad) ended trainin
 """
 from __future__ import annotations
 
+from ..geometry import inverse_order
 from ..raw import Raw
 from ..table import FLOATS, HALVES, Function
 from ._primitives import enter, run
-from .index import inverse_order, with_first
+from .index import with_first
 from .layers import pool_of_two
 
 Sizes = tuple[int, ...]

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from ..geometry import inverse_order
 from ..kernels.padding import _positions
 from ..raw import MS_DTYPE, NAME_OF, NP_DTYPE, Raw, from_numpy
 from ..table import HALVES
@@ -22,18 +23,12 @@ def with_first(rank: int, dims: Sizes) -> Sizes:
     return (*dims, *(d for d in range(rank) if d not in dims))
 
 
-def inverse_order(order: Sizes) -> Sizes:
-    """The order that undoes another."""
-    return tuple(int(i) for i in np.argsort(order))
-
-
 def _index(x: Raw, dims: Sizes, indices: tuple[Raw, ...], common: Sizes, adjacent: bool) -> Raw:
     """The dimensions that have an index come first; their elements go back where they stood if they were adjacent."""
-    rest = tuple(d for d in range(len(x.shape)) if d not in dims)
-    taken = run("Index", _permute(x, dims + rest), indices)
-    lead, width = dims[0], len(common)
+    taken = run("Index", _permute(x, with_first(len(x.shape), dims)), indices)
+    lead, width, rest = dims[0], len(common), len(x.shape) - len(dims)
     if adjacent and lead:
-        taken = _permute(taken, (*range(width, width + lead), *range(width), *range(width + lead, width + len(rest))))
+        taken = _permute(taken, (*range(width, width + lead), *range(width), *range(width + lead, width + rest)))
     return taken
 
 
@@ -110,7 +105,7 @@ def _along(x: Raw, matrix: Any, taps: Any, axis: int) -> Raw:
     rows = x if computed == x.dtype else run("Cast", x, computed)
     if weights.dtype != computed:
         weights = run("Cast", weights, computed)
-    product = _permute(run("MatMulExt", _permute(rows, order), weights), tuple(int(i) for i in np.argsort(order)))
+    product = _permute(run("MatMulExt", _permute(rows, order), weights), inverse_order(order))
     return product if computed == x.dtype else run("Cast", product, x.dtype)
 
 

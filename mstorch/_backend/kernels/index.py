@@ -7,6 +7,7 @@ import numpy as np
 from mindspore import mint, ops
 
 from ..cast import cast
+from ..geometry import inverse_order
 from ..raw import ON_CPU, Raw, from_numpy, scalar
 from ..table import ALL, BUT_BFLOAT16, VIA_BFLOAT16, define
 from ..tape import grad_mode, tracing
@@ -38,7 +39,7 @@ def _entries_backward(gradient: Raw, result: Raw, raw: Raw, index: Raw, dim: int
         gradient = _transpose(gradient, lead)
     flat = _reshape(gradient, (index.size, *(shape[d] for d in order[1:])))
     total = _segment_sum(flat, cast(_reshape(index, (-1,)), "int32"), shape[dim])
-    return _transpose(total, tuple(np.argsort(order).tolist())) if dim else total
+    return _transpose(total, inverse_order(order)) if dim else total
 
 
 # Gather's own gradient ends in a transposition, which a second derivative loses where the input is used twice (2.10).

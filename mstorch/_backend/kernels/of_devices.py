@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..raw import Raw, from_numpy
+from ..raw import from_arrays, to_arrays
 from ..table import HOST, Function, define
 
 OPS = (
@@ -17,8 +17,7 @@ OPS = (
 
 def _by_host(op: str) -> Function:
     def numpy_row(*args: Any) -> Any:
-        found = HOST[op].function(*(item.asnumpy() if isinstance(item, Raw) else item for item in args))
-        return tuple(map(from_numpy, found)) if isinstance(found, tuple) else from_numpy(found)
+        return from_arrays(HOST[op].function(*map(to_arrays, args)))
 
     return numpy_row
 

@@ -7,6 +7,7 @@ import numpy as np
 from mindspore import ops
 
 from ..cast import cast
+from ..geometry import inverse_order
 from ..raw import NAME_OF, NP_DTYPE, Raw, from_numpy
 from ..table import COMPLEX, FLOATS, INTS, NUMBERS, VIA_BOOL, VIA_HALF, define
 from ..tape import function_node, grad_mode, tracing
@@ -250,7 +251,7 @@ def _prod_backward(ctx: Any, gradient: Raw) -> tuple[Raw, None, None]:
         order = rest + dims
         flat = _reshape(_transpose(raw, order), (*(shape[i] for i in rest), -1))
         others = _transpose(
-            _reshape(_products_without(flat, len(rest)), tuple(shape[i] for i in order)), tuple(np.argsort(order).tolist())
+            _reshape(_products_without(flat, len(rest)), tuple(shape[i] for i in order)), inverse_order(order)
         )
     elif raw.asnumpy().all():
         others = _div(_PROD[True](raw, dims), raw)

@@ -5,6 +5,7 @@ import numpy as np
 from mindspore import ops
 
 from ..device_memory import full
+from ..geometry import inverse_order
 from ..raw import NAME_OF, NP_DTYPE, Raw, from_numpy
 from ..table import BUT_BFLOAT16, COMPLEX, FLOATS, VIA_BFLOAT16, VIA_HALF, define
 from ._empty import filled
@@ -26,7 +27,7 @@ def composed_along(x: Raw, matrix: np.ndarray, taps: np.ndarray | None, axis: in
     lead = tuple(moved.shape[:-1])
     weights = from_numpy(np.ascontiguousarray(matrix, dtype=NP_DTYPE[NAME_OF[x.dtype]]))
     y = _reshape(_matmul(_reshape(moved, (-1, moved.shape[-1])), weights), (*lead, matrix.shape[1]))
-    back = tuple(int(i) for i in np.argsort(order))
+    back = inverse_order(order)
     return _transpose(y, back) if back != tuple(range(rank)) else y
 
 

@@ -5,6 +5,7 @@ import numpy as np
 from mindspore import ops
 
 from ..cast import cast
+from ..geometry import inverse_order
 from ..raw import NAME_OF, Raw
 from ..runtime import without_deprecations
 from ..table import BUT_BFLOAT16, COMPLEX, FLOATS, INTS, VIA_BFLOAT16, VIA_HALF, define
@@ -86,7 +87,7 @@ def composed_index_write(raw: Raw, source: Raw, dim: int, index: Raw, accumulate
         result = prim_add(raw, _segment_sum(source, cast(index, "int32"), raw.shape[0]))
     else:
         result = _add(raw, _reshape(index, (-1, 1)), source)
-    return _transpose(result, tuple(np.argsort(order).tolist())) if dim else result
+    return _transpose(result, inverse_order(order)) if dim else result
 
 
 def _reduced(raw: Raw, index: Raw, source: Raw, dim: int, how: str, include_self: bool) -> Raw:

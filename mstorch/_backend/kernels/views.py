@@ -7,6 +7,7 @@ import numpy as np
 from mindspore import mint, ops
 
 from .. import tape
+from ..geometry import inverse_order
 from ..raw import Raw, from_numpy
 from ..table import BUT_BFLOAT16, VIA_BFLOAT16, define
 
@@ -38,7 +39,7 @@ def ops_reshape(raw: Raw, shape: tuple[int, ...]) -> Raw:
 
 
 def _permute_forward(ctx: Any, raw: Raw, order: tuple[int, ...]) -> Raw:
-    ctx.inverse = tuple(int(i) for i in np.argsort(order))
+    ctx.inverse = inverse_order(order)
     return tape.detached(_transpose(raw, order))
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ..geometry import contiguous_strides
 from .library import ENGINE, FOUND, LIBRARY, POINTER, Argument, made, sizes, stream
 from .signals import HandlersStack
 
@@ -53,11 +54,7 @@ class Layout:
 
 def rows(shape: Sequence[int]) -> Layout:
     """Elements in rows, without gaps."""
-    strides, step = [], 1
-    for length in reversed(shape):
-        strides.append(step)
-        step *= length
-    return Layout(shape, strides[::-1], in_rows=True)
+    return Layout(shape, contiguous_strides(shape), in_rows=True)
 
 
 class Descriptor:

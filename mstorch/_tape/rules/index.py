@@ -14,8 +14,6 @@ from ..apply import rule
 from ..primitives import Primitive
 from ._places import Places
 
-_ne = Primitive("ne")
-
 
 @rule("index")
 def index(node: Any, g: Any) -> Any:
@@ -98,7 +96,7 @@ def embedding_grad(node: Any, g: Any) -> Any:
         raise NotImplementedError("mstorch: second derivatives of an embedding with scale_grad_by_freq on a device")
     if padding < 0:
         return found
-    outside = _ne.kernel["int64"](index_, v.constant(padding, index_))
+    outside = v.ne.kernel["int64"](index_, v.constant(padding, index_))
     return v.where(movement.reshaped(outside, (*index_.shape, 1)), found, 0)
 
 

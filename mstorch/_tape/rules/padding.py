@@ -8,15 +8,12 @@ import numpy as np
 from ..._backend.host.padding import numpy_pad_like
 from .. import vocabulary as v
 from ..apply import rule
-from ..primitives import Primitive
 from ._places import Places
-
-_pad, _flip = Primitive("pad"), Primitive("flip")
 
 
 @rule("pad", label="ConstantPadNdBackward0")
 def pad(node: Any, g: Any) -> Any:
-    return _pad(g, tuple(-n for n in node.args[0]), 0)
+    return v.pad(g, tuple(-n for n in node.args[0]), 0)
 
 
 @rule("pad_like", label="ReflectionPadBackward0")
@@ -49,7 +46,7 @@ def _along(g: Any, axis: int, length: int, before: int, after: int, mode: str) -
 
     def edge(start: int, stop: int) -> Any:
         found = v.part_of(g, (*lead, slice(start, stop)))
-        return v.total(found, (axis,)) if mode == "replicate" else _flip(found, (axis,)) if mode == "reflect" else found
+        return v.total(found, (axis,)) if mode == "replicate" else v.flip(found, (axis,)) if mode == "reflect" else found
 
     found = put(v.part_of(g, (*lead, slice(before, before + last - first))), first, last)
     end = before + last - first

@@ -24,7 +24,7 @@ Sizes = tuple[int, ...]
 
 
 _max_pool_grad = v.Primitive("max_pool_grad")
-_pad, _ne, _max_pool, _fold = v.Primitive("pad"), v.Primitive("ne"), v.Primitive("max_pool"), v.Primitive("col2im")
+_max_pool, _fold = v.Primitive("max_pool"), v.Primitive("col2im")
 
 
 def _max_pool_on_device(node: Any, g: Raw) -> Any:
@@ -37,7 +37,7 @@ def _max_pool_on_device(node: Any, g: Raw) -> Any:
         (p, max(0, (o - 1) * s + d * (k - 1) + 1 - n - p))
         for n, k, s, p, d, o in zip(shape[2:], kernel, stride, padding, dilation, out)
     ]
-    x = _pad(x, tuple(width for pair in reversed(widths) for width in pair), float("-inf"))
+    x = v.pad(x, tuple(width for pair in reversed(widths) for width in pair), float("-inf"))
     wide = v.shape_of(x)
     inside = None
     if any(before or after for before, after in widths):  # padding is never taken, though the image be as low
@@ -45,7 +45,7 @@ def _max_pool_on_device(node: Any, g: Raw) -> Any:
     total = left = None
     for key in slices(kernel, stride, dilation, out):
         part = v.part_of(x, key)
-        hit = v.either(v.eq(part, y), v.both(_ne(part, part), _ne(y, y)))
+        hit = v.either(v.eq(part, y), v.both(v.ne(part, part), v.ne(y, y)))
         if inside is not None and not inside[key].all():
             hit = v.both(hit, np.array(inside[key], order="C"))
         hit = hit if left is None else v.both(hit, left)

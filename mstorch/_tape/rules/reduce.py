@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..._backend.cast import cast
+from ..._backend.geometry import inverse_order
 from ..._backend.raw import Raw
 from .. import movement
 from .. import vocabulary as v
@@ -80,16 +81,16 @@ def _shared_on_device(node: Any, g: Any, dims: tuple[int, ...], keepdim: bool) -
 _extreme("amax")
 _extreme("amin")
 
-_cumprod, _pad, _flip = Primitive("cumprod"), Primitive("pad"), Primitive("flip")
+_cumprod = Primitive("cumprod")
 
 
 def _moved(value: Any) -> Any:
     """One place on along the last dimension, a one in front."""
-    return _pad(value, (1, -1), 1)
+    return v.pad(value, (1, -1), 1)
 
 
 def _turned(value: Any) -> Any:
-    return _flip(value, (len(v.shape_of(value)) - 1,))
+    return v.flip(value, (len(v.shape_of(value)) - 1,))
 
 
 def _products_without(x: Any) -> Any:
@@ -115,7 +116,7 @@ def prod(node: Any, g: Any) -> Any:
     rest = tuple(d for d in range(len(shape)) if d not in dims)
     order = (*rest, *dims)
     flat = v.reshape(_reordered(x, order), (*(shape[d] for d in rest), -1))
-    others = _reordered(v.reshape(_products_without(flat), tuple(shape[d] for d in order)), [int(i) for i in np.argsort(order)])
+    others = _reordered(v.reshape(_products_without(flat), tuple(shape[d] for d in order)), inverse_order(order))
     return v.mul(g, v.conj(others))
 
 
@@ -123,7 +124,7 @@ def _reordered(x: Any, order: Sequence[int]) -> Any:
     """The dimensions in another order, in memory of its own: gradients through it are row-major."""
     if isinstance(x, Raw):
         return v.permute(x, order)
-    inverse = [int(i) for i in np.argsort(order)]
+    inverse = inverse_order(order)
 
     def given(array: np.ndarray) -> np.ndarray:
         return np.ascontiguousarray(array.transpose(order))

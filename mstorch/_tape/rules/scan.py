@@ -13,13 +13,13 @@ from ..apply import rule
 from ..primitives import Primitive, dtype_name
 
 _cumsum, _cumprod = kernel("cumsum"), Primitive("cumprod")
-_flip, _sums = Primitive("flip"), Primitive("cumsum")
+_sums = Primitive("cumsum")
 
 
 def _from_behind(value: Any, dim: int) -> Any:
     """Running sums that begin at the end."""
     if v.of_device(value):
-        return _flip(_sums(_flip(value, (dim,)), dim), (dim,))
+        return v.flip(_sums(v.flip(value, (dim,)), dim), (dim,))
     sums = _cumsum.host[dtype_name(value)]
 
     def behind(array: np.ndarray) -> np.ndarray:
@@ -53,7 +53,7 @@ def logcumsumexp(node: Any, g: Any) -> Any:
     size = v.log(v.abs_(g))
 
     def flipped(value: Any) -> Any:
-        return _flip(value, (dim,))
+        return v.flip(value, (dim,))
 
     def share(where: Any) -> Any:
         behind = flipped(_logcumsumexp(flipped(v.sub(v.where(where, size, lowest), y)), dim))

@@ -12,7 +12,7 @@ from .. import vocabulary as v
 from ..apply import rule
 from ..primitives import Primitive
 
-_flip, _roll, _triangle, _tile = Primitive("flip"), Primitive("roll"), Primitive("triangle"), Primitive("tile")
+_roll, _triangle, _tile = Primitive("roll"), Primitive("triangle"), Primitive("tile")
 
 
 @rule("tile", label="RepeatBackward0")
@@ -36,7 +36,7 @@ def tile(node: Any, g: Any) -> Any:
 
 @rule("flip")
 def flip(node: Any, g: Any) -> Any:
-    return _flip(g, *node.args)
+    return v.flip(g, *node.args)
 
 
 @rule("roll")

@@ -12,9 +12,9 @@ from typing import Any
 import mstorch as torch
 from mstorch import Tensor
 
+from ..._backend.geometry import contiguous_strides
 from ..._core.overriding import WITHOUT_SUBCLASSES, level_set_to
 from ..._core.size import Size
-from ..._core.strides import contiguous_strides
 from ..._core.tensor_base import in_class, is_tracked, require_grad
 from ..._ops import views
 from ...utils._pytree import tree_flatten, tree_unflatten

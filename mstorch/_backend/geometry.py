@@ -1,0 +1,39 @@
+"""Where the elements of windows lie in memory, in elements."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+import numpy as np
+
+
+def contiguous_strides(shape: Sequence[int]) -> tuple[int, ...]:
+    """Row-major strides; a dimension of length 0 counts as 1."""
+    return _contiguous(shape if shape.__class__ is tuple else tuple(shape))
+
+
+@lru_cache(4096)
+def _contiguous(shape: tuple[int, ...]) -> tuple[int, ...]:
+    strides = [1] * len(shape)
+    step = 1
+    for i in range(len(shape) - 1, -1, -1):
+        strides[i] = step
+        step *= max(shape[i], 1)
+    return tuple(strides)
+
+
+def flat_index(shape: Sequence[int], strides: Sequence[int], offset: int) -> np.ndarray:
+    """For each element of a strided view, its position in the storage (int64, of the view's shape)."""
+    index = np.full((), offset, np.int64)
+    for i, (length, stride) in enumerate(zip(shape, strides)):
+        steps = np.arange(length, dtype=np.int64) * stride
+        index = index[..., None] + steps if i else index + steps
+    return index.reshape(tuple(shape))
+
+
+def inverse_order(order: Sequence[int]) -> tuple[int, ...]:
+    """The order of dimensions that undoes another."""
+    inverse = [0] * len(order)
+    for place, dim in enumerate(order):
+        inverse[dim] = place
+    return tuple(inverse)

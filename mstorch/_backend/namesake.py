@@ -1,0 +1,18 @@
+"""Subclasses that bear the names of MindSpore's classes. Single instances are given one, so that MindSpore's classes stay as they are."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+_made: dict[tuple[type, str], type] = {}
+
+
+def namesake(kind: type, purpose: str, members: Callable[[type], dict[str, Any]]) -> type:
+    """The subclass of ``kind`` for a purpose, with ``members(kind)``; ``kind`` itself if it is one. Made once."""
+    if kind.__dict__.get("_mstorch_namesake") == purpose:
+        return kind
+    key = kind, purpose
+    if key not in _made:
+        named = {name: getattr(kind, name) for name in ("__module__", "__qualname__", "__doc__")}
+        _made[key] = type(kind.__name__, (kind,), {**named, **members(kind), "_mstorch_namesake": purpose})
+    return _made[key]
