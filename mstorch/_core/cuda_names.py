@@ -7,7 +7,7 @@ from __future__ import annotations
 import os
 import sys
 
-from .._backend import runtime
+from .._backend import binding, runtime
 from .warned import warn_once
 
 VARIABLE = "TORCH_TRANSFER_TO_NPU"
@@ -18,12 +18,15 @@ class _Switch:
 
 
 _switch = _Switch()
+if _switch.on:
+    binding.let_cuda_choose()
 
 
 def turn_on() -> None:
     """Let "cuda" name the Ascend device from now on; RuntimeError without one."""
     if runtime.device_type() != "npu":
         raise RuntimeError("mstorch: cuda cannot mean npu, as MindSpore computes on no Ascend device in this process")
+    binding.let_cuda_choose()
     _switch.on = True
 
 
@@ -40,6 +43,10 @@ def is_there() -> bool:
 def meant(kind: str) -> str:
     """The type of device that a type names: "npu" for "cuda" while the switch is on."""
     return "npu" if kind == "cuda" and _switch.on else kind
+
+
+is_cuda = property(lambda self: self.device.type == meant("cuda"), doc="Whether the memory is on the device that cuda names.")
+"""For the classes of what has a device."""
 
 
 def tell() -> None:

@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import contextlib
-import typing as _typing
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -15,6 +14,7 @@ from .._devices import no_cuda as _no_cuda
 from .._devices.as_npu import AsNpu as _AsNpu
 from .._devices.faces import NoSwitch as _NoSwitch
 from .._devices.faces import StreamContext as _StreamContext
+from .._hook import missing_attribute as _missing_attribute
 from . import amp as amp
 from . import sparse as sparse
 
@@ -22,7 +22,7 @@ from . import sparse as sparse
 def is_available() -> bool:
     """Whether MindSpore computes on a GPU, or on the Ascend device that cuda means."""
     _cuda_names.tell()
-    return _cuda_names.is_there()
+    return device_count() > 0
 
 
 def _is_there() -> bool:
@@ -138,13 +138,16 @@ def max_memory_allocated(device: Any = None) -> int:
     return runtime.max_memory_allocated() if _is_there() else 0
 
 
-# What copies of torch's checkpoint ask in place of ``is_initialized``; the device is MindSpore's as mstorch is loaded.
-_initialized = is_initialized()
 # What only says that there is no GPU, or that MindSpore keeps it to itself
 globals().update(_no_cuda.FUNCTIONS | _no_cuda.CLASSES)
-if _typing.TYPE_CHECKING:
 
-    def __getattr__(name: str) -> Any: ...  # those of the table
+
+def __getattr__(name: str) -> Any:  # for type checkers also the names of the table
+    if name == "_initialized":  # what copies of torch's checkpoint ask in place of ``is_initialized``
+        return is_initialized()
+    raise _missing_attribute(__name__, name)
+
+
 default_generators: tuple[Any, ...] = ()
 has_half, has_magma = True, False
 

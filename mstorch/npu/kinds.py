@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import storage as _storage
+from .._core.cuda_names import is_on
 from .._namespace import legacy_types
 
 
@@ -11,6 +12,7 @@ class _OnDevice(type):
     """A type of torch's for tensors or storages of the device."""
 
     _base: Any
+    is_cuda = property(lambda cls: is_on(), doc="Whether cuda names the device.")
 
     def __instancecheck__(cls, instance: Any) -> bool:
         return isinstance(instance, cls._base) and instance.device.type == "npu"
@@ -21,7 +23,7 @@ class _OnDevice(type):
 
 def _tensor(name: str) -> Any:
     base = getattr(legacy_types, name)
-    members = {"_base": base, "_legacy_dtype": base._legacy_dtype, "_place": "npu", "dtype": base._legacy_dtype, "is_cuda": False}
+    members = {"_base": base, "_legacy_dtype": base._legacy_dtype, "_place": "npu", "dtype": base._legacy_dtype}
     return _OnDevice(name, (), {**members, "__module__": "mstorch.npu", "__doc__": f"Tensors of {base._legacy_dtype!r} on the device."})
 
 

@@ -19,6 +19,34 @@ Shapes = tuple[tuple[int, ...], ...]
 TOLERANCE = {"float32": 2e-5, "float16": 4e-3, "bfloat16": 3e-2}
 TRIANGLE = oracle.ones(2048, 2048).triu(1).bool()
 ENDS = ([3, 5, 9], [3, 7, 11])
+# What each query (a row) attends to (x) of the keys, with pre_tockens=2 and next_tockens=1, as Ascend's documentation draws it: in mode 0 the
+# first query stands at the first key, in mode 4 the last query at the last key.
+BANDS = {
+    "of mode 0": """
+xx.......
+xxx......
+xxxx.....
+.xxxx....
+..xxxx...
+...xxxx..""",
+    "of few queries": """
+.xxxx....
+..xxxx...
+...xxxx..
+....xxxx.
+.....xxxx
+......xxx""",
+    "of few keys": """
+......
+......
+x.....
+xx....
+xxx...
+xxxx..
+.xxxx.
+..xxxx
+...xxx""",
+}
 ROWS = oracle.tensor([[1, 2], [0, 1], [0, 2], [2, 1], [1, 0]])  # of five tokens, the experts
 
 
@@ -42,6 +70,11 @@ def formula(q: Any, k: Any, v: Any, scale: float, hidden: Any = None, pse: Any =
 
 def away(queries: int, keys: int, before: int, after: int, shift: int) -> Any:
     return oracle.tensor([[not i + shift - before <= j <= i + shift + after for j in range(keys)] for i in range(queries)])
+
+
+def drawn(name: str) -> Any:
+    """A band of the table, True where nothing is attended to."""
+    return oracle.tensor([[sign == "." for sign in row] for row in BANDS[name].split()])
 
 
 def _attention() -> dict[str, tuple[Callable[..., Any], Callable[..., Any], Shapes]]:
@@ -68,7 +101,11 @@ def _attention() -> dict[str, tuple[Callable[..., Any], Callable[..., Any], Shap
         "causal": case(away(6, 6, 99, 0, 0), given=TRIANGLE, sparse_mode=2), "causal wide": case(away(6, 9, 99, 0, 0), wide, TRIANGLE, sparse_mode=2),
         "bottom right": case(away(6, 9, 99, 0, 3), wide, TRIANGLE, sparse_mode=3),
         "bottom right, few keys": case(away(9, 6, 99, 0, -3), ((2, 4, 9, 16), four, four), TRIANGLE, sparse_mode=3),
-        "band": case(away(6, 9, 2, 1, 3), wide, TRIANGLE, sparse_mode=4, pre_tockens=2, next_tockens=1),
+        "band of mode 0": case(drawn("of mode 0"), wide, oracle.zeros(6, 9).bool(), pre_tockens=2, next_tockens=1),
+        "band of few queries": case(drawn("of few queries"), wide, TRIANGLE, sparse_mode=4, pre_tockens=2, next_tockens=1),
+        "band of few keys": case(
+            drawn("of few keys"), ((2, 4, 9, 16), four, four), TRIANGLE, sparse_mode=4, pre_tockens=2, next_tockens=1
+        ),
         "pse": (
             lambda q, k, v, p: fusion(q, k, v, 4, "BNSD", pse=p, scale=0.3)[0],
             lambda q, k, v, p: formula(q, k, v, 0.3, None, p), (four, four, four, (1, 4, 6, 6)),

@@ -146,5 +146,44 @@ def _precision() -> list[str]:
     return found
 
 
+def _random() -> list[str]:
+    """Streams of the device: seeds, states and generators steer what is drawn there, and the host's numbers stay their own."""
+    draws: dict[str, Any] = {
+        "rand": lambda **rest: torch.rand(5, device="cuda", **rest), "randn": lambda **rest: torch.randn(2, 2, device="npu", **rest),
+        "randint": lambda **rest: torch.randint(0, 99, (5,), device="cuda:0", **rest),
+        "randperm": lambda **rest: torch.randperm(9, device="cuda", **rest), "normal": lambda **rest: torch.normal(0.0, 1.0, (5,), device="npu", **rest),
+        "like": lambda **rest: torch.randn_like(torch.zeros(5).cuda(), **rest), "out": lambda **rest: torch.rand(5, out=torch.empty(5).cuda(), **rest),
+    }  # fmt: skip
+    found = []
+    for name, draw in draws.items():
+        torch.cuda.manual_seed(3)
+        state, host = torch.npu.get_rng_state(), torch.get_rng_state()
+        first, second = draw(), draw()
+        torch.cuda.set_rng_state(state)
+        again = draw()
+        torch.npu.manual_seed(3)
+        seeded = draw()
+        own = [draw(generator=torch.Generator(place).manual_seed(3)) for place in ("cuda", "npu")]
+        alike = first.tolist() == again.tolist() == seeded.tolist() == own[0].tolist() == own[1].tolist() != second.tolist()
+        if not (alike and first.is_cuda and torch.equal(host, torch.get_rng_state())):
+            found.append(f"{name}: {first} {second} {again} {seeded} {own}")
+    try:
+        torch.rand(2, device="cuda", generator=torch.Generator())
+        found.append("a generator of the host draws for the device")
+    except RuntimeError as error:
+        assert "Expected a 'npu' device type for generator but found 'cpu'" in str(error)
+    return found
+
+
+def _environment() -> list[str]:
+    """CUDA_VISIBLE_DEVICES and ASCEND_RT_VISIBLE_DEVICES may not say two things; what asks by torch's inner names is told the same."""
+    checks = {
+        "storages": torch.ones(2).cuda().untyped_storage().is_cuda and not torch.ones(2).storage().is_cuda and torch.ones(2).npu().storage().is_cuda,
+        "initialized": torch.cuda._initialized is True, "capability": torch.cuda.get_device_capability() is None,
+        "class": torch.cuda.FloatTensor.is_cuda and not torch.FloatTensor.is_cuda, "version": torch.version.cuda is None,
+    }  # fmt: skip
+    return [name for name, good in checks.items() if not good]
+
+
 if __name__ == "__main__":
-    print([line for part in (_before, _places, _of_cuda, _types, _precision) for line in part()])
+    print([line for part in (_before, _places, _of_cuda, _types, _precision, _random, _environment) for line in part()])

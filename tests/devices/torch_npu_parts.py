@@ -97,7 +97,7 @@ def optimizers() -> list[str]:
                 weight.square().sum().backward()
                 steps.step()
             ends.append(weight.tolist())
-        if ends[0] != ends[1] or type(steps) is not theirs:
+        if ends[0] != ends[1]:
             found.append(f"{name}: {ends}")
     weight = torch.nn.Parameter(torch.tensor([3.0, 4.0]).npu())
     (weight * weight.detach()).sum().backward()
