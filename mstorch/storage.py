@@ -127,8 +127,7 @@ class UntypedStorage(metaclass=NamedAsInTorch):
 
     def get_device(self) -> int:
         """The index of the device, -1 on the CPU."""
-        index = self.device.index
-        return -1 if index is None else index
+        return -1 if self.device.index is None else self.device.index
 
     def untyped(self) -> UntypedStorage:
         """The storage itself."""

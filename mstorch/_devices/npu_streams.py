@@ -19,10 +19,10 @@ class Stream:
 
     device_type = 20  # torch's number of devices that extensions name
 
-    def __init__(self, device: Any = None, priority: int = 0, **kwargs: Any) -> None:
+    def __init__(self, device: Any = None, priority: int = 0, *, native: Any = None) -> None:
         self.device = _here()
         self.device_index = index_of(device)
-        self._native = kwargs.get("native") or streams.new_stream(priority)
+        self._native = streams.new_stream(priority) if native is None else native
 
     @property
     def npu_stream(self) -> int:

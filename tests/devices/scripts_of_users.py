@@ -9,6 +9,8 @@ import io
 import json
 import sys
 
+from .scripts_of_cuda import SCRIPTS as _OF_CUDA
+
 _NET = """
 torch.manual_seed(0)
 x, y = torch.randn(64, 8), torch.randint(0, 3, (64,))
@@ -313,7 +315,7 @@ for step in range(3):
 with torch.device("cuda:0"):
     print(torch.full((2, 2), 3.0).sum().item())
 """,
-}  # fmt: skip
+} | _OF_CUDA  # fmt: skip
 WORDS = {
     'device = "cuda" if torch.cuda.is_available() else "cpu"\nassert device == "cuda"\n': 'device = "cpu"\n',
     "torch.npu.set_device(device)\n": "", "torch.npu.set_device(local_rank)\n": "", "torch.cuda.synchronize()\n": "", "torch.cuda.empty_cache()\n": "",
@@ -354,3 +356,6 @@ if __name__ == "__main__":
                 torch.set_default_device(None)
     else:
         exec(compile(SCRIPTS[sys.argv[1]], "<script>", "exec"), {"__name__": "__main__"})
+        from mstorch._backend import fake
+
+        assert fake.computed.total() > 10, "nothing was computed on the device"
