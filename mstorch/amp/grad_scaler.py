@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from enum import Enum
 from typing import Any, overload
 
-from .._backend import runtime
+from .._core import cuda_names
 from .._core.dtype import float16, float32, int32
 from .._core.warned import warn
 from .._ops.compare import where
@@ -51,9 +51,9 @@ class GradScaler:
         self, device: str = "cuda", init_scale: float = 65536.0, growth_factor: float = 2.0, backoff_factor: float = 0.5,
         growth_interval: int = 2000, enabled: bool = True,
     ) -> None:  # fmt: skip
-        self._device = device
+        self._device = device = cuda_names.meant(device)
         self._enabled = enabled
-        if device == "cuda" and enabled and runtime.device_type() != "cuda":
+        if device == "cuda" and enabled and not cuda_names.is_there():
             warn("torch.cuda.amp.GradScaler is enabled, but CUDA is not available.  Disabling.")
             self._enabled = False
         if not self._enabled:

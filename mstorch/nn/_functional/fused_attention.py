@@ -43,13 +43,20 @@ def attention(query: Any, key: Any, value: Any, mask: Any, causal: bool, scale: 
     single = len(query._shape) == 3
     if single:
         query, key, value = (views.unsqueeze(item, 1) for item in (query, key, value))
+    found = attention_with_sums(query, key, value, mask, causal, scale, single)[0]
+    return views.squeeze(found, 1) if single else found
+
+
+def attention_with_sums(query: Any, key: Any, value: Any, mask: Any, causal: bool, scale: float, single: bool = False) -> list[Any]:
+    """Attention of (B, N, L, E), and of each row the largest score and the sum of exponentials, 8 times each, in float32.
+
+    ``single``: the heads are one, and a mask of three dimensions is of (B, L, S).
+    """
     allowed = hidden = None
     if mask is not None:
         allowed, hidden = _hidden(mask, query._shape, key._shape[2], single)
-    found = apply(_attention, query._dtype, (query, key, value, hidden), (float(scale), causal))[0]
-    if allowed is not None:
-        found = where(allowed, found, 0.0)
-    return views.squeeze(found, 1) if single else found
+    found, top, total = apply(_attention, query._dtype, (query, key, value, hidden), (float(scale), causal))
+    return [found if allowed is None else where(allowed, found, 0.0), top, total]
 
 
 def _hidden(mask: Any, shape: tuple[int, ...], keys: int, single: bool) -> tuple[Any, Any]:
