@@ -17,6 +17,8 @@ import numpy as np
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PATIENCE = 400  # seconds
+PLACE = "cpu"
+"""The kind of device on which this process has its tensors."""
 
 
 def plain(value):
@@ -48,6 +50,7 @@ def work(library, module, folder, place="cpu"):
     rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
     torch.manual_seed(0)
     if place != "cpu":
+        globals()["PLACE"] = place
         torch.set_default_device(place)
     dist.init_process_group("gloo" if place == "cpu" else f"cpu:gloo,{place}:hccl", init_method=f"file://{folder}/store", rank=rank, world_size=size, timeout=timedelta(seconds=120))
     results = {}
