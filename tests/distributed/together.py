@@ -52,6 +52,8 @@ def work(library, module, folder, place="cpu"):
     if place != "cpu":
         globals()["PLACE"] = place
         torch.set_default_device(place)
+        generators = importlib.import_module("mstorch._core.generator")
+        generators.device_generator()._engine = generators.default_generator._engine  # the CPU's numbers, in the CPU's order
     dist.init_process_group("gloo" if place == "cpu" else f"cpu:gloo,{place}:hccl", init_method=f"file://{folder}/store", rank=rank, world_size=size, timeout=timedelta(seconds=120))
     results = {}
     named = [pair for one in module.split(",") for pair in vars(importlib.import_module(one)).items()]

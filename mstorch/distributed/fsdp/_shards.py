@@ -140,7 +140,7 @@ class Shards:
         for owner in self.owners:
             if owner.whole is not None:
                 owner.put(owner.sharded)
-                owner.whole._storage.resize(0)
+                owner.whole._storage.let_go()
                 owner.whole._array = None
                 owner.whole = None
 
