@@ -73,6 +73,10 @@ class Storage:
         memory[:kept] = old[:kept]
         self.exchange(memory)
 
+    def let_go(self) -> None:
+        """Give the memory back; nothing is left to be shown."""
+        self.exchange(np.empty(0, np.uint8))
+
     def exchange(self, memory: np.ndarray) -> None:
         """Take other memory, uint8 and flat; tensors over this storage show it from now on."""
         self._memory, self._source = memory, None
@@ -221,6 +225,10 @@ class DeviceMemory(_Native):
     def _keep(self, base: Raw) -> None:
         if base is not self.base:
             self.exchange(base)
+
+    def let_go(self) -> None:
+        """Raises NotImplementedError: parameters that are put together anew would not be shown."""
+        raise NotImplementedError("mstorch: fully_shard of parameters on a device, of which the memory is not let go")
 
     def exchange(self, base: Raw) -> None:
         """Take another base; tensors over this storage show it from now on."""

@@ -13,6 +13,8 @@ from ._group import by_the_host
 from ._point_to_point import recv, send
 from ._world import chosen, get_rank, get_world_size, outside, warn_outside
 
+_HOST = torch.device("cpu")  # bytes are made there, wherever new tensors live
+
 
 def _packed(value: Any) -> Any:
     """An object as a tensor of bytes."""
@@ -25,18 +27,18 @@ def _unpacked(tensor: Any, size: int) -> Any:
 
 def _room_for(sizes: list[int]) -> list[Any]:
     """A tensor of bytes for each object, all as long as the longest."""
-    return list(torch.empty(len(sizes), max(sizes), dtype=torch.uint8).unbind(0))
+    return list(torch.empty(len(sizes), max(sizes), dtype=torch.uint8, device=_HOST).unbind(0))
 
 
 def _padded(tensor: Any, size: int) -> Any:
-    made = torch.zeros(size, dtype=torch.uint8)
+    made = torch.zeros(size, dtype=torch.uint8, device=_HOST)
     made[: tensor.numel()] = tensor
     return made
 
 
 def _sizes_of_all(tensor: Any, group: Any) -> list[int]:
-    sizes = list(torch.zeros(get_world_size(group), 1, dtype=torch.int64).unbind(0))
-    all_gather(sizes, torch.tensor([tensor.numel()]), group=group)
+    sizes = list(torch.zeros(get_world_size(group), 1, dtype=torch.int64, device=_HOST).unbind(0))
+    all_gather(sizes, torch.tensor([tensor.numel()], device=_HOST), group=group)
     return [int(size) for size in sizes]
 
 
@@ -87,9 +89,10 @@ def broadcast_object_list(
         return warn_outside("broadcast_object_list")
     here = found.rank() == root
     packed = [_packed(value) for value in object_list] if here else []
-    sizes = torch.tensor([one.numel() for one in packed]) if here else torch.empty(len(object_list), dtype=torch.int64)
+    lengths = [one.numel() for one in packed] if here else [0] * len(object_list)
+    sizes = torch.tensor(lengths, dtype=torch.int64, device=_HOST)
     broadcast(sizes, group=found, group_src=root)
-    together = torch.cat(packed) if here and packed else torch.empty(int(sizes.sum()), dtype=torch.uint8)
+    together = torch.cat(packed) if here and packed else torch.empty(int(sizes.sum()), dtype=torch.uint8, device=_HOST)
     broadcast(together, group=found, group_src=root)
     if not here:
         _fill(object_list, together, sizes)
@@ -118,11 +121,11 @@ def scatter_object_list(
     if here and scatter_object_input_list is None:
         raise ValueError("source rank must provide non-None scatter_object_input_list")
     packed = [_packed(value) for value in scatter_object_input_list] if here else []
-    longest = torch.tensor([max((one.numel() for one in packed), default=0)])
+    longest = torch.tensor([max((one.numel() for one in packed), default=0)], device=_HOST)
     broadcast(longest, group=found, group_src=root)
-    part, size = torch.empty(int(longest), dtype=torch.uint8), torch.zeros(1, dtype=torch.int64)
+    part, size = torch.empty(int(longest), dtype=torch.uint8, device=_HOST), torch.zeros(1, dtype=torch.int64, device=_HOST)
     scatter(part, [_padded(one, int(longest)) for one in packed] if here else None, group=found, group_src=root)
-    scatter(size, [torch.tensor([one.numel()]) for one in packed] if here else None, group=found, group_src=root)
+    scatter(size, [torch.tensor([one.numel()], device=_HOST) for one in packed] if here else None, group=found, group_src=root)
     scatter_object_output_list[0] = _unpacked(part, int(size))
 
 
@@ -136,7 +139,7 @@ def send_object_list(
     if outside(found):
         return warn_outside("send_object_list")
     packed = [_packed(value) for value in object_list]
-    send(torch.tensor([one.numel() for one in packed]), group=found, group_dst=member)
+    send(torch.tensor([one.numel() for one in packed], device=_HOST), group=found, group_dst=member)
     send(torch.cat(packed), group=found, group_dst=member)
 
 
@@ -149,11 +152,11 @@ def recv_object_list(
     if outside(found):
         warn_outside("recv_object_list")
         return -1
-    sizes = torch.empty(len(object_list), dtype=torch.int64)
+    sizes = torch.empty(len(object_list), dtype=torch.int64, device=_HOST)
     source = recv(sizes, src, found, group_src=group_src)
     if src is None and group_src is None:
         src = source
-    together = torch.empty(int(sizes.sum()), dtype=torch.uint8)
+    together = torch.empty(int(sizes.sum()), dtype=torch.uint8, device=_HOST)
     recv(together, src, found, group_src=group_src)
     if src is not None and src == get_rank():
         raise ValueError("Invalid source rank: source rank should not be the same as the rank of the current process.")

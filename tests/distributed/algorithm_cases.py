@@ -4,6 +4,8 @@ from __future__ import annotations
 import warnings
 from importlib import import_module
 
+from tests.distributed import together
+
 
 def trained(torch, rank, register, steps=5, optimizer=None):
     """Gradients of each step, and the parameters at the end, of a DistributedDataParallel with a hook."""
@@ -77,7 +79,7 @@ def case_means_of_models(torch, dist, rank, size):
 
 
 def case_scaler(torch, dist, rank, size):
-    scaler = import_module("torch.distributed.fsdp.sharded_grad_scaler").ShardedGradScaler("cpu", init_scale=4.0, growth_interval=2)
+    scaler = import_module("torch.distributed.fsdp.sharded_grad_scaler").ShardedGradScaler(together.PLACE, init_scale=4.0, growth_interval=2)
     weight = torch.nn.Parameter(torch.ones(3))
     optimizer = torch.optim.SGD([weight], lr=0.1)
     found = []

@@ -4,6 +4,8 @@ from __future__ import annotations
 import functools
 from importlib import import_module
 
+from tests.distributed import together
+
 
 def model(torch):
     nn = torch.nn
@@ -43,13 +45,13 @@ def case_policies(torch, dist, rank, size):
             functools.partial(wrap.lambda_auto_wrap_policy, lambda_fn=lambda part: isinstance(part, torch.nn.Linear)),
             wrap.CustomPolicy(lambda part: isinstance(part, Block) and {"use_orig_params": False}),
         ][number]  # fmt: skip
-        made = fsdp.FullyShardedDataParallel(net, auto_wrap_policy=policy, device_id=torch.device("cpu"))
+        made = fsdp.FullyShardedDataParallel(net, auto_wrap_policy=policy, device_id=torch.device(together.PLACE))
         found.append([sizes(made), len(fsdp.FullyShardedDataParallel.fsdp_modules(made)), len(list(made.modules()))])
     net, Block = model(torch)
-    with wrap.enable_wrap(wrapper_cls=fsdp.FullyShardedDataParallel, device_id=torch.device("cpu")):
+    with wrap.enable_wrap(wrapper_cls=fsdp.FullyShardedDataParallel, device_id=torch.device(together.PLACE)):
         found.append(sizes(wrap.wrap(net[1])))
     found += [sizes(wrap.wrap(net[2])), short_error(lambda: fsdp.FullyShardedDataParallel(net[0]))]
-    found.append(short_error(lambda: fsdp.FullyShardedDataParallel(net[0], device_id=torch.device("cpu"), sync_module_states=True)))
+    found.append(short_error(lambda: fsdp.FullyShardedDataParallel(net[0], device_id=torch.device(together.PLACE), sync_module_states=True)))
     return found
 
 
@@ -62,7 +64,7 @@ def case_training(torch, dist, rank, size):
     ):  # fmt: skip
         net, Block = model(torch)
         policy = None if options.pop("whole", False) else wrap.ModuleWrapPolicy({Block})
-        made = FSDP(net, auto_wrap_policy=policy, device_id=torch.device("cpu"), **options)
+        made = FSDP(net, auto_wrap_policy=policy, device_id=torch.device(together.PLACE), **options)
         optimizer = torch.optim.SGD(made.parameters(), lr=0.05, momentum=0.9)
         torch.manual_seed(7 + rank)
         losses = []
@@ -94,7 +96,7 @@ def case_states_of_optimisers(torch, dist, rank, size):
     FSDP, found, first = fsdp.FullyShardedDataParallel, [], None
     for visible in (False, True):
         net, Block = model(torch)
-        made = FSDP(net, auto_wrap_policy=wrap.ModuleWrapPolicy({Block}), device_id=torch.device("cpu"), use_orig_params=visible)
+        made = FSDP(net, auto_wrap_policy=wrap.ModuleWrapPolicy({Block}), device_id=torch.device(together.PLACE), use_orig_params=visible)
         optimizer = torch.optim.AdamW(made.parameters(), lr=0.01)
         made(torch.linspace(-1, 2, 20).exp().view(5, 4) + rank).square().sum().backward()
         optimizer.step()

@@ -6,6 +6,7 @@ from datetime import timedelta
 
 import numpy as np
 
+from tests.distributed import together
 from tests.distributed.algorithm_cases import trained
 
 
@@ -133,7 +134,7 @@ def case_hooks_that_gloo_lacks(torch, dist, rank, size):
 def case_states_of_the_first_process(torch, dist, rank, size):
     from torch.distributed.fsdp import FullStateDictConfig, FullyShardedDataParallel, StateDictType
 
-    model = FullyShardedDataParallel(torch.nn.Linear(3, 5), device_id=torch.device("cpu"))
+    model = FullyShardedDataParallel(torch.nn.Linear(3, 5), device_id=torch.device(together.PLACE))
     with FullyShardedDataParallel.state_dict_type(model, StateDictType.FULL_STATE_DICT, FullStateDictConfig(rank0_only=True)):
         assert sorted(model.state_dict()) == ([] if rank else ["bias", "weight"])
     assert sorted(model.state_dict()) == ["bias", "weight"]

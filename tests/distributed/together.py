@@ -17,6 +17,8 @@ import numpy as np
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PATIENCE = 400  # seconds
+PLACE = "cpu"
+"""The kind of device on which this process has its tensors."""
 
 
 def plain(value):
@@ -48,7 +50,10 @@ def work(library, module, folder, place="cpu"):
     rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
     torch.manual_seed(0)
     if place != "cpu":
+        globals()["PLACE"] = place
         torch.set_default_device(place)
+        generators = importlib.import_module("mstorch._core.generator")
+        generators.device_generator()._engine = generators.default_generator._engine  # the CPU's numbers, in the CPU's order
     dist.init_process_group("gloo" if place == "cpu" else f"cpu:gloo,{place}:hccl", init_method=f"file://{folder}/store", rank=rank, world_size=size, timeout=timedelta(seconds=120))
     results = {}
     named = [pair for one in module.split(",") for pair in vars(importlib.import_module(one)).items()]

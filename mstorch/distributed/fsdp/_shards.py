@@ -5,8 +5,6 @@ import weakref
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 import mstorch as torch
 
 from ..._core.tensor_base import window
@@ -88,7 +86,7 @@ class Shards:
         with torch.no_grad():
             parts = [owner.local().contiguous() for owner in self.owners]
             parts = parts if kind is None else [part.to(kind) for part in parts]
-            wholes = [torch.empty(owner.shape, dtype=part.dtype) for owner, part in zip(self.owners, parts)]
+            wholes = [torch.empty(owner.shape, dtype=part.dtype, device=part.device) for owner, part in zip(self.owners, parts)]
             self.begun = wholes, self.group._allgather_pieces(self._rows(wholes), parts)
 
     def _gathered(self) -> list[Any]:
@@ -142,7 +140,7 @@ class Shards:
         for owner in self.owners:
             if owner.whole is not None:
                 owner.put(owner.sharded)
-                owner.whole._storage.exchange(np.empty(0, np.uint8))
+                owner.whole._storage.let_go()
                 owner.whole._array = None
                 owner.whole = None
 
