@@ -14,6 +14,7 @@ from .._backend.device_random import DeviceStream
 from .._mt19937 import Engine
 from . import device as devices
 from .device import device
+from .naming import is_torch
 from .tensor_base import TensorBase, tensor_of, value_of
 
 
@@ -98,6 +99,8 @@ class Generator:
         self.set_state(state[2])
 
     def __reduce__(self) -> Any:
+        if is_torch() and self._device.type == "cpu":
+            return Generator, (self._device,), (self.initial_seed(), None, self.get_state())
         return _restored, (str(self._device), self.engine.get_state())
 
 

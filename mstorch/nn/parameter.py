@@ -9,6 +9,7 @@ from .._backend.initializers import drawn
 from .._backend.runtime import keep_interrupts
 from .._core.above import above
 from .._core.ends import ENDS
+from .._core.naming import is_torch
 from .._core.overriding import WITHOUT_SUBCLASSES, disabled, dispatches, join, level_set_to, overrides
 from .._core.storage import DeviceMemory, face
 from .._core.tensor_base import TensorBase, array_of, become, is_tracked, require_grad, value_of
@@ -69,6 +70,9 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
         return made
 
     def __reduce_ex__(self, protocol: Any) -> Any:
+        found = above.plain_pickles.reduced(self) if is_torch() else NotImplemented
+        if found is not NotImplemented:
+            return found
         rebuild, (_, *parts) = super().__reduce_ex__(protocol)
         return rebuild, (Parameter, *parts)
 

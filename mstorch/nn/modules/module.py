@@ -542,7 +542,7 @@ def _type_name(value: Any) -> str:
     names = {"mstorch._tensor": "torch"}
     kind = type(value)
     module = names.get(kind.__module__, kind.__module__).replace("mstorch.", "torch.")
-    if kind.__module__.startswith("mstorch") and kind.__name__ == "Tensor":
+    if module == "torch" and kind.__name__ == "Tensor":
         return "torch.FloatTensor"
     return kind.__name__ if module == "builtins" else f"{module}.{kind.__name__}"
 
