@@ -11,6 +11,7 @@ import numpy as np
 
 from .._backend import runtime, seeds
 from .._backend.device_random import DeviceStream
+from .._backend.table import forked
 from .._mt19937 import Engine
 from . import device as devices
 from .device import device
@@ -126,7 +127,7 @@ def _follow_mindspore() -> None:
         seed = seeds.mindspore_seed()
         assert seed is not None
         default_generator._engine.manual_seed(seed)
-        if _device_generators:
+        if _device_generators and not forked.here:
             _device_generators[0].manual_seed(seed)
         seeds.note_seed()
 
@@ -148,8 +149,8 @@ def device_generator() -> Generator:
 
 
 def seed_devices(seed: int) -> None:
-    """Start the accelerator's default stream anew, if there is an accelerator."""
-    if devices.current().type != "cpu":
+    """Start the accelerator's default stream anew, if there is an accelerator, which a forked process has not."""
+    if devices.current().type != "cpu" and not forked.here:
         device_generator().manual_seed(seed)
 
 

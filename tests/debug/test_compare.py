@@ -9,8 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from mstorch._debug.client import Client
-
 ROOT = Path(__file__).resolve().parents[2]
 
 # Faults: what a kernel or a rule gives is a little wrong.
@@ -274,9 +272,10 @@ def test_torchs_process_that_is_killed_is_named(tmp_path: Path) -> None:
 import os, signal
 x = torch.ones(3)
 torch.relu(x)
-parents = {line.split()[0]: line.split()[1] for line in os.popen("ps -eo pid=,ppid=,args= | grep mstorch_oracle").read().splitlines()}
+parents = {line.split()[0]: line.split()[1] for line in os.popen("ps -eo pid=,ppid=,args= | grep [m]storch_oracle").read().splitlines()}
 for child, parent in parents.items():
     if int(parent) == os.getpid():
+        print("OMP_NUM_THREADS=1" in open(f"/proc/{child}/environ").read().split(chr(0)))
         os.kill(int(child), signal.SIGKILL)
 try:
     torch.relu(x)
@@ -285,9 +284,4 @@ except RuntimeError as error:
 print(torch.relu(x).tolist())
 """)  # fmt: skip
     assert "the process with real torch has ended (exit status -9)" in done.stdout and "[1.0, 1.0, 1.0]" in done.stdout, done.stderr
-
-
-def test_torchs_process_has_one_thread() -> None:
-    client = Client()
-    assert b"OMP_NUM_THREADS=1" in Path(f"/proc/{client._process.pid}/environ").read_bytes().split(b"\0")
-    client._process.kill()
+    assert done.stdout.startswith("True"), done.stdout  # two pools of threads would take the processors from each other
