@@ -244,6 +244,7 @@ from ._namespace.losses import (
     binary_cross_entropy_with_logits, cosine_embedding_loss, ctc_loss, hinge_embedding_loss, kl_div, margin_ranking_loss,
     poisson_nll_loss, triplet_margin_loss,
 )  # fmt: skip
+from ._core.no_memory import OutOfMemoryError
 from ._namespace.process import (
     AVG, PRIVATE_OPS, SUM, AcceleratorError, AggregationType, compiled_with_cxx11_abi, from_file, get_deterministic_debug_mode,
     get_device_module, get_file_path, get_num_interop_threads, has_lapack, has_mkl, has_openmp, has_spectral, init_num_threads,

@@ -3,6 +3,7 @@
 python -m mstorch script.py [args]        run a script, whose `import torch` gets mstorch
 python -m mstorch -m package.module [args]
 python -m mstorch -c "code" [args]
+python -m mstorch --cuda-is-npu …         run one of these on an Ascend device where it says cuda
 python -m mstorch scan path…              list the torch names in scripts or folders that mstorch lacks
 python -m mstorch env                     versions, device and tuning
 python -m mstorch check                   each kernel of this device beside the host's: a report to send back
@@ -27,6 +28,7 @@ from typing import NamedTuple
 from mstorch import _hook
 from mstorch._backend import runtime
 from mstorch._backend.onednn import library
+from mstorch._core import cuda_names
 from mstorch._version import __version__
 from mstorch.multiprocessing._process import die_with_parent
 
@@ -37,6 +39,8 @@ def main(arguments: list[str] | None = None) -> int:
     if not arguments:
         print(__doc__, file=sys.stderr)
         return 2
+    if arguments[0] == "--cuda-is-npu":
+        return _cuda_is_npu(arguments[1:])
     first, rest = arguments[0], arguments[1:]
     if os.environ.pop("MSTORCH_LAUNCHED", None) == str(os.getppid()):
         die_with_parent(signal.SIGTERM)  # mstorch.distributed.run, which started this process: it ends with it
@@ -61,6 +65,16 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 # Running
+
+
+def _cuda_is_npu(arguments: list[str]) -> int:
+    try:
+        cuda_names.turn_on()
+    except RuntimeError as error:
+        print(error, file=sys.stderr)
+        return 1
+    os.environ[cuda_names.VARIABLE] = "1"  # for the processes that the script starts
+    return main(arguments)
 
 
 def _run_script(arguments: list[str]) -> int:

@@ -1,5 +1,7 @@
 """`import torch` gets mstorch, in this process and those that it starts: a finder that answers for torch and all below it.
 
+Where MindSpore computes on an Ascend device it answers for torch_npu too, else there is none.
+
 The modules are the same objects under both names: `sys.modules["torch.nn"] is sys.modules["mstorch.nn"]`.
 
 A child process loads this file by itself, before anything imports mstorch (`mstorch_hook.pth`, which comes with the wheel):
@@ -24,6 +26,10 @@ from typing import Any
 
 VARIABLE = "MSTORCH_HOOK"
 _OURS = __name__.partition(".")[0]
+_ROOTS = {"torch": _OURS, "functorch": f"{_OURS}._functorch.package", "torch_npu": f"{_OURS}._torch_npu"}
+"""The packages that are answered for, and where they are in mstorch."""
+_SAME = {"torch_npu.npu": f"{_OURS}.npu"}
+"""Modules that have a second name."""
 
 
 @functools.cache
@@ -42,15 +48,31 @@ def not_yet() -> str:
 
 
 def ours(name: str) -> str:
-    """Return the dotted name in mstorch of a name in torch: "torch.nn" → "mstorch.nn"; of torch's package functorch too."""
-    if name.partition(".")[0] == "functorch":
-        return f"{_OURS}._functorch.package{name.removeprefix('functorch')}"
-    return _OURS + name.removeprefix("torch")
+    """Return the dotted name in mstorch of a name in torch: "torch.nn" → "mstorch.nn"; of functorch and torch_npu too."""
+    for second, first in _SAME.items():
+        if name == second or name.startswith(second + "."):
+            return first + name.removeprefix(second)
+    root = name.partition(".")[0]
+    return _ROOTS.get(root, _OURS) + name.removeprefix(root)
 
 
 def theirs(name: str) -> str:
     """Return the dotted name in torch of a name in mstorch: "mstorch.nn" → "torch.nn"."""
+    package = _ROOTS["torch_npu"]
+    if name == package or name.startswith(package + "."):
+        return "torch_npu" + name.removeprefix(package)
     return "torch" + name.removeprefix(_OURS)
+
+
+def npu_is_there() -> bool:
+    """Tell whether MindSpore computes on an Ascend device, or the stand-in plays one: then there is a package torch_npu."""
+    if os.environ.get("MSTORCH_FAKE_DEVICE") == "Ascend":
+        return True
+    # The driver's files spare machines without a device the import of MindSpore, which alone knows for sure.
+    runtime = sys.modules.get(f"{_OURS}._backend.runtime")
+    if runtime is None and not any(Path("/dev").glob("davinci*")):
+        return False
+    return (runtime or importlib.import_module(f"{_OURS}._backend.runtime")).device_type() == "npu"
 
 
 # Unknown names
@@ -121,10 +143,11 @@ class _Alias(importlib.abc.Loader):
 
 
 class _Finder(importlib.abc.MetaPathFinder):
-    """Answers for torch, functorch and their submodules, with ours or with an error: nobody else is asked for them."""
+    """Answers for torch, functorch, torch_npu and their submodules, with ours or with an error: nobody else is asked for them."""
 
     def find_spec(self, fullname, path=None, target=None) -> importlib.machinery.ModuleSpec | None:
-        if fullname.partition(".")[0] not in ("torch", "functorch"):
+        root = fullname.partition(".")[0]
+        if root not in _ROOTS or (root == "torch_npu" and not npu_is_there()):
             return None
         found = importlib.util.find_spec(ours(fullname))
         if found is None:
@@ -137,11 +160,16 @@ class _Finder(importlib.abc.MetaPathFinder):
         return importlib.machinery.ModuleSpec(fullname, _Alias(), origin=found.origin, is_package=is_package)
 
     def find_distributions(self, context: Any = None) -> Iterable[Any]:
-        """torch as an installed distribution, for `importlib.metadata` and `importlib_metadata`."""
+        """torch and torch_npu as installed distributions, for `importlib.metadata` and `importlib_metadata`."""
         name = getattr(context, "name", None)
         path = getattr(context, "path", sys.path)
-        if (name is None or name.lower() == "torch") and list(path) == list(sys.path):
-            yield _distribution()()
+        if list(path) != list(sys.path):
+            return
+        wanted = None if name is None else name.lower().replace("-", "_")
+        if wanted in (None, "torch"):
+            yield _distribution()("torch", "PyTorch's API on MindSpore")
+        if wanted in (None, "torch_npu") and npu_is_there():
+            yield _distribution()("torch_npu", "torch_npu's API on MindSpore")
 
 
 @functools.cache
@@ -150,13 +178,16 @@ def _distribution() -> type:
     from importlib.metadata import Distribution
 
     class TorchDistribution(Distribution):
-        """What package managers would say of torch if it were installed."""
+        """What package managers would say of torch, or of torch_npu, if it were installed."""
+
+        def __init__(self, package: str, summary: str) -> None:
+            self._package, self._summary = package, summary
 
         def read_text(self, filename: str) -> str | None:
             version = versions()[1]
             texts = {
-                "METADATA": f"Metadata-Version: 2.1\nName: torch\nVersion: {version}\nSummary: PyTorch's API on MindSpore\n",
-                "top_level.txt": "torch\n",
+                "METADATA": f"Metadata-Version: 2.1\nName: {self._package}\nVersion: {version}\nSummary: {self._summary}\n",
+                "top_level.txt": f"{self._package}\n",
                 "INSTALLER": f"{_OURS}\n",
             }
             return texts.get(filename)
@@ -206,7 +237,7 @@ def uninstall() -> None:
     os.environ.pop(VARIABLE, None)
     _rename(_OURS)
     for name, module in list(sys.modules.items()):
-        if name.partition(".")[0] in ("torch", "functorch") and module is sys.modules.get(ours(name)):
+        if name.partition(".")[0] in _ROOTS and module is sys.modules.get(ours(name)):
             del sys.modules[name]
 
 

@@ -10,9 +10,9 @@ import numpy as np
 from . import _methods, _tensor_str
 from ._backend.cell import set_value
 from ._backend.raw import ON_CPU, Raw
+from ._core import cuda_names, formats
 from ._core import device as devices
 from ._core import dtype as dtypes
-from ._core import formats
 from ._core.above import above
 from ._core.call_forms import combination
 from ._core.dtype import get_default_dtype
@@ -155,7 +155,7 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
 
     if not TYPE_CHECKING:  # which take these from the stubs: of a property that is no function they know nothing
         is_cpu = property(lambda self: self.device.type == "cpu", doc="Whether the tensor is on the CPU.")
-        is_cuda = property(lambda self: self.device.type == "cuda", doc="Whether the tensor is on a GPU.")
+        is_cuda = cuda_names.is_cuda
         if devices.current().type == "npu":
             is_npu = property(lambda self: self.device.type == "npu", doc="Whether the tensor is on an Ascend device.")
         is_sparse = property(lambda self: False, doc="Whether the layout is sparse COO.")

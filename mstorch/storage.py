@@ -15,6 +15,7 @@ from ._backend.cast import numpy_cast
 from ._backend.raw import from_numpy
 from ._core import device as devices
 from ._core.above import above
+from ._core.cuda_names import is_cuda
 from ._core.device import device
 from ._core.dtype import (
     bfloat16,
@@ -56,8 +57,8 @@ def _shown(storage: Any) -> str:
 class UntypedStorage(metaclass=NamedAsInTorch):
     """A block of memory as bytes. ``UntypedStorage(n)`` makes one, ``tensor.untyped_storage()`` shares the tensor's."""
 
-    is_sparse = is_sparse_csr = is_hpu = is_cuda = False
-    filename = None
+    is_sparse = is_sparse_csr = is_hpu = False
+    filename, is_cuda = None, is_cuda
     _cell: Any  # Storage, or Absent on the meta device
 
     def __new__(cls, *args: Any, device: Any = None) -> UntypedStorage:
@@ -127,8 +128,7 @@ class UntypedStorage(metaclass=NamedAsInTorch):
 
     def get_device(self) -> int:
         """The index of the device, -1 on the CPU."""
-        index = self.device.index
-        return -1 if index is None else index
+        return -1 if self.device.index is None else self.device.index
 
     def untyped(self) -> UntypedStorage:
         """The storage itself."""
@@ -320,8 +320,8 @@ class _LegacyStorage(NamedAsInTorch):
 class TypedStorage(metaclass=_LegacyStorage):
     """A block of memory as elements of one dtype."""
 
-    is_sparse = is_hpu = is_cuda = False
-    filename = None
+    is_sparse = is_hpu = False
+    filename, is_cuda = None, is_cuda
     dtype: dtype
     _untyped_storage: UntypedStorage
 

@@ -4,8 +4,8 @@
     MSTORCH_FAKE_DEVICE=Ascend python -m tools.device_cost --calls model.generate script.py         # or where a named function returns
 
 ``import torch`` means mstorch in the script. For each step it prints kernels by name (in brackets: rows whose primitives have no
-kernel on the CPU, which count as one), conversions, copies from the host, their bytes and the lines that ask for them, reads of values
-with their lines, and the time that the host spends outside of kernels. Steps that ask for the same are printed once.
+kernel on the CPU, counted as on a sample call), conversions, copies from the host, their bytes and the lines that ask for them, reads
+of values with their lines, and the time that the host spends outside of kernels. Steps that ask for the same are printed once.
 """
 from __future__ import annotations
 

@@ -27,8 +27,10 @@ from tools.kernel_samples import TRAINING
 
 PAGE = pathlib.Path(__file__).parents[1] / "docs" / "kernels.md"
 FREE = ("view",)  # kinds that run no kernel
+LAUNCHES = pathlib.Path(__file__).parents[1] / "mstorch" / "_backend" / "ascend" / "launches.json"
+"""How many kernels a row of Ascend launches, where it is more than one: the stand-in counts rows by it that it cannot run."""
 FEW = {  # rows whose kernels are counted, under the names that users know
-    "GELU": "gelu", "SiLU": "silu", "softmax": "softmax", "layer norm": "layer_norm", "batch norm": "batch_norm_train",
+    "GELU": "gelu", "SiLU": "silu", "softmax": "softmax", "layer norm": "layer_norm", "batch norm": "batch_norm_parts",
     "cross entropy": "cross_entropy", "AdamW": "adamw_step", "attention": "attention", "attention backward": "attention_grad",
     "embedding": "embedding", "SGD (twice with momentum)": "add_scaled",
 }  # fmt: skip
@@ -227,6 +229,11 @@ def page() -> str:
     return "\n".join(lines) + "\n"
 
 
+def launches(listed: list[Entry]) -> dict[str, int]:
+    """The rows whose sample call launches another number of kernels than one."""
+    return {entry.row: entry.kernels for entry in listed if entry.here and entry.kernels > 1}
+
+
 def main() -> int:
     """Write the page, or check."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
@@ -240,6 +247,7 @@ def main() -> int:
         print("\n".join(found) or "every row names what its device has")
         return bool(found)
     PAGE.write_text(page())
+    LAUNCHES.write_text(json.dumps(launches(entries("Ascend")), indent=0) + "\n")
     return 0
 
 

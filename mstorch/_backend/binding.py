@@ -11,24 +11,59 @@ import mindspore
 
 from . import runtime
 
+_VISIBLE = "ASCEND_RT_VISIBLE_DEVICES"
+_OF_CUDA = "CUDA_VISIBLE_DEVICES"
+
 
 class _Bound:
     index = 0
     used = False
+    cuda = False  # whether CUDA_VISIBLE_DEVICES counts, too
+    passed_on: str | None = None  # what of it was written to the variable that the device's runtime reads
 
 
 _bound = _Bound()
+
+
+def let_cuda_choose() -> None:
+    """Let CUDA_VISIBLE_DEVICES name the devices that are seen, as ASCEND_RT_VISIBLE_DEVICES does, until the first use."""
+    _bound.cuda = True
+    _visible()
+
+
+def _visible() -> str | None:
+    """The numbers of the devices that the environment lets this process see; None: all. RuntimeError where it says two things."""
+    ascend = os.environ.get(_VISIBLE)
+    cuda = os.environ.get(_OF_CUDA) if _bound.cuda and not _bound.used else None
+    if cuda is None:
+        return ascend
+    if any(not part.strip().lstrip("-").isdigit() for part in cuda.split(",") if part.strip()):
+        raise RuntimeError(f"mstorch: {_OF_CUDA}={cuda} names no Ascend devices, which have numbers; set {_VISIBLE}")
+    if ascend not in (None, _bound.passed_on) and _numbers(ascend) != _numbers(cuda):
+        raise RuntimeError(f"mstorch: {_OF_CUDA}={cuda} and {_VISIBLE}={ascend} name different devices; set one of them")
+    os.environ[_VISIBLE] = _bound.passed_on = cuda  # where the device's runtime and child processes read it
+    return cuda
+
+
+def _numbers(visible: str | None) -> list[int]:
+    """The numbers in a list of devices, up to the first that names none, as CUDA and CANN read it."""
+    found: list[int] = []
+    for part in (visible or "").split(","):
+        if not part.strip().isdigit():
+            break
+        found.append(int(part))
+    return found
 
 
 def count() -> int:
     """The accelerators that this process sees."""
     if runtime.DEVICE_TARGET == "CPU":
         return 0
+    seen = _visible()
     if not runtime.FAKE_DEVICE:
         return int(mindspore.hal.device_count(runtime.DEVICE_TARGET))
     played = int(os.environ.get("MSTORCH_FAKE_DEVICES", "1"))
-    seen = os.environ.get("ASCEND_RT_VISIBLE_DEVICES")
-    return played if seen is None else len([part for part in seen.split(",") if part.strip().isdigit() and int(part) < played])
+    return played if seen is None else len([number for number in _numbers(seen) if number < played])
 
 
 def index() -> int:

@@ -8,9 +8,11 @@ Never run on an Ascend. On a GPU, which has none of these primitives, a window i
 """
 from __future__ import annotations
 
+import math
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any
 
 import mindspore
@@ -31,6 +33,7 @@ HAS_WINDOWS = runtime.DEVICE_TARGET == "Ascend"
 """Whether the device has the view and in-place primitives (MindSpore's plugin for GPUs has none): elsewhere windows are copies."""
 
 _gather, _scatter, _reshape, _clone = kernel("storage_gather"), kernel("storage_scatter"), kernel("reshape"), kernel("clone")
+_join = kernel("cat")
 _reaches_base: list[bool] = []  # whether a write into a window is seen in its base, once somebody asked
 
 
@@ -45,7 +48,7 @@ def window(base: Raw, shape: Sizes, strides: Sizes, offset: int) -> Raw:
 
 def primitive_window(base: Raw, shape: Sizes, strides: Sizes, offset: int) -> Raw:
     """The same of a window that has elements."""
-    return run("AsStrided", base, shape, strides, offset)
+    return run("AsStrided", base, shape, strides, offset + base.storage_offset())  # which counts from where the memory begins
 
 
 def is_dense(raw: Raw) -> bool:
@@ -69,6 +72,49 @@ def shows_others(raw: Raw) -> bool:
         if sys.getrefcount(base) > 3:  # the view's, the name's and the question's
             return True
         raw = base
+
+
+# Parameters of a step that are updated together lie one after the other, each from a multiple of so many elements on.
+_APART = 128
+
+
+def _starts(shapes: Sequence[Sizes]) -> list[int]:
+    """Where each of several tensors begins that lie one after the other, and where the last one ends."""
+    found = [0]
+    for shape in shapes:
+        found.append(found[-1] + -(-math.prod(shape) // _APART) * _APART)
+    return found
+
+
+@lru_cache(512)
+def _gap(length: int, name: str) -> Raw:
+    return from_numpy(np.zeros(length, NP_DTYPE[name]))
+
+
+def laid_out(raws: Sequence[Raw]) -> Raw:
+    """Tensors one after the other in one of one dimension: the one that they are the parts of (``parts``), else a copy by one kernel."""
+    starts = _starts([tuple(raw.shape) for raw in raws])
+    flat = getattr(raws[0], "_part", (None, 0))[0]
+    if flat is not None and flat.size == starts[-1]:
+        places = [getattr(raw, "_part", (None, 0)) for raw in raws]
+        if all(whole is flat and own == start for (whole, own), start in zip(places, starts)):
+            return flat
+    name, pieces = NAME_OF[raws[0].dtype], []
+    for raw, start, end in zip(raws, starts, starts[1:]):
+        pieces.append(run("Reshape", dense(raw), (-1,)))
+        if raw.size != end - start:
+            pieces.append(_gap(end - start - raw.size, name))
+    return _join[name](tuple(pieces), 0)
+
+
+def parts(flat: Raw, shapes: Sequence[Sizes]) -> list[Raw]:
+    """The tensors of these shapes that lie one after the other in ``flat``, in its memory."""
+    found = []
+    for shape, start in zip(shapes, _starts(shapes)):
+        part = primitive_window(flat, shape, contiguous_strides(shape), start)
+        part._part = (flat, start)
+        found.append(part)
+    return found
 
 
 def owned(raw: Raw) -> Raw:
@@ -164,6 +210,6 @@ def _places(shape: Sizes, strides: Sizes, offset: int) -> Raw:
 
 
 __all__ = [
-    "arange", "dense", "fill", "full", "is_dense", "owned", "primitive_window", "put", "shows_others", "stand_in", "window",
-    "writes_reach_base", "zeros",
+    "arange", "dense", "fill", "full", "is_dense", "laid_out", "owned", "parts", "primitive_window", "put", "shows_others", "stand_in",
+    "window", "writes_reach_base", "zeros",
 ]  # fmt: skip

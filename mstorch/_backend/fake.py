@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from . import device_memory
-from .primitives import VIEWS, run, watchers
+from .primitives import VIEWS, refuses_steps, run, watchers
+from .quiet import quiet as silenced
 from .raw import Raw, from_arrays, from_numpy, to_arrays
 
 # What MindSpore says where the CPU has no kernel, and the kernels of the CPU that are not to be trusted (2.10).
@@ -40,6 +41,10 @@ replaced: Counter[str] = Counter()
 """Calls of rows that the host's row computed in its place."""
 transfers: Counter[str] = Counter()
 """Reads of values from the device, by who asked."""
+asked: Counter[str] = Counter()
+"""Calls of primitives, whether the CPU has a kernel of them or not."""
+strided: Counter[str] = Counter()
+"""Calls of primitives with a tensor whose strides Ascend's kernel refuses."""
 observers: list[Callable[..., None]] = []
 """What looks at the results of rows that the Ascend row computed: ``observer(op, result, host row, arguments)``."""
 
@@ -66,6 +71,9 @@ def quiet() -> bool:
 
 
 def _watch(name: str, primitive: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+    asked[name] += 1
+    if refuses_steps(name, args):
+        strided[name] += 1
     if name in _lacking or name in WRONG:
         raise Lacking(name)
     try:
@@ -106,7 +114,7 @@ def played(op: str, row: Callable[..., Any], host: Callable[[], Callable[..., An
         except Lacking:
             replaced[op] += 1
             _tell([f"({op})"], began)
-            with uncounted():
+            with uncounted(), silenced():
                 return _timed(lambda: from_arrays(host()(*map(to_arrays, args))))
         computed[op] += 1
         _tell(_seen[before:], began)

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
+from mindspore import Tensor as Raw
 from mindspore.ops import operations
 from mindspore.ops.auto_generate import gen_ops_prim
 
@@ -31,6 +32,26 @@ VIEWS = frozenset(
     "TransposeExtView TransposeView UnfoldView UnstackExtView View".split()
 )
 """Primitives that only tell memory anew and are no kernels: their results name the input, whose memory they may show, as ``_shown``."""
+
+
+# Kernels of the 910B that refused tensors with steps: SiLU and Neg of halves, products of three and more dimensions, and Concat, whose
+# failed call poisoned later ones of the process.
+_IN_ROWS = frozenset(("SiLU", "Neg", "Concat", "StackExt"))
+_PRODUCTS = frozenset(("MatMulExt", "Dense", "BatchMatMul"))
+
+
+def with_steps(name: str, item: Any) -> bool:
+    """Whether a tensor has steps that Ascend's kernel of a primitive refuses."""
+    if name in _IN_ROWS:
+        return not item.is_contiguous()
+    return name in _PRODUCTS and len(item.shape) > 2 and not item.is_contiguous()
+
+
+def refuses_steps(name: str, args: Any) -> bool:
+    """Whether a tensor among the arguments has them."""
+    if name not in _IN_ROWS and name not in _PRODUCTS:
+        return False
+    return any(refuses_steps(name, item) if item.__class__ is tuple else isinstance(item, Raw) and with_steps(name, item) for item in args)
 
 
 def run(name: str, *args: Any, at: tuple[Any, ...] = ()) -> Any:

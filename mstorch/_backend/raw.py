@@ -7,9 +7,15 @@ from typing import Any
 import mindspore
 import numpy as np
 from mindspore import Tensor as Raw
-from mindspore.common.np_dtype import bfloat16 as np_bfloat16
 
-from . import runtime
+from . import numpy2, runtime
+
+if runtime.NUMPY_2:
+    from ml_dtypes import bfloat16 as np_bfloat16
+
+    numpy2.read_bfloat16(np.dtype(np_bfloat16))
+else:  # MindSpore's own NumPy type, which is there for NumPy 1 alone
+    from mindspore.common.np_dtype import bfloat16 as np_bfloat16
 
 
 class _Known(dict[str, Any]):

@@ -4,6 +4,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import importlib.metadata
+import importlib.util
 import logging
 import os
 import signal
@@ -31,12 +32,16 @@ def _release(version: str) -> tuple[int, ...]:
     return tuple(numbers)
 
 
+def _has(module: str) -> bool:
+    """Whether a module can be imported."""
+    try:
+        return importlib.util.find_spec(module) is not None
+    except ValueError:  # sys.modules says that it can't
+        return False
+
+
 def check_versions(mindspore_version: str | None, numpy_version: str) -> None:
     """Raise ImportError, saying what to install, when the two cannot work together."""
-    if _release(numpy_version) >= (2,):
-        raise ImportError(
-            f"mstorch needs NumPy 1.26 (MindSpore's ops fail with NumPy {numpy_version}): pip install 'numpy>=1.26,<2'"
-        )
     if mindspore_version is None:
         raise ImportError("mstorch runs on MindSpore, which is not installed: pip install 'mindspore>=2.7.2,<2.11'")
     release = _release(mindspore_version)
@@ -45,6 +50,15 @@ def check_versions(mindspore_version: str | None, numpy_version: str) -> None:
             f"mstorch is tested with MindSpore {', '.join(TESTED_MINDSPORE)}, not with {mindspore_version}: "
             "pip install 'mindspore>=2.7.2,<2.11'"
         )
+    if _release(numpy_version) < (2,):
+        return
+    if _release(numpy_version) >= (3,) or release < (2, 10):
+        raise ImportError(
+            f"mstorch is tested with NumPy 1.26, and with NumPy 2 on MindSpore 2.10, not with NumPy {numpy_version} on MindSpore "
+            f"{mindspore_version}: pip install 'numpy>=1.26,<2'"
+        )
+    if not _has("ml_dtypes"):
+        raise ImportError("mstorch needs ml_dtypes for bfloat16 on NumPy 2: pip install ml_dtypes")
 
 
 def _installed(distribution: str) -> str | None:
@@ -54,6 +68,7 @@ def _installed(distribution: str) -> str | None:
         return None
 
 
+NUMPY_2 = _release(importlib.metadata.version("numpy")) >= (2,)
 _mindspore_version = _installed("mindspore") or _installed("mindspore-gpu") or _installed("mindspore-ascend")
 check_versions(_mindspore_version, importlib.metadata.version("numpy"))
 
@@ -74,7 +89,6 @@ with warnings.catch_warnings():
     # MindSpore's import warns about its own deprecations, which is no concern of a torch script.
     warnings.simplefilter("ignore")
     import mindspore
-
 
 
 @contextlib.contextmanager
@@ -101,6 +115,28 @@ if TUNE and HOST_TARGET == "CPU":
     # The asynchronous pipeline starves on few cores: an add of two 256x256 tensors took 4 ms instead of 0.05 ms.
     mindspore.runtime.launch_blocking()
     _TUNED["launch_blocking"] = "on"
+
+
+def _take_first_failure() -> None:
+    """Let the first operation of a tensor and a number fail: a module of MindSpore's looks for NumPy 1 then, once, and goes on without.
+
+    It says so in the log, which C++ writes straight to the file descriptor of the standard error.
+    """
+    with contextlib.suppress(AttributeError, OSError, ValueError):
+        sys.stderr.flush()
+    kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 2)
+    try:
+        with contextlib.suppress(SystemError, ImportError):
+            mindspore.Tensor([1.0]) + 1
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+        os.close(nowhere)
+
+
+if NUMPY_2:
+    _take_first_failure()
 
 
 _MMAP_THRESHOLD, _TRIM_THRESHOLD = -3, -1

@@ -53,7 +53,12 @@ BY_HAND: dict[str, list[Any]] = {
     "add_scaled": [_floats(3, 4), _floats(3, 4), -0.1],
     "attention": [*_heads(3), None, 0.25, True],
     "attention_grad": [*_heads(4), None, *_heads(1), _floats(1, 2, 4, 8), _floats(1, 2, 4, 8), 0.25, True],
+    "batch_norm_parts": [_floats(2, 3, 4), _floats(3), _floats(3), _floats(3), _floats(3), 0.1, 1e-5],
+    "batch_norm_parts_grad": [_floats(2, 3, 4), _floats(2, 3, 4), _floats(3), _floats(3), _floats(3), 1e-5],
     "col2im": [_floats(1, 4, 9), _pair(4, 4), _pair(2, 2), _pair(1, 1), _pair(0, 0), _pair(1, 1), _pair(3, 3)],
+    "conv2d_both": [
+        _floats(1, 2, 2, 2), _floats(1, 2, 3, 3), _floats(2, 2, 2, 2), _pair(1, 1), _pair(0, 0), _pair(1, 1), 1,
+    ],
     "cross_entropy_grad": [_floats(), _floats(2, 3), _indices(0, 2), None, -100, "mean"],
     "cross_entropy_parts": [_floats(2, 3), _indices(0, 2), None, -100, "mean"],
     "embedding_grad": [_floats(2, 3), _indices(0, 4), 5, -1, False],

@@ -15,7 +15,7 @@ import numpy as np
 
 from . import runtime
 from .cast import cast
-from .quiet import narrowed
+from .quiet import narrowed, quiet
 from .raw import MS_DTYPE, NP_DTYPE, Raw, from_arrays, host_array, host_face, to_arrays
 from .tape import grad_mode
 
@@ -306,7 +306,8 @@ class Kernel(dict):
                 told(self.op)
             if grad_mode.enabled and _recorded(args):  # MindSpore's tape looks on: the CPU's row has a derivative there
                 return self._resolved(name, "CPU")(*args)
-            return from_arrays(self.host[name](*map(to_arrays, args)))
+            with quiet():
+                return from_arrays(self.host[name](*map(to_arrays, args)))
 
         return call
 

@@ -50,6 +50,38 @@ class HostRoundTrip(GraphBreak):
     """The values of a tensor that depends on the inputs were read on the host."""
 
 
+# Primitives whose result is as long as values say, which a graph keeps as it was in the first call.
+_OF_UNKNOWN_SHAPE = frozenset((
+    "Unique", "Unique2", "UniqueDim", "UniqueConsecutive", "NonZero", "NonZeroExt", "MaskedSelect", "Bincount", "BincountExt",
+    "RepeatInterleaveTensor",
+))  # fmt: skip
+
+
+class KernelBreak(GraphBreak):
+    """A kernel that MindSpore's graphs have not, or get wrong: the function runs without a graph even where one is demanded."""
+
+
+# What gives a program values, or a shape that depends on values, so that torch too has no graph of it.
+_OF_VALUES = frozenset(
+    "item tolist numpy bool int float complex index array repr str format contains getitem setitem len iter is_nonzero equal allclose "
+    "nonzero argwhere unique unique_consecutive masked_select bincount repeat_interleave to_mindspore data_ptr".split()
+)
+
+
+def _asked() -> str:
+    """The name of the function of mstorch's that the user's innermost line called."""
+    frame, name = sys._getframe(1), ""
+    while frame is not None:
+        file = frame.f_code.co_filename
+        if file.startswith(_PACKAGE):
+            known = frame.f_locals.get("function") if frame.f_code.co_name == "entered" else None
+            name = getattr(known, "__name__", frame.f_code.co_name)
+        elif not file.startswith((_MINDSPORE, "<frozen", "<string")):
+            return name
+        frame = frame.f_back  # type: ignore[assignment]
+    return name
+
+
 def user_line() -> str:
     """The innermost line of code outside of mstorch and MindSpore: ``file:line in function: text``."""
     frame = sys._getframe(1)
@@ -155,6 +187,8 @@ class Capture(_jit.TraceJitContext):  # type: ignore[misc]
             return made
         args = self._enter(name, prim_res, args)
         if any(id(raw) in self.depends for raw in _raws((prim_res,))):
+            if name in _OF_UNKNOWN_SHAPE:
+                self.refuse(f"the shape of what {name} gives depends on values")
             _recorder.new_node(prim, (prim_res, _FILES, _LINES, False), *args)
         else:
             # A constant of the graph: what MindSpore folds into one by itself cannot be exported (2.10).
@@ -223,6 +257,9 @@ class Capture(_jit.TraceJitContext):  # type: ignore[misc]
         if not self.watching or threading.get_ident() != self.thread or id(raw) not in self.depends:
             return
         if self.raise_at_reads:
+            name = _asked()
+            if name and name.strip("_") not in _OF_VALUES:
+                self.stop(KernelBreak(f"the values of a tensor are read on the host by the kernel of {name}"))
             self.stop(HostRoundTrip(f"the values of a tensor are read on the host ({how})"))
         self.reads.append(f"{how} at {user_line()}, {_inner_line()}")
 

@@ -24,11 +24,12 @@ def compile(
     """A function or module that runs as one MindSpore graph for each shape, dtype and mode of its arguments.
 
     What a graph cannot hold (control flow on values, ``.item()``) makes it run as before, with one warning that names the
-    line; with ``fullgraph`` it raises. A first call runs the function up to three times (captured, checked, and once more
-    where no graph holds it): what it prints then appears more than once. Differs from torch: shapes are always static,
-    and ``dynamic``, ``mode`` and ``options`` choose nothing; on a CPU the default backend makes no graphs (eager is faster there),
-    ``fullgraph`` and ``backend="mindspore"`` do; a break puts the whole function back, not a part of it;
-    gradients cannot be differentiated again. After ``recompile_limit`` graphs (64) other arguments run without one.
+    line; with ``fullgraph`` it raises, but for kernels that MindSpore's graphs have not. A first call runs the function up to
+    three times (captured, checked, and once more where no graph holds it): what it prints then appears more than once.
+    Differs from torch: shapes are always static, and ``dynamic``, ``mode`` and ``options`` choose nothing; on a CPU the default
+    backend makes no graphs (eager is faster there), ``fullgraph`` and ``backend="mindspore"`` do; a break puts the whole
+    function back, not a part of it; gradients cannot be differentiated again. After ``recompile_limit`` graphs (64) other
+    arguments run without one.
     Raises RuntimeError for an unknown mode or backend.
     """
     if mode is not None and options is not None:

@@ -15,7 +15,7 @@ from .._backend.cell import is_parameter, keeps_statistics
 from .._backend.raw import ON_CPU, Raw
 from .._backend.table import LOCK
 from .._backend.tape import native_set_to
-from .._backend.trace import Graph, GraphBreak
+from .._backend.trace import Graph, GraphBreak, KernelBreak
 from .._core.generator import default_generator
 from .._core.modes import modes
 from .._core.overriding import mode_is_on
@@ -234,7 +234,7 @@ class Compiled:
 
     def _give_up(self, reason: GraphBreak, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The result without a graph, after one warning in all."""
-        if self.fullgraph:
+        if self.fullgraph and not isinstance(reason, KernelBreak):
             raise reason
         if not self._warned:
             self._warned = True

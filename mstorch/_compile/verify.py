@@ -14,7 +14,7 @@ from .._backend import tape
 from .._backend.raw import NAME_OF, Raw, from_numpy
 from .._backend.table import LOCK
 from .._backend.tape import native_set_to
-from .._backend.trace import GraphBreak
+from .._backend.trace import GraphBreak, KernelBreak
 from .._core.modes import modes
 from .._core.tensor_base import array_of, is_tracked, whole_storage
 from .._tape import engine
@@ -134,7 +134,7 @@ def _finite(raw: Raw) -> np.ndarray:
 
 def same(want: Raw, got: Raw, what: str, noise: float = 0.0) -> None:
     if tuple(want.shape) != tuple(got.shape) or want.dtype != got.dtype:
-        raise GraphBreak(
+        raise KernelBreak(
             f"MindSpore's graph gives a {what} of shape {tuple(got.shape)} and {NAME_OF[got.dtype]}, not of {tuple(want.shape)} and "
             f"{NAME_OF[want.dtype]}"
         )
@@ -142,15 +142,15 @@ def same(want: Raw, got: Raw, what: str, noise: float = 0.0) -> None:
     name = NAME_OF[want.dtype]
     if name not in _TOLERANCE:
         if not np.array_equal(expected, found):
-            raise GraphBreak(f"MindSpore's graph gives another {what}")
+            raise KernelBreak(f"MindSpore's graph gives another {what}")
         return
     if name == "bfloat16":
         expected, found = expected.astype(np.float32), found.astype(np.float32)
     with np.errstate(all="ignore"):
         odd = ~np.isfinite(expected)
         if not np.array_equal(expected[odd], found[odd], equal_nan=True):
-            raise GraphBreak(f"MindSpore's graph gives another {what}: NaN or infinity")
+            raise KernelBreak(f"MindSpore's graph gives another {what}: NaN or infinity")
         scale = float(np.abs(expected[~odd]).max(initial=0.0))
         worst = float(np.abs(expected[~odd] - found[~odd]).max(initial=0.0))
     if not worst <= _TOLERANCE[name] * (scale + noise) + 1e-6:
-        raise GraphBreak(f"MindSpore's graph gives another {what}, by up to {worst:.3g} of {scale:.3g}")
+        raise KernelBreak(f"MindSpore's graph gives another {what}, by up to {worst:.3g} of {scale:.3g}")

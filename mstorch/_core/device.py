@@ -6,6 +6,7 @@ import threading
 from typing import Any
 
 from .._backend import binding, runtime
+from .cuda_names import meant
 
 _TYPES = (
     "cpu cuda ipu xpu mkldnn opengl opencl ideep hip ve fpga maia xla lazy vulkan mps meta hpu mtia privateuseone npu"
@@ -54,7 +55,7 @@ class device:
             raise TypeError(f"device(): argument 'index' (position 2) must be int, not {index.__class__.__name__}")
         elif index is not None and index < 0:
             raise RuntimeError("Device index must not be negative")
-        self.type, self.index = kind, index
+        self.type, self.index = meant(kind), index
 
     def __repr__(self) -> str:
         return f"device(type='{self.type}')" if self.index is None else f"device(type='{self.type}', index={self.index})"
@@ -154,7 +155,7 @@ def resolve(wanted: Any) -> device:
     found = wanted if isinstance(wanted, device) else device(wanted)
     if found.type == "cpu":
         return found
-    if found.type == _TYPE:
+    if meant(found.type) == _TYPE:  # made before cuda meant npu
         binding.use(found.index)
         return current()
     if found.type in _NOT_COMPILED:

@@ -23,12 +23,14 @@ class Generator:
     """A source of random numbers with a seed and a state.
 
     The state on CPU is torch's tensor of 5,056 bytes: one saved by torch continues here, and the reverse. A generator
-    of an accelerator drives MindSpore's kernels; its state is 16 bytes, the seed and the place in the stream.
+    of an accelerator drives MindSpore's kernels; its state is 16 bytes, the seed and the place in the stream. The stand-in
+    device has no kernels that draw: a stream of torch's own numbers plays them.
     """
 
     def __init__(self, device: Any = "cpu") -> None:
         self._device = devices.resolve(device)
-        self._engine: Engine | DeviceStream = Engine() if self._device.type == "cpu" else DeviceStream()
+        on_host = self._device.type == "cpu" or runtime.FAKE_DEVICE
+        self._engine: Engine | DeviceStream = Engine() if on_host else DeviceStream()
 
     @property
     def device(self) -> device:
@@ -68,7 +70,7 @@ class Generator:
         return self.engine.initial_seed()
 
     def get_state(self) -> Any:
-        """The state as a uint8 tensor: 5,056 bytes on CPU, 16 on an accelerator."""
+        """The state as a uint8 tensor: 5,056 bytes of torch's own stream, 16 of an accelerator's."""
         with self.engine.lock:
             state = self._engine.get_state()
         return tensor_of(np.frombuffer(state, np.uint8).copy())
@@ -250,17 +252,18 @@ def engine_of(generator: Generator | None, device: Any = None) -> Any:
         return _default_engine() if wanted is None or wanted.type == "cpu" else device_generator()._engine
     if not isinstance(generator, Generator):
         raise TypeError(f"expected a torch.Generator, but got {type(generator).__name__}")
-    if wanted is not None and wanted.type != generator._device.type:
-        raise RuntimeError(
-            f"Expected a '{wanted.type}' device type for generator but found '{generator._device.type}'"
-        )
+    if wanted is not None:
+        check_place(generator, wanted)
     return generator.engine
 
 
-def mask_engine(on_host: bool) -> Any:
-    """The stream that dropout draws from: the host's, or that of the device that the tensor is on.
+def check_place(generator: Generator, wanted: device) -> None:
+    """Raise torch's RuntimeError for a generator whose numbers are made on another kind of device."""
+    if wanted.type != generator._device.type:
+        raise RuntimeError(f"Expected a '{wanted.type}' device type for generator but found '{generator._device.type}'")
 
-    The stand-in device of tests has no kernels that draw: it takes the host's numbers.
-    """
+
+def mask_engine(on_host: bool) -> Any:
+    """The stream that dropout draws from: the host's, or that of the device that the tensor is on."""
     _check_allowed()
-    return _default_engine() if on_host or runtime.FAKE_DEVICE else device_generator()._engine
+    return _default_engine() if on_host else device_generator().engine

@@ -20,6 +20,7 @@ from .device import device
 from .dtype import dtype
 from .formats import layout, memory_format
 from .generator import Generator
+from .no_memory import lacks_memory, no_memory
 from .refusals import EXPLAINED, explained, in_numbers, of_mindspore
 from .size import Size
 from .warned import warn
@@ -350,7 +351,9 @@ def entry(
                     return found
             args = () if first is _MISSING else (first,) if second is _MISSING else (first, second, *rest)
             return dispatch(entered if public is None else public(), function, args, named, form, public is not None, data)
-        except EXPLAINED as error:
+        except (*EXPLAINED, MemoryError) as error:
+            if lacks_memory(error):
+                raise no_memory(error) from None
             given = tuple(item for item in (first, second, *rest) if item is not _MISSING)
             known_as = spoken(entered if public is None else public())
             numbers = in_numbers(known_as, given, named, isinstance(error, (RuntimeError, IndexError)))
@@ -379,12 +382,15 @@ def entry_of_operator(
     @functools.wraps(function)
     def entered(self: Any, other: Any) -> Any:
         two = type(other)
-        if type(self) in PLAIN and two in PLAIN and not MODES:
-            if run is not None and two in TENSORS and other._shape == self._shape:
-                kind = self._dtype
-                if kind is other._dtype and kind.category >= 2 and self._stride is other._stride is None:
-                    return run(kernel, kind, self, other, True)  # the common case
-            return function(self, other)
+        try:
+            if type(self) in PLAIN and two in PLAIN and not MODES:
+                if run is not None and two in TENSORS and other._shape == self._shape:
+                    kind = self._dtype
+                    if kind is other._dtype and kind.category >= 2 and self._stride is other._stride is None:
+                        return run(kernel, kind, self, other, True)  # the common case
+                return function(self, other)
+        except MemoryError as error:
+            raise no_memory(error) from None
         return dispatch(entered if public is None else public(), function, (self, other), {}, form, public is not None, False)
 
     return _named(entered, module, name)
@@ -410,7 +416,10 @@ def entry_of_one(function: Function, module: str, name: str) -> Function:
                 return result
             if found:
                 raise TypeError(_refused(entered, found))
-        return function(self, *args, **named)
+        try:
+            return function(self, *args, **named)
+        except MemoryError as error:
+            raise no_memory(error) from None
 
     return _named(entered, module, name)
 

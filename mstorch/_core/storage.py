@@ -173,7 +173,7 @@ class DeviceMemory(_Native):
         """The elements of a window whose dtype has this name: in the memory, but for a copy where the base is of another dtype."""
         base = self.base
         if NAME_OF[base.dtype] != name:
-            base = _reinterpret[name](base, name)
+            base = _reinterpret[name](device_memory.dense(base), name)
         if strides is None:
             if not offset and tuple(base.shape) == shape:
                 return base
@@ -259,6 +259,15 @@ class DeviceMemory(_Native):
     def nbytes(self) -> int:
         """The size in bytes."""
         return int(self.base.nbytes)
+
+
+def is_all_of_device_memory(tensor: Any) -> bool:
+    """Whether a tensor is the whole of a device's memory in row-major order and of its dtype, so that a kernel may write into its base."""
+    storage = tensor._storage
+    if storage.__class__ is not DeviceMemory or tensor._stride is not None or tensor._offset:
+        return False
+    base = storage.base
+    return bool(base.size == math.prod(tensor._shape) and NAME_OF[base.dtype] == tensor._dtype.name)
 
 
 class Value(_Native):

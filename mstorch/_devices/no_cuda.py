@@ -1,6 +1,7 @@
-"""torch.cuda where MindSpore computes on no GPU: the functions that only say so."""
+"""torch.cuda where MindSpore computes on no GPU: what only says so, or is torch.npu's where cuda means npu."""
 from __future__ import annotations
 
+from .as_npu import AsNpu, as_npu
 from .faces import NO_STATS, dummy, faces
 
 _HOME = "mstorch.cuda"
@@ -16,7 +17,7 @@ def _no_name(name: str) -> AttributeError:
     return AttributeError(f"module 'torch._C' has no attribute '{name}'")
 
 
-FUNCTIONS = faces(
+_FACES = faces(
     _HOME,
     (_NO, "caching_allocator_alloc(size, device=None, stream=None); can_device_access_peer(device, peer_device); cudart(); "
      "current_blas_handle(); current_solver_handle(); current_stream(device=None); default_stream(device=None); "
@@ -48,19 +49,25 @@ FUNCTIONS = faces(
     (_dummy_base("_cuda_isCurrentStreamCapturing"), "is_current_stream_capturing()"),
     (_NO, "make_graphed_callables(callables, sample_args, num_warmup_iters=3, allow_unused_input=False, pool=None)"),
 )  # fmt: skip
+FUNCTIONS = {name: as_npu(function) for name, function in _FACES.items()}
+
+
+def _dummy(name: str, error: BaseException) -> type:
+    return AsNpu(name, (dummy(_HOME, name, error),), {"__module__": _HOME})
+
 
 CLASSES = {
-    name: dummy(_HOME, name, _dummy_base(name)) for name in ("CUDAGraph", "Event", "MemPool")
+    name: _dummy(name, _dummy_base(name)) for name in ("CUDAGraph", "Event", "MemPool")
 } | {
-    "Stream": dummy(_HOME, "Stream", RuntimeError("torch.cuda.Stream requires CUDA support")),
-    "ExternalStream": dummy(_HOME, "ExternalStream", RuntimeError("torch.cuda.Stream requires CUDA support")),
-    "CUDAPluggableAllocator": dummy(_HOME, "CUDAPluggableAllocator", _NO),
-    "graph": dummy(_HOME, "graph", _NO),
+    "Stream": _dummy("Stream", RuntimeError("torch.cuda.Stream requires CUDA support")),
+    "ExternalStream": _dummy("ExternalStream", RuntimeError("torch.cuda.Stream requires CUDA support")),
+    "CUDAPluggableAllocator": _dummy("CUDAPluggableAllocator", _NO),
+    "graph": _dummy("graph", _NO),
 }  # fmt: skip
 _KINDS = "BFloat16 Bool Byte Char Double Float Half Int Long Short"
 for _kind in _KINDS.split():
-    CLASSES[f"{_kind}Tensor"] = dummy(
-        _HOME, f"{_kind}Tensor", TypeError(f"type torch.cuda.{_kind}Tensor not available. Torch not compiled with CUDA enabled.")
+    CLASSES[f"{_kind}Tensor"] = _dummy(
+        f"{_kind}Tensor", TypeError(f"type torch.cuda.{_kind}Tensor not available. Torch not compiled with CUDA enabled.")
     )
 for _kind in (_KINDS + " ComplexDouble ComplexFloat").split():
-    CLASSES[f"{_kind}Storage"] = dummy(_HOME, f"{_kind}Storage", _NO)
+    CLASSES[f"{_kind}Storage"] = _dummy(f"{_kind}Storage", _NO)

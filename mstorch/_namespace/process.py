@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from .._core import cuda_names, settings
 from .._core import device as devices
-from .._core import settings
 from .._core.dtype import get_default_dtype, set_default_dtype
 from .._core.shared import mapped
 from .._core.warned import warn_once
-from .._ops.copying import as_dtype
+from .._ops.copying import as_dtype, place_of_type
 from .._ops.from_data import made
 from .._tensor import Tensor
 
@@ -123,7 +123,7 @@ def set_deterministic_debug_mode(debug_mode: int | str) -> None:
 
 def set_default_tensor_type(t: Any, /) -> None:
     """Make the dtype of a tensor type the default one. Deprecated in torch in favour of ``set_default_dtype``."""
-    if getattr(t, "__module__", "") in ("torch.cuda", "mstorch.cuda"):
+    if getattr(t, "__module__", "") in ("torch.cuda", "mstorch.cuda") and not cuda_names.is_on():
         raise TypeError(f"type torch.cuda.{t.__name__} not available. Torch not compiled with CUDA enabled.")
     warn_once(
         "torch.set_default_tensor_type() is deprecated as of PyTorch 2.1, please use torch.set_default_dtype() and "
@@ -131,9 +131,9 @@ def set_default_tensor_type(t: Any, /) -> None:
     )
     if isinstance(t, str):
         module, _, name = t.rpartition(".")
-        if module == "torch.cuda":
+        if module == "torch.cuda" and not cuda_names.is_on():
             raise TypeError(f"type {t} not available. Torch not compiled with CUDA enabled.")
-        if module != "torch":
+        if module not in ("torch", "torch.cuda", f"torch.{devices.current().type}"):
             raise ModuleNotFoundError(f"No module named '{module or name}'")
     elif not hasattr(t, "_legacy_dtype"):
         raise TypeError("invalid type object: only floating-point types are supported as the default type")
@@ -141,6 +141,9 @@ def set_default_tensor_type(t: Any, /) -> None:
     if not kind.is_floating_point:
         raise TypeError("only floating-point types are supported as the default type")
     set_default_dtype(kind)
+    place = place_of_type(t)
+    if place != "cpu" or devices.defaults.chosen is not None:
+        devices.defaults.chosen = devices.resolve(place)
 
 
 def is_vulkan_available() -> bool:

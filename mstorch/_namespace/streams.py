@@ -8,7 +8,8 @@ from typing import Any, NoReturn
 
 from .._backend import runtime
 from .._core.device import device as Device
-from ..npu import streams as npu
+from .._core.device import index_of
+from .._devices import npu_streams as npu
 
 
 def _is_npu(device: Any) -> bool:
@@ -16,9 +17,10 @@ def _is_npu(device: Any) -> bool:
     if runtime.device_type() != "npu":
         return False
     found = Device("npu") if device is None else Device(device)
-    if found.type == "npu" and found.index not in (None, 0):
-        raise RuntimeError("CUDA error: invalid device ordinal")
-    return found.type == "npu"
+    if found.type != "npu":
+        return False
+    index_of(found)  # raises for another than the process computes on
+    return True
 
 
 class _OfPlace(type):

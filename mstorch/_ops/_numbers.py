@@ -30,7 +30,7 @@ def _float_fits(value: float, name: str) -> bool:
 def fitting(value: Any, kind: dtype, through: str | None = None) -> Any:
     """A number as torch converts it to a dtype (by way of ``through``): RuntimeError where it does not fit.
 
-    A complex number without imaginary part counts as a real one.
+    A complex number without imaginary part counts as a real one; a negative integer goes round in an unsigned type, which NumPy 2 won't do.
     """
     name = through or kind.name
     parts = (value.real, value.imag) if isinstance(value, complex) else (value,)
@@ -45,6 +45,8 @@ def fitting(value: Any, kind: dtype, through: str | None = None) -> Any:
         fits = integer_fits(value, kind) if kind.category == 1 else _float_fits(value, name)
     if not fits:
         raise RuntimeError(f"value cannot be converted to type {_CPP_TYPES.get(name, name)} without overflow")
+    if name.startswith("uint") and value < 0:  # of unsigned integers, which go round
+        return value + 2 ** (8 * kind.itemsize)
     return value
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from .._backend.raw import ON_CPU
 from .._backend.table import kernel
 from .._core import device as devices
+from .._core.cuda_names import meant
 from .._core.device import device as device_class
 from .._core.dtype import (
     DTYPES,
@@ -263,16 +264,31 @@ _TYPE_STRINGS = {f"torch.{type_word(kind)}Tensor": kind for kind in DTYPES}
 
 @operation
 def type(self: Any, dtype: Any = None, non_blocking: bool = False) -> Any:
-    """The tensor's type as a string, or the tensor converted to another dtype."""
+    """The tensor's type as a string, or the tensor converted to another dtype; types of a device move it there."""
+    here = devices.CPU if ON_CPU else self.device
     if dtype is None:
-        return f"torch.{type_word(self._dtype)}Tensor"
-    return to_dtype(self, as_dtype(dtype))
+        room = "" if here.type in ("cpu", "meta") else f"{here.type}."
+        return f"torch.{room}{type_word(self._dtype)}Tensor"
+    kind = as_dtype(dtype)
+    moves = not ON_CPU and (isinstance(dtype, str) or hasattr(dtype, "_legacy_dtype"))
+    place = place_of_type(dtype) if moves else here.type
+    return to_dtype(self, kind) if place == here.type or here is devices.META else to(self, place, kind)
+
+
+def place_of_type(name: Any) -> str:
+    """The device of a tensor type: "cpu", or that of ``"torch.npu.FloatTensor"`` and ``torch.npu.FloatTensor``."""
+    if isinstance(name, str):
+        room = name.split(".")[1:-1]
+        return meant(room[0]) if room else "cpu"
+    return getattr(name, "_place", "cpu")
 
 
 def as_dtype(name: Any) -> dtype:
     """A dtype from itself or from ``"torch.FloatTensor"``."""
     if isinstance(name, dtype):
         return name
+    if isinstance(name, str) and not ON_CPU and name.count(".") == 2 and place_of_type(name) == devices.current().type:
+        name = f"torch.{name.rpartition('.')[2]}"
     found = _TYPE_STRINGS.get(name) if isinstance(name, str) else getattr(name, "_legacy_dtype", None)
     if found is None:
         raise ValueError(f"invalid type: '{getattr(name, '__name__', name)}'")

@@ -16,6 +16,7 @@ from .._core import device as devices
 from .._core.above import above
 from .._core.dtype import by_name, dtype, float64, get_default_dtype, int64
 from .._core.formats import preserve_format, strided
+from .._core.no_memory import no_memory
 from .._core.promotion import scalar_dtype
 from .._core.strides import channels_last_strides, normalize, preserved_strides
 from .._core.tensor_base import TensorBase, in_order, is_meta, meta_tensor, resize, strides_of, to_meta
@@ -49,12 +50,15 @@ def _filled(size: tuple[int, ...], value: Any, kind: dtype, requires_grad: bool,
     value = filling(value, kind, math.prod(size))
     if meta:
         return meta_tensor(size, kind, None, requires_grad)
-    if kind.np.kind == "V" or kind.name == "bfloat16":
-        array = numpy_cast(np.full(size, value, np.float32), kind.np)
-    elif value == 0 and not isinstance(value, float):
-        array = np.zeros(size, kind.np)
-    else:
-        array = np.full(size, value, kind.np)
+    try:
+        if kind.np.kind == "V" or kind.name == "bfloat16":
+            array = numpy_cast(np.full(size, value, np.float32), kind.np)
+        elif value == 0 and not isinstance(value, float):
+            array = np.zeros(size, kind.np)
+        else:
+            array = np.full(size, value, kind.np)
+    except MemoryError as error:  # layers make their parameters here
+        raise no_memory(error) from None
     return made(array, requires_grad)
 
 

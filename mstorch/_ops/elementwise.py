@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from .._backend.table import Kernel, kernel
+from .._backend.table import Kernel, kernel, serves
 from .._core.dtype import bfloat16, complex128, dtype, float16, float32, float64
 from .._core.modes import modes
-from .._core.storage import Storage
+from .._core.storage import DeviceMemory, Storage
 from .._core.tensor_base import TensorBase, array_of, count_of, is_tracked, recording, tensor_of
 from .._tape.apply import apply
 from .._tape.composite import record, refuse
@@ -49,6 +49,7 @@ from .copying import to_dtype
 from .creation import scalar_tensor
 
 _add, _sub, _mul, _div = kernel("add"), kernel("sub"), kernel("mul"), kernel("div")
+_add_scaled = kernel("add_scaled")
 _pow, _integer_power, _scalar_power = kernel("pow"), kernel("integer_power"), kernel("scalar_power")
 _floor_divide, _trunc_divide, _integer_divide = kernel("floor_divide"), kernel("trunc_divide"), kernel("integer_divide")
 _remainder, _fmod = kernel("remainder"), kernel("fmod")
@@ -92,6 +93,16 @@ def _scaled(other: Any, alpha: Any, first: Any) -> Any:
     return mul(other, alpha) if isinstance(alpha, TensorBase) else other * alpha
 
 
+def adds_in_one_kernel(input: Any, other: Any, alpha: Any) -> bool:
+    """Whether a device adds a multiple of one tensor to another at once."""
+    if alpha.__class__ not in (int, float) or not (isinstance(input, TensorBase) and isinstance(other, TensorBase)):
+        return False
+    kind = input._dtype
+    if kind.category != 2 or other._dtype is not kind or modes.native is not None or not serves("add_scaled", kind.name):
+        return False
+    return input._storage.__class__ is DeviceMemory and other._storage.__class__ is DeviceMemory
+
+
 _HALVES = frozenset((float16, bfloat16))
 
 
@@ -111,6 +122,8 @@ def add(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Any:
     if alpha != 1 or alpha.__class__ is bool:
         if _halves(input, other) and alpha.__class__ is not bool:  # half precision rounds alpha, then once more, after the sum
             return finish(add(input.float(), other.float(), alpha=_rounded(alpha, input._dtype)).to(input._dtype), out)
+        if adds_in_one_kernel(input, other, alpha):
+            return finish(elementwise_in(input._dtype, _add_scaled, (input, other), (float(alpha),), label="AddBackward0"), out)
         other = _scaled(other, alpha, input)
     return binary(_add, input, other, out)
 
@@ -138,6 +151,8 @@ def sub(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Any:
     if alpha != 1 or alpha.__class__ is bool:
         if _halves(input, other) and alpha.__class__ is not bool:
             return finish(sub(input.float(), other.float(), alpha=_rounded(alpha, input._dtype)).to(input._dtype), out)
+        if adds_in_one_kernel(input, other, alpha):
+            return finish(elementwise_in(input._dtype, _add_scaled, (input, other), (-float(alpha),), label="SubBackward0"), out)
         other = _scaled(other, alpha, input)
     return binary(_sub, input, other, out)
 
@@ -438,6 +453,8 @@ def addcmul(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1, out: Any 
     refuse_dtype("addcmul_cpu_out", result_dtype((input, tensor1, tensor2)), operands=(input, tensor1, tensor2))
     if _halves(input, tensor1, tensor2):
         return finish(addcmul(input.float(), tensor1.float(), tensor2.float(), value=value).to(input._dtype), out)
+    if adds_in_one_kernel(input, tensor1, value) and tensor2._dtype is input._dtype:
+        return add(input, mul(tensor1, tensor2), alpha=value, out=out)
     return add(input, mul(_scaled_first(input, tensor1, tensor2, value), tensor2), out=out)
 
 
@@ -459,6 +476,8 @@ def addcdiv(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1, out: Any 
         )
     if _halves(input, tensor1, tensor2):
         return finish(addcdiv(input.float(), tensor1.float(), tensor2.float(), value=value).to(input._dtype), out)
+    if adds_in_one_kernel(input, tensor1, value) and tensor2._dtype is input._dtype:
+        return add(input, div(tensor1, tensor2), alpha=value, out=out)
     return add(input, div(_scaled_first(input, tensor1, tensor2, value), tensor2), out=out)
 
 
@@ -494,6 +513,9 @@ def lerp(input: Any, end: Any, weight: Any, *, out: Any = None) -> Any:
     step = sub(end, input)
     if is_number(weight):
         near = builtins.abs(weight) < 0.5
+        if adds_in_one_kernel(input, end, weight):
+            result = add(input, step, alpha=weight) if near else sub(end, step, alpha=1 - weight)
+            return finish(in_order_of(result, input, end), out, input, end, weight)
         part = unkept(step, weight if near else _rest(weight, input._dtype), "LerpBackward0")
         result = add(input, part) if near else sub(end, part)
     else:

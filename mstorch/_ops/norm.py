@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from .._backend.table import kernel
+from .._backend.table import kernel, serves
 from .._core.dtype import finfo, float32
 from .._core.modes import modes
-from .._core.storage import NATIVE
+from .._core.storage import NATIVE, DeviceMemory, is_all_of_device_memory
 from .._core.tangents import LEVELS
-from .._core.tensor_base import count_of, recording
+from .._core.tensor_base import count_of, is_tracked, recording, touch, value_of
 from .._tape.windows import linear, no_view
 from . import views
 from ._dispatch import call, cast_tensor, refuse_dtype, shape_of, with_format, without_grad, write
@@ -27,6 +27,7 @@ _train = kernel("batch_norm_train")
 _eval = kernel("batch_norm_eval")
 _layer_norm, _layer_norm_parts = kernel("layer_norm"), kernel("layer_norm_parts")
 _running = kernel("running_average")
+_train_parts = kernel("batch_norm_parts")
 
 
 def _update(running: Any, batch: Any, factor: float, scale: float = 1.0) -> None:
@@ -40,6 +41,15 @@ def _update(running: Any, batch: Any, factor: float, scale: float = 1.0) -> None
 def _check_channels(name: str, tensor: Any, channels: int) -> None:
     if tensor is not None and count_of(tensor._shape) != channels:
         raise RuntimeError(f"{name} should contain {channels} elements not {count_of(tensor._shape)}")
+
+
+def _moves_running(input: Any, *statistics: Any) -> bool:
+    """Whether a device's kernel normalises and moves the running statistics: whole tensors of single precision that nobody records."""
+    if input._storage.__class__ is not DeviceMemory or modes.native is not None or LEVELS or 0 in input._shape:
+        return False
+    if not serves("batch_norm_parts", input._dtype.name):
+        return False
+    return all(item is None or (is_all_of_device_memory(item) and item._dtype is float32 and not is_tracked(item)) for item in statistics)
 
 
 def batch_norm(
@@ -71,6 +81,14 @@ def batch_norm(
         return mul(input, 1)
     if not training:
         return with_format(call(_eval, (input, weight, bias, running_mean, running_var), eps), input)
+    if _moves_running(input, running_mean, running_var):
+        statistics = (running_mean, running_var)
+        raws = [None if item is None else value_of(item) for item in statistics]
+        y = call(_train_parts, (input, weight, bias), *raws, momentum, eps)[0]
+        for item in statistics:
+            if item is not None:
+                touch(item)
+        return with_format(y, input)
     y, batch_mean, batch_var = call(_train, (input, weight, bias), eps)
     if running_mean is not None:
         _update(running_mean, batch_mean, momentum)

@@ -181,11 +181,6 @@ def adamw_on_device(
     counter.add_(1)
 
 
-def add_on_device(tensor: Any, other: Any, scale: float) -> None:
-    """``tensor += scale * other`` by one kernel of a device."""
-    put_raw(tensor, _add_kernel["float32"](value_of(tensor), value_of(other), scale))
-
-
 def momentum_on_device(buffer: Any, grad: Any, momentum: float) -> None:
     """``buffer = grad + momentum * buffer`` by one kernel of a device."""
     put_raw(buffer, _add_kernel["float32"](value_of(grad), value_of(buffer), momentum))

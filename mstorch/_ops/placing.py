@@ -10,6 +10,7 @@ import numpy as np
 from .._backend import runtime
 from .._backend.raw import ON_CPU, from_numpy
 from .._core import device as devices
+from .._core import generator as generators
 from .._core.above import copied
 from .._core.modes import modes
 from .._core.storage import NATIVE
@@ -85,7 +86,7 @@ def placed(function: Any = None, /, *, like: bool = False, drawn: bool = False) 
     """Declare a factory that puts what it makes on the accelerator that ``device=`` names; no change where there is none.
 
     ``like``: it makes something like its first argument, and puts it where that is. ``drawn``: random numbers, which accelerators draw by
-    themselves, so that only a stand-in for one is given the host's.
+    themselves, so that only a stand-in for one is given what the host draws from the device's stream.
     """
     if function is None:
         return lambda defined: _on_accelerators(defined, like, drawn)
@@ -94,10 +95,19 @@ def placed(function: Any = None, /, *, like: bool = False, drawn: bool = False) 
 
 def _on_accelerators(function: Callable[..., Any], like: bool, drawn: bool) -> Callable[..., Any]:
     there = runtime.FAKE_DEVICE if drawn else runtime.device_type() != "cpu"
-    return _placing(function, like) if there else function
+    return _placing(function, like, drawn) if there else function
 
 
-def _placing(function: Callable[..., Any], like: bool) -> Callable[..., Any]:
+def _of_stream(kwargs: dict[str, Any], place: Any, like: bool) -> dict[str, Any]:
+    """The keywords of a draw for a device, of whose stream the host draws."""
+    generator = kwargs.get("generator")
+    if isinstance(generator, generators.Generator):
+        generators.check_place(generator, place)
+    drawn_of = generators.device_generator() if generator is None else generator
+    return {**kwargs, "generator": drawn_of, "device": "cpu" if like else None}
+
+
+def _placing(function: Callable[..., Any], like: bool, drawn: bool) -> Callable[..., Any]:
     code = function.__code__
     positional = code.co_varnames[: code.co_argcount]
     place = positional.index("device") if "device" in positional and not code.co_flags & 4 else None
@@ -132,12 +142,16 @@ def _placing(function: Callable[..., Any], like: bool) -> Callable[..., Any]:
                 raise ValueError(f"can't alias tensor from device '{args[0].device}' to '{found}'.")  # type: ignore[attr-defined]
             return function(there, **{name: value for name, value in kwargs.items() if name != "device"})
         asked = bool(kwargs.pop("requires_grad", False))
+
+        def hosted() -> tuple[tuple[Any, ...], dict[str, Any]]:
+            return (args, _of_stream(kwargs, found, like)) if drawn else _at(args, kwargs, "cpu")
+
         if kwargs.get("out") is not None:
-            given, others = _at(args, kwargs, "cpu")
+            given, others = hosted()
             return function(*given, **others, requires_grad=asked) if asked else function(*given, **others)
         made = made_on_device(function, *_at(args, kwargs, "meta"))
         if made is None:
-            given, named_ones = _at(args, kwargs, "cpu")
+            given, named_ones = hosted()
             made = moved(function(*given, **named_ones), False)
         if asked and made._dtype.category < 2:
             raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")

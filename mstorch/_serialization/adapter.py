@@ -15,6 +15,7 @@ from mstorch._core import device as devices
 from mstorch._core import dtype as dtypes
 from mstorch._core import formats, tensor_base
 from mstorch._core.above import above
+from mstorch._core.cuda_names import meant
 from mstorch._core.overriding import dispatches
 from mstorch._core.size import Size
 from mstorch._core.storage import Counter, Mirror
@@ -111,7 +112,7 @@ def device_of(text: Any) -> Any:
 def device_count(kind: str) -> int:
     """Return how many devices of a kind are here."""
     here = devices.current()
-    if here.type != kind:
+    if here.type != meant(kind):
         return 0
     return max(1, binding.count())
 

@@ -68,6 +68,9 @@ def torch_name(obj: Any, qualname: str | None = None) -> tuple[str, str] | None:
         return None
     name = qualname or getattr(obj, "__qualname__", None) or obj.__name__
     if module == "mstorch._serialization.rebuild":
+        for home, functions in rebuild.OF_NPU.items():
+            if name in functions:
+                return home, name
         return ("torch._tensor" if name == "_rebuild_from_type_v2" else "torch._utils"), name
     head = name.split(".", 1)[0]
     if head in _CORE and isinstance(obj, type):
@@ -88,7 +91,7 @@ def torch_name(obj: Any, qualname: str | None = None) -> tuple[str, str] | None:
 
 def is_torch_module(module: str) -> bool:
     """Tell whether a file's module name belongs to torch."""
-    return module == "torch" or module.startswith("torch.")
+    return module == "torch" or module.startswith("torch.") or module in rebuild.OF_NPU
 
 
 def find(module: str, name: str) -> Any:
@@ -96,6 +99,8 @@ def find(module: str, name: str) -> Any:
     module = _RENAMED.get(module, module)
     if module in ("torch._utils", "torch._tensor") and name in rebuild.FUNCTIONS:
         return rebuild.FUNCTIONS[name]
+    if name in rebuild.OF_NPU.get(module, ()):
+        return rebuild.OF_NPU[module][name]
     parts = module.split(".")[1:]
     # From the exact module upwards: our files need not be cut as torch's are, but public names are the same.
     for count in range(len(parts), -1, -1):

@@ -86,6 +86,11 @@ def _rebuild_tensor_v3(storage, storage_offset, size, stride, requires_grad, bac
     return _make(_referred(storage), adapter.dtype_name(dtype), storage_offset, size, stride, requires_grad, metadata)
 
 
+def _rebuild_npu_tensor(storage, storage_offset, size, stride, requires_grad, backward_hooks, npu_storage_info):
+    """Return a tensor of a storage, where that lies: on the CPU unless `map_location` says otherwise."""
+    return _rebuild_tensor_v2(storage, storage_offset, size, stride, requires_grad, backward_hooks)
+
+
 def _rebuild_parameter(data, requires_grad, backward_hooks):
     """Return a Parameter of a tensor."""
     return adapter.build_parameter(data, bool(requires_grad))
@@ -186,4 +191,6 @@ FUNCTIONS = {
         _rebuild_wrapper_subclass,
     )
 }
+# Files of torch_npu's name it; the last argument is a format of memory, which stays with the kernels.
+OF_NPU = {"torch_npu.utils.storage": {"_rebuild_npu_tensor": _rebuild_npu_tensor}}
 FUNCTIONS["_rebuild_xla_tensor"] = _rebuild_device_tensor_from_numpy

@@ -184,5 +184,7 @@ def _fixed() -> dict[str, AllowedGlobal]:
         for name, function in rebuild.FUNCTIONS.items():
             home = "torch._tensor" if name == "_rebuild_from_type_v2" else "torch._utils"
             found[f"{home}.{name}"] = AllowedGlobal(function, call=function)
+        for module, functions in rebuild.OF_NPU.items():
+            found |= {f"{module}.{name}": AllowedGlobal(function, call=function) for name, function in functions.items()}
         _table.update(found)
     return _table

@@ -7,7 +7,7 @@ from typing import Any
 from .._backend import binding, runtime, streams
 from .._core import device as devices
 from .._core.device import device as _device
-from ..npu import streams as _faces
+from .._devices import npu_streams as _faces
 
 _NONE = "Cannot access accelerator device when none is available."
 _index = int | str | _device | None

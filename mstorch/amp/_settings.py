@@ -16,9 +16,7 @@ def device_name(device_type: Any, function: str) -> str:
     """The type of device that a text names; RuntimeError if torch knows none of that name."""
     if not isinstance(device_type, str):
         raise TypeError(f"{function}(): argument 'device_type' (position 1) must be str, not {type(device_type).__name__}")
-    name = device_type.partition(":")[0]
-    device(device_type)  # raises for what names no device
-    return name
+    return device(device_type).type  # raises for what names no device
 
 
 def _with_autocast(device_type: Any, function: str) -> str:

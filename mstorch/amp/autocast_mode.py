@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .._backend import runtime
+from .._core import cuda_names
 from .._core.dtype import bfloat16, float16, float64
 from .._core.dtype import dtype as _dtype
 from .._core.warned import warn
@@ -31,12 +31,12 @@ class autocast:
     ) -> None:
         if not isinstance(device_type, str):
             raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
-        self.device = device_type
+        self.device = device_type = cuda_names.meant(device_type)
         self.fast_dtype = _settings.get_autocast_dtype(device_type) if dtype is None else dtype
         if not is_autocast_available(device_type):
             raise RuntimeError(f"User specified an unsupported autocast device_type '{device_type}'")
         self._cache_enabled = _settings.is_autocast_cache_enabled() if cache_enabled is None else cache_enabled
-        if enabled and device_type == "cuda" and runtime.device_type() != "cuda":
+        if enabled and device_type == "cuda" and not cuda_names.is_there():
             warn("CUDA is not available or torch_xla is imported. Disabling autocast.")
             enabled = False
         elif enabled and device_type != "cuda" and self.fast_dtype not in _SUPPORTED:

@@ -7,10 +7,12 @@ from collections.abc import Iterable
 from enum import Enum
 from typing import Any, overload
 
-from .._backend import runtime
+from .._core import cuda_names
 from .._core.dtype import float16, float32, int32
 from .._core.warned import warn
+from .._ops.compare import where
 from .._ops.creation import full
+from .._ops.together import can_be_laid_out, laid_out, put_back
 from .._tensor import Tensor
 from ..autograd.grad_mode import no_grad
 
@@ -27,6 +29,17 @@ def _refresh_per_optimizer_state() -> dict[str, Any]:
     return {"stage": OptState.READY, "found_inf_per_device": {}}
 
 
+def _unscale(grad: Any, inv_scale: Any, found_inf: Any) -> None:
+    """Multiply a gradient by ``inv_scale``, and set ``found_inf`` to 1 if it has an infinite element or NaN; on a device without a read."""
+    finite = grad.isfinite().all()
+    if grad.device.type != "cpu":
+        found_inf.copy_(where(finite, found_inf, 1.0))
+    elif not finite:
+        found_inf.fill_(1.0)
+    if inv_scale is not None:
+        grad.mul_(inv_scale.to(device=grad.device))
+
+
 class GradScaler:
     """Scales losses and steps optimizers unless a gradient is infinite or NaN.
 
@@ -38,9 +51,9 @@ class GradScaler:
         self, device: str = "cuda", init_scale: float = 65536.0, growth_factor: float = 2.0, backoff_factor: float = 0.5,
         growth_interval: int = 2000, enabled: bool = True,
     ) -> None:  # fmt: skip
-        self._device = device
+        self._device = device = cuda_names.meant(device)
         self._enabled = enabled
-        if device == "cuda" and enabled and runtime.device_type() != "cuda":
+        if device == "cuda" and enabled and not cuda_names.is_there():
             warn("torch.cuda.amp.GradScaler is enabled, but CUDA is not available.  Disabling.")
             self._enabled = False
         if not self._enabled:
@@ -96,6 +109,7 @@ class GradScaler:
     def _unscale_grads_(self, optimizer: Any, inv_scale: Any, found_inf: Any, allow_fp16: bool) -> dict[Any, Any]:
         """Multiply the gradients by ``inv_scale``; 1 or 0 by device: whether one is infinite or NaN."""
         found: dict[Any, Any] = {}
+        many: dict[Any, list[Any]] = {}
         with no_grad():
             for group in optimizer.param_groups:
                 for param in group["params"]:
@@ -109,10 +123,16 @@ class GradScaler:
                     device = grad.device
                     if device not in found:
                         found[device] = found_inf.to(device=device, copy=True)
-                    if not grad.isfinite().all():
-                        found[device].fill_(1.0)
-                    if inv_scale is not None:
-                        grad.mul_(inv_scale.to(device=device))
+                    if can_be_laid_out((grad,)):
+                        many.setdefault((device, grad.dtype), []).append(grad)
+                    else:
+                        _unscale(grad, inv_scale, found[device])
+            for (device, _), grads in many.items():
+                together = can_be_laid_out(grads)
+                for part in [laid_out(grads)] if together else grads:
+                    _unscale(part, inv_scale, found[device])
+                    if together:
+                        put_back(part, grads)
         return found
 
     def unscale_(self, optimizer: Any) -> None:
@@ -196,7 +216,10 @@ class GradScaler:
             found = [f for state in self._per_optimizer_states.values() for f in state["found_inf_per_device"].values()]
             if not found:
                 raise AssertionError("No inf checks were recorded prior to update.")
-            self._update_scale(any(f.item() for f in found))
+            if self._scale.device.type == "cpu":
+                self._update_scale(any(f.item() for f in found))
+            else:
+                self._update_on_device(sum(f.to(self._scale.device) for f in found) > 0)
         self._per_optimizer_states = defaultdict(_refresh_per_optimizer_state)
 
     def _update_scale(self, found_inf: bool) -> None:
@@ -211,6 +234,15 @@ class GradScaler:
                 self._scale.copy_(grown)
             successful = 0
         self._growth_tracker.fill_(successful)
+
+    def _update_on_device(self, found_inf: Any) -> None:
+        """The same without a read: all of it is the device's."""
+        successful = self._growth_tracker + 1
+        grows = successful == self._growth_interval
+        grown = self._scale * self._growth_factor
+        grown = where(grows & grown.isfinite(), grown, self._scale)
+        self._scale.copy_(where(found_inf, self._scale * self._backoff_factor, grown))
+        self._growth_tracker.copy_(where(found_inf | grows, 0, successful))
 
     def _get_scale_async(self) -> Any:
         return self._scale

@@ -11,6 +11,7 @@ from .._backend.device_memory import full
 from .._core.above import above
 from .._core.formats import sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr
 from .._core.modes import grad_set_to, modes
+from .._core.no_memory import tells_no_memory
 from .._core.overriding import MODES, PLAIN, dispatches, for_maps, state
 from .._core.size import Size
 from .._core.storage import NATIVE, Storage
@@ -174,6 +175,7 @@ def _refuse_in_graph() -> None:
 
 
 @for_maps
+@tells_no_memory
 def backward(
     tensors: Any, grad_tensors: Any = None, retain_graph: bool | None = None, create_graph: bool = False,
     grad_variables: Any = None, inputs: Any = None,
@@ -210,6 +212,7 @@ def backward(
 
 
 @for_maps
+@tells_no_memory
 def grad(
     outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool | None = None, create_graph: bool = False,
     only_inputs: bool = True, allow_unused: bool | None = None, is_grads_batched: bool = False, materialize_grads: bool = False,

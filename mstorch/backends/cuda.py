@@ -6,7 +6,7 @@ import enum
 from collections.abc import Iterator
 from typing import Any
 
-from .. import cuda
+from .._core import cuda_names
 
 _sdp = {"flash": True, "math": True, "mem_efficient": True, "cudnn": True, "fp16_bf16_reduction_math": False}
 
@@ -51,8 +51,8 @@ cufft_plan_cache = _PlanCache()
 
 
 def is_built() -> bool:
-    """Whether MindSpore computes on a GPU."""
-    return cuda.is_available()
+    """Whether MindSpore computes on a GPU, or on the Ascend device that cuda means."""
+    return cuda_names.is_there()
 
 
 def _reader(name: str) -> Any:

@@ -1,38 +1,47 @@
-"""torch.cuda: what there is to say of GPUs. Without one, scripts that ask are told so, and seeds wait as in torch."""
+"""torch.cuda: what there is to say of GPUs, or of the Ascend device where cuda means npu. Without one, scripts that ask are told so."""
 from __future__ import annotations
 
 import contextlib
-import typing as _typing
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 from .._backend import binding, runtime
+from .._core import cuda_names as _cuda_names
 from .._core.device import device as _device
+from .._core.device import index_of as _index_of
 from .._core.generator import device_generator, seed_devices
+from .._core.no_memory import OutOfMemoryError as OutOfMemoryError
 from .._devices import no_cuda as _no_cuda
+from .._devices.as_npu import AsNpu as _AsNpu
 from .._devices.faces import NoSwitch as _NoSwitch
-from .._devices.faces import StreamContext as StreamContext
+from .._devices.faces import StreamContext as _StreamContext
+from .._hook import missing_attribute as _missing_attribute
 from . import amp as amp
 from . import sparse as sparse
 
 
 def is_available() -> bool:
-    """Whether MindSpore computes on a GPU."""
-    return runtime.device_type() == "cuda"
+    """Whether MindSpore computes on a GPU, or on the Ascend device that cuda means."""
+    _cuda_names.tell()
+    return device_count() > 0
+
+
+def _is_there() -> bool:
+    return _cuda_names.is_there()
 
 
 def device_count() -> int:
     """The GPUs that MindSpore sees."""
-    return binding.count() if is_available() else 0
+    return binding.count() if _is_there() else 0
 
 
 def is_initialized() -> bool:
     """Whether a GPU is in use."""
-    return is_available()
+    return _is_there() and (binding.is_used() or runtime.device_type() == "cuda")
 
 
 def _require() -> None:
-    if not is_available():
+    if not _is_there():
         raise AssertionError("Torch not compiled with CUDA enabled")
 
 
@@ -44,18 +53,18 @@ def init() -> None:
 def current_device() -> int:
     """The index of the GPU in use."""
     _require()
-    return 0
+    return binding.index()
 
 
 def is_bf16_supported(including_emulation: bool = True) -> bool:
     """Whether the GPU computes in bfloat16."""
-    return is_available()
+    return _is_there()
 
 
 def get_device_name(device: Any = None) -> str:
     """The name of a GPU."""
     _require()
-    return runtime.device_name(_device(device).index or 0 if device is not None else 0)
+    return runtime.device_name(_index_of(device))
 
 
 def synchronize(device: Any = None) -> None:
@@ -66,7 +75,7 @@ def synchronize(device: Any = None) -> None:
 
 def empty_cache() -> None:
     """Give unused GPU memory back; nothing to give without a GPU."""
-    if is_available():
+    if _is_there():
         runtime.empty_cache()
 
 
@@ -82,7 +91,7 @@ def manual_seed_all(seed: int) -> None:
 
 def seed() -> None:
     """Seed the GPU's generator from the operating system; ignored without a GPU, as in torch."""
-    if is_available():
+    if _is_there():
         device_generator().seed()
 
 
@@ -105,12 +114,12 @@ def get_rng_state(device: Any = "cuda") -> Any:
 
 def get_rng_state_all() -> list[Any]:
     """The states of all GPUs' generators; without a GPU none."""
-    return [get_rng_state()] if is_available() else []
+    return [get_rng_state()] if _is_there() else []
 
 
 def set_rng_state(new_state: Any, device: Any = "cuda") -> None:
     """Restore the state of the GPU's generator; ignored without a GPU, as in torch."""
-    if is_available():
+    if _is_there():
         device_generator().set_state(new_state)
 
 
@@ -122,21 +131,24 @@ def set_rng_state_all(new_states: Iterable[Any]) -> None:
 
 def memory_allocated(device: Any = None) -> int:
     """Bytes that tensors take on the GPU; 0 without one."""
-    return runtime.memory_allocated() if is_available() else 0
+    return runtime.memory_allocated() if _is_there() else 0
 
 
 def max_memory_allocated(device: Any = None) -> int:
     """The most bytes that tensors took on the GPU; 0 without one."""
-    return runtime.max_memory_allocated() if is_available() else 0
+    return runtime.max_memory_allocated() if _is_there() else 0
 
 
-# What copies of torch's checkpoint ask in place of ``is_initialized``; the device is MindSpore's as mstorch is loaded.
-_initialized = is_initialized()
 # What only says that there is no GPU, or that MindSpore keeps it to itself
 globals().update(_no_cuda.FUNCTIONS | _no_cuda.CLASSES)
-if _typing.TYPE_CHECKING:
 
-    def __getattr__(name: str) -> Any: ...  # those of the table
+
+def __getattr__(name: str) -> Any:  # for type checkers also the names of the table
+    if name == "_initialized":  # what copies of torch's checkpoint ask in place of ``is_initialized``
+        return is_initialized()
+    raise _missing_attribute(__name__, name)
+
+
 default_generators: tuple[Any, ...] = ()
 has_half, has_magma = True, False
 
@@ -159,7 +171,7 @@ class cudaStatus:
     ERROR_NOT_READY: int = 34
 
 
-class device(_NoSwitch):
+class device(_NoSwitch, metaclass=_AsNpu):
     """Compute on another GPU inside of a ``with`` block; without one, on the same device."""
 
 
@@ -173,9 +185,13 @@ def set_device(device: Any) -> None:
     if index is None:
         raise ValueError(f"Expected a torch.device with a specified index or an integer, but got:{device}")
     if index >= 0:
-        if not is_available():
+        if not _is_there():
             raise AttributeError("module 'torch._C' has no attribute '_cuda_setDevice'")
         binding.choose(index)
+
+
+class StreamContext(_StreamContext, metaclass=_AsNpu):
+    """Work in a stream; without a GPU, of None only."""
 
 
 def stream(stream: Any) -> StreamContext:
@@ -200,7 +216,7 @@ def use_mem_pool(pool: Any, device: Any = None) -> Iterator[None]:
 
 def _is_compiled() -> bool:
     """Whether MindSpore is built for GPUs and computes on one."""
-    return is_available()
+    return _is_there()
 
 
 def _is_in_bad_fork() -> bool:

@@ -119,6 +119,7 @@ class Reducer:
         self.queued = False
         self.unused: set[int] = set()
         self.counts: dict[int, int] | None = None  # with ``static``: how often each was used in the first backward
+        self.used: np.ndarray | None = None
         self.fired = [0] * len(self.parameters)
         sizes = [(one.dtype, one.numel() * one.element_size()) for one in self.parameters]
         self._build(list(reversed(divided(sizes, self.limits))))
@@ -226,6 +227,11 @@ class Reducer:
             for place in range(len(self.parameters)):
                 if place not in self.ready:
                     self._mark(place)
+        elif self.find_unused and not self.static:  # outputs that the loss left out: what they alone depend on was not used
+            for place in range(len(self.parameters)):
+                if place not in self.ready:
+                    self.unused.add(place)
+                    self._mark(place)
         if self.next < len(self.buckets):
             return  # the next forward tells
         self.expecting = False
@@ -238,12 +244,16 @@ class Reducer:
 
     @by_the_host
     def _used_somewhere(self) -> np.ndarray | None:
-        """Which parameters any process used, where some may not have been."""
-        if not self.find_unused or self.static and not self.unused:
+        """Which parameters any process used, where some may not have been; with ``static`` it is asked once."""
+        if self.static and self.used is not None:
+            return self.used
+        if not self.find_unused and not self.static:
             return None
-        own = torch.tensor([place not in self.unused for place in range(len(self.parameters))], dtype=torch.int32)
+        unused = self.unused if self.counts is None else {place for place in range(len(self.parameters)) if place not in self.counts}
+        own = torch.tensor([place not in unused for place in range(len(self.parameters))], dtype=torch.int32)
         self.group.allreduce([own], ReduceOp.SUM).wait()
-        return own.numpy()
+        self.used = own.numpy()
+        return self.used
 
     def _collect(self, bucket: GradBucket) -> None:
         found = bucket.launched.wait()
@@ -284,7 +294,7 @@ class Reducer:
         for bucket in self.buckets:
             bucket._buffer.zero_()
             self._launch(bucket)
-        if self.find_unused and not self.static:
+        if self.used is None and self.static or self.find_unused and not self.static:
             self.group.allreduce([torch.zeros(len(self.parameters), dtype=torch.int32)], ReduceOp.SUM).wait()
         for bucket in self.buckets:
             bucket.launched.wait()

@@ -4,6 +4,7 @@ from __future__ import annotations
 import enum
 from typing import Any
 
+from .._core import cuda_names
 from .._core.device import current
 
 
@@ -46,8 +47,14 @@ class ReduceOp(enum.IntEnum):
 ReduceOp.RedOpType = ReduceOp  # type: ignore[attr-defined]
 
 
+def _with_hccl(name: str) -> str:
+    """A backend's name, or names in pairs ("cpu:gloo,cuda:nccl"), with the Ascend device for cuda and HCCL for nccl."""
+    words = [[cuda_names.meant(word) if word != "nccl" else "hccl" for word in pair.split(":")] for pair in name.split(",")]
+    return ",".join(map(":".join, words))
+
+
 class Backend(str):
-    """The name of a backend, in lower case."""
+    """The name of a backend, in lower case; "nccl" is "hccl" where cuda means npu."""
 
     UNDEFINED = "undefined"
     GLOO = "gloo"
@@ -66,6 +73,8 @@ class Backend(str):
     def __new__(cls, name: str) -> Any:
         if not isinstance(name, str):
             raise ValueError("Backend constructor parameter must be string-ish")
+        if cuda_names.is_on():
+            name = _with_hccl(name.lower())
         return getattr(cls, name.upper(), name.lower())
 
 
@@ -85,7 +94,7 @@ class BackendConfig:
     """Which backend serves which kind of device, from a name or from pairs ("cpu:gloo,cuda:nccl"). ValueError for other words."""
 
     def __init__(self, backend: Any) -> None:
-        name = str(backend).lower()
+        name = str(Backend(str(backend)))
         self.device_backend_map: dict[str, Any] = {}
         if name == Backend.UNDEFINED:
             self.device_backend_map = {"cpu": Backend.GLOO}

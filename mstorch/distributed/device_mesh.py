@@ -8,6 +8,7 @@ import numpy as np
 
 from mstorch import Tensor, from_numpy
 
+from .._core.cuda_names import meant
 from ._start import init_process_group, new_group
 from ._world import default_group, get_rank, get_world_size, is_initialized, world
 
@@ -24,7 +25,7 @@ class DeviceMesh:
     ) -> None:  # fmt: skip
         if not is_initialized():
             init_process_group()
-        self.device_type = device_type
+        self.device_type = meant(device_type)
         self._grid = np.asarray(mesh.numpy() if isinstance(mesh, Tensor) else mesh, dtype=np.int32)
         self.mesh_dim_names = tuple(mesh_dim_names) if mesh_dim_names else None
         if self._grid.size > get_world_size():
@@ -66,7 +67,7 @@ class DeviceMesh:
         if isinstance(group, list):
             raise NotImplementedError("mstorch: DeviceMesh.from_group takes one group")
         made = object.__new__(DeviceMesh)
-        made.device_type, made._grid = device_type, np.asarray(group._ranks, dtype=np.int32)
+        made.device_type, made._grid = meant(device_type), np.asarray(group._ranks, dtype=np.int32)
         made.mesh_dim_names, made._groups = (tuple(mesh_dim_names) if mesh_dim_names else None), [group]
         return made
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from .._core.cuda_names import is_on
 from .._core.device import device
 from .._hook import missing as _missing
 from . import _collectives, _objects, _point_to_point, _settings, _start, _types, _world
@@ -25,7 +26,12 @@ def is_gloo_available() -> bool:
 
 
 def is_nccl_available() -> bool:
-    """False: tensors of devices are not carried."""
+    """Whether "nccl" names what carries tensors: HCCL, where cuda means npu."""
+    return is_on()
+
+
+def is_mpi_available() -> bool:
+    """False: there is no such backend."""
     return False
 
 
@@ -34,13 +40,13 @@ def is_hccl_available() -> bool:
     return hccl_is_there()
 
 
-is_mpi_available = is_ucc_available = is_xccl_available = is_nccl_available
+is_ucc_available = is_xccl_available = is_mpi_available
 
 
 def is_backend_available(backend: str) -> bool:
-    """Whether tensors are carried by a backend, "gloo" or "hccl", or by backends of pairs ("cpu:gloo,npu:hccl")."""
+    """Whether tensors are carried by a backend ("gloo", "hccl", "nccl" for it), or by backends of pairs ("cpu:gloo,npu:hccl")."""
     there = ("gloo", "hccl") if hccl_is_there() else ("gloo",)
-    return all(pair.rpartition(":")[2] in there for pair in backend.lower().split(","))
+    return all(_types.Backend(pair.rpartition(":")[2]) in there for pair in backend.lower().split(","))
 
 
 _get_default_group = default_group

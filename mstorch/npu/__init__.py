@@ -1,17 +1,105 @@
 """torch.npu, as users of Ascend devices write it. ``mstorch.npu`` is there where MindSpore computes on one."""
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from .._backend import binding, runtime
 from .._backend import streams as _native
 from .._core.device import device as _device
 from .._core.device import index_of as _index_of
-from .._core.generator import device_generator, seed_devices
-from . import amp, memory
+from .._core.warned import warn_once
+from . import amp, memory, random
+from .absent import (
+    ExternalEvent,
+    MemPool,
+    NPUGraph,
+    NpuGraphOpHandler,
+    NPUPluggableAllocator,
+    SyncLaunchStream,
+    are_compatible_impl_enabled,
+    caching_allocator_alloc,
+    caching_allocator_delete,
+    can_device_access_peer,
+    change_current_allocator,
+    check_uce_in_memory,
+    clear_npu_overflow_flag,
+    current_blas_handle,
+    disable_deterministic_with_backward,
+    enable_deterministic_with_backward,
+    finalize_dump,
+    get_allocator_backend,
+    get_device_limit,
+    get_npu_overflow_flag,
+    get_per_process_memory_fraction,
+    get_stream_limit,
+    get_sync_debug_mode,
+    graph,
+    graph_pool_handle,
+    graph_task_group_begin,
+    graph_task_group_end,
+    graph_task_update_begin,
+    graph_task_update_end,
+    host_empty_cache,
+    host_memory_stats,
+    host_memory_stats_as_nested_dict,
+    init_dump,
+    ipc_collect,
+    is_current_stream_capturing,
+    make_graphed_callables,
+    memory_snapshot,
+    mstx,
+    npurt,
+    obfuscation_calculate,
+    obfuscation_finalize,
+    obfuscation_initialize,
+    register_npu_graph_handler,
+    reset_accumulated_host_memory_stats,
+    reset_accumulated_memory_stats,
+    reset_peak_host_memory_stats,
+    reset_stream_limit,
+    restart_device,
+    set_aoe,
+    set_deterministic_level,
+    set_device_limit,
+    set_dump,
+    set_op_timeout_ms,
+    set_option,
+    set_per_process_memory_fraction,
+    set_stream_limit,
+    set_sync_debug_mode,
+    stop_device,
+    stress_detect,
+    super_kernel_scope_begin,
+    super_kernel_scope_end,
+    use_compatible_impl,
+    use_mem_pool,
+    utilization,
+)
+from .kinds import (
+    BFloat16Storage,
+    BFloat16Tensor,
+    BoolStorage,
+    BoolTensor,
+    ByteStorage,
+    ByteTensor,
+    CharStorage,
+    CharTensor,
+    DoubleStorage,
+    DoubleTensor,
+    FloatStorage,
+    FloatTensor,
+    HalfStorage,
+    HalfTensor,
+    IntStorage,
+    IntTensor,
+    LongStorage,
+    LongTensor,
+    ShortStorage,
+    ShortTensor,
+)
 from .memory import (
     empty_cache,
+    empty_virt_addr_cache,
     max_memory_allocated,
     max_memory_cached,
     max_memory_reserved,
@@ -20,17 +108,40 @@ from .memory import (
     memory_cached,
     memory_reserved,
     memory_stats,
+    memory_stats_as_nested_dict,
     memory_summary,
     reset_max_memory_allocated,
     reset_max_memory_cached,
     reset_peak_memory_stats,
 )
+from .random import (
+    get_rng_state,
+    get_rng_state_all,
+    initial_seed,
+    manual_seed,
+    manual_seed_all,
+    seed,
+    seed_all,
+    set_rng_state,
+    set_rng_state_all,
+)
+from .settings import (
+    CubeMathType,
+    config,
+    conv,
+    get_amp_supported_dtype,
+    get_autocast_dtype,
+    get_mm_bmm_format_nd,
+    is_autocast_enabled,
+    is_jit_compile_false,
+    matmul,
+    set_autocast_dtype,
+    set_autocast_enabled,
+    set_compile_mode,
+    set_mm_bmm_format_nd,
+)
+from .state import is_available, require
 from .streams import Event, Stream, StreamContext, current_stream, default_stream, set_stream, stream
-
-
-def is_available() -> bool:
-    """Whether MindSpore computes on an Ascend device."""
-    return runtime.device_type() == "npu"
 
 
 def device_count() -> int:
@@ -43,94 +154,46 @@ def is_initialized() -> bool:
     return is_available() and binding.is_used()
 
 
-def _require() -> None:
-    if not is_available():
-        raise RuntimeError("mstorch: MindSpore computes on no Ascend device in this process")
-
-
 def init() -> None:
     """Start using the device; raises if there is none."""
-    _require()
+    require()
 
 
 def current_device() -> int:
     """The index of the device in use."""
-    _require()
+    require()
     return binding.index()
 
 
 def set_device(device: Any) -> None:
     """Compute on the device of an index from now on; RuntimeError once the process computes on another."""
-    _require()
+    require()
     binding.choose(_index_of(device))
 
 
 def get_device_name(device: Any = None) -> str:
     """The name of a device."""
-    _require()
+    require()
     return runtime.device_name(_index_of(device))
 
 
 def synchronize(device: Any = None) -> None:
     """Wait until the device has done what it was given."""
-    _require()
+    require()
     _index_of(device)
     runtime.synchronize()
-
-
-def manual_seed(seed: int) -> None:
-    """Seed the device's generator; ignored without one."""
-    seed_devices(int(seed))
-
-
-def manual_seed_all(seed: int) -> None:
-    """Seed the generators of all devices; ignored without one."""
-    seed_devices(int(seed))
-
-
-def initial_seed() -> int:
-    """The seed of the device's generator."""
-    _require()
-    return device_generator().initial_seed()
-
-
-def get_rng_state(device: Any = "npu") -> Any:
-    """The state of the device's generator, a uint8 tensor of 16 bytes."""
-    _require()
-    return device_generator().get_state()
-
-
-def set_rng_state(new_state: Any, device: Any = "npu") -> None:
-    """Restore the state of the device's generator."""
-    _require()
-    device_generator().set_state(new_state)
-
-
-def get_rng_state_all() -> list[Any]:
-    """The states of all devices' generators; without a device none."""
-    return [get_rng_state()] if is_available() else []
-
-
-def set_rng_state_all(new_states: Iterable[Any]) -> None:
-    """Restore the states that ``get_rng_state_all`` gave."""
-    for state in new_states:
-        set_rng_state(state)
-
-
-def seed() -> None:
-    """Seed the device's generator from the operating system; ignored without one."""
-    if is_available():
-        device_generator().seed()
-
-
-def seed_all() -> None:
-    """Seed the generators of all devices from the operating system; ignored without one."""
-    seed()
 
 
 def is_bf16_supported() -> bool:
     """Whether the device computes in bfloat16."""
     return is_available()
+
+
+def get_device_capability(device: Any = None) -> None:
+    """None, and a warning: Ascend devices have no such numbers."""
+    require()
+    _index_of(device)
+    warn_once("torch.npu.get_device_capability() gives None: Ascend devices have no compute capability")
 
 
 class DeviceProperties(NamedTuple):
@@ -170,10 +233,28 @@ class device_of(device):
 
 _lazy_init = init
 __all__ = [
-    "DeviceProperties", "Event", "Stream", "StreamContext", "amp", "current_device", "current_stream", "default_stream", "device",
-    "device_count", "device_of", "empty_cache", "get_device_name", "get_device_properties", "get_rng_state", "get_rng_state_all", "init",
-    "initial_seed", "is_available", "is_bf16_supported", "is_initialized", "manual_seed", "manual_seed_all", "max_memory_allocated",
-    "max_memory_cached", "max_memory_reserved", "mem_get_info", "memory", "memory_allocated", "memory_cached", "memory_reserved",
-    "memory_stats", "memory_summary", "reset_max_memory_allocated", "reset_max_memory_cached", "reset_peak_memory_stats", "seed",
-    "seed_all", "set_device", "set_rng_state", "set_rng_state_all", "set_stream", "stream", "synchronize",
+    "BFloat16Storage", "BFloat16Tensor", "BoolStorage", "BoolTensor", "ByteStorage", "ByteTensor", "CharStorage", "CharTensor",
+    "CubeMathType", "DeviceProperties", "DoubleStorage", "DoubleTensor", "Event", "ExternalEvent", "FloatStorage", "FloatTensor",
+    "HalfStorage", "HalfTensor", "IntStorage", "IntTensor", "LongStorage", "LongTensor", "MemPool", "NPUGraph", "NPUPluggableAllocator",
+    "NpuGraphOpHandler", "ShortStorage", "ShortTensor", "Stream", "StreamContext", "SyncLaunchStream", "amp",
+    "are_compatible_impl_enabled", "caching_allocator_alloc", "caching_allocator_delete", "can_device_access_peer",
+    "change_current_allocator", "check_uce_in_memory", "clear_npu_overflow_flag", "config", "conv", "current_blas_handle",
+    "current_device", "current_stream", "default_stream", "device", "device_count", "device_of", "disable_deterministic_with_backward",
+    "empty_cache", "empty_virt_addr_cache", "enable_deterministic_with_backward", "finalize_dump", "get_allocator_backend",
+    "get_amp_supported_dtype", "get_autocast_dtype", "get_device_capability", "get_device_limit", "get_device_name",
+    "get_device_properties", "get_mm_bmm_format_nd", "get_npu_overflow_flag", "get_per_process_memory_fraction", "get_rng_state",
+    "get_rng_state_all", "get_stream_limit", "get_sync_debug_mode", "graph", "graph_pool_handle", "graph_task_group_begin",
+    "graph_task_group_end", "graph_task_update_begin", "graph_task_update_end", "host_empty_cache", "host_memory_stats",
+    "host_memory_stats_as_nested_dict", "init", "init_dump", "initial_seed", "ipc_collect", "is_autocast_enabled", "is_available",
+    "is_bf16_supported", "is_current_stream_capturing", "is_initialized", "is_jit_compile_false", "make_graphed_callables", "manual_seed",
+    "manual_seed_all", "matmul", "max_memory_allocated", "max_memory_cached", "max_memory_reserved", "mem_get_info", "memory",
+    "memory_allocated", "memory_cached", "memory_reserved", "memory_snapshot", "memory_stats", "memory_stats_as_nested_dict",
+    "memory_summary", "mstx", "npurt", "obfuscation_calculate", "obfuscation_finalize", "obfuscation_initialize", "random",
+    "register_npu_graph_handler", "reset_accumulated_host_memory_stats", "reset_accumulated_memory_stats", "reset_max_memory_allocated",
+    "reset_max_memory_cached", "reset_peak_host_memory_stats", "reset_peak_memory_stats", "reset_stream_limit", "restart_device", "seed",
+    "seed_all", "set_aoe", "set_autocast_dtype", "set_autocast_enabled", "set_compile_mode", "set_deterministic_level", "set_device",
+    "set_device_limit", "set_dump", "set_mm_bmm_format_nd", "set_op_timeout_ms", "set_option", "set_per_process_memory_fraction",
+    "set_rng_state", "set_rng_state_all", "set_stream", "set_stream_limit", "set_sync_debug_mode", "stop_device", "stream",
+    "stress_detect", "super_kernel_scope_begin", "super_kernel_scope_end", "synchronize", "use_compatible_impl", "use_mem_pool",
+    "utilization",
 ]  # fmt: skip

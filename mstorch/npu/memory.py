@@ -28,6 +28,9 @@ def empty_cache() -> None:
         runtime.empty_cache()
 
 
+empty_virt_addr_cache = empty_cache
+
+
 def memory_allocated(device: Any = None) -> int:
     """Bytes that tensors take on the device."""
     _check(device)
@@ -61,6 +64,18 @@ def memory_stats(device: Any = None) -> OrderedDict[str, int]:
     return OrderedDict(sorted(_stats().items()))
 
 
+def memory_stats_as_nested_dict(device: Any = None) -> dict[str, Any]:
+    """``memory_stats`` with a dictionary for each part of the names."""
+    nested: dict[str, Any] = {}
+    for name, value in memory_stats(device).items():
+        *rooms, last = name.split(".")
+        place = nested
+        for room in rooms:
+            place = place.setdefault(room, {})
+        place[last] = value
+    return nested
+
+
 def memory_summary(device: Any = None, abbreviated: bool = False) -> str:
     """The pool as a table of MindSpore's."""
     _check(device)
@@ -86,7 +101,8 @@ def mem_get_info(device: Any = None) -> tuple[int, int]:
 
 
 __all__ = [
-    "empty_cache", "max_memory_allocated", "max_memory_cached", "max_memory_reserved", "mem_get_info", "memory_allocated",
+    "empty_cache", "empty_virt_addr_cache", "memory_stats_as_nested_dict",
+    "max_memory_allocated", "max_memory_cached", "max_memory_reserved", "mem_get_info", "memory_allocated",
     "memory_cached", "memory_reserved", "memory_stats", "memory_summary", "reset_max_memory_allocated", "reset_max_memory_cached",
     "reset_peak_memory_stats",
 ]  # fmt: skip

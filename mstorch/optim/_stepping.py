@@ -7,11 +7,13 @@ from dataclasses import dataclass, field
 from inspect import Parameter, Signature, signature
 from typing import Any, TypeVar
 
+from .._backend.raw import ON_CPU
 from .._ops.complex_views import view_as_real
 from .._ops.creation import zeros_like as _zeros_like
 from .._ops.from_data import tensor
 from .._tensor import Tensor
 from ..autograd import enable_grad, no_grad
+from ._together import update_together
 from .optimizer import (
     Optimizer,
     _device_dtype_check_for_fused,
@@ -107,6 +109,8 @@ class Stepping:
     split: Mapping[str, Sequence[str]] = field(default_factory=dict)
     # Options that old checkpoints lack, in the order in which torch adds them.
     later: Mapping[str, Any] = field(default_factory=dict)
+    # Whether each element of a parameter is updated by itself, so that parameters may be laid one after the other.
+    elementwise: bool = False
     takes_sparse: bool = False
     takes_complex: bool = True
     # What is added to the error for sparse gradients.
@@ -118,6 +122,7 @@ class Stepping:
         taken, options = signature(self.update).parameters, signature(cls).parameters
         self.owner = cls.__name__
         self.passed = [name for name in options if name in taken and name not in self.split and name != "params"]
+        self.counters = [name for name, entry in self.lists.items() if isinstance(self.state[entry], Counter)]
         self.flags = [name for name in ("has_sparse_grad", "has_complex") if name in taken]
         stepping = self
 
@@ -155,13 +160,24 @@ class Stepping:
             for name, parts in self.split.items():
                 options.update(zip(parts, group[name], strict=True))
             options.update(zip(self.flags, found if isinstance(found, tuple) else (found,)))
-            self.update(params, grads, **lists, **options)
+            if self.elementwise and len(params) > 1 and self._may_be_together(group, options, lists):
+                update_together(self.update, params, grads, lists, self.counters, options)
+            else:
+                self.update(params, grads, **lists, **options)
             if self.gaps:
                 for entry, values in zip(self.lists.values(), lists.values()):
                     for param, value in zip(params, values):
                         if value is not None:
                             optimizer.state[param][entry] = value
         return loss
+
+    def _may_be_together(self, group: Group, options: Mapping[str, Any], lists: Mapping[str, list]) -> bool:
+        """Whether a device may update all parameters of a group by one call, as `foreach` does: nothing of it is recorded or missing."""
+        if ON_CPU or group.get("foreach") is False or group.get("differentiable") or group.get("capturable"):
+            return False
+        if any(isinstance(value, Tensor) or (name in self.flags and value) for name, value in options.items()):
+            return False
+        return not any(value is None for values in lists.values() for value in values)
 
     def _gather(self, optimizer: Any, group: Group, params_with_grad: list, grads: list, lists: Sequence[list]) -> Any:
         params, slopes = [], []

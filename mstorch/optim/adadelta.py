@@ -47,6 +47,7 @@ def adadelta(
 
 @Stepping(
     adadelta,
+    elementwise=True,
     state={"step": Counter(), "square_avg": zeros, "acc_delta": zeros},
     lists={"square_avgs": "square_avg", "acc_deltas": "acc_delta", "state_steps": "step"},
     later=LATER,

@@ -69,6 +69,7 @@ _STATE: dict[str, Start] = {"step": Counter(), "sum": _first_sum}
 
 @Stepping(
     adagrad,
+    elementwise=True,
     state=_STATE,
     lists={"state_sums": "sum", "state_steps": "step"},
     later={"foreach": None, "maximize": False, "differentiable": False, "fused": None},

@@ -115,6 +115,7 @@ def _check_group(group, states) -> None:
 
 @Stepping(
     adam,
+    elementwise=True,
     state={"step": Counter(), "exp_avg": zeros, "exp_avg_sq": zeros, "max_exp_avg_sq": zeros},
     lists={
         "exp_avgs": "exp_avg",

@@ -48,6 +48,7 @@ def adamax(
 
 @Stepping(
     adamax,
+    elementwise=True,
     state={"step": Counter(), "exp_avg": zeros, "exp_inf": zeros},
     lists={"exp_avgs": "exp_avg", "exp_infs": "exp_inf", "state_steps": "step"},
     split={"betas": ("beta1", "beta2")},

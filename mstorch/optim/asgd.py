@@ -59,6 +59,7 @@ def asgd(
 
 @Stepping(
     asgd,
+    elementwise=True,
     state={
         "step": Counter(beside=True),
         "eta": Counter(lambda group: _get_value(group["lr"]), beside=True),

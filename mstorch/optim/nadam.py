@@ -71,6 +71,7 @@ def nadam(
 
 @Stepping(
     nadam,
+    elementwise=True,
     state={"step": Counter(), "mu_product": Counter(1.0), "exp_avg": zeros, "exp_avg_sq": zeros},
     lists={
         "exp_avgs": "exp_avg",

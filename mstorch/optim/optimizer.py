@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 
 from .._core.above import step_watchers
 from .._core.dtype import dtype, float32, float64, get_default_dtype
+from .._core.no_memory import lacks_memory, no_memory
 from .._core.warned import warn
 from .._tensor import Tensor
 from ..autograd import is_grad_enabled, set_grad_enabled
@@ -141,7 +142,12 @@ class Optimizer:
                         f"{func} must return None or a tuple of (new_args, new_kwargs), but got {replaced}."
                     )
                 args, kwargs = replaced
-            result = func(*args, **kwargs)
+            try:
+                result = func(*args, **kwargs)
+            except (MemoryError, RuntimeError) as error:
+                if not lacks_memory(error):
+                    raise
+                raise no_memory(error) from None
             for hook in chain(self._optimizer_step_post_hooks.values(), _global_post_hooks.values()):
                 hook(self, args, kwargs)
             return result

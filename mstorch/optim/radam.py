@@ -74,6 +74,7 @@ def _adapt(square, correction2, eps):
 
 @Stepping(
     radam,
+    elementwise=True,
     state={"step": Counter(), "exp_avg": zeros, "exp_avg_sq": zeros},
     lists={"exp_avgs": "exp_avg", "exp_avg_sqs": "exp_avg_sq", "state_steps": "step"},
     split={"betas": ("beta1", "beta2")},

@@ -58,6 +58,7 @@ def rmsprop(
 
 @Stepping(
     rmsprop,
+    elementwise=True,
     state={"step": Counter(), "square_avg": zeros, "momentum_buffer": zeros, "grad_avg": zeros},
     lists={
         "square_avgs": "square_avg",

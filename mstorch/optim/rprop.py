@@ -52,6 +52,7 @@ def _first_size(param, group, optimizer):
 
 @Stepping(
     rprop,
+    elementwise=True,
     state={"step": Counter(), "prev": zeros, "step_size": _first_size},
     lists={"prevs": "prev", "step_sizes": "step_size", "state_steps": "step"},
     split={"etas": ("etaminus", "etaplus"), "step_sizes": ("step_size_min", "step_size_max")},

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .._ops.optim import Steps, add_on_device, can_fuse, has_kernels, momentum_on_device
+from .._ops.optim import Steps, can_fuse, has_kernels, momentum_on_device
 from .._tensor import Tensor
 from ._options import check_fused, check_options, require
 from ._stepping import Stepping, check_no_grad_scale, decayed, tracked
@@ -57,14 +57,13 @@ def sgd(
                 param.addcmul_(grad, rate, value=-1)
             elif can_fuse((param,), (grad,)):
                 steps.plain(param, grad, _get_value(rate))
-            elif has_kernels("add_scaled", (param,), (grad,)):
-                add_on_device(param, grad, -_get_value(rate))
             else:
                 param.add_(grad, alpha=-_get_value(rate))
 
 
 @Stepping(
     sgd,
+    elementwise=True,
     # The first step makes the buffer.
     state={"momentum_buffer": lambda param, group, optimizer: None},
     lists={"momentum_buffer_list": "momentum_buffer"},

@@ -20,6 +20,7 @@ assert good >= 0.95 * count and count > 80, (good, count)
 by_row = {entry.row: entry for entry in listed}
 many = {op: by_row[op].kernels for op in kernel_map.FEW.values() if not 0 < by_row[op].kernels <= 2}
 assert not many, many
+assert kernel_map.launches(listed) == kernel_map.json.loads(kernel_map.LAUNCHES.read_text())
 from mstorch._backend.table import ROWS
 assert len(ROWS) > 200
 for op, row in ROWS.items():

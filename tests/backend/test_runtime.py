@@ -24,12 +24,21 @@ def test_tested_releases(version: str) -> None:
         ("2.6.0", "1.26.4", "not with 2.6.0"),
         ("2.11.0", "1.26.4", "pip install 'mindspore>=2.7.2,<2.11'"),
         (None, "1.26.4", "not installed"),
-        ("2.10.0", "2.1.0", "numpy>=1.26,<2"),
+        ("2.9.0", "2.1.0", "numpy>=1.26,<2"),
+        ("2.10.0", "3.0.0", "numpy>=1.26,<2"),
     ],
 )
 def test_untested_releases_say_what_to_install(mindspore: str | None, numpy: str, words: str) -> None:
     with pytest.raises(ImportError, match=words.replace("(", r"\(")):
         runtime.check_versions(mindspore, numpy)
+
+
+def test_numpy_2_needs_ml_dtypes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ml_dtypes", None)
+    with pytest.raises(ImportError, match="pip install ml_dtypes"):
+        runtime.check_versions("2.10.0", "2.4.6")
+    monkeypatch.delitem(sys.modules, "ml_dtypes")
+    runtime.check_versions("2.10.0", "1.26.4")
 
 
 def _describe(**variables: str) -> str:

@@ -144,3 +144,17 @@ def test_numpy_memory_is_shared(name: str, shape: tuple[int, ...]) -> None:
     assert raw.dtype == MS_DTYPE[name] and tuple(raw.shape) == shape
     if array.size:
         assert np.shares_memory(raw.asnumpy(), array)
+
+
+def test_bfloat16_is_read_in_all_layouts() -> None:
+    """NumPy's array of a whole, a window, a turned, an empty and a single one; MindSpore itself has no such type on NumPy 2."""
+    array = np.arange(12).astype(NP_DTYPE["bfloat16"]).reshape(3, 4)
+    raw = from_numpy(array.copy())
+    for got, want in (
+        (raw, array), (mindspore.mint.narrow(raw, 1, 1, 2), array[:, 1:3]), (mindspore.mint.narrow(raw, 0, 1, 2), array[1:]),
+        (ops.transpose(raw, (1, 0)), array.T), (from_numpy(array[:0].copy()), array[:0]), (mindspore.Parameter(raw), array),
+        (mindspore.Tensor(1.5, mindspore.bfloat16), np.asarray(1.5, array.dtype)),
+    ):  # fmt: skip
+        found = got.asnumpy()
+        assert found.dtype == array.dtype and found.shape == want.shape
+        np.testing.assert_array_equal(found.astype(np.float32), want.astype(np.float32))

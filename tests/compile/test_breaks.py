@@ -217,3 +217,38 @@ def test_too_many_kinds_of_arguments() -> None:
     assert strict(x, 1).tolist() == [1.0, 1.0]
     with pytest.raises(RuntimeError, match="more than 1 graphs"):
         strict(x, 2)
+
+
+BY_KERNELS: dict[str, Any] = {
+    "inv": lambda x: torch.linalg.inv(x), "svd": lambda x: torch.linalg.svd(x)[1], "cholesky": lambda x: torch.linalg.cholesky(x @ x.mT),
+    "solve_triangular": lambda x: torch.linalg.solve_triangular(x, x, upper=True), "histc": lambda x: torch.histc(x, 5), "det": lambda x: x.det(),
+    "eigh": lambda x: torch.linalg.eigh(x @ x.mT)[0], "topk": lambda x: x.topk(2)[0], "fft": lambda x: torch.fft.fft(x).abs(), "sort": lambda x: x.sort()[0],
+    "stft": lambda x: torch.stft(x.flatten(), 4, window=torch.ones(4), return_complex=True).abs(), "pinv": lambda x: torch.linalg.pinv(x),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BY_KERNELS)
+def test_what_a_kernel_reads_is_no_fault_of_the_program(name: str) -> None:
+    """Under ``fullgraph`` too it runs without a graph, after at most one warning, which names the kernel."""
+    function = BY_KERNELS[name]
+    compiled = torch.compile(function, fullgraph=True)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for factor in (1.0, 2.0, -1.0):
+            x = factor * torch.tensor([[2.0, 1.0, 0.5], [0.3, 3.0, 0.2], [0.1, 0.4, 2.0]])
+            np.testing.assert_allclose(compiled(x).numpy(), function(x).numpy(), rtol=1e-5, atol=1e-5)
+    assert len(caught) <= 1 and all("runs without a graph" in str(one.message) for one in caught)
+
+
+@pytest.mark.parametrize("name", ["unique", "nonzero", "masked_select", "repeat_interleave"])
+def test_shapes_that_depend_on_values_are_in_no_graph(name: str) -> None:
+    function: Any = {
+        "unique": lambda x: x.unique(), "nonzero": lambda x: (x - 1).nonzero(), "masked_select": lambda x: x.masked_select(x > 1),
+        "repeat_interleave": lambda x: x.repeat_interleave(x.long()),
+    }[name]  # fmt: skip
+    compiled = torch.compile(function, backend="mindspore")
+    with pytest.warns(UserWarning, match="runs without a graph"):
+        for values in ([1.0, 1.0, 2.0], [1.0, 1.0, 1.0], [3.0, 4.0, 5.0]):
+            assert torch.equal(compiled(torch.tensor(values)), function(torch.tensor(values)))
+    with pytest.raises(GraphBreak):
+        torch.compile(function, fullgraph=True)(torch.ones(3))

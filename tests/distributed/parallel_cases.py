@@ -70,6 +70,35 @@ def case_unused(torch, dist, rank, size):
     return found
 
 
+def case_unused_for_good(torch, dist, rank, size):
+    """A parameter that no step uses in a static graph, and outputs that the loss leaves out, on all processes and on one."""
+
+    class Side(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.a, self.b, self.c = (torch.nn.Linear(2, 2) for _ in range(3))
+
+        def forward(self, x, sides):
+            return (self.a(x), self.b(x)) if sides else self.a(x)
+
+    x = torch.ones(3, 2) * (rank + 1)
+    found = []
+    for options in ({"static_graph": True}, {"static_graph": True, "find_unused_parameters": True}):
+        model = ddp(torch, Side(), **options)
+        for _ in range(3):
+            model.zero_grad()
+            model(x, False).sum().backward()
+            found.append(grads(model))
+    model = ddp(torch, Side(), find_unused_parameters=True)
+    for step in range(4):
+        if step != 2:
+            model.zero_grad()
+        first, second = model(x, True)
+        (first + second if step == 3 and rank == 0 else first).sum().backward()
+        found.append(grads(model))
+    return found
+
+
 def case_hooks(torch, dist, rank, size):
     import importlib
 

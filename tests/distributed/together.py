@@ -23,7 +23,7 @@ def plain(value):
     """A result in a form that both libraries' processes give: tensors as dtype, shape and values."""
     if type(value).__name__ in ("Tensor", "Parameter", "DTensor"):
         array = value.detach()
-        array = array.float() if str(array.dtype) == "torch.bfloat16" else array
+        array = (array.float() if str(array.dtype) == "torch.bfloat16" else array).cpu()
         return ("tensor", str(value.dtype), value.requires_grad, np.array(array.numpy()))
     if isinstance(value, (list, tuple)):
         return [plain(one) for one in value]
@@ -32,8 +32,8 @@ def plain(value):
     return value if isinstance(value, (int, float, str, bytes, bool, type(None))) else str(value)
 
 
-def work(library, module, folder):
-    """What each process does."""
+def work(library, module, folder, place="cpu"):
+    """What each process does. ``place``: where tensors are that name no device, and what carries them."""
     import warnings
 
     warnings.simplefilter("ignore")
@@ -47,7 +47,9 @@ def work(library, module, folder):
 
     rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
     torch.manual_seed(0)
-    dist.init_process_group("gloo", init_method=f"file://{folder}/store", rank=rank, world_size=size, timeout=timedelta(seconds=120))
+    if place != "cpu":
+        torch.set_default_device(place)
+    dist.init_process_group("gloo" if place == "cpu" else f"cpu:gloo,{place}:hccl", init_method=f"file://{folder}/store", rank=rank, world_size=size, timeout=timedelta(seconds=120))
     results = {}
     named = [pair for one in module.split(",") for pair in vars(importlib.import_module(one)).items()]
     cases = [(name, case) for name, case in named if name.startswith("case_")]
@@ -69,12 +71,14 @@ def work(library, module, folder):
         os._exit(0)  # a refusal may have left gloo waiting
 
 
-def start(library, module, folder, errors):
-    """Start the processes, one for each file for what it reports."""
+def start(library, module, folder, errors, place="cpu"):
+    """Start the processes, one for each file for what it reports; on the stand-in device if ``place`` is "npu"."""
     size = len(errors)
     environment = {key: value for key, value in os.environ.items() if not key.startswith("MSTORCH")}
     environment |= {"WORLD_SIZE": str(size), "PYTHONPATH": str(ROOT), "GLOG_v": "3", "OMP_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore"}
-    command = [sys.executable, "-c", "import sys; from tests.distributed.together import work; work(*sys.argv[1:])", library, module, folder]
+    if place == "npu":
+        environment |= {"MSTORCH_FAKE_DEVICE": "Ascend", "MSTORCH_FAKE_DEVICES": str(size)}
+    command = [sys.executable, "-c", "import sys; from tests.distributed.together import work; work(*sys.argv[1:])", library, module, folder, place]
     return [
         subprocess.Popen(command, env=environment | {"RANK": str(rank)}, cwd=ROOT, stderr=error, stdout=subprocess.DEVNULL)
         for rank, error in enumerate(errors)
@@ -86,11 +90,11 @@ def _tail(file):
     return file.read()[-4000:]
 
 
-def run(library, module, size):
+def run(library, module, size, place="cpu"):
     """The results, in each process of a library, of a module's cases, or of several modules' (with commas between)."""
     with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as files:
         errors = [files.enter_context(open(f"{folder}/{rank}.txt", "w+")) for rank in range(size)]
-        processes = start(library, module, folder, errors)
+        processes = start(library, module, folder, errors, place)
         deadline = time.monotonic() + PATIENCE
         try:
             while any(process.poll() is None for process in processes) and not any(process.poll() for process in processes):

@@ -209,3 +209,25 @@ def test_operators_between_the_two_kinds() -> None:
     for call in (lambda: raw + ours, lambda: raw @ ours, lambda: mindspore.ops.add(raw, ours), lambda: mindspore.ops.relu(ours)):
         with pytest.raises(TypeError, match="torch.Tensor"):  # MindSpore's own message
             call()
+
+
+def test_a_method_named_construct_beside_an_inherited_forward_is_the_programs_own() -> None:
+    class Base(torch.nn.Module):
+        def forward(self, x: Any) -> Any:
+            return x + 1
+
+    class Below(Base):
+        def construct(self, number: int) -> int:
+            return number * 2
+
+    class Cell(torch.nn.Module):
+        def construct(self, x: Any) -> Any:
+            return x + 1
+
+    class Other(Cell):
+        def construct(self, x: Any) -> Any:
+            return x + 2
+
+    x = torch.ones(2)
+    assert Below()(x).tolist() == [2, 2] and Below().construct(3) == 6
+    assert Cell()(x).tolist() == [2, 2] and Other()(x).tolist() == [3, 3]

@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 
 Both = Callable[..., Any]
@@ -126,3 +127,33 @@ def test_backward_goes_again_where_nothing_is_kept(both: Both, name: str) -> Non
         return y, x.grad
 
     both(body, rtol=1e-6)
+
+
+SCALARS = (
+    np.int8(-3), np.uint8(200), np.int16(-300), np.int32(7), np.int64(-1), np.float16(1.5), np.float32(-0.5),
+    np.float64(1e10),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("scalar", SCALARS, ids=lambda value: value.dtype.name)
+@pytest.mark.parametrize("kind", ["uint8", "int64", "float32", "bfloat16", "bool"])
+def test_scalars_of_numpys_beside_tensors(both, kind, scalar):
+    """As operands on either side, fillers and elements: on NumPy 2, MindSpore takes none of them."""
+
+    def body(torch):
+        x = torch.tensor([1, 0, 2]).to(getattr(torch, kind))
+        calls = [
+            lambda: x + scalar, lambda: x * scalar, lambda: x / scalar, lambda: x**scalar, lambda: x == scalar, lambda: x - scalar,
+            lambda: torch.where(x > 0, x, scalar), lambda: torch.full((2,), scalar), lambda: torch.full_like(x, scalar), lambda: x.fill_(scalar),
+            lambda: x.masked_fill(x > 0, scalar), lambda: torch.tensor(scalar), lambda: torch.tensor([scalar, scalar]),
+            lambda: torch.clamp(x, scalar),
+        ]  # fmt: skip
+        found = []
+        for call in calls:
+            try:
+                found.append(call())
+            except (TypeError, RuntimeError) as error:
+                found.append(type(error).__name__)
+        return found
+
+    both(body)

@@ -1,6 +1,7 @@
 """Files go both ways between mstorch and real torch."""
 
 import collections
+import importlib
 import inspect
 import io
 import json
@@ -235,9 +236,10 @@ def test_only_the_full_unpickler_takes_these():
 
 
 def test_numpy_with_safe_globals():
+    multiarray = importlib.import_module("numpy._core.multiarray" if np.__version__[0] == "2" else "numpy.core.multiarray")
     real = {"scalar": np.float32(3), "array": np.arange(3.0), "scalar64": np.float64(1)}
     allowed = [
-        np.core.multiarray.scalar, np.core.multiarray._reconstruct, np.ndarray, np.dtype, np.dtypes.Float64DType,
+        multiarray.scalar, multiarray._reconstruct, np.ndarray, np.dtype, np.dtypes.Float64DType,
         np.dtypes.Float32DType,
     ]  # fmt: skip
     with serialization.safe_globals(allowed), torch.serialization.safe_globals(allowed):

@@ -5,14 +5,33 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from ..primitives import primitive, run, watchers
+from ..primitives import primitive, refuses_steps, watchers, with_steps
+from ..primitives import run as _run
 from ..raw import NAME_OF, Raw
 from ..table import ALL, Function, absent_on, define_on, kernel, same_on
 
 
+def run(name: str, *args: Any, at: tuple[Any, ...] = ()) -> Any:
+    """What a primitive gives; tensors with steps are copied for the kernels that refuse them."""
+    if refuses_steps(name, args):
+        args = _in_rows(name, args)
+    return _run(name, *args, at=at)
+
+
+def _in_rows(name: str, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    found = []
+    for item in args:
+        if item.__class__ is tuple:
+            item = _in_rows(name, item)
+        elif isinstance(item, Raw) and with_steps(name, item):
+            item = dense(item)
+        found.append(item)
+    return tuple(found)
+
+
 def dense(x: Raw) -> Raw:
-    """A tensor without steps: kernels of the 910B were seen to refuse others, and windows are taken of memory in rows."""
-    return x if x.is_contiguous() else run("Contiguous", x)
+    """A tensor without steps."""
+    return x if x.is_contiguous() else _run("Contiguous", x)
 
 
 def one(name: str) -> Function:

@@ -6,6 +6,7 @@ from typing import Any
 from ..kernels._nodes import constant
 from ..raw import Raw
 from ._primitives import enter_all, run
+from .math import expm1
 
 
 def _elu(x: Raw, alpha: float, scale: float, input_scale: float) -> Raw:
@@ -14,7 +15,7 @@ def _elu(x: Raw, alpha: float, scale: float, input_scale: float) -> Raw:
         return run("EluExt", x, at=(float(alpha),))
     if input_scale == 1:
         return run("Mul", run("EluExt", x, at=(float(alpha),)), constant(scale, x))
-    low = run("Expm1", run("Mul", run("Minimum", x, constant(0, x)), constant(input_scale, x)))
+    low = expm1(run("Mul", run("Minimum", x, constant(0, x)), constant(input_scale, x)))
     high = run("Mul", run("Maximum", x, constant(0, x)), constant(scale, x))
     return run("AddExt", high, run("Mul", low, constant(alpha * scale, x)), 1)
 

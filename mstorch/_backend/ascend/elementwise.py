@@ -1,6 +1,7 @@
 """Arithmetic, comparisons and bits on Ascend."""
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -43,6 +44,16 @@ def _is_nan(x: Raw) -> Raw:
     return run("NotEqual", x, x)
 
 
+def is_infinite(x: Raw) -> Raw:
+    """By the size of the number: the 910B has no IsInf."""
+    return run("Equal", run("Abs", x), constant(math.inf, x))
+
+
+def _square(x: Raw) -> Raw:
+    """The product with itself: Square is refused by the 910B (CANN 9.0)."""
+    return run("Mul", x, x)
+
+
 def _where(condition: Raw, first: Raw, second: Raw) -> Raw:
     return run("Select", condition, first, second)
 
@@ -64,12 +75,12 @@ enter_all({
     "floor_divide": lambda x, y: run("DivMod", x, y, "floor"),
     "trunc_divide": lambda x, y: run("DivMod", x, y, "trunc"),
     "integer_divide": _divide, "remainder": "RemainderTensorTensor", "fmod": "FmodTensor",
-    "sign": "Sign", "square": "Square", "sqrt": "Sqrt", "rsqrt": "Rsqrt", "reciprocal": "Reciprocal",
+    "sign": "Sign", "square": _square, "sqrt": "Sqrt", "rsqrt": "Rsqrt", "reciprocal": "Reciprocal",
     "maximum": "Maximum", "minimum": "Minimum", "clamp": _clamp, "where": _where,
     "fmax": _passing_over_nan("Maximum"), "fmin": _passing_over_nan("Minimum"), "copysign": _copysign,
     "eq": "Equal", "ne": "NotEqual", "lt": "Less", "le": "LessEqual", "gt": "Greater", "ge": "GreaterEqual",
     "logical_and": "LogicalAnd", "logical_or": "LogicalOr", "logical_xor": "LogicalXor", "logical_not": "LogicalNot",
-    "isnan": _is_nan, "isinf": "IsInf", "isfinite": "IsFinite", "signbit": _signbit,
+    "isnan": _is_nan, "isinf": is_infinite, "isfinite": "IsFinite", "signbit": _signbit,
     "bitwise_and": "BitwiseAndTensor", "bitwise_or": "BitwiseOrTensor", "bitwise_xor": "BitwiseXorTensor",
     "bitwise_not": "BitwiseNot", "bitwise_left_shift": "LeftShift", "bitwise_right_shift": "RightShift", "gcd": "Gcd",
 })  # fmt: skip

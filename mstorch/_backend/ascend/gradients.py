@@ -9,7 +9,7 @@ from ..raw import Raw
 from ..table import FLOATS, HALVES, Function
 from ._primitives import enter, run
 from .index import with_first
-from .layers import pool_of_two
+from .pool import pool_of_two
 
 Sizes = tuple[int, ...]
 

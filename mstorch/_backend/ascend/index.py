@@ -6,12 +6,14 @@ from typing import Any
 import numpy as np
 
 from ..geometry import inverse_order
+from ..kernels._nodes import constant
 from ..kernels.padding import _positions
 from ..raw import MS_DTYPE, NAME_OF, NP_DTYPE, Raw, from_numpy
 from ..table import HALVES
-from ._primitives import absent, enter_all, run
+from ._primitives import absent, dense, enter_all, run
 
 Sizes = tuple[int, ...]
+BOOL = MS_DTYPE["bool"]
 
 
 def _permute(x: Raw, order: Sizes) -> Raw:
@@ -25,11 +27,18 @@ def with_first(rank: int, dims: Sizes) -> Sizes:
 
 def _index(x: Raw, dims: Sizes, indices: tuple[Raw, ...], common: Sizes, adjacent: bool) -> Raw:
     """The dimensions that have an index come first; their elements go back where they stood if they were adjacent."""
+    if len(dims) == 1 and dims[0] and len(common) == 1 and indices[0].dtype != BOOL:
+        return run("IndexSelect", x, dims[0], _counted_from_front(indices[0], x.shape[dims[0]]))  # Index of x[:, i] was refused by the 910B
     taken = run("Index", _permute(x, with_first(len(x.shape), dims)), indices)
     lead, width, rest = dims[0], len(common), len(x.shape) - len(dims)
     if adjacent and lead:
         taken = _permute(taken, (*range(width, width + lead), *range(width), *range(width + lead, width + rest)))
     return taken
+
+
+def _counted_from_front(index: Raw, size: int) -> Raw:
+    """Positions of which negative ones count from the end."""
+    return run("Select", run("Less", index, constant(0, index)), run("AddExt", index, constant(size, index), 1), index)
 
 
 def _linear_index(first: Raw, shape: Sizes, dims: Sizes, indices: tuple[Raw, ...], common: Sizes, adjacent: bool) -> Raw:
@@ -90,7 +99,17 @@ def _pick_along(x: Raw, positions: Any, axis: int) -> Raw:
 
 
 def _im2col(x: Raw, kernel: Sizes, dilation: Sizes, padding: Sizes, stride: Sizes, out: Sizes) -> Raw:
-    return run("Im2ColExt", x, kernel, dilation, padding, stride)
+    """The windows as a window of the padded memory: Im2Col is refused by the 910B."""
+    if x.size == 0:
+        return run("Zeros", (x.shape[0], x.shape[1] * kernel[0] * kernel[1], out[0] * out[1]), x.dtype)
+    if any(padding):
+        x = run("ConstantPadND", x, (padding[1], padding[1], padding[0], padding[0]), 0)
+    rows = dense(x)
+    images, channels, height, width = rows.shape
+    shape = (images, channels, *kernel, *out)
+    strides = (channels * height * width, height * width, width * dilation[0], dilation[1], width * stride[0], stride[1])
+    shown = run("Contiguous", run("AsStrided", rows, shape, strides, rows.storage_offset()))
+    return run("Reshape", shown, (images, channels * kernel[0] * kernel[1], out[0] * out[1]))
 
 
 def _col2im(x: Raw, sizes: Sizes, kernel: Sizes, dilation: Sizes, padding: Sizes, stride: Sizes, blocks: Sizes) -> Raw:

@@ -1,11 +1,11 @@
-"""Products, convolutions, poolings, norms, losses, embeddings and recurrent cells on Ascend."""
+"""Products, convolutions, norms, losses, embeddings and recurrent cells on Ascend."""
 from __future__ import annotations
 
 from typing import Any
 
 from ..kernels._nodes import constant
 from ..raw import MS_DTYPE, Raw
-from ._primitives import by_host, enter, enter_all, of_vectors, run
+from ._primitives import enter, enter_all, of_vectors, run
 
 Sizes = tuple[int, ...]
 INT64 = MS_DTYPE["int64"]
@@ -36,73 +36,13 @@ def _conv_input(g: Raw, w: Raw, shape: Sizes, *attributes: Any) -> Raw:
     return _conv_grad(0, g, run("Zeros", tuple(shape), g.dtype), w, *attributes)
 
 
+def _conv_both(g: Raw, x: Raw, w: Raw, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int) -> tuple[Raw, Raw]:
+    found = run("ConvolutionGrad", g, x, w, None, stride, padding, dilation, False, (0,) * len(stride), groups, (1, 1, 0))
+    return found[0], found[1]
+
+
 def _conv_weight(g: Raw, x: Raw, shape: Sizes, *attributes: Any) -> Raw:
     return _conv_grad(1, g, x, run("Zeros", tuple(shape), g.dtype), *attributes)
-
-
-# Pools
-
-
-def _rounded_up(x: Raw, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, out: Sizes) -> bool:
-    """Whether the last windows reach beyond the padding: torch's ``ceil_mode``."""
-    numbers = zip(x.shape[2:], kernel, stride, padding, dilation)
-    return out != tuple((n + 2 * p - d * (k - 1) - 1) // s + 1 for n, k, s, p, d in numbers)
-
-
-def pool_of_two(x: Raw, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, out: Sizes) -> tuple[Raw, tuple[Any, ...], Sizes]:
-    """The images of a pooling with two dimensions, its attributes, and the shape of its result."""
-    ceil = _rounded_up(x, kernel, stride, padding, dilation, out)
-    if len(kernel) == 1:
-        images = run("Reshape", x, (*x.shape[:2], 1, x.shape[2]))
-        return images, ((1, *kernel), (1, *stride), (0, *padding), (1, *dilation), ceil), (*x.shape[:2], 1, *out)
-    return x, (kernel, stride, padding, dilation, ceil), (*x.shape[:2], *out)
-
-
-def _max(name: str, x: Raw, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, out: Sizes) -> tuple[Raw, Raw]:
-    rank = len(kernel)
-    if rank == 3:
-        return by_host("max_pool_indices" if name.endswith("Indices") else "max_pool", x, kernel, stride, padding, dilation, out)
-    images, attributes, _ = pool_of_two(x, kernel, stride, padding, dilation, out)
-    found = run(name, images, at=attributes)
-    if rank == 2:
-        return found[0], found[1]
-    shape = (*x.shape[:2], *out)
-    return run("Reshape", found[0], shape), run("Reshape", found[1], shape) if name.endswith("Indices") else found[1]
-
-
-def _max_pool(x: Raw, *numbers: Any) -> Raw:
-    found = _max("MaxPoolWithMask", x, *numbers)
-    return found[0] if isinstance(found, tuple) else found
-
-
-def _max_pool_indices(x: Raw, *numbers: Any) -> tuple[Raw, Raw]:
-    return _max("MaxPoolWithIndices", x, *numbers)
-
-
-def _adaptive_max_pool(x: Raw, out: Sizes) -> tuple[Raw, Raw]:
-    if len(out) == 3:
-        return by_host("adaptive_max_pool", x, out)
-    if len(out) == 2:
-        return run("AdaptiveMaxPool2D", x, at=(out,))
-    shape = (*x.shape[:2], out[0])
-    found = run("AdaptiveMaxPool2D", run("Reshape", x, (*x.shape[:2], 1, x.shape[2])), at=((1, out[0]),))
-    return run("Reshape", found[0], shape), run("Reshape", found[1], shape)
-
-
-def _avg_pool(
-    x: Raw, kernel: Sizes, stride: Sizes, padding: Sizes, out: Sizes, include_pad: bool, divisor: int | None
-) -> Raw:
-    rank = len(kernel)
-    ceil = _rounded_up(x, kernel, stride, padding, (1,) * rank, out)
-    if rank == 1:
-        return run("AvgPool1D", x, kernel, stride, padding, ceil, include_pad)
-    return run("AvgPool2D" if rank == 2 else "AvgPool3DExt", x, kernel, stride, padding, ceil, include_pad, divisor)
-
-
-def _adaptive_avg_pool(x: Raw, out: Sizes) -> Raw:
-    if x.size == 0:  # its check of arguments refuses an empty batch (2.10)
-        return run("Zeros", (*x.shape[: -len(out)], *out), x.dtype)
-    return run(("AdaptiveAvgPool1D", "AdaptiveAvgPool2DExt", "AdaptiveAvgPool3DExt")[len(out) - 1], x, out)
 
 
 # Norms
@@ -113,8 +53,23 @@ def _layer_norm(x: Raw, weight: Raw, bias: Raw, begin: int, eps: float) -> Raw:
 
 
 def _batch_norm_train(x: Raw, weight: Raw, bias: Raw, eps: float) -> tuple[Raw, Raw, Raw]:
+    """The variance is the mean square of what is left of the mean: Var of several dimensions is refused by the 910B."""
     found = run("BatchNormExt", x, weight, bias, None, None, True, 0.1, eps)
-    return found[0], found[1], run("Var", x, (0, *range(2, len(x.shape))), 0, False)
+    mean = found[1]
+    away = run("SubExt", x, run("Reshape", mean, (1, -1, *([1] * (len(x.shape) - 2)))), 1)
+    return found[0], mean, run("MeanExt", run("Mul", away, away), (0, *range(2, len(x.shape))), False, mean.dtype)
+
+
+def _batch_norm_parts(
+    x: Raw, weight: Raw, bias: Raw, running_mean: Raw | None, running_var: Raw | None, momentum: float, eps: float
+) -> tuple[Raw, Raw, Raw]:
+    """The kernel moves the running statistics where they stand."""
+    found = run("BatchNormExt", x, weight, bias, running_mean, running_var, True, float(momentum), eps)
+    return found[0], found[1], found[2]
+
+
+def _batch_norm_parts_grad(g: Raw, x: Raw, weight: Raw, mean: Raw, inverse: Raw, eps: float) -> tuple[Raw, Raw, Raw]:
+    return run("BatchNormGradExt", g, x, weight, None, None, mean, inverse, True, eps, (1, 1, 1), at=(True, eps))
 
 
 def _batch_norm_eval(x: Raw, weight: Raw, bias: Raw, mean: Raw, var: Raw, eps: float) -> Raw:
@@ -123,7 +78,7 @@ def _batch_norm_eval(x: Raw, weight: Raw, bias: Raw, mean: Raw, var: Raw, eps: f
 
 def _batch_norm_grad(g: Raw, x: Raw, weight: Raw, mean: Raw, var: Raw, eps: float) -> tuple[Raw, Raw, Raw]:
     inverse = run("Rsqrt", run("AddExt", var, constant(eps, var), 1))
-    return run("BatchNormGradExt", g, x, weight, None, None, mean, inverse, True, eps, (1, 1, 1), at=(True, eps))
+    return _batch_norm_parts_grad(g, x, weight, mean, inverse, eps)
 
 
 def _running_average(running: Raw, batch: Raw, factor: float, scale: float) -> Raw:
@@ -141,6 +96,14 @@ def _nll(x: Raw, target: Raw, weights: Raw) -> Raw:
     n, _, length = x.shape
     picked = run("Reshape", run("GatherD", x, 1, run("Reshape", target, (n, 1, length))), (n, length))
     return run("Neg", run("Mul", picked, weights))
+
+
+def _binary_cross_entropy(x: Raw, target: Raw) -> Raw:
+    """By its formula, with logarithms of at least -100: the CPU's kernel bounds the probabilities instead (27.6 for 100)."""
+    one = constant(1, x)
+    least = constant(-100, x)
+    of_one, of_zero = run("Maximum", run("Log", x), least), run("Maximum", run("Log1p", run("Neg", x)), least)
+    return run("Neg", run("AddExt", run("Mul", target, of_one), run("Mul", run("SubExt", one, target, 1), of_zero), 1))
 
 
 def _embedding(table: Raw, index: Raw, padding: int, by_frequency: bool) -> Raw:
@@ -194,14 +157,13 @@ enter_all({
     "mm": _mm, "bmm": _bmm, "small_matmul": _bmm,
     "linear": _linear, "linear_bias": lambda bias, x, weight: _linear(x, weight, bias),
     "conv": _conv, "conv2d": _conv, "conv_transpose": _conv_transpose, "conv_transpose2d": _conv_transpose,
-    "conv2d_input": _conv_input, "conv2d_weight": _conv_weight,
-    "max_pool": _max_pool, "max_pool_indices": _max_pool_indices, "adaptive_max_pool": _adaptive_max_pool,
-    "avg_pool": _avg_pool, "adaptive_avg_pool": _adaptive_avg_pool,
+    "conv2d_input": _conv_input, "conv2d_weight": _conv_weight, "conv2d_both": _conv_both,
     "layer_norm": _layer_norm, "batch_norm_train": _batch_norm_train, "batch_norm_eval": _batch_norm_eval,
-    "batch_norm_grad": _batch_norm_grad, "running_average": _running_average,
+    "batch_norm_grad": _batch_norm_grad, "batch_norm_parts": _batch_norm_parts, "batch_norm_parts_grad": _batch_norm_parts_grad,
+    "running_average": _running_average,
     "softmax": of_vectors(lambda x, dim: run("Softmax", x, at=(dim,))),
     "log_softmax": of_vectors(lambda x, dim: run("LogSoftmaxExt", x, dim, None)),
-    "nll": _nll, "binary_cross_entropy": lambda x, target: run("BinaryCrossEntropy", x, target, None, at=("none",)),
+    "nll": _nll, "binary_cross_entropy": _binary_cross_entropy,
     "embedding": _embedding, "lstm_cell": _lstm_cell, "gru_cell": _gru_cell,
 })  # fmt: skip
 enter("cross_entropy", _cross_entropy)

@@ -10,7 +10,7 @@ from ..raw import MS_DTYPE, Raw
 from ._primitives import absent, enter_all, of_vectors, run
 
 Dims = tuple[int, ...]
-INT64, BOOL = MS_DTYPE["int64"], MS_DTYPE["bool"]
+INT32, INT64, BOOL = MS_DTYPE["int32"], MS_DTYPE["int64"], MS_DTYPE["bool"]
 
 
 def _of_nothing(value: complex, x: Raw, dims: Dims, keepdim: bool, kind: Any = None) -> Raw:
@@ -59,7 +59,10 @@ def _all(x: Raw, dims: Dims, keepdim: bool) -> Raw:
 def _any(x: Raw, dims: Dims, keepdim: bool) -> Raw:
     if x.size == 0:
         return _of_nothing(0, x, dims, keepdim, BOOL)
-    return run("ReduceAny", x, dims, at=(keepdim,)) if x.shape else run("Clone", x)
+    if not x.shape:
+        return run("Clone", x)
+    count = run("SumExt", run("Cast", x, INT32), dims, keepdim, INT32)  # ReduceAny, repeated, said True of nothing on the 910B
+    return run("Greater", count, constant(0, count))
 
 
 def _p_norm(x: Raw, p: float, dims: Dims, keepdim: bool, share: bool = True) -> Raw:

@@ -50,11 +50,11 @@ def _window_placed(x: Raw, size: int, shape: Sizes, strides: Sizes, offset: int,
 
 
 def _cat(raws: tuple[Raw, ...], dim: int) -> Raw:
-    return run("Concat", tuple(map(dense, raws)), at=(dim,))  # a failed Concat of strided halves poisoned later calls (910B)
+    return run("Concat", raws, at=(dim,))
 
 
 def _stack(raws: tuple[Raw, ...], dim: int) -> Raw:
-    return run("StackExt", tuple(map(dense, raws)), at=(dim,))
+    return run("StackExt", raws, at=(dim,))
 
 
 def _tile(x: Raw, repeats: Sizes) -> Raw:

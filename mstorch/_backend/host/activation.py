@@ -71,7 +71,7 @@ def _tail(size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     for factor in reversed(_ABOVE[:-1]):
         found += np.float32(factor)
         found *= inner
-    decay = np.multiply(size, size)
+    decay = silent.multiply(size, size)
     decay *= np.float32(-0.5)
     np.exp(decay, out=decay)
     found *= decay

@@ -161,9 +161,16 @@ def numpy_trunc_divide(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def _first_of_equal(function: Any) -> Any:
-    """A kernel that gives the first of two equal ones (zeros of both signs), where NumPy gives the second."""
+    """A kernel that gives the first of two equal ones (zeros of both signs): which NumPy gives depends on its release and on the place."""
     kernel = two(function)
-    return lambda x, y: kernel(y, x)
+
+    def first(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        found = kernel(x, y)
+        if found.dtype.kind == "f":
+            np.copyto(found, x, where=found == x)
+        return found
+
+    return first
 
 
 def numpy_sign(x: np.ndarray) -> np.ndarray:

@@ -7,10 +7,10 @@ import numpy as np
 from scipy import special
 
 from ..quiet import quiet
-from ..table import define_host
+from ..table import HOST, define_host
 from ._slices import inner, padded, slices
 from ._ufunc import FLOATS, HALF
-from .norm import standardised
+from .norm import numpy_batch_norm_grad, numpy_batch_norm_train, numpy_running_average, standardised
 from .pool import largest_places, numpy_max_pool
 
 Sizes = tuple[int, ...]
@@ -69,6 +69,28 @@ def numpy_layer_norm_grad(
         return tuple(np.asarray(item, x.dtype) for item in (by_x, (g * normal).sum(rows), g.sum(rows)))
 
 
+def numpy_batch_norm_parts(
+    x: np.ndarray, weight: np.ndarray, bias: np.ndarray, running_mean: np.ndarray | None, running_var: np.ndarray | None, momentum: float,
+    eps: float,
+) -> tuple[np.ndarray, ...]:  # fmt: skip
+    """Normalised by its own statistics; the means, and one over the deviations. Running statistics are moved where they stand."""
+    y, mean, var = numpy_batch_norm_train(x, weight, bias, eps)
+    count = x.size // x.shape[1]
+    with quiet():
+        for running, batch, scale in ((running_mean, mean, 1.0), (running_var, var, count / (count - 1) if count > 1 else np.nan)):
+            if running is not None:
+                running[...] = numpy_running_average(running, batch, momentum, scale)
+        return y, mean, np.asarray(1 / np.sqrt(var + x.dtype.type(eps)), x.dtype)
+
+
+def numpy_batch_norm_parts_grad(
+    g: np.ndarray, x: np.ndarray, weight: np.ndarray, mean: np.ndarray, inverse: np.ndarray, eps: float
+) -> tuple[np.ndarray, ...]:  # fmt: skip
+    """The gradients for input, weight and bias."""
+    with quiet():
+        return numpy_batch_norm_grad(g, x, weight, mean, np.asarray(1 / (inverse * inverse) - x.dtype.type(eps), x.dtype), eps)
+
+
 def numpy_max_pool_grad(g: np.ndarray, x: np.ndarray, *geometry: Sizes) -> np.ndarray:
     """To where the largest element of each window stands."""
     kernel, stride, padding, dilation, out = geometry
@@ -78,6 +100,11 @@ def numpy_max_pool_grad(g: np.ndarray, x: np.ndarray, *geometry: Sizes) -> np.nd
     for hit, key in zip(places, slices(kernel, stride, dilation, out)):
         whole[key] += np.where(hit, g, g.dtype.type(0))
     return whole if whole is empty else np.array(whole[inner(x.shape[2:], padding)], order="C")
+
+
+def numpy_conv2d_both(g: np.ndarray, x: np.ndarray, w: np.ndarray, *geometry: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Of a convolution for its input and its weight."""
+    return HOST["conv2d_input"].function(g, w, x.shape, *geometry), HOST["conv2d_weight"].function(g, x, w.shape, *geometry)
 
 
 def numpy_nll_parts(
@@ -133,7 +160,8 @@ def numpy_cross_entropy_grad(
 _ROWS: dict[str, Any] = {
     "relu_grad": numpy_relu_grad, "gelu_grad": numpy_gelu_grad, "silu_grad": numpy_silu_grad, "sigmoid_grad": numpy_sigmoid_grad,
     "tanh_grad": numpy_tanh_grad, "layer_norm_parts": numpy_layer_norm_parts, "layer_norm_grad": numpy_layer_norm_grad,
-    "max_pool_grad": numpy_max_pool_grad, "nll_parts": numpy_nll_parts, "nll_grad": numpy_nll_grad,
+    "batch_norm_parts": numpy_batch_norm_parts, "batch_norm_parts_grad": numpy_batch_norm_parts_grad,
+    "max_pool_grad": numpy_max_pool_grad, "conv2d_both": numpy_conv2d_both, "nll_parts": numpy_nll_parts, "nll_grad": numpy_nll_grad,
     "cross_entropy_parts": numpy_cross_entropy_parts, "cross_entropy_grad": numpy_cross_entropy_grad,
 }  # fmt: skip
 for _op, _row in _ROWS.items():

@@ -121,14 +121,16 @@ def is_few(count: int, n: int, m: int, k: int) -> bool:
 def numpy_bmm(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """(…, n, m) × (…, m, p)."""
     if a.dtype.char not in _BLAS or a.size == 0 or b.size == 0:
-        return np.matmul(a, b)
+        with quiet():
+            return np.matmul(a, b)
     if a.shape[-1] == 1:
         with quiet():
             return np.multiply(a, b)  # columns times rows
     lead = a.shape[:-2]
     count = math.prod(lead)
     if (a.size < _SMALL * count and b.size < _SMALL * count) or is_few(count, a.shape[-2], b.shape[-1], a.shape[-1]):
-        return np.matmul(a, b)  # many small products: a call for each costs more than the product
+        with quiet():
+            return np.matmul(a, b)  # many small products: a call for each costs more than the product
     out = np.empty((*lead, a.shape[-2], b.shape[-1]), a.dtype)
     if FOUND and a.dtype == np.float32 and out.size * a.shape[-1] >= LEAST:
         _batch_of_singles(a, b, out)

@@ -11,7 +11,8 @@ from ..table import HOST, Function, define
 
 OPS = (
     "window", "window_placed", "index_placed", "embedding_grad", "relu_grad", "gelu_grad", "silu_grad", "sigmoid_grad", "tanh_grad",
-    "layer_norm_parts", "layer_norm_grad", "max_pool_grad", "nll_parts", "nll_grad", "cross_entropy_parts", "cross_entropy_grad",
+    "layer_norm_parts", "layer_norm_grad", "batch_norm_parts", "batch_norm_parts_grad", "max_pool_grad", "conv2d_both",
+    "nll_parts", "nll_grad", "cross_entropy_parts", "cross_entropy_grad",
 )  # fmt: skip
 
 

@@ -114,10 +114,15 @@ class Refused(Exception):
     """The library has no kernel for what it was asked."""
 
 
+NO_MEMORY = 1  # the status of a call that found none
+
+
 def made(function: str, *arguments: Any) -> Any:
     """What one of the library's functions makes: a handle."""
     handle = POINTER()
     status = getattr(LIBRARY, "dnnl_" + function)(ctypes.byref(handle), *arguments)
+    if status == NO_MEMORY:
+        raise MemoryError
     if status:
         raise Refused(f"{function}: status {status}")
     return handle

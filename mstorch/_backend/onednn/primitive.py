@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..geometry import contiguous_strides
-from .library import ENGINE, FOUND, LIBRARY, POINTER, Argument, made, sizes, stream
+from .library import ENGINE, FOUND, LIBRARY, NO_MEMORY, POINTER, Argument, made, sizes, stream
 from .signals import HandlersStack
 
 FLOAT32 = 3
@@ -124,6 +124,8 @@ class Primitive:
                 copies.append(one)
             _SET(memory, address(one))
         status = _EXECUTE(self.handle, _own.stream, self.count, self.arguments)
+        if status == NO_MEMORY:
+            raise MemoryError
         if status:
             raise RuntimeError(f"oneDNN: a kernel failed with status {status}")
 

@@ -3,10 +3,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..._backend.raw import Raw
+from ..._backend.table import serves
 from .. import vocabulary as v
 from ..apply import rule
 from ..primitives import Primitive
 
+_both = Primitive("conv2d_both")
 _forward, _input, _weight = Primitive("conv2d"), Primitive("conv2d_input"), Primitive("conv2d_weight")
 
 
@@ -23,10 +26,13 @@ def conv2d(node: Any, g: Any) -> Any:
     x, w = node.edges[:2]
     attributes = node.args[-4:]
     bias = node.edges[2] if len(node.edges) > 2 else None
+    by_bias = None if bias is None else v.total(g, (0, *range(2, len(g.shape))), False)
+    if g.__class__ is Raw and x is not None and w is not None and serves("conv2d_both", node.kind.name):
+        return *_both(g, node.kept(g, 0), node.kept(g, 1), *attributes), by_bias
     return (
         None if x is None else _input(g, node.kept(g, 1), node.shapes[0], *attributes),
         None if w is None else _weight(g, node.kept(g, 0), node.shapes[1], *attributes),
-        None if bias is None else v.total(g, (0, *range(2, len(g.shape))), False),
+        by_bias,
     )
 
 

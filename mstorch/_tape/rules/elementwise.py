@@ -20,6 +20,16 @@ def add(node: Any, g: Any) -> Any:
     return (None if first is None else v.fit(g, node.shapes[0]), None if second is None else v.fit(g, node.shapes[1]))
 
 
+@rule("add_scaled", label="AddBackward0")
+def add_scaled(node: Any, g: Any) -> Any:
+    """Of a sum with a multiple, on a device."""
+    first, second = node.edges
+    return (
+        None if first is None else v.fit(g, node.shapes[0]),
+        None if second is None else v.fit(v.times(g, node.args[0]), node.shapes[1]),
+    )
+
+
 @rule("sub")
 def sub(node: Any, g: Any) -> Any:
     first, second = node.edges

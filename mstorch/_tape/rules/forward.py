@@ -61,6 +61,12 @@ def add(call: Call) -> Any:
     return v.spread(v.sum_of(call.t(0), call.t(1)), call.shape())
 
 
+@forward_rule("add_scaled")
+def add_scaled(call: Call) -> Any:
+    second = call.t(1)
+    return v.spread(v.sum_of(call.t(0), None if second is None else v.times(second, call.args[0])), call.shape())
+
+
 @forward_rule("sub")
 def sub(call: Call) -> Any:
     second = call.t(1)

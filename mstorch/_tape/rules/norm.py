@@ -100,6 +100,12 @@ def batch_norm_train(node: Any, gradients: Any) -> Any:
         return _batch_norm_grad.host["float32"](g, x, weight, node.kept(g, 2), node.kept(g, 3), eps)
     if g.__class__ is Raw:
         return _batch_norm_grad[node.kind.name](g, x, weight, node.kept(g, 2), node.kept(g, 3), eps)
+    return _batch_norm_composed(node, g, eps)
+
+
+def _batch_norm_composed(node: Any, g: Any, eps: float) -> Any:
+    """By single operations, which have derivatives of their own."""
+    shape, x, weight = node.shapes[0], node.kept(g, 0), node.kept(g, 1)
     axes, wide = (0, *range(2, len(shape))), (1, -1, *([1] * (len(shape) - 2)))
     count = 1
     for axis in axes:
@@ -110,6 +116,19 @@ def batch_norm_train(node: Any, gradients: Any) -> Any:
     inner = v.sub(v.sub(g, v.div(total, number)), v.mul(normal, v.div(by_normal, number)))
     flat = (shape[1],)
     return v.mul(v.mul(v.reshape(weight, wide), inverse), inner), v.reshape(by_normal, flat), v.reshape(total, flat)
+
+
+_batch_norm_parts_grad = v.Primitive("batch_norm_parts_grad")
+
+
+@rule("batch_norm_parts", keep=(0, 1, "result1", "result2"), label="NativeBatchNormBackward0")
+def batch_norm_parts(node: Any, gradients: Any) -> Any:
+    """On a device, where forward keeps what the kernel of the gradient takes."""
+    g, eps = gradients[0], node.args[-1]
+    if g.__class__ is not Raw:
+        return _batch_norm_composed(node, g, eps)
+    x, weight, mean, inverse = (node.kept(g, place) for place in range(4))
+    return _batch_norm_parts_grad(g, x, weight, mean, inverse, eps)
 
 
 @rule("batch_norm_eval", keep=(0, 1, 3, 4), label="NativeBatchNormBackward0")

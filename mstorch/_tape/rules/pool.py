@@ -1,6 +1,7 @@
 """Gradients of pooling."""
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -96,7 +97,7 @@ def max_pool(node: Any, g: Any) -> Any:
 def positions_in(index: np.ndarray, shape: Sizes) -> Places:
     """The positions that a pooling of a batch of images of ``shape`` gave, each in its own image."""
     rows, length = shape[0] * shape[1], int(np.prod(shape[2:]))
-    flat = index.reshape(rows, -1) + np.arange(rows)[:, None] * length
+    flat = index.reshape(rows, math.prod(index.shape[2:])) + np.arange(rows)[:, None] * length
     return Places((flat.reshape(-1),), (rows * length,), index.shape, True)
 
 
@@ -104,9 +105,9 @@ def _by_position(node: Any, gradients: Any) -> Any:
     """The gradient at the positions that a pooling gave as its second result."""
     g, shape = gradients[0], node.shapes[0]
     if v.of_device(g):
-        rows, length = shape[0] * shape[1], int(np.prod(shape[2:]))
-        index = movement.reshaped(v.bare_condition(node.kept(g)), (rows, -1))
-        return v.reshape(v.scattered(v.reshape(g, (rows, -1)), (rows, length), 1, index), shape)
+        rows, length, count = shape[0] * shape[1], math.prod(shape[2:]), math.prod(v.shape_of(g)[2:])
+        index = movement.reshaped(v.bare_condition(node.kept(g)), (rows, count))
+        return v.reshape(v.scattered(v.reshape(g, (rows, count)), (rows, length), 1, index), shape)
     places = positions_in(v.host_array(node.kept(g)), shape)
     return v.reshape(places.add(g, "MaxPool2DWithIndicesBackwardBackward0"), shape)
 

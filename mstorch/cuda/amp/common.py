@@ -1,12 +1,12 @@
 """Whether mixed precision can work at all."""
 from __future__ import annotations
 
-from ..._backend import runtime
+from ..._core import cuda_names
 
 
 def amp_definitely_not_available() -> bool:
-    """Whether there is no GPU."""
-    return runtime.device_type() != "cuda"
+    """Whether there is no GPU, and cuda means no other device."""
+    return not cuda_names.is_there()
 
 
 __all__ = ["amp_definitely_not_available"]

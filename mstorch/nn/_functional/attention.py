@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 
 from ..._core.dtype import bfloat16, bool_, float16, float32
-from ..._core.tensor_base import array_of, value_of
+from ..._core.modes import modes
+from ..._core.storage import DeviceMemory
+from ..._core.tensor_base import array_of, is_meta, value_of
 from ..._core.warned import warn
 from ..._namespace.attention_choice import goes_in_one_piece, refuse_what_is_not_allowed
 from ..._ops import views
@@ -25,7 +27,7 @@ from ..._ops.placing import beside
 from ..._ops.reduce import amax, mean
 from ..._ops.softmax import softmax
 from . import host_attention
-from .fused_attention import attention, fits, reads_are_dear, without_empty_rows
+from .fused_attention import attention, filled_rows, fits, reads_are_dear, without_empty_rows
 
 
 @operation
@@ -73,9 +75,26 @@ def scaled_dot_product_attention(
     return composed(query, key, value)
 
 
+_kept: dict[tuple[int, int, Any], Any] = {}
+
+
+def _past(queries: int, keys: int, like: Any) -> Any:
+    """What a causal mask lets a query attend to; on a device it is kept for the next call."""
+    on_device = like._storage.__class__ is DeviceMemory and modes.native is None
+    place = (queries, keys, like.device) if on_device else None
+    if place in _kept:
+        return _kept[place]
+    found = beside(made(np.tril(np.ones((queries, keys), bool))), like)
+    if place is not None:
+        if len(_kept) >= 16:
+            _kept.clear()
+        _kept[place] = found
+    return found
+
+
 def _causal_too(mask: Any, queries: int, keys: int) -> Any:
     """A mask that hides what comes later, too."""
-    past = beside(made(np.tril(np.ones((queries, keys), bool))), mask)
+    past = _past(queries, keys, mask)
     return logical_and(mask, past) if mask._dtype is bool_ else where(past, mask, float("-inf"))
 
 
@@ -95,7 +114,7 @@ def _composed(
     q, k = shape_of(query), shape_of(key)
     in_steps = not goes_in_one_piece(query, key, value, attn_mask, dropout_p, enable_gqa)
     if is_causal:
-        attn_mask = beside(made(np.tril(np.ones((q[-2], k[-2]), bool))), query)
+        attn_mask = _past(q[-2], k[-2], query)
     if enable_gqa:
         key = repeat_interleave(key, q[-3] // shape_of(key)[-3], -3)
         value = repeat_interleave(value, q[-3] // shape_of(value)[-3], -3)
@@ -117,13 +136,13 @@ def _composed(
             empty, attn_mask = without_empty_rows(attn_mask)
             if is_causal and not in_steps:
                 weights = where(attn_mask, weights, float("-inf"))
-                if empty is None and not reads_are_dear(weights):  # a row may have nothing but scores of -inf, too
+                if empty is None and not is_meta(weights):  # a row may have nothing but scores of -inf, too
                     empty = ne(amax(weights.detach(), -1, True), float("-inf"))
             else:  # added as in torch, so that NaN stays
                 weights = add(weights, where(attn_mask, beside(made(np.zeros((), weights._dtype.np)), weights), float("-inf")))
         else:
-            if not reads_are_dear(attn_mask):
-                empty, _ = without_empty_rows(ne(attn_mask, float("-inf")))
+            if not is_meta(attn_mask):
+                empty = filled_rows(ne(attn_mask, float("-inf")))
                 attn_mask = attn_mask if empty is None else where(empty, attn_mask, 0.0)
             weights = add(weights, attn_mask)
     weights = softmax(weights, -1)

@@ -43,13 +43,20 @@ def attention(query: Any, key: Any, value: Any, mask: Any, causal: bool, scale: 
     single = len(query._shape) == 3
     if single:
         query, key, value = (views.unsqueeze(item, 1) for item in (query, key, value))
+    found = attention_with_sums(query, key, value, mask, causal, scale, single)[0]
+    return views.squeeze(found, 1) if single else found
+
+
+def attention_with_sums(query: Any, key: Any, value: Any, mask: Any, causal: bool, scale: float, single: bool = False) -> list[Any]:
+    """Attention of (B, N, L, E), and of each row the largest score and the sum of exponentials, 8 times each, in float32.
+
+    ``single``: the heads are one, and a mask of three dimensions is of (B, L, S).
+    """
     allowed = hidden = None
     if mask is not None:
         allowed, hidden = _hidden(mask, query._shape, key._shape[2], single)
-    found = apply(_attention, query._dtype, (query, key, value, hidden), (float(scale), causal))[0]
-    if allowed is not None:
-        found = where(allowed, found, 0.0)
-    return views.squeeze(found, 1) if single else found
+    found, top, total = apply(_attention, query._dtype, (query, key, value, hidden), (float(scale), causal))
+    return [found if allowed is None else where(allowed, found, 0.0), top, total]
 
 
 def _hidden(mask: Any, shape: tuple[int, ...], keys: int, single: bool) -> tuple[Any, Any]:
@@ -75,13 +82,15 @@ def reads_are_dear(tensor: Any) -> bool:
     return is_meta(tensor) or (tensor._storage.__class__ is DeviceMemory and tensor._storage.shadow is None)
 
 
+def filled_rows(mask: Any) -> Any:
+    """Which rows of a boolean mask hold a true element, as a column; None if all are known to."""
+    if reads_are_dear(mask):
+        return any_of(mask, -1, True)
+    filled = array_of(mask).any(-1, keepdims=True)
+    return None if filled.all() else beside(made(filled), mask)
+
+
 def without_empty_rows(mask: Any) -> tuple[Any, Any]:
     """Which rows hold something (None if all are known to), and the mask with rows that hold nothing all true."""
-    if reads_are_dear(mask):
-        allowed = any_of(mask, -1, True)
-        return allowed, logical_or(mask, logical_not(allowed))
-    permitted = array_of(mask)
-    filled = permitted.any(-1, keepdims=True)
-    if filled.all():
-        return None, mask
-    return beside(made(filled), mask), beside(made(permitted | ~filled), mask)
+    filled = filled_rows(mask)
+    return filled, mask if filled is None else logical_or(mask, logical_not(filled))

@@ -11,6 +11,7 @@ from typing_extensions import Self
 
 from ..._backend.cell import init_cell, is_parameter, is_raw
 from ..._core.hooks import Hooks
+from ..._core.no_memory import lacks_memory, no_memory
 from ..._core.tensor_base import TensorBase
 from ..._tensor import Tensor
 from ..parameter import Buffer, Parameter, set_data
@@ -159,7 +160,12 @@ class Module(StateMixin, HookMixin, ConversionMixin, CellNames, CellMixin, Cell)
             or _global_backward_pre_hooks
         ):  # fmt: skip
             return forward_with_hooks(self, args, kwargs)
-        return self.forward(*args, **kwargs)
+        try:
+            return self.forward(*args, **kwargs)
+        except (MemoryError, RuntimeError) as error:
+            if not lacks_memory(error):
+                raise
+            raise no_memory(error) from None
 
     # Registration
 

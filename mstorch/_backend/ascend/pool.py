@@ -1,0 +1,114 @@
+"""Poolings on Ascend."""
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+from ..host.pool import window_counts
+from ..raw import NAME_OF, NP_DTYPE, Raw, from_numpy
+from ..table import ALL, VIA_HALF
+from ._primitives import by_host, enter, enter_all, run
+
+Sizes = tuple[int, ...]
+
+
+def _rounded_up(x: Raw, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, out: Sizes) -> bool:
+    """Whether the last windows reach beyond the padding: torch's ``ceil_mode``."""
+    numbers = zip(x.shape[2:], kernel, stride, padding, dilation)
+    return out != tuple((n + 2 * p - d * (k - 1) - 1) // s + 1 for n, k, s, p, d in numbers)
+
+
+def pool_of_two(x: Raw, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, out: Sizes) -> tuple[Raw, tuple[Any, ...], Sizes]:
+    """The images of a pooling with two dimensions, its attributes, and the shape of its result."""
+    ceil = _rounded_up(x, kernel, stride, padding, dilation, out)
+    if len(kernel) == 1:
+        images = run("Reshape", x, (*x.shape[:2], 1, x.shape[2]))
+        return images, ((1, *kernel), (1, *stride), (0, *padding), (1, *dilation), ceil), (*x.shape[:2], 1, *out)
+    return x, (kernel, stride, padding, dilation, ceil), (*x.shape[:2], *out)
+
+
+def _max(name: str, x: Raw, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, out: Sizes) -> tuple[Raw, Raw]:
+    rank = len(kernel)
+    if rank == 3:
+        return by_host("max_pool_indices" if name.endswith("Indices") else "max_pool", x, kernel, stride, padding, dilation, out)
+    images, attributes, _ = pool_of_two(x, kernel, stride, padding, dilation, out)
+    found = run(name, images, at=attributes)
+    if rank == 2:
+        return found[0], found[1]
+    shape = (*x.shape[:2], *out)
+    return run("Reshape", found[0], shape), run("Reshape", found[1], shape) if name.endswith("Indices") else found[1]
+
+
+def _max_pool(x: Raw, *numbers: Any) -> Raw:
+    found = _max("MaxPoolWithMask", x, *numbers)
+    return found[0] if isinstance(found, tuple) else found
+
+
+def _max_pool_indices(x: Raw, *numbers: Any) -> tuple[Raw, Raw]:
+    return _max("MaxPoolWithIndices", x, *numbers)
+
+
+def _adaptive_max_pool(x: Raw, out: Sizes) -> tuple[Raw, Raw]:
+    if len(out) == 3:
+        return by_host("adaptive_max_pool", x, out)
+    if len(out) == 2:
+        return run("AdaptiveMaxPool2D", x, at=(out,))
+    shape = (*x.shape[:2], out[0])
+    found = run("AdaptiveMaxPool2D", run("Reshape", x, (*x.shape[:2], 1, x.shape[2])), at=((1, out[0]),))
+    return run("Reshape", found[0], shape), run("Reshape", found[1], shape)
+
+
+def _avg_pool(
+    x: Raw, kernel: Sizes, stride: Sizes, padding: Sizes, out: Sizes, include_pad: bool, divisor: int | None
+) -> Raw:
+    """A depthwise convolution with equal weights: AvgPool2D is refused by the 910B. Windows that hold less are divided by a table."""
+    rank = len(kernel)
+    if rank == 3:
+        ceil = _rounded_up(x, kernel, stride, padding, (1,) * rank, out)
+        return run("AvgPool3DExt", x, kernel, stride, padding, ceil, include_pad, divisor)
+    if x.size == 0:
+        return run("Zeros", (*x.shape[:2], *out), x.dtype)
+    images = x if rank == 2 else run("Reshape", x, (*x.shape[:2], 1, x.shape[2]))
+    kernel, stride, padding, sizes = (_of_two(item, first) for item, first in ((kernel, 1), (stride, 1), (padding, 0), (out, 1)))
+    images_sizes, given = tuple(images.shape[2:]), padding
+    counts = window_counts(images_sizes, kernel, stride, given, sizes, include_pad, divisor)
+    equal = bool((counts == counts.flat[0]).all())
+    beyond = [(o - 1) * s + k - n - p for n, k, s, p, o in zip(images_sizes, kernel, stride, padding, sizes)]
+    if any(more > p for more, p in zip(beyond, padding)):  # the last windows reach beyond the padding
+        images = run("ConstantPadND", images, (padding[1], max(beyond[1], 0), padding[0], max(beyond[0], 0)), 0)
+        padding = (0, 0)
+    channels = x.shape[1]
+    weights = run("FillScalar", (channels, 1, *kernel), 1 / float(counts.flat[0]) if equal else 1.0, x.dtype)
+    found = run("Convolution", images, weights, None, stride, padding, (1, 1), False, (0, 0), channels)
+    found = run("SliceExt", found, 2, 0, sizes[0], 1) if found.shape[2] > sizes[0] else found
+    found = run("SliceExt", found, 3, 0, sizes[1], 1) if found.shape[3] > sizes[1] else found
+    if not equal:
+        found = run("Div", found, _counts(images_sizes, kernel, stride, given, sizes, include_pad, divisor, NAME_OF[x.dtype]))
+    return found if rank == 2 else run("Reshape", found, (*x.shape[:2], *out))
+
+
+@lru_cache(64)
+def _counts(
+    sizes: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, out: Sizes, include_pad: bool, divisor: int | None, name: str
+) -> Raw:
+    """By how many elements the sum of each window is divided, brought to the device once."""
+    return from_numpy(window_counts(sizes, kernel, stride, padding, out, include_pad, divisor).astype(NP_DTYPE[name]))
+
+
+def _of_two(numbers: Sizes, first: int) -> Sizes:
+    """What belongs to one dimension, for images of one row."""
+    return numbers if len(numbers) == 2 else (first, *numbers)
+
+
+def _adaptive_avg_pool(x: Raw, out: Sizes) -> Raw:
+    if x.size == 0:  # its check of arguments refuses an empty batch (2.10)
+        return run("Zeros", (*x.shape[: -len(out)], *out), x.dtype)
+    return run(("AdaptiveAvgPool1D", "AdaptiveAvgPool2DExt", "AdaptiveAvgPool3DExt")[len(out) - 1], x, out)
+
+
+enter_all({
+    "max_pool": _max_pool, "max_pool_indices": _max_pool_indices, "adaptive_max_pool": _adaptive_max_pool,
+    "adaptive_avg_pool": _adaptive_avg_pool,
+})  # fmt: skip
+# The weights of a mean are not rounded to half precision.
+enter("avg_pool", _avg_pool, tuple(name for name in ALL if name not in VIA_HALF), VIA_HALF)

@@ -1,0 +1,62 @@
+"""Whether "cuda" names the Ascend device, as scripts written for GPUs ask for. All that has such a name asks here, at each use.
+
+``from torch_npu.contrib import transfer_to_npu``, ``TORCH_TRANSFER_TO_NPU=1`` and ``python -m mstorch --cuda-is-npu`` turn it on.
+"""
+from __future__ import annotations
+
+import os
+import sys
+
+from .._backend import binding, runtime
+from .warned import warn_once
+
+VARIABLE = "TORCH_TRANSFER_TO_NPU"
+
+
+class _Switch:
+    on = runtime.device_type() == "npu" and os.environ.get(VARIABLE, "").lower() in ("1", "true", "on", "yes")
+
+
+_switch = _Switch()
+if _switch.on:
+    binding.let_cuda_choose()
+
+
+def turn_on() -> None:
+    """Let "cuda" name the Ascend device from now on; RuntimeError without one."""
+    if runtime.device_type() != "npu":
+        raise RuntimeError("mstorch: cuda cannot mean npu, as MindSpore computes on no Ascend device in this process")
+    binding.let_cuda_choose()
+    _switch.on = True
+
+
+def is_on() -> bool:
+    """Whether "cuda" names the Ascend device."""
+    return _switch.on
+
+
+def is_there() -> bool:
+    """Whether there is a device that "cuda" names: a GPU, or the Ascend device."""
+    return _switch.on or runtime.device_type() == "cuda"
+
+
+def meant(kind: str) -> str:
+    """The type of device that a type names: "npu" for "cuda" while the switch is on."""
+    return "npu" if kind == "cuda" and _switch.on else kind
+
+
+is_cuda = property(lambda self: self.device.type == meant("cuda"), doc="Whether the memory is on the device that cuda names.")
+"""For the classes of what has a device."""
+
+
+def tell() -> None:
+    """Say once to a script that asks for GPUs that there is an Ascend device. Packages, which ask for all devices, are told nothing."""
+    if runtime.device_type() != "npu" or _switch.on:
+        return
+    file = sys._getframe(2).f_code.co_filename
+    if "site-packages" not in file and "dist-packages" not in file:
+        warn_once(
+            "torch.cuda.is_available() is False, but there is an Ascend device: use torch.npu and the device 'npu', or let cuda mean npu "
+            "by `from torch_npu.contrib import transfer_to_npu`, TORCH_TRANSFER_TO_NPU=1, or `python -m mstorch --cuda-is-npu script.py`",
+            key="cuda means npu",
+        )

@@ -1,0 +1,51 @@
+"""What torch.cuda has of an Ascend device where cuda means npu: the function or class of the same name in torch.npu."""
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from .._core.cuda_names import is_on
+
+_NAMES = {"CUDAGraph": "NPUGraph", "CUDAPluggableAllocator": "NPUPluggableAllocator", "cudart": "npurt"}
+
+
+def _twin(name: str) -> Any:
+    # It is loaded where there is such a device, and only there.
+    return getattr(sys.modules["mstorch.npu"], _NAMES.get(name, name), None) if is_on() else None
+
+
+def _there(name: str) -> Any:
+    found = _twin(name)
+    if found is None:
+        raise NotImplementedError(f"mstorch: torch.cuda.{name} has no counterpart on an Ascend device")
+    return found
+
+
+def as_npu(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, which is torch.npu's of its name while cuda means npu."""
+    name = function.__name__
+
+    @functools.wraps(function)
+    def either(*args: Any, **kwargs: Any) -> Any:
+        return (_there(name) if is_on() else function)(*args, **kwargs)
+
+    return either
+
+
+class AsNpu(type):
+    """A class whose instances are torch.npu's class of its name while cuda means npu."""
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        return _there(cls.__name__)(*args, **kwargs) if is_on() else super().__call__(*args, **kwargs)
+
+    def __getattr__(cls, name: str) -> Any:
+        twin = _twin(cls.__name__)
+        if twin is None:
+            raise AttributeError(f"type object '{cls.__name__}' has no attribute '{name}'")
+        return getattr(twin, name)
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        twin = _twin(cls.__name__)
+        return super().__instancecheck__(instance) if twin is None else isinstance(instance, twin)

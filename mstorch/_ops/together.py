@@ -1,0 +1,42 @@
+"""Tensors of a device that are laid one after the other, so that an operation on all of them is one kernel."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from .._backend import device_memory
+from .._backend.raw import ON_CPU
+from .._core.modes import modes
+from .._core.storage import is_all_of_device_memory
+from .._core.tangents import LEVELS
+from .._core.tensor_base import on_device, value_of
+
+
+def can_be_laid_out(tensors: Sequence[Any]) -> bool:
+    """Whether tensors are each the whole of a device's memory, which nobody else holds or records."""
+    if ON_CPU or not device_memory.HAS_WINDOWS or modes.native is not None or LEVELS:
+        return False
+    return all(
+        is_all_of_device_memory(tensor) and not tensor._storage.lent and tensor._storage.parameter is None and tensor._shape
+        and 0 not in tensor._shape
+        for tensor in tensors
+    ) and len({id(tensor._storage) for tensor in tensors}) == len(tensors)  # fmt: skip
+
+
+def laid_out(tensors: Sequence[Any]) -> Any:
+    """The elements of tensors one after the other, with gaps; in their own memory where ``put_back`` left them so."""
+    raw = device_memory.laid_out([value_of(tensor) for tensor in tensors])
+    raw._of_storage = False  # whose parts are meant to be seen in its memory
+    return on_device(raw)
+
+
+def put_back(flat: Any, tensors: Sequence[Any]) -> None:
+    """Let tensors have the elements of what ``laid_out`` gave of them, and its version's changes."""
+    raw, writes = value_of(flat), flat._counter.version
+    if not writes:
+        return
+    for tensor in tensors:
+        tensor._counter.version += writes
+    if getattr(tensors[0]._storage.base, "_part", (None, 0))[0] is not raw:  # else kernels wrote where the parts are
+        for tensor, part in zip(tensors, device_memory.parts(raw, [tensor._shape for tensor in tensors])):
+            tensor._storage.exchange(part)

@@ -1,0 +1,48 @@
+"""What queries may not attend to, from the modes of masks that Ascend's attention has."""
+from __future__ import annotations
+
+from typing import Any
+
+import mstorch as torch
+
+SIDE = 2048  # of the mask that stands for one of any size in the modes 2 to 4
+MODES = "0 (a whole mask), 1 (all of a mask), 2 (causal from the top left), 3 (causal from the bottom right), 4 (a band)"
+
+
+def band(queries: int, keys: int, before: int, after: int, shift: int, device: Any) -> Any:
+    """True where a key is more than ``before`` behind, or more than ``after`` ahead of a query that stands ``shift`` further on."""
+    distance = torch.arange(keys, device=device)[None, :] - torch.arange(queries, device=device)[:, None] - shift
+    return (distance < -before) | (distance > after)
+
+
+def hidden(mask: Any, mode: int, before: int, after: int, shape: tuple[int, int], device: Any) -> tuple[Any, bool]:
+    """The mask of one attention, True where nothing is attended to (None: everything is), and whether it is plain causality instead."""
+    queries, keys = shape
+    if mode == 0 or mode == 1:
+        if mask is None:
+            if mode == 1:
+                raise RuntimeError("attention with sparse_mode=1 needs an atten_mask")
+            return None, False
+        mask = as_bool(mask)
+        far = max(queries, keys)
+        if mode == 1 or (before >= far and after >= far):
+            return mask, False
+        return mask | band(queries, keys, before, after, 0, device), False
+    if mode not in (2, 3, 4):
+        raise NotImplementedError(f"mstorch: attention with sparse_mode={mode}; there are {MODES}")
+    if mask is None or tuple(mask.shape[-2:]) != (SIDE, SIDE):
+        given = "none" if mask is None else list(mask.shape)
+        raise RuntimeError(
+            f"attention with sparse_mode={mode} needs an atten_mask of [{SIDE}, {SIDE}] that is True above the diagonal, got {given}"
+        )
+    shift = 0 if mode == 2 else keys - queries
+    if mode < 4 and shift == 0:
+        return None, True
+    return band(queries, keys, before if mode == 4 else keys + queries, after if mode == 4 else 0, shift, device), False
+
+
+def as_bool(mask: Any) -> Any:
+    """A mask of booleans, from one of booleans or of 8-bit integers."""
+    if mask.dtype not in (torch.bool, torch.uint8, torch.int8):
+        raise RuntimeError(f"atten_mask must be bool, uint8 or int8, got {mask.dtype}")
+    return mask if mask.dtype is torch.bool else mask.ne(0)

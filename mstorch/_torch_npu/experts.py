@@ -1,0 +1,144 @@
+"""Products of groups, and the routing of tokens to experts."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import mstorch as torch
+
+from .attention import refuse
+
+
+def npu_grouped_matmul(
+    x: Sequence[Any], weight: Sequence[Any], *, bias: Sequence[Any] | None = None, scale: Any = None, offset: Any = None,
+    antiquant_scale: Any = None, antiquant_offset: Any = None, per_token_scale: Any = None, group_list: Any = None,
+    activation_input: Any = None, activation_quant_scale: Any = None, activation_quant_offset: Any = None, split_item: int = 0,
+    group_type: int | None = None, group_list_type: int = 0, act_type: int = 0, output_dtype: Any = None, tuning_config: Any = None,
+) -> list[Any]:  # fmt: skip
+    """``x[i] @ weight[i] + bias[i]`` of each group.
+
+    One ``x`` for all groups is cut by ``group_list``: ends of the groups, or their sizes (``group_list_type=1``), along rows, or along what
+    is summed over (``group_type=2``). ``split_item`` 2 and 3 put the results into one tensor.
+    """
+    refuse(
+        "npu_grouped_matmul", scale=scale, offset=offset, antiquant_scale=antiquant_scale, antiquant_offset=antiquant_offset,
+        per_token_scale=per_token_scale, activation_input=activation_input, activation_quant_scale=activation_quant_scale,
+        activation_quant_offset=activation_quant_offset, act_type=act_type or None,
+    )  # fmt: skip
+    if split_item not in (0, 1, 2, 3) or group_type not in (None, -1, 0, 2):
+        raise RuntimeError(f"npu_grouped_matmul(): split_item {split_item}, group_type {group_type}")
+    sizes = None if group_list is None else _sizes(group_list, group_list_type)
+    if group_type == 2:
+        found = _along_sums(x, weight, sizes)
+        return [found if output_dtype is None else found.to(output_dtype)]
+    matrices = list(weight[0].unbind(0)) if len(weight) == 1 and weight[0].dim() == 3 else list(weight)
+    rows = x[0].shape[0]
+    parts = list(x)
+    if len(x) == 1 and sizes is not None:
+        if len(sizes) != len(matrices) or sum(sizes) > rows:
+            raise RuntimeError(f"npu_grouped_matmul(): groups of {sizes} rows for {rows} rows and {len(matrices)} weights")
+        parts = list(x[0][: sum(sizes)].split(sizes))
+    if len(parts) != len(matrices):
+        raise RuntimeError(f"npu_grouped_matmul(): {len(parts)} groups and {len(matrices)} weights")
+    added = [None] * len(parts) if not bias else list(bias[0].unbind(0)) if len(bias) == 1 < len(parts) else list(bias)
+    results = [part @ matrix for part, matrix in zip(parts, matrices)]
+    results = [item if extra is None else item + extra.to(item.dtype) for item, extra in zip(results, added)]
+    if output_dtype is not None:
+        results = [item.to(output_dtype) for item in results]
+    if split_item < 2:
+        return results
+    whole = torch.cat(results)
+    missing = rows - whole.shape[0] if len(x) == 1 else 0
+    return [torch.nn.functional.pad(whole, (0, 0, 0, missing)) if missing else whole]
+
+
+def _along_sums(x: Sequence[Any], weight: Sequence[Any], sizes: list[int] | None) -> Any:
+    if len(x) != 1 or len(weight) != 1 or sizes is None or sum(sizes) > x[0].shape[1]:
+        raise RuntimeError("npu_grouped_matmul() with group_type=2 takes one x, one weight, and groups of what is summed over")
+    used = sum(sizes)
+    return torch.stack([a @ b for a, b in zip(x[0][:, :used].split(sizes, 1), weight[0][:used].split(sizes))])
+
+
+def _sizes(group_list: Any, kind: int) -> list[int]:
+    """The sizes of groups, from a list or tensor of their ends (kind 0) or sizes (1)."""
+    if kind not in (0, 1):
+        raise NotImplementedError(f"mstorch: npu_grouped_matmul() with group_list_type={kind}")
+    numbers = [int(number) for number in (group_list.tolist() if isinstance(group_list, torch.Tensor) else group_list)]
+    sizes = numbers if kind else [end - start for start, end in zip([0, *numbers], numbers)]
+    if any(size < 0 for size in sizes):
+        raise RuntimeError(f"npu_grouped_matmul(): groups of {sizes} elements")
+    return sizes
+
+
+def npu_moe_gating_top_k_softmax(x: Any, finished: Any = None, k: int = 1) -> tuple[Any, Any, Any]:
+    """The ``k`` largest of ``softmax(x)``, their experts (how many there are for finished rows), and the places of the rows in columns."""
+    weights = torch.softmax(x.float(), -1)
+    top, experts = weights.topk(k, -1)
+    experts = experts.int()
+    if finished is not None:
+        experts = experts.masked_fill(finished.bool().unsqueeze(-1), x.shape[-1])
+    rows = top.numel() // k
+    places = torch.arange(rows * k, dtype=torch.int32, device=x.device).reshape(k, rows).t().reshape(top.shape).contiguous()
+    return top.to(x.dtype), experts, places
+
+
+def npu_moe_init_routing(x: Any, row_idx: Any, expert_idx: Any, active_num: int) -> tuple[Any, Any, Any]:
+    """Rows in the order of their experts, where each place of ``row_idx`` went, and the experts in order."""
+    rows, k = x.shape[0], expert_idx.shape[-1]
+    experts, order = expert_idx.reshape(-1).sort(stable=True)
+    places = row_idx.reshape(-1)[order].long()
+    went = torch.empty_like(places).index_put((places,), torch.arange(rows * k, device=x.device))
+    return x[places[: min(rows, active_num) * k] % rows], went.int(), experts.int()
+
+
+def npu_moe_compute_expert_tokens(sorted_experts: Any, num_expert: int) -> Any:
+    """How many of the sorted experts are up to each one."""
+    return (sorted_experts.reshape(1, -1) <= torch.arange(num_expert, device=sorted_experts.device).reshape(-1, 1)).sum(1).int()
+
+
+def npu_moe_finalize_routing(
+    expanded_permuted_rows: Any, skip1: Any, skip2: Any, bias: Any, scales: Any, expanded_src_to_dst_row: Any, export_for_source_row: Any,
+    drop_pad_mode: int | None = 0,
+) -> Any:  # fmt: skip
+    """The rows of the experts put together: ``skip1 + skip2`` and the sum of ``scales * (row + bias[expert])``."""
+    if drop_pad_mode:
+        raise NotImplementedError(f"mstorch: npu_moe_finalize_routing() with drop_pad_mode={drop_pad_mode}")
+    if skip1 is None and skip2 is not None:
+        raise RuntimeError("npu_moe_finalize_routing(): skip2 without skip1")
+    count = expanded_src_to_dst_row.numel()
+    k = scales.shape[1] if scales is not None else export_for_source_row.shape[1] if export_for_source_row is not None else 1
+    rows = expanded_permuted_rows[expanded_src_to_dst_row.long()].reshape(k, count // k, -1).transpose(0, 1)
+    if bias is not None:
+        rows = rows + bias[export_for_source_row.long()]
+    if scales is not None:
+        rows = rows * scales.unsqueeze(-1)
+    found = rows.sum(1)
+    for skip in (skip1, skip2):
+        found = found if skip is None else found + skip
+    return found.to(expanded_permuted_rows.dtype)
+
+
+def npu_moe_token_permute(tokens: Any, indices: Any, num_out_tokens: int | None = None, padded_mode: bool = False) -> tuple[Any, Any]:
+    """Tokens once for each of their experts, in the order of experts, and where each went."""
+    refuse("npu_moe_token_permute", padded_mode=padded_mode or None)
+    k = indices.shape[1] if indices.dim() == 2 else 1
+    order = indices.reshape(-1).argsort(stable=True)
+    count = order.numel()
+    wanted = count if not num_out_tokens else min(num_out_tokens, count) if num_out_tokens > 0 else count + num_out_tokens
+    return tokens[order[:wanted] // k], order.argsort().int()
+
+
+def npu_moe_token_unpermute(
+    permuted_tokens: Any, sorted_indices: Any, probs: Any = None, padded_mode: bool = False, restore_shape: Any = None
+) -> Any:  # fmt: skip
+    """The sum of what each token's experts gave, times ``probs``; places that were left out count as zero."""
+    refuse("npu_moe_token_unpermute", padded_mode=padded_mode or None)
+    k = 1 if probs is None else probs.shape[1]
+    places, there = sorted_indices.long(), permuted_tokens.shape[0]
+    if there < places.numel():
+        kept = (places < there).unsqueeze(-1)
+        rows = torch.where(kept, permuted_tokens[places.clamp(max=there - 1)], 0.0)
+    else:
+        rows = permuted_tokens[places]
+    rows = rows.reshape(-1, k, permuted_tokens.shape[-1])
+    return (rows if probs is None else rows * probs.unsqueeze(-1)).sum(1).to(permuted_tokens.dtype)

@@ -1,0 +1,63 @@
+"""Formats of memory, casts, transposes and writes by position."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import mstorch as torch
+
+_ND = 2  # ACL's number of the format that keeps elements in the order of their indices
+
+
+def npu_format_cast(self: Any, acl_format: Any, customize_dtype: Any = None) -> Any:
+    """The tensor itself: MindSpore chooses how its kernels lay out memory."""
+    if customize_dtype is not None:
+        raise NotImplementedError("mstorch: npu_format_cast() with customize_dtype")
+    return self
+
+
+npu_format_cast_ = npu_format_cast
+
+
+def get_npu_format(self: Any) -> int:
+    """The number of the format: elements in the order of their indices."""
+    return _ND
+
+
+def npu_dtype_cast(input: Any, dtype: Any) -> Any:
+    """``input.to(dtype)``."""
+    return input.to(dtype)
+
+
+def npu_transpose(self: Any, perm: Sequence[int], require_contiguous: bool = True) -> Any:
+    """``self.permute(perm)``, contiguous if that is asked for."""
+    found = self.permute(perm)
+    return found.contiguous() if require_contiguous else found
+
+
+def npu_confusion_transpose(self: Any, perm: Sequence[int], shape: Sequence[int], transpose_first: bool) -> Any:
+    """``self.permute(perm).reshape(shape)``, or first the shape and then the permutation."""
+    return self.permute(perm).reshape(shape) if transpose_first else self.reshape(shape).permute(perm).contiguous()
+
+
+def npu_broadcast(self: Any, size: Sequence[int]) -> Any:
+    """The tensor repeated to a size."""
+    return self.expand(size).contiguous()
+
+
+def _positions(self: Any, indices: Any) -> tuple[Any, ...]:
+    if indices.dtype not in (torch.int32, torch.int64):
+        raise RuntimeError(f"indices must be int32 or int64, got {indices.dtype}")
+    if not 0 < indices.shape[-1] <= self.dim():
+        raise RuntimeError(f"indices of {list(indices.shape)} name positions of {indices.shape[-1]} dimensions in {list(self.shape)}")
+    return tuple(indices.long().unbind(-1))
+
+
+def npu_scatter_nd_update(self: Any, indices: Any, updates: Any) -> Any:
+    """The tensor with ``updates`` where the last dimension of ``indices`` says, in its leading dimensions."""
+    return self.index_put(_positions(self, indices), updates)
+
+
+def npu_scatter_nd_update_(self: Any, indices: Any, updates: Any) -> Any:
+    """``npu_scatter_nd_update`` in place."""
+    return self.index_put_(_positions(self, indices), updates)

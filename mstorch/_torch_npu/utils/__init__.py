@@ -1,0 +1,2 @@
+"""torch_npu.utils."""
+from . import storage as storage

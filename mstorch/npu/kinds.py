@@ -1,0 +1,60 @@
+"""torch.npu.FloatTensor and its kin: types of one dtype on the device, as constructors, in ``isinstance`` and ``Tensor.type``."""
+from __future__ import annotations
+
+from typing import Any
+
+from .. import storage as _storage
+from .._core.cuda_names import is_on
+from .._namespace import legacy_types
+
+
+class _OnDevice(type):
+    """A type of torch's for tensors or storages of the device."""
+
+    _base: Any
+    is_cuda = property(lambda cls: is_on(), doc="Whether cuda names the device.")
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return isinstance(instance, cls._base) and instance.device.type == "npu"
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        return cls._base(*args, **kwargs).to("npu")
+
+
+def _tensor(name: str) -> Any:
+    base = getattr(legacy_types, name)
+    members = {"_base": base, "_legacy_dtype": base._legacy_dtype, "_place": "npu", "dtype": base._legacy_dtype}
+    return _OnDevice(name, (), {**members, "__module__": "mstorch.npu", "__doc__": f"Tensors of {base._legacy_dtype!r} on the device."})
+
+
+def _storage_of(name: str) -> Any:
+    base = getattr(_storage, name)
+    return _OnDevice(name, (), {"_base": base, "__module__": "mstorch.npu", "__doc__": f"Storages of the device: {name}."})
+
+
+BFloat16Tensor = _tensor("BFloat16Tensor")
+BoolTensor = _tensor("BoolTensor")
+ByteTensor = _tensor("ByteTensor")
+CharTensor = _tensor("CharTensor")
+DoubleTensor = _tensor("DoubleTensor")
+FloatTensor = _tensor("FloatTensor")
+HalfTensor = _tensor("HalfTensor")
+IntTensor = _tensor("IntTensor")
+LongTensor = _tensor("LongTensor")
+ShortTensor = _tensor("ShortTensor")
+BFloat16Storage = _storage_of("BFloat16Storage")
+BoolStorage = _storage_of("BoolStorage")
+ByteStorage = _storage_of("ByteStorage")
+CharStorage = _storage_of("CharStorage")
+DoubleStorage = _storage_of("DoubleStorage")
+FloatStorage = _storage_of("FloatStorage")
+HalfStorage = _storage_of("HalfStorage")
+IntStorage = _storage_of("IntStorage")
+LongStorage = _storage_of("LongStorage")
+ShortStorage = _storage_of("ShortStorage")
+
+__all__ = [
+    "BFloat16Storage", "BFloat16Tensor", "BoolStorage", "BoolTensor", "ByteStorage", "ByteTensor", "CharStorage", "CharTensor",
+    "DoubleStorage", "DoubleTensor", "FloatStorage", "FloatTensor", "HalfStorage", "HalfTensor", "IntStorage", "IntTensor", "LongStorage",
+    "LongTensor", "ShortStorage", "ShortTensor",
+]  # fmt: skip

@@ -1,0 +1,64 @@
+"""torch.npu.random: seeds and states of the device's generator."""
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from .._core.generator import device_generator, seed_devices
+from .state import is_available, require
+
+
+def manual_seed(seed: int) -> None:
+    """Seed the device's generator; ignored without one."""
+    seed_devices(int(seed))
+
+
+def manual_seed_all(seed: int) -> None:
+    """Seed the generators of all devices; ignored without one."""
+    seed_devices(int(seed))
+
+
+def initial_seed() -> int:
+    """The seed of the device's generator."""
+    require()
+    return device_generator().initial_seed()
+
+
+def get_rng_state(device: Any = "npu") -> Any:
+    """The state of the device's generator, a uint8 tensor of 16 bytes."""
+    require()
+    return device_generator().get_state()
+
+
+def set_rng_state(new_state: Any, device: Any = "npu") -> None:
+    """Restore the state of the device's generator."""
+    require()
+    device_generator().set_state(new_state)
+
+
+def get_rng_state_all() -> list[Any]:
+    """The states of all devices' generators; without a device none."""
+    return [get_rng_state()] if is_available() else []
+
+
+def set_rng_state_all(new_states: Iterable[Any]) -> None:
+    """Restore the states that ``get_rng_state_all`` gave."""
+    for state in new_states:
+        set_rng_state(state)
+
+
+def seed() -> None:
+    """Seed the device's generator from the operating system; ignored without one."""
+    if is_available():
+        device_generator().seed()
+
+
+def seed_all() -> None:
+    """Seed the generators of all devices from the operating system; ignored without one."""
+    seed()
+
+
+__all__ = [
+    "get_rng_state", "get_rng_state_all", "initial_seed", "manual_seed", "manual_seed_all", "seed", "seed_all", "set_rng_state",
+    "set_rng_state_all",
+]  # fmt: skip

@@ -1,0 +1,102 @@
+"""Switches of torch.npu. What MindSpore does is accepted; what would need another way raises NotImplementedError."""
+from __future__ import annotations
+
+import enum
+from typing import Any
+
+from .._core.dtype import bfloat16, dtype, float16
+from ..amp import _settings
+
+
+def _only(name: str, value: Any, there: Any) -> None:
+    if value != there:
+        raise NotImplementedError(f"mstorch: torch.npu.{name} is {there} with MindSpore, and cannot be {value}")
+
+
+def set_compile_mode(jit_compile: bool = False) -> None:
+    """Kernels are ready-made: ``jit_compile=True`` raises."""
+    _only("set_compile_mode(jit_compile=)", bool(jit_compile), False)
+
+
+def is_jit_compile_false() -> bool:
+    """Whether kernels are ready-made: always."""
+    return True
+
+
+def set_mm_bmm_format_nd(is_nd: bool) -> None:
+    """Products take tensors in the order of their indices: False raises."""
+    _only("set_mm_bmm_format_nd()", bool(is_nd), True)
+
+
+def get_mm_bmm_format_nd() -> bool:
+    """Whether products take tensors in the order of their indices: always."""
+    return True
+
+
+class CubeMathType(enum.IntEnum):
+    """How products of float32 are computed."""
+
+    KEEP_DTYPE = 0
+    ALLOW_FP32_DOWN_PRECISION = 1
+    USE_FP16 = 2
+    USE_HF32 = 3
+
+
+class _Precision:
+    """``allow_hf32`` of products or convolutions: MindSpore's own setting says, and here it stays off."""
+
+    def __init__(self, name: str) -> None:
+        object.__setattr__(self, "_name", name)
+
+    @property
+    def allow_hf32(self) -> bool:
+        """Whether float32 may be computed in fewer bits."""
+        return False
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name != "allow_hf32":
+            raise AttributeError(f"torch.npu.{self._name} has no attribute '{name}'")  # type: ignore[attr-defined]
+        _only(f"{self._name}.allow_hf32", bool(value), False)  # type: ignore[attr-defined]
+
+
+class _Config:
+    """``allow_internal_format``: whether kernels may lay out memory in their own way. They decide that themselves; the switch is kept."""
+
+    __slots__ = ("allow_internal_format",)
+
+    def __init__(self) -> None:
+        self.allow_internal_format = False
+
+
+matmul, conv, config = _Precision("matmul"), _Precision("conv"), _Config()
+
+
+def get_amp_supported_dtype() -> list[dtype]:
+    """The dtypes that autocast takes."""
+    return [float16, bfloat16]
+
+
+def is_autocast_enabled() -> bool:
+    """Whether operations on the device are cast."""
+    return _settings.is_autocast_enabled("npu")
+
+
+def set_autocast_enabled(enable: bool) -> None:
+    """Cast operations on the device, or not."""
+    _settings.set_autocast_enabled("npu", enable)
+
+
+def get_autocast_dtype() -> dtype:
+    """The dtype that operations on the device are cast to."""
+    return _settings.get_autocast_dtype("npu")
+
+
+def set_autocast_dtype(dtype: dtype) -> None:
+    """Choose the dtype that operations on the device are cast to."""
+    _settings.set_autocast_dtype("npu", dtype)
+
+
+__all__ = [
+    "CubeMathType", "config", "conv", "get_amp_supported_dtype", "get_autocast_dtype", "get_mm_bmm_format_nd", "is_autocast_enabled",
+    "is_jit_compile_false", "matmul", "set_autocast_dtype", "set_autocast_enabled", "set_compile_mode", "set_mm_bmm_format_nd",
+]  # fmt: skip

@@ -1,0 +1,69 @@
+"""Steps of many parameters at once on a device: laid one after the other, they are updated by one kernel for each operation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from .._ops.together import can_be_laid_out, laid_out, put_back
+from .._tensor import Tensor
+
+# Elements that are updated at once: a copy of so many gradients is made for it.
+_MOST = 1 << 25
+
+Lists = dict[str, list]
+
+
+def _value(counter: Any) -> float | None:
+    """The number in a counter on the host; None if it is elsewhere."""
+    return float(counter) if counter.__class__ is Tensor and counter.device.type == "cpu" and not counter.requires_grad else None
+
+
+def _tensors_at(place: int, lists: Lists, counters: Sequence[str]) -> list[Any]:
+    return [values[place] for name, values in lists.items() if values and name not in counters]
+
+
+def _parts(params: list[Tensor], grads: list[Tensor], lists: Lists, counters: Sequence[str]) -> Iterator[list[int]]:
+    """The places of parameters that one update may serve: of one dtype and with equal counters, up to `_MOST` elements."""
+    kinds: dict[Any, list[int]] = {}
+    for place, (param, grad) in enumerate(zip(params, grads)):
+        states = _tensors_at(place, lists, counters)
+        key: Any = place
+        if all(item.__class__ is Tensor and item._shape == param._shape and item._dtype is param._dtype for item in (grad, *states)):
+            if can_be_laid_out((param, *states)) and grad.device == param.device and not grad.requires_grad:
+                key = (param._dtype, *(_value(lists[name][place]) for name in counters if lists[name]))
+        kinds.setdefault(key, []).append(place)
+    for places in kinds.values():
+        part: list[int] = []
+        size = 0
+        for place in places:
+            count = params[place].numel()
+            if part and size + count > _MOST:
+                yield part
+                part, size = [], 0
+            part.append(place)
+            size += count
+        yield part
+
+
+def update_together(
+    update: Callable[..., None], params: list[Tensor], grads: list[Tensor], lists: Lists, counters: Sequence[str], options: dict[str, Any]
+) -> None:
+    """Call the functional form `update` of an elementwise optimiser once for all parameters that can share a call."""
+    for part in _parts(params, grads, lists, counters):
+        own = {name: [values[place] for place in part] if values else [] for name, values in lists.items()}
+        chosen, slopes = [params[place] for place in part], [grads[place] for place in part]
+        if len(part) == 1:
+            update(chosen, slopes, **own, **options)
+            continue
+        flat = {name: [laid_out(values)] if values else [] for name, values in own.items() if name not in counters}
+        alone = {name: own[name][:1] for name in counters}
+        whole = laid_out(chosen)
+        update([whole], [laid_out(slopes)], **flat, **alone, **options)
+        put_back(whole, chosen)
+        for name, values in flat.items():
+            if values:
+                put_back(values[0], own[name])
+        for name in counters:
+            for counter in own[name][1:]:
+                counter.copy_(own[name][0])

@@ -1,0 +1,194 @@
+"""Values at the edges on a device, beside the CPU: ``python -m tests.devices.guards`` names what differs."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import mstorch as torch
+from mstorch._backend import fake
+
+F, nn = torch.nn.functional, torch.nn
+INF = float("inf")
+
+
+def _attended(mask: Any, kind: Any = torch.float32, **rest: Any) -> Callable[[str], list[Any]]:
+    """Attention whose mask hides some rows entirely: the result and the gradients of queries, keys and values."""
+
+    def run(place: str) -> list[Any]:
+        torch.manual_seed(0)
+        q, k, v = (torch.randn(2, 2, 4, 6).to(kind).to(place).requires_grad_() for _ in range(3))
+        found = F.scaled_dot_product_attention(q, k, v, None if mask is None else mask.to(place), **rest)
+        found.float().square().sum().backward()
+        return [found.detach(), q.grad, k.grad, v.grad]
+
+    return run
+
+
+def _hidden(*shape: int) -> Any:
+    mask = torch.zeros(shape)
+    mask[..., 1, :] = -INF
+    mask[..., 2, :2] = -INF
+    return mask
+
+
+def _scores(place: str) -> list[Any]:
+    """Scores that are -inf in a whole row, under a causal mask."""
+    q, k, v = torch.ones(1, 1, 3, 4), torch.ones(1, 1, 3, 4), torch.arange(12.0).reshape(1, 1, 3, 4)
+    q[0, 0, 1, 0] = -INF
+    leaves = [item.to(place).requires_grad_() for item in (q, k, v)]
+    found = F.scaled_dot_product_attention(*leaves, is_causal=True)
+    found.sum().backward()
+    return [found.detach(), leaves[2].grad]
+
+
+def _layer(make: Callable[[], Any], call: Callable[..., Any]) -> Callable[[str], list[Any]]:
+    """A layer in training: its result and the gradients of its input and parameters."""
+
+    def run(place: str) -> list[Any]:
+        torch.manual_seed(0)
+        layer = make().to(place)
+        x = torch.randn(3, 4, 8).to(place).requires_grad_()
+        found = call(layer, x, place)
+        found.square().sum().backward()
+        return [found.detach(), x.grad, *(p.grad for p in layer.parameters())]
+
+    return run
+
+
+_PADDED = torch.tensor([[False, False, False, True], [True, True, True, True], [False, True, True, True]])
+_LEFT = torch.tensor([[True, True, False, False], [False, False, False, False], [True, False, False, False]])
+
+
+def _encoder() -> Any:
+    return nn.TransformerEncoderLayer(8, 2, 16, dropout=0.0, batch_first=True)
+
+
+def _causal(place: str) -> Any:
+    return nn.Transformer.generate_square_subsequent_mask(4).to(place)
+
+
+ATTENTION: dict[str, Callable[[str], list[Any]]] = {
+    "float mask of two dimensions": _attended(_hidden(4, 4)), "float mask of four": _attended(_hidden(2, 1, 4, 4)),
+    "float mask of each head": _attended(_hidden(2, 2, 4, 4)), "padding": _attended(torch.zeros(2, 1, 1, 4).index_fill(0, torch.tensor([1]), -INF)),
+    "half precision": _attended(_hidden(4, 4).half(), torch.float16), "bfloat16": _attended(_hidden(4, 4).bfloat16(), torch.bfloat16),
+    "boolean": _attended(_hidden(4, 4) == 0), "boolean, half": _attended(_hidden(4, 4) == 0, torch.float16), "all hidden": _attended(torch.full((4, 4), -INF)),
+    "scores of -inf": _scores,
+    "encoder, one sequence padded": _layer(_encoder, lambda layer, x, place: layer(x, src_key_padding_mask=_PADDED.to(place))),
+    "encoder, left padding, causal": _layer(
+        _encoder, lambda layer, x, place: layer(x, _causal(place), _LEFT.float().masked_fill(_LEFT, -INF).to(place))
+    ),
+    "memory's padding": _layer(
+        lambda: nn.Transformer(8, 2, 1, 1, 16, dropout=0.0, batch_first=True),
+        lambda layer, x, place: layer(x, x * 2, memory_key_padding_mask=_PADDED.to(place)),
+    ),
+    "multihead, float padding": _layer(
+        lambda: nn.MultiheadAttention(8, 2, batch_first=True),
+        lambda layer, x, place: layer(x, x, x, key_padding_mask=torch.zeros(3, 4).masked_fill(_PADDED, -INF).to(place), need_weights=False)[0],
+    ),
+}  # fmt: skip
+
+
+def attention() -> list[str]:
+    """Rows that may attend to nothing: what differs from the CPU, or is no number where the CPU's is."""
+    wrong = []
+    for name, run in ATTENTION.items():
+        here, there = run("cpu"), [item.cpu() for item in run("npu")]
+        most = 2e-2 if here[0].dtype in (torch.float16, torch.bfloat16) else 1e-5
+        if not all(torch.allclose(a.float(), b.float(), most, most, equal_nan=True) for a, b in zip(here, there, strict=True)):
+            wrong.append(f"{name}: {sum(int(b.isnan().sum()) for b in there)} NaN")
+    return wrong
+
+
+NUMBERS = (
+    0.0, -0.0, 1e-30, 1e-20, -1e-20, 1e-10, -1e-10, 1e-7, -1e-7, 1e-5, -1e-5, 1e-4, -1e-4, 1e-3, 0.01, 0.0999, 0.1001, 0.3, -0.3, 0.5, 0.9, 1.0, -1.0, 1.5, -1.5, 2.0, 3.5, -3.5,
+    10.0, -10.0, 20.0, -20.0, 80.0, -80.0, 1e4, -1e4, 1e10, -1e10, 1e37, -1e37, INF, -INF, float("nan"),
+)  # fmt: skip
+UNARY = (
+    "exp log tanh sigmoid expm1 log1p log2 log10 exp2 sin cos tan asin acos atan sinh cosh asinh acosh atanh sinc floor ceil trunc round frac abs sgn sign square "
+    "sqrt rsqrt reciprocal erf erfc erfinv neg relu isnan isinf isfinite signbit nan_to_num special.entr special.ndtr special.xlog1py special.xlogy logit"
+).split()
+LAYERS = "elu selu celu gelu silu mish softplus logsigmoid hardsigmoid hardswish hardtanh softshrink hardshrink tanhshrink softsign relu6 leaky_relu".split()
+
+
+def _named(name: str) -> Callable[[Any], Any]:
+    function = torch
+    for part in name.split("."):
+        function = getattr(function, part)
+    return (lambda x: function(x, x)) if name.startswith("special.xlog") else function
+
+
+def edges() -> list[str]:
+    """Pointwise functions that differ at zeros, small, large and infinite numbers, forward and backward, by more than a hundred thousandth."""
+    wrong = []
+    values = torch.tensor(NUMBERS)
+    functions = {**{name: _named(name) for name in UNARY}, **{f"F.{name}": getattr(F, name) for name in LAYERS}}
+    for name, function in functions.items():
+        results = []
+        for place in ("cpu", "npu"):
+            x = values.clone().to(place).requires_grad_()
+            found = function(x)
+            if found.requires_grad:
+                found.sum().backward()
+            results.append([found.detach().cpu().double(), *([] if x.grad is None else [x.grad.cpu().double()])])
+        for way, here, there in zip(("forward", "backward"), *results):
+            least = 2e-38 if way == "forward" else 1e-15  # less is no normal number, or the difference of two numbers near one another
+            near = (here - there).abs() <= 1e-5 * here.abs() + least
+            bad = ~(near | (here == there) | (here.isnan() & there.isnan()))
+            if bad.any():
+                wrong.append(f"{name}, {way}: {[(float(v), float(a), float(b)) for v, a, b in zip(values[bad], here[bad], there[bad])][:3]}")
+    return wrong
+
+
+def losses() -> list[str]:
+    """Losses at probabilities of 0 and 1."""
+    wrong = []
+    p, t = torch.tensor([0.0, 0.0, 1.0, 1.0, 0.5, 1e-6]), torch.tensor([1.0, 0.0, 1.0, 0.0, 0.25, 0.0])
+    for name, call in {
+        "bce": lambda p, t: F.binary_cross_entropy(p, t, reduction="none"),
+        "bce with logits": lambda p, t: F.binary_cross_entropy_with_logits((p - 0.5) * 2000, t, reduction="none"),
+        "kl_div": lambda p, t: F.kl_div(p, t, reduction="none"), "poisson": lambda p, t: F.poisson_nll_loss(p, t, log_input=False, reduction="none"),
+    }.items():
+        results = []
+        for place in ("cpu", "npu"):
+            x = p.clone().to(place).requires_grad_()
+            found = call(x, t.to(place))
+            found.sum().backward()
+            results.append((found.detach().cpu(), x.grad.cpu()))
+        if not all(torch.allclose(a, b, 1e-5, 1e-6, equal_nan=True) for a, b in zip(*results)):
+            wrong.append(f"{name}: {results}")
+    return wrong
+
+
+# Rows whose primitives the 910B was seen to refuse, or to get wrong: they must not be asked for again.
+REFUSED = ("AvgPool1D", "AvgPool2D", "Im2ColExt", "IsInf", "Square", "ReduceAny", "Var", "SoftmaxBackward", "LogSoftmaxGrad", "BinaryCrossEntropy", "Index")
+
+
+def ways_round() -> list[str]:
+    """Operations with a way round what the 910B refuses: what differs from the CPU, and kernels that were asked for all the same."""
+    wrong = []
+    x = torch.randn(2, 4, 6, 8)
+    calls: dict[str, Callable[[Any], Any]] = {
+        "avg_pool2d": lambda x: F.avg_pool2d(x, 2), "avg_pool2d, strides": lambda x: F.avg_pool2d(x, 3, 2, 1), "avg_pool2d, ceil": lambda x: F.avg_pool2d(x, 3, 2, 1, ceil_mode=True),
+        "avg_pool2d, ceil without padding": lambda x: F.avg_pool2d(x, (4, 3), 3, ceil_mode=True), "avg_pool2d, count": lambda x: F.avg_pool2d(x, 3, 1, 1, count_include_pad=False),
+        "avg_pool2d, divisor": lambda x: F.avg_pool2d(x, 2, divisor_override=3), "avg_pool1d": lambda x: F.avg_pool1d(x[0], 3, 2, 1), "avg_pool1d, count": lambda x: F.avg_pool1d(x[0], 3, 2, 1, count_include_pad=False),
+        "unfold": lambda x: F.unfold(x, 3), "unfold, padded": lambda x: F.unfold(x, (2, 3), (1, 2), (1, 2), (2, 1)), "isinf": lambda x: (x / 0).isinf() * x, "square": lambda x: x.square(),
+        "any": lambda x: (x > 2).any(1) * x[:, 0], "any, all": lambda x: (x > 2).any() * x, "var": lambda x: x.var((0, 2)), "softmax": lambda x: x.softmax(-1), "log_softmax": lambda x: x.log_softmax(1),
+        "columns": lambda x: x[:, torch.tensor([1, -1, 0], device=x.device)], "inner columns": lambda x: x[..., torch.tensor([2, -3], device=x.device)],
+        "batch_norm": lambda x: F.batch_norm(x, None, None, training=True), "instance_norm": lambda x: F.instance_norm(x), "silu of halves": lambda x: F.silu(x[..., :4]) * x[..., 4:],
+        "rotated": lambda x: torch.cat((-x[..., 4:], x[..., :4]), -1), "products": lambda x: x.transpose(1, 2) @ x.transpose(1, 2).transpose(-1, -2), "hypot": lambda x: torch.hypot(x, x + 1),
+        "linear of heads": lambda x: F.linear(x.transpose(1, 2), x[0, 0]), "fmax": lambda x: torch.fmax(x, x.flip(0)),
+    }  # fmt: skip
+    for name, call in calls.items():
+        results = []
+        for place in ("cpu", "npu"):
+            leaf = x.clone().to(place).requires_grad_()
+            found = call(leaf)
+            found.square().sum().backward()
+            results.append((found.detach().cpu(), leaf.grad.cpu()))
+        if not all(torch.allclose(a, b, 1e-4, 1e-5) for a, b in zip(*results)):
+            wrong.append(f"{name}: {[float((a - b).abs().max()) for a, b in zip(*results)]}")
+    return wrong + [f"{name} was asked for" for name in REFUSED if fake.asked[name]] + [f"{name} was given steps" for name in fake.strided]
+
+
+if __name__ == "__main__":
+    print(attention() + edges() + losses() + ways_round())
