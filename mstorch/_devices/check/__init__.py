@@ -27,6 +27,8 @@ GROUPS = {
     "optimizers": "training", "autocast": "training", "networks": "training",
 }  # fmt: skip
 """Groups of items, and the file of each."""
+WORKER = [sys.executable, "-m", "mstorch", "check"]
+"""The command that runs the items of a group."""
 SILENCE = 180.0
 """Seconds after which an item counts as hanging."""
 
@@ -61,7 +63,8 @@ def _line(error: BaseException) -> str:
 
 def _lines(command: list[str]) -> Iterator[dict[str, Any]]:
     """What a worker prints, as it comes; the last one says how it ended, where that was not at the end of its items."""
-    worker = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, "ASCEND_LAUNCH_BLOCKING": "1"})
+    environment = {**os.environ, "ASCEND_LAUNCH_BLOCKING": "1"}  # errors come at the call that they belong to
+    worker = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
     shown: queue.Queue[str | None] = queue.Queue()
     errors: list[str] = []
 
@@ -100,7 +103,7 @@ def results(group: str) -> dict[str, dict[str, Any]]:
     place, open_item = 0, ""
     while True:
         done = False
-        for told in _lines([sys.executable, "-m", "mstorch", "check", "--group", group, "--from", str(place)]):
+        for told in _lines([*WORKER, "--group", group, "--from", str(place)]):
             if "begins" in told:
                 open_item, place = told["begins"], told["place"] + 1
             elif "item" in told:
@@ -119,8 +122,8 @@ def results(group: str) -> dict[str, dict[str, Any]]:
 def main(arguments: list[str]) -> int:
     """Print the report and write it as JSON; 1 if anything differs, raises or ends a process."""
     parser = argparse.ArgumentParser(prog="mstorch check", description="Each kernel and common programs of the device beside the host.")
-    parser.add_argument("--json", metavar="FILE", default="mstorch-check.json", help="where the report goes to be sent back (mstorch-check.json)")
-    parser.add_argument("--only", metavar="GROUP", action="append", choices=list(GROUPS), help=f"one of {', '.join(GROUPS)}; may be repeated")
+    parser.add_argument("--json", metavar="FILE", default="mstorch-check.json", help="where the report goes that is to be sent back")
+    parser.add_argument("--only", metavar="GROUP", action="append", choices=list(GROUPS), help=f"of {', '.join(GROUPS)}; may be repeated")
     parser.add_argument("--group", choices=list(GROUPS), help=argparse.SUPPRESS)
     parser.add_argument("--from", dest="first", type=int, default=0, help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
@@ -140,7 +143,8 @@ def main(arguments: list[str]) -> int:
         bad = {name: one["text"] for name, one in outcomes.items() if one["text"] and not one["text"].startswith(("absent", "alone"))}
         other = len([1 for one in outcomes.values() if one["text"]]) - len(bad)
         failed += len(bad)
-        print(f"{group}: {len(outcomes)} tried, {len(outcomes) - len(bad) - other} equal to the host's, {len(bad)} differ or raise, {other} absent")
+        equal = len(outcomes) - len(bad) - other
+        print(f"{group}: {len(outcomes)} tried, {equal} equal to the host's, {len(bad)} differ or raise, {other} absent or alone")
         for name, text in bad.items():
             print(f"  {name}: {text}")
     Path(options.json).write_text(json.dumps(report, indent=1) + "\n")

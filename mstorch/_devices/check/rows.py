@@ -59,9 +59,9 @@ def difference(found: Any, wanted: Any, close: tuple[float, float] = (1e-3, 1e-4
     if [(item.shape, item.dtype) for item in mine] != [(item.shape, item.dtype) for item in theirs]:
         return "other shapes or dtypes: " + ", ".join(f"{item.dtype}{list(item.shape)}" for item in mine)
     for one, other in zip(mine, theirs):
-        wide = [item.astype(np.complex128 if item.dtype.kind == "c" else np.float64) for item in (one, other)]
-        if not np.allclose(*wide, *close, equal_nan=True):
-            return f"other values, by {np.nanmax(np.abs(wide[0] - wide[1])):.1g}"
+        mine_, theirs_ = (item.astype(np.complex128 if item.dtype.kind == "c" else np.float64) for item in (one, other))
+        if not np.allclose(mine_, theirs_, *close, equal_nan=True):
+            return f"other values, by {np.nanmax(np.abs(mine_ - theirs_)):.1g}"
     return ""
 
 
@@ -85,7 +85,8 @@ def _compared(op: str, name: str, args: list[Any], lay: Callable[[np.ndarray], R
 
 
 def _takes(op: str, name: str) -> bool:
-    return name in ROWS[op].dtypes.get(runtime.DEVICE_TARGET, ())
+    host = HOST.get(op)
+    return name in ROWS[op].dtypes.get(runtime.DEVICE_TARGET, ()) and host is not None and (name in host.dtypes or name in host.via)
 
 
 def _calls() -> Iterator[tuple[str, list[Any], np.dtype]]:
@@ -100,9 +101,10 @@ def rows() -> list[Item]:
     found: list[Item] = []
     for op, args, first in _calls():
         own = NAME_OF_NP[first]
-        others = [name for name in KINDS if name != own and first.kind == "f" and _takes(op, name) and op in HOST and name in HOST[op].dtypes | set(HOST[op].via)]
+        others = [name for name in KINDS if name != own and first.kind == "f" and _takes(op, name)]
         for name in (own, *others):
-            found.append((f"{op}, {name}", partial(_compared, op, name, _in_kind(args, first, NP_DTYPE[name]) if name != own else args, _plain)))
+            given = args if name == own else _in_kind(args, first, NP_DTYPE[name])
+            found.append((f"{op}, {name}", partial(_compared, op, name, given, _plain)))
     return found
 
 

@@ -14,9 +14,12 @@ from .programs import beside
 F, nn, optim = torch.nn.functional, torch.nn, torch.optim
 
 OPTIMIZERS: dict[str, Callable[[Any], Any]] = {
-    "SGD": lambda p: optim.SGD(p, 0.1), "SGD, momentum": lambda p: optim.SGD(p, 0.1, 0.9, weight_decay=0.1, nesterov=True), "Adam": lambda p: optim.Adam(p, 0.01),
-    "Adam, decay": lambda p: optim.Adam(p, 0.01, weight_decay=0.1), "AMSGrad": lambda p: optim.Adam(p, 0.01, amsgrad=True), "AdamW": lambda p: optim.AdamW(p, 0.01), "RMSprop": lambda p: optim.RMSprop(p, centered=True, momentum=0.5),
-    "NAdam": optim.NAdam, "RAdam": optim.RAdam, "Adagrad": optim.Adagrad, "Adadelta": optim.Adadelta, "Adamax": optim.Adamax, "Rprop": optim.Rprop, "one by one": lambda p: optim.AdamW(p, 0.01, foreach=False),
+    "SGD": lambda p: optim.SGD(p, 0.1), "SGD, momentum": lambda p: optim.SGD(p, 0.1, 0.9, weight_decay=0.1, nesterov=True),
+    "Adam": lambda p: optim.Adam(p, 0.01),
+    "Adam, decay": lambda p: optim.Adam(p, 0.01, weight_decay=0.1), "AMSGrad": lambda p: optim.Adam(p, 0.01, amsgrad=True),
+    "AdamW": lambda p: optim.AdamW(p, 0.01), "RMSprop": lambda p: optim.RMSprop(p, centered=True, momentum=0.5),
+    "NAdam": optim.NAdam, "RAdam": optim.RAdam, "Adagrad": optim.Adagrad, "Adadelta": optim.Adadelta, "Adamax": optim.Adamax,
+    "Rprop": optim.Rprop, "one by one": lambda p: optim.AdamW(p, 0.01, foreach=False),
 }  # fmt: skip
 
 
@@ -66,14 +69,15 @@ def _language() -> Any:
 
 
 def _images() -> Any:
-    return nn.Sequential(
-        nn.Conv2d(3, 8, 3, padding=1), nn.BatchNorm2d(8), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(8, 8, 3, padding=1, groups=2), nn.BatchNorm2d(8), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(8, 3),
-    )  # fmt: skip
+    first = nn.Conv2d(3, 8, 3, padding=1), nn.BatchNorm2d(8), nn.ReLU(), nn.MaxPool2d(2)
+    second = nn.Conv2d(8, 8, 3, padding=1, groups=2), nn.BatchNorm2d(8), nn.ReLU(), nn.AdaptiveAvgPool2d(1)
+    return nn.Sequential(*first, *second, nn.Flatten(), nn.Linear(8, 3))
 
 
 NETWORKS: dict[str, tuple[Callable[[], Any], Callable[[], tuple[Any, Any]]]] = {
     "language model": (_language, lambda: (torch.randint(0, 20, (2, 8)), torch.randint(0, 20, (16,)))),
-    "images": (_images, lambda: (torch.randn(4, 3, 8, 8), torch.randint(0, 3, (4,)))), "LSTM": (_Recurrent, lambda: (torch.randn(5, 4, 6), torch.randint(0, 3, (4,)))),
+    "images": (_images, lambda: (torch.randn(4, 3, 8, 8), torch.randint(0, 3, (4,)))),
+    "LSTM": (_Recurrent, lambda: (torch.randn(5, 4, 6), torch.randint(0, 3, (4,)))),
 }  # fmt: skip
 
 
