@@ -88,7 +88,6 @@ def made(kind: Any) -> Any:
     return net
 
 
-@pytest.mark.filterwarnings("ignore:torch.compile. .* runs without a graph")  # in graph mode, where it says why
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("step", STEPS)
 def test_a_step_gives_mindspores_numbers(step: str, form: Any, tmp_path: Path) -> None:
