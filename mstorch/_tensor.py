@@ -295,7 +295,7 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
             return array.astype(dtype)
         return array.copy() if copy else array
 
-    def __array_wrap__(self, array: np.ndarray, context: Any = None) -> Tensor:
+    def __array_wrap__(self, array: np.ndarray, context: Any = None, return_scalar: bool = False) -> Tensor:
         if array.dtype == bool:
             array = array.astype("uint8")
         return from_data.from_numpy(np.ascontiguousarray(array).reshape(array.shape))
