@@ -6,7 +6,7 @@ python -m mstorch -c "code" [args]
 python -m mstorch --cuda-is-npu …         run one of these on an Ascend device where it says cuda
 python -m mstorch scan path…              list the torch names in scripts or folders that mstorch lacks
 python -m mstorch env                     versions, device and tuning
-python -m mstorch check                   each kernel of this device beside the host's: a report to send back
+python -m mstorch check [--json FILE]     kernels and common programs of this device beside the host's: a report to send back
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def main(arguments: list[str] | None = None) -> int:
     if first == "env":
         return _env()
     if first == "check":
-        return importlib.import_module("mstorch._devices.report").main()
+        return importlib.import_module("mstorch._devices.check").main(rest)  # type: ignore[no-any-return]
     if first == "scan":
         return _scan(rest)
     if first in ("-m", "-c"):

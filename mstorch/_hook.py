@@ -205,6 +205,9 @@ def _rename(name: str) -> None:
     functions = sys.modules.get(f"{_OURS}._core.overriding")
     if functions is not None and hasattr(functions, "name_entries"):
         functions.name_entries(name)
+    pickles = sys.modules.get(f"{_OURS}._serialization.names")
+    if pickles is not None and hasattr(pickles, "name_classes"):
+        pickles.name_classes(name)
 
 
 # In and out

@@ -18,7 +18,7 @@ from ._core.call_forms import combination
 from ._core.dtype import get_default_dtype
 from ._core.hooks import warn_if_has_hooks
 from ._core.modes import grad_set_to, modes
-from ._core.naming import NamedAsInTorch
+from ._core.naming import NamedAsInTorch, is_torch
 from ._core.overriding import join, refuse_in_transform, state
 from ._core.size import Size
 from ._core.storage import FIXED, NATIVE, Absent, Counter, Mirror, Storage
@@ -295,7 +295,7 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
             return array.astype(dtype)
         return array.copy() if copy else array
 
-    def __array_wrap__(self, array: np.ndarray, context: Any = None) -> Tensor:
+    def __array_wrap__(self, array: np.ndarray, context: Any = None, return_scalar: bool = False) -> Tensor:
         if array.dtype == bool:
             array = array.astype("uint8")
         return from_data.from_numpy(np.ascontiguousarray(array).reshape(array.shape))
@@ -509,6 +509,9 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
         return made
 
     def __reduce_ex__(self, protocol: Any) -> Any:
+        found = above.plain_pickles.reduced(self) if is_torch() else NotImplemented
+        if found is not NotImplemented:
+            return found
         warn_if_has_hooks(self)
         payload = array_of(whole_storage(self))
         payload = payload.view(np.uint16) if self._dtype.name == "bfloat16" else payload

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import IO, Any
 
-from mstorch._serialization import adapter, archive, legacy, safetensors_format
+from mstorch._serialization import adapter, archive, legacy, plain, safetensors_format
 from mstorch._serialization.archive import Archive
 from mstorch._serialization.atomic import replacing
 from mstorch._serialization.file_reader import PyTorchFileReader, PyTorchFileWriter
@@ -168,6 +168,8 @@ def load(
 
 
 above.load = load
+above.save = save
+above.plain_pickles = plain
 
 
 def _load(f: Any, file: Any, map_location: Any, module: Any, weights_only: bool, mapping: bool,

@@ -1,6 +1,7 @@
 """torch.storage: the memory that tensors share, as bytes (``UntypedStorage``) and as elements (``TypedStorage``)."""
 from __future__ import annotations
 
+import functools
 import io
 import sys
 import weakref
@@ -32,7 +33,7 @@ from ._core.dtype import (
     int64,
     uint8,
 )  # fmt: skip
-from ._core.naming import NamedAsInTorch
+from ._core.naming import NamedAsInTorch, is_torch
 from ._core.shared import Block, mapped
 from ._core.storage import FIXED, Absent, DeviceMemory
 from ._core.storage import Storage as Cell
@@ -277,7 +278,8 @@ class UntypedStorage(metaclass=NamedAsInTorch):
         return untyped_of(memo[key])
 
     def __reduce__(self) -> Any:
-        return UntypedStorage.from_buffer, (self._bytes().tobytes(),)
+        own = UntypedStorage.from_buffer, (self._bytes().tobytes(),)
+        return above.plain_pickles.reduced_storage(self) if is_torch() else own
 
 
 def _checked(index: Any, size: int, what: str) -> int:
@@ -516,11 +518,8 @@ class TypedStorage(metaclass=_LegacyStorage):
         return TypedStorage(wrap_storage=self._untyped_storage.__deepcopy__(memo), dtype=self.dtype)
 
     def __reduce__(self) -> Any:
-        return _rebuilt, (self._untyped_storage, self.dtype)
-
-
-def _rebuilt(untyped: UntypedStorage, kind: dtype) -> TypedStorage:
-    return TypedStorage(wrap_storage=untyped, dtype=kind)
+        own = functools.partial(TypedStorage, wrap_storage=self._untyped_storage, dtype=self.dtype), ()
+        return above.plain_pickles.reduced_storage(self) if is_torch() else own
 
 
 _LEGACY = {

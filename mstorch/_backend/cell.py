@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from mindspore import Parameter, context, nn
@@ -75,9 +75,44 @@ def _set_name(parameter: Any, name: str | None) -> None:
     parameter.__dict__["_mstorch_named"] = True
 
 
-def _shared_members(kind: type) -> dict[str, Any]:
+def _set_data(parameter: Any, data: Any, slice_shape: bool = False) -> Any:
+    """Other values, perhaps of another shape."""
+    result = Parameter.set_data(parameter, data, slice_shape)
+    _follow(parameter)
+    return result
+
+
+def _set_dtype(parameter: Any, dtype: Any) -> None:
+    """Another dtype."""
+    Parameter.set_dtype(parameter, dtype)
+    _follow(parameter)
+
+
+def _follow(parameter: Any) -> None:
+    for tensor in tensors_of(parameter):
+        if tensor._shape != tuple(parameter.shape) or tensor._dtype.ms != parameter.dtype:
+            _become[0](tensor, parameter)
+
+
+_become: list[Callable[[Any, Any], None]] = []
+
+
+def when_changed(become: Callable[[Any, Any], None]) -> None:
+    """Say what is done with a tensor when its parameter gets another shape or dtype: ``become(tensor, parameter)``."""
+    _become[:] = [become]
+
+
+def _shared_members(kind: Any) -> dict[str, Any]:
+    own: Callable[..., Any] = kind.assign_value
+
+    def assign_value(parameter: Any, value: Any) -> Any:
+        result = own(parameter, value)
+        _follow(parameter)
+        return result
+
     return {
         "requires_grad": property(Parameter.requires_grad.fget, _set_requires_grad), "name": property(Parameter.name.fget, _set_name),
+        "set_data": _set_data, "assign_value": assign_value, "set_dtype": _set_dtype,
     }  # fmt: skip
 
 

@@ -187,7 +187,7 @@ class Capture(_jit.TraceJitContext):  # type: ignore[misc]
             return made
         args = self._enter(name, prim_res, args)
         if any(id(raw) in self.depends for raw in _raws((prim_res,))):
-            if name in _OF_UNKNOWN_SHAPE:
+            if name in _OF_UNKNOWN_SHAPE and self.raise_at_reads:  # a trace takes what it saw, as torch's
                 self.refuse(f"the shape of what {name} gives depends on values")
             _recorder.new_node(prim, (prim_res, _FILES, _LINES, False), *args)
         else:

@@ -95,7 +95,7 @@ def _compare_run(
     owners = [*stand_ins, *entry.states]
     places = [
         i for i, (owner, cut) in enumerate(zip(owners, entry.cut))
-        if modes.grad and not cut and is_tracked(owner) and owner._dtype.category >= 2
+        if modes.grad and not cut and is_tracked(owner) and edge_of(owner) is not None and owner._dtype.category >= 2
     ]  # fmt: skip
     with LOCK, native_set_to(bool(places)):
         for place in places:
@@ -107,7 +107,8 @@ def _compare_run(
             same(from_numpy(want), from_numpy(np.array(array_source(number, results)).reshape(want.shape)), "value")
         followed = [
             (tensor, results[number]) for number, tensor in pairs
-            if isinstance(number, int) and is_tracked(tensor) and results[number]._requires_grad and tensor.numel() == results[number].size
+            if isinstance(number, int) and is_tracked(tensor) and edge_of(tensor) is not None and results[number]._requires_grad
+            and tensor.numel() == results[number].size
         ]  # fmt: skip
         if not followed or not places:
             return

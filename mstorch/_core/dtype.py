@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from .._backend.raw import MS_DTYPE, NP_DTYPE
+from .naming import is_torch
 
 
 class dtype:
@@ -30,8 +31,8 @@ class dtype:
     def __repr__(self) -> str:
         return f"torch.{self.name}"
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return by_name, (self.name,)
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        return self.name if is_torch() else (by_name, (self.name,))
 
     def __copy__(self) -> dtype:
         return self

@@ -3,6 +3,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from .naming import is_torch
+
 
 class _Constant:
     """A named constant whose repr is ``torch.name``; each exists once."""
@@ -15,8 +17,8 @@ class _Constant:
     def __repr__(self) -> str:
         return f"torch.{self.name}"
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return by_name, (self.name,)
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        return self.name if is_torch() else (by_name, (self.name,))
 
     def __copy__(self) -> Any:
         return self

@@ -11,9 +11,11 @@ import numpy as np
 
 from .._backend import runtime, seeds
 from .._backend.device_random import DeviceStream
+from .._backend.table import forked
 from .._mt19937 import Engine
 from . import device as devices
 from .device import device
+from .naming import is_torch
 from .tensor_base import TensorBase, tensor_of, value_of
 
 
@@ -100,6 +102,8 @@ class Generator:
         self.set_state(state[2])
 
     def __reduce__(self) -> Any:
+        if is_torch() and self._device.type == "cpu":
+            return Generator, (self._device,), (self.initial_seed(), None, self.get_state())
         return _restored, (str(self._device), self.engine.get_state())
 
 
@@ -125,7 +129,7 @@ def _follow_mindspore() -> None:
         seed = seeds.mindspore_seed()
         assert seed is not None
         default_generator._engine.manual_seed(seed)
-        if _device_generators:
+        if _device_generators and not forked.here:
             _device_generators[0].manual_seed(seed)
         seeds.note_seed()
 
@@ -147,8 +151,8 @@ def device_generator() -> Generator:
 
 
 def seed_devices(seed: int) -> None:
-    """Start the accelerator's default stream anew, if there is an accelerator."""
-    if devices.current().type != "cpu":
+    """Start the accelerator's default stream anew, if there is an accelerator, which a forked process has not."""
+    if devices.current().type != "cpu" and not forked.here:
         device_generator().manual_seed(seed)
 
 

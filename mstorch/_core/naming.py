@@ -1,10 +1,17 @@
 """The names that users know: classes show themselves under torch's module paths."""
 from __future__ import annotations
 
+import sys
+
 # Where torch keeps a class that has a file of its own here.
 _TORCH_MODULES = dict.fromkeys(
     ("mstorch._tensor", "mstorch._core.dtype", "mstorch._core.device", "mstorch._core.size"), "torch"
 )
+
+
+def is_torch() -> bool:
+    """Whether ``import torch`` gets mstorch in this process."""
+    return sys.modules.get("torch") is sys.modules[__name__.partition(".")[0]]
 
 
 def class_text(cls: type) -> str:

@@ -29,7 +29,9 @@ class Client:
 
     def _begin(self) -> str:
         python = os.environ.get(PYTHON) or sys.executable
-        environment = {name: value for name, value in os.environ.items() if not name.startswith("MSTORCH_")}
+        # One thread: two pools of threads that wait by spinning would take the processors from each other, call by call.
+        environment = {**os.environ, **dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")}
+        environment = {name: value for name, value in environment.items() if not name.startswith("MSTORCH_")}
         try:
             self._process = subprocess.Popen(
                 [python, "-c", _START, str(Path(__file__).with_name("oracle.py"))], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
@@ -53,6 +55,13 @@ class Client:
             try:
                 send(self._process.stdin, request)
                 return receive(self._process.stdout)
+            except (EOFError, BrokenPipeError):
+                status = self._process.wait()
+                self._begin()
+                raise RuntimeError(
+                    f"mstorch: MSTORCH_DEBUG=compare: the process with real torch has ended (exit status {status}) before it answered; "
+                    "a negative status is the signal that killed it"
+                ) from None
             except BaseException:  # Ctrl-C in the middle of a message: the next one goes to a process that knows nothing of it
                 self._process.kill()
                 self._begin()

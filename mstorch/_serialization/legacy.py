@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from mstorch._serialization import adapter
+from mstorch._serialization import adapter, names
 from mstorch._serialization.file_storage import StorageType, handed_out, swap_bytes
 from mstorch._serialization.loaded import ITEMSIZE, LoadedStorage, TypedRef, brief
 from mstorch._serialization.locations import restorer
@@ -182,6 +182,6 @@ def _compare_source(container: type, source: str) -> None:
             "correctness upon loading.",
         )
         return
-    if current != source and not container.__module__.startswith("mstorch."):
+    if current != source and names.torch_name(container) is None:
         warn(f"source code of class '{container.__module__}.{container.__qualname__}' has changed.",
                       SourceChangeWarning)  # fmt: skip

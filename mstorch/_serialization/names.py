@@ -5,9 +5,12 @@ from __future__ import annotations
 import importlib
 import itertools
 import sys
+from types import FunctionType
 from typing import Any
 
+from mstorch._core.naming import is_torch
 from mstorch._serialization import rebuild
+from mstorch.storage import _load_from_bytes
 
 # The module of each nn class is part of torch's file format: pickles name it.
 _NN_HOMES = {
@@ -47,6 +50,8 @@ _NN_HOMES = {
 _HOME_OF = {name: f"torch.nn.modules.{home}" for home, names in _NN_HOMES.items() for name in names.split()}
 _HOME_OF.update(dict.fromkeys(("Parameter", "Buffer", "UninitializedParameter", "UninitializedBuffer"),
                               "torch.nn.parameter"))  # fmt: skip
+# Packages here that are one file in torch, and private files whose names are torch's own.
+_FILES = {f"mstorch.optim.{name}": f"torch.optim.{name}" for name in ("lr_scheduler", "_adafactor", "_muon")}
 _CORE = ("Tensor", "Size", "device", "dtype", "layout", "memory_format", "Generator")
 _RENAMED = {
     # https://github.com/pytorch/pytorch/pull/51633 moved the module; old files name the old one.
@@ -58,7 +63,7 @@ _RENAMED = {
 
 def torch_name(obj: Any, qualname: str | None = None) -> tuple[str, str] | None:
     """Return (module, name) under which torch knows a class or function of mstorch; None for anything else."""
-    module = getattr(obj, "__module__", None)
+    module = home_of(obj) if isinstance(obj, (type, FunctionType)) else getattr(obj, "__module__", None)
     if not isinstance(module, str) or module.split(".", 1)[0] != "mstorch":
         return None
     name = qualname or getattr(obj, "__qualname__", None) or obj.__name__
@@ -72,6 +77,9 @@ def torch_name(obj: Any, qualname: str | None = None) -> tuple[str, str] | None:
         return ("torch._C" if head == "Generator" else "torch"), name
     if module.startswith("mstorch.nn") and head in _HOME_OF and isinstance(obj, type):
         return _HOME_OF[head], name
+    for ours, torchs in _FILES.items():
+        if module == ours or module.startswith(ours + "."):
+            return torchs, name
     parts = module.split(".")[1:]
     if any(part.startswith("_") for part in parts):
         # A private module is no part of torch's layout; its names are public in the room it belongs to, or at the top.
@@ -112,3 +120,45 @@ def _import(module: str) -> Any:
         if error.name is not None and (module == error.name or module.startswith(error.name + ".")):
             return None
         raise
+
+# What classes say of themselves where `import torch` gets mstorch
+
+_FUNCTIONS = dict.fromkeys(rebuild.FUNCTIONS.values(), "torch._utils") | {
+    rebuild.FUNCTIONS["_rebuild_from_type_v2"]: "torch._tensor", _load_from_bytes: "torch.storage",
+}  # fmt: skip
+_own: dict[Any, str] = {}  # classes and functions that go by a name of torch's, and their own
+_searched: set[str] = set()
+
+
+def name_classes(package: str) -> None:
+    """Let classes say that they are of the module where torch has them, from now on; or of our own again."""
+    if package != "torch":
+        for item, own in _own.items():
+            item.__module__ = own
+        _own.clear()
+        _searched.clear()
+        return
+    if not _searched:
+        for function, place in _FUNCTIONS.items():
+            _own[function], function.__module__ = function.__module__, place
+    for key in [key for key in sys.modules if key.startswith("mstorch") and key not in _searched]:
+        module: Any = sys.modules[key]
+        if getattr(getattr(module, "__spec__", None), "_initializing", False):
+            continue
+        _searched.add(key)
+        for item in list(vars(module).values()):
+            if isinstance(item, type) and getattr(item, "__module__", None) == key and not item.__name__.startswith("_"):
+                place, name = torch_name(item) or ("", "")
+                place = "torch" if place == "torch._C" else place  # torch says the one, and has the class in both
+                there = sys.modules.get("mstorch" + place.removeprefix("torch"))
+                if place and there is not None and vars(there).get(name) is item:
+                    _own[item], item.__module__ = key, place
+
+
+def home_of(item: Any) -> str:
+    """The module here of a class or function that may go by one of torch's."""
+    return _own.get(item) or item.__module__
+
+
+if is_torch():
+    name_classes("torch")

@@ -13,6 +13,7 @@ from .._core.auto import Auto
 from .._core.device import device
 from .._core.formats import layout, sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr
 from .._core.modes import modes
+from .._core.naming import is_torch
 from .._core.overriding import FORMED, disabled
 from .._core.size import Size
 from .._core.storage import Counter
@@ -242,6 +243,9 @@ class SparseTensor(Tensor):
     def __reduce_ex__(self, protocol: Any) -> Any:
         if not self.is_leaf:
             raise RuntimeError("Only Tensors created explicitly by the user (graph leaves) support pickling")
+        found = above.plain_pickles.reduced(self) if is_torch() else NotImplemented
+        if found is not NotImplemented:
+            return found
         return _rebuilt, (
             self._layout, self._index, self._kept, self._size, self._coalesced, self.requires_grad
         )  # fmt: skip

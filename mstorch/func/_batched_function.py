@@ -43,7 +43,7 @@ class VmapInfo(NamedTuple):
 
 def apply_in_transform(cls: type[Function], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """``cls.apply`` within a transform; NotImplemented if it is computed as outside."""
-    if cls.__module__.partition(".")[0] == _HOME:
+    if cls.__module__.partition(".")[0] in (_HOME, "torch"):
         return NotImplemented  # the library's own work on plain tensors
     if cls.setup_context is Function.setup_context:
         raise RuntimeError(

@@ -7,6 +7,8 @@ from typing import Any, ParamSpec
 
 import numpy as np
 
+from .._backend.cell import is_raw
+from .._backend.initializers import initial
 from .._core.generator import Generator, engine_of
 from .._core.tensor_base import array_of
 from .._core.warned import warn
@@ -16,6 +18,7 @@ from .._ops.creation import full_like, ones_like, zeros_like
 from .._ops.from_data import made
 from .._tensor import Tensor
 from ..autograd.grad_mode import no_grad
+from ..nn.parameter import set_data
 
 _PLAIN = (
     "linear", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "sigmoid",
@@ -80,6 +83,15 @@ def _fill(tensor: Any, array: np.ndarray) -> Any:
     """Store an array's values in the tensor, outside of autograd."""
     with no_grad():
         return copy_(tensor, made(np.asarray(array, order="C")))
+
+
+def from_initializer(tensor: Tensor, init: Any) -> Tensor:
+    """What one of MindSpore's initializers draws: ``HeNormal()``, ``Normal(0.02)``, ``"xavier_uniform"``, or ``initializer(…)``.
+
+    As in MindSpore, it draws from NumPy's global generator (``mindspore.set_seed``). Raises ValueError for another shape than the tensor's.
+    """
+    set_data(tensor, init if is_raw(init) else initial(init, tuple(tensor._shape), tensor._dtype.ms))
+    return tensor
 
 
 def constant_(tensor: Tensor, val: float) -> Tensor:
@@ -248,7 +260,7 @@ orthogonal = _deprecated(orthogonal_)
 sparse = _deprecated(sparse_)
 
 __all__ = [
-    "calculate_gain", "constant", "constant_", "dirac", "dirac_", "eye", "eye_", "kaiming_normal", "kaiming_normal_",
+    "calculate_gain", "constant", "constant_", "dirac", "dirac_", "eye", "eye_", "from_initializer", "kaiming_normal", "kaiming_normal_",
     "kaiming_uniform", "kaiming_uniform_", "normal", "normal_", "ones_", "orthogonal", "orthogonal_", "sparse", "sparse_",
     "trunc_normal_", "uniform", "uniform_", "xavier_normal", "xavier_normal_", "xavier_uniform", "xavier_uniform_", "zeros_",
 ]  # fmt: skip

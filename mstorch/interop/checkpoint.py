@@ -15,17 +15,13 @@ from .._ops.copying import copy_
 from .._tensor import Tensor, from_mindspore
 from ..autograd.grad_mode import no_grad
 from ..nn import modules as layers
+from ..nn.modules._names import RUNNING
 from ..nn.modules._native import native_state
 from ..nn.modules._state import _IncompatibleKeys, loaded_keys
 from ..nn.modules.module import Module
 
 Names = Mapping[str, str] | Callable[[str], str] | None
 
-# Which names MindSpore's layers give their tensors. The first is the one that is written; all are read. A layer that
-# stands alone names some of them otherwise than one inside of a network.
-_AFFINE = {"weight": ("gamma",), "bias": ("beta",)}
-_RUNNING = {"running_mean": ("moving_mean", "mean"), "running_var": ("moving_variance", "variance")}
-_BATCH_NORM = {**_AFFINE, **_RUNNING}
 _BATCH_NORM_3D = {
     "weight": ("bn2d.gamma",), "bias": ("bn2d.beta",), "running_mean": ("bn2d.moving_mean",),
     "running_var": ("bn2d.moving_variance",),
@@ -35,17 +31,8 @@ _FILL = {"weight": 1.0, "bias": 0.0, "running_mean": 0.0, "running_var": 1.0}
 
 
 def _layer_names(module: Module) -> Mapping[str, tuple[str, ...]]:
-    if isinstance(module, layers.BatchNorm3d):
-        return _BATCH_NORM_3D
-    if isinstance(module, (layers.BatchNorm1d, layers.BatchNorm2d, *_INSTANCE_NORMS)):
-        return _BATCH_NORM
-    if isinstance(module, (layers.LayerNorm, layers.GroupNorm)):
-        return _AFFINE
-    if isinstance(module, layers.Embedding):
-        return {"weight": ("embedding_table",)}
-    if isinstance(module, layers.PReLU):
-        return {"weight": ("w", "a")}
-    return {}
+    """Which names MindSpore's layer gives its tensors: the first is the one that is written, all are read."""
+    return _BATCH_NORM_3D if isinstance(module, layers.BatchNorm3d) else module._mstorch_names
 
 
 _INSTANCE_NORMS = (layers.InstanceNorm1d, layers.InstanceNorm2d, layers.InstanceNorm3d)
@@ -87,8 +74,8 @@ def _places(module: Module, prefix: str = "", native: str = "") -> Iterator[_Pla
             prefix + name, (*(native + one for one in known), prefix + name), tensor, lifted, name == "num_batches_tracked"
         )
     if isinstance(module, _INSTANCE_NORMS) and "running_mean" not in own:
-        for name in _RUNNING:
-            yield _Place(prefix + name, tuple(native + one for one in _RUNNING[name]), None, False, True, (_width(module), _FILL[name]))
+        for name in RUNNING:
+            yield _Place(prefix + name, tuple(native + one for one in RUNNING[name]), None, False, True, (_width(module), _FILL[name]))
     renamed = next((found for cls, found in _CHILDREN.items() if isinstance(module, cls)), {})
     for name, child in module._modules.items():
         if isinstance(child, Module):

@@ -4,16 +4,18 @@ from __future__ import annotations
 import weakref
 from typing import Any
 
-from .._backend.cell import as_parameter, set_value, share
+from .._backend.cell import as_parameter, is_raw, set_value, share, when_changed
+from .._backend.initializers import drawn
 from .._backend.runtime import keep_interrupts
 from .._core.above import above
 from .._core.ends import ENDS
+from .._core.naming import is_torch
 from .._core.overriding import WITHOUT_SUBCLASSES, disabled, dispatches, join, level_set_to, overrides
 from .._core.storage import DeviceMemory, face
 from .._core.tensor_base import TensorBase, array_of, become, is_tracked, require_grad, value_of
 from .._ops import copying, creation, views
 from .._tape.mirrored import resolved
-from .._tensor import Tensor
+from .._tensor import Tensor, from_mindspore
 
 
 class _ParameterMeta(type(Tensor)):  # type: ignore[misc]
@@ -68,14 +70,37 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
         return made
 
     def __reduce_ex__(self, protocol: Any) -> Any:
+        found = above.plain_pickles.reduced(self) if is_torch() else NotImplemented
+        if found is not NotImplemented:
+            return found
         rebuild, (_, *parts) = super().__reduce_ex__(protocol)
         return rebuild, (Parameter, *parts)
+
+    def set_data(self, data: Any, slice_shape: bool = False) -> Parameter:
+        """MindSpore's word for ``copy_``: take a number, or the values of a tensor of either kind; returns the parameter."""
+        set_data(self, data)
+        return self
+
+    def init_data(self, *args: Any, **kwargs: Any) -> Parameter:
+        """MindSpore's word for drawing initial values that were put off; here they never are. Returns the parameter."""
+        return self
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:
         return "Parameter containing:\n" + Tensor.__repr__(self)
 
 
 join(Parameter)
+
+
+def set_data(tensor: Tensor, data: Any) -> None:
+    """Copy values of MindSpore's (or a tensor, or a number) into a tensor of the same shape."""
+    if is_raw(data):
+        data = from_mindspore(drawn(data))
+    if isinstance(data, TensorBase) and data._shape != tensor._shape:
+        raise ValueError(f"set_data: the parameter is of shape {tuple(tensor._shape)}, the data of {tuple(data._shape)}")
+    if not isinstance(data, TensorBase):
+        data = creation.full(tensor.shape, data, dtype=tensor.dtype)
+    copying.copy_(views.detach(tensor), views.detach(data))
 
 
 def _of_subclass(data: Any, requires_grad: bool) -> Any:
@@ -111,6 +136,12 @@ def native_parameter(parameter: Tensor, name: str) -> Any:
     else:
         as_parameter(storage.parameter, name, is_tracked(parameter))
     return storage.parameter
+
+
+def _follow(tensor: Tensor, raw: Any) -> None:
+    """Let the tensor be what MindSpore's side has made of its parameter: of another shape or dtype."""
+    become(tensor, from_mindspore(raw))
+    share(raw, tensor)
 
 
 class _BufferMeta(type(Tensor)):  # type: ignore[misc]
@@ -232,6 +263,7 @@ def is_lazy(param: Any) -> bool:
 # MindSpore takes SIGINT once, with the first parameter: it gets one here, so that Python can have the signal back for good.
 Parameter(creation.ones(1))
 keep_interrupts()
+when_changed(_follow)
 above.Parameter = Parameter
 
 __all__ = [

@@ -265,3 +265,23 @@ def test_nothing_is_added_where_the_variable_is_not_set() -> None:
     )
     environment = {name: value for name, value in os.environ.items() if name != "MSTORCH_DEBUG"}
     subprocess.run([sys.executable, "-c", code], env={**environment, "PYTHONPATH": str(ROOT)}, check=True, timeout=300)
+
+
+def test_torchs_process_that_is_killed_is_named(tmp_path: Path) -> None:
+    done = run(tmp_path, """
+import os, signal
+x = torch.ones(3)
+torch.relu(x)
+parents = {line.split()[0]: line.split()[1] for line in os.popen("ps -eo pid=,ppid=,args= | grep [m]storch_oracle").read().splitlines()}
+for child, parent in parents.items():
+    if int(parent) == os.getpid():
+        print("OMP_NUM_THREADS=1" in open(f"/proc/{child}/environ").read().split(chr(0)))
+        os.kill(int(child), signal.SIGKILL)
+try:
+    torch.relu(x)
+except RuntimeError as error:
+    print(error)
+print(torch.relu(x).tolist())
+""")  # fmt: skip
+    assert "the process with real torch has ended (exit status -9)" in done.stdout and "[1.0, 1.0, 1.0]" in done.stdout, done.stderr
+    assert done.stdout.startswith("True"), done.stdout  # two pools of threads would take the processors from each other

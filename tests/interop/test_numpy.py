@@ -15,6 +15,8 @@ DTYPES = [
     "complex128",
 ]  # fmt: skip
 
+_TORCHS_OWN = pytest.mark.filterwarnings("ignore:__array_:DeprecationWarning")  # of real torch, on NumPy 2
+
 
 @pytest.mark.parametrize("name", DTYPES)
 def test_numpy_shares_memory_both_ways(name: str) -> None:
@@ -102,6 +104,7 @@ def test_arrays_of_other_libraries_become_tensors() -> None:
         assert tensor[0].item() == 9 and copy[0].item() == 0
 
 
+@_TORCHS_OWN
 def test_numpys_functions_on_tensors() -> None:
     x = np.random.RandomState(0).randn(3, 4)
 
@@ -119,6 +122,7 @@ def test_numpys_functions_on_tensors() -> None:
         np.testing.assert_allclose(got, want)
 
 
+@_TORCHS_OWN
 def test_numpy_operands_and_ufuncs_give_tensors() -> None:
     def kinds(torch: Any) -> list[str]:
         t = torch.ones(2, 2)

@@ -87,8 +87,8 @@ def test_the_last_word_holds() -> None:
 def of_mindspore() -> list[Any]:
     """What MindSpore draws next, from each of its sources but NumPy's generator."""
     kernels = [ops.randn(3), ops.dropout(ops.ones(64), 0.5), ops.uniform((3,), mindspore.Tensor(0.0), mindspore.Tensor(1.0), seed=5)]
-    pipeline = mindspore.dataset.NumpySlicesDataset(list(range(30)), shuffle=True)
-    order = [int(row[0]) for row in pipeline.create_tuple_iterator(output_numpy=True)]
+    pipeline = mindspore.dataset.NumpySlicesDataset(np.arange(30)[:, None], shuffle=True)
+    order = [row[0].item() for row in pipeline.create_tuple_iterator(output_numpy=True)]
     return [item.asnumpy() for item in kernels] + [np.array(order), mindspore.get_rng_state().asnumpy()]
 
 

@@ -103,7 +103,7 @@ def test_value_and_grad_of_a_module_that_is_its_own_loss() -> None:
 
 
 def dataset(images: np.ndarray, labels: np.ndarray, size: int, shuffle: bool) -> Any:
-    rows = list(zip(images, labels.astype(np.int32)))
+    rows = list(zip(images, map(np.asarray, labels.astype(np.int32))))  # MindSpore takes no NumPy scalars on NumPy 2
     return GeneratorDataset(rows, ["image", "label"], shuffle=shuffle).batch(size)
 
 

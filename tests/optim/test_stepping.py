@@ -42,7 +42,7 @@ def test_subclasses_of_optimizer():
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name != "Muon"])
 def test_signatures_of_functional_forms(name):
-    places = {reference: f"torch.optim.{'_' * (name == 'Adafactor')}{name.lower()}", mstorch: f"mstorch.optim.{name.lower()}"}
+    places = {torch: f"{torch.__name__}.optim.{'_' * (name == 'Adafactor')}{name.lower()}" for torch in LIBRARIES}
     mine, theirs = (getattr(importlib.import_module(places[torch]), name.lower()) for torch in LIBRARIES)
     spelled = [[(p.name, p.kind, p.default) for p in inspect.signature(form).parameters.values()] for form in (mine, theirs)]
     assert spelled[0] == spelled[1]

@@ -24,6 +24,7 @@ def _training() -> dict[str, Any]:
     return {
         "module": net, "weights": net.state_dict(), "optimizer": optimizer, "state of an optimizer": optimizer.state_dict(),
         "scheduler": torch.optim.lr_scheduler.StepLR(optimizer, 2), "recurrent": torch.nn.LSTM(2, 3),
+        "a module and its optimizer": [net, optimizer], "adafactor": torch.optim.Adafactor(net.parameters()),
         "loss": torch.nn.CrossEntropyLoss(weight=torch.ones(3)), "embedding": torch.nn.Embedding(3, 2),
         "transformer": torch.nn.TransformerEncoderLayer(4, 2, 8), "class": torch.nn.Linear,
     }  # fmt: skip
@@ -69,6 +70,8 @@ def seen(value: Any) -> Any:
         return type(value).__name__, seen(value.state_dict())
     if isinstance(value, dict):
         return {str(key): seen(item) for key, item in value.items()}
+    if isinstance(value, list) and len(value) == 2 and isinstance(value[1], torch.optim.Optimizer):
+        return [p is q for p, q in zip(value[0].parameters(), value[1].param_groups[0]["params"])], seen(value[0]), seen(value[1])
     if isinstance(value, (list, tuple)):
         return type(value).__name__, [seen(item) for item in value]
     if isinstance(value, torch.Generator):

@@ -1,4 +1,4 @@
-"""Plain pickles cross from real torch to programs whose ``import torch`` gets mstorch."""
+"""Plain pickles cross between real torch and programs whose ``import torch`` gets mstorch."""
 from __future__ import annotations
 
 import os
@@ -22,3 +22,23 @@ def test_pickles_of_torch_are_read(tmp_path: Path) -> None:
     plain_pickles_script.write(str(tmp_path / "pickles"))
     assert plain_pickles_script.read(str(tmp_path / "pickles")) == []
     assert _under_mstorch("read", str(tmp_path / "pickles")) == ""
+
+
+def test_torch_reads_ours(tmp_path: Path) -> None:
+    """Without mstorch in the process: no name of its stands in the files."""
+    path = tmp_path / "pickles"
+    _under_mstorch("write", str(path))
+    assert b"mstorch" not in path.read_bytes()
+    assert plain_pickles_script.read(str(path)) == []
+    assert _under_mstorch("read", str(path)) == ""
+
+
+def test_pickles_without_the_hook_need_nothing_called_torch() -> None:
+    script = (
+        "import pickle, sys, mstorch; net = mstorch.nn.LSTM(2, 3)\n"
+        "again = pickle.loads(pickle.dumps([net, net.weight_hh_l0, mstorch.float16, mstorch.Generator()]))\n"
+        "print(again[0].weight_hh_l0 is again[1], again[2] is mstorch.float16, 'torch' in sys.modules)"
+    )
+    command = [sys.executable, "-c", script]
+    shown = subprocess.run(command, capture_output=True, text=True, check=True, env={**os.environ, "PYTHONPATH": str(ROOT), "GLOG_v": "3"})
+    assert shown.stdout.strip() == "True True False"

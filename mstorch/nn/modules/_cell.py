@@ -100,6 +100,13 @@ class CellMixin:
         tape.stop_recording()
         return super().add_flags(**flags)  # type: ignore[misc]  # Cell's, behind this mixin
 
+    def recompute(self, **kwargs: Any) -> None:
+        """Refused: torch's way to compute a part once more in backward is another."""
+        raise NotImplementedError(
+            f"mstorch: {type(self).__name__}.recompute() is of MindSpore's Cells; call the module in forward by "
+            "torch.utils.checkpoint.checkpoint(module, input, use_reentrant=False)"
+        )
+
     def _add_mixed_precision_flag(self, **flags: Any) -> None:
         """What Cell's ``to_float`` says to each network."""
         kind = _precision.wanted(flags)

@@ -13,6 +13,7 @@ from ..._ops.from_data import tensor
 from ..._tensor import Tensor
 from .. import functional as F
 from ..parameter import Parameter, UninitializedBuffer, UninitializedParameter
+from ._names import NORM
 from .lazy import LazyModuleMixin
 from .module import Module
 
@@ -22,6 +23,7 @@ class _NormBase(Module):
 
     _version = 2
     __constants__ = ["track_running_stats", "momentum", "eps", "num_features", "affine"]
+    _mstorch_names = NORM
     num_features: int
     eps: float
     momentum: float | None

@@ -4,17 +4,17 @@ from __future__ import annotations
 import abc
 import copyreg
 import inspect
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from typing_extensions import Self
 
-from ..._backend.cell import init_cell
+from ..._backend.cell import init_cell, is_parameter, is_raw
 from ..._core.hooks import Hooks
 from ..._core.no_memory import lacks_memory, no_memory
 from ..._core.tensor_base import TensorBase
 from ..._tensor import Tensor
-from ..parameter import Buffer, Parameter
+from ..parameter import Buffer, Parameter, set_data
 from ._bprop import take_words
 from ._cell import CellMixin
 from ._cell_names import CellNames, is_free
@@ -33,6 +33,7 @@ from ._hooks import (
     register_module_parameter_registration_hook,
 )
 from ._making import made
+from ._names import torchs_name
 from ._native import adopt, as_torchs, has_native, is_buffer, native_state
 from ._state import _EXTRA as _EXTRA_STATE_KEY_SUFFIX  # noqa: F401 - a name of torch's
 from ._state import StateMixin, _IncompatibleKeys  # noqa: F401
@@ -46,6 +47,8 @@ if TYPE_CHECKING:  # MindSpore has no types: anything would be an attribute
 
 else:
     from ..._backend.cell import Cell
+
+_MEMBERS = ("_parameters", "_buffers", "_modules")
 
 __all__ = [
     "register_module_forward_pre_hook", "register_module_forward_hook", "register_module_full_backward_pre_hook",
@@ -90,6 +93,7 @@ class Module(StateMixin, HookMixin, ConversionMixin, CellNames, CellMixin, Cell)
     _modules: dict[str, Module | None]
     _forward_pre_hooks: dict[int, Callable[..., Any]]
     _forward_hooks: dict[int, Callable[..., Any]]
+    _mstorch_names: ClassVar[Mapping[str, tuple[str, ...]]] = {}  # what MindSpore's layer calls the tensors
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -225,22 +229,38 @@ class Module(StateMixin, HookMixin, ConversionMixin, CellNames, CellMixin, Cell)
         adopt(self, name)
 
     def _mstorch_taken(self, name: str) -> bool:
+        if torchs_name(self, name) is not None and not self._mstorch_has(name):
+            return False
         return hasattr(self, name) and not is_free(self, name)
+
+    def _mstorch_has(self, name: str) -> bool:
+        """Whether a name is more than MindSpore's word for a tensor of this layer."""
+        members = self.__dict__
+        return name in members or any(name in members.get(kind, ()) for kind in _MEMBERS) or hasattr(type(self), name)
 
     def register_module(self, name: str, module: Module | None) -> None:
         """The same as ``add_module``."""
         self.add_module(name, module)
 
     def __getattr__(self, name: str) -> Tensor | Module:
-        for kind in ("_parameters", "_buffers", "_modules"):
+        for kind in _MEMBERS:
             members = self.__dict__.get(kind)
             if members is not None and name in members:
                 return members[name]
+        own = torchs_name(self, name)
+        if own is not None:
+            return getattr(self, own)
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
     def __setattr__(self, name: str, value: Any) -> None:
         members = self.__dict__
         parameters = members.get("_parameters")
+        own = torchs_name(self, name) if type(self)._mstorch_names else None
+        if own is not None and not self._mstorch_has(name):
+            if is_raw(value) or type(self).__module__.startswith(("torch.", "mstorch.")):
+                name = own  # not in a subclass of the user's, where a Parameter under that name is one more
+        if is_raw(value) and self._mstorch_set_data(name, value):
+            return
         value = as_torchs(name, value)
         if isinstance(value, Parameter):
             if parameters is None:
@@ -291,6 +311,15 @@ class Module(StateMixin, HookMixin, ConversionMixin, CellNames, CellMixin, Cell)
             return
         object.__setattr__(self, name, value)
 
+    def _mstorch_set_data(self, name: str, raw: Any) -> bool:
+        """Give a parameter or buffer the values of a tensor of MindSpore's, as a Cell does; False if there is none of the name."""
+        members = self.__dict__
+        known = None if is_parameter(raw) else members.get("_parameters", {}).get(name)
+        known = members.get("_buffers", {}).get(name) if known is None else known
+        if known is not None:
+            set_data(known, raw)
+        return known is not None
+
     def _mstorch_forget(self, name: str, *kinds: str) -> None:
         self.__dict__.pop(name, None)
         for kind in kinds:
@@ -298,7 +327,7 @@ class Module(StateMixin, HookMixin, ConversionMixin, CellNames, CellMixin, Cell)
         self._non_persistent_buffers_set.discard(name)
 
     def __delattr__(self, name: str) -> None:
-        for kind in ("_parameters", "_buffers", "_modules"):
+        for kind in _MEMBERS:
             if name in self.__dict__.get(kind, {}):
                 del self.__dict__[kind][name]
                 self._non_persistent_buffers_set.discard(name)
@@ -519,7 +548,7 @@ def _type_name(value: Any) -> str:
     names = {"mstorch._tensor": "torch"}
     kind = type(value)
     module = names.get(kind.__module__, kind.__module__).replace("mstorch.", "torch.")
-    if kind.__module__.startswith("mstorch") and kind.__name__ == "Tensor":
+    if module == "torch" and kind.__name__ == "Tensor":
         return "torch.FloatTensor"
     return kind.__name__ if module == "builtins" else f"{module}.{kind.__name__}"
 

@@ -121,8 +121,13 @@ class RNNBase(Module):
     def _flat_weights(self, weights: list[Tensor]) -> None:
         self.__dict__["_set_weights"] = weights, [getattr(self, name, None) for name in self._flat_weights_names]
 
+    def __getstate__(self) -> dict[str, Any]:
+        """With the list of weights, which torch's own layers keep."""
+        state = {name: value for name, value in super().__getstate__().items() if name != "_set_weights"}
+        return {**state, "_flat_weights": [self._parameters.get(name) for name in self._flat_weights_names]}
+
     def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__({name: value for name, value in state.items() if name != "_set_weights"})
+        super().__setstate__({name: value for name, value in state.items() if name not in ("_set_weights", "_flat_weights")})
 
     def _apply(self, fn: Callable[[Any], Any], recurse: bool = True) -> Module:
         applied = super()._apply(fn, recurse)

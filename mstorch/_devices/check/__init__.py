@@ -1,0 +1,152 @@
+"""``python -m mstorch check``: the device beside the host, in processes of their own, and a report to send back.
+
+A group of items runs in one process, which a kernel that crashes ends: the group goes on in another one after the item that ended it.
+"""
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import os
+import queue
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from ..._backend import runtime
+
+Item = tuple[str, Callable[[], str]]
+"""A name, and what says how the device differs from the host: nothing where it does not."""
+
+GROUPS = {
+    "rows": "rows", "layouts": "rows", "operations": "programs", "memory": "programs", "attention": "programs", "random": "draws",
+    "optimizers": "training", "autocast": "training", "networks": "training",
+}  # fmt: skip
+"""Groups of items, and the file of each."""
+WORKER = [sys.executable, "-m", "mstorch", "check"]
+"""The command that runs the items of a group."""
+SILENCE = 180.0
+"""Seconds after which an item counts as hanging."""
+
+
+def items(group: str) -> list[Item]:
+    """The items of a group."""
+    found: list[Item] = getattr(importlib.import_module(f"{__name__}.{GROUPS[group]}"), group)()
+    return found
+
+
+def work(group: str, first: int) -> int:
+    """Run the items of a group from a place on: a line of JSON before each of them, and one after it."""
+    for place, (name, run) in enumerate(items(group)):
+        if place < first:
+            continue
+        print(json.dumps({"begins": name, "place": place}), flush=True)
+        began = time.perf_counter()
+        try:
+            text = run()
+        except NotImplementedError as error:
+            text = f"absent: {_line(error)}"
+        except Exception as error:  # noqa: BLE001 - whatever is raised belongs into the report
+            text = f"raises {type(error).__name__}: {_line(error)}"
+        print(json.dumps({"item": name, "text": text, "seconds": round(time.perf_counter() - began, 3)}), flush=True)
+    print(json.dumps({"done": group}), flush=True)
+    return 0
+
+
+def _line(error: BaseException) -> str:
+    return (str(error).strip().splitlines() or [""])[0][:160]
+
+
+def _lines(command: list[str]) -> Iterator[dict[str, Any]]:
+    """What a worker prints, as it comes; the last one says how it ended, where that was not at the end of its items."""
+    environment = {**os.environ, "ASCEND_LAUNCH_BLOCKING": "1"}  # errors come at the call that they belong to
+    worker = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+    shown: queue.Queue[str | None] = queue.Queue()
+    errors: list[str] = []
+
+    def read() -> None:
+        for line in worker.stdout or ():
+            shown.put(line)
+        shown.put(None)
+
+    readers = [threading.Thread(target=read, daemon=True), threading.Thread(target=lambda: errors.extend(worker.stderr or ()), daemon=True)]
+    for reader in readers:
+        reader.start()
+    while True:
+        try:
+            line = shown.get(timeout=SILENCE)
+        except queue.Empty:
+            worker.kill()
+            yield {"ended": f"nothing came for {SILENCE:.0f} s"}
+            break
+        if line is None:
+            worker.wait()
+            readers[1].join(5)
+            last = next((text.strip() for text in reversed(errors) if text.strip()), "")
+            yield {"ended": f"the process ended with {worker.returncode}{': ' if last else ''}{last[:160]}"}
+            break
+        if line.startswith("{"):
+            found: dict[str, Any] = json.loads(line)
+            yield found
+            if "done" in found:
+                worker.wait()
+                break
+
+
+def results(group: str) -> dict[str, dict[str, Any]]:
+    """The outcome of each item of a group, by its name: ``text`` ("" where the device is the host's equal) and ``seconds``."""
+    found: dict[str, dict[str, Any]] = {}
+    place, open_item = 0, ""
+    while True:
+        done = False
+        for told in _lines([*WORKER, "--group", group, "--from", str(place)]):
+            if "begins" in told:
+                open_item, place = told["begins"], told["place"] + 1
+            elif "item" in told:
+                found[told["item"]] = {"text": told["text"], "seconds": told["seconds"]}
+                open_item = ""
+            elif "ended" in told:
+                found[open_item or group] = {"text": told["ended"], "seconds": 0.0}
+                done = not open_item  # it did not even begin
+                open_item = ""
+            else:
+                done = True
+        if done:
+            return found
+
+
+def main(arguments: list[str]) -> int:
+    """Print the report and write it as JSON; 1 if anything differs, raises or ends a process."""
+    parser = argparse.ArgumentParser(prog="mstorch check", description="Each kernel and common programs of the device beside the host.")
+    parser.add_argument("--json", metavar="FILE", default="mstorch-check.json", help="where the report goes that is to be sent back")
+    parser.add_argument("--only", metavar="GROUP", action="append", choices=list(GROUPS), help=f"of {', '.join(GROUPS)}; may be repeated")
+    parser.add_argument("--group", choices=list(GROUPS), help=argparse.SUPPRESS)
+    parser.add_argument("--from", dest="first", type=int, default=0, help=argparse.SUPPRESS)
+    options = parser.parse_args(arguments)
+    if options.group:
+        return work(options.group, options.first)
+    known = {key: str(value) for key, value in runtime.describe().items()}
+    for key, value in known.items():
+        print(f"{key}: {value}")
+    if runtime.FAKE_DEVICE:
+        print("the device is a stand-in: the CPU's memory plays it")
+    if runtime.DEVICE_TARGET == "CPU":
+        print("there is no device: the host is compared with itself")
+    report: dict[str, Any] = {"versions": known, "stand-in": runtime.FAKE_DEVICE, "groups": {}}
+    failed = 0
+    for group in options.only or GROUPS:
+        outcomes = report["groups"][group] = results(group)
+        bad = {name: one["text"] for name, one in outcomes.items() if one["text"] and not one["text"].startswith(("absent", "alone"))}
+        other = len([1 for one in outcomes.values() if one["text"]]) - len(bad)
+        failed += len(bad)
+        equal = len(outcomes) - len(bad) - other
+        print(f"{group}: {len(outcomes)} tried, {equal} equal to the host's, {len(bad)} differ or raise, {other} absent or alone")
+        for name, text in bad.items():
+            print(f"  {name}: {text}")
+    Path(options.json).write_text(json.dumps(report, indent=1) + "\n")
+    print(f"{failed} differ or raise; please send {options.json} back")
+    return int(failed > 0)

@@ -1,0 +1,62 @@
+"""Plain pickles where `import torch` gets mstorch: they hold what torch's own hold, so that either library reads the other's.
+
+Classes are found under the modules where torch has them, tensors are made by torch's functions of a storage, a storage of the bytes
+of a file. Elsewhere pickles hold mstorch's own names, which need nothing called torch.
+"""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+from mstorch._core.above import above
+from mstorch._serialization import names
+from mstorch._serialization.file_storage import CLASS_OF_DTYPE
+from mstorch._serialization.pickler import StorageTable, _Rules
+from mstorch.storage import TypedStorage, _load_from_bytes, untyped_of
+
+
+class _Stored:
+    """Stands for a storage in a pickle."""
+
+    __slots__ = ("storage",)
+
+    def __init__(self, storage: Any) -> None:
+        self.storage = storage
+
+    def __reduce__(self) -> Any:
+        return reduced_storage(self.storage)
+
+
+class _Storages(StorageTable):
+    """Storages that a tensor alone refers to: as in torch, a plain pickle holds one for each tensor."""
+
+    def add(self, cell: Any, dtype_name: str, location: str, array: Any) -> Any:
+        """What stands for a cell's storage."""
+        storage = untyped_of(cell)
+        known = dtype_name in CLASS_OF_DTYPE
+        return _Stored(TypedStorage(wrap_storage=storage, dtype=names.find("torch", dtype_name)) if known else storage)
+
+
+class _PlainRules(_Rules):
+    """The rules of files with the functions themselves in the places of their names."""
+
+    def named(self, module: str, name: str) -> Any:
+        return names.find(module, name)
+
+
+_RULES = _PlainRules(_Storages(), False)
+
+
+def reduced(obj: Any) -> Any:
+    """The reduction of a tensor in torch's terms; NotImplemented for one of a class that has its own."""
+    return _RULES.reduced(obj)
+
+
+def reduced_storage(storage: Any) -> Any:
+    """The reduction of a storage: a file of torch's older format."""
+    file = io.BytesIO()
+    above.save(storage, file, _use_new_zipfile_serialization=False)
+    return _load_from_bytes, (file.getvalue(),)
+
+

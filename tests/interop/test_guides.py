@@ -1,0 +1,113 @@
+"""Each step of MindSpore's guides in three forms: MindSpore alone, a Module in a Cell, a Cell in a Module. All give the same numbers."""
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import mindspore
+import numpy as np
+import pytest
+from mindspore import nn as msnn
+
+import mstorch as torch
+from tests.interop.guides import STEPS
+
+nn = torch.nn
+
+
+def native_features() -> Any:
+    conv = msnn.Conv2d(2, 3, 3, pad_mode="pad", padding=1, has_bias=False)
+    return msnn.SequentialCell(conv, msnn.BatchNorm2d(3, momentum=0.9), msnn.ReLU())
+
+
+def features() -> Any:
+    return nn.Sequential(nn.Conv2d(2, 3, 3, padding=1, bias=False), nn.BatchNorm2d(3), nn.ReLU())
+
+
+class Alone(msnn.Cell):
+    """MindSpore's parts in a Cell."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.features, self.head = native_features(), msnn.Dense(48, 3)
+
+    def construct(self, x: Any) -> Any:
+        return self.head(self.features(x).reshape(-1, 48))
+
+
+class ModuleInCell(msnn.Cell):
+    """Torch's layers in a Cell."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.features, self.head = features(), msnn.Dense(48, 3)
+
+    construct = Alone.construct
+
+
+class CellInModule(nn.Module):
+    """MindSpore's layers in a Module."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.features, self.head = native_features(), nn.Linear(48, 3)
+
+    forward = Alone.construct
+
+
+class Whole(nn.Module):
+    """Torch's layers in a Module."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.features, self.head = features(), nn.Linear(48, 3)
+
+    forward = Alone.construct
+
+
+FORMS = [ModuleInCell, CellInModule, Whole]
+WEIGHTS = [np.random.RandomState(7).uniform(-0.5, 0.5, shape).astype(np.float32) for shape in ((3, 2, 3, 3), (3,), (3,), (3, 48), (3,))]
+_GRAPHS = RuntimeError, "cannot read a torch module. mstorch.interop.export_mindir writes its graph to a file"
+_RECOMPUTED = NotImplementedError, "torch.utils.checkpoint.checkpoint"
+# What MindSpore can do alone and not with a Module, with the words in which that is said.
+REFUSED: dict[tuple[str, Any], tuple[type[Exception], str]] = {
+    **{(step, form): _GRAPHS for step in ("a function under jit", "a step under jit", "export") for form in FORMS},
+    ("graph mode", ModuleInCell): _GRAPHS, ("a recomputed part", ModuleInCell): _RECOMPUTED, ("a recomputed part", Whole): _RECOMPUTED,
+}  # fmt: skip
+# What MindSpore does not do on a CPU at all.
+NOT_HERE = "a step with scaled loss", "model with dynamic loss scale"
+
+
+def made(kind: Any) -> Any:
+    net = kind().set_train()  # as the guides say: a fresh Cell evaluates, a fresh Module trains
+    parameters = net.trainable_params()
+    assert [tuple(p.shape) for p in parameters] == [w.shape for w in WEIGHTS]
+    for parameter, weight in zip(parameters, WEIGHTS):
+        parameter.set_data(mindspore.Tensor(weight))
+    return net
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("step", STEPS)
+def test_a_step_gives_mindspores_numbers(step: str, form: Any, tmp_path: Path) -> None:
+    if (step, form) in REFUSED:
+        kind, text = REFUSED[step, form]
+        with pytest.raises(kind, match=text):
+            STEPS[step](made(form), str(tmp_path))
+        return
+    if step in NOT_HERE:
+        with pytest.raises((RuntimeError, ValueError)) as alone:
+            STEPS[step](made(Alone), str(tmp_path))
+        with pytest.raises(alone.type, match=re.escape(str(alone.value).strip().splitlines()[0])):
+            STEPS[step](made(form), str(tmp_path))
+        return
+    expected = STEPS[step](made(Alone), str(tmp_path))
+    found = STEPS[step](made(form), str(tmp_path))
+    assert len(found) == len(expected) and all(array.size for array in expected)
+    rough = "float" in step or "mixed" in step or "dynamic" in step
+    for mine, theirs in zip(found, expected):
+        if theirs.dtype.kind in "US":
+            assert mine.tolist() == theirs.tolist()
+        else:
+            np.testing.assert_allclose(mine, theirs, rtol=2e-2 if rough else 1e-4, atol=5e-3 if rough else 1e-5)
