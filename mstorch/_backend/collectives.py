@@ -4,14 +4,16 @@ The names and the order of arguments are held against MindSpore's source by test
 """
 from __future__ import annotations
 
+import itertools
 import os
 import socket
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 from mindspore.mint import distributed as native
 
-from .raw import NAME_OF, Raw
+from .raw import NAME_OF, NP_DTYPE, Raw, from_numpy
 from .table import kernel
 
 _reshape, _slice, _cat, _clone = kernel("reshape"), kernel("slice"), kernel("cat"), kernel("clone")
@@ -62,6 +64,29 @@ def split(flat: Raw, count: int) -> list[Raw]:
 def joined(parts: Sequence[Raw]) -> Raw:
     """Parts as one row."""
     return _cat[NAME_OF[parts[0].dtype]](tuple(parts), 0)
+
+
+def padded(parts: Sequence[Raw], size: int) -> Raw:
+    """Parts as one row of ``size`` elements in memory of its own, with zeros at the end."""
+    name, full = NAME_OF[parts[0].dtype], [part for part in parts if part.size]
+    gap = size - sum(part.size for part in full)
+    if gap:
+        full.append(from_numpy(np.zeros(gap, NP_DTYPE[name])))
+    return _cat[name](tuple(full), 0) if len(full) > 1 else _clone[name](full[0])
+
+
+def cut(flat: Raw, start: int, sizes: Sequence[int]) -> list[Raw]:
+    """Parts of a row of these sizes, from ``start`` on, each in memory of its own."""
+    ends = list(itertools.accumulate(sizes, initial=start))
+    return [_slice[NAME_OF[flat.dtype]](flat, 0, first, last, 1) for first, last in zip(ends, ends[1:])]
+
+
+def by_dtype(rows: Sequence[Raw]) -> list[list[int]]:
+    """The numbers of the rows of each dtype."""
+    found: dict[Any, list[int]] = {}
+    for number, row in enumerate(rows):
+        found.setdefault(row.dtype, []).append(number)
+    return list(found.values())
 
 
 def all_reduce(group: Any, flat: Raw, op: str) -> None:

@@ -181,6 +181,8 @@ class DeviceMemory(_Native):
         if strides is None:
             if not offset and tuple(base.shape) == shape:
                 return base
+        if not base.size and 0 not in shape:
+            raise RuntimeError(f"a tensor of {list(shape)} is out of bounds for storage of size 0")
         return device_memory.window(base, shape, _given(strides, shape), offset)
 
     def write(self, new: Raw, shape: tuple[int, ...], strides: Strides | None, offset: int, own: bool | None) -> bool:
@@ -227,8 +229,9 @@ class DeviceMemory(_Native):
             self.exchange(base)
 
     def let_go(self) -> None:
-        """Raises NotImplementedError: parameters that are put together anew would not be shown."""
-        raise NotImplementedError("mstorch: fully_shard of parameters on a device, of which the memory is not let go")
+        """Give the memory back; nothing is left to be shown."""
+        self.shadow = None
+        self.exchange(device_memory.zeros((0,), NAME_OF[self.base.dtype]))
 
     def exchange(self, base: Raw) -> None:
         """Take another base; tensors over this storage show it from now on."""

@@ -99,6 +99,34 @@ class _Carrier:
         self._native.all_gather(self._handle, whole, flat)
         outputs[:] = self._native.split(whole, len(outputs))
 
+    def all_gather_pieces(self, exchange: Any, into: Sequence[Sequence[Any]], given: Sequence[Any]) -> None:
+        """Fill the rows for each member with its; members may have different numbers of elements."""
+        native = self._native
+        for places in native.by_dtype([row.flat for row in given]):
+            taken = [[rows[place] for place in places] for rows in into]
+            longest = max(sum(row.flat.size for row in rows) for rows in taken)
+            if longest:
+                own = native.padded([given[place].flat for place in places], longest)
+                whole = native.padded([own] * len(into), longest * len(into))
+                native.all_gather(self._handle, whole, own)
+                for member, rows in enumerate(taken):
+                    self._cut(whole, member * longest, rows)
+
+    def reduce_scatter_pieces(self, exchange: Any, into: Sequence[Any], given: Sequence[Sequence[Any]], op: ReduceOp) -> None:
+        """Fill the rows that this member has with the combination of what all have for it; members' parts may differ in size."""
+        native = self._native
+        longest = max(sum(row.flat.size for row in rows) for rows in given)
+        if longest:
+            wholes = [native.padded([row.flat for row in rows], longest) for rows in given]
+            output = native.padded(wholes[:1], longest)
+            native.reduce_scatter(self._handle, output, native.joined(wholes), self._op(op))
+            self._cut(output, 0, into)
+
+    def _cut(self, whole: Any, start: int, rows: Sequence[Any]) -> None:
+        """Let rows be the parts of a whole from ``start`` on."""
+        for row, part in zip(rows, self._native.cut(whole, start, [row.flat.size for row in rows])):
+            row.flat = part
+
     def reduce(self, exchange: Any, flat: Any, op: ReduceOp, root: int) -> None:
         """Replace the root's row by the combination of all members'."""
         self._native.reduce(self._handle, flat, self._op(op), self._ranks[root])

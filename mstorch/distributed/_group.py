@@ -261,7 +261,10 @@ class ProcessGroup:
 
         def work(exchange: host.Exchange) -> None:
             for number, (into, flat) in enumerate(zip(taken, given)):
-                self._by(inputs[number]).all_gather(_numbered(exchange, number), [one.flat for one in into], flat.flat)
+                rows = [one.flat for one in into]
+                self._by(inputs[number]).all_gather(_numbered(exchange, number), rows, flat.flat)
+                for one, row in zip(into, rows):
+                    one.flat = row
 
         return self._start(work, output_lists, [flat for into in taken for flat in into], opts, timeout)
 
@@ -291,19 +294,19 @@ class ProcessGroup:
     def _allgather_pieces(self, outputs: Sequence[Sequence[Any]], inputs: Sequence[Any]) -> Work:
         """Begin to fill contiguous tensors for each member with its, without a copy of all; shapes may differ between members."""
         self._check("all_gather", *inputs, *(tensor for part in outputs for tensor in part))
-        into = [host.Pieces([host.bytes_of(_Flat(tensor).flat) for tensor in part]) for part in outputs]
-        own = host.Pieces([host.bytes_of(_Flat(tensor).flat) for tensor in inputs])
-        return self._start(lambda exchange: host.all_gather_pieces(exchange, into, own), list(outputs), (), None)
+        into, own = [[_Flat(tensor) for tensor in part] for part in outputs], [_Flat(tensor) for tensor in inputs]
+        by = self._by(inputs[0])
+        put = [flat for part in into for flat in part]
+        return self._start(lambda exchange: by.all_gather_pieces(exchange, into, own), list(outputs), put, None)
 
     def _reduce_scatter_pieces(self, outputs: Sequence[Any], inputs: Sequence[Sequence[Any]], op: Any) -> Work:
         """Fill contiguous tensors of one dtype with the combination of what all members have for this one."""
         if not outputs:
             return self.barrier(_WAIT)
         self._check("reduce_scatter", *outputs)
-        op, kind = self._check_op(op, outputs[0]), array_of(outputs[0]).dtype
-        into = host.Pieces([_Flat(tensor).flat for tensor in outputs])
-        parts = [host.Pieces([_Flat(tensor).flat for tensor in part]) for part in inputs]
-        return self._start(lambda exchange: host.reduce_scatter_pieces(exchange, into, parts, kind, op), list(outputs), (), _WAIT)
+        op, by = self._check_op(op, outputs[0]), self._by(outputs[0])
+        into, given = [_Flat(tensor) for tensor in outputs], [[_Flat(tensor) for tensor in part] for part in inputs]
+        return self._start(lambda exchange: by.reduce_scatter_pieces(exchange, into, given, op), list(outputs), into, _WAIT)
 
     def reduce(self, tensors: Any, opts: Any = None, timeout: timedelta | None = None, root: int = 0, op: Any = None) -> Work:
         """Replace the root's tensor by the combination of all members'."""

@@ -128,8 +128,10 @@ class Pieces:
         return max(min(part.stop, self.size) - part.start, 0)
 
 
-def all_gather_pieces(exchange: Exchange, outputs: Sequence[Pieces], own: Pieces) -> None:
-    """Fill the bytes for each member with its; members may have different numbers of them."""
+def all_gather_pieces(exchange: Exchange, into: Sequence[Sequence[Any]], given: Sequence[Any]) -> None:
+    """Fill the rows for each member with its; members may have different numbers of elements."""
+    outputs = [Pieces([bytes_of(row.flat) for row in rows]) for rows in into]
+    own = Pieces([bytes_of(row.flat) for row in given])
     for step, part in enumerate(_chunks(max(pieces.size for pieces in outputs), CHUNK_BYTES)):
         if own.within(part):
             exchange.publish(exchange.others, step, *own.windows(part))
@@ -142,8 +144,10 @@ def all_gather_pieces(exchange: Exchange, outputs: Sequence[Pieces], own: Pieces
     outputs[exchange.me].take(own)
 
 
-def reduce_scatter_pieces(exchange: Exchange, output: Pieces, inputs: Sequence[Pieces], dtype: np.dtype, op: ReduceOp) -> None:
-    """Fill what this member has with the combination of what all have for it; members' parts may differ in size."""
+def reduce_scatter_pieces(exchange: Exchange, into: Sequence[Any], given: Sequence[Sequence[Any]], op: ReduceOp) -> None:
+    """Fill the rows that this member has with the combination of what all have for it; members' parts may differ in size."""
+    output, inputs = Pieces([row.flat for row in into]), [Pieces([row.flat for row in rows]) for rows in given]
+    dtype = into[0].flat.dtype
     for step, part in enumerate(_chunks(max(pieces.size for pieces in inputs), CHUNK_BYTES // dtype.itemsize)):
         for member in exchange.others:
             if inputs[member].within(part):

@@ -171,7 +171,7 @@ def case_fully_shard_from_meta(torch, dist, rank, size):
         with torch.device("meta"):
             model = torch.nn.Sequential(Block(3), Block(3))
         for part in (*model, model):
-            fsdp.fully_shard(part, mp_policy=fsdp.MixedPrecisionPolicy(reduce_dtype=torch.float64))
+            fsdp.fully_shard(part, mp_policy=fsdp.MixedPrecisionPolicy(reduce_dtype=together.wide(torch)))
         return model
 
     model = sharded()

@@ -21,6 +21,11 @@ PLACE = "cpu"
 """The kind of device on which this process has its tensors."""
 
 
+def wide(torch):
+    """The widest floating-point dtype that is carried between processes here: HCCL has no float64."""
+    return torch.float64 if PLACE == "cpu" else torch.float32
+
+
 def plain(value):
     """A result in a form that both libraries' processes give: tensors as dtype, shape and values."""
     if type(value).__name__ in ("Tensor", "Parameter", "DTensor"):

@@ -141,7 +141,7 @@ class Shards:
             if owner.whole is not None:
                 owner.put(owner.sharded)
                 owner.whole._storage.let_go()
-                owner.whole._array = None
+                owner.whole._array = owner.whole._raw = owner.whole._at = None
                 owner.whole = None
 
     def _storage(self, place: int) -> Any:
@@ -202,10 +202,11 @@ class Shards:
                 grads = [owner.grad.to(dtype).contiguous() for owner in owners]
                 rows = self._rows(grads)
                 parts = [torch.empty_like(row, memory_format=torch.contiguous_format) for row in rows[self.group.rank()]]
-                self.group._reduce_scatter_pieces(parts, rows, ReduceOp.AVG if self.divisor is None else ReduceOp.SUM)
+                op, divisor = self._way(self.group, parts)
+                self.group._reduce_scatter_pieces(parts, rows, op)
                 for owner, part in zip(owners, parts):
                     owner.grad = None
-                    part = part if self.divisor is None else part.div_(self.divisor)
+                    part = part if divisor is None else part.div_(divisor)
                     part = part if self.copies is None else self._over_copies(owner, part)
                     if part is not None:
                         owner.give(part.to(owner.dtype))
@@ -216,8 +217,15 @@ class Shards:
         owner.partial = None if self.averages_copies else part
         if not self.averages_copies:
             return None
-        self.copies.allreduce([part], ReduceOp.AVG if self.divisor is None else ReduceOp.SUM).wait()
-        return part
+        op, divisor = self._way(self.copies, [part])
+        self.copies.allreduce([part], op).wait()
+        return part if divisor is None or self.divisor is not None else part.div_(divisor)
+
+    def _way(self, group: Any, parts: Sequence[Any]) -> tuple[ReduceOp, float | None]:
+        """How gradients are combined, and what they are divided by then: HCCL has sums, and no averages."""
+        if self.divisor is None and parts[0].device.type == "cpu":
+            return ReduceOp.AVG, None
+        return ReduceOp.SUM, group.size() if self.divisor is None else self.divisor
 
 
 def _pack(tensor: Any) -> Any:
