@@ -47,7 +47,7 @@ def window(base: Raw, shape: Sizes, strides: Sizes, offset: int) -> Raw:
 
 
 def primitive_window(base: Raw, shape: Sizes, strides: Sizes, offset: int) -> Raw:
-    """The same of a window that has elements."""
+    """The same of a window that has elements. The offset counts from the base's own first element, if that is a view, too."""
     return run("AsStrided", base, shape, strides, offset + base.storage_offset())  # which counts from where the memory begins
 
 

@@ -523,7 +523,7 @@ def _expanded_raw(raw: Any) -> Any:
     steps = tuple(raw.stride())
     if 0 not in steps or raw.size < 2:
         return wrap(raw)
-    once = wrap(primitive_window(raw, tuple(1 if step == 0 else n for n, step in zip(raw.shape, steps)), steps, raw.storage_offset()))
+    once = wrap(primitive_window(raw, tuple(1 if step == 0 else n for n, step in zip(raw.shape, steps)), steps, 0))
     strides = tuple(0 if step == 0 else own for step, own in zip(steps, strides_of(once)))
     return window(once._storage, once._dtype, tuple(raw.shape), strides, 0)
 

@@ -163,6 +163,13 @@ def losses() -> list[str]:
 REFUSED = ("AvgPool1D", "AvgPool2D", "Im2ColExt", "IsInf", "Square", "ReduceAny", "Var", "SoftmaxBackward", "LogSoftmaxGrad", "BinaryCrossEntropy", "Index")
 
 
+def _batched(x: Any) -> Any:
+    """Gradients of a sum for each row of a matrix: what repeats them is a window on a row, which is a view itself."""
+    y = x.detach()[0, 0].requires_grad_()
+    (found,) = torch.autograd.grad(y.sum(0), y, torch.eye(8, device=x.device), is_grads_batched=True)
+    return x[0, 0] * found
+
+
 def ways_round() -> list[str]:
     """Operations with a way round what the 910B refuses: what differs from the CPU, and kernels that were asked for all the same."""
     wrong = []
@@ -176,7 +183,7 @@ def ways_round() -> list[str]:
         "columns": lambda x: x[:, torch.tensor([1, -1, 0], device=x.device)], "inner columns": lambda x: x[..., torch.tensor([2, -3], device=x.device)],
         "batch_norm": lambda x: F.batch_norm(x, None, None, training=True), "instance_norm": lambda x: F.instance_norm(x), "silu of halves": lambda x: F.silu(x[..., :4]) * x[..., 4:],
         "rotated": lambda x: torch.cat((-x[..., 4:], x[..., :4]), -1), "products": lambda x: x.transpose(1, 2) @ x.transpose(1, 2).transpose(-1, -2), "hypot": lambda x: torch.hypot(x, x + 1),
-        "linear of heads": lambda x: F.linear(x.transpose(1, 2), x[0, 0]), "fmax": lambda x: torch.fmax(x, x.flip(0)),
+        "gradients of a batch": lambda x: _batched(x), "linear of heads": lambda x: F.linear(x.transpose(1, 2), x[0, 0]), "fmax": lambda x: torch.fmax(x, x.flip(0)),
     }  # fmt: skip
     for name, call in calls.items():
         results = []
