@@ -18,6 +18,7 @@ from ._stores import HashStore, QueueEmptyError
 from ._tcp_store import TCPStore
 
 globals().update({_name: getattr(distributed_c10d, _name) for _name in distributed_c10d.__all__})
+_rank_not_in_group = distributed_c10d._rank_not_in_group
 
 from .device_mesh import DeviceMesh, init_device_mesh  # noqa: E402 - they use the names above
 from .nn import batch_statistics as _batch_statistics  # noqa: E402, F401 - enters itself

@@ -16,6 +16,7 @@ from ._transform_base import (
     _Alike,
     identity_transform,
 )  # fmt: skip
+from ._transform_base import _InverseTransform as _InverseTransform
 from ._transform_matrices import CorrCholeskyTransform, LowerCholeskyTransform, PositiveDefiniteTransform
 from ._transform_parts import CatTransform, StackTransform
 from .utils import NUMBERS, broadcast_all, lazy_property

@@ -13,6 +13,7 @@ from .._tensor import Tensor
 from ..nn.modules.container import Sequential
 from ..nn.modules.module import Module
 from ..nn.parameter import Parameter
+from ._compatibility import compatibility as compatibility
 from ._entry import Patches, wrapped
 from .graph import Graph
 from .graph_module import GraphModule

@@ -3,12 +3,19 @@ from __future__ import annotations
 
 import importlib.metadata
 import platform
+import subprocess
 import sys
 from typing import Any, NamedTuple
 
 import mstorch as torch
 
 _PACKAGES = ("mindspore", "mstorch", "numpy", "scipy", "torch", "torchvision", "torchaudio", "triton", "onnx")
+
+
+def run(command: str | list[str]) -> tuple[int, str, str]:
+    """A command's exit code and what it wrote to its outputs; a string goes to a shell."""
+    done = subprocess.run(command, shell=isinstance(command, str), capture_output=True, check=False)
+    return done.returncode, done.stdout.decode(errors="replace").strip(), done.stderr.decode(errors="replace").strip()
 
 
 class SystemEnv(NamedTuple):

@@ -202,6 +202,10 @@ class _ConvTransposeNd(_ConvNd):
         )
 
 
+class _ConvTransposeMixin(_ConvTransposeNd):
+    """The former name of the base of transposed convolutions, which programs import."""
+
+
 class ConvTranspose1d(_ConvTransposeNd):
     """Transposed convolution of (N, C_in, L) or (C_in, L)."""
 

@@ -28,6 +28,8 @@ from .sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler, _d
 __all__ = ["DataLoader", "default_collate", "default_convert", "get_worker_info"]
 
 _T_co = TypeVar("_T_co", covariant=True)
+_T = TypeVar("_T")
+_collate_fn_t = Callable[[list[_T]], Any]
 
 
 class _DatasetKind:

@@ -1,0 +1,69 @@
+"""``tools.imports``, and the names of torch's inner modules that packages are known to import."""
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+
+import pytest
+
+from tools import imports
+
+SOURCE = """
+import torch.nn.functional as F
+from torch import Tensor, no_such_name
+from torch.nn import init, not_there
+from torch.optim import *
+from . import torch
+try:
+    from torch import guarded
+except ImportError:
+    pass
+if False:
+    from torch import sometimes
+class Made:
+    from torch import within
+def function():
+    from torch import later
+"""
+
+INNER = """
+nn.init._no_grad_fill_ nn.init._no_grad_normal_ nn.init._no_grad_trunc_normal_ nn.init._no_grad_uniform_ nn.init._no_grad_zero_
+nn.modules.conv._ConvTransposeMixin distributions.transforms._InverseTransform utils.data.dataloader._collate_fn_t
+utils.collect_env.run distributed._rank_not_in_group fx._symbolic_trace.compatibility fx._compatibility.compatibility
+testing._comparison
+""".split()
+
+
+def test_what_is_imported_at_once_is_found(tmp_path: Path) -> None:
+    assert imports.imported(SOURCE) == {"nn.functional", "Tensor", "no_such_name", "nn.init", "nn.not_there", "within"}
+    package = tmp_path / "site" / "package"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text(SOURCE)
+    (package / "two.py").write_text("from torch import Tensor, _C\nfrom torch.nn.modules.module import Module, hidden")
+    wanted = imports.wanted(tmp_path / "site")
+    assert wanted["Tensor"] == {"package"} and "guarded" not in wanted
+    assert imports.missing(wanted) == {}
+    assert imports.missing({"nn.init.ones_": {"a"}, "eye": {"a"}}, oracle="numpy") == {}
+    assert imports.missing({"linalg.LinAlgError": {"a"}, "ndarray": {"b"}, "neither": {"c"}}, oracle="numpy") == {"ndarray": {"b"}}
+
+
+@pytest.mark.parametrize("name", INNER)
+def test_inner_names_that_packages_import(name: str) -> None:
+    assert imports.has("torch", name) and imports.has("mstorch", name)
+
+
+def test_they_do_what_theirs_do(both) -> None:
+    def body(torch):
+        init = importlib.import_module(f"{torch.__name__}.nn.init")
+        torch.manual_seed(3)
+        x = torch.nn.Parameter(torch.zeros(20))
+        found = []
+        for name, args in (
+            ("uniform_", (-1.0, 2.0)), ("normal_", (1.0, 0.5)), ("trunc_normal_", (0.0, 1.0, -1.0, 1.0)), ("fill_", (3.0,)), ("zero_", ()),
+        ):  # fmt: skip
+            assert getattr(init, f"_no_grad_{name}")(x, *args) is x
+            found.append(x.detach().clone())
+        run = importlib.import_module(f"{torch.__name__}.utils.collect_env").run
+        return found, run("echo out; echo err >&2; exit 3"), run(["echo", "a b"]), torch.distributed._rank_not_in_group(None)
+
+    both(body)

@@ -1,0 +1,96 @@
+"""Which names that packages import from torch at once, unguarded, mstorch lacks though torch has them.
+
+    python -m tools.imports SITE_PACKAGES…    # a line for each name: how many packages, and which; fails if there is any
+
+Read from the sources, nothing of the packages runs: the ``import`` statements that a module meets while it is imported, outside of
+functions, ``try`` and ``if``. One that is missing stops the package's import.
+"""
+from __future__ import annotations
+
+import ast
+import importlib
+import sys
+import warnings
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import mstorch
+
+_OWN = {"torch", "mstorch", "functorch", "torchgen", "tests", "mindspore"}
+
+
+def _statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+    """The statements that run at import whatever happens: those of classes and of ``with`` too, of no ``if`` and no ``try``."""
+    for statement in body:
+        yield statement
+        if isinstance(statement, (ast.ClassDef, ast.With)):
+            yield from _statements(statement.body)
+
+
+def imported(source: str) -> set[str]:
+    """The dotted names below torch that a module's source imports at once: ``nn.init.normal_``; "" is torch itself."""
+    found = set()
+    for statement in _statements(ast.parse(source).body):
+        if isinstance(statement, ast.Import):
+            found |= {alias.name for alias in statement.names}
+        elif isinstance(statement, ast.ImportFrom) and statement.module and not statement.level:
+            found |= {f"{statement.module}.{alias.name}" for alias in statement.names if alias.name != "*"}
+    return {name.partition(".")[2] for name in found if name.partition(".")[0] == "torch"}
+
+
+@cache
+def has(root: str, name: str) -> bool:
+    """Whether a package has a name below it: an attribute, or a module that can be imported."""
+    if not name:
+        return True
+    home, _, last = name.rpartition(".")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            importlib.import_module(f"{root}.{name}")
+        except Exception:  # noqa: BLE001  # a module of torch's may need what is not installed
+            try:
+                return hasattr(importlib.import_module(f"{root}.{home}" if home else root), last)
+            except Exception:  # noqa: BLE001
+                return home != "" and "." not in home and has(root, home) and hasattr(getattr(sys.modules[root], home, None), last)
+    return True
+
+
+def wanted(site: Path) -> dict[str, set[str]]:
+    """The names that the packages of a folder import from torch, and which packages do."""
+    found: dict[str, set[str]] = {}
+    for path in site.rglob("*.py"):
+        package = path.relative_to(site).parts[0]
+        if package.removesuffix(".py") in _OWN or "tests" in path.parts or "test" in path.parts:
+            continue
+        try:
+            names = imported(path.read_text("utf-8"))
+        except (SyntaxError, UnicodeDecodeError, ValueError):
+            continue
+        for name in names:
+            found.setdefault(name, set()).add(package.removesuffix(".py"))
+    return found
+
+
+def missing(names: dict[str, set[str]], oracle: str = "torch") -> dict[str, set[str]]:
+    """Those of the names that torch has and mstorch lacks."""
+    return {name: packages for name, packages in names.items() if not has(mstorch.__name__, name) and has(oracle, name)}
+
+
+def main(sites: list[str]) -> int:
+    """Print what is missing; the number of names as exit code, at most 1."""
+    names: dict[str, set[str]] = {}
+    for site in sites:
+        for name, packages in wanted(Path(site)).items():
+            names.setdefault(name, set()).update(packages)
+    lacking: dict[str, Any] = missing(names)
+    for name, packages in sorted(lacking.items(), key=lambda item: (-len(item[1]), item[0])):
+        print(f"{len(packages):3} torch.{name}: {', '.join(sorted(packages)[:6])}")
+    print(f"{len(lacking)} of {len(names)} names are missing")
+    return min(len(lacking), 1)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
