@@ -1,6 +1,7 @@
 """Half precision and numbers that it rounds."""
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch as real_torch
 
@@ -158,7 +159,8 @@ def test_where_half_precision_is_rounded(both, kind, name):
         bits = torch.arange(0x2800, 0x3C00, 5) if kind == "float16" else torch.arange(0x3C00, 0x3F70, 3)
         bits = bits[: len(bits) // 64 * 64]  # torch's vectors and what is left beside them are rounded at different places
         x = bits.to(torch.int16).view(getattr(torch, kind))
-        x = torch.cat([x, -x] if name not in ("acosh", "log", "log2", "log10", "rsqrt", "sqrt", "logit") else [x])
+        alone = {"log", "log2", "log10", "rsqrt", "sqrt", "logit"} | ({"acosh"} if np.__version__[0] == "2" else set())  # NaN's sign differs
+        x = torch.cat([x] if name in alone else [x, -x])
         x = (1 / x if name == "acosh" else x).requires_grad_()
         y = getattr(torch if hasattr(torch, name) else torch.nn.functional, name)(x)
         y.backward(torch.full_like(y.detach(), 0.7))
