@@ -103,6 +103,12 @@ def adds_in_one_kernel(input: Any, other: Any, alpha: Any) -> bool:
     return input._storage.__class__ is DeviceMemory and other._storage.__class__ is DeviceMemory
 
 
+def _added_scaled(input: Any, other: Any, alpha: Any, label: str, out: Any) -> Any:
+    """``input + alpha * other`` by that kernel; RuntimeError for a number that the dtype cannot hold."""
+    fitting(alpha, input._dtype)
+    return finish(elementwise_in(input._dtype, _add_scaled, (input, other), (float(alpha),), label=label), out)
+
+
 _HALVES = frozenset((float16, bfloat16))
 
 
@@ -123,7 +129,7 @@ def add(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Any:
         if _halves(input, other) and alpha.__class__ is not bool:  # half precision rounds alpha, then once more, after the sum
             return finish(add(input.float(), other.float(), alpha=_rounded(alpha, input._dtype)).to(input._dtype), out)
         if adds_in_one_kernel(input, other, alpha):
-            return finish(elementwise_in(input._dtype, _add_scaled, (input, other), (float(alpha),), label="AddBackward0"), out)
+            return _added_scaled(input, other, alpha, "AddBackward0", out)
         other = _scaled(other, alpha, input)
     return binary(_add, input, other, out)
 
@@ -152,7 +158,7 @@ def sub(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Any:
         if _halves(input, other) and alpha.__class__ is not bool:
             return finish(sub(input.float(), other.float(), alpha=_rounded(alpha, input._dtype)).to(input._dtype), out)
         if adds_in_one_kernel(input, other, alpha):
-            return finish(elementwise_in(input._dtype, _add_scaled, (input, other), (-float(alpha),), label="SubBackward0"), out)
+            return _added_scaled(input, other, -alpha, "SubBackward0", out)
         other = _scaled(other, alpha, input)
     return binary(_sub, input, other, out)
 

@@ -139,6 +139,21 @@ def edges() -> list[str]:
     return wrong
 
 
+def multiples() -> list[str]:
+    """Sums with a multiple that the dtype cannot hold, which raise as on the CPU."""
+    x = torch.ones(3, device="npu")
+    wrong = []
+    for name, call in {"add": lambda: x.add(x, alpha=1e60), "sub": lambda: x.sub(x, alpha=1e60), "addcmul": lambda: torch.addcmul(x, x, x, value=1e60),
+                       "addcdiv": lambda: torch.addcdiv(x, x, x, value=1e60)}.items():  # fmt: skip
+        try:
+            call()
+            wrong.append(f"{name} of a number too large")
+        except RuntimeError as error:
+            if "without overflow" not in str(error):
+                wrong.append(f"{name}: {error}")
+    return wrong
+
+
 def losses() -> list[str]:
     """Losses at probabilities of 0 and 1."""
     wrong = []
@@ -198,4 +213,4 @@ def ways_round() -> list[str]:
 
 
 if __name__ == "__main__":
-    print(attention() + edges() + losses() + ways_round())
+    print(attention() + edges() + multiples() + losses() + ways_round())
