@@ -139,6 +139,20 @@ def edges() -> list[str]:
     return wrong
 
 
+def after_inference() -> list[str]:
+    """Causal attention that is trained after a call of its shape in inference mode."""
+    results = []
+    for place in ("cpu", "npu"):
+        torch.manual_seed(0)
+        x = torch.randn(1, 2, 5, 6).to(place)
+        with torch.inference_mode():
+            F.scaled_dot_product_attention(x, x, x, is_causal=True)
+        leaf = x.clone().requires_grad_()
+        F.scaled_dot_product_attention(leaf, leaf, leaf, is_causal=True).square().sum().backward()
+        results.append(leaf.grad.cpu())
+    return [] if torch.allclose(*results, 1e-4, 1e-5) else ["after inference mode"]
+
+
 def multiples() -> list[str]:
     """Sums with a multiple that the dtype cannot hold, which raise as on the CPU."""
     x = torch.ones(3, device="npu")
@@ -213,4 +227,4 @@ def ways_round() -> list[str]:
 
 
 if __name__ == "__main__":
-    print(attention() + edges() + multiples() + losses() + ways_round())
+    print(after_inference() + attention() + edges() + multiples() + losses() + ways_round())

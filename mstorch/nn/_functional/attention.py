@@ -79,16 +79,15 @@ _kept: dict[tuple[int, int, Any], Any] = {}
 
 
 def _past(queries: int, keys: int, like: Any) -> Any:
-    """What a causal mask lets a query attend to; on a device it is kept for the next call."""
+    """Return where a causal mask is true; on a device the tensor is kept for the next call."""
     on_device = like._storage.__class__ is DeviceMemory and modes.native is None
-    place = (queries, keys, like.device) if on_device else None
-    if place in _kept:
-        return _kept[place]
-    found = beside(made(np.tril(np.ones((queries, keys), bool))), like)
-    if place is not None:
-        if len(_kept) >= 16:
-            _kept.clear()
-        _kept[place] = found
+    found = _kept.get((queries, keys, like.device)) if on_device else None
+    if found is None:
+        found = beside(made(np.tril(np.ones((queries, keys), bool))), like)
+        if on_device and not modes.inference:  # a tensor of inference mode could not be saved for backward later
+            if len(_kept) >= 16:
+                _kept.clear()
+            _kept[queries, keys, like.device] = found
     return found
 
 
