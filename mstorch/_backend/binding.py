@@ -72,7 +72,7 @@ def index() -> int:
 
 
 def is_used() -> bool:
-    """Whether an accelerator was used, after which the process cannot choose another."""
+    """Return whether the process has used its accelerator; it cannot choose another one from then on."""
     return _bound.used
 
 

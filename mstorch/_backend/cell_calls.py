@@ -57,7 +57,7 @@ def _made_again(kind: type, function: Callable[..., Any], given: Sequence[Any]) 
 
 
 def differentiates_itself(cell: Any) -> bool:
-    """Whether the Cell or one in it defines ``bprop``, is recomputed, or has backward hooks."""
+    """Return whether the Cell, or a Cell inside it, has a ``bprop``, ``recompute()`` or backward hooks."""
     return any(
         part.has_bprop or part._recompute_cell is not None or part._backward_hook or part._backward_pre_hook
         for _, part in cell.cells_and_names()

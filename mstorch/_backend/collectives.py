@@ -10,10 +10,10 @@ import socket
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 from mindspore.mint import distributed as native
 
-from .raw import NAME_OF, NP_DTYPE, Raw, from_numpy
+from .device_memory import zeros
+from .raw import NAME_OF, Raw
 from .table import kernel
 
 _reshape, _slice, _cat, _clone = kernel("reshape"), kernel("slice"), kernel("cat"), kernel("clone")
@@ -71,7 +71,7 @@ def padded(parts: Sequence[Raw], size: int) -> Raw:
     name, full = NAME_OF[parts[0].dtype], [part for part in parts if part.size]
     gap = size - sum(part.size for part in full)
     if gap:
-        full.append(from_numpy(np.zeros(gap, NP_DTYPE[name])))
+        full.append(zeros((gap,), name))
     return _cat[name](tuple(full), 0) if len(full) > 1 else _clone[name](full[0])
 
 

@@ -36,7 +36,7 @@ def _asked() -> str:
 
 @cache
 def _launches() -> dict[str, int]:
-    """How many kernels a row launches that the stand-in cannot run, counted on a sample call (tools/kernel_map.py)."""
+    """Return the number of kernels of each row that launches more than one, as tools/kernel_map.py counted them on sample calls."""
     found: dict[str, int] = json.loads(Path(__file__).with_name("ascend").joinpath("launches.json").read_text())
     return found
 

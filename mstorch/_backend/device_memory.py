@@ -88,7 +88,7 @@ def _starts(shapes: Sequence[Sizes]) -> list[int]:
 
 @lru_cache(512)
 def _gap(length: int, name: str) -> Raw:
-    return from_numpy(np.zeros(length, NP_DTYPE[name]))
+    return zeros((length,), name)
 
 
 def laid_out(raws: Sequence[Raw]) -> Raw:

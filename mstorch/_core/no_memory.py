@@ -16,7 +16,8 @@ class OutOfMemoryError(RuntimeError):
 OutOfMemoryError.__module__ = "torch"
 
 
-_WORDS = ("Memory not enough", "memory isn't enough", "memory not enough", "Memory isn't enough")  # MindSpore's
+# MindSpore raises a plain RuntimeError with one of these in its text.
+_WORDS = ("Memory not enough", "memory isn't enough", "memory not enough", "Memory isn't enough")
 
 
 def no_memory(error: BaseException) -> RuntimeError:

@@ -20,7 +20,7 @@ from .device import device
 from .dtype import dtype
 from .formats import layout, memory_format
 from .generator import Generator
-from .no_memory import lacks_memory, no_memory
+from .no_memory import lacks_memory, no_memory, tells_no_memory
 from .refusals import EXPLAINED, explained, in_numbers, of_mindspore
 from .size import Size
 from .warned import warn
@@ -389,7 +389,9 @@ def entry_of_operator(
                     if kind is other._dtype and kind.category >= 2 and self._stride is other._stride is None:
                         return run(kernel, kind, self, other, True)  # the common case
                 return function(self, other)
-        except MemoryError as error:
+        except (MemoryError, RuntimeError) as error:
+            if not lacks_memory(error):
+                raise
             raise no_memory(error) from None
         return dispatch(entered if public is None else public(), function, (self, other), {}, form, public is not None, False)
 
@@ -404,6 +406,7 @@ def _watched(function: Function, module: str, name: str) -> Function:
 
 def entry_of_one(function: Function, module: str, name: str) -> Function:
     """The public form of a method that asks its own tensor alone: its other arguments are no operands (the memo of a deep copy)."""
+    told = tells_no_memory(function)
 
     @functools.wraps(function)
     def entered(self: Any, *args: Any, **named: Any) -> Any:
@@ -416,10 +419,7 @@ def entry_of_one(function: Function, module: str, name: str) -> Function:
                 return result
             if found:
                 raise TypeError(_refused(entered, found))
-        try:
-            return function(self, *args, **named)
-        except MemoryError as error:
-            raise no_memory(error) from None
+        return told(self, *args, **named)
 
     return _named(entered, module, name)
 

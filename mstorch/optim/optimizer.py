@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 from .._core.above import step_watchers
 from .._core.dtype import dtype, float32, float64, get_default_dtype
-from .._core.no_memory import lacks_memory, no_memory
+from .._core.no_memory import tells_no_memory
 from .._core.warned import warn
 from .._tensor import Tensor
 from ..autograd import is_grad_enabled, set_grad_enabled
@@ -129,6 +129,7 @@ class Optimizer:
 
         for watch in step_watchers:
             func = watch(func)
+        func = tells_no_memory(func)
 
         @functools.wraps(func)
         def wrapper(*args, **kwargs):
@@ -142,12 +143,7 @@ class Optimizer:
                         f"{func} must return None or a tuple of (new_args, new_kwargs), but got {replaced}."
                     )
                 args, kwargs = replaced
-            try:
-                result = func(*args, **kwargs)
-            except (MemoryError, RuntimeError) as error:
-                if not lacks_memory(error):
-                    raise
-                raise no_memory(error) from None
+            result = func(*args, **kwargs)
             for hook in chain(self._optimizer_step_post_hooks.values(), _global_post_hooks.values()):
                 hook(self, args, kwargs)
             return result

@@ -12,7 +12,7 @@ from ..table import ALL, Function, absent_on, define_on, kernel, same_on
 
 
 def run(name: str, *args: Any, at: tuple[Any, ...] = ()) -> Any:
-    """What a primitive gives; tensors with steps are copied for the kernels that refuse them."""
+    """Call a primitive; tensors that are not contiguous are copied for the kernels that refuse them."""
     if refuses_steps(name, args):
         args = _in_rows(name, args)
     return _run(name, *args, at=at)
@@ -30,7 +30,7 @@ def _in_rows(name: str, args: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def dense(x: Raw) -> Raw:
-    """A tensor without steps."""
+    """Return the tensor if it is contiguous, else a contiguous copy."""
     return x if x.is_contiguous() else _run("Contiguous", x)
 
 

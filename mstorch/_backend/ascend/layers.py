@@ -25,24 +25,23 @@ def _conv_transpose(
 
 
 def _conv_grad(
-    which: int, g: Raw, x: Raw, w: Raw, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int
-) -> Raw:
-    """The gradient for the input (``which`` 0) or the weight (1) alone."""
-    wanted = tuple(int(place == which) for place in range(3))
-    return run("ConvolutionGrad", g, x, w, None, stride, padding, dilation, False, (0,) * len(stride), groups, wanted)[which]
-
-
-def _conv_input(g: Raw, w: Raw, shape: Sizes, *attributes: Any) -> Raw:
-    return _conv_grad(0, g, run("Zeros", tuple(shape), g.dtype), w, *attributes)
-
-
-def _conv_both(g: Raw, x: Raw, w: Raw, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int) -> tuple[Raw, Raw]:
-    found = run("ConvolutionGrad", g, x, w, None, stride, padding, dilation, False, (0,) * len(stride), groups, (1, 1, 0))
+    wanted: Sizes, g: Raw, x: Raw, w: Raw, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int
+) -> tuple[Raw, Raw]:
+    """Return the gradients for input and weight, as far as each is ``wanted`` (1 or 0)."""
+    found = run("ConvolutionGrad", g, x, w, None, stride, padding, dilation, False, (0,) * len(stride), groups, (*wanted, 0))
     return found[0], found[1]
 
 
+def _conv_both(g: Raw, x: Raw, w: Raw, *attributes: Any) -> tuple[Raw, Raw]:
+    return _conv_grad((1, 1), g, x, w, *attributes)
+
+
+def _conv_input(g: Raw, w: Raw, shape: Sizes, *attributes: Any) -> Raw:
+    return _conv_grad((1, 0), g, run("Zeros", tuple(shape), g.dtype), w, *attributes)[0]
+
+
 def _conv_weight(g: Raw, x: Raw, shape: Sizes, *attributes: Any) -> Raw:
-    return _conv_grad(1, g, x, run("Zeros", tuple(shape), g.dtype), *attributes)
+    return _conv_grad((0, 1), g, x, run("Zeros", tuple(shape), g.dtype), *attributes)[1]
 
 
 # Norms

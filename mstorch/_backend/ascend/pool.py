@@ -13,7 +13,7 @@ Sizes = tuple[int, ...]
 
 
 def _rounded_up(x: Raw, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, out: Sizes) -> bool:
-    """Whether the last windows reach beyond the padding: torch's ``ceil_mode``."""
+    """Return whether the output sizes are those of ``ceil_mode=True``."""
     numbers = zip(x.shape[2:], kernel, stride, padding, dilation)
     return out != tuple((n + 2 * p - d * (k - 1) - 1) // s + 1 for n, k, s, p, d in numbers)
 
@@ -70,33 +70,32 @@ def _avg_pool(
         return run("Zeros", (*x.shape[:2], *out), x.dtype)
     images = x if rank == 2 else run("Reshape", x, (*x.shape[:2], 1, x.shape[2]))
     kernel, stride, padding, sizes = (_of_two(item, first) for item, first in ((kernel, 1), (stride, 1), (padding, 0), (out, 1)))
-    images_sizes, given = tuple(images.shape[2:]), padding
-    counts = window_counts(images_sizes, kernel, stride, given, sizes, include_pad, divisor)
-    equal = bool((counts == counts.flat[0]).all())
-    beyond = [(o - 1) * s + k - n - p for n, k, s, p, o in zip(images_sizes, kernel, stride, padding, sizes)]
+    counts = _counts(tuple(images.shape[2:]), kernel, stride, padding, sizes, include_pad, divisor, NAME_OF[x.dtype])
+    beyond = [(o - 1) * s + k - n - p for n, k, s, p, o in zip(images.shape[2:], kernel, stride, padding, sizes)]
     if any(more > p for more, p in zip(beyond, padding)):  # the last windows reach beyond the padding
         images = run("ConstantPadND", images, (padding[1], max(beyond[1], 0), padding[0], max(beyond[0], 0)), 0)
         padding = (0, 0)
     channels = x.shape[1]
-    weights = run("FillScalar", (channels, 1, *kernel), 1 / float(counts.flat[0]) if equal else 1.0, x.dtype)
+    weights = run("FillScalar", (channels, 1, *kernel), 1 / counts if isinstance(counts, float) else 1.0, x.dtype)
     found = run("Convolution", images, weights, None, stride, padding, (1, 1), False, (0, 0), channels)
     found = run("SliceExt", found, 2, 0, sizes[0], 1) if found.shape[2] > sizes[0] else found
     found = run("SliceExt", found, 3, 0, sizes[1], 1) if found.shape[3] > sizes[1] else found
-    if not equal:
-        found = run("Div", found, _counts(images_sizes, kernel, stride, given, sizes, include_pad, divisor, NAME_OF[x.dtype]))
+    if not isinstance(counts, float):
+        found = run("Div", found, counts)
     return found if rank == 2 else run("Reshape", found, (*x.shape[:2], *out))
 
 
 @lru_cache(64)
 def _counts(
     sizes: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, out: Sizes, include_pad: bool, divisor: int | None, name: str
-) -> Raw:
-    """By how many elements the sum of each window is divided, brought to the device once."""
-    return from_numpy(window_counts(sizes, kernel, stride, padding, out, include_pad, divisor).astype(NP_DTYPE[name]))
+) -> float | Raw:
+    """Return what the sum of each window is divided by: one number for all, or a tensor of the output's size."""
+    counts = window_counts(sizes, kernel, stride, padding, out, include_pad, divisor)
+    return float(counts.flat[0]) if (counts == counts.flat[0]).all() else from_numpy(counts.astype(NP_DTYPE[name]))
 
 
 def _of_two(numbers: Sizes, first: int) -> Sizes:
-    """What belongs to one dimension, for images of one row."""
+    """Return a pair: the numbers themselves, or ``first`` and the number of a pooling in one dimension."""
     return numbers if len(numbers) == 2 else (first, *numbers)
 
 
