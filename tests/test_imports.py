@@ -20,6 +20,10 @@ except ImportError:
     pass
 if False:
     from torch import sometimes
+if version > 2:
+    from torch import newer
+else:
+    from torch import older
 class Made:
     from torch import within
 def function():
@@ -38,7 +42,7 @@ distributed.distributed_c10d.rendezvous optim.optimizer.StateDict autograd.profi
 
 
 def test_what_is_imported_at_once_is_found(tmp_path: Path) -> None:
-    assert imports.imported(SOURCE) == {"nn.functional", "Tensor", "no_such_name", "nn.init", "nn.not_there", "within"}
+    assert imports.imported(SOURCE) == {"nn.functional", "Tensor", "no_such_name", "nn.init", "nn.not_there", "within", "newer", "older"}
     package = tmp_path / "site" / "package"
     package.mkdir(parents=True)
     (package / "__init__.py").write_text(SOURCE)

@@ -2,12 +2,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
+from .._core.device import device
 from .._core.formats import channels_last, channels_last_3d, contiguous_format, memory_format
 from . import wrappers
 
-__all__ = ["make_channels_last_strides_for", "make_contiguous_strides_for", "suggest_memory_format", "wrappers"]
+DeviceLikeType: TypeAlias = str | device | int
+
+__all__ = ["DeviceLikeType", "make_channels_last_strides_for", "make_contiguous_strides_for", "suggest_memory_format", "wrappers"]
 
 
 def make_contiguous_strides_for(shape: Sequence[int], row_major: bool = True) -> tuple[int, ...]:
