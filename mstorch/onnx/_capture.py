@@ -193,6 +193,9 @@ class _Functions(TorchFunctionMode):
         if name is None:
             return func(*args, **kwargs)
         given = bound(name, func, args, kwargs)
+        if given.get("inplace"):
+            name += "_"
+            self._run.keep(given["self"])
         with unseen():
             result = func(*args, **kwargs)
         self._run.record(name, "", given, result)

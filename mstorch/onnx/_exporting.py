@@ -39,16 +39,24 @@ def _names_of(model: Any) -> dict[int, str]:
 
 
 def _runs(model: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], dims: Dims) -> tuple[list[Run], list[Any], list[list[int]]]:
-    """The model run on its arguments, then once for each name of sizes that vary with these a little larger; also the sizes of the runs."""
+    """The model run on its arguments, then once for each name of sizes that vary with these twice as long; also the sizes of the runs.
+
+    Twice: what a model divides by goes on to divide. A size of 1, for which models do other things, is 2 and 4 in the runs.
+    """
     leaves, form = tree_flatten((args, kwargs))
     tensors = [place for place, leaf in enumerate(leaves) if isinstance(leaf, Tensor)]
     words = list(dict.fromkeys(name for _, _, name in dims))
     base = [next(leaves[tensors[number]].shape[axis] for number, axis, name in dims if name == one) for one in words]
+    single = {one for one, size in zip(words, base) if size == 1}
+    for number, axis, name in dims:
+        if name in single:
+            leaves[tensors[number]] = _longer(leaves[tensors[number]], axis)
+    base = [max(size, 2) for size in base]
     names, runs, results, sizes = _names_of(model), [], [], []
     for changed in [None, *range(len(words))]:
         given, wanted = list(leaves), list(base)
         if changed is not None:
-            wanted[changed] += base[changed]  # twice as long: what a model divides by goes on to divide
+            wanted[changed] *= 2
             for number, axis, name in dims:
                 if name == words[changed]:
                     place = tensors[number]
@@ -76,10 +84,15 @@ def _longer(x: Any, axis: int) -> Any:
 def _joined(runs: Sequence[Run], sizes: Sequence[Sequence[int]]) -> None:
     """Put what varies into the first run's steps: numbers as sizes, and which constants are none."""
     steps = [run.steps for run in runs]
-    if any([step.name for step in one] != [step.name for step in steps[0]] for one in steps):
-        raise OnnxExporterError("mstorch: torch.onnx.export takes models that do the same operations for all sizes that vary")
+    for same in itertools.zip_longest(*steps):
+        if len({step and step.name for step in same}) > 1:
+            raise OnnxExporterError(
+                "mstorch: torch.onnx.export takes models that do the same operations for all sizes that vary; where one size does "
+                f"{same[0].name if same[0] else 'nothing'}, another does {' or '.join(step.name if step else 'nothing' for step in same[1:])}"
+            )
     for same in zip(*steps):
         first = same[0]
+        _check_constants(same)
         first.arguments = {key: merged([one.arguments[key] for one in same], sizes) for key in first.arguments}
         for place, value in enumerate(first.results):
             value.shape = tuple(merged([one.results[place].shape for one in same], sizes))
@@ -89,6 +102,18 @@ def _joined(runs: Sequence[Run], sizes: Sequence[Sequence[int]]) -> None:
                     value.array = None
     for place, value in enumerate(runs[0].inputs):
         value.shape = tuple(merged([run.inputs[place].shape for run in runs], sizes))
+
+
+def _check_constants(same: Sequence[Step]) -> None:
+    """Raise for a tensor that no operation made and that was another for other sizes."""
+    for leaves in zip(*(tree_flatten(step.arguments)[0] for step in same)):
+        first = leaves[0]
+        if isinstance(first, Value) and first.step is None and first.array is not None and not first.name:
+            if any(one.shape != first.shape or not _equal(one.array, first.array) for one in leaves[1:]):
+                raise OnnxExporterError(
+                    f"mstorch: torch.onnx.export met a constant of {same[0].name} that depends on the sizes that vary: make it of an "
+                    "input's shape by operations"
+                )
 
 
 def _equal(first: Any, second: Any) -> bool:

@@ -8,11 +8,11 @@ from collections.abc import Callable
 from typing import Any, overload
 
 from ... import init
-from ..._core.overriding import for_maps
+from ..._core.above import above
+from ..._core.overriding import for_maps, mode_is_on
 from ..._core.warned import warn
 from ..._ops import rnn
 from ..._ops._autocast import state as autocast
-from ..._ops.creation import zeros
 from ..._tape.windows import no_view
 from ..._tensor import Tensor
 from ..functional import linear
@@ -215,13 +215,22 @@ class RNNBase(Module):
     def _initial(self, input: Tensor, batch: int) -> tuple[Tensor, ...]:
         out_size = self.proj_size if self.proj_size > 0 else self.hidden_size
         sizes = (out_size, self.hidden_size) if self.mode == "LSTM" else (out_size,)
-        return tuple(zeros(self._expected(size, batch), dtype=input.dtype, device=input.device) for size in sizes)
+        return tuple(above.torch.zeros(self._expected(size, batch), dtype=input.dtype, device=input.device) for size in sizes)
 
     def _run(self, rows: Tensor, batch_sizes: list[int], states: tuple[Tensor, ...]) -> tuple[Tensor, tuple[Tensor, ...]]:
         return _run(
             self.mode, rows, batch_sizes, states, self._weights(), self.num_layers, self.bidirectional, self.dropout,
             self.training,
         )  # fmt: skip
+
+    def _as_function(self, input: Tensor, states: tuple[Tensor, ...]) -> tuple[Tensor, tuple[Tensor, ...]]:
+        """The layer as the function of its weights that torch's layers call, which modes see."""
+        function = getattr(above.torch, self.mode.lower())
+        output, *last = function(
+            input, states if self.mode == "LSTM" else states[0], self._flat_weights, self.bias, self.num_layers, self.dropout, self.training,
+            self.bidirectional, self.batch_first,
+        )  # fmt: skip
+        return output, tuple(last)
 
     def _forward(self, input: Any, states: tuple[Tensor, ...] | None) -> tuple[Any, tuple[Tensor, ...]]:
         if isinstance(input, PackedSequence):
@@ -266,12 +275,15 @@ class RNNBase(Module):
         if states is None:
             states = self._initial(input, batch)
         self._check_states(states, batch)
-        rows, last = self._run(steps_first.reshape(length * batch, steps_first.shape[-1]), [batch] * length, states)
-        output = no_view(rows.reshape(length, batch, rows.shape[-1]))
-        if self.batch_first:
-            output = output.transpose(0, 1)
-            if self.mode != "LSTM":  # torch's LSTM returns the view
-                no_view(output)
+        if mode_is_on():
+            output, last = self._as_function(input, states)
+        else:
+            rows, last = self._run(steps_first.reshape(length * batch, steps_first.shape[-1]), [batch] * length, states)
+            output = no_view(rows.reshape(length, batch, rows.shape[-1]))
+            if self.batch_first:
+                output = output.transpose(0, 1)
+                if self.mode != "LSTM":  # torch's LSTM returns the view
+                    no_view(output)
         if not batched:
             output = output.squeeze(0 if self.batch_first else 1)
             last = tuple(part.squeeze(1) for part in last)
@@ -420,7 +432,7 @@ class RNNCellBase(Module):
             raise RuntimeError(f"input has inconsistent input_size: got {x.size(1)} expected {self.input_size}")
         if states is None:
             count = 2 if mode == "LSTM" else 1
-            states = tuple(zeros((x.size(0), self.hidden_size), dtype=x.dtype, device=x.device) for _ in range(count))
+            states = tuple(above.torch.zeros((x.size(0), self.hidden_size), dtype=x.dtype, device=x.device) for _ in range(count))
         elif not batched:
             states = tuple(state.unsqueeze(0) for state in states)
         for i, state in enumerate(states):

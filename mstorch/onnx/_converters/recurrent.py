@@ -22,6 +22,11 @@ def _ordered(value: Value, gates: Sequence[int]) -> np.ndarray:
     return np.concatenate([parts[gate] for gate in gates])
 
 
+def _zero(value: Value) -> bool:
+    """Whether a first state is the one that ONNX starts from anyway."""
+    return value.array is not None and not array(value.array).any() or (value.step is not None and value.step.name == "zeros")
+
+
 def _weights(w: Writer, step: Step, params: Sequence[Value], biases: bool) -> list[str]:
     """W, R and B of one layer, of each direction."""
     each = 4 if biases else 2
@@ -56,7 +61,7 @@ def _recurrent(
     last: list[list[str]] = [[] for _ in starts]
     for layer in range(num_layers):
         rows = (w.ints([layer * count]), w.ints([(layer + 1) * count]), w.ints([0]))
-        begun = [w.op("Slice", w.t(start), *rows) for start in starts]
+        begun = [] if all(_zero(start) for start in starts) else [w.op("Slice", w.t(start), *rows) for start in starts]
         weights = _weights(w, step, params[layer * each : (layer + 1) * each], has_biases)
         found = w.op(kind, x, *weights, "", *begun, results=1 + len(starts), **attributes)
         joined = w.op("Transpose", found[0], perm=[0, 2, 1, 3])
