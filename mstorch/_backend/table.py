@@ -15,7 +15,8 @@ import numpy as np
 
 from . import runtime
 from .cast import cast
-from .quiet import narrowed, quiet
+from .halves import narrowed, widened
+from .quiet import quiet
 from .raw import MS_DTYPE, NP_DTYPE, Raw, from_arrays, host_array, host_face, to_arrays
 from .tape import grad_mode
 
@@ -190,10 +191,11 @@ def define_host(
 
 def _host_through(function: Function, asked: np.dtype, computing: np.dtype, wide: tuple[int, ...]) -> Function:
     """A NumPy kernel computed in another dtype than the one asked for."""
+    wider: Function = widened if computing == np.float32 else lambda array: array.astype(computing)
 
     def convert(value: Any) -> Any:
         if value.__class__ is np.ndarray:
-            return value.astype(computing) if value.dtype == asked else value
+            return wider(value) if value.dtype == asked else value
         if isinstance(value, (list, tuple)):
             return type(value)(convert(item) for item in value)
         return value

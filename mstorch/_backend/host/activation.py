@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 from scipy.special import erf
 
+from ..blocks import blocked
+from ..halves import widened
 from ..onednn import elementwise
 from ..processor import flags
 from ..quiet import quiet, silent
 from ..table import define_host
-from ._blocks import blocked
 from ._ufunc import FLOATS, HALF, INTS, exact, number
 from .math import numpy_sigmoid, share_blocks
 
@@ -145,7 +146,7 @@ def gelu(x: np.ndarray) -> np.ndarray:
     """GELU; of float16, for which torch takes oneDNN only where the processor computes in it, infinity stays, which is NaN to oneDNN."""
     if x.dtype != np.float16:
         return _gelu(x)
-    wide = x.astype(np.float32)
+    wide = widened(x)
     found = _gelu(wide)
     if "avx512_fp16" not in flags():
         found[wide == np.inf] = np.inf

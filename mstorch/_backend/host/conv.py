@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from ..blocks import on_threads, share
 from ..kernels.sliding_windows import strided_table, transposed_table
 from ..onednn.convolution import FORWARD, INPUT, WEIGHT, convolve
 from ..onednn.library import FOUND
 from ..table import define_host, forked, kernel, through_mindspore
-from ._blocks import on_threads, share
 from ._slices import inner, padded, slices
 from ._ufunc import COMPLEX, FLOATS, HALF, INTS
 from .matmul import product

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from scipy.linalg import blas
 
+from ..blocks import share
 from ..onednn.gemm import LEAST, gemm, products
 from ..onednn.library import FOUND
 from ..quiet import quiet
 from ..table import define_host
-from ._blocks import share
 from ._ufunc import COMPLEX, FLOATS, HALF, INTS
 
 _SMALL = 512

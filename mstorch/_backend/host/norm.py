@@ -3,11 +3,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..blocks import by_rows, share
 from ..onednn import rows
 from ..onednn.library import FOUND
 from ..quiet import quiet
 from ..table import define_host
-from ._blocks import by_rows, share
 from ._sums import sum_along
 from ._ufunc import FLOATS, HALF, number
 

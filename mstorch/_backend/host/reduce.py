@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from ..quiet import narrowed, quiet
+from ..halves import narrowed, widened
+from ..quiet import quiet
 from ..table import define_host
 from ._sums import sum_along
 from ._ufunc import COMPLEX, FEW, FLOATS, HALF, INTS, number
@@ -131,7 +132,7 @@ def _in_turn(x: np.ndarray, dim: int) -> np.ndarray:
     factors = np.moveaxis(x, dim, 0)
     found = factors[0].copy()
     for factor in factors[1:]:
-        found = narrowed(found.astype(np.float32) * factor.astype(np.float32), x.dtype)
+        found = narrowed(widened(found) * widened(factor), x.dtype)
     return found
 
 

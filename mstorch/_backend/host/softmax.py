@@ -5,11 +5,12 @@ from collections.abc import Callable
 
 import numpy as np
 
+from ..blocks import LONG, by_rows, share
+from ..halves import narrowed, widened
 from ..onednn import rows
 from ..onednn.library import FOUND
-from ..quiet import narrowed, quiet
+from ..quiet import quiet
 from ..table import define_host
-from ._blocks import LONG, by_rows, share
 from ._sums import sum_along
 from ._ufunc import FEW, FLOATS, HALF, exact
 
@@ -117,13 +118,13 @@ def _logarithms(kind: int, x: np.ndarray, out: np.ndarray) -> None:
 
 def _log_softmax_of_halves(x: np.ndarray, dim: int) -> np.ndarray:
     """Computed in single precision; along the last dimension torch rounds the sum and its logarithm to the half precision, too."""
-    wide = x.astype(np.float32)
+    wide = widened(x)
     if dim not in (-1, x.ndim - 1) or not x.size:
         return narrowed(log_softmax_of(wide, dim), x.dtype)
     with quiet():
         values = _shifted(wide, dim)
         total = narrowed(sum_along(np.exp(values), dim, True), x.dtype)
-        values -= narrowed(np.log(total.astype(np.float32)), x.dtype).astype(np.float32)
+        values -= widened(narrowed(np.log(widened(total)), x.dtype))
     return narrowed(values, x.dtype)
 
 
@@ -138,13 +139,13 @@ def log_softmax_of(x: np.ndarray, dim: int) -> np.ndarray:
 
 def _softmax_of_halves(x: np.ndarray, dim: int) -> np.ndarray:
     """Computed in single precision; along other dimensions than the last torch keeps the powers in half precision."""
-    wide = x.astype(np.float32)
+    wide = widened(x)
     if not x.size or dim in (-1, x.ndim - 1):
         return narrowed(softmax_of(wide, dim), x.dtype)
     with quiet():
         powers = _exp(_shifted(wide, dim))
         total = sum_along(powers, dim, True)
-        return narrowed(narrowed(powers, x.dtype).astype(np.float32) / total, x.dtype)
+        return narrowed(widened(narrowed(powers, x.dtype)) / total, x.dtype)
 
 
 def softmax_of(x: np.ndarray, dim: int) -> np.ndarray:

@@ -1,0 +1,121 @@
+"""bfloat16 as its bits (uint16): conversions, arithmetic and functions of single elements.
+
+Arrays lie without gaps, in one order. They are taken in blocks of powers of two, so that few kernels serve arrays of all sizes; what is
+left over is the end of one more block, which computes some elements again. Results are others than the operands.
+
+The processor's instruction that rounds to bfloat16 makes zeros of numbers below 1.2e-38: ``..halves`` looks out for them.
+"""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .library import ENGINE
+from .primitive import (
+    BFLOAT16,
+    BY_RESULT,
+    BY_SOURCE,
+    FLOAT32,
+    INFERENCE,
+    RESULT,
+    SECOND,
+    SOURCE,
+    TRAINING,
+    Descriptor,
+    Primitive,
+    address,
+    expect,
+    prepared,
+    rows,
+)
+
+ADD, MUL, DIV, SUB = 0x1FFF0, 0x1FFF1, 0x1FFF4, 0x1FFF5
+TANH, SQUARE, SQRT, LOGISTIC, EXP, GELU_TANH, SWISH, GELU = 0x21, 0x23, 0x25, 0x29, 0x2A, 0x2B, 0x2C, 0x31
+_MOST = 1 << 16  # elements of a block, which the cache holds
+_KINDS = {"f": FLOAT32, "H": BFLOAT16}
+
+
+def _conversion(source: int, target: int, size: int) -> Primitive:
+    own, other = rows((size,), source), rows((size,), target)
+    return Primitive(Descriptor("reorder", own, ENGINE, other, ENGINE, None), ((SOURCE, own), (RESULT, other)))
+
+
+def _binary(kind: int, size: int) -> Primitive:
+    flat = rows((size,), BFLOAT16)
+    descriptor = Descriptor("binary", ENGINE, kind, flat, flat, flat, None)
+    return Primitive(descriptor, ((SOURCE, flat), (SECOND, flat), (RESULT, flat)))
+
+
+def _with_number(kind: int, number: int, size: int) -> Primitive:
+    flat, one = rows((size,), BFLOAT16), rows((1,), number)
+    descriptor = Descriptor("binary", ENGINE, kind, flat, one, flat, None)
+    return Primitive(descriptor, ((SOURCE, flat), (SECOND, one), (RESULT, flat)))
+
+
+def _with_row(kind: int, width: int, count: int) -> Primitive:
+    table, row = rows((count, width), BFLOAT16), rows((1, width), BFLOAT16)
+    descriptor = Descriptor("binary", ENGINE, kind, table, row, table, None)
+    return Primitive(descriptor, ((SOURCE, table), (SECOND, row), (RESULT, table)))
+
+
+def _function(kind: int, size: int) -> Primitive:
+    flat = rows((size,), BFLOAT16)
+    descriptor = Descriptor("eltwise_forward", ENGINE, INFERENCE, kind, flat, flat, 1.0, 0.0, None)
+    return Primitive(descriptor, ((SOURCE, flat), (RESULT, flat)))
+
+
+def _slope(kind: int, size: int) -> Primitive:
+    flat = rows((size,), BFLOAT16)
+    hint = Descriptor("eltwise_forward", ENGINE, TRAINING, kind, flat, flat, 1.0, 0.0, None)
+    descriptor = Descriptor("eltwise_backward", ENGINE, kind, flat, flat, flat, 1.0, 0.0, hint, None)
+    return Primitive(descriptor, ((SOURCE, flat), (BY_RESULT, flat), (BY_SOURCE, flat)))
+
+
+def _run(make: Any, key: tuple[int, ...], size: int, steps: tuple[int, ...], *at: int) -> None:
+    """Run a kernel over so many elements, or rows, from addresses, whose elements lie so many bytes apart (0: the same for all)."""
+    block = min(1 << (size.bit_length() - 1), _MOST)
+    primitive = prepared(make, *key, block)
+    if block == size:
+        primitive(*at)
+        return
+    for start in (*range(0, size - block, block), size - block):
+        primitive(*[place + start * step for place, step in zip(at, steps)])
+
+
+def convert(x: np.ndarray, out: np.ndarray) -> None:
+    """Single precision to bfloat16 (to nearest, halves to even), or back."""
+    source, target = _KINDS[x.dtype.char], _KINDS[out.dtype.char]
+    expect(x.size == out.size)
+    _run(_conversion, (source, target), x.size, (x.itemsize, out.itemsize), address(x), address(out))
+
+
+def binary(kind: int, x: np.ndarray, y: np.ndarray, out: np.ndarray) -> None:
+    """The sum, the difference … of elements in one place."""
+    expect(x.size == y.size == out.size and x.dtype.char == y.dtype.char == out.dtype.char == "H")
+    _run(_binary, (kind,), x.size, (2, 2, 2), address(x), address(y), address(out))
+
+
+def with_number(kind: int, x: np.ndarray, number: np.ndarray, out: np.ndarray) -> None:
+    """``binary`` of elements and one number, of bfloat16 or of single precision."""
+    expect(x.size == out.size and number.size == 1 and x.dtype.char == out.dtype.char == "H")
+    _run(_with_number, (kind, _KINDS[number.dtype.char]), x.size, (2, 0, 2), address(x), address(number), address(out))
+
+
+def with_row(kind: int, x: np.ndarray, row: np.ndarray, out: np.ndarray) -> None:
+    """``binary`` of each row of elements and one row."""
+    width = row.size
+    expect(x.size == out.size and not x.size % width and x.dtype.char == row.dtype.char == out.dtype.char == "H")
+    _run(_with_row, (kind, width), x.size // width, (2 * width, 0, 2 * width), address(x), address(row), address(out))
+
+
+def function(kind: int, x: np.ndarray, out: np.ndarray) -> None:
+    """A function of each element."""
+    expect(x.size == out.size and x.dtype.char == out.dtype.char == "H")
+    _run(_function, (kind,), x.size, (2, 2), address(x), address(out))
+
+
+def slope(kind: int, x: np.ndarray, g: np.ndarray, out: np.ndarray) -> None:
+    """``g`` times the function's slope at each element."""
+    expect(x.size == g.size == out.size and x.dtype.char == g.dtype.char == out.dtype.char == "H")
+    _run(_slope, (kind,), x.size, (2, 2, 2), address(x), address(g), address(out))
