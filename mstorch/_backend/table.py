@@ -189,6 +189,29 @@ def define_host(
     rows[op] = HostRow(function, frozenset(dtypes), via or {}, wide)
 
 
+DIRECT: dict[tuple[str, str], Function] = {}
+
+
+def define_direct(op: str, name: str, function: Function) -> None:
+    """Enter a kernel that computes an operation of one dtype on host memory without the detour that its row goes through.
+
+    It gives None for arrays that it does not compute, which then go through the row.
+    """
+    if (op, name) in DIRECT:
+        raise ValueError(f"the operation {op} has a kernel for {name} already")
+    DIRECT[op, name] = function
+
+
+def _else(direct: Function, spare: Function) -> Function:
+    """What one kernel computes, or where it gives None another."""
+
+    def call(*args: Any) -> Any:
+        found = direct(*args)
+        return spare(*args) if found is None else found
+
+    return call
+
+
 def _host_through(function: Function, asked: np.dtype, computing: np.dtype, wide: tuple[int, ...]) -> Function:
     """A NumPy kernel computed in another dtype than the one asked for."""
     wider: Function = widened if computing == np.float32 else lambda array: array.astype(computing)
@@ -275,6 +298,9 @@ class HostKernel(dict):
             function = through_mindspore(self.device.beside_host(name))
             self[name] = function
             return function
+        direct = DIRECT.get((op, name))
+        if direct is not None:
+            function = _else(direct, function)
         for trace in tracers:
             function = trace(op, name, "on host memory", function)
         self[name] = function

@@ -8,11 +8,12 @@ import numpy as np
 from scipy.special import erf
 
 from ..blocks import blocked
-from ..halves import widened
+from ..halves import BFLOAT16, widened
 from ..onednn import elementwise
 from ..processor import flags
 from ..quiet import quiet, silent
 from ..table import define_host
+from . import bfloat16
 from ._ufunc import FLOATS, HALF, INTS, exact, number
 from .math import numpy_sigmoid, share_blocks
 
@@ -32,7 +33,9 @@ def _by_onednn(kind: int, spare: Callable[[np.ndarray], np.ndarray], least: int 
 
 
 def activation_slope(kind: int, x: np.ndarray, g: np.ndarray) -> np.ndarray | None:
-    """``g`` times the slope of one of oneDNN's activations at ``x``; None where the two are not of single precision in rows."""
+    """``g`` times the slope of one of oneDNN's activations at ``x``; None where the two are not of single precision or bfloat16 in rows."""
+    if g.dtype == BFLOAT16:
+        return bfloat16.slope(kind, x, g)
     return elementwise.backward(kind, x, g, share_blocks, 1.0) if elementwise.usable(x, g) and x.shape == g.shape else None
 
 
@@ -41,6 +44,8 @@ _FEW = 1 << 12  # elements for which a call of the library takes longer than Num
 
 def relu_slope(result: np.ndarray, g: np.ndarray) -> np.ndarray | None:
     """``g`` where the result of ReLU is positive, else 0; None for a NaN, at which torch passes ``g`` on, or another dtype."""
+    if g.dtype == BFLOAT16:
+        return bfloat16.relu_slope(result, g)
     if result.size < _FEW or not elementwise.usable(result, g) or result.shape != g.shape or np.isnan(np.add.reduce(result, axis=None)):
         return None
     return elementwise.backward(elementwise.RELU, result, g, share_blocks)
