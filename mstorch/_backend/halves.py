@@ -88,7 +88,7 @@ def _rounded(flat: np.ndarray) -> np.ndarray:
 
 def has_zeros(bits: np.ndarray) -> bool:
     """Whether there is a zero among bits of bfloat16, of either sign: where the processor may have put it for a smaller number."""
-    return not np.minimum.reduce(bits + bits)  # without their signs
+    return not np.minimum.reduce(bits) or np.minimum.reduce(bits.view(np.int16)) == -0x8000  # 0.0, and the lowest of those with a sign
 
 
 def least(bits: np.ndarray) -> int:

@@ -189,7 +189,9 @@ def _by_bits(op: str, step: Step) -> None:
 def _positive(bits: np.ndarray, out: np.ndarray) -> None:
     """Those without a sign; NaN (above minus infinity by its bits) and -0.0 (the lowest number with a sign) stay."""
     signed = bits.view(np.int16)
-    np.maximum(signed, np.int16(0), out=out.view(np.int16))
+    np.invert(bits, out=out)
+    np.right_shift(out.view(np.int16), 15, out=out.view(np.int16))  # all bits of those without a sign
+    np.bitwise_and(bits, out, out=out)
     if bits.size and (np.maximum.reduce(bits, axis=None) > _SIGN | _INFINITE or np.minimum.reduce(signed, axis=None) == -_SIGN):
         kept = (bits > (_SIGN | _INFINITE)) | (bits == _SIGN)
         out[kept] = bits[kept]
