@@ -9,7 +9,7 @@ import numpy as np
 from .._backend.cast import cast
 from .._backend.geometry import inverse_order
 from .._backend.halves import narrowed, widened
-from .._backend.host._sums import sum_along
+from .._backend.host._sums import halves_along, sum_along
 from .._backend.host._ufunc import number
 from .._backend.host.matmul import two_products as array_products
 from .._backend.host.views import put
@@ -70,9 +70,10 @@ def sum_array(array: np.ndarray, shape: Sequence[int]) -> np.ndarray:
     axes = tuple(i for i in range(array.ndim) if i < lead or (shape[i - lead] == 1 and array.shape[i] != 1))
     if not axes:
         return array.reshape(shape)
-    wide = np.float32 if array.dtype.itemsize == 2 else array.dtype
     with quiet():
-        found = sum_along(array, axes, True, wide)
+        if array.dtype.itemsize == 2:
+            return narrowed(halves_along(array, axes, True), array.dtype).reshape(shape)
+        found = sum_along(array, axes, True, array.dtype)
     return np.asarray(found).astype(array.dtype, copy=False).reshape(shape)
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 import numpy as np
 
 from ..blocks import by_rows, share
+from ..halves import BFLOAT16, has_zeros, narrowed, widened
 from ..onednn import rows
-from ..onednn.library import FOUND
+from ..onednn.library import FOUND, FOUND_HALVES
 from ..quiet import quiet
-from ..table import define_host
+from ..table import define_direct, define_host
 from ._sums import sum_along
 from ._ufunc import FLOATS, HALF, number
 
@@ -42,6 +43,8 @@ def layer_norm_slope(
     g: np.ndarray, x: np.ndarray, weight: np.ndarray, begin: int, eps: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
     """The gradients of ``layer_norm`` for input, weight and bias; None where oneDNN does not compute them."""
+    if FOUND_HALVES and g.dtype == x.dtype == weight.dtype == BFLOAT16:
+        return _half_slope(g, x, weight, begin, eps)
     if not (FOUND and g.dtype == x.dtype == weight.dtype == np.float32):
         return None
     values, slopes = _flat(x, begin), _flat(g, begin)
@@ -85,7 +88,47 @@ def numpy_layer_norm(x: np.ndarray, weight: np.ndarray, bias: np.ndarray, begin:
     return out.reshape(x.shape)
 
 
+def _half_slope(
+    g: np.ndarray, x: np.ndarray, weight: np.ndarray, begin: int, eps: float
+) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:  # fmt: skip
+    values, slopes = _flat(x, begin).view(np.uint16), _flat(g, begin).view(np.uint16)
+    if values.shape[1] < _SHORT:
+        return None
+    scale = widened(np.ascontiguousarray(weight)).reshape(-1)
+    out, found = np.empty(values.shape, np.uint16), []
+
+    def work(start: int, end: int) -> None:
+        own = values[start:end]
+        statistics = rows.layer_norm(own, scale, scale, eps, out[start:end])
+        found.append(rows.layer_norm_backward(own, scale, slopes[start:end], statistics, eps, out[start:end]))
+
+    share(work, values.shape[0], values.shape[1] * 3 * _COST)
+    by_scale, by_shift = (narrowed(part, BFLOAT16).reshape(weight.shape) for part in (found[0] if len(found) == 1 else sum(found)))
+    return out.reshape(x.shape).view(BFLOAT16), by_scale, by_shift
+
+
+_SHORT = 2  # of one element the gradient is what rounding leaves
+
+
+def _half_layer_norm(x: np.ndarray, weight: np.ndarray, bias: np.ndarray, begin: int, eps: float) -> np.ndarray | None:
+    """In bfloat16; None where results are zero, which the library makes of less than 1.2e-38."""
+    if not FOUND_HALVES or not x.size or not x.dtype == weight.dtype == bias.dtype == BFLOAT16:
+        return None
+    flat = _flat(x, begin).view(np.uint16)
+    if not _SHORT <= flat.shape[1] < _LONG:
+        return None
+    scale, shift = (widened(np.ascontiguousarray(item)).reshape(-1) for item in (weight, bias))
+    out = np.empty(flat.shape, np.uint16)
+
+    def part(start: int, end: int) -> None:
+        rows.layer_norm(flat[start:end], scale, shift, eps, out[start:end])
+
+    share(part, flat.shape[0], flat.shape[1] * _COST)
+    return None if has_zeros(out.reshape(-1)) else out.reshape(x.shape).view(BFLOAT16)
+
+
 define_host("layer_norm", numpy_layer_norm, FLOATS, HALF)
+define_direct("layer_norm", "bfloat16", _half_layer_norm)
 
 
 def _images(x: np.ndarray) -> np.ndarray:
