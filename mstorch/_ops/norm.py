@@ -148,6 +148,8 @@ def rms_norm(input: Any, normalized_shape: Sequence[int], weight: Any = None, ep
     x = input.float() if half else input
     dims = tuple(range(len(shape) - len(wanted), len(shape)))
     y = mul(x, rsqrt(add(mean(square(x), dims, True), eps)))
+    if half and weight is not None and weight._dtype is kind:
+        return to_dtype(mul(y, weight.float()), kind)  # in one kernel, as torch's, which rounds once
     if half:
         y = y.to(kind)
     return y if weight is None else to_dtype(mul(y, weight), kind)

@@ -59,7 +59,9 @@ _ONES = np.full(_LONGEST, 0x3F80, np.uint16)  # of bfloat16
 def halves_along(x: np.ndarray, axes: tuple[int, ...], keepdims: bool) -> np.ndarray:
     """The sums of half precision along dimensions (none: of nothing) in single precision; of bfloat16 as products with ones."""
     chosen = sorted({axis % x.ndim for axis in axes})
-    found = _products_with_ones(x, list(chosen)) if FOUND_HALVES and x.dtype == BFLOAT16 and x.flags.c_contiguous and x.size >= _PART else None
+    found = None
+    if FOUND_HALVES and x.dtype == BFLOAT16 and x.flags.c_contiguous and x.size >= _PART:
+        found = _products_with_ones(x, list(chosen))
     if found is None:
         return np.asarray(sum_along(widened(x), tuple(chosen), keepdims))
     return found.reshape([1 if axis in chosen else n for axis, n in enumerate(x.shape) if keepdims or axis not in chosen])

@@ -86,6 +86,7 @@ def layer_norm_parts(node: Any, gradients: Any) -> Any:
 
 
 _batch_norm_grad = kernel("batch_norm_grad")
+_SINGLE_OR_HALF = ("float32", "float16", "bfloat16")
 
 
 @rule("batch_norm_train", keep=(0, 1, "result1", "result2"), label="NativeBatchNormBackward0")
@@ -96,8 +97,8 @@ def batch_norm_train(node: Any, gradients: Any) -> Any:
     x, weight = node.kept(g, 0), node.kept(g, 1)
     if 0 in shape:
         return _of_nothing(node, g)
-    if g.__class__ is np.ndarray and node.kind.name == "float32" and 0 < eps <= 1:
-        return _batch_norm_grad.host["float32"](g, x, weight, node.kept(g, 2), node.kept(g, 3), eps)
+    if g.__class__ is np.ndarray and node.kind.name in _SINGLE_OR_HALF and 0 < eps <= 1:
+        return _batch_norm_grad.host[node.kind.name](g, x, weight, node.kept(g, 2), node.kept(g, 3), eps)
     if g.__class__ is Raw:
         return _batch_norm_grad[node.kind.name](g, x, weight, node.kept(g, 2), node.kept(g, 3), eps)
     return _batch_norm_composed(node, g, eps)
