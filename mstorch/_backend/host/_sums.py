@@ -60,7 +60,7 @@ def halves_along(x: np.ndarray, axes: tuple[int, ...], keepdims: bool) -> np.nda
     """The sums of half precision along dimensions (none: of nothing) in single precision; of bfloat16 as products with ones."""
     chosen = sorted({axis % x.ndim for axis in axes})
     found = None
-    if FOUND_HALVES and x.dtype == BFLOAT16 and x.flags.c_contiguous and x.size >= _PART:
+    if FOUND_HALVES and x.dtype == BFLOAT16 and x.flags.c_contiguous and x.size > _SERIAL:
         found = _products_with_ones(x, list(chosen))
     if found is None:
         return np.asarray(sum_along(widened(x), tuple(chosen), keepdims))

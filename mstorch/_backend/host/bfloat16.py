@@ -16,9 +16,8 @@ from ..onednn.library import FOUND_HALVES
 from ..table import define_direct
 
 _BITS = np.dtype(np.uint16)
-_FEW = 1 << 5  # elements that are quicker by way of single precision
-_BLOCK = 1 << 16
-_LARGE = 1 << 18  # elements from which on blocks are computed and looked at one by one, so that they stay in the cache
+_FEW = 1 << 9  # elements that are quicker by way of single precision
+_BLOCK = 1 << 18  # elements that are computed and looked at together: fewer pass more often from thread to thread
 _SIGN, _INFINITE = 0x8000, 0x7F80
 
 Step = Callable[..., None]
@@ -31,7 +30,7 @@ class _Tiny(Exception):
 def _in_parts(step: Step, nanoseconds: float, width: int, *arrays: np.ndarray) -> None:
     """Call ``step`` with parts of flat arrays, whole rows of ``width``: long ones in blocks and on threads."""
     rows = arrays[0].size // width
-    if rows * width <= _LARGE:
+    if rows * width <= _BLOCK:
         step(*arrays)
         return
     few = max(1, _BLOCK // width)
@@ -56,7 +55,7 @@ def _made(step: Step, nanoseconds: float, x: np.ndarray, *others: np.ndarray, wi
 
 
 def _usable(x: np.ndarray) -> bool:
-    return x.dtype == BFLOAT16 and x.size > _FEW and x.flags.c_contiguous
+    return x.size > _FEW and x.dtype == BFLOAT16 and x.flags.c_contiguous
 
 
 def _enter(op: str, kernel: Callable[..., np.ndarray | None]) -> None:
@@ -76,19 +75,17 @@ _SMALLEST, _LARGEST = 2.0**-60, 2.0**60  # of numbers beside arrays
 def _arithmetic(op: str, kind: int, bound: int, swapped: bool) -> None:
     """An operation of two arrays of one shape, of an array and a number, or of an array and a row; ``swapped``, too."""
 
-    def look(out: np.ndarray, *operands: np.ndarray) -> None:
-        if not has_zeros(out):
-            return
-        for number, operand in enumerate(operands):
-            if kind == library.DIV and number:
-                if np.maximum.reduce(operand + operand) >= _DIVISORS:
-                    raise _Tiny
-            elif least(operand) < bound:
-                raise _Tiny
+    def refuse(x: np.ndarray, y: np.ndarray | None) -> None:
+        tiny = least(x) < bound
+        if y is not None and not tiny:
+            tiny = np.maximum.reduce(y + y) >= _DIVISORS if kind == library.DIV else least(y) < bound
+        if tiny:
+            raise _Tiny
 
     def same(x: np.ndarray, y: np.ndarray, out: np.ndarray) -> None:
         library.binary(kind, x, y, out)
-        look(out, x, y)
+        if has_zeros(out):
+            refuse(x, y)
 
     def kernel(x: np.ndarray, y: np.ndarray) -> np.ndarray | None:
         if swapped and x.size < y.size:
@@ -104,7 +101,8 @@ def _arithmetic(op: str, kind: int, bound: int, swapped: bool) -> None:
 
             def beside(x: np.ndarray, out: np.ndarray) -> None:
                 library.with_number(kind, x, number, out)
-                look(out, x)
+                if has_zeros(out):
+                    refuse(x, None)
 
             return _made(beside, 0.12, x)
         if y.shape != x.shape[-1:] or y.dtype != BFLOAT16 or not y.flags.c_contiguous or y.size == 1:
@@ -113,7 +111,8 @@ def _arithmetic(op: str, kind: int, bound: int, swapped: bool) -> None:
 
         def along(x: np.ndarray, out: np.ndarray) -> None:
             library.with_row(kind, x, row, out)
-            look(out, x, row)
+            if has_zeros(out):
+                refuse(x, row)
 
         return _made(along, 0.15, x, width=row.size)
 
@@ -176,8 +175,10 @@ _function("gelu_tanh", library.GELU_TANH, _by_itself(_NORMAL, _BELOW_40), 0.4)
 _function("square", library.SQUARE, _by_itself(_IN_PRODUCTS), 0.1)
 
 
-def _by_bits(op: str, step: Step) -> None:
-    def kernel(x: np.ndarray) -> np.ndarray:
+def _by_bits(op: str, step: Step, least_size: int = -1) -> None:
+    def kernel(x: np.ndarray) -> np.ndarray | None:
+        if x.size <= least_size:
+            return None
         bits = x.view(_BITS)
         out = np.empty_like(bits)
         step(bits, out)
@@ -197,7 +198,7 @@ def _positive(bits: np.ndarray, out: np.ndarray) -> None:
         out[kept] = bits[kept]
 
 
-_by_bits("relu", _positive)
+_by_bits("relu", _positive, _FEW)
 _by_bits("abs", lambda bits, out: np.bitwise_and(bits, np.uint16(_SIGN - 1), out=out))
 _by_bits("neg", lambda bits, out: np.bitwise_xor(bits, np.uint16(_SIGN), out=out))
 

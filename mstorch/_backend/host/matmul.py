@@ -193,6 +193,9 @@ def _are_halves(*arrays: np.ndarray) -> bool:
     return FOUND_HALVES and all(array.dtype == BFLOAT16 and array.ndim > 1 and array.size for array in arrays)
 
 
+_WORTH = 1 << 13  # multiplications that are worth oneDNN's call
+
+
 def wide_product(a: np.ndarray, b: np.ndarray, into: np.ndarray | None = None) -> np.ndarray:
     """(n, m) × (m, p) of the bits of bfloat16 in single precision; added ``into`` a row-major array where one is given."""
     out = np.empty((a.shape[0], b.shape[1]), np.float32) if into is None else into
@@ -202,7 +205,7 @@ def wide_product(a: np.ndarray, b: np.ndarray, into: np.ndarray | None = None) -
 
 
 def _half_mm(a: np.ndarray, b: np.ndarray) -> np.ndarray | None:
-    if not _are_halves(a, b) or (a.shape[0] == b.shape[1] == 1 and a.size > _FEW):
+    if not _are_halves(a, b) or a.size * b.shape[1] < _WORTH or (a.shape[0] == b.shape[1] == 1 and a.size > _FEW):
         return None
     return rounded(wide_product(a.view(np.uint16), b.view(np.uint16)))
 
@@ -229,14 +232,14 @@ def _half_bmm(a: np.ndarray, b: np.ndarray) -> np.ndarray | None:
 
 
 def _half_linear(x: np.ndarray, weight: np.ndarray) -> np.ndarray | None:
-    if not _are_halves(x, weight):
+    if not _are_halves(x, weight) or x.size * len(weight) < _WORTH:
         return None
     rows = x.view(np.uint16).reshape(-1, x.shape[-1])
     return rounded(wide_product(rows, weight.view(np.uint16).T)).reshape(*x.shape[:-1], weight.shape[0])
 
 
 def _half_linear_bias(bias: np.ndarray, x: np.ndarray, weight: np.ndarray) -> np.ndarray | None:
-    if not _are_halves(x, weight) or bias.ndim != 1 or bias.dtype != BFLOAT16:
+    if not _are_halves(x, weight) or x.size * len(weight) < _WORTH or bias.ndim != 1 or bias.dtype != BFLOAT16:
         return None
     rows = x.view(np.uint16).reshape(-1, x.shape[-1])
     out = np.empty((rows.shape[0], weight.shape[0]), np.float32)

@@ -4,7 +4,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..blocks import by_rows, share
-from ..halves import BFLOAT16, has_zeros, narrowed, widened
+from ..halves import BFLOAT16, narrowed, widened
 from ..onednn import rows
 from ..onednn.library import FOUND, FOUND_HALVES
 from ..quiet import quiet
@@ -111,7 +111,7 @@ _SHORT = 2  # of one element the gradient is what rounding leaves
 
 
 def _half_layer_norm(x: np.ndarray, weight: np.ndarray, bias: np.ndarray, begin: int, eps: float) -> np.ndarray | None:
-    """In bfloat16; None where results are zero, which the library makes of less than 1.2e-38."""
+    """In bfloat16; None where the library is not there or the operands are not all of it."""
     if not FOUND_HALVES or not x.size or not x.dtype == weight.dtype == bias.dtype == BFLOAT16:
         return None
     flat = _flat(x, begin).view(np.uint16)
@@ -124,7 +124,7 @@ def _half_layer_norm(x: np.ndarray, weight: np.ndarray, bias: np.ndarray, begin:
         rows.layer_norm(flat[start:end], scale, shift, eps, out[start:end])
 
     share(part, flat.shape[0], flat.shape[1] * _COST)
-    return None if has_zeros(out.reshape(-1)) else out.reshape(x.shape).view(BFLOAT16)
+    return out.reshape(x.shape).view(BFLOAT16)
 
 
 define_host("layer_norm", numpy_layer_norm, FLOATS, HALF)

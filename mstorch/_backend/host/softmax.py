@@ -6,7 +6,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ..blocks import LONG, by_rows, share
-from ..halves import BFLOAT16, has_zeros, narrowed, widened
+from ..halves import BFLOAT16, narrowed, widened
 from ..onednn import rows
 from ..onednn.library import FOUND, FOUND_HALVES
 from ..quiet import quiet
@@ -57,7 +57,7 @@ def _half_slope(kind: int, y: np.ndarray, g: np.ndarray, dim: int) -> np.ndarray
         rows.softmax_backward(kind, *(array[start:end] for array in flat))
 
     share(some, flat[0].shape[0], flat[0].shape[1] * _COST)
-    if has_zeros(out.reshape(-1)) or np.maximum.reduce(out & np.uint16(0x7FFF), axis=None) >= _INFINITE:
+    if np.maximum.reduce(out & np.uint16(0x7FFF), axis=None) >= _INFINITE:
         return None
     return out.view(BFLOAT16)
 
