@@ -12,7 +12,7 @@ from .raw import NP_DTYPE
 BFLOAT16, FLOAT16 = NP_DTYPE["bfloat16"], np.dtype(np.float16)
 _BITS, _SINGLE = np.dtype(np.uint16), np.dtype(np.float32)
 _HALF = np.uint32(16)
-_SHORT = 1 << 8
+_SHORT = 1 << 9  # elements that NumPy's own conversion is quickest for
 _FEW = 1 << 12  # elements that NumPy converts in the time of a call
 _BLOCK = 1 << 18
 _COST = 0.15  # nanoseconds for an element that is not in the cache
@@ -92,7 +92,7 @@ def has_zeros(bits: np.ndarray) -> bool:
     return not np.minimum.reduce(bits) or np.minimum.reduce(bits.view(np.int16)) == -0x8000  # 0.0, and the lowest of those with a sign
 
 
-def least(bits: np.ndarray) -> int:
+def smallest(bits: np.ndarray) -> int:
     """Twice the bits (without sign) of the smallest number of bfloat16 that is not 0, less one; 65,535 where all are 0."""
     twice = bits + bits
     twice -= 1

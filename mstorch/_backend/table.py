@@ -189,27 +189,31 @@ def define_host(
     rows[op] = HostRow(function, frozenset(dtypes), via or {}, wide)
 
 
-DIRECT: dict[tuple[str, str], Function] = {}
+DIRECT: dict[tuple[str, str], tuple[Function, int]] = {}
 
 
-def define_direct(op: str, name: str, function: Function) -> None:
+def define_direct(op: str, name: str, function: Function, least: int = 0) -> None:
     """Enter a kernel that computes an operation of one dtype on host memory without the detour that its row goes through.
 
-    It gives None for arrays that it does not compute, which then go through the row.
+    It gives None for arrays that it does not compute, which then go through the row. ``least``: it is not asked where the first and the
+    last argument are arrays of fewer elements.
     """
     if (op, name) in DIRECT:
         raise ValueError(f"the operation {op} has a kernel for {name} already")
-    DIRECT[op, name] = function
+    DIRECT[op, name] = function, least
 
 
-def _else(direct: Function, spare: Function) -> Function:
+def _else(direct: Function, least: int, spare: Function) -> Function:
     """What one kernel computes, or where it gives None another."""
 
     def call(*args: Any) -> Any:
         found = direct(*args)
         return spare(*args) if found is None else found
 
-    return call
+    def call_unless_few(*args: Any) -> Any:
+        return spare(*args) if args[0].size < least and args[-1].size < least else call(*args)
+
+    return call_unless_few if least else call
 
 
 def _host_through(function: Function, asked: np.dtype, computing: np.dtype, wide: tuple[int, ...]) -> Function:
@@ -300,7 +304,7 @@ class HostKernel(dict):
             return function
         direct = DIRECT.get((op, name))
         if direct is not None:
-            function = _else(direct, function)
+            function = _else(*direct, function)
         for trace in tracers:
             function = trace(op, name, "on host memory", function)
         self[name] = function

@@ -10,7 +10,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ..blocks import share
-from ..halves import BFLOAT16, has_zeros, least
+from ..halves import BFLOAT16, has_zeros, smallest
 from ..onednn import bfloat16 as library
 from ..onednn.library import FOUND_HALVES
 from ..table import define_direct
@@ -55,12 +55,12 @@ def _made(step: Step, nanoseconds: float, x: np.ndarray, *others: np.ndarray, wi
 
 
 def _usable(x: np.ndarray) -> bool:
-    return x.size > _FEW and x.dtype == BFLOAT16 and x.flags.c_contiguous
+    return x.size >= _FEW and x.dtype == BFLOAT16 and x.flags.c_contiguous
 
 
 def _enter(op: str, kernel: Callable[..., np.ndarray | None]) -> None:
     if FOUND_HALVES:
-        define_direct(op, "bfloat16", kernel)
+        define_direct(op, "bfloat16", kernel, _FEW)
 
 
 # ---- arithmetic -----------------------------------------------------------------------------------------------------------------
@@ -76,9 +76,9 @@ def _arithmetic(op: str, kind: int, bound: int, swapped: bool) -> None:
     """An operation of two arrays of one shape, of an array and a number, or of an array and a row; ``swapped``, too."""
 
     def refuse(x: np.ndarray, y: np.ndarray | None) -> None:
-        tiny = least(x) < bound
+        tiny = smallest(x) < bound
         if y is not None and not tiny:
-            tiny = np.maximum.reduce(y + y) >= _DIVISORS if kind == library.DIV else least(y) < bound
+            tiny = np.maximum.reduce(y + y) >= _DIVISORS if kind == library.DIV else smallest(y) < bound
         if tiny:
             raise _Tiny
 
@@ -147,7 +147,7 @@ def _by_itself(bound: int, lowest: int = 0xFFFF) -> Step:
     """Of functions of about the size of x: a zero is one where x is, if no x is small or (by its bits) below ``lowest``."""
 
     def look(x: np.ndarray, out: np.ndarray) -> None:
-        if has_zeros(out) and (least(x) < bound or np.maximum.reduce(x) > lowest):
+        if has_zeros(out) and (smallest(x) < bound or np.maximum.reduce(x) > lowest):
             raise _Tiny
 
     return look
@@ -175,16 +175,14 @@ _function("gelu_tanh", library.GELU_TANH, _by_itself(_NORMAL, _BELOW_40), 0.4)
 _function("square", library.SQUARE, _by_itself(_IN_PRODUCTS), 0.1)
 
 
-def _by_bits(op: str, step: Step, least_size: int = -1) -> None:
-    def kernel(x: np.ndarray) -> np.ndarray | None:
-        if x.size <= least_size:
-            return None
+def _by_bits(op: str, step: Step, least: int = 0) -> None:
+    def kernel(x: np.ndarray) -> np.ndarray:
         bits = x.view(_BITS)
         out = np.empty_like(bits)
         step(bits, out)
         return out.view(BFLOAT16)
 
-    define_direct(op, "bfloat16", kernel)
+    define_direct(op, "bfloat16", kernel, least)
 
 
 def _positive(bits: np.ndarray, out: np.ndarray) -> None:
@@ -207,7 +205,7 @@ _by_bits("neg", lambda bits, out: np.bitwise_xor(bits, np.uint16(_SIGN), out=out
 
 
 def _small_slopes(x: np.ndarray, g: np.ndarray, out: np.ndarray) -> None:
-    if has_zeros(out) and (least(g) < _IN_PRODUCTS or np.maximum.reduce(x) > _BELOW_40):
+    if has_zeros(out) and (smallest(g) < _IN_PRODUCTS or np.maximum.reduce(x) > _BELOW_40):
         raise _Tiny
 
 

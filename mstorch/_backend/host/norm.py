@@ -1,15 +1,18 @@
 """Normalisation on the host."""
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from ..blocks import by_rows, share
 from ..halves import BFLOAT16, narrowed, widened
 from ..onednn import rows
+from ..onednn.bfloat16 import scaled, scales
 from ..onednn.library import FOUND, FOUND_HALVES
 from ..quiet import quiet
 from ..table import define_direct, define_host
-from ._sums import sum_along
+from ._sums import halves_along, sum_along
 from ._ufunc import FLOATS, HALF, number
 
 
@@ -225,3 +228,126 @@ define_host("batch_norm_train", numpy_batch_norm_train, FLOATS, HALF, wide=(1, 2
 define_host("batch_norm_eval", numpy_batch_norm_eval, FLOATS, HALF)
 define_host("batch_norm_grad", numpy_batch_norm_grad, FLOATS, HALF)
 define_host("running_average", numpy_running_average, FLOATS, HALF)
+
+
+_FAR = 16.0  # a mean of so many deviations, squared, from which on sums of squares would lose too many digits
+_IMAGES = 1 << 18  # elements of images that are worked on together
+
+
+def _by_images(work: Callable[[int, int], None], x: np.ndarray, nanoseconds: float) -> None:
+    """Call ``work(start, end)`` for images, some at a time."""
+    each = x.size // len(x)
+    some = max(1, _IMAGES // each)
+
+    def part(start: int, end: int) -> None:
+        for first in range(start, end, some):
+            work(first, min(first + some, end))
+
+    share(part, len(x), each * nanoseconds, some)
+
+
+def _are_half_images(*arrays: np.ndarray) -> bool:
+    """Whether these are images (N, C, *) of bfloat16 in rows that are worth a way of their own."""
+    return all(array.dtype == BFLOAT16 and array.flags.c_contiguous and array.size > _SMALL_IMAGES for array in arrays) and scales()
+
+
+_SMALL_IMAGES = 1 << 12
+
+
+class _HalfImages:
+    """Images of bfloat16 as (N, C, elements): their bits, some of them in single precision, and sums of them."""
+
+    def __init__(self, x: np.ndarray) -> None:
+        self.bits = x.view(np.uint16).reshape(*x.shape[:2], -1)
+        self.whole = widened(x).reshape(self.bits.shape) if x.size <= _IMAGES else None
+
+    def single(self, start: int, end: int) -> np.ndarray:
+        """Some of them in single precision."""
+        return self.whole if self.whole is not None else widened(self.bits[start:end].view(BFLOAT16))
+
+    def sums(self) -> np.ndarray:
+        """The sum of each channel in double precision."""
+        count, channels, length = self.bits.shape
+        found = halves_along(self.bits.view(BFLOAT16).reshape(count * channels, length), (1,), False)
+        return np.asarray(np.add.reduce(found.reshape(count, channels), axis=0, dtype=np.float64))
+
+
+def _sums_of_products(x: _HalfImages, y: _HalfImages) -> np.ndarray:
+    """The sums of products of each channel in double precision."""
+    sums = np.empty(x.bits.shape[:2])
+
+    def add(start: int, end: int) -> None:
+        sums[start:end] = np.matmul(x.single(start, end)[:, :, None], y.single(start, end)[..., None])[..., 0, 0]
+
+    _by_images(add, x.bits, 0.3)
+    return np.asarray(np.add.reduce(sums, axis=0))
+
+
+def _half_batch_norm_train(x: np.ndarray, weight: np.ndarray, bias: np.ndarray, eps: float) -> tuple[np.ndarray, ...] | None:
+    """Statistics from sums and sums of squares of each image, in double precision; then each element times a number plus another."""
+    if not _are_half_images(x):
+        return None
+    images, count = _HalfImages(x), x.size // x.shape[1]
+    with quiet():
+        mean = images.sums() / count
+        var = _sums_of_products(images, images) / count - mean * mean
+        if not (mean * mean <= _FAR * var).all():
+            return None
+        scale = widened(weight) / np.sqrt(var + eps)
+        shift = widened(bias) - mean * scale
+    return _scaled_and_shifted(images, scale, shift).reshape(x.shape), mean.astype(np.float32), var.astype(np.float32)
+
+
+def _scaled_and_shifted(images: _HalfImages, scale: np.ndarray, shift: np.ndarray) -> np.ndarray:
+    """Images times and plus a number of each channel, rounded once."""
+    factor, summand = scale.astype(np.float32), shift.astype(np.float32)
+    out = np.empty(images.bits.shape, np.uint16)
+    _by_images(lambda start, end: scaled(images.bits[start:end], factor, summand, out[start:end]), out, 0.15)
+    return out.view(BFLOAT16)
+
+
+def _half_batch_norm_eval(
+    x: np.ndarray, weight: np.ndarray, bias: np.ndarray, mean: np.ndarray, var: np.ndarray, eps: float
+) -> np.ndarray | None:  # fmt: skip
+    if not _are_half_images(x):
+        return None
+    with quiet():
+        scale = widened(weight) / np.sqrt(widened(var) + np.float32(eps))
+        return _scaled_and_shifted(_HalfImages(x), scale, widened(bias) - widened(mean) * scale).reshape(x.shape)
+
+
+def _half_batch_norm_grad(
+    g: np.ndarray, x: np.ndarray, weight: np.ndarray, mean: np.ndarray, var: np.ndarray, eps: float
+) -> tuple[np.ndarray, ...] | None:  # fmt: skip
+    """As ``numpy_batch_norm_grad``: each element is a number times ``g`` plus another times ``x`` plus a third."""
+    if not _are_half_images(g, x) or g.shape != x.shape:
+        return None
+    mean, var = mean.astype(np.float64), var.astype(np.float64)
+    if not (mean * mean <= _FAR * var).all():
+        return None
+    slopes, images, count = _HalfImages(g), _HalfImages(x), x.size // x.shape[1]
+    with quiet():
+        total, inverse = slopes.sums(), 1 / np.sqrt(var + eps)
+        by_weight = (_sums_of_products(slopes, images) - mean * total) * inverse
+        of_g = widened(weight) * inverse
+        of_x = -of_g * inverse * by_weight / count
+        rest = -of_g * total / count - of_x * mean
+    of_g, of_x, rest = (item.astype(np.float32) for item in (of_g, of_x, rest))
+    out = np.empty(images.bits.shape, np.uint16)
+
+    def apply(start: int, end: int) -> None:
+        own = images.single(start, end)
+        moved = np.empty_like(own)
+        scaled(own, of_x, rest, moved)
+        scaled(slopes.bits[start:end], of_g, moved, out[start:end])
+
+    _by_images(apply, out, 0.5)
+    by_weight, by_bias = (narrowed(item.astype(np.float32), BFLOAT16) for item in (by_weight, total))
+    return out.view(BFLOAT16).reshape(x.shape), by_weight, by_bias
+
+
+for _op, _function in {
+    "batch_norm_train": _half_batch_norm_train, "batch_norm_eval": _half_batch_norm_eval, "batch_norm_grad": _half_batch_norm_grad,
+}.items():  # fmt: skip
+    if FOUND_HALVES:
+        define_direct(_op, "bfloat16", _function)

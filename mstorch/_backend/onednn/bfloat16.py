@@ -7,11 +7,12 @@ The processor's instruction that rounds to bfloat16 makes zeros of numbers below
 """
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
 
-from .library import ENGINE
+from .library import ENGINE, FOUND_HALVES, LIBRARY, Refused, made
 from .primitive import (
     BFLOAT16,
     BY_RESULT,
@@ -23,6 +24,7 @@ from .primitive import (
     SOURCE,
     TRAINING,
     Descriptor,
+    Layout,
     Primitive,
     address,
     expect,
@@ -81,6 +83,59 @@ def _run(make: Any, key: tuple[int, ...], size: int, steps: tuple[int, ...], *at
         return
     for start in (*range(0, size - block, block), size - block):
         primitive(*[place + start * step for place, step in zip(at, steps)])
+
+
+def _sum_after(layout: Layout) -> Any:
+    """What tells a kernel to add an array to its result before it is rounded."""
+    attributes, steps = made("primitive_attr_create"), made("post_ops_create")
+    done = LIBRARY.dnnl_post_ops_append_binary(steps, ADD, layout.handle) or LIBRARY.dnnl_primitive_attr_set_post_ops(attributes, steps)
+    LIBRARY.dnnl_post_ops_destroy(steps)
+    if done:
+        LIBRARY.dnnl_primitive_attr_destroy(attributes)
+        raise Refused(f"post_ops: status {done}")
+    return attributes
+
+
+def _scaled(element: int, shape: tuple[int, int, int], whole: bool, place: int) -> Primitive:
+    """(N, C, elements) times a number of each channel, plus one of each channel or of each element."""
+    images, numbers = rows(shape, element), rows((1, shape[1], 1))
+    summand = rows(shape) if whole else rows((1, shape[1], 1))
+    attributes = _sum_after(summand)
+    try:
+        descriptor = Descriptor("binary", ENGINE, MUL, images, numbers, images, attributes)
+    finally:
+        LIBRARY.dnnl_primitive_attr_destroy(attributes)
+    return Primitive(descriptor, ((SOURCE, images), (SECOND, numbers), (place | SECOND, summand), (RESULT, images)))
+
+
+@functools.cache
+def _place_after() -> int | None:
+    """The number of the place of what is added after a kernel: it differs between releases. None where none of those is it."""
+    if not FOUND_HALVES:
+        return None
+    images, one = np.full((1, 1, 16), 2, np.float32), np.ones((1, 1, 1), np.float32)
+    for place in (1 << 15, 1 << 14):
+        out = np.zeros_like(images)
+        try:
+            _scaled(FLOAT32, images.shape, False, place)(images, one, one, out)
+        except (Refused, RuntimeError):
+            continue
+        if (out == 3).all():
+            return place
+    return None
+
+
+def scales() -> bool:
+    """Whether the library has ``scaled``."""
+    return _place_after() is not None
+
+
+def scaled(x: np.ndarray, numbers: np.ndarray, summand: np.ndarray, out: np.ndarray) -> None:
+    """(N, C, elements), of single precision or the bits of bfloat16, times (C), plus (C) or the shape of ``x``, rounded once."""
+    whole = summand.ndim == 3
+    expect(x.shape == out.shape and x.dtype.char == out.dtype.char and numbers.size == x.shape[1])
+    expect(numbers.dtype.char == summand.dtype.char == "f" and summand.size == (x.size if whole else x.shape[1]))
+    prepared(_scaled, _KINDS[x.dtype.char], x.shape, whole, _place_after())(x, numbers, summand, out)
 
 
 def convert(x: np.ndarray, out: np.ndarray) -> None:

@@ -62,6 +62,12 @@ _PROTOTYPES: dict[str, list[Any]] = {
     "matmul_primitive_desc_create": [_OUT, *[POINTER] * 6],
     "reorder_primitive_desc_create": [_OUT, POINTER, POINTER, POINTER, POINTER, POINTER],
     "binary_primitive_desc_create": [_OUT, POINTER, INT, POINTER, POINTER, POINTER, POINTER],
+    "primitive_attr_create": [_OUT],
+    "primitive_attr_set_post_ops": [POINTER, POINTER],
+    "primitive_attr_destroy": [POINTER],
+    "post_ops_create": [_OUT],
+    "post_ops_append_binary": [POINTER, INT, POINTER],
+    "post_ops_destroy": [POINTER],
 }  # fmt: skip
 
 
