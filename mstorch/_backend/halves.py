@@ -13,7 +13,7 @@ BFLOAT16, FLOAT16 = NP_DTYPE["bfloat16"], np.dtype(np.float16)
 _BITS, _SINGLE = np.dtype(np.uint16), np.dtype(np.float32)
 _HALF = np.uint32(16)
 _SHORT = 1 << 9  # elements that NumPy's own conversion is quickest for
-_FEW = 1 << 12  # elements that NumPy converts in the time of a call
+_FEW, _LONG = 1 << 12, 1 << 13  # elements that NumPy converts in the time of a call, and by bits
 _BLOCK = 1 << 18
 _COST = 0.15  # nanoseconds for an element that is not in the cache
 
@@ -21,7 +21,8 @@ _COST = 0.15  # nanoseconds for an element that is not in the cache
 def widened(array: np.ndarray) -> np.ndarray:
     """The values of an array of half precision in single precision, in its order of memory."""
     if array.size < _SHORT or array.dtype != BFLOAT16:
-        return array.astype(_SINGLE)
+        found = _from_float16(array) if array.size >= _LONG and array.dtype == FLOAT16 else None
+        return array.astype(_SINGLE) if found is None else found
     if FOUND_HALVES and array.size > _FEW:
         flat = flat_bits(array)
         if flat is not None:
@@ -31,6 +32,27 @@ def widened(array: np.ndarray) -> np.ndarray:
     bits = np.asarray(array).view(_BITS).astype(np.uint32)
     np.left_shift(bits, _HALF, out=bits)
     return bits.view(_SINGLE)
+
+
+_SHIFT, _KEPT, _SCALE = np.int32(13), np.int32(-0x70002000), np.float32(2.0**112)  # the sign and what stood in 15 bits before
+
+
+def _from_float16(array: np.ndarray) -> np.ndarray | None:
+    """float16 in single precision by its bits, which NumPy 1 converts in software; None where one is infinite or no number."""
+    flat = _flat(array.view(np.int16))
+    if flat is None:
+        return None
+    line = np.empty(flat.size, np.int32)
+    for start in range(0, flat.size, _BLOCK):
+        own, bits = flat[start : start + _BLOCK], line[start : start + _BLOCK]
+        if np.maximum.reduce(own) >= 0x7C00 or np.maximum.reduce(own.view(_BITS)) >= 0xFC00:
+            return None
+        np.copyto(bits, own)
+        np.left_shift(bits, _SHIFT, out=bits)
+        np.bitwise_and(bits, _KEPT, out=bits)
+        values = bits.view(_SINGLE)
+        np.multiply(values, _SCALE, out=values)  # exact, also of what is too small for an exponent of its own
+    return _in_order(line.view(_SINGLE), array)
 
 
 def narrowed(array: np.ndarray, kind: np.dtype) -> np.ndarray:
