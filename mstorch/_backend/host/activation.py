@@ -27,7 +27,10 @@ def _by_onednn(kind: int, spare: Callable[[np.ndarray], np.ndarray], least: int 
     """oneDNN's activation of single precision in rows, of so many elements at least, else another."""
 
     def kernel(x: np.ndarray) -> np.ndarray:
-        return elementwise.forward(kind, x, share_blocks, 1.0) if x.size >= least and elementwise.usable(x) else spare(x)
+        if x.size >= least and elementwise.usable(x):
+            return elementwise.forward(kind, x, share_blocks, 1.0)
+        with quiet():
+            return spare(x)
 
     return kernel
 

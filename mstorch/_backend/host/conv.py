@@ -358,8 +358,9 @@ def _half_conv_weight(g: np.ndarray, x: np.ndarray, shape: Sizes, *attributes: A
     return rounded(found) if _half(WEIGHT, (x.view(np.uint16), found, g.view(np.uint16)), None, *attributes) else None
 
 
-for _op, _function in {"conv2d": _half_conv, "conv2d_input": _half_conv_input, "conv2d_weight": _half_conv_weight}.items():
-    define_direct(_op, "bfloat16", _function)
+define_direct("conv2d", "bfloat16", _half_conv)
+define_direct("conv2d_input", "bfloat16", _half_conv_input)
+define_direct("conv2d_weight", "bfloat16", _half_conv_weight)
 
 _DTYPES = (*FLOATS, *INTS, *COMPLEX)
 define_host("conv", numpy_conv, _DTYPES, HALF, spare=True)

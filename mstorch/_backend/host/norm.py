@@ -48,6 +48,9 @@ def layer_norm_slope(
     """The gradients of ``layer_norm`` for input, weight and bias; None where oneDNN does not compute them."""
     if FOUND_HALVES and g.dtype == x.dtype == weight.dtype == BFLOAT16:
         return _half_slope(g, x, weight, begin, eps)
+    if FOUND and g.dtype == x.dtype == weight.dtype and g.dtype.itemsize == 2:
+        wide = layer_norm_slope(widened(g), widened(x), widened(weight), begin, eps)
+        return None if wide is None else (narrowed(wide[0], g.dtype), narrowed(wide[1], g.dtype), narrowed(wide[2], g.dtype))
     if not (FOUND and g.dtype == x.dtype == weight.dtype == np.float32):
         return None
     values, slopes = _flat(x, begin), _flat(g, begin)
@@ -95,7 +98,7 @@ def _half_slope(
     g: np.ndarray, x: np.ndarray, weight: np.ndarray, begin: int, eps: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:  # fmt: skip
     values, slopes = _flat(x, begin).view(np.uint16), _flat(g, begin).view(np.uint16)
-    if values.shape[1] < _SHORT:
+    if not _SHORT <= values.shape[1] < _LONG:
         return None
     scale = widened(np.ascontiguousarray(weight)).reshape(-1)
     out, found = np.empty(values.shape, np.uint16), []
@@ -106,7 +109,8 @@ def _half_slope(
         found.append(rows.layer_norm_backward(own, scale, slopes[start:end], statistics, eps, out[start:end]))
 
     share(work, values.shape[0], values.shape[1] * 3 * _COST)
-    by_scale, by_shift = (narrowed(part, BFLOAT16).reshape(weight.shape) for part in (found[0] if len(found) == 1 else sum(found)))
+    totals = found[0] if len(found) == 1 else np.add.reduce(found)
+    by_scale, by_shift = (narrowed(part, BFLOAT16).reshape(weight.shape) for part in totals)
     return out.reshape(x.shape).view(BFLOAT16), by_scale, by_shift
 
 
@@ -346,8 +350,7 @@ def _half_batch_norm_grad(
     return out.view(BFLOAT16).reshape(x.shape), by_weight, by_bias
 
 
-for _op, _function in {
-    "batch_norm_train": _half_batch_norm_train, "batch_norm_eval": _half_batch_norm_eval, "batch_norm_grad": _half_batch_norm_grad,
-}.items():  # fmt: skip
-    if FOUND_HALVES:
-        define_direct(_op, "bfloat16", _function)
+if FOUND_HALVES:
+    define_direct("batch_norm_train", "bfloat16", _half_batch_norm_train)
+    define_direct("batch_norm_eval", "bfloat16", _half_batch_norm_eval)
+    define_direct("batch_norm_grad", "bfloat16", _half_batch_norm_grad)

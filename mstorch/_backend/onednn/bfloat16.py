@@ -96,7 +96,7 @@ def _sum_after(layout: Layout) -> Any:
     return attributes
 
 
-def _scaled(element: int, shape: tuple[int, int, int], whole: bool, place: int) -> Primitive:
+def _scaled(element: int, shape: tuple[int, ...], whole: bool, place: int) -> Primitive:
     """(N, C, elements) times a number of each channel, plus one of each channel or of each element."""
     images, numbers = rows(shape, element), rows((1, shape[1], 1))
     summand = rows(shape) if whole else rows((1, shape[1], 1))

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._backend.halves import narrowed, widened
 from ..._backend.host.norm import layer_norm_slope
 from ..._backend.raw import Raw
 from ..._backend.table import kernel
@@ -57,7 +58,15 @@ def layer_norm(node: Any, g: Any) -> Any:
         found = layer_norm_slope(g, x, weight, begin, eps)
         if found is not None:
             return found
-    normal, inverse = standardised(x, axes, count, eps)
+    return _layer_norm_composed(node, g, x, weight, axes, count)
+
+
+def _layer_norm_composed(node: Any, g: Any, x: Any, weight: Any, axes: tuple[int, ...], count: int) -> Any:
+    """By single operations; of bare half precision in single, rounded at the end."""
+    if g.__class__ is np.ndarray and g.dtype.itemsize == 2:
+        found = _layer_norm_composed(node, widened(g), widened(x), widened(weight), axes, count)
+        return tuple(None if part is None else narrowed(part, g.dtype) for part in found)
+    normal, inverse = standardised(x, axes, count, node.args[1])
     by_input = None
     if node.edges[0] is not None:
         scaled = v.mul(g, weight)
