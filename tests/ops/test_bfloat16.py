@@ -87,6 +87,20 @@ def test_every_number_of_float16():
         np.testing.assert_array_equal(mstorch.from_numpy(part).float().numpy(), part.astype(np.float32))
 
 
+@pytest.mark.parametrize("name", ["add", "sub", "relu"])
+def test_many_numbers_of_float16(name):
+    first, second = any_bits(6, 1 << 16).view(np.float16), any_bits(7, 1 << 16).view(np.float16)
+    few = np.isfinite(first) & np.isfinite(second)
+    for chosen in (EVERY, few):
+        found = []
+        for torch in BOTH:
+            a, b = (torch.from_numpy(x[chosen]) for x in (EVERY.view(np.float16) if name == "relu" else first, second))
+            found.append((a.relu() if name == "relu" else getattr(torch, name)(a, b)).numpy())
+        lost = np.isnan(found[0])
+        np.testing.assert_array_equal(lost, np.isnan(found[1]))
+        np.testing.assert_array_equal(*(item.view(np.uint16)[~lost] for item in found))
+
+
 ARITHMETIC = {"add": lambda a, b: a + b, "sub": lambda a, b: a - b, "mul": lambda a, b: a * b, "div": lambda a, b: a / b}
 
 
@@ -128,7 +142,8 @@ def function(torch, name):
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_functions_of_every_number(name):
-    moderate = EVERY[(np.abs(single(EVERY)) < 30) & (np.abs(single(EVERY)) > 1e-3)]
+    largest = 30 if library.FOUND_HALVES else 4
+    moderate = EVERY[(np.abs(single(EVERY)) < largest) & (np.abs(single(EVERY)) > 1e-3)]
     every = EVERY if library.FOUND_HALVES else moderate  # beyond, NumPy's approximations are as they are in single precision
     for bits in (every, moderate, moderate[: 1 << 10], moderate[5:600]):
         found = []

@@ -10,7 +10,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ..blocks import share
-from ..halves import BFLOAT16, has_zeros, smallest
+from ..halves import BFLOAT16, FLOAT16, has_zeros, smallest
 from ..onednn import bfloat16 as library
 from ..onednn.library import FOUND_HALVES
 from ..table import define_direct
@@ -175,28 +175,29 @@ _function("gelu_tanh", library.GELU_TANH, _by_itself(_NORMAL, _BELOW_40), 0.4)
 _function("square", library.SQUARE, _by_itself(_IN_PRODUCTS), 0.1)
 
 
-def _by_bits(op: str, step: Step, least: int = 0) -> None:
+def _by_bits(op: str, step: Step, least: int = 0, dtype: np.dtype = BFLOAT16) -> None:
     def kernel(x: np.ndarray) -> np.ndarray:
         bits = x.view(_BITS)
         out = np.empty_like(bits)
         step(bits, out)
-        return out.view(BFLOAT16)
+        return out.view(dtype)
 
-    define_direct(op, "bfloat16", kernel, least)
+    define_direct(op, dtype.name, kernel, least)
 
 
-def _positive(bits: np.ndarray, out: np.ndarray) -> None:
+def _positive(bits: np.ndarray, out: np.ndarray, infinite: int = _INFINITE) -> None:
     """Those without a sign; NaN (above minus infinity by its bits) and -0.0 (the lowest number with a sign) stay."""
     signed = bits.view(np.int16)
     np.invert(bits, out=out)
     np.right_shift(out.view(np.int16), 15, out=out.view(np.int16))  # all bits of those without a sign
     np.bitwise_and(bits, out, out=out)
-    if bits.size and (np.maximum.reduce(bits, axis=None) > _SIGN | _INFINITE or np.minimum.reduce(signed, axis=None) == -_SIGN):
-        kept = (bits > (_SIGN | _INFINITE)) | (bits == _SIGN)
+    if bits.size and (np.maximum.reduce(bits, axis=None) > _SIGN | infinite or np.minimum.reduce(signed, axis=None) == -_SIGN):
+        kept = (bits > (_SIGN | infinite)) | (bits == _SIGN)
         out[kept] = bits[kept]
 
 
 _by_bits("relu", _positive, _FEW)
+_by_bits("relu", lambda bits, out: _positive(bits, out, 0x7C00), _FEW, FLOAT16)
 _by_bits("abs", lambda bits, out: np.bitwise_and(bits, np.uint16(_SIGN - 1), out=out))
 _by_bits("neg", lambda bits, out: np.bitwise_xor(bits, np.uint16(_SIGN), out=out))
 
