@@ -227,7 +227,10 @@ def relu_slope(result: np.ndarray, g: np.ndarray) -> np.ndarray | None:
     """``g`` where the result of ReLU is positive or no number, else 0; None where the two do not lie alike."""
     if result.shape != g.shape or result.strides != g.strides or g.dtype != BFLOAT16:
         return None
-    bits = result.view(_BITS)
-    passed = np.not_equal(bits & np.uint16(_SIGN - 1), 0)
-    mask = np.negative(passed.view(np.int8), dtype=np.int16).view(_BITS)
-    return np.asarray(np.bitwise_and(g.view(_BITS), mask)).view(BFLOAT16)
+    mask = np.bitwise_and(result.view(np.int16), np.int16(_SIGN - 1))
+    if mask.__class__ is not np.ndarray:
+        return None
+    np.negative(mask, out=mask)
+    np.right_shift(mask, 15, out=mask)  # all bits where the result is not zero
+    np.bitwise_and(g.view(np.int16), mask, out=mask)
+    return mask.view(BFLOAT16)
