@@ -27,7 +27,10 @@ def widened(array: np.ndarray) -> np.ndarray:
         flat = flat_bits(array)
         if flat is not None:
             line = np.empty(array.size, _SINGLE)
-            share(lambda start, end: convert(flat[start:end], line[start:end]), array.size, _COST, _BLOCK)
+            if array.size <= _BLOCK:
+                convert(flat, line)
+            else:
+                share(lambda start, end: convert(flat[start:end], line[start:end]), array.size, _COST, _BLOCK)
             return _in_order(line, array)
     bits = np.asarray(array).view(_BITS).astype(np.uint32)
     np.left_shift(bits, _HALF, out=bits)
@@ -105,7 +108,10 @@ def _rounded(flat: np.ndarray) -> np.ndarray:
                 with quiet():
                     out[...] = own.astype(BFLOAT16).view(_BITS)
 
-    share(part, flat.size, _COST, _BLOCK)
+    if flat.size <= _BLOCK:
+        part(0, flat.size)
+    else:
+        share(part, flat.size, _COST, _BLOCK)
     return line
 
 

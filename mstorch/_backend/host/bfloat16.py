@@ -76,6 +76,8 @@ def _arithmetic(op: str, kind: int, bound: int, swapped: bool) -> None:
     """An operation of two arrays of one shape, of an array and a number, or of an array and a row; ``swapped``, too."""
 
     def refuse(x: np.ndarray, y: np.ndarray | None) -> None:
+        if bound == _IN_SUMS and np.minimum.reduce(x + x) > bound:
+            return  # where a sum is next to nothing, the two are of one size
         tiny = smallest(x) < bound
         if y is not None and not tiny:
             tiny = np.maximum.reduce(y + y) >= _DIVISORS if kind == library.DIV else smallest(y) < bound
