@@ -218,6 +218,22 @@ def test_layers_are_as_exact_as_torchs(name, count, monkeypatch):
         assert np.abs(got - want).max() <= max(np.abs(given - want).max(), once.max()) * 1.02 + 4e-3 * largest
 
 
+@pytest.mark.parametrize("kind", ["bfloat16", "float16"])
+@pytest.mark.filterwarnings("ignore:Mismatch dtype")
+@pytest.mark.parametrize("weight", ["same", "float32", "none"])
+def test_rms_norm_rounds_once_with_and_without_a_gradient(kind, weight):
+    for shape, dims in (((50, 200), 1), ((1, 300), 1), ((2, 3, 8, 40), 2), ((0, 4), 1)):
+        found = []
+        for torch in BOTH:
+            x = torch.from_numpy(drawn(0, *shape)).to(getattr(torch, kind))
+            scale = torch.from_numpy(drawn(1, *shape[-dims:])).to(getattr(torch, "float32" if weight == "float32" else kind))
+            parts = [F[torch].rms_norm(item, shape[-dims:], None if weight == "none" else scale) for item in (x, x.clone().requires_grad_())]
+            found.append([part.detach().float().numpy() for part in parts])
+            assert all(part.dtype == x.dtype for part in parts)
+        for want, got in zip(*found):
+            assert (want != got).mean() < 1e-3 if want.size else want.shape == got.shape
+
+
 def test_gradients_are_added_up_in_bfloat16(both):
     def body(torch):
         x = of_bits(torch, (EVERY[:2000] | np.uint16(0x3C00)) & np.uint16(0x3FFF)).requires_grad_()

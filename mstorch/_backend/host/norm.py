@@ -94,6 +94,27 @@ def numpy_layer_norm(x: np.ndarray, weight: np.ndarray, bias: np.ndarray, begin:
     return out.reshape(x.shape)
 
 
+def half_rms_norm(x: np.ndarray, weight: np.ndarray | None, dims: int, eps: float) -> np.ndarray:
+    """Half precision divided by the root of its mean square over the last dimensions, times a weight, rounded once."""
+    flat = _flat(x, x.ndim - dims)
+    scale = None if weight is None else np.ascontiguousarray(weight).reshape(-1)
+    if scale is not None and scale.dtype.itemsize == 2:
+        scale = widened(scale)
+    out = np.empty(flat.shape, x.dtype)
+
+    def work(start: int, end: int) -> None:
+        own = widened(flat[start:end])
+        with quiet():
+            square = np.matmul(own[:, None], own[..., None])[..., 0] / np.float32(own.shape[1])
+            own *= np.float32(1) / np.sqrt(square + np.float32(eps))
+            if scale is not None:
+                own = np.multiply(own, scale, out=own if scale.dtype == own.dtype else None)
+        out[start:end] = narrowed(own, x.dtype)
+
+    _by_images(work, flat, 1.0)
+    return out.reshape(x.shape)
+
+
 def _half_slope(
     g: np.ndarray, x: np.ndarray, weight: np.ndarray, begin: int, eps: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:  # fmt: skip
@@ -239,7 +260,7 @@ _IMAGES = 1 << 18  # elements of images that are worked on together
 
 
 def _by_images(work: Callable[[int, int], None], x: np.ndarray, nanoseconds: float) -> None:
-    """Call ``work(start, end)`` for images, some at a time."""
+    """Call ``work(start, end)`` for images, or rows, some at a time."""
     each = x.size // len(x)
     some = max(1, _IMAGES // each)
 
