@@ -41,6 +41,8 @@ def numpy_cast(array: np.ndarray, target: np.dtype, order: Literal["C", "K"] = "
             array = array.real.astype(np.float32, copy=False)
         if target == BFLOAT16:
             return narrowed(array, target)
+    elif array.dtype == FLOAT16 and target == np.float32:
+        return widened(np.asarray(array, order="C") if order == "C" else array)
     elif target == FLOAT16 and array.dtype.char == "d":
         with quiet():
             array = array.astype(np.float32)  # torch rounds twice
