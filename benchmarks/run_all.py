@@ -25,6 +25,7 @@ import time
 
 import native
 from _measure import in_process, print_table
+from halves import HALVES, half
 from jobs import PROGRAMS, each_operation, inference, median_of, memory, others, training
 from networks import NETWORKS
 from operations import SIDES
@@ -52,6 +53,8 @@ def _taken(library: str, what: str, name: str) -> dict[str, float]:
     torch.set_num_threads(2)
     if what == "operations":
         return each_operation(torch, name)
+    if what == "half":
+        return half(torch, name, median_of)
     if what == "other":
         return others(torch)
     if what == "memory":
@@ -98,7 +101,7 @@ def _jobs(compiled: bool) -> list[tuple[str, str]]:
     rows += [(what, name) for what in NATIVES for name in native.NATIVE]
     rows += [("program", name) for name in PROGRAMS] + [("memory", name) for name in NETWORKS]
     rows += [("beside another process", name) for name in ("cnn", "lstm", "gpt")]
-    rows += [("operations", size) for size in SIDES]
+    rows += [("operations", size) for size in SIDES] + [("half", name) for name in HALVES]
     return [*rows, ("other", ""), ("script", "examples/digits_cnn.py"), ("import", "torch"), ("import", "mindspore")]
 
 
@@ -119,7 +122,7 @@ def _compare(what: str, name: str, rounds: int) -> list[Row]:
     rows = []
     for job in taken[against]:
         theirs, ours = (statistics.median(taken[library][job]) for library in taken)
-        rows.append((job if what in ("operations", "other") else f"{what} {name}", theirs, ours, ours / theirs))
+        rows.append((job if what in ("operations", "other", "half") else f"{what} {name}", theirs, ours, ours / theirs))
     return rows
 
 
@@ -174,7 +177,7 @@ def main() -> None:
     rows: list[Row] = []
     for what, name in _jobs(options.compiled):
         if options.only in f"{what} {name}":
-            found = _compare(what, name, 1 if what == "operations" else options.rounds)
+            found = _compare(what, name, 1 if what in ("operations", "half") else options.rounds)
             print_table(["job", "other, ms", "mstorch, ms", "ratio"], found)
             rows.extend(found)
     print()

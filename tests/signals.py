@@ -40,6 +40,24 @@ def _recurrent(kind: Any, n: int) -> Callable[[], list[Any]]:
     return lambda: _backward(module(x)[0], x, *module.parameters())
 
 
+def _halves(n: int) -> Iterator[tuple[str, Callable[[], Any]]]:
+    """What is computed in bfloat16 itself."""
+    x, row = (torch.rand(*shape).bfloat16().requires_grad_() for shape in ((n, n), (n,)))
+    images = torch.rand(2, 16, n // 12, n // 12).bfloat16().requires_grad_()
+    few = torch.rand(3, n, n).bfloat16()
+    yield "conversions of bfloat16", lambda: [x.detach().float(), x.detach().float().bfloat16()]
+    yield "arithmetic of bfloat16", lambda: _backward(x * x + row - 0.5 * x, x, row)
+    yield "functions of bfloat16", lambda: _backward(F.gelu(x) + F.silu(x) + torch.exp(x), x)
+    yield "linear in bfloat16", _layer(nn.Linear(n, n).bfloat16(), x)
+    yield "products of a batch in bfloat16", lambda: few @ few
+    yield "sums of bfloat16", lambda: [few.sum(), few.sum(0), few.mean(-1)]
+    yield "convolution in bfloat16", _layer(nn.Conv2d(16, 32, 3, padding=1).bfloat16(), images)
+    yield "batch_norm in bfloat16", _layer(nn.BatchNorm2d(16).bfloat16(), images)
+    yield "layer_norm in bfloat16", _layer(nn.LayerNorm(n).bfloat16(), x)
+    yield "softmax in bfloat16", lambda: _backward(F.softmax(x, 1), x)
+    yield "attention in bfloat16", lambda: _backward(F.scaled_dot_product_attention(few[None], few[None], few[None] + x), x)
+
+
 def kernels(n: int) -> Iterator[tuple[str, Callable[[], Any]]]:
     """What is called, by name: all kernels for matrices of n rows, or images of about as many elements."""
     torch.manual_seed(n)
@@ -74,6 +92,7 @@ def kernels(n: int) -> Iterator[tuple[str, Callable[[], Any]]]:
     yield "sigmoid", lambda: _backward(torch.sigmoid(x), x)
     yield "exp and tanh", lambda: _backward(torch.exp(x) * torch.tanh(x) + row, x, row)
     yield "attention", lambda: _backward(F.scaled_dot_product_attention(few, few, few + x), x)
+    yield from _halves(n)
     yield "LSTM", _recurrent(nn.LSTM, n)
     yield "GRU", _recurrent(nn.GRU, n)
     yield "sort", lambda: [*torch.sort(a)]

@@ -7,12 +7,12 @@ from typing import Any, Literal
 import mindspore
 import numpy as np
 
+from .halves import BFLOAT16, FLOAT16, narrowed, widened
 from .quiet import quiet
 from .raw import MS_DTYPE, NAME_OF, NP_DTYPE, ON_CPU, Raw, from_numpy
 from .tape import function_node, grad_mode, tracing
 
 _cast_primitive = mindspore.ops.Cast()
-_BFLOAT16, _HALF = NP_DTYPE["bfloat16"], np.dtype(np.float16)
 _DIFFERENTIABLE = frozenset(("float16", "bfloat16", "float32", "float64", "complex64", "complex128"))
 
 
@@ -21,24 +21,31 @@ def numpy_cast(array: np.ndarray, target: np.dtype, order: Literal["C", "K"] = "
 
     It is row-major, or (``order="K"``) in the order of the given one.
     """
-    if array.dtype.kind == "c" and target.kind != "c":
-        if target.kind == "b":
-            return array != 0
-        array = array.real
-    if target == _BFLOAT16 and array.dtype.kind in "iuf" and array.dtype != np.float32:
-        array = array.astype(np.float32)
-    elif array.dtype == _BFLOAT16 and target not in (_BFLOAT16, np.float32):
-        array = array.astype(np.float32)
-    if target == _BFLOAT16 and array.dtype.kind in "bc":
-        array = array.real.astype(np.float32)
-    if target == _HALF and array.dtype.char == "d":
-        with quiet():
-            array = array.astype(np.float32)  # torch rounds twice
     if not array.size and isinstance(array.base, np.ndarray) and array.base.size == 1:
         # Expanded, which it stays, but (as its flag tells) no view of another.
         found = np.broadcast_to(np.zeros((), target), array.shape)
         found.flags.writeable = True
         return found
+    if array.dtype.kind == "c" and target.kind != "c":
+        if target.kind == "b":
+            return array != 0
+        array = array.real
+    if BFLOAT16 in (array.dtype, target):
+        if order == "C":
+            array = np.asarray(array, order="C")
+        if array.dtype == BFLOAT16 != target:
+            array = widened(array)
+            if target == np.float32:
+                return array
+        elif array.dtype != target:
+            array = array.real.astype(np.float32, copy=False)
+        if target == BFLOAT16:
+            return narrowed(array, target)
+    elif array.dtype == FLOAT16 and target == np.float32:
+        return widened(np.asarray(array, order="C") if order == "C" else array)
+    elif target == FLOAT16 and array.dtype.char == "d":
+        with quiet():
+            array = array.astype(np.float32)  # torch rounds twice
     with quiet():
         return array.astype(target, order=order)
 

@@ -67,9 +67,3 @@ else:
 _SILENT = "absolute add divide exp floor_divide maximum minimum multiply power reciprocal rint sqrt subtract".split()
 silent: Any = SimpleNamespace(**{name: quietly(getattr(np, name)) for name in _SILENT})
 """NumPy's ufuncs that warn of nothing."""
-
-
-def narrowed(array: np.ndarray, kind: np.dtype) -> np.ndarray:
-    """An array in a dtype of fewer bits; what is too large for it is infinite."""
-    with quiet():
-        return array.astype(kind)

@@ -15,7 +15,8 @@ import numpy as np
 
 from . import runtime
 from .cast import cast
-from .quiet import narrowed, quiet
+from .halves import narrowed, widened
+from .quiet import quiet
 from .raw import MS_DTYPE, NP_DTYPE, Raw, from_arrays, host_array, host_face, to_arrays
 from .tape import grad_mode
 
@@ -188,12 +189,40 @@ def define_host(
     rows[op] = HostRow(function, frozenset(dtypes), via or {}, wide)
 
 
+DIRECT: dict[tuple[str, str], tuple[Function, int]] = {}
+
+
+def define_direct(op: str, name: str, function: Function, least: int = 0) -> None:
+    """Enter a kernel that computes an operation of one dtype on host memory without the detour that its row goes through.
+
+    It gives None for arrays that it does not compute, which then go through the row. ``least``: it is not asked where the first and the
+    last argument are arrays of fewer elements.
+    """
+    if (op, name) in DIRECT:
+        raise ValueError(f"the operation {op} has a kernel for {name} already")
+    DIRECT[op, name] = function, least
+
+
+def _else(direct: Function, least: int, spare: Function) -> Function:
+    """What one kernel computes, or where it gives None another."""
+
+    def call(*args: Any) -> Any:
+        found = direct(*args)
+        return spare(*args) if found is None else found
+
+    def call_unless_few(*args: Any) -> Any:
+        return spare(*args) if args[0].size < least and args[-1].size < least else call(*args)
+
+    return call_unless_few if least else call
+
+
 def _host_through(function: Function, asked: np.dtype, computing: np.dtype, wide: tuple[int, ...]) -> Function:
     """A NumPy kernel computed in another dtype than the one asked for."""
+    wider: Function = widened if computing == np.float32 else lambda array: array.astype(computing)
 
     def convert(value: Any) -> Any:
         if value.__class__ is np.ndarray:
-            return value.astype(computing) if value.dtype == asked else value
+            return wider(value) if value.dtype == asked else value
         if isinstance(value, (list, tuple)):
             return type(value)(convert(item) for item in value)
         return value
@@ -273,6 +302,9 @@ class HostKernel(dict):
             function = through_mindspore(self.device.beside_host(name))
             self[name] = function
             return function
+        direct = DIRECT.get((op, name))
+        if direct is not None:
+            function = _else(*direct, function)
         for trace in tracers:
             function = trace(op, name, "on host memory", function)
         self[name] = function

@@ -5,7 +5,7 @@ import os
 from typing import Any
 
 from .._backend import runtime
-from .._backend.host._blocks import threads
+from .._backend.blocks import threads
 from . import device as devices
 from .determinism import state as _deterministic
 from .device import device

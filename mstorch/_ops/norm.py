@@ -6,12 +6,14 @@ from typing import Any
 
 import numpy as np
 
+from .._backend.host.norm import half_rms_norm
 from .._backend.table import kernel, serves
 from .._core.dtype import finfo, float32
 from .._core.modes import modes
 from .._core.storage import NATIVE, DeviceMemory, is_all_of_device_memory
 from .._core.tangents import LEVELS
-from .._core.tensor_base import count_of, is_tracked, recording, touch, value_of
+from .._core.tensor_base import array_of, count_of, is_tracked, recording, tensor_of, touch, value_of
+from .._tape.whole import followed, in_one_piece
 from .._tape.windows import linear, no_view
 from . import views
 from ._dispatch import call, cast_tensor, refuse_dtype, shape_of, with_format, without_grad, write
@@ -145,12 +147,13 @@ def rms_norm(input: Any, normalized_shape: Sequence[int], weight: Any = None, ep
     half = kind.name in ("float16", "bfloat16")
     if eps is None:
         eps = finfo(float32 if half else kind).eps
+    operands = (input,) if weight is None else (input, weight)
+    if half and in_one_piece(operands) and not followed(operands) and input._stride is None and 0 not in shape:
+        return tensor_of(half_rms_norm(array_of(input), None if weight is None else array_of(weight), len(wanted), eps))
     x = input.float() if half else input
     dims = tuple(range(len(shape) - len(wanted), len(shape)))
     y = mul(x, rsqrt(add(mean(square(x), dims, True), eps)))
-    if half:
-        y = y.to(kind)
-    return y if weight is None else to_dtype(mul(y, weight), kind)
+    return to_dtype(y if weight is None else mul(y, weight), kind)  # rounded once
 
 
 @operation

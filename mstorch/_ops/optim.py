@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .._backend.host._blocks import elementwise
+from .._backend.blocks import elementwise
 from .._backend.onednn.gemm import add_multiple
 from .._backend.onednn.library import FOUND
 from .._backend.raw import ON_CPU

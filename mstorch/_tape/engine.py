@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from .._backend.geometry import contiguous_strides
+from .._backend.halves import BFLOAT16
 from .._backend.quiet import silent
 from .._backend.raw import NAME_OF, Raw
 from .._backend.table import kernel
@@ -37,7 +38,7 @@ from .._core.tensor_base import (
 from .node import FREED, Accumulate, Edge, Node, bare_of, dressed
 from .replaced import all_replaced, replaced
 
-_clone = kernel("clone")
+_clone, _add = kernel("clone"), kernel("add")
 
 
 class _Running(threading.local):
@@ -109,6 +110,8 @@ def is_watched() -> bool:
 def add(first: Any, second: Any) -> Any:
     """The sum of two gradients for the same tensor."""
     if first.__class__ is np.ndarray and second.__class__ is np.ndarray:
+        if first.dtype == BFLOAT16 == second.dtype:
+            return _add.host["bfloat16"](first, second)
         found = silent.add(first, second)
         return found if found.__class__ is np.ndarray else np.asarray(found)
     if isinstance(first, Raw) and isinstance(second, Raw):
@@ -479,7 +482,10 @@ def _add_to(auto: Any, tensor: Any, gradient: Any, recorded: bool) -> None:
         gradient.dtype == held._dtype.np and gradient.shape == held._shape  # a leaf that changed shape meanwhile gets torch's error
     ):
         array = array_of(held)
-        silent.add(array, gradient, out=array)
+        if array.dtype == BFLOAT16:
+            array[...] = _add.host["bfloat16"](array, gradient)
+        else:
+            silent.add(array, gradient, out=array)
         touch(held)
     else:
         held._array = None if held._storage.moved else held._array

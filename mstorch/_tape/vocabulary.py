@@ -8,11 +8,12 @@ import numpy as np
 
 from .._backend.cast import cast
 from .._backend.geometry import inverse_order
-from .._backend.host._sums import sum_along
+from .._backend.halves import narrowed, widened
+from .._backend.host._sums import halves_along, sum_along
 from .._backend.host._ufunc import number
 from .._backend.host.matmul import two_products as array_products
 from .._backend.host.views import put
-from .._backend.quiet import narrowed, quiet
+from .._backend.quiet import quiet
 from .._backend.raw import NAME_OF_NP, NP_DTYPE, Raw, from_numpy
 from .._backend.table import kernel
 from .._core.storage import NATIVE
@@ -69,9 +70,10 @@ def sum_array(array: np.ndarray, shape: Sequence[int]) -> np.ndarray:
     axes = tuple(i for i in range(array.ndim) if i < lead or (shape[i - lead] == 1 and array.shape[i] != 1))
     if not axes:
         return array.reshape(shape)
-    wide = np.float32 if array.dtype.itemsize == 2 else array.dtype
     with quiet():
-        found = sum_along(array, axes, True, wide)
+        if array.dtype.itemsize == 2:
+            return narrowed(halves_along(array, axes, True), array.dtype).reshape(shape)
+        found = sum_along(array, axes, True, array.dtype)
     return np.asarray(found).astype(array.dtype, copy=False).reshape(shape)
 
 
@@ -292,7 +294,7 @@ def host_array(value: Any) -> np.ndarray:
     """A value as a bare array, for conditions and counts, which are not differentiated."""
     found = bare_condition(value)
     found = found if found.__class__ is np.ndarray else found.asnumpy()
-    return found.astype(np.float32) if found.dtype == NP_DTYPE["bfloat16"] else found  # NumPy does not compare those
+    return widened(found) if found.dtype == NP_DTYPE["bfloat16"] else found  # NumPy does not compare those
 
 
 def _raw(value: Any) -> Raw | None:
@@ -423,7 +425,7 @@ def wide_where_bare(function: Callable[..., Any]) -> Callable[..., Any]:
         first = values[0]
         if first.__class__ is not np.ndarray or first.dtype.itemsize != 2:
             return function(*values)
-        found = function(*[value.astype(np.float32) if value.__class__ is np.ndarray else value for value in values])
+        found = function(*[widened(value) if value.__class__ is np.ndarray else value for value in values])
         return narrowed(found, first.dtype)
 
     return computed
@@ -477,7 +479,7 @@ def above(value: Any, bound: float) -> np.ndarray:
 def comparable(value: Any) -> np.ndarray:
     """A value as a bare array that can be compared with numbers: half precision in float32."""
     array = host_array(value)
-    return array.astype(np.float32) if array.dtype.itemsize == 2 else array
+    return widened(array) if array.dtype.itemsize == 2 else array
 
 
 def nothing(g: Any, shape: tuple[int, ...] | None = None) -> Any:

@@ -13,7 +13,7 @@ import pytest
 import torch as real_torch
 
 import mstorch
-from mstorch._backend.host import _blocks
+from mstorch._backend import blocks
 from mstorch._backend.host import conv as host_conv
 from mstorch._backend.host.matmul import two_products
 from mstorch._backend.onednn import elementwise, library, primitive
@@ -238,8 +238,8 @@ def test_products_of_matrices_that_repeat(repeated):
 def test_two_products_on_threads(sizes, threads, monkeypatch):
     n, k, m = sizes
     a, b, c = values(6, n, k), values(7, k, m), values(8, n, m)
-    monkeypatch.setattr(_blocks, "_WORTH", 1000)
-    monkeypatch.setattr(_blocks.threads, "count", threads)
+    monkeypatch.setattr(blocks, "_WORTH", 1000)
+    monkeypatch.setattr(blocks.threads, "count", threads)
     for first, second in (((c, b.T), (a.T, c)), ((a.T, c), (c, b.T)), ((a, b), (a.astype(np.float64), b.astype(np.float64)))):
         for found, factors in zip(two_products(*first, *second), (first, second)):
             assert found.dtype == factors[0].dtype

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 import mstorch
-from mstorch._backend.host import _blocks, _ufunc
-from mstorch._backend.host._blocks import BLOCK, LONG, threads
+from mstorch._backend import blocks
+from mstorch._backend.blocks import BLOCK, LONG, threads
+from mstorch._backend.host import _ufunc
 
 Both = Callable[..., Any]
 
@@ -88,7 +89,7 @@ def test_arithmetic_on_threads(both: Both, form: str, monkeypatch: pytest.Monkey
 
 @pytest.mark.parametrize("waking", [0, 1 << 60])
 def test_normalisation_of_long_arrays(both: Both, waking: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_blocks, "_WAKING", waking)
+    monkeypatch.setattr(blocks, "_WAKING", waking)
 
     def body(torch: Any) -> Any:
         functional = torch.nn.functional

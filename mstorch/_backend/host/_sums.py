@@ -5,6 +5,10 @@ from typing import Any
 
 import numpy as np
 
+from ..halves import BFLOAT16, widened
+from ..onednn.gemm import gemm
+from ..onednn.library import FOUND_HALVES
+
 _SERIAL = 1024  # additions one after the other whose rounding is let be
 _PART = 256
 
@@ -46,3 +50,60 @@ def _shortened(x: np.ndarray, axis: int, dtype: Any) -> np.ndarray:
     if whole == length:
         return found
     return np.concatenate((found, np.add.reduce(x[(*lead, slice(whole, None))], axis=axis, dtype=dtype, keepdims=True)), axis)
+
+
+_LONGEST = 1 << 12  # numbers of a sum that are added one after the other, but for the lanes of a vector
+_ONES = np.full(_LONGEST, 0x3F80, np.uint16)  # of bfloat16
+
+
+def halves_along(x: np.ndarray, axes: tuple[int, ...], keepdims: bool) -> np.ndarray:
+    """The sums of half precision along dimensions (none: of nothing) in single precision; of bfloat16 as products with ones."""
+    chosen = sorted({axis % x.ndim for axis in axes})
+    found = None
+    if FOUND_HALVES and x.dtype == BFLOAT16 and x.flags.c_contiguous and x.size > _SERIAL:
+        found = _products_with_ones(x, list(chosen))
+    if found is None:
+        return np.asarray(sum_along(widened(x), tuple(chosen), keepdims))
+    return found.reshape([1 if axis in chosen else n for axis, n in enumerate(x.shape) if keepdims or axis not in chosen])
+
+
+def _products_with_ones(x: np.ndarray, axes: list[int]) -> np.ndarray | None:
+    """The sums along outer or inner dimensions, or along both; None along others, and of rows that are too long."""
+    inner, last = 1, x.ndim
+    while axes and axes[-1] == last - 1:
+        last = axes.pop()
+        inner *= x.shape[last]
+    outer = 1
+    for axis, chosen in enumerate(axes):
+        if axis != chosen:
+            return None
+        outer *= x.shape[axis]
+    bits = x.view(np.uint16)
+    if outer == 1:
+        return _sums_of_rows(bits.reshape(-1, inner))
+    if inner == 1:
+        return _sums_of_columns(bits.reshape(outer, -1))
+    found = _sums_of_rows(bits.reshape(-1, inner))
+    return None if found is None else np.asarray(sum_along(found.reshape(outer, -1), 0))
+
+
+def _sums_of_rows(bits: np.ndarray) -> np.ndarray | None:
+    count, length = bits.shape
+    parts = 1
+    while length > _LONGEST:
+        if length % 2:
+            return None
+        length //= 2
+        parts *= 2
+    found = np.empty((count * parts, 1), np.float32)
+    gemm(bits.reshape(-1, length), _ONES[:length, None], found)
+    return found if parts == 1 else np.asarray(np.add.reduce(found.reshape(count, parts), 1))
+
+
+def _sums_of_columns(bits: np.ndarray) -> np.ndarray:
+    rows, width = bits.shape
+    found = np.empty((-(-rows // _LONGEST), width), np.float32)
+    for part, start in enumerate(range(0, rows, _LONGEST)):
+        own = bits[start : start + _LONGEST]
+        gemm(_ONES[None, : len(own)], own, found[part : part + 1])
+    return np.asarray(np.add.reduce(found, 0))

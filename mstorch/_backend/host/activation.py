@@ -7,11 +7,13 @@ from typing import Any
 import numpy as np
 from scipy.special import erf
 
+from ..blocks import blocked
+from ..halves import BFLOAT16, widened
 from ..onednn import elementwise
 from ..processor import flags
 from ..quiet import quiet, silent
 from ..table import define_host
-from ._blocks import blocked
+from . import bfloat16
 from ._ufunc import FLOATS, HALF, INTS, exact, number
 from .math import numpy_sigmoid, share_blocks
 
@@ -25,13 +27,18 @@ def _by_onednn(kind: int, spare: Callable[[np.ndarray], np.ndarray], least: int 
     """oneDNN's activation of single precision in rows, of so many elements at least, else another."""
 
     def kernel(x: np.ndarray) -> np.ndarray:
-        return elementwise.forward(kind, x, share_blocks, 1.0) if x.size >= least and elementwise.usable(x) else spare(x)
+        if x.size >= least and elementwise.usable(x):
+            return elementwise.forward(kind, x, share_blocks, 1.0)
+        with quiet():
+            return spare(x)
 
     return kernel
 
 
 def activation_slope(kind: int, x: np.ndarray, g: np.ndarray) -> np.ndarray | None:
-    """``g`` times the slope of one of oneDNN's activations at ``x``; None where the two are not of single precision in rows."""
+    """``g`` times the slope of one of oneDNN's activations at ``x``; None where the two are not of single precision or bfloat16 in rows."""
+    if g.dtype == BFLOAT16:
+        return bfloat16.slope(kind, x, g)
     return elementwise.backward(kind, x, g, share_blocks, 1.0) if elementwise.usable(x, g) and x.shape == g.shape else None
 
 
@@ -40,6 +47,8 @@ _FEW = 1 << 12  # elements for which a call of the library takes longer than Num
 
 def relu_slope(result: np.ndarray, g: np.ndarray) -> np.ndarray | None:
     """``g`` where the result of ReLU is positive, else 0; None for a NaN, at which torch passes ``g`` on, or another dtype."""
+    if g.dtype == BFLOAT16:
+        return bfloat16.relu_slope(result, g)
     if result.size < _FEW or not elementwise.usable(result, g) or result.shape != g.shape or np.isnan(np.add.reduce(result, axis=None)):
         return None
     return elementwise.backward(elementwise.RELU, result, g, share_blocks)
@@ -145,7 +154,7 @@ def gelu(x: np.ndarray) -> np.ndarray:
     """GELU; of float16, for which torch takes oneDNN only where the processor computes in it, infinity stays, which is NaN to oneDNN."""
     if x.dtype != np.float16:
         return _gelu(x)
-    wide = x.astype(np.float32)
+    wide = widened(x)
     found = _gelu(wide)
     if "avx512_fp16" not in flags():
         found[wide == np.inf] = np.inf

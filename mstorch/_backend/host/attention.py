@@ -12,17 +12,18 @@ from typing import Any
 
 import numpy as np
 
+from ..blocks import share, threads
 from ..onednn import rows
 from ..onednn.gemm import LEAST, products
 from ..onednn.library import FOUND
 from ..quiet import quiet
-from ._blocks import share, threads
 from .matmul import numpy_bmm
 
 _GROUP = 1 << 17  # scores that a thread works on at a time
 KEPT = 1 << 22
 """Weights of so many elements at most are kept for the gradient."""
 _NS = 1.5  # nanoseconds for a score, without its products
+_FEW = 1 << 12  # scores of single rows that are not worth a kernel
 _RATE = 40.0  # multiplications in a nanosecond
 
 Group = tuple[slice, slice]
@@ -54,7 +55,8 @@ def _chunks(group: Group, length: int, keys: int) -> Iterator[slice]:
 
 
 def _multiply(a: np.ndarray, b: np.ndarray, out: np.ndarray) -> None:
-    if FOUND and a.dtype == np.float32 and out.size * a.shape[-1] >= LEAST:
+    # A single row, as when words are generated, meets one more key each time: no kernel is made for each number of them.
+    if FOUND and a.dtype == np.float32 and out.size * a.shape[-1] >= LEAST and a.shape[-2] > 1:
         products(a, b, out)
     else:
         out[...] = numpy_bmm(a, b)
@@ -87,7 +89,7 @@ class _Scores:
             hollow = self.hollow[place]
             lost = np.isnan(np.maximum.reduce(out[hollow], axis=1))
         flat = out.reshape(-1, out.shape[-1])
-        if FOUND and out.dtype == np.float32:
+        if FOUND and out.dtype == np.float32 and (out.shape[-2] > 1 or out.size > _FEW):
             rows.softmax(rows.SOFTMAX, flat, flat)
         else:
             flat -= np.maximum.reduce(flat, axis=1, keepdims=True)

@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from ..blocks import on_threads, share
+from ..halves import BFLOAT16, rounded, widened
 from ..kernels.sliding_windows import strided_table, transposed_table
 from ..onednn.convolution import FORWARD, INPUT, WEIGHT, convolve
-from ..onednn.library import FOUND
-from ..table import define_host, forked, kernel, through_mindspore
-from ._blocks import on_threads, share
+from ..onednn.library import FOUND, FOUND_HALVES
+from ..table import define_direct, define_host, forked, kernel, through_mindspore
 from ._slices import inner, padded, slices
 from ._ufunc import COMPLEX, FLOATS, HALF, INTS
 from .matmul import product
@@ -321,6 +322,45 @@ def numpy_conv_transpose2d(
     run = kernel("conv2d_input").host[x.dtype.name]
     return _with_bias(run(x, w, (x.shape[0], w.shape[1] * groups, *out), stride, padding, dilation, groups), bias)
 
+
+def _half(kind: str, arrays: tuple[np.ndarray, np.ndarray, np.ndarray], bias: np.ndarray | None, *attributes: Any) -> bool:
+    """oneDNN's convolution of the bits of bfloat16; False where it has none."""
+    stride, padding, dilation, groups = attributes
+    if not all(array.size for array in arrays) or min(padding) < 0:
+        return False
+    source, weights, result = (_laid(array) for array in arrays)
+    return _share(kind, (source, weights, result), bias, (stride, padding, dilation), groups)
+
+
+def _are_halves(*arrays: np.ndarray | None) -> bool:
+    return FOUND_HALVES and all(array is None or array.dtype == BFLOAT16 for array in arrays)
+
+
+def _half_conv(x: np.ndarray, w: np.ndarray, bias: np.ndarray | None, *attributes: Any) -> np.ndarray | None:
+    if not _are_halves(x, w, bias):
+        return None
+    found = np.empty((x.shape[0], w.shape[0], *_out_sizes(x.shape[2:], w.shape[2:], *attributes[:3])), np.uint16)
+    wide = None if bias is None else widened(np.ascontiguousarray(bias))
+    return found.view(BFLOAT16) if _half(FORWARD, (x.view(np.uint16), w.view(np.uint16), found), wide, *attributes) else None
+
+
+def _half_conv_input(g: np.ndarray, w: np.ndarray, shape: Sizes, *attributes: Any) -> np.ndarray | None:
+    if not _are_halves(g, w):
+        return None
+    found = np.empty(shape, np.uint16)
+    return found.view(BFLOAT16) if _half(INPUT, (found, w.view(np.uint16), g.view(np.uint16)), None, *attributes) else None
+
+
+def _half_conv_weight(g: np.ndarray, x: np.ndarray, shape: Sizes, *attributes: Any) -> np.ndarray | None:
+    if not _are_halves(g, x):
+        return None
+    found = np.empty(shape, np.float32)  # parts of it are added up
+    return rounded(found) if _half(WEIGHT, (x.view(np.uint16), found, g.view(np.uint16)), None, *attributes) else None
+
+
+define_direct("conv2d", "bfloat16", _half_conv)
+define_direct("conv2d_input", "bfloat16", _half_conv_input)
+define_direct("conv2d_weight", "bfloat16", _half_conv_weight)
 
 _DTYPES = (*FLOATS, *INTS, *COMPLEX)
 define_host("conv", numpy_conv, _DTYPES, HALF, spare=True)

@@ -3,9 +3,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..blocks import by_rows
 from ..quiet import quiet
 from ..table import define_host
-from ._blocks import by_rows
 from ._ufunc import FLOATS, HALF
 from .elementwise import numpy_where
 from .softmax import log_softmax_of

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from scipy import special
 
+from ..blocks import share
 from ..onednn import elementwise
 from ..quiet import quiet, silent
 from ..table import define_host
-from ._blocks import share
 from ._ufunc import FLOATS, HALF, INTS, exact, exact_two, number, one, two
 
 _BLOCK_COST = 0.5 * elementwise.BLOCK  # nanoseconds that oneDNN takes for a block

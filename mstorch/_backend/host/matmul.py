@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 from scipy.linalg import blas
 
+from ..blocks import share
+from ..halves import BFLOAT16, rounded, widened
 from ..onednn.gemm import LEAST, gemm, products
-from ..onednn.library import FOUND
+from ..onednn.library import FOUND, FOUND_HALVES
 from ..quiet import quiet
-from ..table import define_host
-from ._blocks import share
+from ..table import define_direct, define_host
 from ._ufunc import COMPLEX, FLOATS, HALF, INTS
 
 _SMALL = 512
@@ -28,14 +29,14 @@ def _operand(a: np.ndarray) -> tuple[np.ndarray, int]:
     return np.ascontiguousarray(a).T, 1
 
 
-_RATE = 80.0  # multiplications that oneDNN does in a nanosecond, of single precision
+_RATE, _HALF_RATE = 80.0, 250.0  # multiplications that oneDNN does in a nanosecond, of single precision and of bfloat16
 
 
 Part = Callable[[int, int], None]
 
 
 def _parts(a: np.ndarray, b: np.ndarray, out: np.ndarray, beta: float) -> tuple[Part, int, float]:
-    """A product of single precision along its longer side: of a range of it, its length, and the nanoseconds of the whole."""
+    """A product into single precision along its longer side: of a range of it, its length, and the nanoseconds of the whole."""
     n, m = out.shape
 
     def columns(start: int, end: int) -> None:
@@ -44,7 +45,7 @@ def _parts(a: np.ndarray, b: np.ndarray, out: np.ndarray, beta: float) -> tuple[
     def rows(start: int, end: int) -> None:
         gemm(a[start:end], b, out[start:end], beta)
 
-    return columns if m > n else rows, max(n, m), n * m * a.shape[1] / _RATE
+    return columns if m > n else rows, max(n, m), n * m * a.shape[1] / (_RATE if a.dtype.char == "f" else _HALF_RATE)
 
 
 _UNIT = 16  # rows or columns that the kernel takes at once
@@ -187,7 +188,70 @@ def numpy_linear_bias(bias: np.ndarray, x: np.ndarray, weight: np.ndarray) -> np
     return out if x.ndim == 2 else out.reshape(*x.shape[:-1], weight.shape[0])
 
 
+def _are_halves(*arrays: np.ndarray) -> bool:
+    """Whether oneDNN multiplies these: matrices of bfloat16, none of them empty."""
+    return FOUND_HALVES and all(array.dtype == BFLOAT16 and array.ndim > 1 and array.size for array in arrays)
+
+
+_WORTH = 1 << 13  # multiplications that are worth oneDNN's call
+
+
+def wide_product(a: np.ndarray, b: np.ndarray, into: np.ndarray | None = None) -> np.ndarray:
+    """(n, m) × (m, p) of the bits of bfloat16 in single precision; added ``into`` a row-major array where one is given."""
+    out = np.empty((a.shape[0], b.shape[1]), np.float32) if into is None else into
+    part, length, cost = _parts(a, b, out, 0.0 if into is None else 1.0)
+    share(part, length, cost / length, _UNIT)
+    return out
+
+
+def _half_mm(a: np.ndarray, b: np.ndarray) -> np.ndarray | None:
+    if not _are_halves(a, b) or a.size * b.shape[1] < _WORTH or (a.shape[0] == b.shape[1] == 1 and a.size > _FEW):
+        return None
+    return rounded(wide_product(a.view(np.uint16), b.view(np.uint16)))
+
+
+_LEAST = 1 << 14  # multiplications that are worth a call for each of many products
+
+
+def _half_bmm(a: np.ndarray, b: np.ndarray) -> np.ndarray | None:
+    if not _are_halves(a, b):
+        return None
+    lead, (n, k), m = a.shape[:-2], a.shape[-2:], b.shape[-1]
+    count = math.prod(lead)
+    if n * k * m < _LEAST and count > 4:
+        return None
+    out = np.empty((count, n, m), np.float32)
+    left, right = (x.view(np.uint16).reshape(count, *x.shape[-2:]) for x in (a, b))
+
+    def some(start: int, end: int) -> None:
+        for i in range(start, end):
+            gemm(left[i], right[i], out[i])
+
+    share(some, count, n * k * m / _HALF_RATE)
+    return rounded(out).reshape(*lead, n, m)
+
+
+def _half_linear(x: np.ndarray, weight: np.ndarray) -> np.ndarray | None:
+    if not _are_halves(x, weight) or x.size * len(weight) < _WORTH:
+        return None
+    rows = x.view(np.uint16).reshape(-1, x.shape[-1])
+    return rounded(wide_product(rows, weight.view(np.uint16).T)).reshape(*x.shape[:-1], weight.shape[0])
+
+
+def _half_linear_bias(bias: np.ndarray, x: np.ndarray, weight: np.ndarray) -> np.ndarray | None:
+    if not _are_halves(x, weight) or x.size * len(weight) < _WORTH or bias.ndim != 1 or bias.dtype != BFLOAT16:
+        return None
+    rows = x.view(np.uint16).reshape(-1, x.shape[-1])
+    out = np.empty((rows.shape[0], weight.shape[0]), np.float32)
+    out[:] = widened(bias)
+    return rounded(wide_product(rows, weight.view(np.uint16).T, out)).reshape(*x.shape[:-1], weight.shape[0])
+
+
 define_host("mm", product, (*FLOATS, *INTS, *COMPLEX), HALF)
 define_host("bmm", numpy_bmm, (*FLOATS, *INTS, *COMPLEX), HALF)
 define_host("linear", numpy_linear, (*FLOATS, *COMPLEX), HALF)
 define_host("linear_bias", numpy_linear_bias, (*FLOATS, *COMPLEX), HALF)
+define_direct("mm", "bfloat16", _half_mm)
+define_direct("bmm", "bfloat16", _half_bmm)
+define_direct("linear", "bfloat16", _half_linear)
+define_direct("linear_bias", "bfloat16", _half_linear_bias)

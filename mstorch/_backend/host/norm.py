@@ -1,14 +1,18 @@
 """Normalisation on the host."""
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
+from ..blocks import by_rows, share
+from ..halves import BFLOAT16, narrowed, widened
 from ..onednn import rows
-from ..onednn.library import FOUND
+from ..onednn.bfloat16 import scaled, scales
+from ..onednn.library import FOUND, FOUND_HALVES
 from ..quiet import quiet
-from ..table import define_host
-from ._blocks import by_rows, share
-from ._sums import sum_along
+from ..table import define_direct, define_host
+from ._sums import halves_along, sum_along
 from ._ufunc import FLOATS, HALF, number
 
 
@@ -42,6 +46,11 @@ def layer_norm_slope(
     g: np.ndarray, x: np.ndarray, weight: np.ndarray, begin: int, eps: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
     """The gradients of ``layer_norm`` for input, weight and bias; None where oneDNN does not compute them."""
+    if FOUND_HALVES and g.dtype == x.dtype == weight.dtype == BFLOAT16:
+        return _half_slope(g, x, weight, begin, eps)
+    if FOUND and g.dtype == x.dtype == weight.dtype and g.dtype.itemsize == 2:
+        wide = layer_norm_slope(widened(g), widened(x), widened(weight), begin, eps)
+        return None if wide is None else (narrowed(wide[0], g.dtype), narrowed(wide[1], g.dtype), narrowed(wide[2], g.dtype))
     if not (FOUND and g.dtype == x.dtype == weight.dtype == np.float32):
         return None
     values, slopes = _flat(x, begin), _flat(g, begin)
@@ -85,7 +94,69 @@ def numpy_layer_norm(x: np.ndarray, weight: np.ndarray, bias: np.ndarray, begin:
     return out.reshape(x.shape)
 
 
+def half_rms_norm(x: np.ndarray, weight: np.ndarray | None, dims: int, eps: float) -> np.ndarray:
+    """Half precision divided by the root of its mean square over the last dimensions, times a weight, rounded once."""
+    flat = _flat(x, x.ndim - dims)
+    scale = None if weight is None else np.ascontiguousarray(weight).reshape(-1)
+    if scale is not None and scale.dtype.itemsize == 2:
+        scale = widened(scale)
+    out = np.empty(flat.shape, x.dtype)
+
+    def work(start: int, end: int) -> None:
+        own = widened(flat[start:end])
+        with quiet():
+            square = np.matmul(own[:, None], own[..., None])[..., 0] / np.float32(own.shape[1])
+            own *= np.float32(1) / np.sqrt(square + np.float32(eps))
+            if scale is not None:
+                own = np.multiply(own, scale, out=own if scale.dtype == own.dtype else None)
+        out[start:end] = narrowed(own, x.dtype)
+
+    _by_images(work, flat, 1.0)
+    return out.reshape(x.shape)
+
+
+def _half_slope(
+    g: np.ndarray, x: np.ndarray, weight: np.ndarray, begin: int, eps: float
+) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:  # fmt: skip
+    values, slopes = _flat(x, begin).view(np.uint16), _flat(g, begin).view(np.uint16)
+    if not _SHORT <= values.shape[1] < _LONG:
+        return None
+    scale = widened(np.ascontiguousarray(weight)).reshape(-1)
+    out, found = np.empty(values.shape, np.uint16), []
+
+    def work(start: int, end: int) -> None:
+        own = values[start:end]
+        statistics = rows.layer_norm(own, scale, scale, eps, out[start:end])
+        found.append(rows.layer_norm_backward(own, scale, slopes[start:end], statistics, eps, out[start:end]))
+
+    share(work, values.shape[0], values.shape[1] * 3 * _COST)
+    totals = found[0] if len(found) == 1 else np.add.reduce(found)
+    by_scale, by_shift = (narrowed(part, BFLOAT16).reshape(weight.shape) for part in totals)
+    return out.reshape(x.shape).view(BFLOAT16), by_scale, by_shift
+
+
+_SHORT = 2  # of one element the gradient is what rounding leaves
+
+
+def _half_layer_norm(x: np.ndarray, weight: np.ndarray, bias: np.ndarray, begin: int, eps: float) -> np.ndarray | None:
+    """In bfloat16; None where the library is not there or the operands are not all of it."""
+    if not FOUND_HALVES or not x.size or not x.dtype == weight.dtype == bias.dtype == BFLOAT16:
+        return None
+    flat = _flat(x, begin).view(np.uint16)
+    if not _SHORT <= flat.shape[1] < _LONG:
+        return None
+    scale, shift = (widened(np.ascontiguousarray(item)).reshape(-1) for item in (weight, bias))
+    out = np.empty(flat.shape, np.uint16)
+
+    def part(start: int, end: int) -> None:
+        rows.layer_norm(flat[start:end], scale, shift, eps, out[start:end])
+
+    share(part, flat.shape[0], flat.shape[1] * _COST)
+    return out.reshape(x.shape).view(BFLOAT16)
+
+
 define_host("layer_norm", numpy_layer_norm, FLOATS, HALF)
+define_direct("layer_norm", "bfloat16", _half_layer_norm)
 
 
 def _images(x: np.ndarray) -> np.ndarray:
@@ -182,3 +253,125 @@ define_host("batch_norm_train", numpy_batch_norm_train, FLOATS, HALF, wide=(1, 2
 define_host("batch_norm_eval", numpy_batch_norm_eval, FLOATS, HALF)
 define_host("batch_norm_grad", numpy_batch_norm_grad, FLOATS, HALF)
 define_host("running_average", numpy_running_average, FLOATS, HALF)
+
+
+_FAR = 16.0  # a mean of so many deviations, squared, from which on sums of squares would lose too many digits
+_IMAGES = 1 << 18  # elements of images that are worked on together
+
+
+def _by_images(work: Callable[[int, int], None], x: np.ndarray, nanoseconds: float) -> None:
+    """Call ``work(start, end)`` for images, or rows, some at a time."""
+    each = x.size // len(x)
+    some = max(1, _IMAGES // each)
+
+    def part(start: int, end: int) -> None:
+        for first in range(start, end, some):
+            work(first, min(first + some, end))
+
+    share(part, len(x), each * nanoseconds, some)
+
+
+def _are_half_images(*arrays: np.ndarray) -> bool:
+    """Whether these are images (N, C, *) of bfloat16 in rows that are worth a way of their own."""
+    return all(array.dtype == BFLOAT16 and array.flags.c_contiguous and array.size > _SMALL_IMAGES for array in arrays) and scales()
+
+
+_SMALL_IMAGES = 1 << 12
+
+
+class _HalfImages:
+    """Images of bfloat16 as (N, C, elements): their bits, some of them in single precision, and sums of them."""
+
+    def __init__(self, x: np.ndarray) -> None:
+        self.bits = x.view(np.uint16).reshape(*x.shape[:2], -1)
+        self.whole = widened(x).reshape(self.bits.shape) if x.size <= _IMAGES else None
+
+    def single(self, start: int, end: int) -> np.ndarray:
+        """Some of them in single precision."""
+        return self.whole if self.whole is not None else widened(self.bits[start:end].view(BFLOAT16))
+
+    def sums(self) -> np.ndarray:
+        """The sum of each channel in double precision."""
+        count, channels, length = self.bits.shape
+        found = halves_along(self.bits.view(BFLOAT16).reshape(count * channels, length), (1,), False)
+        return np.asarray(np.add.reduce(found.reshape(count, channels), axis=0, dtype=np.float64))
+
+
+def _sums_of_products(x: _HalfImages, y: _HalfImages) -> np.ndarray:
+    """The sums of products of each channel in double precision."""
+    sums = np.empty(x.bits.shape[:2])
+
+    def add(start: int, end: int) -> None:
+        sums[start:end] = np.matmul(x.single(start, end)[:, :, None], y.single(start, end)[..., None])[..., 0, 0]
+
+    _by_images(add, x.bits, 0.3)
+    return np.asarray(np.add.reduce(sums, axis=0))
+
+
+def _half_batch_norm_train(x: np.ndarray, weight: np.ndarray, bias: np.ndarray, eps: float) -> tuple[np.ndarray, ...] | None:
+    """Statistics from sums and sums of squares of each image, in double precision; then each element times a number plus another."""
+    if not _are_half_images(x):
+        return None
+    images, count = _HalfImages(x), x.size // x.shape[1]
+    with quiet():
+        mean = images.sums() / count
+        var = _sums_of_products(images, images) / count - mean * mean
+        if not (mean * mean <= _FAR * var).all():
+            return None
+        scale = widened(weight) / np.sqrt(var + eps)
+        shift = widened(bias) - mean * scale
+    return _scaled_and_shifted(images, scale, shift).reshape(x.shape), mean.astype(np.float32), var.astype(np.float32)
+
+
+def _scaled_and_shifted(images: _HalfImages, scale: np.ndarray, shift: np.ndarray) -> np.ndarray:
+    """Images times and plus a number of each channel, rounded once."""
+    factor, summand = scale.astype(np.float32), shift.astype(np.float32)
+    out = np.empty(images.bits.shape, np.uint16)
+    _by_images(lambda start, end: scaled(images.bits[start:end], factor, summand, out[start:end]), out, 0.15)
+    return out.view(BFLOAT16)
+
+
+def _half_batch_norm_eval(
+    x: np.ndarray, weight: np.ndarray, bias: np.ndarray, mean: np.ndarray, var: np.ndarray, eps: float
+) -> np.ndarray | None:  # fmt: skip
+    if not _are_half_images(x):
+        return None
+    with quiet():
+        scale = widened(weight) / np.sqrt(widened(var) + np.float32(eps))
+        return _scaled_and_shifted(_HalfImages(x), scale, widened(bias) - widened(mean) * scale).reshape(x.shape)
+
+
+def _half_batch_norm_grad(
+    g: np.ndarray, x: np.ndarray, weight: np.ndarray, mean: np.ndarray, var: np.ndarray, eps: float
+) -> tuple[np.ndarray, ...] | None:  # fmt: skip
+    """As ``numpy_batch_norm_grad``: each element is a number times ``g`` plus another times ``x`` plus a third."""
+    if not _are_half_images(g, x) or g.shape != x.shape:
+        return None
+    mean, var = mean.astype(np.float64), var.astype(np.float64)
+    if not (mean * mean <= _FAR * var).all():
+        return None
+    slopes, images, count = _HalfImages(g), _HalfImages(x), x.size // x.shape[1]
+    with quiet():
+        total, inverse = slopes.sums(), 1 / np.sqrt(var + eps)
+        by_weight = (_sums_of_products(slopes, images) - mean * total) * inverse
+        of_g = widened(weight) * inverse
+        of_x = -of_g * inverse * by_weight / count
+        rest = -of_g * total / count - of_x * mean
+    of_g, of_x, rest = (item.astype(np.float32) for item in (of_g, of_x, rest))
+    out = np.empty(images.bits.shape, np.uint16)
+
+    def apply(start: int, end: int) -> None:
+        own = images.single(start, end)
+        moved = np.empty_like(own)
+        scaled(own, of_x, rest, moved)
+        scaled(slopes.bits[start:end], of_g, moved, out[start:end])
+
+    _by_images(apply, out, 0.5)
+    by_weight, by_bias = (narrowed(item.astype(np.float32), BFLOAT16) for item in (by_weight, total))
+    return out.view(BFLOAT16).reshape(x.shape), by_weight, by_bias
+
+
+if FOUND_HALVES:
+    define_direct("batch_norm_train", "bfloat16", _half_batch_norm_train)
+    define_direct("batch_norm_eval", "bfloat16", _half_batch_norm_eval)
+    define_direct("batch_norm_grad", "bfloat16", _half_batch_norm_grad)

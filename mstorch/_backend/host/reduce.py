@@ -5,9 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from ..quiet import narrowed, quiet
-from ..table import define_host
-from ._sums import sum_along
+from ..halves import narrowed, widened
+from ..quiet import quiet
+from ..table import define_direct, define_host
+from ._sums import halves_along, sum_along
 from ._ufunc import COMPLEX, FEW, FLOATS, HALF, INTS, number
 
 Dims = tuple[int, ...]
@@ -88,6 +89,27 @@ def _extreme(function: Any) -> Any:
 
 define_host("sum", numpy_sum, (*FLOATS, *INTS, *COMPLEX), HALF)
 define_host("mean", numpy_mean, (*FLOATS, *COMPLEX), HALF)
+
+
+def _half_sum(x: np.ndarray, dims: Dims, keepdim: bool) -> np.ndarray | None:
+    if not dims or not x.ndim:
+        return None
+    with quiet():
+        return narrowed(halves_along(x, dims, keepdim), x.dtype)
+
+
+def _half_mean(x: np.ndarray, dims: Dims, keepdim: bool) -> np.ndarray | None:
+    if not dims or not x.ndim:
+        return None
+    count = 1
+    for dim in dims:
+        count *= x.shape[dim]
+    with quiet():
+        return narrowed(np.asarray(halves_along(x, dims, keepdim) / np.float32(count)), x.dtype)
+
+
+define_direct("sum", "bfloat16", _half_sum)
+define_direct("mean", "bfloat16", _half_mean)
 define_host("all", numpy_all, ("bool",))
 define_host("any", numpy_any, ("bool",))
 
@@ -131,7 +153,7 @@ def _in_turn(x: np.ndarray, dim: int) -> np.ndarray:
     factors = np.moveaxis(x, dim, 0)
     found = factors[0].copy()
     for factor in factors[1:]:
-        found = narrowed(found.astype(np.float32) * factor.astype(np.float32), x.dtype)
+        found = narrowed(widened(found) * widened(factor), x.dtype)
     return found
 
 

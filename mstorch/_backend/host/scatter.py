@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from ..halves import widened
 from ..quiet import quiet
 from ..table import ALL, COMPLEX, define_host
 from ._ufunc import FLOATS, HALF, INTS
@@ -29,7 +30,7 @@ def add_rows(whole: np.ndarray, positions: np.ndarray, rows: np.ndarray) -> None
 
 def wide(array: np.ndarray) -> np.ndarray:
     """Half precision in single: where torch adds up in it and rounds once."""
-    return array.astype(np.float32) if array.dtype.name in ("float16", "bfloat16") else array
+    return widened(array) if array.dtype.name in ("float16", "bfloat16") else array
 
 
 def places_along(x: np.ndarray, dim: int, index: np.ndarray) -> tuple[Any, ...]:

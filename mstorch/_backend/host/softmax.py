@@ -5,17 +5,26 @@ from collections.abc import Callable
 
 import numpy as np
 
+from ..blocks import LONG, by_rows, share
+from ..halves import BFLOAT16, narrowed, widened
 from ..onednn import rows
-from ..onednn.library import FOUND
-from ..quiet import narrowed, quiet
+from ..onednn.library import FOUND, FOUND_HALVES
+from ..quiet import quiet
 from ..table import define_host
-from ._blocks import LONG, by_rows, share
 from ._sums import sum_along
 from ._ufunc import FEW, FLOATS, HALF, exact
 
 
 def _shifted(x: np.ndarray, dim: int) -> np.ndarray:
     return np.subtract(x, np.maximum.reduce(x, axis=dim, keepdims=True), order="C")
+
+
+_INFINITE = 0x7F80  # the bits of bfloat16
+
+
+def _are_half_rows(x: np.ndarray, dim: int) -> bool:
+    """Whether oneDNN goes along this dimension: the last one of elements of bfloat16 in rows."""
+    return FOUND_HALVES and x.dtype == BFLOAT16 and x.flags.c_contiguous and x.ndim > 0 and dim in (-1, x.ndim - 1) and x.size > FEW
 
 
 _COST = 0.6  # nanoseconds that oneDNN takes for an element
@@ -38,8 +47,25 @@ def _by_rows(step: Callable[..., None], kind: int, *arrays: np.ndarray) -> np.nd
     return out
 
 
+def _half_slope(kind: int, y: np.ndarray, g: np.ndarray, dim: int) -> np.ndarray | None:
+    if kind != rows.SOFTMAX or not (_are_half_rows(y, dim) and _are_half_rows(g, dim)) or y.shape != g.shape:
+        return None
+    out = np.empty(y.shape, np.uint16)
+    flat = [array.view(np.uint16).reshape(-1, y.shape[-1]) for array in (y, g, out)]
+
+    def some(start: int, end: int) -> None:
+        rows.softmax_backward(kind, *(array[start:end] for array in flat))
+
+    share(some, flat[0].shape[0], flat[0].shape[1] * _COST)
+    if np.maximum.reduce(out & np.uint16(0x7FFF), axis=None) >= _INFINITE:
+        return None
+    return out.view(BFLOAT16)
+
+
 def slope_in_rows(kind: int, y: np.ndarray, g: np.ndarray, dim: int) -> np.ndarray | None:
-    """The gradient of softmax (or of its logarithm) from its result; None where that is not along rows of single precision."""
+    """The gradient of softmax (or of its logarithm) from its result; None where that is not along rows of single precision or bfloat16."""
+    if g.dtype == BFLOAT16:
+        return _half_slope(kind, y, g, dim)
     if not _in_library(y, dim):
         return None
     if not np.isfinite(np.add.reduce(y, axis=None)):  # the kernel's rounding of infinities is its own
@@ -117,13 +143,13 @@ def _logarithms(kind: int, x: np.ndarray, out: np.ndarray) -> None:
 
 def _log_softmax_of_halves(x: np.ndarray, dim: int) -> np.ndarray:
     """Computed in single precision; along the last dimension torch rounds the sum and its logarithm to the half precision, too."""
-    wide = x.astype(np.float32)
+    wide = widened(x)
     if dim not in (-1, x.ndim - 1) or not x.size:
         return narrowed(log_softmax_of(wide, dim), x.dtype)
     with quiet():
         values = _shifted(wide, dim)
         total = narrowed(sum_along(np.exp(values), dim, True), x.dtype)
-        values -= narrowed(np.log(total.astype(np.float32)), x.dtype).astype(np.float32)
+        values -= widened(narrowed(np.log(widened(total)), x.dtype))
     return narrowed(values, x.dtype)
 
 
@@ -136,15 +162,34 @@ def log_softmax_of(x: np.ndarray, dim: int) -> np.ndarray:
     return _log_softmax_in_rows(x, dim)
 
 
+def _half_softmax(x: np.ndarray, dim: int) -> np.ndarray | None:
+    """In bfloat16; None where a weight is zero (which is what the library makes of less than 1.2e-38) or no number."""
+    if not _are_half_rows(x, dim):
+        return None
+    out = np.empty(x.shape, np.uint16)
+    flat = [array.view(np.uint16).reshape(-1, x.shape[-1]) for array in (x, out)]
+
+    def some(start: int, end: int) -> None:
+        rows.softmax(rows.SOFTMAX, *(array[start:end] for array in flat))
+
+    share(some, flat[0].shape[0], flat[0].shape[1] * _COST)
+    if not np.minimum.reduce(out, axis=None) or np.maximum.reduce(out, axis=None) >= _INFINITE:
+        return None
+    return out.view(BFLOAT16)
+
+
 def _softmax_of_halves(x: np.ndarray, dim: int) -> np.ndarray:
     """Computed in single precision; along other dimensions than the last torch keeps the powers in half precision."""
-    wide = x.astype(np.float32)
+    found = _half_softmax(x, dim)
+    if found is not None:
+        return found
+    wide = widened(x)
     if not x.size or dim in (-1, x.ndim - 1):
         return narrowed(softmax_of(wide, dim), x.dtype)
     with quiet():
         powers = _exp(_shifted(wide, dim))
         total = sum_along(powers, dim, True)
-        return narrowed(narrowed(powers, x.dtype).astype(np.float32) / total, x.dtype)
+        return narrowed(widened(narrowed(powers, x.dtype)) / total, x.dtype)
 
 
 def softmax_of(x: np.ndarray, dim: int) -> np.ndarray:

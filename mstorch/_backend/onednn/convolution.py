@@ -13,10 +13,12 @@ import numpy as np
 
 from .library import ENGINE, Refused, sizes
 from .primitive import (
+    BFLOAT16,
     BIAS,
     BY_RESULT,
     BY_SOURCE,
     BY_WEIGHTS,
+    FLOAT32,
     RESULT,
     SOURCE,
     TRAINING,
@@ -47,22 +49,26 @@ class _Scratch(threading.local):
         self.parts: dict[str, np.ndarray] = {}
 
     def address(self, name: str, size: int) -> int:
-        """Room for so many elements, until the next call for it."""
+        """Room for so many bytes, until the next call for it."""
         part = self.parts.get(name)
-        if part is None or part.size < size:
-            part = self.parts[name] = np.empty(size, np.float32)
+        if part is None or part.nbytes < size:
+            part = self.parts[name] = np.empty(-(-size // 4), np.float32)
         return address(part)
 
 
 _scratch = _Scratch()
+_KINDS = {"f": FLOAT32, "H": BFLOAT16}
 
 
-def _descriptor(kind: str, shapes: Sequence[Sizes], biased: bool, geometry: tuple[Sizes, Sizes, Sizes]) -> Descriptor:
-    source, weights, result = (Layout(shape) for shape in shapes)
+def _descriptor(
+    kind: str, shapes: Sequence[Sizes], elements: Sequence[int], biased: bool, geometry: tuple[Sizes, Sizes, Sizes]
+) -> Descriptor:  # fmt: skip
+    source, weights, result = (Layout(shape, kind=element) for shape, element in zip(shapes, elements))
     bias = rows((shapes[2][1],)) if biased else none()
     stride, padding, dilation = geometry
     around = sizes(stride), sizes([n - 1 for n in dilation]), sizes(padding), sizes(padding)
-    forward = Descriptor("convolution_forward", ENGINE, TRAINING, _DIRECT, source, weights, bias, result, *around, None)
+    plain = weights if kind != WEIGHT else Layout(shapes[1], kind=elements[0])
+    forward = Descriptor("convolution_forward", ENGINE, TRAINING, _DIRECT, source, plain, bias, result, *around, None)
     if kind == FORWARD:
         return forward
     if kind == INPUT:
@@ -75,18 +81,20 @@ class _Convolution:
 
     __slots__ = ("primitive", "steps")
 
-    def __init__(self, kind: str, shapes: Sequence[Sizes], steps: Sequence[Sizes], biased: bool, geometry: Any) -> None:
-        descriptor = _descriptor(kind, shapes, biased, geometry)
+    def __init__(
+        self, kind: str, shapes: Sequence[Sizes], steps: Sequence[Sizes], elements: Sequence[int], biased: bool, geometry: Any
+    ) -> None:  # fmt: skip
+        descriptor = _descriptor(kind, shapes, elements, biased, geometry)
         self.steps: list[tuple[str, int, Primitive | None]] = []
         places = []
         for name, place, number in _ARGUMENTS[kind]:
-            own, lies = descriptor.layout(name), Layout(shapes[number], steps[number])
+            own, lies = descriptor.layout(name), Layout(shapes[number], steps[number], kind=elements[number])
             places.append((place, own))
             last = number == _ARGUMENTS[kind][-1][2]
             copy = None
             if not descriptor.takes(name, lies):
                 copy = copier(own, lies) if last else copier(lies, own)
-            self.steps.append((name, descriptor.size(name), copy))
+            self.steps.append((name, descriptor.bytes(name), copy))
         if biased:
             places.append((BIAS, rows((shapes[2][1],))))
         self.primitive = Primitive(descriptor, places)
@@ -109,9 +117,11 @@ class _Convolution:
             last(taken[-1], at[-1])
 
 
-def _made(kind: str, shapes: Sequence[Sizes], steps: Sequence[Sizes], biased: bool, geometry: Any) -> _Convolution | None:
+def _made(
+    kind: str, shapes: Sequence[Sizes], steps: Sequence[Sizes], elements: Sequence[int], biased: bool, geometry: Any
+) -> _Convolution | None:  # fmt: skip
     try:
-        return _Convolution(kind, shapes, steps, biased, geometry)
+        return _Convolution(kind, shapes, steps, elements, biased, geometry)
     except Refused:
         return None
 
@@ -129,15 +139,16 @@ def convolve(
 ) -> bool:  # fmt: skip
     """Compute a convolution or a gradient of it from two of (input, weights, output) into the third; False: there is no kernel.
 
-    ``geometry`` is the stride, the padding of both sides and the dilation. The arrays hold elements of single precision.
+    ``geometry`` is the stride, the padding of both sides and the dilation. The arrays hold elements of single precision, or the bits of
+    bfloat16, of which the gradient of the weights is of single precision. So is the bias.
     """
     source, weights, result = arrays
     if groups != 1:
         weights = _in_groups(weights, groups)
     whole = (source, weights, result)
     shapes = tuple(array.shape for array in whole)
-    steps = tuple(tuple(step >> 2 for step in array.strides) for array in whole)
-    kernel = prepared(_made, kind, shapes, steps, bias is not None, geometry)
+    steps = tuple(tuple(step // array.itemsize for step in array.strides) for array in whole)
+    kernel = prepared(_made, kind, shapes, steps, tuple(_KINDS[array.dtype.char] for array in whole), bias is not None, geometry)
     if kernel is None:
         return False
     kernel([whole[number] for _, _, number in _ARGUMENTS[kind]], bias)

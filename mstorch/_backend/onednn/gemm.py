@@ -1,10 +1,12 @@
-"""Products of single-precision matrices in rows, on the threads of the host."""
+"""Products of matrices of single precision, or of bfloat16 into single precision."""
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 
 from ..quiet import quiet
-from .library import ENGINE, FOUND, LIBRARY
+from .library import ENGINE, FOUND, HALF_GEMM, LIBRARY
 from .primitive import RESULT, SOURCE, WEIGHTS, Descriptor, Layout, Primitive, address, begin, expect, none, prepared
 
 # Fewer multiplications than these are quicker by another way: the call itself takes 4 µs.
@@ -14,23 +16,30 @@ _SGEMM = LIBRARY.dnnl_sgemm if FOUND else None
 
 def _operand(a: np.ndarray) -> tuple[np.ndarray, bytes, int]:
     """A matrix whose rows or columns lie together (a copy where neither do), which of the two, and how far apart they are."""
-    (rows, columns), (step, inner) = a.shape, a.strides
-    if inner == 4 and step >= 4 * columns and not step % 4:
-        return a, b"N", step >> 2
-    if step == 4 and inner >= 4 * rows and not inner % 4:
-        return a, b"T", inner >> 2
+    (rows, columns), (step, inner), size = a.shape, a.strides, a.itemsize
+    if inner == size and step >= size * columns and not step % size:
+        return a, b"N", step // size
+    if step == size and inner >= size * rows and not inner % size:
+        return a, b"T", inner // size
     return np.ascontiguousarray(a), b"N", columns
 
 
+_GEMM: dict[str, Any] = {"f": _SGEMM, "H": HALF_GEMM}
+
+
 def gemm(a: np.ndarray, b: np.ndarray, out: np.ndarray, beta: float = 0.0) -> None:
-    """``out = a @ b + beta * out`` of (n, k), (k, m) and (n, m), float32; the rows of ``out`` lie together, none is empty."""
-    expect(a.dtype.char == b.dtype.char == out.dtype.char == "f" and a.ndim == b.ndim == 2 and out.shape == (len(a), b.shape[1]))
+    """``out = a @ b + beta * out`` of (n, k), (k, m) and (n, m), float32; the rows of ``out`` lie together, none is empty.
+
+    The two to multiply may be the bits of bfloat16 (uint16).
+    """
+    kind = a.dtype.char
+    expect(kind == b.dtype.char and kind in _GEMM and out.dtype.char == "f" and a.ndim == b.ndim == 2 and out.shape == (len(a), b.shape[1]))
     expect(a.shape[1] == len(b))
     a, left, left_step = _operand(a)
     b, right, right_step = _operand(b)
     (n, k), m = a.shape, b.shape[1]
     begin()
-    _SGEMM(left, right, n, m, k, 1.0, address(a), left_step, address(b), right_step, beta, address(out), out.strides[0] >> 2)
+    _GEMM[kind](left, right, n, m, k, 1.0, address(a), left_step, address(b), right_step, beta, address(out), out.strides[0] >> 2)
 
 
 _ONE = np.ones(1, np.float32)

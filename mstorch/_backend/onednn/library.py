@@ -61,6 +61,13 @@ _PROTOTYPES: dict[str, list[Any]] = {
     "pooling_backward_primitive_desc_create": [_OUT, POINTER, INT, POINTER, POINTER, *[_SIZES] * 5, POINTER, POINTER],
     "matmul_primitive_desc_create": [_OUT, *[POINTER] * 6],
     "reorder_primitive_desc_create": [_OUT, POINTER, POINTER, POINTER, POINTER, POINTER],
+    "binary_primitive_desc_create": [_OUT, POINTER, INT, POINTER, POINTER, POINTER, POINTER],
+    "primitive_attr_create": [_OUT],
+    "primitive_attr_set_post_ops": [POINTER, POINTER],
+    "primitive_attr_destroy": [POINTER],
+    "post_ops_create": [_OUT],
+    "post_ops_append_binary": [POINTER, INT, POINTER],
+    "post_ops_destroy": [POINTER],
 }  # fmt: skip
 
 
@@ -97,6 +104,25 @@ def _load() -> ctypes.CDLL | None:
 
 LIBRARY: Any = _load()
 FOUND = LIBRARY is not None
+_AVX512_BF16 = 0xE7  # the bits of AVX-512 with its instructions for bfloat16
+
+
+def _products_of_halves() -> Any:
+    """The library's product of bfloat16 into single precision; None where the processor has no instructions for bfloat16.
+
+    It stands in no header, but among the functions that the library offers; its arguments are those of sgemm.
+    """
+    if not FOUND or LIBRARY.dnnl_get_effective_cpu_isa() & _AVX512_BF16 != _AVX512_BF16:
+        return None
+    function = getattr(LIBRARY, "dnnl_gemm_bf16bf16f32", None)
+    if function is not None:
+        function.argtypes = _PROTOTYPES["sgemm"]
+    return function
+
+
+HALF_GEMM: Any = _products_of_halves()
+FOUND_HALVES = HALF_GEMM is not None
+"""Whether the library computes in bfloat16 here."""
 
 
 def describe() -> str:

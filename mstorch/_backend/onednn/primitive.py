@@ -1,7 +1,7 @@
 """Primitives: kernels that oneDNN makes for one set of shapes, kept by each thread, and called with arrays.
 
-A thread keeps its own ones, for a primitive's scratch memory belongs to the thread that made it. Every function here is for
-single precision.
+A thread keeps its own ones, for a primitive's scratch memory belongs to the thread that made it. Elements are of single precision where
+nothing else is said.
 """
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from ..geometry import contiguous_strides
 from .library import ENGINE, FOUND, LIBRARY, NO_MEMORY, POINTER, Argument, made, sizes, stream
 from .signals import HandlersStack
 
-FLOAT32 = 3
+FLOAT32, BFLOAT16 = 3, 2
 ANY = 1  # the layout that the kernel likes best
 
 # What a descriptor is asked for, and the places of arguments.
 QUERY = {"source": 129, "by_source": 130, "weights": 131, "by_weights": 132, "result": 133, "by_result": 134, "places": 135}
-SOURCE, WEIGHTS, BIAS, RESULT = 1, 33, 41, 17
+SOURCE, SECOND, WEIGHTS, BIAS, RESULT = 1, 2, 33, 41, 17
 BY_SOURCE, BY_WEIGHTS, BY_RESULT = 129, 161, 145
 MEAN, VARIANCE, SCALE, SHIFT, BY_SCALE, BY_SHIFT = 49, 50, 51, 52, 255, 256
 WORKSPACE = 64
@@ -39,22 +39,24 @@ class Layout:
 
     __slots__ = ("handle", "in_rows")
 
-    def __init__(self, shape: Sequence[int], strides: Sequence[int] | None = None, in_rows: bool = False) -> None:
+    def __init__(
+        self, shape: Sequence[int], strides: Sequence[int] | None = None, in_rows: bool = False, kind: int = FLOAT32
+    ) -> None:  # fmt: skip
         self.handle: Any = None
         self.in_rows = in_rows
         if strides is None:
-            self.handle = made("memory_desc_create_with_tag", len(shape), sizes(shape), FLOAT32, ANY)
+            self.handle = made("memory_desc_create_with_tag", len(shape), sizes(shape), kind, ANY)
         else:
-            self.handle = made("memory_desc_create_with_strides", len(shape), sizes(shape), FLOAT32, sizes(strides))
+            self.handle = made("memory_desc_create_with_strides", len(shape), sizes(shape), kind, sizes(strides))
 
     def __del__(self) -> None:
         if LIBRARY is not None:
             LIBRARY.dnnl_memory_desc_destroy(self.handle)  # of nothing: it does nothing
 
 
-def rows(shape: Sequence[int]) -> Layout:
+def rows(shape: Sequence[int], kind: int = FLOAT32) -> Layout:
     """Elements in rows, without gaps."""
-    return Layout(shape, contiguous_strides(shape), in_rows=True)
+    return Layout(shape, contiguous_strides(shape), in_rows=True, kind=kind)
 
 
 class Descriptor:

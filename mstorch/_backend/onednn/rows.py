@@ -1,4 +1,4 @@
-"""Softmax and layer normalisation along the rows of (rows, length) arrays of single precision."""
+"""Softmax and layer normalisation along the rows of (rows, length) arrays of single precision, or of the bits of bfloat16 (uint16)."""
 from __future__ import annotations
 
 import numpy as np
@@ -6,10 +6,12 @@ import numpy as np
 from .library import ENGINE
 from .primitive import (
     BACKWARD,
+    BFLOAT16,
     BY_RESULT,
     BY_SCALE,
     BY_SHIFT,
     BY_SOURCE,
+    FLOAT32,
     INFERENCE,
     MEAN,
     RESULT,
@@ -27,24 +29,27 @@ from .primitive import (
 
 SOFTMAX, LOG_SOFTMAX = 0x30000, 0x30001
 _SCALED = 0x2 | 0x4  # with a scale and a shift
+_KINDS = {"f": FLOAT32, "H": BFLOAT16}
 
 
-def _softmax(kind: int, count: int, length: int) -> Primitive:
-    own = rows((count, length))
+def _softmax(kind: int, element: int, count: int, length: int) -> Primitive:
+    own = rows((count, length), element)
     return Primitive(Descriptor("softmax_forward", ENGINE, INFERENCE, kind, own, own, 1, None), ((SOURCE, own), (RESULT, own)))
 
 
-def _softmax_backward(kind: int, count: int, length: int) -> Primitive:
-    own = rows((count, length))
+def _softmax_backward(kind: int, element: int, count: int, length: int) -> Primitive:
+    own = rows((count, length), element)
     hint = Descriptor("softmax_forward", ENGINE, TRAINING, kind, own, own, 1, None)
     descriptor = Descriptor("softmax_backward", ENGINE, kind, own, own, own, 1, hint, None)
     return Primitive(descriptor, ((RESULT, own), (BY_RESULT, own), (BY_SOURCE, own)))
 
 
 def softmax(kind: int, x: np.ndarray, out: np.ndarray) -> None:
-    """Softmax of each row, or its logarithm."""
-    expect(x.shape == out.shape and x.dtype.char == out.dtype.char == "f")
-    prepared(_softmax, kind, *x.shape)(x, out)
+    """Softmax of each row, or its logarithm; of bfloat16 where each number is finite."""
+    expect(x.shape == out.shape and x.dtype.char == out.dtype.char)
+    prepared(_softmax, kind, _KINDS[x.dtype.char], *x.shape)(x, out)
+    if x.dtype.char != "f":
+        return
     total = np.add.reduce(out, axis=None)
     if total != total:  # a NaN or an infinity is for the whole row, and the kernel leaves it in its place
         out[np.isnan(np.add.reduce(out, axis=1))] = np.nan
@@ -52,20 +57,20 @@ def softmax(kind: int, x: np.ndarray, out: np.ndarray) -> None:
 
 def softmax_backward(kind: int, y: np.ndarray, g: np.ndarray, out: np.ndarray) -> None:
     """The gradient of rows from that of their softmax ``y``."""
-    expect(y.shape == g.shape == out.shape and y.dtype.char == g.dtype.char == out.dtype.char == "f")
-    prepared(_softmax_backward, kind, *y.shape)(y, g, out)
+    expect(y.shape == g.shape == out.shape and y.dtype.char == g.dtype.char == out.dtype.char)
+    prepared(_softmax_backward, kind, _KINDS[y.dtype.char], *y.shape)(y, g, out)
 
 
-def _layer_norm(count: int, length: int, eps: float) -> tuple[Descriptor, Primitive]:
-    own, scale, statistics = rows((count, length)), rows((length,)), rows((count,))
+def _layer_norm(element: int, count: int, length: int, eps: float) -> tuple[Descriptor, Primitive]:
+    own, scale, statistics = rows((count, length), element), rows((length,)), rows((count,))
     descriptor = Descriptor("layer_normalization_forward", ENGINE, TRAINING, own, own, statistics, eps, _SCALED, None)
     places = (SOURCE, own), (SCALE, scale), (SHIFT, scale), (RESULT, own), (MEAN, statistics), (VARIANCE, statistics)
     return descriptor, Primitive(descriptor, places)
 
 
-def _layer_norm_backward(count: int, length: int, eps: float) -> Primitive:
-    own, scale, statistics = rows((count, length)), rows((length,)), rows((count,))
-    hint = prepared(_layer_norm, count, length, eps)[0]
+def _layer_norm_backward(element: int, count: int, length: int, eps: float) -> Primitive:
+    own, scale, statistics = rows((count, length), element), rows((length,)), rows((count,))
+    hint = prepared(_layer_norm, element, count, length, eps)[0]
     descriptor = Descriptor(
         "layer_normalization_backward", ENGINE, BACKWARD, own, own, own, statistics, eps, _SCALED, hint, None
     )  # fmt: skip
@@ -77,10 +82,13 @@ def _layer_norm_backward(count: int, length: int, eps: float) -> Primitive:
 
 
 def layer_norm(x: np.ndarray, scale: np.ndarray, shift: np.ndarray, eps: float, out: np.ndarray) -> np.ndarray:
-    """Each row with mean 0 and variance 1, times ``scale`` plus ``shift``; returns the means and the biased variances (2, rows)."""
-    expect(scale.size == shift.size == x.shape[1] and x.dtype.char == scale.dtype.char == shift.dtype.char == "f")
+    """Each row with mean 0 and variance 1, times ``scale`` plus ``shift``; returns the means and the biased variances (2, rows).
+
+    All but the rows are of single precision.
+    """
+    expect(scale.size == shift.size == x.shape[1] and x.dtype.char == out.dtype.char and scale.dtype.char == shift.dtype.char == "f")
     statistics = np.empty((2, x.shape[0]), np.float32)
-    run = prepared(_layer_norm, *x.shape, eps)[1]
+    run = prepared(_layer_norm, _KINDS[x.dtype.char], *x.shape, eps)[1]
     run(x, scale, shift, out, *statistics)
     return statistics
 
@@ -89,9 +97,9 @@ def layer_norm_backward(
     x: np.ndarray, scale: np.ndarray, g: np.ndarray, statistics: np.ndarray, eps: float, out: np.ndarray
 ) -> np.ndarray:  # fmt: skip
     """The gradient of rows into ``out``; returns those of scale and shift (2, length)."""
-    expect(x.dtype.char == g.dtype.char == scale.dtype.char == "f")
+    expect(x.dtype.char == g.dtype.char == out.dtype.char and scale.dtype.char == "f")
     expect(x.shape == g.shape == out.shape and scale.size == x.shape[1] and statistics.size == 2 * len(x))
     found = np.empty((2, x.shape[1]), np.float32)
-    run = prepared(_layer_norm_backward, *x.shape, eps)
+    run = prepared(_layer_norm_backward, _KINDS[x.dtype.char], *x.shape, eps)
     run(x, scale, g, *statistics.reshape(2, -1), out, *found)
     return found

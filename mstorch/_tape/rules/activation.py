@@ -50,9 +50,10 @@ def leaky_relu(node: Any, g: Any) -> Any:
 @rule("gelu", keep=(0,))
 def gelu(node: Any, g: Any) -> Any:
     x = node.kept(g)
-    if g.__class__ is np.ndarray and g.dtype.char in "fd" and g.ndim:
+    if g.__class__ is np.ndarray and g.ndim:
         found = activation_slope(GELU, x, g)
-        return found if found is not None else gelu_slope(x, g)
+        if found is not None or g.dtype.char in "fd":
+            return found if found is not None else gelu_slope(x, g)
     if g.__class__ is Raw:
         return _gelu_grad(g, x, "none")
     return _gelu_slope(g, x)

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._backend.halves import narrowed, widened
 from ..._backend.host.norm import layer_norm_slope
 from ..._backend.raw import Raw
 from ..._backend.table import kernel
@@ -57,7 +58,15 @@ def layer_norm(node: Any, g: Any) -> Any:
         found = layer_norm_slope(g, x, weight, begin, eps)
         if found is not None:
             return found
-    normal, inverse = standardised(x, axes, count, eps)
+    return _layer_norm_composed(node, g, x, weight, axes, count)
+
+
+def _layer_norm_composed(node: Any, g: Any, x: Any, weight: Any, axes: tuple[int, ...], count: int) -> Any:
+    """By single operations; of bare half precision in single, rounded at the end."""
+    if g.__class__ is np.ndarray and g.dtype.itemsize == 2:
+        found = _layer_norm_composed(node, widened(g), widened(x), widened(weight), axes, count)
+        return tuple(None if part is None else narrowed(part, g.dtype) for part in found)
+    normal, inverse = standardised(x, axes, count, node.args[1])
     by_input = None
     if node.edges[0] is not None:
         scaled = v.mul(g, weight)
@@ -86,6 +95,7 @@ def layer_norm_parts(node: Any, gradients: Any) -> Any:
 
 
 _batch_norm_grad = kernel("batch_norm_grad")
+_SINGLE_OR_HALF = ("float32", "float16", "bfloat16")
 
 
 @rule("batch_norm_train", keep=(0, 1, "result1", "result2"), label="NativeBatchNormBackward0")
@@ -96,8 +106,8 @@ def batch_norm_train(node: Any, gradients: Any) -> Any:
     x, weight = node.kept(g, 0), node.kept(g, 1)
     if 0 in shape:
         return _of_nothing(node, g)
-    if g.__class__ is np.ndarray and node.kind.name == "float32" and 0 < eps <= 1:
-        return _batch_norm_grad.host["float32"](g, x, weight, node.kept(g, 2), node.kept(g, 3), eps)
+    if g.__class__ is np.ndarray and node.kind.name in _SINGLE_OR_HALF and 0 < eps <= 1:
+        return _batch_norm_grad.host[node.kind.name](g, x, weight, node.kept(g, 2), node.kept(g, 3), eps)
     if g.__class__ is Raw:
         return _batch_norm_grad[node.kind.name](g, x, weight, node.kept(g, 2), node.kept(g, 3), eps)
     return _batch_norm_composed(node, g, eps)

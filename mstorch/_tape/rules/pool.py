@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._backend.halves import narrowed
 from ..._backend.host._slices import inner, padded, slices
 from ..._backend.host.pool import (
     largest_places,
@@ -61,10 +62,11 @@ def max_pool(node: Any, g: Any) -> Any:
     shape = node.shapes[0]
     if isinstance(g, Raw) and 0 not in shape and 0 not in v.shape_of(g):
         return _max_pool_grad(g, node.kept(g, 0), *node.args) if len(kernel) < 3 else _max_pool_on_device(node, g)
-    if g.__class__ is np.ndarray and g.size:
-        found = max_pool_slope(v.host_array(node.kept(g, 0)), g, *node.args)
+    apart = all(s >= k and d == 1 for k, s, d in zip(kernel, stride, dilation))
+    if g.__class__ is np.ndarray and g.size and (apart or g.dtype.itemsize != 2):  # half precision would be rounded at each sum
+        found = max_pool_slope(v.comparable(node.kept(g, 0)), v.comparable(g), *node.args)
         if found is not None:
-            return found
+            return found if found.dtype == g.dtype else narrowed(found, g.dtype)
     x = v.comparable(node.kept(g, 0))
     # torch keeps positions, so that the result may be written to (by a ReLU in place): then it is computed again.
     y = numpy_max_pool(x, *node.args) if node.saved[1].changed else v.comparable(node.kept(g, 1))
@@ -72,7 +74,6 @@ def max_pool(node: Any, g: Any) -> Any:
         return v.like(v.zeros(shape, node.kind), g)
     places = largest_places(x, y, *node.args)
     keys = list(slices(kernel, stride, dilation, out))
-    apart = all(s >= k and d == 1 for k, s, d in zip(kernel, stride, dilation))
 
     def given(array: np.ndarray) -> np.ndarray:
         empty = np.zeros(shape, array.dtype)

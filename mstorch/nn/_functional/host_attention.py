@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._backend.halves import narrowed, widened
 from ..._backend.host.attention import attention as in_groups
 from ..._backend.host.attention import attention_slope, triangle
 from ..._core.dtype import bool_
@@ -19,8 +20,10 @@ _LABEL = "ScaledDotProductFlashAttentionForCpuBackward0"
 
 
 def fits(query: Any, key: Any, value: Any, mask: Any, dropout_p: float) -> bool:
-    """Whether the call can be one node: where torch has a kernel in one piece, on tensors of single or double precision."""
-    if query._dtype.name not in ("float32", "float64") or key._shape != value._shape or key._shape[:2] != query._shape[:2]:
+    """Whether the call can be one node: where torch has a kernel in one piece, on tensors of one floating dtype."""
+    if query._dtype.category != 2 or key._dtype is not query._dtype or value._dtype is not query._dtype:
+        return False
+    if key._shape != value._shape or key._shape[:2] != query._shape[:2]:
         return False
     if not in_one_piece((query, key, value) if mask is None else (query, key, value, mask)):
         return False
@@ -33,26 +36,38 @@ def _broadcasts(shape: tuple[int, ...], wide: tuple[int, ...]) -> bool:
     return all(n in (1, full) for n, full in zip(shape[::-1], wide[::-1]))
 
 
+def _wide(array: np.ndarray) -> np.ndarray:
+    return widened(array) if array.dtype.itemsize == 2 else array
+
+
+def _narrow(array: np.ndarray, kind: np.dtype[Any]) -> np.ndarray:
+    return narrowed(array, kind) if array.dtype != kind else array
+
+
 def attention(query: Any, key: Any, value: Any, mask: Any, causal: bool, scale: float, composed: Composed) -> Any:
-    """(B, H, L, E), (B, H, S, E) twice → (B, H, L, E) in the layout of ``query``."""
-    q, k, v = array_of(query), array_of(key), array_of(value)
+    """(B, H, L, E), (B, H, S, E) twice → (B, H, L, E) in the layout of ``query``.
+
+    In half precision neither scores nor weights are rounded on the way.
+    """
+    q, k, v = (_wide(array_of(item)) for item in (query, key, value))
     if causal and not (np.isfinite(np.add.reduce(k, axis=None)) and np.isfinite(np.add.reduce(q, axis=None))):
         return composed(query, key, value)  # what is hidden may be infinite or not a number, and is not to be added to
     if causal:
         bias: Any = triangle(q.shape[2], k.shape[2]).astype(q.dtype, copy=False)
     elif mask is not None:
         bias = array_of(mask)
-        bias = np.where(bias, q.dtype.type(0), q.dtype.type(-np.inf)) if mask._dtype is bool_ else np.array(bias, q.dtype)
+        bias = np.where(bias, q.dtype.type(0), q.dtype.type(-np.inf)) if mask._dtype is bool_ else np.array(_wide(bias), q.dtype)
     else:
         bias = None
     tensors = (query, key, value)
     recorded = followed(tensors)
     found, weights = in_groups(q, k, v, bias, scale, recorded)
-    result = laid_out(found, preserved_strides(query._shape, strides_of(query)))
+    result = laid_out(_narrow(found, query._dtype.np), preserved_strides(query._shape, strides_of(query)))
     if not recorded:
         return result
 
-    def slope(g: np.ndarray, q: np.ndarray, k: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, ...]:
-        return attention_slope(g, q, k, v, bias, scale, weights)
+    def slope(*given: np.ndarray) -> tuple[np.ndarray, ...]:
+        g, q, k, v = map(_wide, given)
+        return tuple(_narrow(part, given[0].dtype) for part in attention_slope(g, q, k, v, bias, scale, weights))
 
     return record(result, tensors, _LABEL, slope, composed, unchanged=True)

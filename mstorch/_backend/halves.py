@@ -1,0 +1,135 @@
+"""Between half and single precision: what NumPy converts element by element, or in software, by bits and by oneDNN."""
+from __future__ import annotations
+
+import numpy as np
+
+from .blocks import share
+from .onednn.bfloat16 import convert
+from .onednn.library import FOUND_HALVES
+from .quiet import quiet
+from .raw import NP_DTYPE
+
+BFLOAT16, FLOAT16 = NP_DTYPE["bfloat16"], np.dtype(np.float16)
+_BITS, _SINGLE = np.dtype(np.uint16), np.dtype(np.float32)
+_HALF = np.uint32(16)
+_SHORT = 1 << 9  # elements that NumPy's own conversion is quickest for
+_FEW, _LONG = 1 << 12, 1 << 13  # elements that NumPy converts in the time of a call, and by bits
+_BLOCK = 1 << 18
+_COST = 0.15  # nanoseconds for an element that is not in the cache
+
+
+def widened(array: np.ndarray) -> np.ndarray:
+    """The values of an array of half precision in single precision, in its order of memory."""
+    if array.size < _SHORT or array.dtype != BFLOAT16:
+        found = _from_float16(array) if array.size >= _LONG and array.dtype == FLOAT16 else None
+        return array.astype(_SINGLE) if found is None else found
+    if FOUND_HALVES and array.size > _FEW:
+        flat = flat_bits(array)
+        if flat is not None:
+            line = np.empty(array.size, _SINGLE)
+            if array.size <= _BLOCK:
+                convert(flat, line)
+            else:
+                share(lambda start, end: convert(flat[start:end], line[start:end]), array.size, _COST, _BLOCK)
+            return _in_order(line, array)
+    bits = np.asarray(array).view(_BITS).astype(np.uint32)
+    np.left_shift(bits, _HALF, out=bits)
+    return bits.view(_SINGLE)
+
+
+_SHIFT, _KEPT, _SCALE = np.int32(13), np.int32(-0x70002000), np.float32(2.0**112)  # the sign and what stood in 15 bits before
+
+
+def _from_float16(array: np.ndarray) -> np.ndarray | None:
+    """float16 in single precision by its bits, which NumPy 1 converts in software; None where one is infinite or no number."""
+    flat = _flat(array.view(np.int16))
+    if flat is None:
+        return None
+    line = np.empty(flat.size, np.int32)
+    for start in range(0, flat.size, _BLOCK):
+        own, bits = flat[start : start + _BLOCK], line[start : start + _BLOCK]
+        if np.maximum.reduce(own) >= 0x7C00 or np.maximum.reduce(own.view(_BITS)) >= 0xFC00:
+            return None
+        np.copyto(bits, own)
+        np.left_shift(bits, _SHIFT, out=bits)
+        np.bitwise_and(bits, _KEPT, out=bits)
+        values = bits.view(_SINGLE)
+        np.multiply(values, _SCALE, out=values)  # exact, also of what is too small for an exponent of its own
+    return _in_order(line.view(_SINGLE), array)
+
+
+def narrowed(array: np.ndarray, kind: np.dtype) -> np.ndarray:
+    """An array in a dtype of fewer bits, rounded to nearest; what is too large for it is infinite."""
+    if array.size > _FEW and FOUND_HALVES and kind == BFLOAT16 and array.dtype == _SINGLE:
+        flat = _flat(array)
+        if flat is not None:
+            return _in_order(_rounded(flat), array).view(BFLOAT16)
+    with quiet():
+        return array.astype(kind)
+
+
+def rounded(array: np.ndarray) -> np.ndarray:
+    """A row-major array of single precision in bfloat16, where numbers below 1.2e-38 may be taken for 0, as oneDNN takes them."""
+    if not FOUND_HALVES or array.size <= _FEW:
+        return narrowed(array, BFLOAT16)
+    line, flat = np.empty(array.size, _BITS), array.reshape(-1)
+    share(lambda start, end: convert(flat[start:end], line[start:end]), array.size, _COST, _BLOCK)
+    return line.reshape(array.shape).view(BFLOAT16)
+
+
+def flat_bits(array: np.ndarray) -> np.ndarray | None:
+    """The bits of an array of bfloat16 in the order of its memory, a view; None where there are gaps."""
+    return _flat(array.view(_BITS))
+
+
+def _flat(array: np.ndarray) -> np.ndarray | None:
+    if array.flags.c_contiguous:
+        return array.reshape(-1)
+    return array.T.reshape(-1) if array.flags.f_contiguous else None
+
+
+def _in_order(line: np.ndarray, like: np.ndarray) -> np.ndarray:
+    """A flat array in the shape and the order of another one, whose memory it goes through."""
+    if like.flags.c_contiguous:
+        return line.reshape(like.shape)
+    return line.reshape(like.shape[::-1]).T
+
+
+def _rounded(flat: np.ndarray) -> np.ndarray:
+    """The bits of flat numbers in bfloat16."""
+    line = np.empty(flat.size, _BITS)
+
+    def part(start: int, end: int) -> None:
+        for first in range(start, end, _BLOCK):
+            last = min(first + _BLOCK, end)
+            own, out = flat[first:last], line[first:last]
+            convert(own, out)
+            if has_zeros(out) and _has_subnormals(own):
+                with quiet():
+                    out[...] = own.astype(BFLOAT16).view(_BITS)
+
+    if flat.size <= _BLOCK:
+        part(0, flat.size)
+    else:
+        share(part, flat.size, _COST, _BLOCK)
+    return line
+
+
+def has_zeros(bits: np.ndarray) -> bool:
+    """Whether there is a zero among bits of bfloat16, of either sign: where the processor may have put it for a smaller number."""
+    return not np.minimum.reduce(bits) or np.minimum.reduce(bits.view(np.int16)) == -0x8000  # 0.0, and the lowest of those with a sign
+
+
+def smallest(bits: np.ndarray) -> int:
+    """Twice the bits (without sign) of the smallest number of bfloat16 that is not 0, less one; 65,535 where all are 0."""
+    twice = bits + bits
+    twice -= 1
+    return int(np.minimum.reduce(twice))
+
+
+def _has_subnormals(flat: np.ndarray) -> bool:
+    """Whether numbers of single precision are too small for an exponent of their own."""
+    bits = flat.view(np.uint32)
+    twice = bits + bits
+    twice -= 1
+    return bool(np.minimum.reduce(twice) < 0x00FFFFFF)

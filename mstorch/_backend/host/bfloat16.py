@@ -1,0 +1,238 @@
+"""What is computed in bfloat16 itself, by oneDNN and by bits: a pass over memory where the way through single precision takes four.
+
+torch computes in single precision and rounds once, as oneDNN does, but that oneDNN's instruction makes zeros of numbers below 1.2e-38.
+Where a result has zeros, the operands tell whether such a number can be among them; if so, the result comes by way of single precision.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ..blocks import share
+from ..halves import BFLOAT16, FLOAT16, has_zeros, smallest
+from ..onednn import bfloat16 as library
+from ..onednn.library import FOUND_HALVES
+from ..table import define_direct
+
+_BITS = np.dtype(np.uint16)
+_FEW = 1 << 9  # elements that are quicker by way of single precision
+_BLOCK = 1 << 18  # elements that are computed and looked at together: fewer pass more often from thread to thread
+_SIGN, _INFINITE = 0x8000, 0x7F80
+
+Step = Callable[..., None]
+
+
+class _Tiny(Exception):
+    """A zero of a result may be a number too small for the instruction that rounds it."""
+
+
+def _in_parts(step: Step, nanoseconds: float, width: int, *arrays: np.ndarray) -> None:
+    """Call ``step`` with parts of flat arrays, whole rows of ``width``: long ones in blocks and on threads."""
+    rows = arrays[0].size // width
+    if rows * width <= _BLOCK:
+        step(*arrays)
+        return
+    few = max(1, _BLOCK // width)
+
+    def some(start: int, end: int) -> None:
+        for first in range(start, end, few):
+            last = min(first + few, end)
+            step(*[array[first * width : last * width] for array in arrays])
+
+    share(some, rows, nanoseconds * width, few)
+
+
+def _made(step: Step, nanoseconds: float, x: np.ndarray, *others: np.ndarray, width: int = 1) -> np.ndarray | None:
+    """The result of a step on the bits of arrays in rows; None where it raises _Tiny."""
+    out = np.empty(x.shape, _BITS)
+    arrays = [array.view(_BITS).reshape(-1) for array in (x, *others)]
+    try:
+        _in_parts(step, nanoseconds, width, *arrays, out.reshape(-1))
+    except _Tiny:
+        return None
+    return out.view(BFLOAT16)
+
+
+def _usable(x: np.ndarray) -> bool:
+    return x.size >= _FEW and x.dtype == BFLOAT16 and x.flags.c_contiguous
+
+
+def _enter(op: str, kernel: Callable[..., np.ndarray | None]) -> None:
+    if FOUND_HALVES:
+        define_direct(op, "bfloat16", kernel, _FEW)
+
+
+# ---- arithmetic -----------------------------------------------------------------------------------------------------------------
+
+# Twice the bits, less one, of what operands are that give no number below 1.2e-38 but zeros: sums of numbers that are multiples of
+# 2**-117, products of numbers above 2**-62, quotients of such by numbers below 2**62.
+_IN_SUMS, _IN_PRODUCTS = 2 * (127 - 110 << 7) - 1, 2 * (127 - 62 << 7) - 1
+_DIVISORS = 2 * (127 + 62 << 7)
+_SMALLEST, _LARGEST = 2.0**-60, 2.0**60  # of numbers beside arrays
+
+
+def _arithmetic(op: str, kind: int, bound: int, swapped: bool) -> None:
+    """An operation of two arrays of one shape, of an array and a number, or of an array and a row; ``swapped``, too."""
+
+    def refuse(x: np.ndarray, y: np.ndarray | None) -> None:
+        if bound == _IN_SUMS and np.minimum.reduce(x + x) > bound:
+            return  # where a sum is next to nothing, the two are of one size
+        tiny = smallest(x) < bound
+        if y is not None and not tiny:
+            tiny = np.maximum.reduce(y + y) >= _DIVISORS if kind == library.DIV else smallest(y) < bound
+        if tiny:
+            raise _Tiny
+
+    def same(x: np.ndarray, y: np.ndarray, out: np.ndarray) -> None:
+        library.binary(kind, x, y, out)
+        if has_zeros(out):
+            refuse(x, y)
+
+    def kernel(x: np.ndarray, y: np.ndarray) -> np.ndarray | None:
+        if swapped and x.size < y.size:
+            x, y = y, x
+        if not _usable(x):
+            return None
+        if y.shape == x.shape:
+            return _made(same, 0.15, x, y) if _usable(y) else None
+        if y.ndim == 0:
+            number = y.view(_BITS) if y.dtype == BFLOAT16 else y
+            if number.dtype.char not in "Hf" or not _SMALLEST < abs(float(y)) < _LARGEST:
+                return None
+
+            def beside(x: np.ndarray, out: np.ndarray) -> None:
+                library.with_number(kind, x, number, out)
+                if has_zeros(out):
+                    refuse(x, None)
+
+            return _made(beside, 0.12, x)
+        if y.shape != x.shape[-1:] or y.dtype != BFLOAT16 or not y.flags.c_contiguous or y.size == 1:
+            return None
+        row = y.view(_BITS)
+
+        def along(x: np.ndarray, out: np.ndarray) -> None:
+            library.with_row(kind, x, row, out)
+            if has_zeros(out):
+                refuse(x, row)
+
+        return _made(along, 0.15, x, width=row.size)
+
+    _enter(op, kernel)
+
+
+_arithmetic("add", library.ADD, _IN_SUMS, swapped=True)
+_arithmetic("sub", library.SUB, _IN_SUMS, swapped=False)
+_arithmetic("mul", library.MUL, _IN_PRODUCTS, swapped=True)
+_arithmetic("div", library.DIV, _IN_PRODUCTS, swapped=False)
+
+
+# ---- functions of one number ----------------------------------------------------------------------------------------------------
+
+
+def _plain(x: np.ndarray, out: np.ndarray) -> None:
+    """Nothing to look for: the function has no small values, or torch's kernel is oneDNN's, too."""
+
+
+def _no_zeros(x: np.ndarray, out: np.ndarray) -> None:
+    if has_zeros(out):
+        raise _Tiny
+
+
+def _finite(x: np.ndarray, out: np.ndarray) -> None:
+    """Of exponentials: what is infinite may be no number."""
+    if not np.minimum.reduce(out) or np.maximum.reduce(out) >= _INFINITE:
+        raise _Tiny
+
+
+def _by_itself(bound: int, lowest: int = 0xFFFF) -> Step:
+    """Of functions of about the size of x: a zero is one where x is, if no x is small or (by its bits) below ``lowest``."""
+
+    def look(x: np.ndarray, out: np.ndarray) -> None:
+        if has_zeros(out) and (smallest(x) < bound or np.maximum.reduce(x) > lowest):
+            raise _Tiny
+
+    return look
+
+
+_NORMAL = 2 * (127 - 124 << 7) - 1  # as above, of 2**-124
+_BELOW_40 = 0xC220  # the bits of -40
+
+
+def _function(op: str, kind: int, look: Step, nanoseconds: float) -> None:
+    def step(x: np.ndarray, out: np.ndarray) -> None:
+        library.function(kind, x, out)
+        look(x, out)
+
+    _enter(op, lambda x: _made(step, nanoseconds, x) if _usable(x) else None)
+
+
+_function("gelu", library.GELU, _plain, 0.25)
+_function("sqrt", library.SQRT, _plain, 0.15)
+_function("sigmoid", library.LOGISTIC, _no_zeros, 0.3)
+_function("exp", library.EXP, _finite, 0.25)
+_function("tanh", library.TANH, _by_itself(_NORMAL), 0.3)
+_function("silu", library.SWISH, _by_itself(_NORMAL, _BELOW_40), 0.35)
+_function("gelu_tanh", library.GELU_TANH, _by_itself(_NORMAL, _BELOW_40), 0.4)
+_function("square", library.SQUARE, _by_itself(_IN_PRODUCTS), 0.1)
+
+
+def _by_bits(op: str, step: Step, least: int = 0, dtype: np.dtype = BFLOAT16) -> None:
+    def kernel(x: np.ndarray) -> np.ndarray:
+        bits = x.view(_BITS)
+        out = np.empty_like(bits)
+        step(bits, out)
+        return out.view(dtype)
+
+    define_direct(op, dtype.name, kernel, least)
+
+
+def _positive(bits: np.ndarray, out: np.ndarray, infinite: int = _INFINITE) -> None:
+    """Those without a sign; NaN (above minus infinity by its bits) and -0.0 (the lowest number with a sign) stay."""
+    signed = bits.view(np.int16)
+    np.invert(bits, out=out)
+    np.right_shift(out.view(np.int16), 15, out=out.view(np.int16))  # all bits of those without a sign
+    np.bitwise_and(bits, out, out=out)
+    if bits.size and (np.maximum.reduce(bits, axis=None) > _SIGN | infinite or np.minimum.reduce(signed, axis=None) == -_SIGN):
+        kept = (bits > (_SIGN | infinite)) | (bits == _SIGN)
+        out[kept] = bits[kept]
+
+
+_by_bits("relu", _positive, _FEW)
+_by_bits("relu", lambda bits, out: _positive(bits, out, 0x7C00), _FEW, FLOAT16)
+_by_bits("abs", lambda bits, out: np.bitwise_and(bits, np.uint16(_SIGN - 1), out=out))
+_by_bits("neg", lambda bits, out: np.bitwise_xor(bits, np.uint16(_SIGN), out=out))
+
+
+# ---- slopes ---------------------------------------------------------------------------------------------------------------------
+
+
+def _small_slopes(x: np.ndarray, g: np.ndarray, out: np.ndarray) -> None:
+    if has_zeros(out) and (smallest(g) < _IN_PRODUCTS or np.maximum.reduce(x) > _BELOW_40):
+        raise _Tiny
+
+
+def slope(kind: int, x: np.ndarray, g: np.ndarray) -> np.ndarray | None:
+    """``g`` times the slope of one of oneDNN's functions at ``x``; None where that is not computed in bfloat16."""
+    if not (FOUND_HALVES and _usable(x) and _usable(g) and x.shape == g.shape):
+        return None
+
+    def step(x: np.ndarray, g: np.ndarray, out: np.ndarray) -> None:
+        library.slope(kind, x, g, out)
+        if kind != library.GELU:
+            _small_slopes(x, g, out)
+
+    return _made(step, 0.4, x, g)
+
+
+def relu_slope(result: np.ndarray, g: np.ndarray) -> np.ndarray | None:
+    """``g`` where the result of ReLU is positive or no number, else 0; None where the two do not lie alike."""
+    if result.shape != g.shape or result.strides != g.strides or g.dtype != BFLOAT16:
+        return None
+    mask = np.bitwise_and(result.view(np.int16), np.int16(_SIGN - 1))
+    if mask.__class__ is not np.ndarray:
+        return None
+    np.negative(mask, out=mask)
+    np.right_shift(mask, 15, out=mask)  # all bits where the result is not zero
+    np.bitwise_and(g.view(np.int16), mask, out=mask)
+    return mask.view(BFLOAT16)

@@ -1,0 +1,176 @@
+"""bfloat16 as its bits (uint16): conversions, arithmetic and functions of single elements.
+
+Arrays lie without gaps, in one order. They are taken in blocks of powers of two, so that few kernels serve arrays of all sizes; what is
+left over is the end of one more block, which computes some elements again. Results are others than the operands.
+
+The processor's instruction that rounds to bfloat16 makes zeros of numbers below 1.2e-38: ``..halves`` looks out for them.
+"""
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+
+from .library import ENGINE, FOUND_HALVES, LIBRARY, Refused, made
+from .primitive import (
+    BFLOAT16,
+    BY_RESULT,
+    BY_SOURCE,
+    FLOAT32,
+    INFERENCE,
+    RESULT,
+    SECOND,
+    SOURCE,
+    TRAINING,
+    Descriptor,
+    Layout,
+    Primitive,
+    address,
+    expect,
+    prepared,
+    rows,
+)
+
+ADD, MUL, DIV, SUB = 0x1FFF0, 0x1FFF1, 0x1FFF4, 0x1FFF5
+TANH, SQUARE, SQRT, LOGISTIC, EXP, GELU_TANH, SWISH, GELU = 0x21, 0x23, 0x25, 0x29, 0x2A, 0x2B, 0x2C, 0x31
+_MOST = 1 << 18  # elements of a block, which the cache holds
+_KINDS = {"f": FLOAT32, "H": BFLOAT16}
+
+
+def _conversion(source: int, target: int, size: int) -> Primitive:
+    own, other = rows((size,), source), rows((size,), target)
+    return Primitive(Descriptor("reorder", own, ENGINE, other, ENGINE, None), ((SOURCE, own), (RESULT, other)))
+
+
+def _binary(kind: int, size: int) -> Primitive:
+    flat = rows((size,), BFLOAT16)
+    descriptor = Descriptor("binary", ENGINE, kind, flat, flat, flat, None)
+    return Primitive(descriptor, ((SOURCE, flat), (SECOND, flat), (RESULT, flat)))
+
+
+def _with_number(kind: int, number: int, size: int) -> Primitive:
+    flat, one = rows((size,), BFLOAT16), rows((1,), number)
+    descriptor = Descriptor("binary", ENGINE, kind, flat, one, flat, None)
+    return Primitive(descriptor, ((SOURCE, flat), (SECOND, one), (RESULT, flat)))
+
+
+def _with_row(kind: int, width: int, count: int) -> Primitive:
+    table, row = rows((count, width), BFLOAT16), rows((1, width), BFLOAT16)
+    descriptor = Descriptor("binary", ENGINE, kind, table, row, table, None)
+    return Primitive(descriptor, ((SOURCE, table), (SECOND, row), (RESULT, table)))
+
+
+def _function(kind: int, size: int) -> Primitive:
+    flat = rows((size,), BFLOAT16)
+    descriptor = Descriptor("eltwise_forward", ENGINE, INFERENCE, kind, flat, flat, 1.0, 0.0, None)
+    return Primitive(descriptor, ((SOURCE, flat), (RESULT, flat)))
+
+
+def _slope(kind: int, size: int) -> Primitive:
+    flat = rows((size,), BFLOAT16)
+    hint = Descriptor("eltwise_forward", ENGINE, TRAINING, kind, flat, flat, 1.0, 0.0, None)
+    descriptor = Descriptor("eltwise_backward", ENGINE, kind, flat, flat, flat, 1.0, 0.0, hint, None)
+    return Primitive(descriptor, ((SOURCE, flat), (BY_RESULT, flat), (BY_SOURCE, flat)))
+
+
+def _run(make: Any, key: tuple[int, ...], size: int, steps: tuple[int, ...], *at: int) -> None:
+    """Run a kernel over so many elements, or rows, from addresses, whose elements lie so many bytes apart (0: the same for all)."""
+    block = min(1 << (size.bit_length() - 1), _MOST)
+    primitive = prepared(make, *key, block)
+    if block == size:
+        primitive(*at)
+        return
+    for start in (*range(0, size - block, block), size - block):
+        primitive(*[place + start * step for place, step in zip(at, steps)])
+
+
+def _sum_after(layout: Layout) -> Any:
+    """What tells a kernel to add an array to its result before it is rounded."""
+    attributes, steps = made("primitive_attr_create"), made("post_ops_create")
+    done = LIBRARY.dnnl_post_ops_append_binary(steps, ADD, layout.handle) or LIBRARY.dnnl_primitive_attr_set_post_ops(attributes, steps)
+    LIBRARY.dnnl_post_ops_destroy(steps)
+    if done:
+        LIBRARY.dnnl_primitive_attr_destroy(attributes)
+        raise Refused(f"post_ops: status {done}")
+    return attributes
+
+
+def _scaled(element: int, shape: tuple[int, ...], whole: bool, place: int) -> Primitive:
+    """(N, C, elements) times a number of each channel, plus one of each channel or of each element."""
+    images, numbers = rows(shape, element), rows((1, shape[1], 1))
+    summand = rows(shape) if whole else rows((1, shape[1], 1))
+    attributes = _sum_after(summand)
+    try:
+        descriptor = Descriptor("binary", ENGINE, MUL, images, numbers, images, attributes)
+    finally:
+        LIBRARY.dnnl_primitive_attr_destroy(attributes)
+    return Primitive(descriptor, ((SOURCE, images), (SECOND, numbers), (place | SECOND, summand), (RESULT, images)))
+
+
+@functools.cache
+def _place_after() -> int | None:
+    """The number of the place of what is added after a kernel: it differs between releases. None where none of those is it."""
+    if not FOUND_HALVES:
+        return None
+    images, one = np.full((1, 1, 16), 2, np.float32), np.ones((1, 1, 1), np.float32)
+    for place in (1 << 15, 1 << 14):
+        out = np.zeros_like(images)
+        try:
+            _scaled(FLOAT32, images.shape, False, place)(images, one, one, out)
+        except (Refused, RuntimeError):
+            continue
+        if (out == 3).all():
+            return place
+    return None
+
+
+def scales() -> bool:
+    """Whether the library has ``scaled``."""
+    return _place_after() is not None
+
+
+def scaled(x: np.ndarray, numbers: np.ndarray, summand: np.ndarray, out: np.ndarray) -> None:
+    """(N, C, elements), of single precision or the bits of bfloat16, times (C), plus (C) or the shape of ``x``, rounded once."""
+    whole = summand.ndim == 3
+    expect(x.shape == out.shape and x.dtype.char == out.dtype.char and numbers.size == x.shape[1])
+    expect(numbers.dtype.char == summand.dtype.char == "f" and summand.size == (x.size if whole else x.shape[1]))
+    prepared(_scaled, _KINDS[x.dtype.char], x.shape, whole, _place_after())(x, numbers, summand, out)
+
+
+def convert(x: np.ndarray, out: np.ndarray) -> None:
+    """Single precision to bfloat16 (to nearest, halves to even), or back."""
+    source, target = _KINDS[x.dtype.char], _KINDS[out.dtype.char]
+    expect(x.size == out.size)
+    _run(_conversion, (source, target), x.size, (x.itemsize, out.itemsize), address(x), address(out))
+
+
+def binary(kind: int, x: np.ndarray, y: np.ndarray, out: np.ndarray) -> None:
+    """The sum, the difference … of elements in one place."""
+    expect(x.size == y.size == out.size and x.dtype.char == y.dtype.char == out.dtype.char == "H")
+    _run(_binary, (kind,), x.size, (2, 2, 2), address(x), address(y), address(out))
+
+
+def with_number(kind: int, x: np.ndarray, number: np.ndarray, out: np.ndarray) -> None:
+    """``binary`` of elements and one number, of bfloat16 or of single precision."""
+    expect(x.size == out.size and number.size == 1 and x.dtype.char == out.dtype.char == "H")
+    _run(_with_number, (kind, _KINDS[number.dtype.char]), x.size, (2, 0, 2), address(x), address(number), address(out))
+
+
+def with_row(kind: int, x: np.ndarray, row: np.ndarray, out: np.ndarray) -> None:
+    """``binary`` of each row of elements and one row."""
+    width = row.size
+    expect(x.size == out.size and not x.size % width and x.dtype.char == row.dtype.char == out.dtype.char == "H")
+    _run(_with_row, (kind, width), x.size // width, (2 * width, 0, 2 * width), address(x), address(row), address(out))
+
+
+def function(kind: int, x: np.ndarray, out: np.ndarray) -> None:
+    """A function of each element."""
+    expect(x.size == out.size and x.dtype.char == out.dtype.char == "H")
+    _run(_function, (kind,), x.size, (2, 2), address(x), address(out))
+
+
+def slope(kind: int, x: np.ndarray, g: np.ndarray, out: np.ndarray) -> None:
+    """``g`` times the function's slope at each element."""
+    expect(x.size == g.size == out.size and x.dtype.char == g.dtype.char == out.dtype.char == "H")
+    _run(_slope, (kind,), x.size, (2, 2, 2), address(x), address(g), address(out))
