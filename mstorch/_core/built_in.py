@@ -92,6 +92,9 @@ class _Text:
 
 
 def _text(value: Any) -> str:
+    if type(value) is tuple:
+        texts = [_text(item) for item in value]
+        return "..." if "..." in texts else f"({', '.join(texts)}{',' * (len(texts) == 1)})"
     return repr(value) if type(value) in _WRITTEN or type(value) is float and abs(value) < float("inf") else "..."
 
 
