@@ -263,7 +263,7 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
         return _text(self) if tensor_contents is None else _tensor_str._str_intern(self, tensor_contents=tensor_contents)
 
     def __format__(self, spec: str) -> str:
-        if not self._shape and not is_meta(self):
+        if not self._shape and not is_meta(self) and type(self) is Tensor:
             return format(self.item(), spec)
         return object.__format__(self, spec)
 
