@@ -8,6 +8,7 @@ functions themselves are called, so that nothing is taken over twice.
 from __future__ import annotations
 
 import functools
+import inspect
 import threading
 import types
 from collections.abc import Callable, Iterable, Iterator
@@ -82,6 +83,8 @@ class _State(threading.local):
 
 state = _State()
 _dispatches: dict[type, bool] = {}
+# The public form of each function of the families, by the function that computes.
+ENTRIES_OF: dict[Function, Function] = {}
 # How the functions that torch writes in Python hand their arguments on.
 _handed: dict[Function, Handed] = {}
 _named_forms: dict[str, Function] = {}  # and, by name, those that stand for others there
@@ -456,15 +459,17 @@ def _named(entered: Function, module: str, name: str) -> Function:
 def _known(entered: Function, function: Function, module: str, name: str) -> Function:
     """The public form as torch has it, built in or written in Python."""
     face, _, last = (module.removeprefix(_HOME).removeprefix(".") + f".{name}").strip(".").rpartition(".")
-    _named(entered, module, name)
-    if not (face == "Tensor" or written_in_python(face, last)):
-        _entries.pop()
-        return shown_built_in(entered, _HOME if face == "functional" else module, name)
+    known = _named(entered, module, name)
+    if face != "Tensor":
+        if not written_in_python(face, last):
+            _entries.pop()
+            known = shown_built_in(entered, _HOME if face == "functional" else module, name)
+    ENTRIES_OF.setdefault(inspect.unwrap(function), known)
     handed = handed_on(function, face, last)
-    _named_forms[f"{face}.{last}"] = entered
+    _named_forms[f"{face}.{last}"] = known
     if handed is not None:
-        _handed[entered] = handed
-    return entered
+        _handed[known] = handed
+    return known
 
 
 def shown_built_in(function: Function, module: str, name: str) -> Function:

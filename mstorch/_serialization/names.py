@@ -87,7 +87,10 @@ def torch_name(obj: Any, qualname: str | None = None) -> tuple[str, str] | None:
         # A private module is no part of torch's layout; its names are public in the room it belongs to, or at the top.
         public = list(itertools.takewhile(lambda part: not part.startswith("_"), parts))
         room = sys.modules.get(".".join(["mstorch", *public]))
-        return (".".join(["torch", *public]) if head in getattr(room, "__all__", ()) else "torch"), name
+        if head in getattr(room, "__all__", ()):
+            return ".".join(["torch", *public]), name
+        # What torch has not goes by its own name: a file that names nothing could not be read again.
+        return ("torch", name) if getattr(sys.modules["mstorch"], head, None) is not None else None
     return ".".join(["torch", *parts]), name
 
 
@@ -151,6 +154,8 @@ def name_classes(package: str) -> None:
     if not _searched:
         for function, place in _FUNCTIONS.items():
             _say(function, place)
+        # torch's pickles look there for it, and so do those of subclasses that Python's own pickle writes.
+        sys.modules["mstorch._tensor"]._rebuild_from_type_v2 = rebuild.FUNCTIONS["_rebuild_from_type_v2"]  # type: ignore[attr-defined]
     for key in [key for key in sys.modules if key.startswith("mstorch") and key not in _searched]:
         module: Any = sys.modules[key]
         if not isinstance(module, ModuleType) or getattr(getattr(module, "__spec__", None), "_initializing", False):
