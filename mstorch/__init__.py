@@ -11,6 +11,7 @@ from ._tape import rules as _rules  # and the table of gradients
 from . import _debug  # before functions get their public form: MSTORCH_DEBUG watches them
 from ._core.above import above as _above
 from ._hook import as_torch, install, missing as _missing, uninstall
+from ._unbuilt import find as _find_unbuilt
 from .torch_version import __version__
 
 # Types
@@ -128,6 +129,7 @@ from ._ops.math import (
     atan_, atanh_, ceil_, cos_, cosh_, deg2rad_, exp_, exp2_, expm1_, fix_, floor_, frac_, ldexp_, log_, log10_,
     log1p_, log2_, logit_, rad2deg_, round_, sigmoid_, sin_, sinc_, sinh_, tan_, tanh_, trunc_, xlogy_,
 )  # fmt: skip
+from ._ops.packed_matmul import _grouped_mm, _int_mm, _weight_int8pack_mm
 from ._ops.matmul import (
     mm, bmm, mv, dot, matmul,
 )  # fmt: skip
@@ -226,6 +228,7 @@ from . import (
     return_types, serialization, signal, sparse, special, storage, torch_version, utils, version, xpu,
 )  # fmt: skip
 from ._namespace.checks import (
+    _has_compatible_shallow_copy_type,
     _assert, _assert_async, _check, _check_index, _check_is_size, _check_not_implemented, _check_tensor_all, _check_tensor_all_with,
     _is_all_true, _is_any_true,
     _check_type, _check_value, _check_with, _shape_as_tensor,
@@ -309,6 +312,7 @@ _enter({
 })  # fmt: skip
 from ._aten import taking as _taking  # noqa: E402  # who takes calls below autograd
 
+_find_unbuilt()
 if accelerator.current_accelerator() == device("npu"):  # where users of Ascend devices expect it
     from . import npu
 # Submodules that ``import torch`` binds but few programs use come when they are asked for.

@@ -29,6 +29,7 @@ from mstorch import _hook
 from mstorch._backend import runtime
 from mstorch._backend.onednn import library
 from mstorch._core import cuda_names
+from mstorch._unbuilt import is_unbuilt
 from mstorch._version import __version__
 from mstorch.multiprocessing._process import die_with_parent
 
@@ -264,7 +265,7 @@ def _is_torch(module: str) -> bool:
 
 
 def first_missing(name: str) -> str | None:
-    """Return the shortest part of a dotted torch name that mstorch lacks, None if it has all of it.
+    """Return the shortest part of a dotted torch name that mstorch lacks, or has to be imported alone; None if it has all of it.
 
     Names are looked up in modules and classes; what an object of another kind has shows only when it is used.
     """
@@ -283,6 +284,8 @@ def first_missing(name: str) -> str | None:
                 value = importlib.import_module(f"{value.__name__}.{part}")
             except ModuleNotFoundError:
                 return path
+        if is_unbuilt(value):
+            return path
     return None
 
 

@@ -99,12 +99,15 @@ def missing_attribute(module: str, name: str) -> AttributeError:
 
 
 def missing(module: str, submodules: Iterable[str] = ()) -> Callable[[str], Any]:
-    """Return a module's `__getattr__`, which loads the submodules named and raises `missing_attribute` for the rest."""
+    """Return a module's `__getattr__`, which loads the submodules named and raises `missing_attribute` for the rest.
+
+    A name in `_unbuilt/names.txt` is there, and raises when it is used.
+    """
 
     def __getattr__(name: str) -> Any:
         if name in submodules:
             return importlib.import_module(f"{module}.{name}")
-        raise missing_attribute(module, name)
+        return importlib.import_module(f"{_OURS}._unbuilt").attribute(module, name)
 
     return __getattr__
 

@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
+from ._core.above import above
 from ._core.device import device as _device
 from ._core.dtype import dtype as _dtype
 from ._hook import missing as _missing
@@ -123,6 +124,14 @@ class classproperty:
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self.function(type(instance) if owner is None else owner)
+
+
+def _get_device_module(device_type: str) -> Any:
+    """The module of a type of device: ``torch.cpu`` of "cpu"; RuntimeError if there is none."""
+    module = getattr(above.torch, device_type, None)
+    if module is None:
+        raise RuntimeError(f"Device '{device_type}' does not have a corresponding module registered as 'torch.{device_type}'.")
+    return module
 
 
 __getattr__ = _missing(__name__)

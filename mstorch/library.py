@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from ._hook import missing as _missing
 from ._library import registry
 from ._library.schema import Schema, infer_schema, parse
 
@@ -193,3 +194,5 @@ __all__ = [
     "CustomOpDef", "Library", "custom_op", "define", "fallthrough_kernel", "get_ctx", "impl", "impl_abstract", "infer_schema",
     "register_autograd", "register_fake", "register_kernel",
 ]  # fmt: skip
+
+__getattr__ = _missing(__name__)

@@ -9,6 +9,7 @@ import os
 from collections.abc import Callable
 from typing import Any, NoReturn
 
+from . import _unbuilt as unbuilt
 from ._aten import calling
 from ._aten.overloads import overload, overloads
 from ._core.above import above
@@ -160,6 +161,10 @@ class CustomOverload(OpOverload):
             return self._operator(*args, **kwargs)
 
 
+_MODULES = {"profiler": "profiler", "_c10d_functional": "c10d_functional", "c10d_functional": "c10d_functional"}
+"""The modules with the operators of namespaces other than ``aten``, by their OPERATORS."""
+
+
 class _Namespace:
     """The operations of one library: torch's own in ``aten``, and those that programs define."""
 
@@ -170,10 +175,13 @@ class _Namespace:
         defined = {overload: op for (space, own, overload), op in registry.operators.items() if (space, own) == (self._name, name)}
         if defined:
             return CustomPacket(self._name, name, defined)
-        if self._name == "profiler":
-            function = vars(importlib.import_module("mstorch._library.profiler")).get(name) if name.startswith("_record") else None
+        if self._name in _MODULES:
+            module = vars(importlib.import_module(f"mstorch._library.{_MODULES[self._name]}"))
+            function = module[name] if name in module["OPERATORS"] else None
         else:
             function = None if self._name != "aten" or name.startswith("__") else _find(name)
+        if function is None:
+            function = unbuilt.operator(self._name, name)
         if function is None:
             raise AttributeError(f"'_OpNamespace' '{self._name}' object has no attribute '{name}'")
         packet = self.__dict__[name] = OpOverloadPacket(self._name, name, function)

@@ -20,6 +20,10 @@ except ImportError:
     pass
 if False:
     from torch import sometimes
+if version > 2:
+    from torch import newer
+else:
+    from torch import older
 class Made:
     from torch import within
 def function():
@@ -30,12 +34,15 @@ INNER = """
 nn.init._no_grad_fill_ nn.init._no_grad_normal_ nn.init._no_grad_trunc_normal_ nn.init._no_grad_uniform_ nn.init._no_grad_zero_
 nn.modules.conv._ConvTransposeMixin distributions.transforms._InverseTransform utils.data.dataloader._collate_fn_t
 utils.collect_env.run distributed._rank_not_in_group fx._symbolic_trace.compatibility fx._compatibility.compatibility
-testing._comparison
+testing._comparison testing._internal.common_utils.TestCase utils._ordered_set.OrderedSet utils._contextlib._DecoratorContextManager
+utils.data._utils.signal_handling utils.data._utils.worker.ManagerWatchdog utils.data.dataloader._sharding_worker_init_fn
+_functorch.vmap._add_batch_dim _prims_common.suggest_memory_format nn.utils._named_member_accessor.swap_tensor _int_mm _grouped_mm
+distributed.distributed_c10d.rendezvous optim.optimizer.StateDict autograd.profiler_util TensorType sparse._triton_ops_meta.minimize
 """.split()
 
 
 def test_what_is_imported_at_once_is_found(tmp_path: Path) -> None:
-    assert imports.imported(SOURCE) == {"nn.functional", "Tensor", "no_such_name", "nn.init", "nn.not_there", "within"}
+    assert imports.imported(SOURCE) == {"nn.functional", "Tensor", "no_such_name", "nn.init", "nn.not_there", "within", "newer", "older"}
     package = tmp_path / "site" / "package"
     package.mkdir(parents=True)
     (package / "__init__.py").write_text(SOURCE)

@@ -28,7 +28,7 @@ CIRCLES = {
 LATE = {
     "mstorch/_hook.py": ["importlib.metadata"], "mstorch/utils/tensorboard/summary.py": ["PIL"],
     "mstorch/utils/tensorboard/writer.py": ["matplotlib", "matplotlib.backends.backend_agg"],
-    "mstorch/ops.py": ["mstorch._library.aten_layers", "mstorch._library.profiler"], "mstorch/__main__.py": ["mstorch._devices.check"],
+    "mstorch/ops.py": ["mstorch._library.aten_layers"], "mstorch/__main__.py": ["mstorch._devices.check"],
     "mstorch/_debug/oracle.py": ["torch"],
     "mstorch/_backend/kernels/special.py": ["scipy.special", "scipy.special", "scipy.special"],
     "mstorch/backends/opt_einsum.py": ["opt_einsum"], "mstorch/utils/_import_utils.py": ["dill"],
@@ -42,6 +42,8 @@ BY_NAME = {
     "mstorch/_namespace/process.py": "the module of a device of any kind",
     "mstorch/_serialization/names.py": "classes that a pickle names",
     "mstorch/fx/graph_module.py": "functions that a pickled graph names",
+    "mstorch/_unbuilt/__init__.py": "modules below those that names.txt lists",
+    "mstorch/ops.py": "the operators of namespaces other than aten",
     "mstorch/fx/node.py": "the public modules in which a function is looked for",
     "mstorch/nn/parallel/__init__.py": "process groups, when they are asked for",
     "mstorch/utils/_trees/kinds.py": "classes that a dumped tree names",
@@ -227,7 +229,7 @@ BY_GLOBALS = {
     "mstorch/distributed/__init__.py": "torch's names of distributed_c10d",
     "mstorch/distributed/distributed_c10d.py": "names of the files behind it",
     "mstorch/nn/modules/module.py": "global hooks, which programs look for under torch's names",
-    "mstorch/sparse.py": "legacy types",
+    "mstorch/sparse/__init__.py": "legacy types",
     "mstorch/storage.py": "reads the class of the default dtype",
 }
 

@@ -3,7 +3,7 @@
     python -m tools.imports SITE_PACKAGES…    # a line for each name: how many packages, and which; fails if there is any
 
 Read from the sources, nothing of the packages runs: the ``import`` statements that a module meets while it is imported, outside of
-functions, ``try`` and ``if``. One that is missing stops the package's import.
+functions and ``try``, also where an ``if`` may leave them out. One that is missing stops the package's import.
 """
 from __future__ import annotations
 
@@ -22,10 +22,14 @@ _OWN = {"torch", "mstorch", "functorch", "torchgen", "tests", "mindspore"}
 
 
 def _statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
-    """The statements that run at import whatever happens: those of classes and of ``with`` too, of no ``if`` and no ``try``."""
+    """The statements that run at import: those of classes, ``with`` and ``if`` too, not of what only type checkers or programs run."""
     for statement in body:
         yield statement
-        if isinstance(statement, (ast.ClassDef, ast.With)):
+        if isinstance(statement, ast.If):
+            if not any(word in ast.unparse(statement.test) for word in ("TYPE_CHECKING", "__main__", "False")):
+                yield from _statements(statement.body)
+            yield from _statements(statement.orelse)
+        elif isinstance(statement, (ast.ClassDef, ast.With)):
             yield from _statements(statement.body)
 
 

@@ -16,6 +16,7 @@ from .._core.modes import modes
 from .._core.size import Size
 from .._core.warned import warn
 from .._hook import missing as _missing
+from .._library.tags import Tag as Tag
 from .._ops._dispatch import broadcast_shape
 from .._ops.linalg_factor import _LinAlgError
 from .._tape.engine import running
@@ -24,13 +25,13 @@ from .._tensor import Tensor
 from ..autograd import forward_ad
 from ..autograd.grad_mode import is_grad_enabled, is_multithreading_enabled, set_grad_enabled
 from ..overrides import has_torch_function, has_torch_function_unary, has_torch_function_variadic
-from . import _autograd, _functions, _functorch, _nn
+from . import _autograd, _cpu, _functions, _functorch, _nn
 from ._graphs import Block, Graph, Node, Type, Value
 from ._storage import StorageBase
 
 __all__ = [
     "Block", "DisableTorchFunction", "DisableTorchFunctionSubclass", "DispatchKey", "Generator", "Graph", "Node", "Size", "StorageBase",
-    "Type", "Value", "_LinAlgError", "_autograd", "_functions", "_functorch", "_nn", "default_generator", "device", "dtype",
+    "Type", "Value", "_LinAlgError", "_autograd", "_cpu", "_functions", "_functorch", "_nn", "default_generator", "device", "dtype",
     "is_grad_enabled", "layout", "memory_format",
 ]  # fmt: skip
 

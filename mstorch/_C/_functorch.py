@@ -3,6 +3,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from .._functorch.vmap import _add_batch_dim as _add_batch_dim
+from .._functorch.vmap import _remove_batch_dim as _remove_batch_dim
 from ..func._batched import BatchedTensor
 from ..func._batched_loop import fallback
 

@@ -45,6 +45,8 @@ class TreeSpec:
 
 
 LEAF = TreeSpec(None, None, [])
+REGISTERED: dict[Any, Any] = {}
+"""How other types of containers are flattened and put together: ``torch.utils._pytree.SUPPORTED_NODES``, empty until that is loaded."""
 
 
 def _items(tree: Any) -> tuple[Any, Any, Sequence[Any]] | None:
@@ -60,7 +62,11 @@ def _items(tree: Any) -> tuple[Any, Any, Sequence[Any]] | None:
         return kind, tree.maxlen, list(tree)
     if isinstance(tree, tuple) and (hasattr(tree, "_fields") or hasattr(tree, "n_fields")):
         return kind, kind, tree
-    return None
+    entry = REGISTERED.get(kind)
+    if entry is None:
+        return None
+    items, context = entry.flatten_fn(tree)
+    return kind, context, list(items)
 
 
 def tree_flatten(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tuple[list[Any], TreeSpec]:
@@ -99,7 +105,9 @@ def _built(leaves: Any, spec: TreeSpec) -> Any:
         return defaultdict(spec.context[0], zip(spec.context[1], items))
     if spec.type is deque:
         return deque(items, maxlen=spec.context)
-    return spec.type(*items) if hasattr(spec.type, "_fields") else spec.type(items)
+    if spec.type in (tuple, list) or spec.type is spec.context:
+        return spec.type(*items) if hasattr(spec.type, "_fields") else spec.type(items)
+    return REGISTERED[spec.type].unflatten_fn(items, spec.context)
 
 
 def tree_leaves(tree: Any) -> list[Any]:

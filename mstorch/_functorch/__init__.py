@@ -1,6 +1,7 @@
 """torch._functorch: the few names of it that programs import beside ``torch.func``."""
 from __future__ import annotations
 
-from . import apis, autograd_function, deprecated, eager_transforms, make_functional
+from .._hook import missing as _missing
 
-__all__ = ["apis", "autograd_function", "deprecated", "eager_transforms", "make_functional"]
+# ``torch.func`` takes ``vmap`` from here, and the other modules take ``torch.func``.
+__getattr__ = _missing(__name__, ("apis", "autograd_function", "deprecated", "eager_transforms", "make_functional", "vmap"))

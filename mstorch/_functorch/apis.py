@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..func import grad, grad_and_value, vmap
-from ..func._vmap import mapped_size
+from .vmap import mapped_size
 
 
 def chunk_vmap(

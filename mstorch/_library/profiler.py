@@ -39,3 +39,5 @@ def _exit(handle: Any) -> None:
 _record_function_enter = entry(_enter, _HOME, "_record_function_enter")
 _record_function_enter_new = entry(_enter_new, _HOME, "_record_function_enter_new")
 _record_function_exit = entry(_exit, _HOME, "_record_function_exit")
+
+OPERATORS = ("_record_function_enter", "_record_function_enter_new", "_record_function_exit")

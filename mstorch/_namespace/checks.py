@@ -116,3 +116,12 @@ def _check_tensor_all(cond: Any, message: Message = None) -> None:
 def _shape_as_tensor(self: Any) -> Any:
     """The shape as a tensor of int64."""
     return tensor(list(self.shape))
+
+
+def _has_compatible_shallow_copy_type(input: Any, from_: Any) -> bool:
+    """Whether ``input.data = from_`` can be: both are dense on devices with memory, or both of one other layout or device."""
+    return _kind(input) == _kind(from_)
+
+
+def _kind(tensor: Any) -> tuple[str, bool]:
+    return str(tensor.layout), tensor.is_meta

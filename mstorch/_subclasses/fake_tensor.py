@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from .._hook import missing as _missing
 from .._hook import not_yet
 
 
@@ -23,3 +24,5 @@ def is_fake(x: object) -> bool:
 
 
 __all__ = ["FakeTensor", "FakeTensorMode", "is_fake"]
+
+__getattr__ = _missing(__name__)

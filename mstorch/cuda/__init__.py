@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from .._backend import binding, runtime
@@ -225,4 +225,12 @@ def _is_in_bad_fork() -> bool:
 
 
 _lazy_init = init
+
+
+def _lazy_call(callable: Callable[[], Any], **kwargs: Any) -> None:
+    """Call a function once CUDA is initialised: now if it is, else never, as there is no CUDA to initialise."""
+    if is_initialized():
+        callable()
+
+
 from . import graphs, memory, nvtx, random, streams  # noqa: E402, F401 - they take names from above

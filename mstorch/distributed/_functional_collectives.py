@@ -8,6 +8,7 @@ from typing import Any
 
 import mstorch as torch
 
+from .._hook import missing as _missing
 from ._types import ReduceOp
 from ._world import chosen, default_group, world
 from .nn import functional
@@ -106,3 +107,5 @@ __all__ = [
     "reduce_scatter_single", "reduce_scatter_single_autograd", "reduce_scatter_tensor", "reduce_scatter_tensor_autograd",
     "reduce_scatter_tensor_coalesced", "wait_tensor",
 ]  # fmt: skip
+
+__getattr__ = _missing(__name__)

@@ -13,6 +13,7 @@ from ._settings import default_pg_timeout
 from ._stores import PrefixStore, Store
 from ._work import Work
 from ._world import chosen, default_group, outside, world
+from .rendezvous import register_rendezvous_handler, rendezvous
 
 
 def is_available() -> bool:
@@ -114,7 +115,7 @@ globals().update(_PUBLIC)
 
 __all__ = [
     "PrefixStore", "ProcessGroup", "Store", "Work", "default_pg_timeout", "is_available", "is_backend_available", "is_gloo_available",
-    "is_mpi_available", "is_nccl_available", "is_ucc_available", "is_xccl_available", *_PUBLIC,
+    "is_mpi_available", "is_nccl_available", "is_ucc_available", "is_xccl_available", "register_rendezvous_handler", "rendezvous", *_PUBLIC,
 ]  # fmt: skip
 
 __getattr__ = _missing(__name__)

@@ -5,6 +5,7 @@ import copy
 from collections.abc import Mapping
 from typing import Any
 
+from .._hook import missing as _missing
 from .._hook import not_yet
 from .._tensor import Tensor
 from ..nn.modules.module import Module
@@ -152,3 +153,5 @@ def load(f: Any, **options: Any) -> ExportedProgram:
 
 
 __all__ = ["Dim", "ExportedProgram", "dims", "export", "load", "save"]
+
+__getattr__ = _missing(__name__)

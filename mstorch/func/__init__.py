@@ -1,12 +1,12 @@
 """torch.func: gradients, Jacobians and vmap as functions of functions."""
 from __future__ import annotations
 
+from .._functorch.vmap import vmap
 from ..autograd._mapped import VMAP
 from ._forward import hessian, jacfwd, jvp, linearize
 from ._modules import debug_unwrap, functional_call, functionalize, replace_all_batch_norm_modules_, stack_module_state
 from ._rearrange import rearrange
 from ._reverse import grad, grad_and_value, jacrev, vjp
-from ._vmap import vmap
 
 VMAP.append(vmap)
 

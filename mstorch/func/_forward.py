@@ -17,6 +17,7 @@ from .._core.modes import modes
 from .._core.overriding import state
 from .._core.tensor_base import TensorBase, auto_of, is_tracked, tensor_of
 from .._core.trees import TreeSpec, tree_flatten, tree_map, tree_unflatten
+from .._functorch.vmap import vmap
 from .._ops._dispatch import contiguous_copy
 from .._ops.creation import zeros_like
 from .._ops.placing import beside
@@ -27,7 +28,6 @@ from ..autograd._dual import MAPPED, apart, check_sizes, joined
 from ._batched import aligned, batched, core, dressed_like, everywhere, innermost, is_of, maps_of, outside, public
 from ._levels import chosen_positions, fresh, recording, seed_of
 from ._reverse import Pull, check_real, jacrev, with_aux
-from ._vmap import vmap
 
 
 class Push:

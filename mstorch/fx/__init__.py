@@ -1,4 +1,5 @@
 """torch.fx: graphs of modules and functions, from running them on proxies."""
+from .._hook import missing as _missing
 from . import graph, graph_module, immutable_collections, interpreter, node, passes, proxy, subgraph_rewriter
 from ._symbolic_trace import PH, Tracer, symbolic_trace, wrap
 from .graph import CodeGen, Graph
@@ -13,3 +14,5 @@ __all__ = [
     "has_side_effect", "immutable_collections", "interpreter", "map_arg", "node", "passes", "proxy", "replace_pattern",
     "subgraph_rewriter", "symbolic_trace", "wrap",
 ]  # fmt: skip
+
+__getattr__ = _missing(__name__)

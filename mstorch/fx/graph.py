@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from ._code import CodeGen, Namespace, PythonCode
+from .node import Argument as Argument
 from .node import Node, Target, map_arg
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from .._hook import missing as _missing
 from ..nn.modules.module import Module
 from ._symbolic_trace import symbolic_trace
 from .graph import Graph
@@ -126,3 +127,5 @@ def _has(module: Any, target: str) -> bool:
 
 
 __all__ = ["Match", "replace_pattern"]
+
+__getattr__ = _missing(__name__)

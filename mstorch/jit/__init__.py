@@ -3,6 +3,7 @@ import contextlib
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
+from .._hook import missing as _missing
 from .._jit_internal import (
     _isinstance,
     _overload,
@@ -119,3 +120,5 @@ __all__ = [
     "optimized_execution", "save", "script", "script_if_tracing", "script_method", "set_fusion_strategy", "strict_fusion",
     "trace", "trace_module", "unused", "wait",
 ]  # fmt: skip
+
+__getattr__ = _missing(__name__)

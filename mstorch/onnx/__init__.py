@@ -1,11 +1,16 @@
-"""torch.onnx: names for programs that can also export. Exporting raises: MindSpore 2.10 writes no ONNX from captured graphs."""
+"""torch.onnx: models in ONNX, the way to Ascend's own inference tools. It takes the package ``onnx``.
+
+A model is run on the arguments that are given, and what it did is written down: branches that it took are taken for good. Sizes that
+vary are told by running once more for each of them, twice as long.
+"""
 from __future__ import annotations
 
 import enum
-from typing import Any, NoReturn
+from typing import Any
 
-from .._hook import not_yet
 from . import operators
+from ._errors import OnnxExporterError, UnsupportedOperatorError
+from ._program import ONNXProgram, export, is_in_onnx_export
 
 
 class OperatorExportTypes(enum.IntEnum):
@@ -46,42 +51,6 @@ class TensorProtoDataType(enum.IntEnum):
     COMPLEX128 = 15
 
 
-class OnnxExporterError(RuntimeError):
-    """The base of the exporter's errors."""
-
-
-class ONNXProgram:
-    """A model in ONNX. None can be made here."""
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        _no_export()
-
-
-def _no_export() -> NoReturn:
-    raise NotImplementedError(
-        f"mstorch: torch.onnx.export writes no ONNX {not_yet()}; mstorch.interop.export_mindir writes MindSpore's format"
-    )
-
-
-def export(
-    model: Any, args: tuple[Any, ...] = (), f: Any = None, *, kwargs: Any = None, verbose: bool | None = None,
-    input_names: Any = None, output_names: Any = None, opset_version: int | None = None, dynamo: bool = True,
-    external_data: bool = True, dynamic_shapes: Any = None, custom_translation_table: Any = None, report: bool = False,
-    optimize: bool = True, verify: bool = False, profile: bool = False, dump_exported_program: bool = False,
-    artifacts_dir: Any = ".", export_params: bool = True, keep_initializers_as_inputs: bool = False, dynamic_axes: Any = None,
-    training: TrainingMode = TrainingMode.EVAL, operator_export_type: OperatorExportTypes = OperatorExportTypes.ONNX,
-    do_constant_folding: bool = True, custom_opsets: Any = None, export_modules_as_functions: Any = False,
-    autograd_inlining: bool = True,
-) -> NoReturn:  # fmt: skip
-    """Raises NotImplementedError: there is no ONNX exporter here."""
-    _no_export()
-
-
-def is_in_onnx_export() -> bool:
-    """Whether a model is being exported: never."""
-    return False
-
-
 custom_symbolics: dict[tuple[str, int], Any] = {}  # what programs registered; nothing exports it
 
 
@@ -99,6 +68,6 @@ def unregister_custom_op_symbolic(symbolic_name: str, opset_version: int) -> Non
 
 
 __all__ = [
-    "ONNXProgram", "OnnxExporterError", "OperatorExportTypes", "TensorProtoDataType", "TrainingMode", "export", "is_in_onnx_export",
-    "operators", "register_custom_op_symbolic", "unregister_custom_op_symbolic",
+    "ONNXProgram", "OnnxExporterError", "OperatorExportTypes", "TensorProtoDataType", "TrainingMode", "UnsupportedOperatorError", "export",
+    "is_in_onnx_export", "operators", "register_custom_op_symbolic", "unregister_custom_op_symbolic",
 ]  # fmt: skip

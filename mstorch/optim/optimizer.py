@@ -22,6 +22,9 @@ __all__ = ["Optimizer", "register_optimizer_step_post_hook", "register_optimizer
 ParamsT: TypeAlias = Iterable[Tensor] | Iterable[dict[str, Any]] | Iterable[tuple[str, Tensor]]
 """What optimisers are made of: parameters, groups of them, or pairs of a name and a parameter."""
 
+StateDict: TypeAlias = dict[str, Any]
+"""What ``state_dict`` gives."""
+
 _FUSED_DEVICES = ["mps", "cuda", "xpu", "hpu", "cpu", "mtia", "npu"]
 
 _global_pre_hooks: OrderedDict[int, Callable] = OrderedDict()

@@ -65,6 +65,20 @@ def _tolerances(kinds: Sequence[Any], options: Options) -> tuple[float, float]:
     return max(rtol for rtol, _ in found), max(atol for _, atol in found)
 
 
+def default_tolerances(*values: Any) -> tuple[float, float]:
+    """The relative and the absolute tolerance for values that are compared: those of the least precise dtype in them."""
+    found = [(0.0, 0.0)]
+    for value in values:
+        if isinstance(value, (list, tuple)):
+            found.append(default_tolerances(*value))
+        elif isinstance(value, dict):
+            found.append(default_tolerances(*value.values()))
+        else:
+            tensor = _as_tensor(value)
+            found.append((0.0, 0.0) if tensor is None else _PRECISIONS.get(tensor.dtype, (0.0, 0.0)))
+    return max(rtol for rtol, _ in found), max(atol for _, atol in found)
+
+
 def _text(
     what: str, extra: str, absolute: tuple[Any, Any], relative: tuple[Any, Any], tolerances: tuple[float, float]
 ) -> str:

@@ -12,6 +12,7 @@ from typing import Any
 
 from .._core.tensor_base import TensorBase
 from .._core.warned import warn
+from .._hook import missing as _missing
 from ..ops import OpOverloadPacket, aten
 from ._python_dispatch import TorchDispatchMode
 from ._pytree import tree_leaves, tree_map
@@ -227,3 +228,5 @@ def _table(header: list[str], rows: list[list[str]]) -> str:
         return "  ".join(text.ljust(width) if not place else text.rjust(width) for place, (text, width) in enumerate(zip(row, widths)))
 
     return "\n".join([line(header), "  ".join("-" * width for width in widths), *map(line, rows)])
+
+__getattr__ = _missing(__name__)

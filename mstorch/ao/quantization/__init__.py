@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections import namedtuple
 from typing import Any, NoReturn
 
+from ..._hook import missing as _missing
 from ..._hook import not_yet
 from ...nn.modules.module import Module
 
@@ -48,3 +49,5 @@ __all__ = [
     "DeQuantStub", "QConfig", "QuantStub", "convert", "fuse_modules", "fuse_modules_qat", "get_default_qat_qconfig",
     "get_default_qconfig", "prepare", "prepare_qat", "quantize", "quantize_dynamic", "quantize_qat",
 ]  # fmt: skip
+
+__getattr__ = _missing(__name__)

@@ -26,4 +26,4 @@ __all__ = [
     "init_device_mesh", "ones", "placement_types", "rand", "randn", "zeros",
 ]  # fmt: skip
 
-__getattr__ = _missing(__name__, ("api", "device_mesh"))
+__getattr__ = _missing(__name__, ("api", "device_mesh", "experimental"))

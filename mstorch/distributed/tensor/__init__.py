@@ -62,4 +62,4 @@ __all__ = [
     "init_device_mesh", "ones", "placement_types", "rand", "randn", "zeros",
 ]  # fmt: skip
 
-__getattr__ = _missing(__name__, ("_utils", "device_mesh", "parallel"))
+__getattr__ = _missing(__name__, ("_utils", "device_mesh", "experimental", "parallel"))

@@ -269,6 +269,10 @@ def _data(func: Any, access: str, args: tuple[Any, ...]) -> Any:
         return func(tensor, other)
 
 
+replicating = [False]
+"""Whether plain tensors beside DTensors count as replicated (``experimental.implicit_replication``)."""
+
+
 def _scalar_backward(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
     _whole(args[0]).backward(*(_plain(one) for one in args[1:]), **kwargs)
 
@@ -284,7 +288,11 @@ def _compute(name: str, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
     if any(one.device_mesh != mesh for one in spread):
         raise RuntimeError(f"mstorch: {name} of DTensors on different meshes")
     mixed = [one for one in leaves if isinstance(one, Tensor) and not isinstance(one, DTensor) and one.dim() > 0]
-    if mixed:
+    if mixed and replicating[0]:
+        whole = [Replicate()] * mesh.ndim
+        leaves = [DTensor.from_local(one, mesh, whole, run_check=False) if any(one is other for other in mixed) else one for one in leaves]
+        args, kwargs = tree_unflatten(leaves, form)
+    elif mixed:
         raise RuntimeError(
             f"{name} got mixed torch.Tensor and DTensor, need to convert all torch.Tensor to DTensor before calling distributed operators!"
         )

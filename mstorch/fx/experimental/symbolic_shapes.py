@@ -24,6 +24,11 @@ def free_symbols(val: Any) -> set[Any]:
 free_unbacked_symbols = free_symbols
 
 
+def has_free_symbols(val: Any) -> bool:
+    """Whether a value has sizes that vary: it has none."""
+    return False
+
+
 def is_concrete_int(a: Any) -> bool:
     """Whether a size is a number: it is."""
     return isinstance(a, int)

@@ -1,4 +1,7 @@
 """torch.fx.passes: what is done to whole graphs."""
+from ..._hook import missing as _missing
 from . import shape_prop
 
 __all__ = ["shape_prop"]
+
+__getattr__ = _missing(__name__)

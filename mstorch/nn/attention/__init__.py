@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from enum import IntEnum
 from typing import Any
 
+from ..._hook import missing as _missing
 from ..._namespace.attention_choice import ALLOWED
 from ._registry import (
     activate_flash_attention_impl,
@@ -93,3 +94,5 @@ __all__ = [
     "SDPBackend", "WARN_FOR_UNFUSED_KERNELS", "activate_flash_attention_impl", "current_flash_attention_impl",
     "list_flash_attention_impls", "register_flash_attention_impl", "restore_flash_attention_impl", "sdpa_kernel",
 ]  # fmt: skip
+
+__getattr__ = _missing(__name__)

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from ... import return_types
 from ..._core.size import Size
+from ..._core.trees import REGISTERED
 from .keys import GetAttrKey, MappingKey, SequenceKey
 
 NO_SERIALIZED_TYPE_NAME_FOUND = "NO_SERIALIZED_TYPE_NAME_FOUND"
@@ -38,7 +39,7 @@ class ConstantNode(NamedTuple):
     value: Any
 
 
-SUPPORTED_NODES: dict[Any, NodeDef] = {}
+SUPPORTED_NODES: dict[Any, NodeDef] = REGISTERED
 SUPPORTED_SERIALIZED_TYPES: dict[Any, SerializeNodeDef] = {}
 SERIALIZED_TYPE_TO_PYTHON_TYPE: dict[str, Any] = {}
 CONSTANT_NODES: set[type] = set()

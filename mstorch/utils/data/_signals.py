@@ -34,24 +34,34 @@ def _child_ended(number: int, frame: Any) -> None:
     before = _handlers[0]
     if callable(before):
         before(number, frame)
+    raise_if_ended()
+
+
+def watch(loader: int, pids: Sequence[int]) -> None:
+    """Raise RuntimeError in the main thread when one of a loader's workers ends badly, until `unwatch`; `loader` is its id."""
+    _watched[loader] = list(pids)
+    handle()
+
+
+def handle() -> None:
+    """Take the signal that a child process ended, where this is the main thread."""
+    if not _handlers and hasattr(signal, "SIGCHLD") and threading.current_thread() is threading.main_thread():
+        _handlers.append(signal.signal(signal.SIGCHLD, _child_ended))
+
+
+def unwatch(loader: int) -> None:
+    """Let the loader's workers end as they will."""
+    _watched.pop(loader, None)
+
+
+def raise_if_ended() -> None:
+    """Raise RuntimeError if a watched worker ended badly."""
     for pids in _watched.values():
         for pid in pids:
             text = _ending(pid)
             if text:
                 pids.clear()
                 raise RuntimeError(text)
-
-
-def watch(owner: Any, pids: Sequence[int]) -> None:
-    """Raise RuntimeError in the main thread when one of the workers ends badly, until `unwatch`."""
-    _watched[id(owner)] = list(pids)
-    if not _handlers and hasattr(signal, "SIGCHLD") and threading.current_thread() is threading.main_thread():
-        _handlers.append(signal.signal(signal.SIGCHLD, _child_ended))
-
-
-def unwatch(owner: Any) -> None:
-    """Let the workers end as they will."""
-    _watched.pop(id(owner), None)
 
 
 if hasattr(os, "register_at_fork"):

@@ -16,7 +16,7 @@ from typing import Any, Generic, TypeVar
 from ..._core.warned import warn
 from ...accelerator import is_available
 from ._collate import default_collate, default_convert
-from ._pipes import draw_shared_seed, is_pipe, new_group, reseed, world, wrapped
+from ._pipes import draw_shared_seed, is_pipe, new_group, prepare_worker, reseed, world, wrapped
 from ._signals import unwatch, watch
 from ._utils.pin_memory import pin_memory
 from ._worker import CHECK_INTERVAL, RESTART, End, Failure, Job, get_worker_info, run
@@ -30,6 +30,19 @@ __all__ = ["DataLoader", "default_collate", "default_convert", "get_worker_info"
 _T_co = TypeVar("_T_co", covariant=True)
 _T = TypeVar("_T")
 _collate_fn_t = Callable[[list[_T]], Any]
+
+
+_worker_init_fn_t = Callable[[int], None]
+
+
+def _sharding_worker_init_fn(worker_init_fn: _worker_init_fn_t | None, world_size: int, rank_id: int, worker_id: int) -> None:
+    """In a worker: its share of a pipe, then the user's function."""
+    info = get_worker_info()
+    if info is None:
+        raise AssertionError("Worker info is None in sharding worker init function")
+    if not is_pipe(info.dataset):
+        raise AssertionError("datapipe must be an instance of IterDataPipe or MapDataPipe")
+    prepare_worker(info.dataset, worker_id, info.num_workers, (world_size, rank_id), worker_init_fn)
 
 
 class _DatasetKind:
@@ -365,7 +378,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
             process = context.Process(target=run, args=arguments, daemon=True)
             process.start()
             self._workers.append(process)
-        watch(self, [worker.pid for worker in self._workers])
+        watch(id(self), [worker.pid for worker in self._workers])
         # Drawn once more than it is used, as in torch.
         self._draw_shared_seed(loader)
         self._prime()
@@ -461,7 +474,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         # A worker forked later has a copy of this object, and must leave the others alone.
         if not workers or os.getpid() != self._process:
             return
-        unwatch(self)
+        unwatch(id(self))
         self._done.value = 1
         for tasks in self._tasks:
             tasks.put(None)
@@ -475,3 +488,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
 
     def __del__(self) -> None:
         self._shutdown()
+
+
+_share_dist_seed = draw_shared_seed
+_get_distributed_settings = world

@@ -1,12 +1,46 @@
-"""torch.utils.data._utils.worker: what a worker process knows of itself."""
+"""torch.utils.data._utils.worker: what a worker process knows of itself, and what loaders of packages say to their workers."""
+from __future__ import annotations
 
+import os
+from dataclasses import dataclass
 from typing import Any
 
 from .._worker import CHECK_INTERVAL as MP_STATUS_CHECK_INTERVAL
 from .._worker import WorkerInfo, get_worker_info
 from .._worker import numpy_seed as _generate_state
 
-__all__ = ["MP_STATUS_CHECK_INTERVAL", "WorkerInfo", "_generate_state", "get_worker_info"]
+__all__ = [
+    "MP_STATUS_CHECK_INTERVAL", "ManagerWatchdog", "WorkerInfo", "_IterableDatasetStopIteration", "_ResumeIteration", "_generate_state",
+    "get_worker_info",
+]  # fmt: skip
+
+
+class ManagerWatchdog:
+    """Tells a worker whether the process that started it still runs."""
+
+    def __init__(self) -> None:
+        self.manager_pid = os.getppid()
+        self.manager_dead = False
+
+    def is_alive(self) -> bool:
+        """Whether it did, now and at each question before."""
+        if not self.manager_dead:
+            self.manager_dead = os.getppid() != self.manager_pid
+        return not self.manager_dead
+
+
+@dataclass(frozen=True)
+class _IterableDatasetStopIteration:
+    """A worker's dataset is exhausted."""
+
+    worker_id: int
+
+
+@dataclass(frozen=True)
+class _ResumeIteration:
+    """Persistent workers begin anew, with a seed that all share."""
+
+    seed: int | None = None
 
 
 def __getattr__(name: str) -> Any:

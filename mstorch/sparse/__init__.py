@@ -11,20 +11,21 @@ from typing import Any
 
 import numpy as np
 
-from ._core.dtype import int64
-from ._core.formats import sparse_coo, sparse_csc, sparse_csr
-from ._core.tensor_base import array_of
-from ._namespace.legacy_types import SPARSE
-from ._ops._dispatch import type_word
-from ._sparse import coo
-from ._sparse.base import WORDS, index_tensor, is_sparse, like
-from ._sparse.convert import to_dense
-from ._sparse.coo import coalesce
-from ._sparse.products import addmm as _addmm
-from ._sparse.products import sampled_addmm
-from ._sparse.products import sparse_mm as mm
-from ._sparse.reduce import log_softmax, softmax
-from ._sparse.reduce import sparse_sum as sum
+from .._core.dtype import int64
+from .._core.formats import sparse_coo, sparse_csc, sparse_csr
+from .._core.tensor_base import array_of
+from .._hook import missing as _missing
+from .._namespace.legacy_types import SPARSE
+from .._ops._dispatch import type_word
+from .._sparse import coo
+from .._sparse.base import WORDS, index_tensor, is_sparse, like
+from .._sparse.convert import to_dense
+from .._sparse.coo import coalesce
+from .._sparse.products import addmm as _addmm
+from .._sparse.products import sampled_addmm
+from .._sparse.products import sparse_mm as mm
+from .._sparse.reduce import log_softmax, softmax
+from .._sparse.reduce import sparse_sum as sum
 
 
 def addmm(mat: Any, mat1: Any, mat2: Any, *, beta: Any = 1.0, alpha: Any = 1.0) -> Any:
@@ -137,3 +138,5 @@ __all__ = [
     "addmm", "as_sparse_gradcheck", "check_sparse_tensor_invariants", "log_softmax", "mm", "sampled_addmm", "softmax", "spdiags",
     "sum",
 ]  # fmt: skip
+
+__getattr__ = _missing(__name__)

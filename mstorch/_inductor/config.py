@@ -1,0 +1,16 @@
+"""torch._inductor.config: settings of a compiler that is not here: what programs set is kept, and changes nothing."""
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+coordinate_descent_tuning = False
+coordinate_descent_check_all_directions = False
+force_fuse_int_mm_with_mul = False
+freezing = False
+fx_graph_cache = True
+use_mixed_mm = True
+epilogue_fusion = True
+max_autotune = False
+conv_1x1_as_mm = False
+triton = SimpleNamespace(unique_kernel_names=True, cudagraphs=False)
+cpp = SimpleNamespace(threads=-1, enable_kernel_profile=False)

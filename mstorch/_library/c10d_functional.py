@@ -1,0 +1,39 @@
+"""torch.ops._c10d_functional: functional collectives as operators, with groups by their names."""
+from __future__ import annotations
+
+from typing import Any
+
+from ..distributed import _functional_collectives as collectives
+
+
+def wait_tensor(tensor: Any) -> Any:
+    """The tensor, which is there already."""
+    return collectives.wait_tensor(tensor)
+
+
+def all_reduce(input: Any, reduce_op: str, group_name: str) -> Any:
+    """The combination of the processes' tensors."""
+    return collectives.all_reduce(input, reduce_op, group_name)
+
+
+def all_gather_into_tensor(input: Any, group_size: int, group_name: str) -> Any:
+    """The processes' tensors, one after the other along the first dimension."""
+    return collectives.all_gather_tensor(input, 0, group_name)
+
+
+def reduce_scatter_tensor(input: Any, reduce_op: str, group_size: int, group_name: str) -> Any:
+    """This process's part, along the first dimension, of the combination of the processes' tensors."""
+    return collectives.reduce_scatter_tensor(input, reduce_op, 0, group_name)
+
+
+def all_to_all_single(input: Any, output_split_sizes: Any, input_split_sizes: Any, group_name: str) -> Any:
+    """The processes' parts for this one, along the first dimension."""
+    return collectives.all_to_all_single(input, output_split_sizes, input_split_sizes, group_name)
+
+
+def broadcast(input: Any, src: int, group_name: str) -> Any:
+    """The tensor of process ``src``."""
+    return collectives.broadcast(input, src, group_name)
+
+
+OPERATORS = ("all_gather_into_tensor", "all_reduce", "all_to_all_single", "broadcast", "reduce_scatter_tensor", "wait_tensor")

@@ -1,0 +1,210 @@
+"""The operations of one run of a model, in order, as functions of values: nothing in it is written in place."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from .._aten.calling import unseen
+from .._core.trees import tree_flatten, tree_unflatten
+from .._tensor import Tensor
+from ..overrides import TorchFunctionMode
+from ..utils._python_dispatch import TorchDispatchMode
+from ._errors import OnnxExporterError
+from ._whole import bound, whole_name
+
+VIEWS = frozenset(
+    "alias detach diagonal expand lift_fresh permute select slice split split_with_sizes squeeze t transpose unbind unsqueeze view".split()
+)
+_REVERSED = frozenset("alias detach lift_fresh permute squeeze t transpose unsqueeze view".split())
+
+
+class Value:
+    """A tensor of the run as it was at one time. ``array``: its elements, where they depend on no input of the model."""
+
+    __slots__ = ("step", "shape", "dtype", "depends", "name", "array")
+
+    def __init__(self, tensor: Any, step: Step | None = None, name: str = "") -> None:
+        self.step, self.name = step, name
+        self.shape, self.dtype = tuple(tensor.shape), tensor.dtype
+        self.depends = step.depends if step is not None else False
+        self.array: Any = None
+
+
+class Step:
+    """One operation: its name without the library's, its arguments by name with values for tensors, and its results."""
+
+    __slots__ = ("name", "overload", "arguments", "results", "depends")
+
+    def __init__(self, name: str, overload: str, arguments: dict[str, Any]) -> None:
+        self.name, self.overload, self.arguments = name, overload, arguments
+        self.results: list[Value] = []
+        self.depends = any(isinstance(leaf, Value) and leaf.depends for leaf in tree_flatten(arguments)[0])
+
+
+class _Held:
+    """A tensor of the run and its present value; of a view also what it is a view of, and how."""
+
+    __slots__ = ("tensor", "value", "version", "base", "step", "place", "seen")
+
+    def __init__(self, tensor: Any, value: Value) -> None:
+        self.tensor, self.value, self.version = tensor, value, 0
+        self.base: _Held | None = None
+        self.step: Step | None = None
+        self.place = self.seen = 0
+
+
+class Run:
+    """What a model did with its inputs."""
+
+    def __init__(self, names: dict[int, str]) -> None:
+        self.steps: list[Step] = []
+        self.inputs: list[Value] = []
+        self._names = names  # of parameters and buffers, by id
+        self._held: dict[int, _Held] = {}
+
+    def enter(self, tensor: Any) -> None:
+        """Take a tensor as the next input of the model."""
+        value = Value(tensor)
+        value.depends = True
+        self.inputs.append(value)
+        self._held[id(tensor)] = _Held(tensor, value)
+
+    def value_of(self, tensor: Any) -> Value:
+        """The value that a tensor has now; one that no operation made is a constant."""
+        return self._present(self._hold(tensor))
+
+    def _hold(self, tensor: Any) -> _Held:
+        held = self._held.get(id(tensor))
+        if held is None:
+            value = Value(tensor, name=self._names.get(id(tensor), ""))
+            with unseen():
+                value.array = tensor.detach()
+            held = self._held[id(tensor)] = _Held(tensor, value)
+        return held
+
+    def keep(self, tensor: Any) -> None:
+        """Copy a constant that is about to be written."""
+        value = self.value_of(tensor)
+        if value.step is None and value.array is not None:
+            self._note(value, tensor)
+
+    def _present(self, held: _Held) -> Value:
+        base, step = held.base, held.step
+        if base is None or step is None:
+            return held.value
+        whole = self._present(base)
+        if base.version != held.seen:  # the memory was written since: the view is taken again
+            again = Step(step.name, step.overload, {**step.arguments, "self": whole})
+            again.results = [Value(value, again) for value in step.results]
+            self._add(again, [None] * len(again.results))
+            held.value, held.seen = again.results[held.place], base.version
+            self._note(held.value, held.tensor)
+        return held.value
+
+    @staticmethod
+    def _note(value: Value, tensor: Any) -> None:
+        if not value.depends and tensor is not None:
+            with unseen():
+                value.array = tensor.detach().clone()
+
+    def _add(self, step: Step, tensors: list[Any]) -> None:
+        self.steps.append(step)
+        for value, tensor in zip(step.results, tensors):
+            self._note(value, tensor)
+
+    def record(self, name: str, overload: str, arguments: dict[str, Any], result: Any) -> None:
+        """Enter an operation that ran, and its results."""
+        leaves, form = tree_flatten(arguments)
+        valued = tree_unflatten([self.value_of(leaf) if isinstance(leaf, Tensor) else leaf for leaf in leaves], form)
+        found = [leaf for leaf in tree_flatten(result)[0] if isinstance(leaf, Tensor)]
+        if name.endswith("_") and not name.startswith("_"):
+            step = Step(name[:-1], overload, valued)
+            step.results = [Value(found[0], step)]
+            self._add(step, found[:1])
+            self._write(self._hold(arguments["self"]), step.results[0])
+            return
+        step = Step(name, overload, valued)
+        step.results = [Value(leaf, step) for leaf in found]
+        self._add(step, found)
+        for place, (leaf, value) in enumerate(zip(found, step.results)):
+            if leaf is arguments.get("self"):
+                continue  # the operation gave back its argument
+            held = self._held[id(leaf)] = _Held(leaf, value)
+            if name in VIEWS:
+                held.base, held.step, held.place = self._hold(arguments["self"]), step, place
+                held.seen = held.base.version
+
+    def _write(self, held: _Held, value: Value) -> None:
+        """A tensor was written in place, and with it what it is a view of."""
+        base, view = held.base, held.step
+        if base is not None and view is not None:
+            whole = self._present(base)
+            more = {key: one for key, one in view.arguments.items() if key != "self"}
+            if view.name in ("slice", "select"):
+                step = Step(f"{view.name}_scatter", "", {"self": whole, "src": value, **more})
+            elif view.name in _REVERSED:
+                step = Step("reversed_view", "", {"self": value, "view": view.name, "like": whole, **more})
+            else:
+                raise OnnxExporterError(f"mstorch: torch.onnx.export cannot express a write to the memory of {view.name}'s result")
+            step.results = [Value(whole, step)]
+            self._add(step, [base.tensor])
+            self._write(base, step.results[0])
+            held.seen = base.version
+        held.value = value
+        held.version += 1
+
+
+class _Operators(TorchDispatchMode):
+    """Records each operator."""
+
+    def __init__(self, run: Run) -> None:
+        super().__init__()
+        self._run = run
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        if func.namespace != "aten":
+            raise OnnxExporterError(f"mstorch: torch.onnx.export has no translation of {func} to ONNX")
+        schema = func._schema
+        names = [argument.name for argument in schema.arguments]
+        given = {argument.name: argument.default for argument in schema.arguments if argument.has_default}
+        given |= dict(zip(names, args)) | kwargs
+        given = {("self" if key == names[0] == "input" else key): value for key, value in given.items()}
+        for leaf in tree_flatten(given)[0]:
+            if isinstance(leaf, Tensor):
+                self._run.value_of(leaf)  # as it is before the operation writes
+        if func._opname.endswith("_") and isinstance(given["self"], Tensor):
+            self._run.keep(given["self"])
+        result = func(*args, **kwargs)
+        self._run.record(func._opname, "" if func._overloadname == "default" else func._overloadname, given, result)
+        return result
+
+
+class _Functions(TorchFunctionMode):
+    """Records the functions that ONNX has whole, as one step each."""
+
+    def __init__(self, run: Run) -> None:
+        super().__init__()
+        self._run = run
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        name = whole_name(func)
+        if name is None:
+            return func(*args, **kwargs)
+        given = bound(name, func, args, kwargs)
+        with unseen():
+            result = func(*args, **kwargs)
+        self._run.record(name, "", given, result)
+        return result
+
+
+def captured(model: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], names: dict[int, str]) -> tuple[Run, Any]:
+    """Run a model on its arguments, whose tensors are its inputs; return what it did and its result."""
+    run = Run(names)
+    for leaf in tree_flatten((args, kwargs))[0]:
+        if isinstance(leaf, Tensor):
+            run.enter(leaf)
+    with _Functions(run), _Operators(run):
+        result = model(*args, **kwargs)
+    return run, result

@@ -1,0 +1,56 @@
+"""The table of converters, and what many of them need."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..._core.dtype import dtype as torch_dtype
+from ..._ops.compare import result_type
+from ..._ops.creation import empty
+from .._capture import Value
+from .._errors import OnnxExporterError
+from .._sizes import Size
+
+Converter = Callable[..., Any]
+CONVERTERS: dict[str, Converter] = {}
+
+
+def converter(*names: str) -> Callable[[Converter], Converter]:
+    """Enter a function for operators of these names."""
+
+    def enter(function: Converter) -> Converter:
+        for name in names:
+            CONVERTERS[name] = function
+        return function
+
+    return enter
+
+
+def wrapped(dim: int, rank: int) -> int:
+    """A dimension from the front."""
+    return dim % rank if rank else 0
+
+
+def dims_of(dim: Any, rank: int) -> list[int]:
+    """The dimensions of a reduction, from the front; None and an empty list are all."""
+    if dim is None or (isinstance(dim, (list, tuple)) and not dim):
+        return list(range(rank))
+    return [wrapped(one, rank) for one in (dim if isinstance(dim, (list, tuple)) else [dim])]
+
+
+def fixed(value: Any, what: str) -> int:
+    """A number that ONNX takes as a number of the node; refused where it varies."""
+    if isinstance(value, Size):
+        raise OnnxExporterError(f"mstorch: torch.onnx.export cannot let {what} depend on a size that varies")
+    return int(value)
+
+
+def common(first: Any, second: Any) -> torch_dtype:
+    """The dtype in which two operands meet, tensors or numbers."""
+    return result_type(_small(first), _small(second))
+
+
+def _small(operand: Any) -> Any:
+    if isinstance(operand, Value):
+        return empty((1,) * min(len(operand.shape), 1), dtype=operand.dtype)
+    return operand.values[0] if isinstance(operand, Size) else operand

@@ -1,0 +1,181 @@
+"""From runs of a model to an ONNX graph."""
+from __future__ import annotations
+
+import importlib
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .._core.trees import tree_flatten, tree_unflatten
+from .._ops.from_data import tensor
+from .._tensor import Tensor
+from ..autograd import no_grad
+from ..nn.modules.module import Module
+from ._capture import Run, Step, Value, captured
+from ._converters import CONVERTERS
+from ._errors import OnnxExporterError, UnsupportedOperatorError
+from ._sizes import merged
+from ._writer import NUMBERS, Writer, array, word
+
+
+def package(name: str) -> Any:
+    """The optional package ``onnx`` or ``onnxruntime``; ImportError that says what to install."""
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        raise ImportError(f"torch.onnx needs the package {name}: pip install {name}") from error
+
+
+Dims = list[tuple[int, int, str]]
+"""The dimensions that vary: the input's number, the axis and the name."""
+
+
+def _names_of(model: Any) -> dict[int, str]:
+    if not isinstance(model, Module):
+        return {}
+    return {id(one): name for name, one in itertools.chain(model.named_buffers(), model.named_parameters())}
+
+
+def _runs(model: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], dims: Dims) -> tuple[list[Run], list[Any], list[list[int]]]:
+    """The model run on its arguments, then once for each name of sizes that vary with these a little larger; also the sizes of the runs."""
+    leaves, form = tree_flatten((args, kwargs))
+    tensors = [place for place, leaf in enumerate(leaves) if isinstance(leaf, Tensor)]
+    words = list(dict.fromkeys(name for _, _, name in dims))
+    base = [next(leaves[tensors[number]].shape[axis] for number, axis, name in dims if name == one) for one in words]
+    names, runs, results, sizes = _names_of(model), [], [], []
+    for changed in [None, *range(len(words))]:
+        given, wanted = list(leaves), list(base)
+        if changed is not None:
+            wanted[changed] += base[changed]  # twice as long: what a model divides by goes on to divide
+            for number, axis, name in dims:
+                if name == words[changed]:
+                    place = tensors[number]
+                    given[place] = _longer(given[place], axis)
+        copied = [leaf.clone() if isinstance(leaf, Tensor) else leaf for leaf in given]
+        now = tree_unflatten(copied, form)
+        try:
+            run, result = captured(model, now[0], now[1], names)
+        except OnnxExporterError:
+            raise
+        except Exception as error:
+            if changed is None:
+                raise
+            raise OnnxExporterError(f"mstorch: the model does not run where {words[changed]!r} is {wanted[changed]}: {error}") from error
+        runs.append(run)
+        results.append(result)
+        sizes.append(wanted)
+    return runs, results, sizes
+
+
+def _longer(x: Any, axis: int) -> Any:
+    return tensor(np.concatenate([array(x)] * 2, axis), dtype=x.dtype)
+
+
+def _joined(runs: Sequence[Run], sizes: Sequence[Sequence[int]]) -> None:
+    """Put what varies into the first run's steps: numbers as sizes, and which constants are none."""
+    steps = [run.steps for run in runs]
+    if any([step.name for step in one] != [step.name for step in steps[0]] for one in steps):
+        raise OnnxExporterError("mstorch: torch.onnx.export takes models that do the same operations for all sizes that vary")
+    for same in zip(*steps):
+        first = same[0]
+        first.arguments = {key: merged([one.arguments[key] for one in same], sizes) for key in first.arguments}
+        for place, value in enumerate(first.results):
+            value.shape = tuple(merged([one.results[place].shape for one in same], sizes))
+            if not first.depends:
+                others = [one.results[place].array for one in same]
+                if any(other.shape != others[0].shape or not _equal(other, others[0]) for other in others[1:]):
+                    value.array = None
+    for place, value in enumerate(runs[0].inputs):
+        value.shape = tuple(merged([run.inputs[place].shape for run in runs], sizes))
+
+
+def _equal(first: Any, second: Any) -> bool:
+    one, two = array(first), array(second)
+    return bool(((one == two) | ((one != one) & (two != two))).all())
+
+
+def _needed(steps: Sequence[Step], outputs: Sequence[Value]) -> set[Step]:
+    """The steps that the outputs depend on and that are no constants."""
+    wanted = {id(value) for value in outputs}
+    needed = set()
+    for step in reversed(steps):
+        if any(id(value) in wanted and value.array is None for value in step.results):
+            needed.add(step)
+            wanted |= {id(leaf) for leaf in tree_flatten(step.arguments)[0] if isinstance(leaf, Value)}
+    return needed
+
+
+def _emit(writer: Writer, step: Step) -> None:
+    converter = CONVERTERS.get(step.name)
+    if converter is None:
+        raise UnsupportedOperatorError(f"aten.{step.name}")
+    arguments = {("step_" if key == "step" else key): value for key, value in step.arguments.items()}
+    found = converter(writer, step, **arguments)
+    names = found if isinstance(found, list) else [found]
+    for value, name in zip(step.results, names):
+        if name:
+            writer.bind(value, name)
+
+
+def model_of(
+    model: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], input_names: Sequence[str], output_names: Sequence[str],
+    opset: int, dims: Dims, keep_initializers: bool,
+) -> tuple[Any, Any]:  # fmt: skip
+    """The model in ONNX (a ModelProto), and the result of the run on its arguments."""
+    onnx = package("onnx")
+    was_training = isinstance(model, Module) and model.training
+    try:
+        if was_training:
+            model.eval()  # type: ignore[union-attr]
+        with no_grad():
+            runs, results, sizes = _runs(model, args, kwargs, dims)
+    finally:
+        if was_training:
+            model.train()  # type: ignore[union-attr]
+    _joined(runs, sizes)
+    run = runs[0]
+    names = list(input_names) + [f"input_{number}" for number in range(len(input_names), len(run.inputs))]
+    words = list(dict.fromkeys(name for _, _, name in dims))
+    where = [next((names[number], axis) for number, axis, name in dims if name == one) for one in words]
+    writer = Writer(onnx, opset, where)
+    for value, name in zip(run.inputs, names):
+        writer.bind(value, writer.free(name))
+    outputs = [run.value_of(leaf) for leaf in tree_flatten(results[0])[0] if isinstance(leaf, Tensor)]
+    shapes = [
+        tuple(merged([one._held[id(leaf)].value.shape if id(leaf) in one._held else tuple(leaf.shape) for one, leaf in zip(runs, same)], sizes))
+        for same in zip(*([leaf for leaf in tree_flatten(result)[0] if isinstance(leaf, Tensor)] for result in results))
+    ]  # fmt: skip
+    needed = _needed(run.steps, outputs)
+    for step in run.steps:
+        if step in needed:
+            _emit(writer, step)
+    given = list(output_names) + [f"output_{number}" for number in range(len(output_names), len(outputs))]
+    for value, name in zip(outputs, given):
+        writer.nodes.append(onnx.helper.make_node("Identity", [writer.t(value)], [name]))
+    axes = {(number, axis): name for number, axis, name in dims}
+    inputs = [
+        _info(onnx, name, value, [axes.get((number, axis), size) for axis, size in enumerate(_plain(value.shape))])
+        for number, (value, name) in enumerate(zip(run.inputs, names))
+    ]  # fmt: skip
+    ends = [
+        _info(onnx, name, value, [size if isinstance(size, int) else f"{name}_dim_{axis}" if len(size.dims) != 1 or size.factor != 1 or size.offset
+              or size.divisor != 1 else words[size.dims[0]] for axis, size in enumerate(shape)])
+        for value, name, shape in zip(outputs, given, shapes)
+    ]  # fmt: skip
+    weights = list(writer.initializers.values())
+    if keep_initializers:
+        inputs += [onnx.helper.make_tensor_value_info(one.name, one.data_type, list(one.dims)) for one in weights]
+    graph = onnx.helper.make_graph(writer.nodes, type(model).__name__, inputs, ends, weights)
+    made = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", opset)], producer_name="mstorch")
+    made.ir_version = min(made.ir_version, 10)
+    return made, results[0]
+
+
+def _plain(shape: Sequence[Any]) -> list[int]:
+    return [size if isinstance(size, int) else size.values[0] for size in shape]
+
+
+def _info(onnx: Any, name: str, value: Value, shape: Sequence[Any]) -> Any:
+    return onnx.helper.make_tensor_value_info(name, NUMBERS[word(value.dtype)], list(shape))

@@ -1,0 +1,38 @@
+"""Functions that stay whole in an exported model, as ONNX has them, and what their arguments are called."""
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+from .._core.above import above
+
+_BY_POSITION = {
+    "lstm": "self hx params has_biases num_layers dropout train bidirectional batch_first",
+    "gru": "self hx params has_biases num_layers dropout train bidirectional batch_first",
+    "rnn_tanh": "self hx params has_biases num_layers dropout train bidirectional batch_first",
+    "rnn_relu": "self hx params has_biases num_layers dropout train bidirectional batch_first",
+}
+_BY_SIGNATURE = frozenset(
+    "interpolate normalize dropout grid_sample instance_norm silu hardswish mish pixel_shuffle pixel_unshuffle one_hot".split()
+)
+
+
+def whole_name(func: Any) -> str | None:
+    """The name of a function that stays whole; None for others."""
+    name = getattr(func, "__name__", "")
+    if name in _BY_POSITION:
+        return name
+    if name in _BY_SIGNATURE and func is getattr(above.torch.nn.functional, name, None):
+        return name
+    return None
+
+
+def bound(name: str, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of a call by their names, the first one as "self"."""
+    words = _BY_POSITION.get(name)
+    if words is not None:
+        return dict(zip(words.split(), args))
+    found = inspect.signature(func).bind(*args, **kwargs)
+    found.apply_defaults()
+    first = next(iter(found.arguments))
+    return {("self" if key == first else key): value for key, value in found.arguments.items()}

@@ -1,0 +1,214 @@
+"""torch.testing._internal.common_utils: a test case that compares tensors, tests of several parameters, and small helpers."""
+from __future__ import annotations
+
+import contextlib
+import functools
+import random
+import sys
+import unittest
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+import mstorch as torch
+
+from .. import assert_close, make_tensor
+from .._comparison import default_tolerances
+
+IS_WINDOWS = sys.platform == "win32"
+IS_MACOS = sys.platform == "darwin"
+IS_LINUX = sys.platform == "linux"
+TEST_CUDA = torch.cuda.is_available()
+TEST_MULTIGPU = TEST_CUDA and torch.cuda.device_count() > 1
+TEST_NUMPY = True
+TEST_WITH_ROCM = TEST_WITH_SLOW = TEST_WITH_TORCHDYNAMO = TEST_WITH_ASAN = TEST_XPU = IS_FBCODE = IS_SANDCASTLE = False
+SEED = 1234
+
+__all__ = [
+    "IS_FBCODE", "IS_LINUX", "IS_MACOS", "IS_SANDCASTLE", "IS_WINDOWS", "SEED", "TEST_CUDA", "TEST_MULTIGPU", "TEST_NUMPY",
+    "TEST_WITH_ASAN", "TEST_WITH_ROCM", "TEST_WITH_SLOW", "TEST_WITH_TORCHDYNAMO", "TEST_XPU", "TestCase", "freeze_rng_state",
+    "instantiate_parametrized_tests", "make_tensor", "parametrize", "run_tests", "set_default_dtype", "set_rng_seed", "slowTest", "subtest",
+]  # fmt: skip
+
+
+def set_rng_seed(seed: int = SEED) -> None:
+    """Seed torch, Python's random numbers and NumPy's."""
+    torch.manual_seed(seed)
+    random.seed(seed)
+    np.random.seed(seed)
+
+
+@contextlib.contextmanager
+def freeze_rng_state(*args: Any, **kwargs: Any) -> Iterator[None]:
+    """A block after which torch's random numbers go on as if it had drawn none."""
+    with torch.random.fork_rng(*args, **kwargs):
+        yield
+
+
+@contextlib.contextmanager
+def set_default_dtype(dtype: Any) -> Iterator[None]:
+    """A block in which tensors of Python's floats have a dtype."""
+    before = torch.get_default_dtype()
+    try:
+        torch.set_default_dtype(dtype)
+        yield
+    finally:
+        torch.set_default_dtype(before)
+
+
+class TestCase(unittest.TestCase):
+    """A test case whose ``assertEqual`` compares tensors, numbers, arrays and containers of them, within ``precision`` and ``rel_tol``."""
+
+    __test__ = False  # a base: nothing to collect
+    precision: float = 0
+    rel_tol: float = 0
+    maxDiff = None
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        cls.__test__ = True
+
+    def setUp(self) -> None:
+        """Start each test from the same seed."""
+        set_rng_seed(SEED)
+
+    def assertEqual(  # type: ignore[override]
+        self, x: Any, y: Any, msg: Any = None, *, atol: float | None = None, rtol: float | None = None, equal_nan: bool = True,
+        exact_dtype: bool = True, exact_device: bool = False, exact_layout: bool = False, exact_stride: bool = False,
+        exact_is_coalesced: bool = False,
+    ) -> None:  # fmt: skip
+        """Raise AssertionError unless ``x`` and ``y`` are close, as ``torch.testing.assert_close`` says it.
+
+        A tensor is compared with a number, an array or a list by their values. Tolerances are at least those of the test case.
+        """
+        x, y = _comparable(x, y), _comparable(y, x)
+        if not _is_numeric(x) or not _is_numeric(y):
+            super().assertEqual(x, y, msg)
+            return
+        exact_dtype = exact_dtype and not (isinstance(x, (int, float, complex)) and isinstance(y, (int, float, complex)))
+        if rtol is None and atol is None:
+            rtol, atol = default_tolerances(x, y)
+            rtol, atol = max(rtol, self.rel_tol), max(atol, self.precision)
+        assert_close(
+            x, y, rtol=rtol, atol=atol, equal_nan=equal_nan, check_device=exact_device, check_dtype=exact_dtype, check_layout=exact_layout,
+            check_stride=exact_stride, msg=msg,
+        )  # fmt: skip
+
+    def assertNotEqual(self, x: Any, y: Any, msg: Any = None, **options: Any) -> None:  # type: ignore[override]
+        """Raise AssertionError if ``assertEqual`` would not."""
+        with self.assertRaises(AssertionError, msg=msg):
+            self.assertEqual(x, y, msg, **options)
+
+
+def _is_numeric(value: Any) -> bool:
+    """Whether ``assert_close`` takes it."""
+    if isinstance(value, (list, tuple)) and not isinstance(value, str):
+        return all(_is_numeric(one) for one in value)
+    if isinstance(value, dict):
+        return all(_is_numeric(one) for one in value.values())
+    return isinstance(value, (torch.Tensor, np.ndarray, np.number, bool, int, float, complex))
+
+
+def _comparable(value: Any, other: Any) -> Any:
+    """Numbers, arrays and lists as a tensor beside a tensor; an array as a tensor beside a number."""
+    if isinstance(value, np.ndarray) and not isinstance(other, np.ndarray):
+        value = torch.from_numpy(value)
+    if isinstance(other, torch.Tensor) and not isinstance(value, torch.Tensor) and _is_numeric(value) and not isinstance(value, dict):
+        return torch.as_tensor(value, dtype=other.dtype, device=other.device)
+    return value.item() if isinstance(value, np.number) else value
+
+
+class subtest:
+    """The values of one case of ``parametrize``, with a name and decorators of its own."""
+
+    def __init__(self, arg_values: Any, name: str | None = None, decorators: Sequence[Callable[..., Any]] | None = None) -> None:
+        self.arg_values, self.name, self.decorators = arg_values, name, list(decorators or ())
+
+
+Cases = list[tuple[str, dict[str, Any], list[Callable[..., Any]]]]
+
+
+class parametrize:
+    """A decorator of test methods, or of a class: a test for each of the values of some arguments.
+
+    ``arg_str``: the arguments' names, between commas. ``name_fn``: the suffix of a test's name, by the values.
+    """
+
+    def __init__(self, arg_str: str, arg_values: Iterable[Any], name_fn: Callable[..., str] | None = None) -> None:
+        self.names = [name.strip() for name in arg_str.split(",") if name.strip()]
+        self.values, self.name_fn = list(arg_values), name_fn
+
+    def __call__(self, decorated: Any) -> Any:
+        if isinstance(decorated, type):
+            for name, test in list(vars(decorated).items()):
+                if name.startswith("test") and callable(test):
+                    setattr(decorated, name, self(test))
+            return decorated
+        cases: Cases = getattr(decorated, "_cases", [("", {}, [])])
+        decorated._cases = [
+            ("_".join(filter(None, (more, suffix))), kwargs | added, extra + decorators)
+            for more, added, decorators in self._own() for suffix, kwargs, extra in cases
+        ]  # fmt: skip
+        return decorated
+
+    def _own(self) -> Cases:
+        found: Cases = []
+        for place, value in enumerate(self.values):
+            values, name, decorators = value, None, []
+            if isinstance(value, subtest):
+                values, name, decorators = value.arg_values, value.name, value.decorators
+            row = [values] if len(self.names) == 1 else list(values)
+            if len(row) != len(self.names):
+                raise RuntimeError(f"Expected # values == # arg names, but got: {len(row)} values and {len(self.names)} names")
+            if name is None:
+                name = self.name_fn(*row) if self.name_fn else "_".join(_word(key, one, place) for key, one in zip(self.names, row))
+            found.append((name, dict(zip(self.names, row)), decorators))
+        return found
+
+
+def _word(name: str, value: Any, place: int) -> str:
+    """An argument in the name of a case; one that has no short text by its place."""
+    if isinstance(value, torch.dtype):
+        return str(value).rpartition(".")[2]
+    if isinstance(value, torch.device):
+        return str(value)
+    return f"{name}_{str(value).replace('.', '_')}" if isinstance(value, (int, float, str)) else f"{name}{place}"
+
+
+def instantiate_parametrized_tests(generic_cls: type) -> type:
+    """Replace each parametrized test of a class by its cases; returns the class."""
+    for name, test in list(vars(generic_cls).items()):
+        cases = getattr(test, "_cases", None)
+        if cases is None:
+            continue
+        delattr(generic_cls, name)
+        for suffix, kwargs, decorators in cases:
+            full = f"{name}_{suffix}" if suffix else name
+            if hasattr(generic_cls, full):
+                raise RuntimeError(f"instantiation of {name} gives {full} twice")
+            setattr(generic_cls, full, _case(test, full, kwargs, decorators))
+    return generic_cls
+
+
+def _case(test: Callable[..., Any], name: str, values: dict[str, Any], decorators: Sequence[Callable[..., Any]]) -> Any:
+    @functools.wraps(test)
+    def run(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return test(self, *args, **values, **kwargs)
+
+    vars(run).pop("_cases", None)
+    vars(run).pop("__wrapped__", None)  # pytest would read the arguments that are given here already
+    run.__name__ = name
+    for decorator in decorators:
+        run = decorator(run)
+    return run
+
+
+def slowTest(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """A test that runs only where slow tests are asked for, which they are not."""
+    return unittest.skip("test is slow; run with PYTORCH_TEST_WITH_SLOW to enable test")(fn)
+
+
+def run_tests(argv: Sequence[str] | None = None) -> None:
+    """Run the tests of the main module."""
+    unittest.main(argv=list(sys.argv if argv is None else argv))

@@ -1,0 +1,76 @@
+"""torch.utils._ordered_set: a set that keeps the order in which its elements came."""
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, MutableSet, Reversible
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+__all__ = ["OrderedSet"]
+
+
+class OrderedSet(MutableSet[T], Reversible[T]):
+    """The elements of ``iterable`` in their order, each once."""
+
+    def __init__(self, iterable: Iterable[T] | None = None) -> None:
+        self._dict: dict[T, None] = dict.fromkeys(iterable or ())
+
+    def __contains__(self, elem: object) -> bool:
+        return elem in self._dict
+
+    def __iter__(self) -> Iterator[T]:
+        return iter(self._dict)
+
+    def __reversed__(self) -> Iterator[T]:
+        return reversed(self._dict)
+
+    def __len__(self) -> int:
+        return len(self._dict)
+
+    def add(self, elem: T) -> None:
+        """Put an element last, if it is not there."""
+        self._dict[elem] = None
+
+    def discard(self, elem: T) -> None:
+        """Remove an element, if it is there."""
+        self._dict.pop(elem, None)
+
+    def clear(self) -> None:
+        """Remove all elements."""
+        self._dict.clear()
+
+    def pop(self) -> T:
+        """Remove the last element and return it; KeyError if there is none."""
+        if not self._dict:
+            raise KeyError("pop from an empty set")
+        return self._dict.popitem()[0]
+
+    def copy(self) -> OrderedSet[T]:
+        """The same elements in a set of their own."""
+        return OrderedSet(self)
+
+    def update(self, *others: Iterable[T]) -> None:
+        """Put the elements of others last."""
+        for other in others:
+            self |= other  # type: ignore[operator,arg-type]
+
+    def union(self, *others: Iterable[T]) -> OrderedSet[T]:
+        """The elements of this set, then those of others."""
+        found = self.copy()
+        found.update(*others)
+        return found
+
+    def intersection(self, *others: Iterable[T]) -> OrderedSet[T]:
+        """The elements that all others have, too."""
+        return OrderedSet(one for one in self if all(one in other for other in others))
+
+    def difference(self, *others: Iterable[T]) -> OrderedSet[T]:
+        """The elements that no other has."""
+        return OrderedSet(one for one in self if not any(one in other for other in others))
+
+    def __ior__(self, other: Any) -> OrderedSet[T]:  # type: ignore[override,misc]
+        self._dict.update(dict.fromkeys(other))
+        return self
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({list(self)})"

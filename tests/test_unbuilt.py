@@ -1,0 +1,75 @@
+"""Names of torch's that can be imported and raise when they are used."""
+from __future__ import annotations
+
+import importlib
+import inspect
+import types
+import warnings
+
+import pytest
+
+import mstorch
+from mstorch import __main__, _hook
+from mstorch._unbuilt import UnbuiltClass, is_unbuilt, names
+
+LISTED = [(_hook.theirs(module), name) for module, home in names().items() for name, kind in home.items() if kind != "module"]
+OPERATORS = [(module, name) for module, name in LISTED if module.startswith("torch.ops.")]
+IMPORTED = [(module, name) for module, name in LISTED if not module.startswith("torch.ops.")]
+
+
+def test_operators_raise_by_name() -> None:
+    for module, name in OPERATORS:
+        found = getattr(getattr(mstorch.ops, module.rpartition(".")[2]), name)
+        with pytest.raises(NotImplementedError, match=name):
+            found(mstorch.ones(1))
+        with pytest.raises(NotImplementedError, match=name):
+            found.default(mstorch.ones(1))
+
+
+@pytest.mark.parametrize("module", sorted({module for module, _ in IMPORTED}))
+def test_names_are_there_and_raise(module: str) -> None:
+    home = importlib.import_module(_hook.ours(module))
+    for name in (name for own, name in IMPORTED if own == module):
+        found = getattr(home, name)
+        assert is_unbuilt(found) and found.__name__ == name and found.__module__ == module
+        assert getattr(home, name) is found
+        with pytest.raises(NotImplementedError, match=f"{module}.{name}"):
+            found(1, key=2)
+        if isinstance(found, UnbuiltClass):
+            derived = type("Derived", (found,), {})
+            assert issubclass(derived, found) and not isinstance(1, found)
+            with pytest.raises(NotImplementedError, match=f"{module}.{name}"):
+                derived()
+            with pytest.raises(AttributeError, match="anything"):
+                _ = found.anything
+        assert __main__.first_missing(f"{module}.{name}") is not None
+
+
+def test_what_is_listed_is_torchs() -> None:
+    """Each name is one of torch's, and of its kind: a function, or a class or an object."""
+    wrong = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for module, name in IMPORTED:
+            if module.startswith(("torch._inductor", "torch.testing._internal.distributed", "torch.nn.attention.experimental")):
+                continue  # torch's own take compilers to import
+            try:
+                found = getattr(importlib.import_module(module), name)
+            except (ImportError, AttributeError):
+                wrong.append(f"{module}.{name}")
+                continue
+            function = not inspect.isclass(found) and callable(found) and hasattr(found, "__name__")
+            stands_for = getattr(importlib.import_module(_hook.ours(module)), name)
+            if function is not isinstance(stands_for, types.FunctionType) and callable(found) and not inspect.isclass(found):
+                wrong.append(f"{module}.{name}")
+    assert not [one for one in wrong if "out_dtype" not in one and "QConfigAny" not in one]
+
+
+def test_other_names_are_not_there() -> None:
+    for module in ("mstorch.nested", "mstorch._inductor.ir", "mstorch._dynamo", "mstorch.library"):
+        assert not hasattr(importlib.import_module(module), "no_such_name")
+    with pytest.raises(ModuleNotFoundError):
+        importlib.import_module("mstorch._inductor.no_such_module")
+    with pytest.raises(AttributeError, match="no_such_operator"):
+        _ = mstorch.ops.aten.no_such_operator
+    assert __main__.first_missing("torch.nn.Linear") is None
