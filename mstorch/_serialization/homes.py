@@ -2,16 +2,28 @@
 from __future__ import annotations
 
 HOMES = {
-    ("torch._C", "torch._C"): "_LinAlgError",
     ("torch", "torch"): (
         "Future PyTorchFileReader ScriptModule Size Tensor celu_ device dtype finfo is_storage norm_except_dim "
         "promote_types randperm rrelu_ selu_ threshold_"
     ),
     ("torch", "torch._C"): "Generator to_dlpack",
+    ("torch", "torch._higher_order_ops.while_loop"): "while_loop",
+    ("torch", "torch._linalg_utils"): "eig lstsq matrix_rank solve symeig",
+    ("torch", "torch._lobpcg"): "lobpcg",
+    ("torch", "torch._lowrank"): "pca_lowrank svd_lowrank",
     ("torch", "torch._tensor_str"): "set_printoptions",
+    ("torch", "torch._utils_internal"): "get_file_path prepare_multiprocessing_environment",
     ("torch", "torch.utils.dlpack"): "from_dlpack",
+    ("torch._C", "torch._C"): "_LinAlgError",
+    ("torch.accelerator", "torch.accelerator.graphs"): "Graph",
+    ("torch.accelerator", "torch.accelerator.memory"): (
+        "empty_cache empty_host_cache get_memory_info max_memory_allocated max_memory_reserved memory_allocated "
+        "memory_reserved memory_stats reset_accumulated_memory_stats reset_peak_memory_stats"
+    ),
     ("torch.autograd", "torch._C"): "is_multithreading_enabled",
+    ("torch.autograd", "torch._C._autograd"): "kineto_available",
     ("torch.autograd", "torch.autograd"): "backward grad",
+    ("torch.autograd.profiler", "torch.autograd.profiler_util"): "EventList FunctionEvent FunctionEventAvg",
     ("torch.autograd.variable", "torch._C"): "ImperativeEngine",
     ("torch.cuda", "torch.cuda"): "device",
     ("torch.cuda", "torch.cuda.graphs"): "CUDAGraph graph graph_pool_handle is_current_stream_capturing make_graphed_callables",
@@ -30,6 +42,9 @@ HOMES = {
         "set_rng_state_all"
     ),
     ("torch.cuda", "torch.cuda.streams"): "Event ExternalStream Stream",
+    ("torch.distributed", "torch._C._distributed_c10d"): (
+        "BuiltinCommHookType FileStore GradBucket HashStore TCPStore set_debug_level set_debug_level_from_env"
+    ),
     ("torch.distributed", "torch.distributed"): "DistBackendError DistError DistNetworkError DistStoreError breakpoint is_available",
     ("torch.distributed", "torch.distributed.distributed_c10d"): (
         "AllToAllOptions AllreduceCoalescedOptions AllreduceOptions BarrierOptions BroadcastOptions GatherOptions "
@@ -47,12 +62,26 @@ HOMES = {
     ("torch.fx", "torch.fx.node"): "map_arg",
     ("torch.fx.graph", "torch._C"): "map_arg",
     ("torch.fx.graph", "torch.fx.graph"): "PythonCode",
+    ("torch.library", "torch._library.custom_ops"): "CustomOpDef",
     ("torch.linalg", "torch._C"): "LinAlgError",
+    ("torch.masked", "torch.masked._ops"): (
+        "amax amin argmax argmin cumprod cumsum log_softmax logaddexp logsumexp mean median norm normalize prod softmax "
+        "softmin std sum var"
+    ),
+    ("torch.monitor", "torch._C._monitor"): (
+        "Aggregation Event EventHandlerHandle Stat log_event register_event_handler unregister_event_handler"
+    ),
     ("torch.mtia", "torch.mtia"): "device",
+    ("torch.nn", "torch.nn.modules.linear_cross_entropy_options"): "LinearCrossEntropyOptions",
     ("torch.nn", "torch.nn.modules.loss"): "LinearCrossEntropyLoss",
     ("torch.nn.functional", "torch"): "celu_ selu_ threshold_",
     ("torch.optim", "torch.optim"): "swap_in_optimizer_params_and_state",
     ("torch.overrides", "torch._C"): "has_torch_function has_torch_function_unary has_torch_function_variadic",
+    ("torch.profiler", "torch._C._profiler"): "ProfilerActivity",
+    ("torch.profiler", "torch.profiler.profiler"): "ProfilerAction profile schedule supported_activities tensorboard_trace_handler",
+    ("torch.signal.windows", "torch.signal.windows.windows"): (
+        "bartlett blackman cosine exponential gaussian general_cosine general_hamming hamming hann kaiser nuttall"
+    ),
     ("torch.testing", "torch"): "FileCheck",
     ("torch.testing", "torch.testing._comparison"): "assert_allclose assert_close",
     ("torch.testing", "torch.testing._creation"): "make_tensor",

@@ -90,7 +90,7 @@ def torch_name(obj: Any, qualname: str | None = None) -> tuple[str, str] | None:
         if head in getattr(room, "__all__", ()):
             return ".".join(["torch", *public]), name
         # What torch has not goes by its own name: a file that names nothing could not be read again.
-        return ("torch", name) if getattr(sys.modules["mstorch"], head, None) is not None else None
+        return ("torch", name) if head in vars(sys.modules["mstorch"]) else None
     return ".".join(["torch", *parts]), name
 
 
@@ -186,8 +186,11 @@ def _place(item: Any, name: str, key: str, public: bool) -> str | None:
         _settled.add(item)
         return told if _has(told, name, item, search=True) else torchs
     own = home_of(item)
-    place = (torch_name(item) or ("",))[0]
-    if not any(part.startswith("_") for part in own.split(".")) or place.startswith("torch.nn.") and isinstance(item, type):
+    open_file = not any(part.startswith("_") for part in own.split("."))
+    if open_file and own != key and own not in _MOVED:
+        return None
+    place = (torch_name(item) or ("",))[0] if open_file or isinstance(item, type) else ""
+    if open_file or place.startswith("torch.nn."):
         return _MOVED.get(own, place) if own == key and _has(place, name, item) or own in _MOVED else None
     # Of a private file: the innermost public module that has it.
     return torchs if public and (item not in _own or item.__module__.count(".") < torchs.count(".")) else None
