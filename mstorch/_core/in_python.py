@@ -44,7 +44,12 @@ _METHODS = frozenset((
     "backward dim_order index is_shared istft lu module_load norm register_hook register_post_accumulate_grad_hook resize resize_as "
     "share_memory_ split stft storage storage_type to_sparse_coo unflatten unique unique_consecutive"
 ).split())  # fmt: skip
-_NAMES = {"": _TORCH, "functional": _TORCH, "nn.functional": _FUNCTIONAL, "Tensor": _METHODS, "sparse": _SPARSE}
+_INIT = frozenset((
+    "calculate_gain constant constant_ dirac dirac_ eye eye_ kaiming_normal kaiming_normal_ kaiming_uniform kaiming_uniform_ normal "
+    "normal_ ones_ orthogonal orthogonal_ sparse sparse_ trunc_normal_ uniform uniform_ xavier_normal xavier_normal_ xavier_uniform "
+    "xavier_uniform_ zeros_"
+).split())  # fmt: skip
+_NAMES = {"": _TORCH, "functional": _TORCH, "nn.functional": _FUNCTIONAL, "Tensor": _METHODS, "sparse": _SPARSE, "nn.init": _INIT}
 
 # Given by keyword too, though they have no default.
 _BY_KEYWORD = {"unravel_index": frozenset(("shape",))}
@@ -63,7 +68,7 @@ _INSTEAD: dict[tuple[str, str], tuple[str, dict[str, Any]]] = {
 
 def written_in_python(face: str, name: str) -> bool:
     """Whether torch writes a name of a namespace ("" or "nn.functional"), or of class Tensor, in Python."""
-    return face == "nn.init" or name.startswith("_") or name in _NAMES.get(face, ())
+    return name.startswith("_") or name in _NAMES.get(face, ())
 
 
 def handed_on(function: Function, face: str, name: str) -> Handed | None:
