@@ -18,6 +18,7 @@ import importlib.abc
 import importlib.machinery
 import importlib.util
 import os
+import struct
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -175,6 +176,57 @@ class _Finder(importlib.abc.MetaPathFinder):
             yield _distribution()("torch_npu", "torch_npu's API on MindSpore")
 
 
+class _WithoutTorchsExtensions(importlib.abc.MetaPathFinder):
+    """In the place of Python's finder of files: extension modules that are linked to torch's library are not there.
+
+    They could not be loaded. Packages that ask whether they have one (torchaudio, torchvision) go on without.
+    """
+
+    def __init__(self, finder: Any) -> None:
+        self.finder = finder
+
+    def find_spec(self, fullname, path=None, target=None) -> importlib.machinery.ModuleSpec | None:
+        spec = self.finder.find_spec(fullname, path, target)
+        compiled = spec is not None and isinstance(spec.loader, importlib.machinery.ExtensionFileLoader)
+        return None if compiled and is_linked_to_torch(spec.origin) else spec
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.finder, name)
+
+
+def is_linked_to_torch(path: str) -> bool:
+    """Whether a shared library says that it needs one of torch's. Files of other systems than Linux say nothing here."""
+    try:
+        with open(path, "rb") as file:
+            return any(name.startswith((b"libtorch", b"libc10.")) for name in _needed(file))
+    except (OSError, struct.error):
+        return False
+
+
+def _needed(file: Any) -> Iterable[bytes]:
+    """The names of the libraries that a 64-bit ELF file needs, from its dynamic section: files may be large, little of them is read."""
+    head = file.read(64)
+    if head[:6] != b"\x7fELF\x02\x01":
+        return []
+    (at,), (size, count) = struct.unpack_from("<Q", head, 32), struct.unpack_from("<HH", head, 54)
+    file.seek(at)
+    table = file.read(size * count)
+    segments = [struct.unpack_from("<IIQQQQ", table, size * i) for i in range(count)]  # kind, flags, offset, address, -, length
+    entries = []
+    for kind, _, offset, _, _, length in segments:
+        if kind == 2:  # the dynamic section
+            file.seek(offset)
+            entries = list(struct.iter_unpack("<qQ", file.read(length // 16 * 16)))
+    texts = next((value for tag, value in entries if tag == 5), None)
+    length = next((value for tag, value in entries if tag == 10), 0)
+    for kind, _, offset, address, _, within in segments:
+        if texts is not None and kind == 1 and address <= texts < address + within:
+            file.seek(offset + texts - address)
+            found = file.read(length)
+            return [found[value : found.index(b"\0", value)] for tag, value in entries if tag == 1]
+    return []
+
+
 @functools.cache
 def _distribution() -> type:
     # Its base takes 20 ms to load, and most processes never ask.
@@ -227,6 +279,9 @@ def install() -> None:
     if loaded is not None and loaded is not sys.modules.get(_OURS):
         raise RuntimeError("mstorch cannot stand in for torch: torch is already imported in this process")
     if not installed():
+        sys.meta_path[:] = [
+            _WithoutTorchsExtensions(finder) if finder is importlib.machinery.PathFinder else finder for finder in sys.meta_path
+        ]
         sys.meta_path.insert(0, _Finder())
     os.environ[VARIABLE] = "1"
     if _OURS in sys.modules:
@@ -236,7 +291,10 @@ def install() -> None:
 
 def uninstall() -> None:
     """Undo `install`: `import torch` gets torch itself again, if it is there. What was imported stays what it is."""
-    sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, _Finder)]
+    sys.meta_path[:] = [
+        finder.finder if isinstance(finder, _WithoutTorchsExtensions) else finder
+        for finder in sys.meta_path if not isinstance(finder, _Finder)
+    ]  # fmt: skip
     os.environ.pop(VARIABLE, None)
     _rename(_OURS)
     for name, module in list(sys.modules.items()):

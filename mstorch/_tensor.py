@@ -183,9 +183,9 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
 
     def data_ptr(self) -> int:
         """The address of the first element; on a device a number that tells storages and places in them apart."""
-        if not count_of(self._shape) or is_meta(self):
-            return 0
         storage: Any = self._storage
+        if not count_of(self._shape) or storage.__class__ is Absent:
+            return 0
         return storage.address_of(self) if storage.__class__ in NATIVE else array_of(self).__array_interface__["data"][0]
 
     def is_set_to(self, tensor: Tensor) -> bool:
@@ -263,7 +263,7 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
         return _text(self) if tensor_contents is None else _tensor_str._str_intern(self, tensor_contents=tensor_contents)
 
     def __format__(self, spec: str) -> str:
-        if not self._shape and not is_meta(self):
+        if not self._shape and not is_meta(self) and type(self) is Tensor:
             return format(self.item(), spec)
         return object.__format__(self, spec)
 
@@ -509,7 +509,8 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
         return made
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        found = above.plain_pickles.reduced(self) if is_torch() else NotImplemented
+        wrapper = self._storage.__class__ is Absent and not is_meta(self)
+        found = above.plain_pickles.reduced(self) if wrapper or is_torch() else NotImplemented
         if found is not NotImplemented:
             return found
         warn_if_has_hooks(self)

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from ._core import overriding
+from ._core.built_in import written
 from ._core.overriding import is_entry
 from ._ops._forms import REQUIRED
 from ._ops.subclasses import UNWRAPPED
@@ -148,7 +149,7 @@ def get_ignored_functions() -> set[Function]:
     found: set[Function] = set()
     for place, space, names in _spaces():
         for name, value in names.items():
-            known = isinstance(value, types.FunctionType) and (space is Tensor or name[0].islower())
+            known = isinstance(written(value), types.FunctionType) and (space is Tensor or name[0].islower())
             if known and _listed(place, name, value) is None and (is_entry(value) or not name.endswith("_")):
                 found.add(value)
     return found
@@ -179,7 +180,7 @@ def _signature(function: Function) -> inspect.Signature:
             inspect.Parameter(p, inspect.Parameter.POSITIONAL_OR_KEYWORD) if isinstance(p, str)
             else inspect.Parameter(p[0], inspect.Parameter.POSITIONAL_OR_KEYWORD, default=p[1]) for p in _TAKEN[name]
         ])  # fmt: skip
-    signature = inspect.signature(function)
+    signature = inspect.signature(written(function))
     if not any(p.kind is p.VAR_KEYWORD for p in signature.parameters.values()):
         return signature
     plain = next((name.removesuffix(end) for end in ("_copy", "_") if name.endswith(end) and not name.startswith("_")), name)
@@ -220,7 +221,7 @@ def resolve_name(f: Function) -> str | None:
                 return f"{space_name}.{name}.{f.__name__}"
     if found is not None:
         return found
-    return str(f) if isinstance(f, types.BuiltinFunctionType) else None
+    return str(f) if isinstance(f, types.BuiltinFunctionType) and written(f) is f else None
 
 
 def get_default_nowrap_functions() -> set[Function]:

@@ -94,3 +94,35 @@ def test_uninstall_ends_it(python, tmp_path):
     )
     inside, outside = run(python, "-c", code, cwd=tmp_path).splitlines()
     assert inside.endswith("/mstorch/__init__.py") and outside.endswith("/torch/__init__.py")
+
+
+def test_extensions_that_are_linked_to_torchs_library_are_not_there(tmp_path):
+    """torch's own extension stands for those of torchaudio and torchvision."""
+    import torch
+
+    package = tmp_path / "audio_like"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "_ext.so").symlink_to(torch._C.__file__)
+    script = (
+        "import importlib, importlib.metadata, importlib.util, sys\n"
+        "finders = list(sys.meta_path)\n"
+        "import mstorch._hook as hook\n"
+        "assert importlib.util.find_spec('audio_like._ext') is not None\n"
+        "hook.install()\n"
+        "importlib.invalidate_caches()\n"
+        "assert importlib.util.find_spec('audio_like._ext') is None and importlib.util.find_spec('audio_like') is not None\n"
+        "try: import audio_like._ext\n"
+        "except ModuleNotFoundError as error: assert error.name == 'audio_like._ext'\n"
+        "else: raise AssertionError\n"
+        "import numpy.core._multiarray_umath as there\n"
+        "assert not hook.is_linked_to_torch(there.__file__) and importlib.metadata.version('numpy')\n"
+        "import torch\n"
+        "try: torch.ops.load_library(hook.__file__)\n"
+        "except OSError as error: assert 'Could not load this library' in str(error)\n"
+        "else: raise AssertionError\n"
+        "hook.uninstall()\n"
+        "assert [f for f in finders if f not in sys.meta_path] == [] and importlib.util.find_spec('audio_like._ext') is not None\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", ""), os.getcwd()])}
+    subprocess.run([sys.executable, "-c", script], check=True, env=environment)

@@ -198,3 +198,13 @@ def test_random(shape, data, name, edgeitems, precision, threshold, linewidth, s
         edgeitems=edgeitems, precision=precision, threshold=threshold, linewidth=linewidth, sci_mode=sci_mode
     ):
         check(tensor)
+
+
+def test_only_a_plain_tensor_is_formatted_as_its_number():
+    import mstorch
+
+    for library in (torch, mstorch):
+        parameter = library.nn.Parameter(library.tensor(2.5))
+        assert f"{parameter}" == repr(parameter) and f"{parameter.detach():.2f}" == "2.50" and f"{library.tensor(2)}" == "2"
+        with pytest.raises(TypeError, match="unsupported format string passed to Parameter.__format__"):
+            f"{parameter:.1f}"

@@ -74,6 +74,21 @@ def _reshape(input: Any, *shape: Any, **named: Any) -> Any:
     return _viewed(input, _sizes(shape or tuple(named.values())))
 
 
+@composite("isfinite")
+def _isfinite(input: Any) -> Any:
+    return aten("mul.Tensor", aten("eq.Tensor", input, input), aten("ne.Scalar", aten("abs", input), math.inf))
+
+
+@composite("softsign")
+def _softsign(input: Any) -> Any:
+    return aten("div.Tensor", input, aten("add.Scalar", aten("abs", input), 1))
+
+
+@composite("tanhshrink")
+def _tanhshrink(input: Any) -> Any:
+    return aten("sub.Tensor", input, aten("tanh", input))
+
+
 @composite("view_as")
 def _view_as(self: Any, other: Any) -> Any:
     return aten("view", self, list(other.shape))

@@ -12,6 +12,7 @@ from .._tape import engine
 from . import calling, composites_layers, composites_models, derivatives, derivatives_layers
 from .binding import Bound, bind
 from .composites import COMPOSITES
+from .parts import NotInParts, in_parts
 
 ENTERED = (composites_layers, composites_models, derivatives, derivatives_layers)  # importing them fills the tables
 # What a tensor says of itself, and what only autograd or Python hears: nothing is computed below.
@@ -62,6 +63,10 @@ def take(public: Callable[..., Any], function: Callable[..., Any], args: tuple[A
         raise NotImplementedError(f"mstorch: {spoken(public)} with out= is not seen below autograd (TorchDispatchMode)")
     bound = bind(name, args, kwargs)
     if bound is None:
+        try:
+            return in_parts(function)(*args, **kwargs)
+        except NotInParts:
+            pass
         raise NotImplementedError(
             f"mstorch: {spoken(public)} with these arguments is not known in the terms of torch.ops.aten, as a TorchDispatchMode or a "
             "tensor with __torch_dispatch__ sees calls"

@@ -18,6 +18,7 @@ from .._core import device as devices
 from .._core.device import device
 from .._core.dtype import dtype, get_default_dtype
 from .._core.formats import layout, memory_format
+from .._core.overriding import is_entry
 from .._core.settings import are_deterministic_algorithms_enabled, get_float32_matmul_precision, get_num_threads
 from .._core.size import Size
 from .._core.tensor_base import TensorBase, is_tracked
@@ -142,7 +143,7 @@ class Guards:
         elif isinstance(value, type):
             self._class(value)
         elif isinstance(value, types.BuiltinFunctionType):
-            if not isinstance(value.__self__, (types.ModuleType, type)):
+            if not is_entry(value) and not isinstance(value.__self__, (types.ModuleType, type)):
                 self.look(value.__self__, f"{path}.__self__")
         elif isinstance(value, types.ModuleType):
             return

@@ -16,8 +16,25 @@ from .device import device
 from .dtype import dtype
 from .formats import layout, memory_format
 from .generator import Generator
+from .size import Size
 from .tensor_base import TensorBase
 
+
+def kind_of(value: Any) -> str:
+    """The name of a value's class as torch's messages have it: of classes that are written in C, its own among them, with the module."""
+    kind = type(value)
+    if kind.__module__ == "builtins" or issubclass(kind, TensorBase):
+        return kind.__name__
+    if kind in (dtype, device, layout, memory_format, Size) or kind.__name__ in ("finfo", "iinfo"):
+        return f"torch.{kind.__name__}"
+    if kind.__name__ in ("TypedStorage", "UntypedStorage"):
+        return f"torch.storage.{kind.__name__}"
+    in_c = not kind.__flags__ & _HEAP_TYPE
+    return f"{kind.__module__}.{kind.__name__}" if in_c else _OF_TORCH.get(kind, kind.__name__)
+
+
+_HEAP_TYPE = 1 << 9
+_OF_TORCH = {Generator: "torch._C.Generator"}
 _STUBS = Path(__file__).parent.parent / "_stubs"
 _ROOMS = {"Tensor": "methods*.pyi", "linalg": "linalg.pyi", "fft": "fft.pyi", "special": "special.pyi", "functional": "nn_functional.pyi"}
 # What the stubs have as one form or several for the sake of types, and torch reads otherwise.
@@ -186,7 +203,7 @@ def _of_nothing(name: str, placed: int, named: int) -> str | None:
 
 def combination(name: str, args: tuple[Any, ...], named: dict[str, Any], forms: tuple[Form, ...]) -> str:
     """The words for a call in no form."""
-    given = ", ".join([type(item).__name__ for item in args] + [f"{key}={type(item).__name__}" for key, item in named.items()])
+    given = ", ".join([kind_of(item) for item in args] + [f"{key}={kind_of(item)}" for key, item in named.items()])
     lines = "".join(f"\n * ({', '.join(parameter.name for parameter in form.parameters)})" for form in forms)
     end = ", " if named and not args else ""  # as torch has it
     return f"{name}() received an invalid combination of arguments - got ({given}{end}), but expected one of:{lines}"
@@ -208,7 +225,7 @@ def _unpacked(name: str, form: Form, args: tuple[Any, ...], named: dict[str, Any
         if "Ints" in parameter.kinds and isinstance(value, (tuple, list)):
             for number, item in enumerate(value):
                 if not _index(item):
-                    kind = type(item).__name__
+                    kind = kind_of(item)
                     return (
                         f"{name}(): argument '{parameter.name}' failed to unpack the object at pos {number + 1} with error \"type must be "
                         f'tuple of ints,but got {kind}"'
@@ -275,13 +292,13 @@ _WORDS = (
 
 
 def _mismatch(name: str, parameter: Parameter, value: Any, where: str, place: int) -> str:
-    kinds, kind = parameter.kinds, type(value).__name__
+    kinds, kind = parameter.kinds, kind_of(value)
     if kinds & {"Tensors", "OptionalTensors"} and isinstance(value, (tuple, list)) and "Tensor" not in kinds:
         number, item = next((number, item) for number, item in enumerate(value) if not isinstance(item, TensorBase))
-        return f"expected Tensor as element {number} in argument {place}, but got {type(item).__name__}"
+        return f"expected Tensor as element {number} in argument {place}, but got {kind_of(item)}"
     wanted = next((word for key, word in _WORDS if key in kinds), "Tensor")
     if wanted == "tuple of ints" and isinstance(value, (tuple, list)):
-        kind = f"but found element of type {type(value[0]).__name__} at pos 0"
+        kind = f"but found element of type {kind_of(value[0])} at pos 0"
     else:
         kind = f"not {kind}"
     return f"{name}(): argument '{parameter.name}'{where} must be {wanted}, {kind}"

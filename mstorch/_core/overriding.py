@@ -8,6 +8,7 @@ functions themselves are called, so that nothing is taken over twice.
 from __future__ import annotations
 
 import functools
+import inspect
 import threading
 import types
 from collections.abc import Callable, Iterable, Iterator
@@ -16,10 +17,12 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from .built_in import built_in, written
 from .device import device
 from .dtype import dtype
 from .formats import layout, memory_format
 from .generator import Generator
+from .in_python import Handed, handed_on, written_in_python
 from .no_memory import lacks_memory, no_memory, tells_no_memory
 from .refusals import EXPLAINED, explained, in_numbers, of_mindspore
 from .size import Size
@@ -80,6 +83,11 @@ class _State(threading.local):
 
 state = _State()
 _dispatches: dict[type, bool] = {}
+# The public form of each function of the families, by the function that computes.
+ENTRIES_OF: dict[Function, Function] = {}
+# How the functions that torch writes in Python hand their arguments on.
+_handed: dict[Function, Handed] = {}
+_named_forms: dict[str, Function] = {}  # and, by name, those that stand for others there
 # What computes calls with the tensors of a map (torch.vmap): given by the room of the transforms, NotImplemented for other calls.
 MAPPERS: list[Function] = []
 # The same for ``autograd.Function``s within any transform of torch.func.
@@ -227,7 +235,7 @@ def dispatch(
         state.skips = False
         found.clear()
     elif found or mode_is_on():
-        result = ask(public, found, args, kwargs)
+        result = ask(*_as_handed_on(public, found, args, kwargs))
         if result is not NotImplemented:
             return result
         if found:
@@ -239,6 +247,19 @@ def dispatch(
         if result is not NotImplemented:
             return result
     return (form if formed and form is not None else function)(*args, **kwargs)
+
+
+def _as_handed_on(
+    public: Function, found: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[Function, list[Any], tuple[Any, ...], dict[str, Any]]:
+    """What a handler gets of a call: of a function that torch writes in Python the form in which that hands it on."""
+    handed = _handed.get(public)
+    if handed is None:
+        return public, found, args, kwargs
+    name, args, kwargs = handed(args, kwargs)
+    if public.__name__ == "einsum" and len(args) == 2 and isinstance(args[1], (list, tuple)) and not mode_is_on():
+        args = (args[0], *args[1])  # only a mode is asked about a list of operands
+    return _named_forms.get(name, public), found, args, kwargs
 
 
 def refuse_in_transform(name: str, further: str = "") -> None:
@@ -301,7 +322,8 @@ def spoken(function: Function) -> str:
         return f"torch.Tensor.{getattr(owner, '__name__', '')}.{function.__name__}"
     module = getattr(function, "__module__", None) or ""
     home = module.removeprefix("mstorch").removeprefix("torch") if module.startswith(("mstorch", "torch")) else f".{module}"
-    return f"torch{home}.{function.__qualname__}" if module.startswith(("mstorch", "torch")) else f"{module}.{function.__qualname__}"
+    name = written(function).__qualname__
+    return f"torch{home}.{name}" if module.startswith(("mstorch", "torch")) else f"{module}.{name}"
 
 
 def _refused(public: Function, found: list[Any]) -> str:
@@ -350,12 +372,12 @@ def entry(
                 if found is not None:
                     return found
             args = () if first is _MISSING else (first,) if second is _MISSING else (first, second, *rest)
-            return dispatch(entered if public is None else public(), function, args, named, form, public is not None, data)
+            return dispatch(known if public is None else public(), function, args, named, form, public is not None, data)
         except (*EXPLAINED, MemoryError) as error:
             if lacks_memory(error):
                 raise no_memory(error) from None
             given = tuple(item for item in (first, second, *rest) if item is not _MISSING)
-            known_as = spoken(entered if public is None else public())
+            known_as = spoken(known if public is None else public())
             numbers = in_numbers(known_as, given, named, isinstance(error, (RuntimeError, IndexError)))
             if numbers is not None:
                 return entered(*numbers[0], **numbers[1])
@@ -365,7 +387,8 @@ def entry(
                 raise
             raise foreign or refused from None  # type: ignore[misc]  # one of them is an error
 
-    return _named(entered, module, name)
+    known = _known(entered, function, module, name)
+    return known
 
 
 def entry_of_operator(
@@ -433,6 +456,29 @@ def _named(entered: Function, module: str, name: str) -> Function:
     return entered
 
 
+def _known(entered: Function, function: Function, module: str, name: str) -> Function:
+    """The public form as torch has it, built in or written in Python."""
+    face, _, last = (module.removeprefix(_HOME).removeprefix(".") + f".{name}").strip(".").rpartition(".")
+    known = _named(entered, module, name)
+    if face != "Tensor":
+        if not written_in_python(face, last):
+            _entries.pop()
+            known = shown_built_in(entered, _HOME if face == "functional" else module, name)
+    ENTRIES_OF.setdefault(inspect.unwrap(function), known)
+    handed = handed_on(function, face, last)
+    _named_forms[f"{face}.{last}"] = known
+    if handed is not None:
+        _handed[known] = handed
+    return known
+
+
+def shown_built_in(function: Function, module: str, name: str) -> Function:
+    """A function in the form of built-in ones, of a module that goes by torch's name where ``import torch`` gets this library."""
+    known = built_in(function, name, _shown(module))
+    _entries.append(known)
+    return known
+
+
 def _shortest(function: Function) -> Function:
     """The function without what looks at keywords, and at more than two arguments, alone: a call that has none needs none of it."""
     while getattr(function, "for_keywords", None) is function:
@@ -460,6 +506,7 @@ def name_entries(package: str) -> None:
 
 def is_entry(value: Any) -> bool:
     """Whether a function is a public form that ``entry`` made."""
+    value = written(value)
     return isinstance(value, types.FunctionType) and "is_entry" in value.__dict__
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from .._backend.raw import Raw
-from .call_forms import refusal, with_numbers
+from .call_forms import kind_of, refusal, with_numbers
 from .dtype import dtype
 from .tensor_base import TensorBase
 
@@ -136,7 +136,7 @@ def explained(
         return TypeError(name + words.replace("'size'", "'repeats'" if last == "repeat" else "'size'"))
     method = room == "Tensor"
     if last in _OF_TENSORS and (strange := [item for item in args if not isinstance(item, TensorBase)]):
-        return TypeError(f"expected Tensor as element {args.index(strange[0])} in argument 0, but got {type(strange[0]).__name__}")
+        return TypeError(f"expected Tensor as element {args.index(strange[0])} in argument 0, but got {kind_of(strange[0])}")
     found = _first_wrong(last, parameters, args, named, method, isinstance(error, AttributeError))
     # A word where torch takes none, or a wrong one among any number of arguments.
     several = last in _SEVERAL and (
@@ -178,7 +178,7 @@ def _quoted(word: str) -> str:
 
 
 def _combination(name: str, args: tuple[Any, ...], named: dict[str, Any], parameters: list[inspect.Parameter]) -> str:
-    given = ", ".join([type(item).__name__ for item in args] + [f"{key}={type(item).__name__}" for key, item in named.items()])
+    given = ", ".join([kind_of(item) for item in args] + [f"{key}={kind_of(item)}" for key, item in named.items()])
     form = ", ".join(str(parameter).partition(":")[0].partition("=")[0] for parameter in parameters)
     got = f"got ({given}{', ' if named else ''})"
     return f"{name}() received an invalid combination of arguments - {got}, but expected one of:\n * ({form})"
@@ -220,7 +220,7 @@ def _wanted(parameter: inspect.Parameter, value: Any) -> str | None:
     kind, name = str(parameter.annotation), parameter.name
     if value is None and (parameter.default is None or "None" in kind):
         return None
-    given = type(value).__name__
+    given = kind_of(value)
     if isinstance(value, (TensorBase, np.ndarray, np.generic)) or hasattr(value, "__torch_function__"):
         return f"torch.dtype, not {given}" if kind.startswith("dtype") else None
     if kind.startswith("dtype") or name == "dtype":
@@ -245,14 +245,14 @@ def _wanted(parameter: inspect.Parameter, value: Any) -> str | None:
 
 def _list_of_tensors(value: Any) -> str | None:
     if not isinstance(value, (list, tuple)):
-        return f"tuple of Tensors, not {type(value).__name__}"
+        return f"tuple of Tensors, not {kind_of(value)}"
     return None
 
 
 def _tuple_of_ints(value: Any, strictly: bool) -> str | None:
     if not isinstance(value, (list, tuple)):
-        return None if hasattr(value, "__index__") and not strictly else f"tuple of ints, not {type(value).__name__}"
+        return None if hasattr(value, "__index__") and not strictly else f"tuple of ints, not {kind_of(value)}"
     for place, item in enumerate(value):
         if not hasattr(item, "__index__"):
-            return f"tuple of ints, but found element of type {type(item).__name__} at pos {place}"
+            return f"tuple of ints, but found element of type {kind_of(item)} at pos {place}"
     return None

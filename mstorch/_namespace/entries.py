@@ -7,7 +7,16 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-from .._core.overriding import drawing, entered_property, entry, entry_of_one, entry_of_operator, is_entry
+from .._core.in_python import written_in_python
+from .._core.overriding import (
+    drawing,
+    entered_property,
+    entry,
+    entry_of_one,
+    entry_of_operator,
+    is_entry,
+    shown_built_in,
+)
 from .._ops.subclasses import UNWRAPPED
 from .._ops.subscript import window_of
 from .._sparse.dispatch import FORMS, FUNCTION_FORMS, STRIDED_METHOD_FORMS
@@ -60,12 +69,16 @@ _OPERATORS = {
 
 # torch.nn.functional shares functions with torch (torch.linalg.det is not torch.det).
 _shared: dict[Function, Function] = {}
+_built: dict[Function, Function] = {}
 
 
 def enter_functional(namespace: dict[str, Any]) -> None:
     """Give the functions of torch.nn.functional their public form, before modules take them as defaults."""
     face = vars(sys.modules[_HOME])
-    both = {name: value for name, value in namespace.items() if face.get(name) is value}
+    both = {
+        name: value for name, value in namespace.items()
+        if face.get(name) is value and written_in_python("", name) == written_in_python("nn.functional", name)
+    }  # fmt: skip
     enter_namespace(both, _HOME, _shared)
     namespace.update(both)
     enter_namespace(namespace, f"{_HOME}.nn.functional", _shared)
@@ -90,6 +103,15 @@ def enter_namespace(namespace: dict[str, Any], module: str, known: dict[Function
             known[function] = entry(_of_face(function, name, module), module, name, form=form, data=name in _OF_DATA)
         namespace[name] = known[function]
         entered.add(function)
+
+
+def build_in(namespace: dict[str, Any], module: str) -> None:
+    """Give the other functions of a namespace that torch writes in C that form: settings, forms of lists, sparse ones."""
+    face = module.removeprefix(_HOME).removeprefix(".")
+    for name, value in list(namespace.items()):
+        if isinstance(value, types.FunctionType) and value.__module__.startswith(f"{_HOME}."):
+            if name.startswith("_foreach_") or not written_in_python(face, name):
+                namespace[name] = _built.setdefault(value, shown_built_in(value, module, name))
 
 
 def _drawing(function: Function, name: str) -> Function:
@@ -148,6 +170,8 @@ def enter(faces: dict[str, dict[str, Any]]) -> None:
     for module, namespace in faces.items():
         enter_namespace(namespace, module, _shared if module in _FACES else {})
     enter_class()
+    for module in (_HOME, f"{_HOME}.sparse"):
+        build_in(vars(sys.modules[module]), module)
 
 
 __all__ = ["enter", "enter_functional"]

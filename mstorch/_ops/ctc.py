@@ -6,15 +6,16 @@ from typing import Any
 import numpy as np
 
 from .._backend.table import kernel
-from .._core.tensor_base import TensorBase, array_of, is_meta
+from .._core.tensor_base import TensorBase, array_of, is_meta, is_tracked
 from . import views
 from ._dispatch import call, shape_of
 from ._named import watching
 from ._operation import operation
-from .compare import eq, where
-from .elementwise import div
+from .compare import eq, isfinite, logical_and, where
+from .elementwise import div, mul, neg
 from .from_data import made
 from .loss_reduction import chosen
+from .math import log
 from .reduce import mean
 from .reduce import sum as sum_of
 
@@ -70,7 +71,7 @@ def ctc_loss(
     fits = wanted + repeats <= inputs
     loss = call(_ctc, (log_probs,), rows, inputs, np.where(fits, wanted, 0), blank, zero_infinity)
     if not fits.all():
-        loss = where(made(fits), loss, 0.0 if zero_infinity else float("inf"))
+        loss = where(made(fits), loss, 0.0 if zero_infinity else _infinite(log_probs, inputs, fits))
     if zero_infinity:  # which the kernel overlooks where log-probabilities are -inf
         loss = where(eq(loss, float("inf")), 0.0, loss)
     if reduction == "none":
@@ -78,6 +79,14 @@ def ctc_loss(
     if reduction == "sum":
         return sum_of(loss)
     return mean(div(loss, made(np.maximum(wanted, 1).astype(log_probs._dtype.np))))
+
+
+def _infinite(log_probs: Any, inputs: np.ndarray, fits: np.ndarray) -> Any:
+    """The losses of targets that no alignment reaches: infinite, with torch's gradient, NaN at each step of the input."""
+    if not is_tracked(log_probs):
+        return float("inf")
+    read = made((np.arange(shape_of(log_probs)[0])[:, None] < inputs)[:, :, None] & ~fits[:, None])
+    return neg(log(mul(sum_of(where(logical_and(read, isfinite(log_probs.detach())), log_probs, 0.0), (0, 2)), 0.0)))
 
 
 def _rows(targets: Any, lengths: np.ndarray, batch: int) -> np.ndarray:

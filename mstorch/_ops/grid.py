@@ -19,7 +19,7 @@ from ._dispatch import call, capturing, shape_of, type_word, without_grad
 from ._named import by_rank, node_called
 from ._one_dtype import expect_dtype
 from ._operation import operation
-from .compare import clamp, ge, le, logical_and, logical_not, logical_or, ne, where
+from .compare import clamp, eq, ge, le, logical_and, logical_not, logical_or, ne, where
 from .copying import to_dtype
 from .creation import zeros_like
 from .elementwise import abs as abs_of
@@ -97,23 +97,28 @@ def _reflected(x: Any, low2: int, high2: int) -> Any:
     return where(odd, sub(span + low, extra), add(extra, low))
 
 
-def _bounded(x: Any, n: int, padding: str, corners: bool) -> Any:
+def _bounded(x: Any, n: int, padding: str, corners: bool, unknown: int) -> Any:
     if padding == "border":
-        return _clipped(x, n)
+        return _clipped(x, n, unknown)
     if padding == "reflection":
-        return _clipped(_reflected(x, 0, 2 * (n - 1)) if corners else _reflected(x, -1, 2 * n - 1), n)
+        return _clipped(_mirrored(x, n, corners), n, unknown)
     return x
 
 
-def _clipped(x: Any, n: int) -> Any:
-    """Positions from 0 to n - 1. As in torch the gradient at both ends and beyond is multiplied by 0, and so stays NaN."""
-    if not is_tracked(x):
-        return clamp(x, 0, n - 1)
+def _mirrored(x: Any, n: int, corners: bool) -> Any:
+    return _reflected(x, 0, 2 * (n - 1)) if corners else _reflected(x, -1, 2 * n - 1)
+
+
+def _clipped(x: Any, n: int, unknown: int) -> Any:
+    """Positions from 0 to n - 1; ``unknown`` for NaN. As in torch an infinite gradient at both ends and beyond, times 0, is NaN."""
     at = x.detach()
+    known = eq(at, at)
+    if not is_tracked(x):
+        return where(known, clamp(x, 0, n - 1), float(unknown))
     inside = logical_not(logical_or(le(at, 0), ge(at, n - 1)))
     most = finfo(x._dtype).max
     finite = clamp(x, -most, most)
-    return add(clamp(at, 0, n - 1), mul(sub(finite, finite.detach()), to_dtype(inside, x._dtype)))
+    return where(known, add(clamp(at, 0, n - 1), mul(sub(finite, finite.detach()), to_dtype(inside, x._dtype))), float(unknown))
 
 
 def _taken(flat: Any, places: list[Any], sizes: tuple[int, ...]) -> tuple[Any, Any]:
@@ -201,7 +206,11 @@ def grid_sample(
     if mode == "bicubic":
         out = _bicubic(flat, coordinates, sizes, padding_mode, align_corners)
     else:
-        coordinates = [_bounded(c, n, padding_mode, align_corners) for c, n in zip(coordinates, sizes)]
+        # Where an image is read at NaN is the first pixel, where a volume is, the last, as in torch.
+        places = coordinates
+        coordinates = [
+            _bounded(c, n, padding_mode, align_corners, 0 if rank == 2 else n - 1) for c, n in zip(coordinates, sizes)
+        ]
         if mode == "nearest":
             out = _taken(flat, [round_of(c.detach()) for c in coordinates], sizes)[0]
             if is_tracked(grid):
@@ -209,6 +218,13 @@ def grid_sample(
                 out = add(out, sum_of(where(zeros_like(grid, dtype=bool_), grid, 0.0)))
         else:
             out = _linear(flat, coordinates, sizes)
+        if rank == 3 and padding_mode != "zeros" and is_tracked(out):
+            # There torch's gradients pass over what its values read.
+            known = None
+            for read, n in zip(places, sizes):
+                at = read.detach() if padding_mode == "border" else _mirrored(read.detach(), n, align_corners)
+                known = eq(at, at) if known is None else logical_and(known, eq(at, at))
+            out = where(views.unsqueeze(known, 1), out, out.detach())
     return no_view(views.reshape(out, (x[0], x[1], *g[1:-1])))
 
 
@@ -283,9 +299,9 @@ def _bicubic(flat: Any, coordinates: list[Any], sizes: tuple[int, ...], padding:
     total = None
     for i in range(4):
         row = None
-        place_y = _bounded(add(low_y, i - 1), sizes[0], padding, corners)
+        place_y = _bounded(add(low_y, i - 1), sizes[0], padding, corners, 0)
         for j in range(4):
-            place_x = _bounded(add(low_x, j - 1), sizes[1], padding, corners)
+            place_x = _bounded(add(low_x, j - 1), sizes[1], padding, corners, 0)
             term = mul(_taken(flat, [place_y, place_x], sizes)[0], views.unsqueeze(weights_x[j], 1))
             row = term if row is None else add(row, term)
         term = mul(row, views.unsqueeze(weights_y[i], 1))

@@ -3,6 +3,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from .._core.strides import channels_last_strides, suggests_channels_last
+from .._core.tensor_base import in_order
 from .._tape.windows import no_view
 from . import views
 from ._dispatch import shape_of
@@ -14,6 +16,13 @@ def _image(name: str, shape: tuple[int, ...]) -> None:
         raise RuntimeError(
             f"{name} expects input to have at least 3 dimensions, but got input with {len(shape)} dimension(s)"
         )
+
+
+def _like(made: Any, input: Any) -> Any:
+    """A fresh result with its channels innermost, where the image has them so."""
+    stride = input._stride
+    last = stride is not None and suggests_channels_last(input._shape, stride)
+    return in_order(made, channels_last_strides(made._shape)) if last else made
 
 
 @node_called("PixelShuffleBackward0")
@@ -32,7 +41,7 @@ def pixel_shuffle(input: Any, upscale_factor: int) -> Any:
     n = len(lead)
     split = views.reshape(input, (*lead, c // (r * r), r, r, h, w))
     moved = views.permute(split, (*range(n), n, n + 3, n + 1, n + 4, n + 2))
-    return no_view(views.reshape(moved, (*lead, c // (r * r), h * r, w * r)))
+    return _like(no_view(views.reshape(moved, (*lead, c // (r * r), h * r, w * r))), input)
 
 
 @node_called("PixelUnshuffleBackward0")
@@ -52,7 +61,7 @@ def pixel_unshuffle(input: Any, downscale_factor: int) -> Any:
     n = len(lead)
     split = views.reshape(input, (*lead, c, h // r, r, w // r, r))
     moved = views.permute(split, (*range(n), n, n + 2, n + 4, n + 1, n + 3))
-    return no_view(views.reshape(moved, (*lead, c * r * r, h // r, w // r)))
+    return _like(no_view(views.reshape(moved, (*lead, c * r * r, h // r, w // r))), input)
 
 
 @node_called("ChannelShuffleBackward0")
@@ -71,7 +80,7 @@ def channel_shuffle(input: Any, groups: int) -> Any:
             f"Number of channels must be divisible by groups. Got {c} channels and {groups} groups."
         )
     split = views.reshape(input, (n, groups, c // groups, -1 if 0 not in shape else 0))
-    return views.reshape(views.permute(split, (0, 2, 1, 3)), shape)
+    return _like(views.reshape(views.permute(split, (0, 2, 1, 3)), shape), input)
 
 
 FUNCTIONS = ("pixel_shuffle", "pixel_unshuffle", "channel_shuffle")

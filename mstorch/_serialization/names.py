@@ -5,11 +5,13 @@ from __future__ import annotations
 import importlib
 import itertools
 import sys
-from types import FunctionType
+from types import FunctionType, ModuleType
 from typing import Any
 
+from mstorch._core.built_in import written
 from mstorch._core.naming import is_torch
 from mstorch._serialization import rebuild
+from mstorch._serialization.homes import HOMES
 from mstorch.storage import _load_from_bytes
 
 # The module of each nn class is part of torch's file format: pickles name it.
@@ -66,7 +68,7 @@ def torch_name(obj: Any, qualname: str | None = None) -> tuple[str, str] | None:
     module = home_of(obj) if isinstance(obj, (type, FunctionType)) else getattr(obj, "__module__", None)
     if not isinstance(module, str) or module.split(".", 1)[0] != "mstorch":
         return None
-    name = qualname or getattr(obj, "__qualname__", None) or obj.__name__
+    name = qualname or getattr(written(obj), "__qualname__", None) or obj.__name__
     if module == "mstorch._serialization.rebuild":
         for home, functions in rebuild.OF_NPU.items():
             if name in functions:
@@ -85,7 +87,10 @@ def torch_name(obj: Any, qualname: str | None = None) -> tuple[str, str] | None:
         # A private module is no part of torch's layout; its names are public in the room it belongs to, or at the top.
         public = list(itertools.takewhile(lambda part: not part.startswith("_"), parts))
         room = sys.modules.get(".".join(["mstorch", *public]))
-        return (".".join(["torch", *public]) if head in getattr(room, "__all__", ()) else "torch"), name
+        if head in getattr(room, "__all__", ()):
+            return ".".join(["torch", *public]), name
+        # What torch has not goes by its own name: a file that names nothing could not be read again.
+        return ("torch", name) if head in vars(sys.modules["mstorch"]) else None
     return ".".join(["torch", *parts]), name
 
 
@@ -96,7 +101,7 @@ def is_torch_module(module: str) -> bool:
 
 def find(module: str, name: str) -> Any:
     """Return mstorch's counterpart of torch's ``module.name``; raises AttributeError if there is none."""
-    module = _RENAMED.get(module, module)
+    module = module if name == "_VariableFunctionsClass" else _RENAMED.get(module, module)
     if module in ("torch._utils", "torch._tensor") and name in rebuild.FUNCTIONS:
         return rebuild.FUNCTIONS[name]
     if name in rebuild.OF_NPU.get(module, ()):
@@ -121,43 +126,86 @@ def _import(module: str) -> Any:
             return None
         raise
 
-# What classes say of themselves where `import torch` gets mstorch
+
+# What classes, functions and modules say of themselves where `import torch` gets mstorch
 
 _FUNCTIONS = dict.fromkeys(rebuild.FUNCTIONS.values(), "torch._utils") | {
     rebuild.FUNCTIONS["_rebuild_from_type_v2"]: "torch._tensor", _load_from_bytes: "torch.storage",
 }  # fmt: skip
-_own: dict[Any, str] = {}  # classes and functions that go by a name of torch's, and their own
+_TOLD = {(module, name): home for (module, home), names in HOMES.items() for name in names.split()}
+_MOVED = {"mstorch.init": "torch.nn.init"}  # a module that torch has elsewhere
+_own: dict[Any, str] = {}  # what goes by a name of torch's, and its own
 _searched: set[str] = set()
+_settled: set[Any] = set()
 
 
 def name_classes(package: str) -> None:
-    """Let classes say that they are of the module where torch has them, from now on; or of our own again."""
+    """Let classes, functions and public modules say that they are where torch has them, from now on; or that they are ours again."""
     if package != "torch":
         for item, own in _own.items():
-            item.__module__ = own
+            if isinstance(item, ModuleType):
+                item.__name__ = own
+            else:
+                item.__module__ = own
         _own.clear()
         _searched.clear()
+        _settled.clear()
         return
     if not _searched:
         for function, place in _FUNCTIONS.items():
-            _own[function], function.__module__ = function.__module__, place
+            _say(function, place)
+        # torch's pickles look there for it, and so do those of subclasses that Python's own pickle writes.
+        sys.modules["mstorch._tensor"]._rebuild_from_type_v2 = rebuild.FUNCTIONS["_rebuild_from_type_v2"]  # type: ignore[attr-defined]
     for key in [key for key in sys.modules if key.startswith("mstorch") and key not in _searched]:
         module: Any = sys.modules[key]
-        if getattr(getattr(module, "__spec__", None), "_initializing", False):
+        if not isinstance(module, ModuleType) or getattr(getattr(module, "__spec__", None), "_initializing", False):
             continue
         _searched.add(key)
-        for item in list(vars(module).values()):
-            if isinstance(item, type) and getattr(item, "__module__", None) == key and not item.__name__.startswith("_"):
-                place, name = torch_name(item) or ("", "")
-                place = "torch" if place == "torch._C" else place  # torch says the one, and has the class in both
-                there = sys.modules.get("mstorch" + place.removeprefix("torch"))
-                if place and there is not None and vars(there).get(name) is item:
-                    _own[item], item.__module__ = key, place
+        public = not any(part.startswith("_") for part in key.split("."))
+        if public and module.__name__ == key and key != "mstorch":
+            _own[module], module.__name__ = key, _MOVED.get(key, "torch" + key.removeprefix("mstorch"))
+        for name, item in list(vars(module).items()):
+            if isinstance(item, (type, FunctionType)) and (name[0] != "_" or key == "mstorch._C") and home_of(item).startswith("mstorch"):
+                place = _place(item, name, key, public)
+                if place is not None:
+                    _say(item, place)
+
+
+def _say(item: Any, place: str) -> None:
+    _own.setdefault(item, item.__module__)
+    item.__module__ = place
+
+
+def _place(item: Any, name: str, key: str, public: bool) -> str | None:
+    """The module of torch's that a class or function says it is of, as found in one of ours; None if that is not the one to tell."""
+    if item.__name__ != name or item.__qualname__ != name or item in _settled:
+        return None
+    torchs = _MOVED.get(key, "torch" + key.removeprefix("mstorch"))
+    told = _TOLD.get((torchs, name))
+    if told is not None:
+        _settled.add(item)
+        return told if _has(told, name, item, search=True) else torchs
+    own = home_of(item)
+    open_file = not any(part.startswith("_") for part in own.split("."))
+    if open_file and own != key and own not in _MOVED:
+        return None
+    place = (torch_name(item) or ("",))[0] if open_file or isinstance(item, type) else ""
+    if open_file or place.startswith("torch.nn."):
+        return _MOVED.get(own, place) if own == key and _has(place, name, item) or own in _MOVED else None
+    # Of a private file: the innermost public module that has it.
+    return torchs if public and (item not in _own or item.__module__.count(".") < torchs.count(".")) else None
+
+
+def _has(place: str, name: str, item: Any, search: bool = False) -> bool:
+    there = sys.modules.get("mstorch" + place.removeprefix("torch"))
+    if there is None and search and place:
+        there = _import("mstorch" + place.removeprefix("torch"))
+    return there is not None and vars(there).get(name) is item
 
 
 def home_of(item: Any) -> str:
     """The module here of a class or function that may go by one of torch's."""
-    return _own.get(item) or item.__module__
+    return _own.get(item) or str(getattr(item, "__module__", ""))
 
 
 if is_torch():

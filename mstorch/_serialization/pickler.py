@@ -16,7 +16,7 @@ from mstorch._serialization import adapter, names
 from mstorch._serialization.file_storage import CLASS_OF_DTYPE
 from mstorch._serialization.loaded import ITEMSIZE, LoadedStorage, TypedRef
 
-_NAMED = (type, types.FunctionType)
+_NAMED = (type, types.FunctionType, types.BuiltinFunctionType)
 _DTYPES_DIFFER = "Cannot save multiple tensors or storages that view the same data as different types"
 
 

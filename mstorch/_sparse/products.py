@@ -166,7 +166,7 @@ def sparse_mm(mat1: Any, mat2: Any, reduce: str | None = None) -> Any:
         return mm(mat1, mat2)
     if not is_sparse(mat1) or mat1._layout is sparse_coo or is_sparse(mat2):
         raise NotImplementedError("Could not run 'aten::_sparse_mm_reduce_impl': it takes a CSR matrix and a dense one")
-    names = {"sum": "sum", "mean": "mean", "amax": "amax", "amin": "amin"}
+    names = {"sum": "sum", "mean": "mean", "amax": "amax", "amin": "amin", "max": "amax", "min": "amin"}
     if reduce not in names:
         raise RuntimeError(f"reduce argument must be either sum, mean, amax or amin, got {reduce}")
     if reduce == "sum":

@@ -9,6 +9,7 @@ import time
 import types
 from typing import Any
 
+from .._core.built_in import written
 from ._profile_events import EventList, FunctionEvent
 
 _ROOMS = ("_ops", "_namespace", "nn._functional")
@@ -23,7 +24,7 @@ def _operations() -> dict[types.CodeType, str]:
     shared: set[types.CodeType] = set()
     for place in ("", ".nn.functional", ".linalg", ".special", ".fft"):
         for name, value in vars(sys.modules[package + place]).items():
-            function = inspect.unwrap(value) if isinstance(value, types.FunctionType) else None
+            function = inspect.unwrap(written(value)) if isinstance(value, (types.FunctionType, types.BuiltinFunctionType)) else None
             if not isinstance(function, types.FunctionType):
                 continue
             room = function.__code__.co_filename.replace("\\", "/").rpartition(f"/{package}/")[2].replace("/", ".")

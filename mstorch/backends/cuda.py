@@ -59,6 +59,8 @@ def _reader(name: str) -> Any:
     def function() -> bool:
         return _sdp[name]
 
+    reduced = name.startswith("fp16")
+    function.__name__ = function.__qualname__ = f"{name}_sdp_allowed" if reduced else f"{name}_sdp_enabled"
     function.__doc__ = f"Whether attention by {name} is allowed; a note that is kept."
     return function
 
@@ -67,6 +69,8 @@ def _writer(name: str) -> Any:
     def function(enabled: bool) -> None:
         _sdp[name] = bool(enabled)
 
+    reduced = name.startswith("fp16")
+    function.__name__ = function.__qualname__ = f"allow_{name}_sdp" if reduced else f"enable_{name}_sdp"
     function.__doc__ = f"Allow attention by {name}; a note that is kept: attention is computed in one way."
     return function
 

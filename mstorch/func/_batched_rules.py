@@ -5,6 +5,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+from .._core.built_in import written
 from .._core.promotion import promote_types
 from .._core.tensor_base import TensorBase
 from .._tensor import Tensor
@@ -56,7 +57,7 @@ def _written_out(public: Any) -> Any:
     """A function, or the one that its generated form (``add_``, ``unsqueeze_copy``) was made of."""
     name = public.__name__
     base = name.removesuffix("_copy") if name.endswith("_copy") else name[:-1] if is_in_place(name) and not name.startswith("__") else ""
-    return getattr(Tensor, base, public) if base else public
+    return written(getattr(Tensor, base, public) if base else public)
 
 
 def bound(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Arguments:

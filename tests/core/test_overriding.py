@@ -333,7 +333,7 @@ def test_wrapper_subclasses(both, read):
     both(body)
 
 
-@pytest.mark.parametrize("read", ["exp", "tolist", "numpy", "data_ptr"])
+@pytest.mark.parametrize("read", ["exp", "tolist", "numpy"])
 def test_elements_of_wrapper_subclasses_cannot_be_read(read):
     class Wrapper(mstorch.Tensor):
         __torch_dispatch__ = None
@@ -448,7 +448,7 @@ def test_functions_have_the_names_of_torchs_lists(path):
     stubs, want, got = real_torch.overrides.get_testing_overrides(), {}, {}
     for name in dir(theirs):
         one, other = getattr(theirs, name, None), getattr(ours, name, None)
-        if inspect.isroutine(one) and inspect.isfunction(other) and one in stubs:
+        if inspect.isroutine(one) and inspect.isroutine(other) and one in stubs:
             want[name], got[name] = real_torch.overrides.resolve_name(one), mstorch.overrides.resolve_name(other)
     # Names of one function in torch that are several here, and the reverse.
     apart = set("dsmm mm hsmm saddmm sym_int native_channel_shuffle __abs__ __idiv__ __neg__ __pos__ __rdiv__".split())

@@ -260,7 +260,7 @@ def test_nothing_is_added_where_the_variable_is_not_set() -> None:
     code = (
         "import mstorch\nfrom mstorch._core import above, overriding\nfrom mstorch._backend import table\n"
         "assert not (overriding.watchers or above.step_watchers or above.copy_watchers or table.tracers)\n"
-        "cells = [cell.cell_contents for cell in mstorch.tanh.__closure__]\n"
+        "cells = [cell.cell_contents for cell in mstorch.tanh.__self__.__closure__]\n"
         "assert not any('_debug' in getattr(getattr(item, '__code__', None), 'co_filename', '') for item in cells)\n"
     )
     environment = {name: value for name, value in os.environ.items() if name != "MSTORCH_DEBUG"}

@@ -107,7 +107,7 @@ def _factories() -> Iterator[tuple[str, Callable[..., Any]]]:
     for space, prefix in ((torch, ""), (torch.signal.windows, "signal."), (torch.fft, "fft.")):
         for name in sorted(vars(space)):
             function = getattr(space, name)
-            if inspect.isfunction(function) and not name.startswith(("_", "sparse_")) and name != "general_cosine":
+            if inspect.isroutine(function) and not name.startswith(("_", "sparse_")) and name != "general_cosine":
                 if "device" in inspect.signature(function).parameters and ARGUMENTS.get(name, ()) is not None:
                     yield prefix + name, function
 

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import functools
+import io
 from importlib import import_module
 
 from tests.distributed import together
@@ -111,4 +112,61 @@ def case_states_of_optimisers(torch, dist, rank, size):
         found.append([{key: dict(sorted(state["state"][key].items())) for key in sorted(state["state"])},
                       {key: again["state"][key]["exp_avg_sq"] for key in sorted(again["state"])},
                       [sorted(group["params"]) for group in state["param_groups"]], settings.state_dict_type.name])  # fmt: skip
+    return found
+
+
+def case_states_of_modules_under_several_names(torch, dist, rank, size):
+    """Whatever a state_dict holds can be written and read: modules and parameters that stand in several places, FSDP and fully_shard."""
+    nn, fsdp = torch.nn, import_module("torch.distributed.fsdp")
+
+    class Twice(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.a = nn.Linear(4, 4)
+            self.b, self.c = self.a, nn.Linear(4, 4)
+
+        def forward(self, x):
+            return self.c(self.b(self.a(x)))
+
+    class Tied(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.e, self.o = nn.Embedding(4, 4), nn.Linear(4, 4, bias=False)
+            self.o.weight = self.e.weight
+
+        def forward(self, x):
+            return self.o(self.e(x.long()))
+
+    class Nested(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.parts = nn.ModuleList([Twice(), nn.Linear(4, 4)])
+            self.again = self.parts[0]
+            self.register_buffer("ones", torch.ones(2))
+
+        def forward(self, x):
+            return self.again(self.parts[1](self.parts[0](x)))
+
+    def flat(net, **options):
+        return fsdp.FullyShardedDataParallel(net, device_id=torch.device(together.PLACE), **options)
+
+    def sharded(net):
+        fsdp.fully_shard(net)
+        return net
+
+    ways = (flat, lambda net: flat(net, use_orig_params=True), sharded)
+    found = []
+    for kind in (Twice, Tied, Nested):
+        for way in ways:
+            torch.manual_seed(0)
+            made, x = way(kind()), torch.ones(2, 4)
+            made(x).sum().backward()
+            file = io.BytesIO()
+            torch.save(made.state_dict(), file)
+            file.seek(0)
+            state = torch.load(file, weights_only=False)
+            torch.manual_seed(1)
+            other = way(kind())
+            other.load_state_dict(state)
+            found += [sorted(state), made(x).detach(), torch.equal(made(x), other(x))]
     return found

@@ -74,3 +74,15 @@ def test_what_gets_a_new_size_gets_the_order_of_the_result(both, call, size):
         return o
 
     both(body)
+
+
+def test_channels_rearranged_keep_the_format(both):
+    def body(t):
+        found = []
+        for shape in ((2, 8, 6, 4), (1, 4, 2, 2), (2, 4, 4, 4)):
+            x = t.arange(float(t.Size(shape).numel())).reshape(shape).to(memory_format=t.channels_last)
+            for made in (t.pixel_shuffle(x, 2), t.pixel_unshuffle(x, 2), t.channel_shuffle(x, 2), t.nn.ChannelShuffle(2)(x)):
+                found += [made, list(made.stride()), made.is_contiguous(memory_format=t.channels_last)]
+        return found
+
+    both(body)

@@ -63,3 +63,16 @@ def test_the_table_is_read_after_the_fact():
 ])  # fmt: skip
 def test_what_is_given_as_it_stands(both, call):
     both(lambda torch: eval(f"torch.{call}", {"torch": torch}))
+
+
+def test_words_for_the_kinds_of_arguments():
+    """Classes that are written in C are named with their module, torch's own among them."""
+
+    values = (
+        "torch.float32", "torch.device('cpu')", "torch.strided", "torch.contiguous_format", "torch.Size([1])", "torch.Generator()",
+        "torch.finfo()", "torch.nn.Linear(1, 1)", "torch.ones(1).untyped_storage()", "__import__('numpy').ones(1)", "range(3)", "'a'",
+        "__import__('numpy').float32(1)", "__import__('collections').OrderedDict()",
+    )  # fmt: skip
+    calls = [f"torch.relu({value})" for value in values]
+    calls += ["torch.Tensor([1], dtype=torch.int32)", "torch.ones(2).view(torch.device('cpu'))", "torch.zeros(torch.float32)"]
+    assert [_outcome(mstorch, call) for call in calls] == [_outcome(real_torch, call) for call in calls]

@@ -237,3 +237,11 @@ def test_a_larger_product() -> None:
     want = dense @ factor.numpy()
     for made in (mstorch.tensor(dense).to_sparse(), mstorch.tensor(dense).to_sparse_csr(), mstorch.tensor(dense).to_sparse_bsr((4, 5))):
         np.testing.assert_allclose((made @ factor).numpy(), want, rtol=1e-5, atol=1e-5)
+
+
+def test_products_of_csr_by_largest_and_smallest(both):
+    def body(t):
+        matrix = t.tensor([[1.0, 0.0, -2.0], [0.0, 0.0, 0.0], [3.0, 4.0, 0.0]]).to_sparse_csr()
+        return [t.sparse.mm(matrix, t.arange(6.0).reshape(3, 2) - 2, name) for name in ("max", "min", "amax", "amin", "mean", "sum")]
+
+    both(body)

@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 import mstorch
+from mstorch._core.built_in import written
 
 from .own import own_form, with_indices
 from .schemas import Form, Parameter, forms_of, merged, union
@@ -50,7 +51,7 @@ def function_forms(face: str, name: str, function: Callable[..., Any]) -> list[F
     found = [] if isinstance(theirs, types.FunctionType) else forms_of(PREFIXES[face] + named)
     if not found:
         return with_indices(own_form(function))
-    known = inspect.signature(function).parameters
+    known = inspect.signature(written(function)).parameters
     found = [_public(form, known, PREFIXES[face] + named) for form in found]
     if name.startswith("sparse_") and name.endswith("_tensor"):
         found = [_from_lists(form) for form in found]

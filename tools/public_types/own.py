@@ -7,6 +7,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from mstorch._core.built_in import written
+
 from .schemas import Form, Parameter, union
 
 # What parameters of a name take, where a function's own annotation leaves it open.
@@ -67,7 +69,7 @@ def with_indices(form: Form) -> list[Form]:
 
 def own_form(function: Callable[..., Any], method: bool = False) -> Form:
     """The form that a function's own signature tells."""
-    shown = inspect.signature(function)
+    shown = inspect.signature(written(function))
     parameters = []
     for position, parameter in enumerate(shown.parameters.values()):
         if method and position == 0 or parameter.kind is parameter.VAR_KEYWORD or parameter.annotation is parameter.empty:

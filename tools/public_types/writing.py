@@ -9,6 +9,7 @@ import types
 from typing import Any
 
 import mstorch
+from mstorch._core.built_in import written
 from mstorch._core.overriding import is_entry
 
 from .forms import PREFIXES, STUBS, by_hand, function_forms, method_forms, with_stars
@@ -66,9 +67,9 @@ def _stub(name: str, forms: list[Form], method: bool = False) -> str:
 
 
 def _is_typed_here(name: str, value: Any) -> bool:
-    if not isinstance(value, types.FunctionType) or name.startswith("__"):
+    if not isinstance(written(value), types.FunctionType) or name.startswith("__"):
         return False
-    home = inspect.unwrap(value).__module__
+    home = inspect.unwrap(written(value)).__module__
     if home.startswith(_TYPED_AT_HOME):
         return False
     return is_entry(value) or home.startswith(("mstorch._ops", "mstorch._namespace.foreach"))
@@ -83,16 +84,16 @@ def _functions(face: str, found: dict[pathlib.Path, str]) -> dict[str, str]:
     """Put the stubs of the functions of a namespace into ``found``; the file of each function."""
     home: dict[str, str] = {}
     namespace = vars(_namespace(face))
-    written = by_hand(hand_file(face)) if (STUBS / hand_file(face)).exists() else frozenset()
-    home.update((name, hand_file(face)[:-4]) for name in written)
+    manual = by_hand(hand_file(face)) if (STUBS / hand_file(face)).exists() else frozenset()
+    home.update((name, hand_file(face)[:-4]) for name in manual)
     for part in PARTS[face]:
         stem = (face.replace(".", "_") or "torch") + (f"_{part.strip('_') or 'private'}" if part else "")
         blocks = []
         for name in sorted(namespace):
-            if part and name[0].lower() not in part or name in written or not _is_typed_here(name, namespace[name]):
+            if part and name[0].lower() not in part or name in manual or not _is_typed_here(name, namespace[name]):
                 continue
             function = namespace[name]
-            known = inspect.signature(function).parameters
+            known = inspect.signature(written(function)).parameters
             blocks.append(_stub(name, [each for form in function_forms(face, name, function) for each in with_stars(form, known)]))
             home[name] = stem
         found[STUBS / f"{stem}.pyi"] = _file("\n".join(blocks))

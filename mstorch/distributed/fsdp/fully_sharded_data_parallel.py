@@ -389,9 +389,19 @@ def _own_parts(module: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def _names(owner: FlatOwner, module: Any, prefix: str) -> list[str]:
-    """The names of all places of an owner's parameters."""
-    parts = {part: name for name, part in _own_parts(module)}
-    return [f"{prefix}{parts[part]}{name}" for entry in owner.entries for part, name in entry.places]
+    """The names of all places of an owner's parameters, all names of a module that stands under several among them."""
+    parts: dict[Any, list[str]] = {}
+    for name, part in _own_places(module, ""):
+        parts.setdefault(part, []).append(name)
+    return [f"{prefix}{place}{name}" for entry in owner.entries for part, name in entry.places for place in parts[part]]
+
+
+def _own_places(module: Any, name: str) -> Iterator[tuple[str, Any]]:
+    """``_own_parts`` with each name that a part has."""
+    yield name, module
+    for child, part in module._modules.items():
+        if part is not None and not isinstance(part, FullyShardedDataParallel):
+            yield from _own_places(part, f"{name}{child}.")
 
 
 def _prefixes(model: Any) -> Callable[[Any], str]:

@@ -43,7 +43,7 @@ def _made(make: Callable[..., Any]) -> Callable[..., DTensor]:
         shape = tuple(size[0]) if len(size) == 1 and isinstance(size[0], (tuple, list)) else size
         return distribute_tensor(make(shape, dtype=dtype, requires_grad=requires_grad, **more), device_mesh, placements)
 
-    function.__name__ = make.__name__
+    function.__name__ = function.__qualname__ = make.__name__
     function.__doc__ = f"``torch.{make.__name__}`` of a shape, spread over a mesh."
     return function
 

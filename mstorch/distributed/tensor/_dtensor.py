@@ -209,6 +209,8 @@ HANDLERS: dict[str, Callable[..., Any]] = {}
 
 def _called(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     name, access = _name(func)
+    if not args and "tensor" in kwargs:  # torch.nn.init names all of its arguments
+        args, kwargs = (kwargs["tensor"],), {key: value for key, value in kwargs.items() if key != "tensor"}
     if name in HANDLERS:
         return HANDLERS[name](*args, **kwargs)
     if name in _FACTS and access != "__set__":

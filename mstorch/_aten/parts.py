@@ -1,0 +1,139 @@
+"""Operations that are made of others, run so that their parts are public calls: who takes calls below autograd sees each of those.
+
+The function that computes such an operation calls functions of the families, which nobody is asked about. Here it runs with the same
+code and other names: where it names an operation it finds the public form, where it names a kernel, or reads memory, the call is given
+up, for it is no composite.
+"""
+from __future__ import annotations
+
+import inspect
+import types
+from collections.abc import Callable
+from typing import Any
+
+from .. import ops
+from .._core.overriding import ENTRIES_OF
+
+Function = Callable[..., Any]
+_HOME = __name__.partition(".")[0]
+_FAMILIES = tuple(f"{_HOME}.{room}" for room in ("_ops", "_namespace", "nn._functional", "functional"))
+_TAPE = f"{_HOME}._tape"
+_KERNELS = frozenset((
+    "call unary _unary binary elementwise elementwise_in cast_tensor write write_array array_of value_of in_order wrap laid_out "
+    "contiguous_copy"
+).split())  # fmt: skip
+
+
+class NotInParts(Exception):
+    """Raised where a function computes something itself."""
+
+
+def _computes(*args: Any, **kwargs: Any) -> Any:
+    raise NotInParts
+
+
+def _itself(tensor: Any, *args: Any, **kwargs: Any) -> Any:
+    return tensor
+
+
+def _finish(result: Any, out: Any, *operands: Any) -> Any:
+    if out is not None:
+        raise NotInParts
+    return result
+
+
+def _unread(tensor: Any) -> None:
+    """No memory is read, checks of values are left to the parts."""
+
+
+def _sliced(x: Any, dim: int, start: int, stop: int, step: int = 1) -> Any:
+    return ops.aten.slice.Tensor(x, dim, start, stop, step)
+
+
+def _p_norm(x: Any, p: float, dim: Any, keepdim: bool = False, share: bool = True) -> Any:
+    return ops.aten.linalg_vector_norm.default(x, p, list(dim) if isinstance(dim, (tuple, list)) else [dim], keepdim)
+
+
+def _times(x: Any, number: Any, label: str, operation: Function | None = None) -> Any:
+    return x * number if operation is None else _public(operation, operation.__name__)(x, number)
+
+
+def _unsafe_view(x: Any, shape: Any, fresh: bool = True) -> Any:
+    return ops.aten._unsafe_view.default(x, list(shape))
+
+
+def _to_dtype(x: Any, kind: Any, copy: bool = False, format: Any = None) -> Any:
+    return x.to(kind, copy=copy, **({} if format is None else {"memory_format": format}))
+
+
+# What stands for functions of the families that are no public operations.
+_STANDING: dict[str, Function] = {
+    "no_view": _itself, "view_of_hidden": _itself, "watch": _itself, "readable": _unread, "slice_dim": _sliced,
+    "unsafe_view": _unsafe_view, "p_norm": _p_norm, "unkept": _times, "to_dtype": _to_dtype,
+    **dict.fromkeys(("finish", "deliver", "finish_exactly", "finish_safely"), _finish),
+}  # fmt: skip
+
+
+class _Names(dict[str, Any]):
+    """The global names of a module, operations in their public form."""
+
+    def __init__(self, module: dict[str, Any]) -> None:
+        super().__init__()
+        self._module = module
+
+    def __missing__(self, name: str) -> Any:
+        if name not in self._module:
+            raise KeyError(name)
+        found = self[name] = _public(self._module[name], name)
+        return found
+
+
+class _Room:
+    """A module of a family, whose operations are found in their public form."""
+
+    def __init__(self, module: types.ModuleType) -> None:
+        self._module = module
+
+    def __getattr__(self, name: str) -> Any:
+        return _public(getattr(self._module, name), name)
+
+
+def _home(value: Any) -> str:
+    """The module here that a function was written in, or that is a module's own name, whatever goes by a name of torch's."""
+    space = vars(value) if isinstance(value, types.ModuleType) else value.__globals__
+    return getattr(space.get("__spec__"), "name", "")
+
+
+def _public(value: Any, name: str) -> Any:
+    if isinstance(value, types.ModuleType):
+        return _Room(value) if _home(value).startswith((*_FAMILIES, _TAPE)) else value
+    if not isinstance(value, types.FunctionType):
+        return value
+    home = _home(value)
+    if not home.startswith(_HOME):
+        return value
+    if value.__name__ in _STANDING:
+        return _STANDING[value.__name__]
+    if value.__name__ in _KERNELS or home.startswith(_TAPE):
+        return _computes
+    inner = inspect.unwrap(value)
+    known = ENTRIES_OF.get(inner)
+    if known is not None:
+        return known
+    return in_parts(value) if home.startswith(_FAMILIES) and "_dispatch" not in home else value
+
+
+_made: dict[Function, Function] = {}
+_spaces: dict[int, _Names] = {}
+
+
+def in_parts(function: Function) -> Function:
+    """The function that does the same with public forms of what it calls; raises ``NotInParts`` where it computes anything itself."""
+    inner: Any = inspect.unwrap(function)
+    found = _made.get(inner)
+    if found is None:
+        space = _spaces.setdefault(id(inner.__globals__), _Names(inner.__globals__))
+        found = types.FunctionType(inner.__code__, space, inner.__name__, inner.__defaults__, inner.__closure__)
+        found.__kwdefaults__ = inner.__kwdefaults__
+        _made[inner] = found
+    return found

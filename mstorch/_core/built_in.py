@@ -1,0 +1,106 @@
+"""Functions in the form that torch's have: built in, so that a class whose attribute is one does not pass its instance.
+
+``class Block(nn.Module): act = torch.relu`` calls ``relu(x)`` in torch. A function written in Python would get the block as well. So
+the public form of what torch writes in C is an object of Python's own type for that, whose code is the interpreter's entry for calls of
+Python functions and whose ``__self__`` is the function: a call costs what the function costs, copies of it are itself, and a pickle
+names it.
+"""
+from __future__ import annotations
+
+import copyreg
+import ctypes
+import inspect
+import types
+from collections.abc import Callable
+from typing import Any
+
+Function = Callable[..., Any]
+
+_FASTCALL_WITH_KEYWORDS = 0x0080 | 0x0002
+# Takes (function, arguments, their number, names), as a built-in function with these flags is called. In Python 3.10 no symbol has the
+# first name.
+_CALL = getattr(ctypes.pythonapi, "PyObject_Vectorcall", None) or ctypes.pythonapi._PyFunction_Vectorcall
+_ADDRESS = ctypes.cast(_CALL, ctypes.c_void_p).value
+_new = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.py_object)(("PyCFunction_NewEx", ctypes.pythonapi))
+
+
+class _Definition(ctypes.Structure):
+    _fields_ = (("name", ctypes.c_char_p), ("code", ctypes.c_void_p), ("flags", ctypes.c_int), ("doc", ctypes.c_char_p))
+
+
+_definitions: list[_Definition] = []  # the interpreter keeps their addresses
+_WRITTEN = (bool, int, str, type(None))  # defaults that a text can give
+
+
+def built_in(function: Function, name: str, module: str) -> Function:
+    """The function as an object of the type of built-in functions, called ``name``."""
+    text = f"{name}{_parameters(function)}\n--\n\n{function.__doc__ or ''}"
+    _definitions.append(_Definition(name.encode(), _ADDRESS, _FASTCALL_WITH_KEYWORDS, text.encode()))
+    return _new(ctypes.addressof(_definitions[-1]), function, module)
+
+
+def written(function: Function) -> Function:
+    """The function written in Python behind one that ``built_in`` made; any other value itself."""
+    own = getattr(function, "__self__", None) if type(function) is types.BuiltinFunctionType else None
+    return own if type(own) is types.FunctionType else function
+
+
+def _parameters(function: Function) -> str:
+    """The parameters of a function as Python reads them from the text of a built-in one; ``...`` for defaults that have no short text."""
+    while not hasattr(function, "__signature__") and hasattr(function, "__wrapped__"):
+        function = function.__wrapped__
+    if hasattr(function, "__signature__"):
+        return _of_signature(function.__signature__)
+    code = function.__code__  # type: ignore[attr-defined]
+    names, count, keywords = code.co_varnames, code.co_argcount, code.co_kwonlyargcount
+    defaults = function.__defaults__ or ()  # type: ignore[attr-defined]
+    named = function.__kwdefaults__ or {}  # type: ignore[attr-defined]
+    parts = list(names[:count])
+    for i, value in enumerate(defaults, count - len(defaults)):
+        parts[i] += f"={_text(value)}"
+    if code.co_posonlyargcount:
+        parts.insert(code.co_posonlyargcount, "/")
+    place = count + keywords
+    if code.co_flags & inspect.CO_VARARGS:
+        parts.append(f"*{names[place]}")
+        place += 1
+    elif keywords:
+        parts.append("*")
+    parts += [f"{name}={_text(named[name])}" if name in named else name for name in names[count : count + keywords]]
+    if code.co_flags & inspect.CO_VARKEYWORDS:
+        parts.append(f"**{names[place]}")
+    return f"({', '.join(parts)})"
+
+
+def _of_signature(signature: inspect.Signature) -> str:
+    plain = [
+        parameter.replace(annotation=parameter.empty, default=parameter.empty) if parameter.default is parameter.empty
+        else parameter.replace(annotation=parameter.empty, default=_Text(parameter.default))
+        for parameter in signature.parameters.values()
+    ]  # fmt: skip
+    return str(signature.replace(parameters=plain, return_annotation=signature.empty))
+
+
+class _Text:
+    """A default that is written as the text for it."""
+
+    def __init__(self, value: Any) -> None:
+        self._text = _text(value)
+
+    def __repr__(self) -> str:
+        return self._text
+
+
+def _text(value: Any) -> str:
+    if type(value) is tuple:
+        texts = [_text(item) for item in value]
+        return "..." if "..." in texts else f"({', '.join(texts)}{',' * (len(texts) == 1)})"
+    return repr(value) if type(value) in _WRITTEN or type(value) is float and abs(value) < float("inf") else "..."
+
+
+def _reduced(function: Any) -> Any:
+    return function.__reduce__() if written(function) is function else function.__name__
+
+
+# Python's own form of a pickle would name the function behind, which has no name.
+copyreg.pickle(types.BuiltinFunctionType, _reduced)  # type: ignore[arg-type]
