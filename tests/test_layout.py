@@ -44,6 +44,7 @@ BY_NAME = {
     "mstorch/fx/graph_module.py": "functions that a pickled graph names",
     "mstorch/_unbuilt/__init__.py": "modules below those that names.txt lists",
     "mstorch/ops.py": "the operators of namespaces other than aten",
+    "mstorch/onnx/_exporting.py": "onnx and onnxruntime, which need not be there",
     "mstorch/fx/node.py": "the public modules in which a function is looked for",
     "mstorch/nn/parallel/__init__.py": "process groups, when they are asked for",
     "mstorch/utils/_trees/kinds.py": "classes that a dumped tree names",

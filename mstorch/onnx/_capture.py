@@ -26,7 +26,7 @@ class Value:
     def __init__(self, tensor: Any, step: Step | None = None, name: str = "") -> None:
         self.step, self.name = step, name
         self.shape, self.dtype = tuple(tensor.shape), tensor.dtype
-        self.depends = step.depends if step is not None else False
+        self.depends: bool = step.depends if step is not None else False
         self.array: Any = None
 
 
@@ -38,7 +38,7 @@ class Step:
     def __init__(self, name: str, overload: str, arguments: dict[str, Any]) -> None:
         self.name, self.overload, self.arguments = name, overload, arguments
         self.results: list[Value] = []
-        self.depends = any(isinstance(leaf, Value) and leaf.depends for leaf in tree_flatten(arguments)[0])
+        self.depends: bool = any(isinstance(leaf, Value) and leaf.depends for leaf in tree_flatten(arguments)[0])
 
 
 class _Held:

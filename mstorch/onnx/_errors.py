@@ -9,6 +9,5 @@ class OnnxExporterError(RuntimeError):
 class UnsupportedOperatorError(OnnxExporterError):
     """An operation that the model uses has no translation to ONNX."""
 
-    def __init__(self, name: str) -> None:
-        super().__init__(f"mstorch: torch.onnx.export has no translation of {name} to ONNX")
-        self.name = name
+    def __init__(self, name: str, why: str = "") -> None:
+        super().__init__(f"mstorch: torch.onnx.export has no translation of {name} to ONNX{why}")

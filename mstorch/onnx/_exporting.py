@@ -3,7 +3,8 @@ from __future__ import annotations
 
 import importlib
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -38,7 +39,9 @@ def _names_of(model: Any) -> dict[int, str]:
     return {id(one): name for name, one in itertools.chain(model.named_buffers(), model.named_parameters())}
 
 
-def _runs(model: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], dims: Dims) -> tuple[list[Run], list[Any], list[list[int]]]:
+def _runs(
+    model: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], dims: Dims
+) -> tuple[list[Run], list[Any], list[list[int]]]:
     """The model run on its arguments, then once for each name of sizes that vary with these twice as long; also the sizes of the runs.
 
     Twice: what a model divides by goes on to divide. A size of 1, for which models do other things, is 2 and 4 in the runs.
@@ -67,6 +70,8 @@ def _runs(model: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, An
             run, result = captured(model, now[0], now[1], names)
         except OnnxExporterError:
             raise
+        except NotImplementedError as error:  # a call that operators do not see
+            raise UnsupportedOperatorError("a call of the model", f": {error}") from error
         except Exception as error:
             if changed is None:
                 raise
@@ -85,10 +90,11 @@ def _joined(runs: Sequence[Run], sizes: Sequence[Sequence[int]]) -> None:
     """Put what varies into the first run's steps: numbers as sizes, and which constants are none."""
     steps = [run.steps for run in runs]
     for same in itertools.zip_longest(*steps):
-        if len({step and step.name for step in same}) > 1:
+        names = [step.name if step else "nothing" for step in same]
+        if len(set(names)) > 1:
             raise OnnxExporterError(
                 "mstorch: torch.onnx.export takes models that do the same operations for all sizes that vary; where one size does "
-                f"{same[0].name if same[0] else 'nothing'}, another does {' or '.join(step.name if step else 'nothing' for step in same[1:])}"
+                f"{names[0]}, another does {' or '.join(names[1:])}"
             )
     for same in zip(*steps):
         first = same[0]
@@ -144,21 +150,46 @@ def _emit(writer: Writer, step: Step) -> None:
             writer.bind(value, name)
 
 
+@contextmanager
+def _in_evaluation(model: Any) -> Iterator[None]:
+    """A block in which a module and all below it are in evaluation; afterwards each is as it was."""
+    training = [part for part in model.modules() if part.training] if isinstance(model, Module) else []
+    try:
+        if training:
+            model.eval()
+        yield
+    finally:
+        for part in training:
+            part.training = True
+
+
+def _end_shape(name: str, shape: Sequence[Any], words: Sequence[str]) -> list[Any]:
+    """An output's shape: a size that varies by its input's name, or one of its own where it is computed."""
+    found: list[Any] = []
+    for axis, size in enumerate(shape):
+        if isinstance(size, int):
+            found.append(size)
+        else:
+            same = len(size.dims) == 1 and (size.factor, size.offset, size.divisor) == (1, 0, 1)
+            found.append(words[size.dims[0]] if same else f"{name}_dim_{axis}")
+    return found
+
+
+def _shapes(runs: Sequence[Run], results: Sequence[Any], sizes: Sequence[Sequence[int]]) -> list[Any]:
+    """The outputs' shapes, with the sizes that vary."""
+    tensors = [[leaf for leaf in tree_flatten(result)[0] if isinstance(leaf, Tensor)] for result in results]
+    return [merged([run.value_of(leaf).shape for run, leaf in zip(runs, same)], sizes) for same in zip(*tensors)]
+
+
 def model_of(
     model: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], input_names: Sequence[str], output_names: Sequence[str],
     opset: int, dims: Dims, keep_initializers: bool,
 ) -> tuple[Any, Any]:  # fmt: skip
     """The model in ONNX (a ModelProto), and the result of the run on its arguments."""
     onnx = package("onnx")
-    was_training = isinstance(model, Module) and model.training
-    try:
-        if was_training:
-            model.eval()  # type: ignore[union-attr]
-        with no_grad():
-            runs, results, sizes = _runs(model, args, kwargs, dims)
-    finally:
-        if was_training:
-            model.train()  # type: ignore[union-attr]
+    with _in_evaluation(model), no_grad():
+        runs, results, sizes = _runs(model, args, kwargs, dims)
+    shapes = _shapes(runs, results, sizes)
     _joined(runs, sizes)
     run = runs[0]
     names = list(input_names) + [f"input_{number}" for number in range(len(input_names), len(run.inputs))]
@@ -168,10 +199,6 @@ def model_of(
     for value, name in zip(run.inputs, names):
         writer.bind(value, writer.free(name))
     outputs = [run.value_of(leaf) for leaf in tree_flatten(results[0])[0] if isinstance(leaf, Tensor)]
-    shapes = [
-        tuple(merged([one._held[id(leaf)].value.shape if id(leaf) in one._held else tuple(leaf.shape) for one, leaf in zip(runs, same)], sizes))
-        for same in zip(*([leaf for leaf in tree_flatten(result)[0] if isinstance(leaf, Tensor)] for result in results))
-    ]  # fmt: skip
     needed = _needed(run.steps, outputs)
     for step in run.steps:
         if step in needed:
@@ -184,11 +211,7 @@ def model_of(
         _info(onnx, name, value, [axes.get((number, axis), size) for axis, size in enumerate(_plain(value.shape))])
         for number, (value, name) in enumerate(zip(run.inputs, names))
     ]  # fmt: skip
-    ends = [
-        _info(onnx, name, value, [size if isinstance(size, int) else f"{name}_dim_{axis}" if len(size.dims) != 1 or size.factor != 1 or size.offset
-              or size.divisor != 1 else words[size.dims[0]] for axis, size in enumerate(shape)])
-        for value, name, shape in zip(outputs, given, shapes)
-    ]  # fmt: skip
+    ends = [_info(onnx, name, value, _end_shape(name, shape, words)) for value, name, shape in zip(outputs, given, shapes)]
     weights = list(writer.initializers.values())
     if keep_initializers:
         inputs += [onnx.helper.make_tensor_value_info(one.name, one.data_type, list(one.dims)) for one in weights]

@@ -35,7 +35,9 @@ class ONNXProgram:
         """The ``onnx.ModelProto``."""
         return self.model_proto
 
-    def save(self, destination: Any, *, include_initializers: bool = True, keep_initializers_as_inputs: bool = False, external_data: Any = None) -> None:
+    def save(
+        self, destination: Any, *, include_initializers: bool = True, keep_initializers_as_inputs: bool = False, external_data: Any = None
+    ) -> None:
         """Write the model to a file. ``external_data``: the weights go to a file beside it, by default where they take over 1.5 GiB."""
         onnx = package("onnx")
         if not include_initializers or keep_initializers_as_inputs:
@@ -47,7 +49,7 @@ class ONNXProgram:
         copied = onnx.ModelProto()
         copied.CopyFrom(self.model_proto)  # writing weights apart takes them out of the model
         name = os.path.basename(os.fspath(destination)) + ".data"
-        onnx.save_model(copied, destination, save_as_external_data=True, location=name)
+        onnx.save_model(copied, destination, save_as_external_data=True, location=name, size_threshold=0)
 
     def initialize_inference_session(self, initializer: Callable[[Any], Any] | None = None) -> None:
         """Make the session in which the program runs; ``initializer`` makes one of the model's bytes."""
@@ -77,11 +79,11 @@ def _axes(given: Any, number: int, name: str) -> dict[int, str]:
     if given is None:
         return {}
     if isinstance(given, Mapping):
-        pairs = given.items()
+        named = dict(given)
     else:
-        pairs = enumerate(given) if any(not isinstance(one, int) for one in given) else ((axis, True) for axis in given)
+        named = dict(enumerate(given)) if any(not isinstance(one, int) for one in given) else dict.fromkeys(given, True)
     found = {}
-    for axis, word in pairs:
+    for axis, word in named.items():
         if word is None or (type(word).__name__ == "_DimHint" and "STATIC" in repr(word)):
             continue
         label = word if isinstance(word, str) else getattr(word, "__name__", None)

@@ -9,7 +9,7 @@ from ._errors import OnnxExporterError
 
 
 class Size:
-    """A number that was another in runs with other sizes: (factor × the product of some dimensions + offset) / divisor, rounded down."""
+    """A number that differs between runs: (factor × the product of some dimensions + offset) / divisor, rounded down."""
 
     __slots__ = ("dims", "factor", "offset", "divisor", "values")
 
@@ -25,14 +25,15 @@ class Size:
 
 
 def solved(values: Sequence[int], sizes: Sequence[Sequence[int]]) -> int | Size:
-    """What a number is that was ``values[i]`` in the run whose dimensions had ``sizes[i]``; run i + 1 has dimension i changed from run 0."""
+    """What a number is that was ``values[i]`` where the dimensions were ``sizes[i]``; run i + 1 has dimension i changed from run 0."""
     if all(value == values[0] for value in values):
         return values[0]
     base = sizes[0]
     moved = [dim for dim in range(len(base)) if values[dim + 1] != values[0]]
-    found = _product(values, base, moved) or (_line(values, sizes, moved[0]) if len(moved) == 1 else None)
-    if found is not None and all(found.at(one) == value for one, value in zip(sizes, values)):
-        return found
+    candidates = [_product(values, base, moved), *([_line(values, sizes, moved[0])] if len(moved) == 1 else [])]
+    for found in candidates:
+        if found is not None and all(found.at(one) == value for one, value in zip(sizes, values)):
+            return found
     raise OnnxExporterError(
         f"mstorch: torch.onnx.export cannot tell how a number depends on sizes that vary: it is {list(values)} for sizes "
         f"{[tuple(one) for one in sizes]}"

@@ -215,7 +215,8 @@ class RNNBase(Module):
     def _initial(self, input: Tensor, batch: int) -> tuple[Tensor, ...]:
         out_size = self.proj_size if self.proj_size > 0 else self.hidden_size
         sizes = (out_size, self.hidden_size) if self.mode == "LSTM" else (out_size,)
-        return tuple(above.torch.zeros(self._expected(size, batch), dtype=input.dtype, device=input.device) for size in sizes)
+        made = {"dtype": input.dtype, "device": input.device}
+        return tuple(above.torch.zeros(self._expected(size, batch), **made) for size in sizes)
 
     def _run(self, rows: Tensor, batch_sizes: list[int], states: tuple[Tensor, ...]) -> tuple[Tensor, tuple[Tensor, ...]]:
         return _run(
@@ -227,8 +228,8 @@ class RNNBase(Module):
         """The layer as the function of its weights that torch's layers call, which modes see."""
         function = getattr(above.torch, self.mode.lower())
         output, *last = function(
-            input, states if self.mode == "LSTM" else states[0], self._flat_weights, self.bias, self.num_layers, self.dropout, self.training,
-            self.bidirectional, self.batch_first,
+            input, states if self.mode == "LSTM" else states[0], self._flat_weights, self.bias, self.num_layers, self.dropout,
+            self.training, self.bidirectional, self.batch_first,
         )  # fmt: skip
         return output, tuple(last)
 

@@ -19,12 +19,12 @@ def _unary(kind: str, *names: str) -> None:
         CONVERTERS[name] = convert
 
 
-for _kind, _names in {
-    "Relu": "relu", "Sigmoid": "sigmoid", "Tanh": "tanh", "Exp": "exp", "Log": "log", "Sqrt": "sqrt", "Abs": "abs", "Neg": "neg", "Erf": "erf",
-    "Floor": "floor", "Ceil": "ceil", "Round": "round", "Sin": "sin", "Cos": "cos", "Tan": "tan", "Asin": "asin", "Acos": "acos", "Atan": "atan",
-    "Sinh": "sinh", "Cosh": "cosh", "Reciprocal": "reciprocal", "Sign": "sign sgn", "Not": "logical_not", "Softsign": "softsign",
-}.items():  # fmt: skip
-    _unary(_kind, *_names.split())
+for _name in (
+    "relu sigmoid tanh exp log sqrt abs neg erf floor ceil round sin cos tan asin acos atan sinh cosh reciprocal sign softsign".split()
+):
+    _unary(_name.capitalize(), _name)
+_unary("Sign", "sgn")
+_unary("Not", "logical_not")
 
 
 @converter("clone", "detach", "alias", "lift_fresh", "contiguous", "dropout", "_conj", "positive")
@@ -278,7 +278,7 @@ def _lerp(w: Writer, step: Step, self: Value, end: Value, weight: Any) -> str:
 
 
 @converter("isnan", "isinf", "isfinite")
-def _kind(w: Writer, step: Step, self: Value) -> str:
+def _is_kind(w: Writer, step: Step, self: Value) -> str:
     x = w.cast(w.t(self), self.dtype, float32) if not self.dtype.is_floating_point else w.t(self)
     if step.name == "isfinite":
         return w.op("Not", w.op("Or", w.op("IsNaN", x), w.op("IsInf", x)))

@@ -22,16 +22,31 @@ def _numbers(values: Any, what: str, count: int) -> list[int]:
 
 @converter("mm", "bmm", "matmul", "mv", "dot")
 def _matmul(w: Writer, step: Step, self: Value, mat2: Any = None, other: Any = None, vec: Any = None, tensor: Any = None) -> str:
-    return w.op("MatMul", w.t(self), w.t(next(one for one in (mat2, other, vec, tensor) if one is not None)))
+    second = next(one for one in (mat2, other, vec, tensor) if one is not None)
+    weight = _weight_of(second)
+    if step.name == "mm" and weight is not None:
+        return w.op("Gemm", w.t(self), w.t(weight), transB=1)
+    return w.op("MatMul", w.t(self), w.t(second))
+
+
+def _weight_of(value: Value) -> Value | None:
+    """The parameter whose transpose a value is, as in ``F.linear``: it keeps its name and shape in the model."""
+    step = value.step
+    if step is None or step.name != "t" or not step.arguments["self"].name or step.arguments["self"].depends:
+        return None
+    return step.arguments["self"]
 
 
 @converter("addmm", "baddbmm", "addmv")
 def _addmm(
-    w: Writer, step: Step, self: Value, mat1: Any = None, mat2: Any = None, batch1: Any = None, batch2: Any = None, beta: Any = 1, alpha: Any = 1,
-    **_: Any,
+    w: Writer, step: Step, self: Value, mat1: Any = None, mat2: Any = None, batch1: Any = None, batch2: Any = None, beta: Any = 1,
+    alpha: Any = 1, **_: Any,
 ) -> str:  # fmt: skip
     first, second = (mat1, mat2) if mat1 is not None else (batch1, batch2)
     if step.name == "addmm" and len(self.shape) <= 2:
+        weight = _weight_of(second)
+        if weight is not None:
+            return w.op("Gemm", w.t(first), w.t(weight), w.t(self), alpha=float(alpha), beta=float(beta), transB=1)
         return w.op("Gemm", w.t(first), w.t(second), w.t(self), alpha=float(alpha), beta=float(beta))
     product = w.op("MatMul", w.t(first), w.t(second))
     product = product if alpha == 1 else w.op("Mul", product, w.like(alpha, self))
@@ -47,9 +62,9 @@ def _convolution(
 ) -> str:  # fmt: skip
     count = len(weight.shape) - 2
     pads = _numbers(padding, "padding", count)
-    shared = {
-        "strides": _numbers(stride, "a stride", count), "dilations": _numbers(dilation, "dilation", count), "pads": pads * 2, "group": groups,
-        "kernel_shape": list(weight.shape[2:]),
+    shared: dict[str, Any] = {
+        "strides": _numbers(stride, "a stride", count), "dilations": _numbers(dilation, "dilation", count), "pads": pads * 2,
+        "group": groups, "kernel_shape": list(weight.shape[2:]),
     }  # fmt: skip
     given = [w.t(self), w.t(weight)] + ([w.t(bias)] if bias is not None else [])
     if transposed:
@@ -159,7 +174,10 @@ def _avg_pool(
     return w.op("AveragePool", w.t(self), ceil_mode=int(ceil_mode), count_include_pad=int(count_include_pad), **attributes)
 
 
-@converter("_adaptive_avg_pool2d", "adaptive_avg_pool1d", "adaptive_avg_pool2d", "_adaptive_avg_pool3d", "adaptive_max_pool2d", "adaptive_max_pool1d")
+@converter(
+    "_adaptive_avg_pool2d", "adaptive_avg_pool1d", "adaptive_avg_pool2d", "_adaptive_avg_pool3d", "adaptive_max_pool2d",
+    "adaptive_max_pool1d",
+)
 def _adaptive_pool(w: Writer, step: Step, self: Value, output_size: Sequence[Any]) -> Any:
     average = "avg" in step.name
     wanted = [fixed(one, "a pool's size") for one in (output_size if isinstance(output_size, (list, tuple)) else [output_size])]
@@ -168,7 +186,9 @@ def _adaptive_pool(w: Writer, step: Step, self: Value, output_size: Sequence[Any
     else:
         sizes = [fixed(one, "an adaptive pool's input") for one in self.shape[-len(wanted):]]
         if any(size % one for size, one in zip(sizes, wanted)):
-            raise OnnxExporterError(f"mstorch: torch.onnx.export has adaptive pools of sizes that divide: {sizes} is no multiple of {wanted}")
+            raise OnnxExporterError(
+                f"mstorch: torch.onnx.export has adaptive pools of sizes that divide: {sizes} is no multiple of {wanted}"
+            )
         kernel = [size // one for size, one in zip(sizes, wanted)]
         found = w.op("AveragePool" if average else "MaxPool", w.t(self), kernel_shape=kernel, strides=kernel)
     return found if average else [found, ""]
@@ -205,9 +225,9 @@ def _interpolate(
     if mode not in modes or (antialias and w.opset < 18):
         raise OnnxExporterError(f"mstorch: torch.onnx.export has no interpolation of mode {mode!r}{' with antialias' if antialias else ''}")
     place = "asymmetric" if mode == "nearest" else "align_corners" if align_corners else "half_pixel"
-    attributes = {
-        "mode": modes[mode], "coordinate_transformation_mode": place, "nearest_mode": "floor", "cubic_coeff_a": -0.75 if mode == "bicubic" else None,
-        "antialias": int(antialias) if antialias else None,
+    attributes: dict[str, Any] = {
+        "mode": modes[mode], "coordinate_transformation_mode": place, "nearest_mode": "floor",
+        "cubic_coeff_a": -0.75 if mode == "bicubic" else None, "antialias": int(antialias) if antialias else None,
     }  # fmt: skip
     if scale_factor is not None and not recompute_scale_factor:
         count = len(self.shape) - 2
@@ -219,7 +239,10 @@ def _interpolate(
 
 
 @converter("grid_sample")
-def _grid_sample(w: Writer, step: Step, self: Value, grid: Value, mode: str = "bilinear", padding_mode: str = "zeros", align_corners: Any = None) -> str:
+def _grid_sample(
+    w: Writer, step: Step, self: Value, grid: Value, mode: str = "bilinear", padding_mode: str = "zeros", align_corners: Any = None
+) -> str:
     words = {"bilinear": "linear", "bicubic": "cubic"} if w.opset >= 20 else {}
-    return w.op("GridSample", w.t(self), w.t(grid), mode=words.get(mode, mode), padding_mode=padding_mode, align_corners=int(bool(align_corners)))
+    attributes: dict[str, Any] = {"mode": words.get(mode, mode), "padding_mode": padding_mode, "align_corners": int(bool(align_corners))}
+    return w.op("GridSample", w.t(self), w.t(grid), **attributes)
 

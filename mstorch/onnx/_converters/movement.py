@@ -80,7 +80,8 @@ def _repeat(w: Writer, step: Step, self: Value, repeats: Sequence[Any]) -> str:
 @converter("slice")
 def _slice(w: Writer, step: Step, self: Value, dim: int = 0, start: Any = None, end: Any = None, step_: Any = 1) -> str:
     ends = _END if end is None else end
-    return w.op("Slice", w.t(self), w.size(0 if start is None else start), w.size(ends), w.ints([wrapped(dim, len(self.shape))]), w.size(step_))
+    first = w.size(0 if start is None else start)
+    return w.op("Slice", w.t(self), first, w.size(ends), w.ints([wrapped(dim, len(self.shape))]), w.size(step_))
 
 
 @converter("narrow")
@@ -127,8 +128,8 @@ def _stack(w: Writer, step: Step, tensors: Sequence[Value], dim: int = 0) -> str
 @converter("flip")
 def _flip(w: Writer, step: Step, self: Value, dims: Sequence[int]) -> str:
     axes = [wrapped(dim, len(self.shape)) for dim in dims]
-    count = len(axes)
-    return w.op("Slice", w.t(self), w.ints([-1] * count), w.ints([-_END] * count), w.ints(axes), w.ints([-1] * count)) if axes else w.t(self)
+    back, ends = w.ints([-1] * len(axes)), w.ints([-_END] * len(axes))
+    return w.op("Slice", w.t(self), back, ends, w.ints(axes), back) if axes else w.t(self)
 
 
 @converter("roll")
@@ -222,7 +223,9 @@ def _reversed_view(w: Writer, step: Step, self: Value, view: str, like: Value, *
 
 
 @converter("slice_scatter", "select_scatter")
-def _scattered(w: Writer, step: Step, self: Value, src: Value, dim: int = 0, index: Any = None, start: Any = None, end: Any = None, step_: Any = 1) -> str:
+def _scattered(
+    w: Writer, step: Step, self: Value, src: Value, dim: int = 0, index: Any = None, start: Any = None, end: Any = None, step_: Any = 1
+) -> str:
     """A part of a tensor replaced: the places of the part by a range, the part by ScatterND along the first dimension."""
     rank = len(self.shape)
     axis = wrapped(dim, rank)
