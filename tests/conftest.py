@@ -1,6 +1,7 @@
 """Fixtures of the test suite, and what it means to run it on the stand-in device (MSTORCH_FAKE_DEVICE=Ascend)."""
 from __future__ import annotations
 
+import gc
 import os
 import pathlib
 import sys
@@ -24,6 +25,29 @@ REFUSALS = {
     "has no Ascend kernel": "the device has no kernel", "(mstorch, Ascend)": "the device has no kernel for this dtype",
     "npu:0 device type tensor to numpy": "the test reads memory of the host",
 }  # fmt: skip
+
+
+# Files that start processes, kill them, send signals or train for long: half of the time of all tests, under the mark "slow".
+SLOW = (
+    "backend/test_runtime.py", "compile/test_breaks.py", "compile/test_training.py", "core/test_no_memory.py", "core/test_signals.py",
+    "debug/test_compare.py", "devices/test_stand_in.py", "devices/test_torch_npu.py", "distributed/", "interop/test_graphs.py",
+    "interop/test_training.py", "multiprocessing/", "serialization/test_atomic.py", "serialization/test_fuzz.py",
+    "serialization/test_plain_pickles.py", "test_hook.py", "test_hook_children.py", "test_sweeps.py", "utils/data/test_ends.py",
+    "utils/data/test_workers.py",
+)  # fmt: skip
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests of the slow files."""
+    for item in items:
+        if item.nodeid.removeprefix("tests/").startswith(SLOW):
+            item.add_marker(pytest.mark.slow)
+
+
+def pytest_collection_finish() -> None:
+    """What stands after the collection stays: collections of garbage, which tests of leaks ask for, need not look at it."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=ON_DEVICE)
