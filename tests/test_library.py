@@ -139,3 +139,9 @@ def test_tags():
         return twice(torch.ones(2))
 
     both(body)
+
+
+def test_a_tensor_that_is_written_without_a_letter() -> None:
+    mstorch.library.define("mstorch_tests::fill_ones", "(Tensor! out, Tensor x) -> ()")
+    first, second = mstorch.ops.mstorch_tests.fill_ones.default._schema.arguments
+    assert (first.name, first.type, first.is_write) == ("out", "Tensor", True) and not second.is_write

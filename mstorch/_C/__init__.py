@@ -35,6 +35,7 @@ __all__ = [
     "is_grad_enabled", "layout", "memory_format",
 ]  # fmt: skip
 
+_has_cuda = _has_cudnn = _has_cusparselt = _has_magma = _has_mps = _has_xpu = False
 _debug_only_are_vmap_fallback_warnings_enabled = _functorch.are_vmap_fallback_warnings_enabled
 _debug_only_display_vmap_fallback_warnings = _functorch.display_vmap_fallback_warnings
 _disabled_torch_function_impl = overriding.disabled

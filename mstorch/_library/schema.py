@@ -115,7 +115,7 @@ def parse(namespace: str, text: str) -> Schema:
         if part == "*":
             kwarg_only = True
             continue
-        found = re.fullmatch(r"(\w+)(\([^)]*\))?((?:\[\d*\])?\??(?:\[\d*\])?\??)\s+(\w+)(?:\s*=\s*(.+))?", part)
+        found = re.fullmatch(r"(\w+)(\([^)]*\)|!)?((?:\[\d*\])?\??(?:\[\d*\])?\??)\s+(\w+)(?:\s*=\s*(.+))?", part)
         if found is None:
             raise RuntimeError(f"mstorch: no parameter of an operator schema: {part!r}")
         default = None if found[5] is None else _value(found[5])
