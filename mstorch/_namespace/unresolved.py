@@ -47,6 +47,9 @@ class Unresolved(Tensor):
     __slots__ = ()
     __torch_function__ = disabled
 
+    def __format__(self, spec: str) -> str:
+        return object.__format__(self, spec) if self._shape else format(self.item(), spec)
+
     def numpy(self, *, force: bool = False) -> np.ndarray[Any, Any]:
         """As in torch an error, unless a copy is asked for (``force``)."""
         if force:
