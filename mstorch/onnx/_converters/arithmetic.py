@@ -20,14 +20,14 @@ def _unary(kind: str, *names: str) -> None:
 
 
 for _name in (
-    "relu sigmoid tanh exp log sqrt abs neg erf floor ceil round sin cos tan asin acos atan sinh cosh reciprocal sign softsign".split()
+    "relu sigmoid tanh exp log sqrt abs neg erf floor ceil round sin cos tan asin acos atan sinh cosh reciprocal sign".split()
 ):
     _unary(_name.capitalize(), _name)
 _unary("Sign", "sgn")
 _unary("Not", "logical_not")
 
 
-@converter("clone", "detach", "alias", "lift_fresh", "contiguous", "dropout", "_conj", "positive")
+@converter("clone", "detach", "alias", "lift_fresh", "dropout")
 def _same(w: Writer, step: Step, self: Value, **options: Any) -> str:
     if options.get("training") and options.get("p"):
         raise OnnxExporterError("mstorch: torch.onnx.export writes no dropout of training: call model.eval()")
@@ -37,11 +37,6 @@ def _same(w: Writer, step: Step, self: Value, **options: Any) -> str:
 @converter("rsqrt")
 def _rsqrt(w: Writer, step: Step, self: Value) -> str:
     return w.op("Reciprocal", w.op("Sqrt", w.t(self)))
-
-
-@converter("square")
-def _square(w: Writer, step: Step, self: Value) -> str:
-    return w.op("Mul", w.t(self), w.t(self))
 
 
 @converter("log1p", "expm1", "log2", "log10", "exp2", "trunc", "frac")
@@ -144,15 +139,15 @@ def _compare(w: Writer, step: Step, self: Value, other: Any) -> str:
     return w.op("Not", found) if step.name == "ne" else found
 
 
-@converter("logical_and", "logical_or", "logical_xor", "bitwise_and", "bitwise_or", "bitwise_xor", "__and__", "__or__", "__xor__")
+@converter("logical_and", "logical_or", "logical_xor", "bitwise_and", "bitwise_or", "bitwise_xor")
 def _logical(w: Writer, step: Step, self: Any, other: Any) -> str:
-    word_ = step.name.strip("_").rpartition("_")[2].capitalize()
+    word = step.name.rpartition("_")[2].capitalize()
     dtype = step.results[0].dtype
     if dtype is bool_:
-        return w.op(word_, w.operand(self, bool_), w.operand(other, bool_))
+        return w.op(word, w.operand(self, bool_), w.operand(other, bool_))
     if w.opset < 18:
         raise OnnxExporterError("mstorch: bitwise operations of integers take opset 18")
-    return w.op(f"Bitwise{word_}", w.operand(self, dtype), w.operand(other, dtype))
+    return w.op(f"Bitwise{word}", w.operand(self, dtype), w.operand(other, dtype))
 
 
 @converter("bitwise_not")
@@ -173,7 +168,7 @@ def _masked_fill(w: Writer, step: Step, self: Value, mask: Value, value: Any) ->
     return w.op("Where", w.t(mask), w.operand(value, self.dtype), w.t(self))
 
 
-@converter("_to_copy", "to")
+@converter("_to_copy")
 def _to_copy(w: Writer, step: Step, self: Value, **_: Any) -> str:
     return w.cast(w.t(self), self.dtype, step.results[0].dtype)
 
@@ -190,12 +185,10 @@ def _zero(w: Writer, step: Step, self: Value) -> str:
     return w.op("Expand", w.like(0, self), w.op("Shape", w.t(self)))
 
 
-@converter("clamp", "hardtanh", "clamp_min", "clamp_max", "relu6")
+@converter("clamp", "hardtanh", "clamp_min", "clamp_max")
 def _clamp(w: Writer, step: Step, self: Value, min: Any = None, max: Any = None, min_val: Any = -1.0, max_val: Any = 1.0) -> str:
     if step.name == "hardtanh":
         min, max = min_val, max_val
-    elif step.name == "relu6":
-        min, max = 0, 6
     dtype = step.results[0].dtype
     found = w.operand(self, dtype)
     if any(isinstance(one, Value) and one.shape for one in (min, max)):
@@ -255,14 +248,6 @@ def _softplus(w: Writer, step: Step, self: Value, beta: float = 1, threshold: fl
     return w.op("Where", w.op("Greater", x, w.like(threshold, self)), w.t(self), found)
 
 
-@converter("prelu", "_prelu_kernel")
-def _prelu(w: Writer, step: Step, self: Value, weight: Value) -> str:
-    slope = w.t(weight)
-    if len(weight.shape) == 1 and weight.shape[0] > 1 and len(self.shape) > 2:
-        slope = w.op("Reshape", slope, w.ints([weight.shape[0], *[1] * (len(self.shape) - 2)]))
-    return w.op("PRelu", w.t(self), slope)
-
-
 @converter("addcmul", "addcdiv")
 def _addc(w: Writer, step: Step, self: Value, tensor1: Value, tensor2: Value, value: Any = 1) -> str:
     dtype = step.results[0].dtype
@@ -277,9 +262,7 @@ def _lerp(w: Writer, step: Step, self: Value, end: Value, weight: Any) -> str:
     return w.op("Add", w.t(self), moved)
 
 
-@converter("isnan", "isinf", "isfinite")
+@converter("isnan", "isinf")
 def _is_kind(w: Writer, step: Step, self: Value) -> str:
     x = w.cast(w.t(self), self.dtype, float32) if not self.dtype.is_floating_point else w.t(self)
-    if step.name == "isfinite":
-        return w.op("Not", w.op("Or", w.op("IsNaN", x), w.op("IsInf", x)))
     return w.op("IsNaN" if step.name == "isnan" else "IsInf", x)

@@ -37,7 +37,7 @@ def _scatter(w: Writer, step: Step, self: Value, dim: int, index: Value, src: An
     return w.op("ScatterElements", w.t(self), w.t(index), updates, axis=wrapped(dim, len(self.shape)), reduction=reduction)
 
 
-@converter("index", "_unsafe_index")
+@converter("index")
 def _index(w: Writer, step: Step, self: Value, indices: Sequence[Value | None]) -> str:
     """``x[i]``, ``x[:, i]`` by Gather; several indices side by side by GatherND of the dimensions brought to the front."""
     given = [(dim, one) for dim, one in enumerate(indices) if one is not None]
@@ -71,7 +71,7 @@ def _positive(w: Writer, index: str, length: str) -> str:
     return w.op("Where", w.op("Less", index, w.const(np.int64(0))), w.op("Add", index, length), index)
 
 
-@converter("index_put", "_unsafe_index_put")
+@converter("index_put")
 def _index_put(w: Writer, step: Step, self: Value, indices: Sequence[Value | None], values: Value, accumulate: bool = False) -> str:
     given = [one for one in indices if one is not None]
     if len(given) == 1 and given[0].dtype is bool_ and indices[0] is given[0] and len(values.shape) == 0:

@@ -11,7 +11,6 @@ from ..._core.dtype import bool_
 from .._capture import Step, Value
 from .._errors import OnnxExporterError
 from .._writer import Writer
-from .reductions import reduced
 from .table import converter, fixed
 
 
@@ -20,9 +19,9 @@ def _numbers(values: Any, what: str, count: int) -> list[int]:
     return found * count if len(found) == 1 else found
 
 
-@converter("mm", "bmm", "matmul", "mv", "dot")
-def _matmul(w: Writer, step: Step, self: Value, mat2: Any = None, other: Any = None, vec: Any = None, tensor: Any = None) -> str:
-    second = next(one for one in (mat2, other, vec, tensor) if one is not None)
+@converter("mm", "bmm", "mv", "dot")
+def _matmul(w: Writer, step: Step, self: Value, mat2: Any = None, vec: Any = None, tensor: Any = None) -> str:
+    second = next(one for one in (mat2, vec, tensor) if one is not None)
     weight = _weight_of(second)
     if step.name == "mm" and weight is not None:
         return w.op("Gemm", w.t(self), w.t(weight), transB=1)
@@ -72,7 +71,7 @@ def _convolution(
     return w.op("Conv", *given, **shared)
 
 
-@converter("native_batch_norm", "_native_batch_norm_legit_no_training", "batch_norm", "cudnn_batch_norm")
+@converter("native_batch_norm")
 def _batch_norm(
     w: Writer, step: Step, self: Value, weight: Any = None, bias: Any = None, running_mean: Any = None, running_var: Any = None,
     training: bool = False, momentum: float = 0.1, eps: float = 1e-5, **_: Any,
@@ -90,28 +89,18 @@ def _batch_norm(
 def _layer_norm(
     w: Writer, step: Step, self: Value, normalized_shape: Sequence[int], weight: Any = None, bias: Any = None, eps: float = 1e-5
 ) -> Any:
-    x = self
     rank = len(normalized_shape)
     if w.opset >= 17:
         scale = w.t(weight) if weight is not None else w.const(np.ones([int(one) for one in normalized_shape], np.float32))
         more = [w.t(bias)] if bias is not None else []
-        return [w.op("LayerNormalization", w.t(x), scale, *more, axis=-rank, epsilon=eps), "", ""]
+        return [w.op("LayerNormalization", w.t(self), scale, *more, axis=-rank, epsilon=eps), "", ""]
     axes = list(range(-rank, 0))
-    mean = w.op("ReduceMean", w.t(x), axes=axes)
-    far = w.op("Sub", w.t(x), mean)
+    mean = w.op("ReduceMean", w.t(self), axes=axes)
+    far = w.op("Sub", w.t(self), mean)
     var = w.op("ReduceMean", w.op("Mul", far, far), axes=axes)
-    found = w.op("Div", far, w.op("Sqrt", w.op("Add", var, w.like(eps, x))))
+    found = w.op("Div", far, w.op("Sqrt", w.op("Add", var, w.like(eps, self))))
     found = found if weight is None else w.op("Mul", found, w.t(weight))
     return [found if bias is None else w.op("Add", found, w.t(bias)), "", ""]
-
-
-@converter("_fused_rms_norm")
-def _rms_norm(w: Writer, step: Step, self: Value, normalized_shape: Sequence[int], weight: Any = None, eps: Any = None) -> Any:
-    x = self
-    mean = reduced(w, "ReduceMean", w.op("Mul", w.t(x), w.t(x)), range(-len(normalized_shape), 0), True)
-    tiny = float(np.finfo(np.float32).eps) if eps is None else eps
-    found = w.op("Div", w.t(x), w.op("Sqrt", w.op("Add", mean, w.like(tiny, x))))
-    return [found if weight is None else w.op("Mul", found, w.t(weight)), ""]
 
 
 def _grouped_norm(w: Writer, x: Value, groups: int, weight: Any, bias: Any, eps: float) -> str:
@@ -150,7 +139,7 @@ def _pool_attributes(kernel_size: Any, stride: Any, padding: Any, count: int) ->
     }  # fmt: skip
 
 
-@converter("max_pool2d_with_indices", "max_pool2d", "max_pool1d", "max_pool3d", "max_pool3d_with_indices", "max_pool1d_with_indices")
+@converter("max_pool2d_with_indices", "max_pool3d_with_indices")
 def _max_pool(
     w: Writer, step: Step, self: Value, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False
 ) -> Any:
@@ -159,10 +148,10 @@ def _max_pool(
     x = w.t(self) if len(self.shape) == count + 2 else w.op("Unsqueeze", w.t(self), w.ints([0]))
     found = w.op("MaxPool", x, dilations=_numbers(dilation, "dilation", count), ceil_mode=int(ceil_mode), **attributes)
     found = found if len(self.shape) == count + 2 else w.op("Squeeze", found, w.ints([0]))
-    return [found, ""] if step.name.endswith("indices") else found
+    return [found, ""]
 
 
-@converter("avg_pool1d", "avg_pool2d", "avg_pool3d")
+@converter("avg_pool2d", "avg_pool3d")
 def _avg_pool(
     w: Writer, step: Step, self: Value, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
     count_include_pad: bool = True, divisor_override: Any = None,
@@ -174,10 +163,7 @@ def _avg_pool(
     return w.op("AveragePool", w.t(self), ceil_mode=int(ceil_mode), count_include_pad=int(count_include_pad), **attributes)
 
 
-@converter(
-    "_adaptive_avg_pool2d", "adaptive_avg_pool1d", "adaptive_avg_pool2d", "_adaptive_avg_pool3d", "adaptive_max_pool2d",
-    "adaptive_max_pool1d",
-)
+@converter("_adaptive_avg_pool2d", "_adaptive_avg_pool3d", "adaptive_max_pool2d")
 def _adaptive_pool(w: Writer, step: Step, self: Value, output_size: Sequence[Any]) -> Any:
     average = "avg" in step.name
     wanted = [fixed(one, "a pool's size") for one in (output_size if isinstance(output_size, (list, tuple)) else [output_size])]
@@ -194,24 +180,23 @@ def _adaptive_pool(w: Writer, step: Step, self: Value, output_size: Sequence[Any
     return found if average else [found, ""]
 
 
-@converter("_scaled_dot_product_flash_attention_for_cpu", "scaled_dot_product_attention", "_scaled_dot_product_attention_math")
+@converter("_scaled_dot_product_flash_attention_for_cpu")
 def _attention(
     w: Writer, step: Step, query: Value, key: Value, value: Value, dropout_p: float = 0.0, is_causal: bool = False,
     attn_mask: Any = None, scale: Any = None, **_: Any,
 ) -> Any:  # fmt: skip
-    q = query
-    factor = 1 / math.sqrt(q.shape[-1]) if scale is None else float(scale)
+    factor = 1 / math.sqrt(query.shape[-1]) if scale is None else float(scale)
     order = [*range(len(key.shape) - 2), len(key.shape) - 1, len(key.shape) - 2]
-    scores = w.op("MatMul", w.op("Mul", w.t(q), w.like(factor, q)), w.op("Transpose", w.t(key), perm=order))
+    scores = w.op("MatMul", w.op("Mul", w.t(query), w.like(factor, query)), w.op("Transpose", w.t(key), perm=order))
     if is_causal:
-        shape = w.sizes([q.shape[-2], key.shape[-2]])
+        shape = w.sizes([query.shape[-2], key.shape[-2]])
         ones = w.op("Expand", w.const(np.float32(1)), shape)
         keep = w.op("Cast", w.op("Trilu", ones, w.const(np.int64(0)), upper=0), to=9)
-        scores = w.op("Where", keep, scores, w.like(-math.inf, q))
+        scores = w.op("Where", keep, scores, w.like(-math.inf, query))
     if attn_mask is not None and attn_mask.dtype is bool_:
-        scores = w.op("Where", w.t(attn_mask), scores, w.like(-math.inf, q))
+        scores = w.op("Where", w.t(attn_mask), scores, w.like(-math.inf, query))
     elif attn_mask is not None:
-        scores = w.op("Add", scores, w.operand(attn_mask, q.dtype))
+        scores = w.op("Add", scores, w.operand(attn_mask, query.dtype))
     found = w.op("MatMul", w.op("Softmax", scores, axis=-1), w.t(value))
     return [found, *[""] * (len(step.results) - 1)] if len(step.results) > 1 else found
 

@@ -25,14 +25,9 @@ def sizes_of(step: Step) -> list[Any]:
     return list(step.results[0].shape)
 
 
-@converter("view", "reshape", "_unsafe_view")
+@converter("view", "_unsafe_view")
 def _view(w: Writer, step: Step, self: Value, size: Any = None, shape: Any = None) -> str:
     return reshaped(w, w.t(self), size if size is not None else shape)
-
-
-@converter("flatten")
-def _flatten(w: Writer, step: Step, self: Value, start_dim: int = 0, end_dim: int = -1) -> str:
-    return reshaped(w, w.t(self), sizes_of(step))
 
 
 @converter("permute")
@@ -84,19 +79,13 @@ def _slice(w: Writer, step: Step, self: Value, dim: int = 0, start: Any = None, 
     return w.op("Slice", w.t(self), first, w.size(ends), w.ints([wrapped(dim, len(self.shape))]), w.size(step_))
 
 
-@converter("narrow")
-def _narrow(w: Writer, step: Step, self: Value, dim: int, start: Any, length: Any) -> str:
-    first = w.size(start)
-    return w.op("Slice", w.t(self), first, w.op("Add", first, w.size(length)), w.ints([wrapped(dim, len(self.shape))]))
-
-
 @converter("select")
 def _select(w: Writer, step: Step, self: Value, dim: int, index: Any) -> str:
     place = w.op("Squeeze", w.size(index), w.ints([0])) if isinstance(index, Size) else w.const(np.int64(index))
     return w.op("Gather", w.t(self), place, axis=wrapped(dim, len(self.shape)))
 
 
-@converter("split", "split_with_sizes", "chunk", "unbind")
+@converter("split", "split_with_sizes", "unbind")
 def _split(w: Writer, step: Step, self: Value, dim: int = 0, **_: Any) -> Any:
     axis, count = wrapped(dim, len(self.shape)), len(step.results)
     if step.name == "unbind":
@@ -159,12 +148,6 @@ def _pairs(pad: Sequence[Any], rank: int) -> list[Any]:
     pairs = [(pad[2 * i], pad[2 * i + 1]) for i in range(len(pad) // 2)]
     full = [(0, 0)] * (rank - len(pairs)) + pairs[::-1]
     return [one[0] for one in full] + [one[1] for one in full]
-
-
-@converter("reflection_pad1d", "reflection_pad2d", "reflection_pad3d", "replication_pad1d", "replication_pad2d", "replication_pad3d")
-def _other_pad(w: Writer, step: Step, self: Value, padding: Sequence[Any]) -> str:
-    mode = "reflect" if step.name.startswith("reflection") else "edge"
-    return w.op("Pad", w.t(self), w.sizes(_pairs(padding, len(self.shape))), mode=mode)
 
 
 @converter("zeros", "ones", "full", "new_zeros", "new_ones", "new_full", "empty", "new_empty", "scalar_tensor")
@@ -243,9 +226,4 @@ def _scattered(
     found = w.op("ScatterND", moved, w.op("Unsqueeze", places, w.ints([1])), updates)
     return w.op("Transpose", found, perm=[int(one) for one in np.argsort(order)]) if axis else found
 
-
-@converter("sym_size", "_shape_as_tensor")
-def _shape(w: Writer, step: Step, self: Value, dim: int | None = None) -> str:
-    whole = w.op("Shape", w.t(self))
-    return whole if dim is None else w.op("Gather", whole, w.const(np.int64(dim)))
 

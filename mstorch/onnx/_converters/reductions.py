@@ -74,7 +74,7 @@ def _argmax(w: Writer, step: Step, self: Value, dim: Any = None, keepdim: bool =
     return w.op(kind, w.t(self), axis=wrapped(dim, len(self.shape)), keepdims=int(keepdim))
 
 
-@converter("_softmax", "_log_softmax", "softmax", "log_softmax", "_safe_softmax")
+@converter("_softmax", "_log_softmax", "_safe_softmax")
 def _softmax(w: Writer, step: Step, self: Value, dim: int, **_: Any) -> str:
     kind = "LogSoftmax" if "log" in step.name else "Softmax"
     return w.op(kind, w.operand(self, step.results[0].dtype), axis=wrapped(dim, len(self.shape)))
