@@ -71,6 +71,7 @@ def test_strides_and_conversions(both) -> None:
         wrappers = inner(torch, "_prims_common.wrappers")
         x = torch.ones(2, 3, 4, 5)
         return [
+            [common.make_channels_last_strides_for(shape) for shape in ((2, 3, 4), (2, 3, 4, 5), (1, 2, 3, 4, 5))],
             common.make_contiguous_strides_for((2, 0, 3)), common.make_contiguous_strides_for((2, 4, 3), row_major=False),
             str(common.suggest_memory_format(x)), str(common.suggest_memory_format(x.to(memory_format=torch.channels_last))),
             str(common.suggest_memory_format(x[0])), wrappers._maybe_convert_to_dtype(x[0, 0, 0], torch.float64),

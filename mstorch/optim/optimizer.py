@@ -15,6 +15,7 @@ from .._core.no_memory import tells_no_memory
 from .._core.warned import warn
 from .._tensor import Tensor
 from ..autograd import is_grad_enabled, set_grad_enabled
+from ..utils._foreach_utils import _get_fused_kernels_supported_devices
 from ..utils.hooks import RemovableHandle
 
 __all__ = ["Optimizer", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook"]
@@ -25,7 +26,7 @@ ParamsT: TypeAlias = Iterable[Tensor] | Iterable[dict[str, Any]] | Iterable[tupl
 StateDict: TypeAlias = dict[str, Any]
 """What ``state_dict`` gives."""
 
-_FUSED_DEVICES = ["mps", "cuda", "xpu", "hpu", "cpu", "mtia", "npu"]
+_FUSED_DEVICES = _get_fused_kernels_supported_devices()
 
 _global_pre_hooks: OrderedDict[int, Callable] = OrderedDict()
 _global_post_hooks: OrderedDict[int, Callable] = OrderedDict()

@@ -61,8 +61,11 @@ def _tolerances(kinds: Sequence[Any], options: Options) -> tuple[float, float]:
         raise Mismatch(ValueError, f"Both 'rtol' and 'atol' must be either specified or omitted, but got no {missing}.")
     if options.rtol is not None and options.atol is not None:
         return options.rtol, options.atol
-    found = [_PRECISIONS.get(kind, (0.0, 0.0)) for kind in kinds]
-    return max(rtol for rtol, _ in found), max(atol for _, atol in found)
+    return _largest([_PRECISIONS.get(kind, (0.0, 0.0)) for kind in kinds])
+
+
+def _largest(tolerances: Sequence[tuple[float, float]]) -> tuple[float, float]:
+    return max(rtol for rtol, _ in tolerances), max(atol for _, atol in tolerances)
 
 
 def default_tolerances(*values: Any) -> tuple[float, float]:
@@ -76,7 +79,7 @@ def default_tolerances(*values: Any) -> tuple[float, float]:
         else:
             tensor = _as_tensor(value)
             found.append((0.0, 0.0) if tensor is None else _PRECISIONS.get(tensor.dtype, (0.0, 0.0)))
-    return max(rtol for rtol, _ in found), max(atol for _, atol in found)
+    return _largest(found)
 
 
 def _text(
