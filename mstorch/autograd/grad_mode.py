@@ -10,6 +10,7 @@ from typing import Any, TypeVar, overload
 from typing_extensions import Self
 
 from .._backend import tape
+from .._core.decorating import around_generator
 from .._core.modes import modes
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -41,7 +42,7 @@ class _Mode:
             cls.__init__ = self(cls.__init__)
             return cls
         if inspect.isgeneratorfunction(orig_func):
-            return self._around_generator(orig_func)  # type: ignore[return-value]
+            return around_generator(self.clone, orig_func)  # type: ignore[return-value, arg-type]
 
         @functools.wraps(orig_func)
         def decorated(*args: Any, **kwargs: Any) -> Any:
@@ -53,31 +54,6 @@ class _Mode:
                 modes.grad, modes.inference = before
 
         return decorated  # type: ignore[return-value]
-
-    def _around_generator(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        @functools.wraps(function)
-        def decorated(*args: Any, **kwargs: Any) -> Any:
-            generator = function(*args, **kwargs)
-            try:
-                with self.clone():
-                    response = generator.send(None)
-                while True:
-                    try:
-                        request = yield response
-                    except GeneratorExit:
-                        with self.clone():
-                            generator.close()
-                        raise
-                    except BaseException as error:  # noqa: BLE001 - whatever is thrown in belongs to the generator
-                        with self.clone():
-                            response = generator.throw(error)
-                    else:
-                        with self.clone():
-                            response = generator.send(request)
-            except StopIteration as stop:
-                return stop.value
-
-        return decorated
 
     def _enter(self, mode: bool, inference: bool | None = None) -> None:
         self._before.append((modes.grad, modes.inference))

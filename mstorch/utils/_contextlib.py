@@ -4,41 +4,16 @@ from __future__ import annotations
 import functools
 import inspect
 import warnings
-from collections.abc import Callable, Generator
-from contextlib import AbstractContextManager
+from collections.abc import Callable
 from typing import Any
 
 from typing_extensions import Self
 
+from .._core.decorating import around_generator
+
 __all__ = ["F", "_DecoratorContextManager", "_NoParamDecoratorContextManager", "context_decorator"]
 
 F = Callable[..., Any]
-
-
-def _around_generator(factory: Callable[[], AbstractContextManager[Any]], function: F) -> F:
-    """Each stretch between two yields runs in a context of its own."""
-
-    @functools.wraps(function)
-    def decorated(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
-        generator = function(*args, **kwargs)
-        step: Callable[..., Any] = generator.send
-        value: Any = None
-        while True:
-            try:
-                with factory():
-                    response = step(value)
-            except StopIteration as stop:
-                return stop.value
-            try:
-                step, value = generator.send, (yield response)
-            except GeneratorExit:
-                with factory():
-                    generator.close()
-                raise
-            except BaseException as error:  # noqa: BLE001  # whatever is thrown in belongs to the generator
-                step, value = generator.throw, error
-
-    return decorated
 
 
 def context_decorator(ctx: Any, func: F) -> F:
@@ -47,9 +22,13 @@ def context_decorator(ctx: Any, func: F) -> F:
         raise AssertionError(f"Passed in {ctx} is both callable and also a valid context manager (has __enter__)")
     factory = ctx if callable(ctx) else lambda: ctx
     if inspect.isclass(func):
-        raise RuntimeError("Cannot decorate classes; it is ambiguous whether only the constructor or all methods should run in the context")
+        raise RuntimeError(
+            "Cannot decorate classes; it is ambiguous whether or not only the constructor or all methods should have the context "
+            "manager applied; additionally, decorating a class at definition-site will prevent use of the identifier as a "
+            "conventional type.  To specify which methods to decorate, decorate each of them individually."
+        )
     if inspect.isgeneratorfunction(func):
-        return _around_generator(factory, func)
+        return around_generator(factory, func)
 
     @functools.wraps(func)
     def decorated(*args: Any, **kwargs: Any) -> Any:

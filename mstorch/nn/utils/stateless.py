@@ -5,10 +5,10 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
-from ..._core.tensor_base import TensorBase
 from ..._core.warned import warn
 from ..modules.module import Module
 from ..parallel import DataParallel
+from ._named_member_accessor import _MISSING, NamedMemberAccessor
 
 __all__ = ["functional_call"]
 
@@ -52,48 +52,22 @@ def _check_names(module: Module, given: dict[str, Any]) -> None:
         raise RuntimeError(f"Error(s) in reparametrizing for {module._get_name()}:\n\t{text}")
 
 
-class _Absent:
-    """Stands for an attribute that is not there."""
-
-
-_ABSENT: Any = _Absent()
-
-
-def _swap(module: Module, name: str, tensor: Any) -> Any:
-    """Put a tensor at a dotted name, a parameter's, a buffer's or an attribute's, and return what stood there."""
-    path, _, last = name.rpartition(".")
-    owner = module.get_submodule(path)
-    members = owner.__dict__
-    for kind in ("_parameters", "_buffers"):
-        if last in members[kind] and tensor is not _ABSENT:
-            before = members[kind][last]
-            members[kind][last] = tensor
-            return before
-    before = getattr(owner, last, _ABSENT)
-    if before is not _ABSENT and not isinstance(before, TensorBase) and before is not None:
-        raise TypeError(f"attribute `{last}`: {before} is not an instance of torch.Tensor")
-    if tensor is not _ABSENT:
-        setattr(owner, last, tensor)
-    elif before is not _ABSENT:
-        delattr(owner, last)
-    return before
-
-
 @contextlib.contextmanager
 def replaced(module: Module, tensors: dict[str, Any], tie_weights: bool, strict: bool) -> Iterator[None]:
     """Within the context the module has the given tensors; buffers that it rebinds are put into ``tensors``."""
     complete = _with_ties(module, tensors) if tie_weights else dict(tensors)
     if strict:
         _check_names(module, complete)
+    accessor = NamedMemberAccessor(module)
     before: dict[str, Any] = {}
     try:
         for name, tensor in complete.items():
-            before[name] = _swap(module, name, tensor)
+            before[name] = accessor.swap_tensor(name, tensor, allow_missing=True)
         yield
     finally:
         for name, tensor in reversed(before.items()):
-            now = _swap(module, name, tensor)
-            if name in tensors and now is not _ABSENT:
+            now = accessor.swap_tensor(name, tensor, allow_missing=True)
+            if name in tensors and now is not _MISSING:
                 tensors[name] = now
 
 

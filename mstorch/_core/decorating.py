@@ -1,0 +1,33 @@
+"""Context managers around functions that are generators."""
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Generator
+from contextlib import AbstractContextManager
+from typing import Any
+
+
+def around_generator(made: Callable[[], AbstractContextManager[Any]], function: Callable[..., Any]) -> Callable[..., Any]:
+    """A generator function each of whose stretches between two yields runs in a context of its own, which ``made()`` gives."""
+
+    @functools.wraps(function)
+    def decorated(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
+        generator = function(*args, **kwargs)
+        step: Callable[..., Any] = generator.send
+        value: Any = None
+        while True:
+            try:
+                with made():
+                    response = step(value)
+            except StopIteration as stop:
+                return stop.value
+            try:
+                step, value = generator.send, (yield response)
+            except GeneratorExit:
+                with made():
+                    generator.close()
+                raise
+            except BaseException as error:  # noqa: BLE001  # whatever is thrown in belongs to the generator
+                step, value = generator.throw, error
+
+    return decorated
