@@ -66,7 +66,7 @@ def _to_dtype(x: Any, kind: Any, copy: bool = False, format: Any = None) -> Any:
     return x.to(kind, copy=copy, **({} if format is None else {"memory_format": format}))
 
 
-# What stands for functions of the families that are no public operations.
+# Replacements, by name, for helper functions that are no public operations.
 _STANDING: dict[str, Function] = {
     "no_view": _itself, "view_of_hidden": _itself, "watch": _itself, "readable": _unread, "slice_dim": _sliced,
     "unsafe_view": _unsafe_view, "p_norm": _p_norm, "unkept": _times, "to_dtype": _to_dtype,

@@ -116,19 +116,19 @@ def _rounded(flat: np.ndarray) -> np.ndarray:
 
 
 def has_zeros(bits: np.ndarray) -> bool:
-    """Whether there is a zero among bits of bfloat16, of either sign: where the processor may have put it for a smaller number."""
+    """Return whether bits of bfloat16 hold a 0.0 or -0.0, which the processor may have put for a subnormal number."""
     return not np.minimum.reduce(bits) or np.minimum.reduce(bits.view(np.int16)) == -0x8000  # 0.0, and the lowest of those with a sign
 
 
 def smallest(bits: np.ndarray) -> int:
-    """Twice the bits (without sign) of the smallest number of bfloat16 that is not 0, less one; 65,535 where all are 0."""
+    """Return twice the bits, without the sign, of the smallest nonzero number of bfloat16, minus 1; 65,535 if all are zero."""
     twice = bits + bits
     twice -= 1
     return int(np.minimum.reduce(twice))
 
 
 def _has_subnormals(flat: np.ndarray) -> bool:
-    """Whether numbers of single precision are too small for an exponent of their own."""
+    """Return whether a float32 array holds subnormal numbers."""
     bits = flat.view(np.uint32)
     twice = bits + bits
     twice -= 1

@@ -1,4 +1,4 @@
-"""What is computed in bfloat16 itself, by oneDNN and by bits: a pass over memory where the way through single precision takes four.
+"""Kernels that compute bfloat16 directly, by oneDNN or by bits: one pass over memory instead of four by way of float32.
 
 torch computes in single precision and rounds once, as oneDNN does, but that oneDNN's instruction makes zeros of numbers below 1.2e-38.
 Where a result has zeros, the operands tell whether such a number can be among them; if so, the result comes by way of single precision.
@@ -140,13 +140,16 @@ def _no_zeros(x: np.ndarray, out: np.ndarray) -> None:
 
 
 def _finite(x: np.ndarray, out: np.ndarray) -> None:
-    """Of exponentials: what is infinite may be no number."""
+    """Raise _Tiny if an exponential is 0, infinite or NaN."""
     if not np.minimum.reduce(out) or np.maximum.reduce(out) >= _INFINITE:
         raise _Tiny
 
 
 def _by_itself(bound: int, lowest: int = 0xFFFF) -> Step:
-    """Of functions of about the size of x: a zero is one where x is, if no x is small or (by its bits) below ``lowest``."""
+    """Return a check for functions that are near x around 0: raise _Tiny if a result is 0 while an x is small or under ``lowest``.
+
+    ``bound`` is compared with twice the bits of x, ``lowest`` (the bits of a negative number) with its bits.
+    """
 
     def look(x: np.ndarray, out: np.ndarray) -> None:
         if has_zeros(out) and (smallest(x) < bound or np.maximum.reduce(x) > lowest):
