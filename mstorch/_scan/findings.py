@@ -81,11 +81,11 @@ def _of_use(path: Path, use: Use, device: str | None) -> Iterator[Finding]:
             yield Finding(path, use.line, NAME, lack.name, state if not left_behind.handled(use.state) else use.state, "")
         return
     dotted = use.name if use.what == "call" else f"torch.Tensor.{use.name}"
-    if use.what in ("method", "method call") and not names.tensor_has(use.name):
-        if use.sure or use.what == "method call":
-            yield Finding(path, use.line, METHOD, dotted, use.state if left_behind.handled(use.state) else where, "")
+    if use.what == "method call" and not names.tensor_has(use.name):
+        yield Finding(path, use.line, METHOD, dotted, use.state if left_behind.handled(use.state) else where, "")
         return
-    if use.call is not None and names.found(dotted)[1] is None:
+    unbound = use.what == "call" and dotted.startswith("torch.Tensor.")
+    if use.call is not None and not unbound and names.found(dotted)[1] is None:
         wrong = calls.wrong(dotted, use.call)
         if wrong is not None:
             yield Finding(path, use.line, FORM, wrong[0], use.state if left_behind.handled(use.state) else where, wrong[1])

@@ -14,9 +14,9 @@ _SEVERAL = frozenset("LSTM GRU RNN LSTMCell MultiheadAttention Transformer Seque
 
 
 class Tensor(NamedTuple):
-    """A tensor; ``sure`` unless it is an argument of ``forward`` without an annotation."""
+    """A tensor."""
 
-    sure: bool = True
+    what: str = "tensor"
 
 
 class Name(NamedTuple):
@@ -127,6 +127,4 @@ def dotted_name(node: ast.expr, named: dict[str, Kind]) -> str | None:
 
 def merged(first: Kind, second: Kind) -> Kind:
     """What a value is that is one or the other."""
-    if isinstance(first, Tensor) and isinstance(second, Tensor):
-        return Tensor(first.sure and second.sure)
     return first if first == second else None

@@ -36,7 +36,7 @@ def argument_kinds(node: Function, this: This | None, named: dict[str, Kind]) ->
         without = len(every) - len(arguments.defaults) - len(arguments.kwonlyargs)
         for number, item in enumerate(every[1:], 1):
             if item.annotation is None and number < without and _looks_like_tensor(item.arg, node):
-                found[item.arg] = Tensor(False)
+                found[item.arg] = TENSOR
     return found
 
 

@@ -24,7 +24,6 @@ class Use(NamedTuple):
     state: str
     function: str
     call: ast.Call | None = None
-    sure: bool = True
 
 
 class Import(NamedTuple):
@@ -288,7 +287,7 @@ class Walk:
             return Name(dotted)
         owner = self._value(node.value, named)
         if isinstance(owner, Tensor):
-            self._use(node.end_lineno or node.lineno, "method", node.attr, sure=owner.sure)
+            self._use(node.end_lineno or node.lineno, "method", node.attr)
             return kinds.property_of_tensor(node.attr)
         return dict(owner.attributes).get(node.attr) if isinstance(owner, This) else None
 
@@ -303,7 +302,7 @@ class Walk:
         if isinstance(function, ast.Attribute) and kinds.dotted_name(function, named) is None:
             of_tensor = self._value(function.value, named)
             if isinstance(of_tensor, Tensor):
-                self._use(function.end_lineno or function.lineno, "method call", function.attr, node, sure=of_tensor.sure)
+                self._use(function.end_lineno or function.lineno, "method call", function.attr, node)
             called: Kind = dict(of_tensor.attributes).get(function.attr) if isinstance(of_tensor, This) else None
         else:
             called = self._value(function, named)
@@ -394,10 +393,10 @@ class Walk:
 
     _of_setcomp = _of_generatorexp = _of_dictcomp = _of_listcomp
 
-    def _use(self, line: int, what: str, name: str, call: ast.Call | None = None, sure: bool = True) -> None:
+    def _use(self, line: int, what: str, name: str, call: ast.Call | None = None) -> None:
         if self._loud:
             state = self._guards.state(name.rpartition(".")[2] if what != "import" else "")
-            self.uses.append(Use(line, what, name, state, self._guards.function, call, sure))
+            self.uses.append(Use(line, what, name, state, self._guards.function, call))
 
 
 @functools.cache
