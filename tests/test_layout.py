@@ -37,6 +37,8 @@ LATE = {
 # Files that import modules by names known only as they run.
 BY_NAME = {
     "mstorch/__main__.py": "the program that is run, and the commands",
+    "mstorch/_compare/record.py": "torch, whichever it is, once the script's folder and seed are set",
+    "mstorch/_compare/page.py": "matplotlib, which need not be there",
     "mstorch/_scan/names.py": "torch's modules as ours",
     "mstorch/_devices/check/__init__.py": "the files of the groups, in a worker alone",
     "mstorch/_hook.py": "torch's modules as ours, and modules that load when they are asked for",

@@ -65,4 +65,4 @@ def lack_of(dotted: str, importing: bool = False) -> Lack | None:
 def tensor_has(name: str) -> bool:
     """Whether tensors have an attribute."""
     kind = found("torch.Tensor")[0]
-    return hasattr(kind, name) or name in ("grad", "npu", "is_npu")
+    return name in ("grad", "npu", "is_npu") or any(hasattr(one, name) for one in (kind, *kind.__subclasses__()))  # sparse ones, too
