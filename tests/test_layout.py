@@ -29,7 +29,8 @@ LATE = {
     "mstorch/_hook.py": ["importlib.metadata"], "mstorch/utils/tensorboard/summary.py": ["PIL"],
     "mstorch/utils/tensorboard/writer.py": ["matplotlib", "matplotlib.backends.backend_agg"],
     "mstorch/ops.py": ["mstorch._library.aten_layers"],
-    "mstorch/_debug/oracle.py": ["torch"],
+    "mstorch/_debug/oracle.py": ["torch"], "mstorch/_compare/page.py": ["matplotlib.figure"],
+    "mstorch/_compare/record.py": ["mstorch._compare.on_device", "torch"],
     "mstorch/_backend/kernels/special.py": ["scipy.special", "scipy.special", "scipy.special"],
     "mstorch/backends/opt_einsum.py": ["opt_einsum"], "mstorch/utils/_import_utils.py": ["dill"],
     "mstorch/utils/data/datapipes/dataframe/dataframe_wrapper.py": ["pandas"],
@@ -37,8 +38,6 @@ LATE = {
 # Files that import modules by names known only as they run.
 BY_NAME = {
     "mstorch/__main__.py": "the program that is run, and the commands",
-    "mstorch/_compare/record.py": "torch, whichever it is, once the script's folder and seed are set",
-    "mstorch/_compare/page.py": "matplotlib, which need not be there",
     "mstorch/_scan/names.py": "torch's modules as ours",
     "mstorch/_devices/check/__init__.py": "the files of the groups, in a worker alone",
     "mstorch/_hook.py": "torch's modules as ours, and modules that load when they are asked for",

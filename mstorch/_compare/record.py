@@ -170,10 +170,9 @@ class Record:
     def install(self) -> None:
         """Put the hooks in place."""
         torch, record = self.torch, self
-        hooks = importlib.import_module("torch.nn.modules.module")
+        hooks, steps = torch.nn.modules.module, torch.optim.optimizer
         hooks.register_module_forward_pre_hook(self.before)
         hooks.register_module_forward_hook(self.after)
-        steps = importlib.import_module("torch.optim.optimizer")
         steps.register_optimizer_step_pre_hook(self.before_step)
         steps.register_optimizer_step_post_hook(self.after_step)
         backward = torch.Tensor.backward
