@@ -30,7 +30,7 @@ LATE = {
     "mstorch/utils/tensorboard/writer.py": ["matplotlib", "matplotlib.backends.backend_agg"],
     "mstorch/ops.py": ["mstorch._library.aten_layers"],
     "mstorch/_debug/oracle.py": ["torch"], "mstorch/_compare/page.py": ["matplotlib.figure"],
-    "mstorch/_compare/record.py": ["mstorch._compare.on_device", "torch"],
+    "mstorch/_compare/record.py": ["mstorch._compare.on_device", "torch", "torch.optim.optimizer"],
     "mstorch/_backend/kernels/special.py": ["scipy.special", "scipy.special", "scipy.special"],
     "mstorch/backends/opt_einsum.py": ["opt_einsum"], "mstorch/utils/_import_utils.py": ["dill"],
     "mstorch/utils/data/datapipes/dataframe/dataframe_wrapper.py": ["pandas"],

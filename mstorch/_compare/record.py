@@ -170,7 +170,7 @@ class Record:
     def install(self) -> None:
         """Put the hooks in place."""
         torch, record = self.torch, self
-        hooks, steps = torch.nn.modules.module, torch.optim.optimizer
+        hooks, steps = torch.nn.modules.module, importlib.import_module("torch.optim.optimizer")
         hooks.register_module_forward_pre_hook(self.before)
         hooks.register_module_forward_hook(self.after)
         steps.register_optimizer_step_pre_hook(self.before_step)
