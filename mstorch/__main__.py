@@ -5,6 +5,7 @@ python -m mstorch -m package.module [args]
 python -m mstorch -c "code" [args]
 python -m mstorch --cuda-is-npu …         run one of these on an Ascend device where it says cuda
 python -m mstorch scan PATH|PACKAGE…      what of the code mstorch has, and what not (--device ascend, --json, --html)
+python -m mstorch port PATH… [--write]    a diff: import mstorch as torch, the device for cuda
 python -m mstorch compare script.py […]   a run beside real torch's, or a device's beside the CPU's: the first layer that differs
 python -m mstorch profile script.py […]   where a script's time goes, by module, operation, kernel and line, and what to do about it
 python -m mstorch env                     versions, device and tuning
@@ -31,7 +32,8 @@ from mstorch._core import cuda_names
 from mstorch._version import __version__
 from mstorch.multiprocessing._process import die_with_parent
 
-_COMMANDS = {"check": "mstorch._devices.check", "compare": "mstorch._compare", "profile": "mstorch._profile", "scan": "mstorch._scan"}
+_COMMANDS = {"check": "mstorch._devices.check", "compare": "mstorch._compare", "port": "mstorch._port", "profile": "mstorch._profile",
+             "scan": "mstorch._scan"}  # fmt: skip
 """What is loaded for one command alone."""
 
 
