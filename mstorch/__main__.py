@@ -8,7 +8,7 @@ python -m mstorch scan PATH|PACKAGE…      what of the code mstorch has, and wh
 python -m mstorch port PATH… [--write]    a diff: import mstorch as torch, the device for cuda
 python -m mstorch compare script.py […]   a run beside real torch's, or a device's beside the CPU's: the first layer that differs
 python -m mstorch profile script.py […]   where a script's time goes, by module, operation, kernel and line, and what to do about it
-python -m mstorch env                     versions, device and tuning
+python -m mstorch env                     versions, device and tuning, for a report; also where mstorch cannot be imported
 python -m mstorch check [--json FILE]     kernels and common programs of this device beside the host's: a report to send back
 """
 
@@ -19,17 +19,15 @@ import importlib.abc
 import importlib.machinery
 import importlib.util
 import os
-import platform
 import signal
 import sys
 from pathlib import Path
 from types import CodeType, ModuleType
 
-from mstorch import _hook
+from mstorch import _environment, _hook
 from mstorch._backend import runtime
 from mstorch._backend.onednn import library
 from mstorch._core import cuda_names
-from mstorch._version import __version__
 from mstorch.multiprocessing._process import die_with_parent
 
 _COMMANDS = {"check": "mstorch._devices.check", "compare": "mstorch._compare", "port": "mstorch._port", "profile": "mstorch._profile",
@@ -179,11 +177,9 @@ def _after(trace, code: CodeType):
 
 
 def _env() -> int:
-    rows = {"mstorch": __version__, "python": platform.python_version(), "platform": platform.platform()}
-    rows |= runtime.describe() | {"oneDNN": library.describe()}
-    width = max(len(name) for name in rows)
-    for name, value in rows.items():
-        print(f"{name:{width}}  {value}")
+    described = {name: value for name, value in runtime.describe().items() if name != "numpy"}
+    print("\n".join(_environment.lines({"MindSpore version" if name == "mindspore" else name: value for name, value in described.items()}
+                                       | {"oneDNN": library.describe()}, "")))  # fmt: skip
     return 0
 
 

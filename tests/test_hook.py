@@ -19,9 +19,9 @@ if sys.version_info >= (3, 11):
 ROOT = str(Path(mstorch.__file__).parents[1])
 
 
-def run(*arguments: str, cwd: Path) -> subprocess.CompletedProcess:
+def run(*arguments: str, cwd: Path, **variables: str) -> subprocess.CompletedProcess:
     """Run `python -m mstorch …`; mstorch need not be installed."""
-    environment = os.environ | {"PYTHONPATH": ROOT}
+    environment = os.environ | {"PYTHONPATH": ROOT, **variables}
     command = [sys.executable, "-m", "mstorch", *arguments]
     return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=120, check=False)
 
@@ -158,9 +158,22 @@ def test_code_and_env(tmp_path):
     result = run("-c", "import sys, torch; print(torch.__spec__.name, sys.argv)", "a", cwd=tmp_path)
     assert (result.stdout, result.stderr) == ("mstorch ['-c', 'a']\n", "")
     result = run("env", cwd=tmp_path)
-    rows = dict(line.split(maxsplit=1) for line in result.stdout.splitlines())
-    assert rows["mstorch"] == _hook.versions()[0]
-    assert {"python", "platform", "mindspore", "numpy", "device", "tuning"} <= set(rows)
+    rows = dict(line.split(": ", 1) for line in result.stdout.splitlines() if ": " in line)
+    assert rows["mstorch version"] == _hook.versions()[0]
+    assert {"PyTorch version", "Python version", "OS", "CPU", "MindSpore version", "device", "tuning", "oneDNN", "CANN"} <= set(rows)
+    assert "[pip3] numpy==" in result.stdout
+
+
+@pytest.mark.parametrize("module", ["numpy", "mindspore"])
+def test_env_without_what_mstorch_needs(module, tmp_path):
+    (tmp_path / "sitecustomize.py").write_text(
+        f"import sys\nclass Blocks:\n    def find_spec(self, name, path=None, target=None):\n        if name == {module!r}:\n"
+        f"            raise ModuleNotFoundError('No module named {module}', name={module!r})\nsys.meta_path.insert(0, Blocks())\n"
+    )
+    result = run("env", cwd=tmp_path, PYTHONPATH=f"{tmp_path}{os.pathsep}{ROOT}")
+    assert result.returncode == 1 and result.stderr == ""
+    assert f"mstorch cannot be imported: No module named {module}: pip install" in result.stdout
+    assert "Python version: " in result.stdout
 
 
 def test_bad_command_lines(tmp_path, capsys):

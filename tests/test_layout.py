@@ -26,7 +26,7 @@ CIRCLES = {
 }
 # What is imported within functions: what few processes need and what takes long to load, and packages that need not be there.
 LATE = {
-    "mstorch/_hook.py": ["importlib.metadata"], "mstorch/utils/tensorboard/summary.py": ["PIL"],
+    "mstorch/_hook.py": ["importlib.metadata"], "mstorch/_environment.py": ["mstorch._backend.runtime"], "mstorch/utils/tensorboard/summary.py": ["PIL"],
     "mstorch/utils/tensorboard/writer.py": ["matplotlib", "matplotlib.backends.backend_agg"],
     "mstorch/ops.py": ["mstorch._library.aten_layers"],
     "mstorch/_debug/oracle.py": ["torch"], "mstorch/_compare/page.py": ["matplotlib.figure"],
