@@ -5,6 +5,7 @@ Each rule is one test, which lists every place that breaks it.
 from __future__ import annotations
 
 import ast
+import functools
 import importlib
 import pathlib
 from collections.abc import Iterator
@@ -78,7 +79,7 @@ class _Imports(ast.NodeVisitor):
         self.found: list[tuple[str, int, bool]] = []  # the name, the line, and whether it is within a function
         self.by_name: list[int] = []  # lines that import what only the running program names
         self._depth = 0
-        self.visit(TREES[path])
+        self.visit(_tree(path))
 
     def _add(self, name: str, node: ast.AST) -> None:
         self.found.append((name, node.lineno, self._depth > 0))  # type: ignore[attr-defined]
@@ -116,8 +117,14 @@ class _Imports(ast.NodeVisitor):
         self.generic_visit(node)
 
 
-TREES = {path: ast.parse(path.read_text()) for path in ALL_FILES}
-IMPORTS = {name: _Imports(path) for name, path in MODULES.items()}
+@functools.cache
+def _tree(path: pathlib.Path) -> ast.Module:
+    return ast.parse(path.read_text())
+
+
+@functools.cache
+def _imports() -> dict[str, _Imports]:
+    return {name: _Imports(path) for name, path in MODULES.items()}
 
 
 def _place(path: pathlib.Path, line: int) -> str:
@@ -130,7 +137,7 @@ def test_imports_run_one_way() -> None:
         room = _room(path)
         if room not in ROOMS:
             continue
-        for name, line, _ in IMPORTS[_module(path)].found:
+        for name, line, _ in _imports()[_module(path)].found:
             package, _, rest = name.partition(".")
             target = rest.split(".")[0]
             if package != "mstorch" or (target == "_methods" and room == "_tensor"):
@@ -165,7 +172,7 @@ def _circles(graph: dict[str, set[str]]) -> list[set[str]]:
 
 
 def test_imports_make_no_circles_but_the_listed_ones() -> None:
-    graph = {name: {found for found, _, _ in imports.found if found in MODULES and found != name} for name, imports in IMPORTS.items()}
+    graph = {name: {found for found, _, _ in imports.found if found in MODULES and found != name} for name, imports in _imports().items()}
     for circle in _circles(graph):
         start = min(circle, key=len)
         assert start in CIRCLES, f"a circle of imports: {sorted(circle)}"
@@ -175,9 +182,9 @@ def test_imports_make_no_circles_but_the_listed_ones() -> None:
 
 def test_what_is_imported_within_functions_is_listed() -> None:
     late = {MODULES[module].relative_to(ROOT).as_posix(): sorted(name for name, _, within in imports.found if within)
-            for module, imports in IMPORTS.items()}  # fmt: skip
+            for module, imports in _imports().items()}  # fmt: skip
     assert {path: names for path, names in late.items() if names} == LATE
-    by_name = {MODULES[module].relative_to(ROOT).as_posix() for module, imports in IMPORTS.items() if imports.by_name}
+    by_name = {MODULES[module].relative_to(ROOT).as_posix() for module, imports in _imports().items() if imports.by_name}
     assert by_name == set(BY_NAME)
 
 
@@ -186,7 +193,7 @@ def test_only_the_backend_imports_mindspore() -> None:
     for path in FILES:
         if _room(path) == "_backend":
             continue
-        for node in ast.walk(TREES[path]):
+        for node in ast.walk(_tree(path)):
             names: list[str] = []
             if isinstance(node, ast.Import):
                 names = [alias.name for alias in node.names]
@@ -202,7 +209,7 @@ def _plainly(path: pathlib.Path) -> Iterator[str]:
     lines = path.read_text().splitlines()
     if len(lines) > 600:
         yield f"{_place(path, 600)}: {len(lines)} lines"
-    for node in ast.walk(TREES[path]):
+    for node in ast.walk(_tree(path)):
         if isinstance(node, ast.ImportFrom) and any(alias.name == "*" for alias in node.names):
             yield f"{_place(path, node.lineno)}: star import"
         elif isinstance(node, ast.ExceptHandler) and node.type is None:
@@ -277,7 +284,7 @@ def _bound(statements: list[ast.stmt]) -> list[tuple[str, int]]:
 def test_nothing_is_rebound_after_its_definition() -> None:
     wrong = []
     for path in FILES:
-        tree = TREES[path]
+        tree = _tree(path)
         for body in [tree.body, *(node.body for node in ast.walk(tree) if isinstance(node, ast.ClassDef))]:
             first: dict[str, int] = {}
             for name, line in _bound(body):
