@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from . import calls, devices, left_behind, names
 from .guards import IN_FUNCTION
-from .sources import Source
-from .walk import Use, walk_of
+from .sources import STANDARD, Source, located
+from .walk import Use, Walk, walk_of
 
 NAME = "missing name"
 METHOD = "missing method"
@@ -37,10 +37,11 @@ class Finding(NamedTuple):
 
 
 class Scanned(NamedTuple):
-    """What was read: the number of uses of torch, and what was found."""
+    """What was read: the number of uses of torch, what was found, and the packages that are imported and not installed here."""
 
     uses: int
     findings: list[Finding]
+    absent: list[str]
 
 
 def scan(sources: list[Source], device: str | None) -> Scanned:
@@ -60,7 +61,17 @@ def scan(sources: list[Source], device: str | None) -> Scanned:
             found[Finding(source.path, line, LEFT, name, state, way)] = None
     stays = {(item.file, item.line) for item in found if item.kind == LEFT}
     kept = [item for item in found if not (item.kind == NAME and (item.file, item.line) in stays and _of_cuda(item.name))]
-    return Scanned(len(seen), sorted(kept, key=lambda item: (item.file, item.line, KINDS.index(item.kind), item.name)))
+    kept.sort(key=lambda item: (item.file, item.line, KINDS.index(item.kind), item.name))
+    return Scanned(len(seen), kept, _absent(walks))
+
+
+def _absent(walks: list[tuple[Source, Walk]]) -> list[str]:
+    """The packages that the files import, outside of a ``try`` or a test, and that are neither installed nor among the files."""
+    beside = {part for source, _ in walks for part in (source.path.stem, *source.path.resolve().parts[-4:-1])}
+    roots = {item.module.partition(".")[0] for _, walk in walks for item in walk.imports
+             if not item.level and not left_behind.handled(item.state)}  # fmt: skip
+    unknown = roots - beside - STANDARD - set(left_behind.PACKAGES)
+    return sorted(root for root in unknown if root and located(root) is None)
 
 
 def _of_cuda(name: str) -> bool:

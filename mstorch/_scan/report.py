@@ -63,6 +63,8 @@ class Result(NamedTuple):
             elif notes[kind]:
                 what = "" if kind in ("computed on the CPU", "reads the device") else ", which the code does without"
                 lines.append(f"  {notes[kind]:4} {_MEANING[kind]}{what}")
+        if self.scanned.absent:
+            lines.append(f"  not installed here: {', '.join(self.scanned.absent)}")
         if self.unread:
             lines.append(f"  {len(self.unread):4} files that cannot be read")
         for verdict in self.verdicts:
@@ -86,7 +88,7 @@ class Result(NamedTuple):
         return {
             "per_cent": self.share, "uses": self.scanned.uses, "files": self.files, "device": self.device, "fine": self.fine(),
             "findings": [{**item._asdict(), "file": str(item.file), "counts": item.counts} for item in self.scanned.findings],
-            "unread": [{"file": str(item.path), "reason": item.reason} for item in self.unread],
+            "not_installed": self.scanned.absent, "unread": [{"file": str(item.path), "reason": item.reason} for item in self.unread],
             "imports": [{"package": verdict.package, "will_import": not verdict.reasons,
                          "reasons": [{"file": str(path), "line": line, "reason": reason} for path, line, reason in verdict.reasons]}
                         for verdict in self.verdicts],

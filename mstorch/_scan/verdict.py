@@ -4,7 +4,6 @@ from __future__ import annotations
 import ast
 import functools
 import importlib.metadata
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -12,10 +11,8 @@ from typing import NamedTuple
 from .._hook import is_linked_to_torch
 from . import names
 from .guards import AT_IMPORT
-from .sources import Source, located, read
+from .sources import STANDARD, Source, located, read
 from .walk import Walk, walk_of
-
-_STANDARD = frozenset(sys.stdlib_module_names) | {"torch", "functorch", "mindspore", "numpy", "torchgen", "torch_npu"}
 
 
 class Verdict(NamedTuple):
@@ -98,7 +95,7 @@ class _Following:
                 continue
             above = package.split(".")[: len(package.split(".")) - item.level + 1] if item.level else []
             target = ".".join([*above, item.module] if item.module else above)
-            if target and target.partition(".")[0] not in _STANDARD:
+            if target and target.partition(".")[0] not in STANDARD:
                 self.take(target, item.names, (path, item.line))
 
     def take(self, module: str, wanted: tuple[str, ...], asked: tuple[Path, int]) -> None:

@@ -222,6 +222,13 @@ def test_device(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert ".py:" not in capsys.readouterr().out
 
 
+def test_packages_that_are_not_installed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "a.py").write_text("import torch, os, no_such_package.part, b\ntry:\n    import another\nexcept ImportError:\n    pass\n")
+    (tmp_path / "b.py").write_text("import yet_another\n")
+    assert __main__.main(["scan", str(tmp_path)]) == 0
+    assert "  not installed here: no_such_package, yet_another" in capsys.readouterr().out.splitlines()
+
+
 def test_outputs(project: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     page, data = tmp_path / "found.html", tmp_path / "found.json"
     assert __main__.main(["scan", str(project), "--json", str(data), "--html", str(page)]) == 1
