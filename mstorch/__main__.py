@@ -1,4 +1,4 @@
-"""The command line: run a torch script on mstorch, say what it lacks for one, describe this machine.
+"""The command line: run a torch script on mstorch; what is missing, right, slow; this machine.
 
 python -m mstorch script.py [args]        run a script, whose `import torch` gets mstorch
 python -m mstorch -m package.module [args]
