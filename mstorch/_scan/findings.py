@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from . import calls, devices, left_behind, names
 from .guards import IN_FUNCTION
+from .parameters import OF_CONTAINERS
 from .sources import STANDARD, Source, located
 from .walk import Use, Walk, walk_of
 
@@ -49,13 +50,15 @@ def scan(sources: list[Source], device: str | None) -> Scanned:
     walks = [(source, walk_of(source)) for source in sources]
     own = set().union(*(walk.sets for _, walk in walks)) if walks else set()
     ends = {tuple(name.split(".")[-2:]) for name in own}
+    # A method of the program's own classes, or of a container, says that the value is no plain tensor.
+    others = OF_CONTAINERS.union(*(walk.methods for _, walk in walks))
     found: dict[Finding, None] = {}
     seen: set[tuple[Path, int, str]] = set()
     for source, walk in walks:
         seen |= {(source.path, use.line, use.name) for use in walk.uses}
         for use in walk.uses:
             for finding in _of_use(source.path, use, device):
-                if not _is_own(finding.name, ends):
+                if not _is_own(finding.name, ends) and not (finding.kind == METHOD and use.name in others):
                     found[finding] = None
         for line, name, state, way in left_behind.left_behind(walk):
             found[Finding(source.path, line, LEFT, name, state, way)] = None

@@ -8,7 +8,7 @@ from . import kinds
 from .kinds import TENSOR, Kind, Name, Object, Tensor, This
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
-_OF_CONTAINERS = frozenset(name for kind in (str, list, dict, tuple, set, int, bytes) for name in dir(kind)) - {"index_copy", "conjugate"}
+OF_CONTAINERS = frozenset(name for kind in (str, list, dict, tuple, set, int, bytes) for name in dir(kind)) - {"index_copy", "conjugate"}
 # Methods that tensors and containers share say nothing; those that containers alone have say that the argument is none.
 _OF_TENSORS = frozenset((
     "size shape dim view reshape unsqueeze squeeze permute transpose contiguous flatten expand repeat detach requires_grad device dtype "
@@ -44,7 +44,7 @@ def _looks_like_tensor(name: str, function: Function) -> bool:
     evidence = name in _NAMES
     for node in ast.walk(function):
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == name:
-            if node.attr in _OF_CONTAINERS and node.attr not in _STILL_UNKNOWN:
+            if node.attr in OF_CONTAINERS and node.attr not in _STILL_UNKNOWN:
                 return False
             evidence = evidence or node.attr in _OF_TENSORS
         elif isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name) and node.value.id == name:

@@ -43,6 +43,7 @@ class Walk:
         self.uses: list[Use] = []
         self.imports: list[Import] = []
         self.sets: set[str] = set()
+        self.methods: set[str] = set()  # what the file's own classes have
         self.calls: list[tuple[ast.Call, str | None, str]] = []  # all calls: the torch name that is called, and the state
         self.devices: list[tuple[str, int]] = []  # texts that are bound to a name or are a default, with their lines
         self._guards = Guards()
@@ -125,6 +126,7 @@ class Walk:
     def _classdef(self, node: ast.ClassDef, named: dict[str, Kind], this: This | None) -> None:
         for part in (*node.bases, *node.decorator_list, *(item.value for item in node.keywords)):
             self._value(part, named)
+        self.methods |= {item.name for item in node.body if isinstance(item, (ast.FunctionDef, ast.AsyncFunctionDef))}
         methods = [item for item in node.body if isinstance(item, (ast.FunctionDef, ast.AsyncFunctionDef))]
         attributes = own_attributes(node, methods, lambda value, around: self._quietly(value, {**named, **around}))
         self._block(node.body, named.copy(), This(attributes) if is_module_class(node, named) or attributes else This(()))

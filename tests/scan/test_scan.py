@@ -94,8 +94,14 @@ def annotated(a: Tensor, b: "torch.Tensor", c: Optional[Tensor], d: list, e: Ten
     e.nothing_of_the_kind()  # METHOD
     if hasattr(a, "extra"):
         a.extra()
+    a.own_method()
+    a.keys()
     a = a.numpy()
     a.nothing_of_the_kind()
+
+class Named(torch.Tensor):
+    def own_method(self):
+        return self
 
 def results():
     values, indices = torch.ones(3).sort()
