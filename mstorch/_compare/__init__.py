@@ -60,7 +60,8 @@ def main(arguments: list[str]) -> int:
             print(f"compare: the run under {names[second]} wrote nothing", file=sys.stderr)
             return 2
         records.append(record)
-    alignment = Alignment(records[0]["events"], records[1]["events"], options.tolerance, names)
+    ended = not any(record["error"] for record in records)
+    alignment = Alignment(records[0]["events"], records[1]["events"], options.tolerance, names, ended)
     below = ""
     if alignment.found is not None and not options.device and alignment.found.phase != "step":
         below = _operation(options) or "each gives what torch gives: look at the module's code, settings and arguments"
@@ -70,9 +71,7 @@ def main(arguments: list[str]) -> int:
     print(f"written: {options.html}")
     if options.png:
         print(f"written: {options.png}" if page.picture(alignment, names, options.png) else "no picture: matplotlib is not installed")
-    if records[0]["error"] != records[1]["error"]:
-        return 2 if alignment.found is None else 1
-    return 0 if alignment.found is None else 1
+    return 1 if alignment.found is not None else 0 if ended else 2
 
 
 def _environment(second: bool, options: Any) -> dict[str, str]:
@@ -119,7 +118,7 @@ def report(alignment: Alignment, records: list[dict[str, Any]], names: tuple[str
             lines.append(f"  under {name} the script ended with {record['error']}")
     found = alignment.found
     if found is None:
-        lines.append("  all modules, gradients and steps agree")
+        lines.append("  all modules, gradients and steps agree" if alignment.steps else "  nothing to compare")
     else:
         lines += _told(found)
         if below:

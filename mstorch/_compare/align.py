@@ -71,11 +71,13 @@ def _furthest(want: Iterable[Any], have: Iterable[Any]) -> float:
 
 
 class Alignment:
-    """The comparison of two records."""
+    """The comparison of two records; of runs that did not come to their end (``ended``) the last step is left out."""
 
     def __init__(
-        self, want: list[Event], have: list[Event], tolerance: float = _FORWARD, names: tuple[str, str] = ("torch", "mstorch")
-    ) -> None:
+        self, want: list[Event], have: list[Event], tolerance: float = _FORWARD, names: tuple[str, str] = ("torch", "mstorch"),
+        ended: bool = True,
+    ) -> None:  # fmt: skip
+        self._ended = ended
         self.tolerance, self.names = tolerance, names
         self.layers: list[Layer] = []
         self._known: dict[str, float] = {}  # how far parameters and buffers were when they were last seen
@@ -87,14 +89,15 @@ class Alignment:
 
     def _compare(self, want: list[Event], have: list[Event]) -> Found | None:
         first = None
-        for number, (one, two) in enumerate(zip(_parts(want), _parts(have))):
+        pairs = list(zip(_parts(want), _parts(have)))
+        for number, (one, two) in enumerate(pairs if self._ended else pairs[:-1]):
             self.steps = number + 1
             found = self._part(number, one, two)
             first = first or found
             if first is not None and number > first.step + 2:
                 break  # for the picture: some steps after it
         kinds = [[event["kind"] for event in events if event["kind"] != "gradient"] for events in (want, have)]
-        if first is None and len(kinds[0]) != len(kinds[1]):
+        if first is None and self._ended and len(kinds[0]) != len(kinds[1]):
             text = f"{len(kinds[0])} calls, losses and steps in {self.names[0]}, {len(kinds[1])} in {self.names[1]}"
             return Found("forward", self.steps, "the script", text, math.inf, 0.0)
         return first

@@ -95,6 +95,17 @@ def test_a_device_beside_the_cpu(plant: str, tmp_path: Path, monkeypatch: pytest
     assert ("first        Net.attention, forward, step 0" in capfd.readouterr().out) is bool(plant)
 
 
+def test_a_run_that_ends_early_is_told_and_not_taken_for_a_difference(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import torch\nnet = torch.nn.Linear(3, 2)\nfor _ in range(2):\n    net(torch.ones(1, 3)).sum().backward()\n"
+        "    torch.optim.SGD(net.parameters(), lr=0.1).step()\nif hasattr(torch.version, 'mstorch'):\n    net(torch.ones(1, 4))\n"
+    )
+    assert __main__.main(["compare", "--html", str(tmp_path / "a.html"), str(script)]) == 2
+    text = capfd.readouterr().out
+    assert "under mstorch the script ended with RuntimeError" in text and "first " not in text
+
+
 def test_bad_command_lines(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert __main__.main(["compare"]) == 2
     assert __main__.main(["compare", str(tmp_path / "none.py")]) == 2
