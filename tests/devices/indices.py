@@ -32,7 +32,7 @@ def _ways(i: int) -> dict[str, Callable[[], Any]]:
         "with": lambda: _inside(place), "npu.device": lambda: _inside(torch.npu.device(i)), "set_device": lambda: torch.npu.set_device(i),
         "set_device by name": lambda: torch.npu.set_device(name), "index": lambda: torch.accelerator.set_device_index(i),
         "load": lambda: _loaded(name), "generator": lambda: torch.Generator(device=name), "storage": lambda: x.untyped_storage().to(device=name),
-        "memory": lambda: torch.npu.memory_allocated(i), "synchronize": lambda: torch.npu.synchronize(i),
+        "memory": lambda: torch.npu.memory_allocated(i), "mem_get_info": lambda: torch.npu.mem_get_info(i), "synchronize": lambda: torch.npu.synchronize(i),
         "name": lambda: torch.npu.get_device_name(i), "stream": lambda: torch.npu.Stream(name), "sparse": lambda: torch.eye(2).to_sparse().to(name),
         "buffer": lambda: nn.BatchNorm1d(2, device=name), "parameter": lambda: nn.Parameter(torch.ones(2, device=name)),
     }  # fmt: skip
@@ -66,7 +66,7 @@ def _open() -> dict[str, Callable[[], Any]]:
         "generator": lambda: torch.Generator("npu").manual_seed(3), "is_available": npu.is_available, "device_count": npu.device_count,
         "current_device": npu.current_device, "name": npu.get_device_name, "properties": lambda: npu.get_device_properties(0), "init": npu.init,
         "synchronize": npu.synchronize, "empty_cache": npu.empty_cache, "memory": npu.memory_allocated, "peak": npu.max_memory_allocated,
-        "reset": npu.reset_peak_memory_stats, "mem_get_info": npu.mem_get_info, "accelerator": accelerator.current_accelerator,
+        "reset": npu.reset_peak_memory_stats, "accelerator": accelerator.current_accelerator,
         "index": accelerator.current_device_index, "device": lambda: torch.device("npu:1"), "with": lambda: _entered(torch.device("npu")),
         "default device": lambda: torch.set_default_device("npu"), "default cpu": lambda: torch.set_default_device("cpu"),
         "no default": lambda: torch.set_default_device(None), "scaler": lambda: torch.amp.GradScaler("npu"),
