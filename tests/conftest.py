@@ -37,6 +37,17 @@ SLOW = (
 )  # fmt: skip
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_cmdline_main(config: pytest.Config) -> None:
+    """Where pytest-xdist is installed, folders run in a process for each core, a file in one (``-n 0``: all in this process)."""
+    option = config.option
+    if "PYTEST_XDIST_WORKER" in os.environ or option.usepdb or option.collectonly:
+        return
+    if getattr(option, "numprocesses", 0) is None and option.dist == "no":
+        if any(pathlib.Path(argument.split("::")[0]).is_dir() for argument in config.args):
+            option.numprocesses, option.dist = os.cpu_count(), "loadfile"
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark the tests of the slow files."""
     for item in items:

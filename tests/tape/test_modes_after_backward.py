@@ -43,7 +43,7 @@ def _state() -> tuple[Any, ...]:
     return modes.grad, modes.inference, len(modes.saved_hooks), len(running.passes), len(running.accumulates)
 
 
-def _injected(function: Any, place: int, codes: tuple[Any, ...] = (engine.run.__code__,)) -> bool:
+def _injected(function: Any, place: int, codes: tuple[Any, ...] = (engine.run.__code__, engine._walk.__code__)) -> bool:
     """Call the function with an interrupt at a bytecode of these functions; whether there were so many bytecodes."""
     left = [place]
 
