@@ -31,17 +31,19 @@ CIRCLES = {
 }
 # What is imported within functions: what few processes need and what takes long to load, and packages that need not be there.
 LATE = {
-    "mstorch/_hook.py": ["importlib.metadata"], "mstorch/utils/tensorboard/summary.py": ["PIL"],
+    "mstorch/_hook.py": ["importlib.metadata"], "mstorch/_environment.py": ["mstorch._backend.runtime"], "mstorch/utils/tensorboard/summary.py": ["PIL"],
     "mstorch/utils/tensorboard/writer.py": ["matplotlib", "matplotlib.backends.backend_agg"],
-    "mstorch/ops.py": ["mstorch._library.aten_layers"], "mstorch/__main__.py": ["mstorch._devices.check"],
-    "mstorch/_debug/oracle.py": ["torch"],
+    "mstorch/ops.py": ["mstorch._library.aten_layers"],
+    "mstorch/_debug/oracle.py": ["torch"], "mstorch/_compare/page.py": ["matplotlib.figure"],
+    "mstorch/_compare/record.py": ["mstorch._compare.on_device", "torch", "torch.optim.optimizer"],
     "mstorch/_backend/kernels/special.py": ["scipy.special", "scipy.special", "scipy.special"],
     "mstorch/backends/opt_einsum.py": ["opt_einsum"], "mstorch/utils/_import_utils.py": ["dill"],
     "mstorch/utils/data/datapipes/dataframe/dataframe_wrapper.py": ["pandas"],
 }
 # Files that import modules by names known only as they run.
 BY_NAME = {
-    "mstorch/__main__.py": "the program that is run, and what a program's names stand for",
+    "mstorch/__main__.py": "the program that is run, and the commands",
+    "mstorch/_scan/names.py": "torch's modules as ours",
     "mstorch/_devices/check/__init__.py": "the files of the groups, in a worker alone",
     "mstorch/_hook.py": "torch's modules as ours, and modules that load when they are asked for",
     "mstorch/_namespace/process.py": "the module of a device of any kind",
