@@ -50,7 +50,8 @@ _LIBRARY = frozenset(
     "genericpath pathlib colorsys json base64 struct codecs encodings typing_extensions importlib._bootstrap".split()
 )
 _TOLD = frozenset(("logging", "warnings"))  # what they do, they do for readers
-_READING = frozenset(("linecache", "tokenize", "traceback", "importlib._bootstrap"))  # and these, where it is us who ask
+# And these, where it is us who ask. Where torch itself is imported too, it has put a function of its own in the place of ``inspect.getfile``.
+_READING = frozenset(("linecache", "tokenize", "traceback", "importlib._bootstrap", "torch.package.package_importer"))
 _OPENING = (io.open, os.open)
 _READERS = (np.fromfile, np.may_share_memory, np.shares_memory)
 # Names by which code gets at what no guard knows.
@@ -101,7 +102,7 @@ class Watch:
             return
         if event == "call":
             origin = origin_of_code(frame.f_code, frame.f_globals)
-            if origin is USER:
+            if origin is USER and not self._reads(frame):
                 self._enter(frame)
             elif origin is PYTHON:
                 self._library(frame)
@@ -127,13 +128,19 @@ class Watch:
         if len(self.guards.tensors) != known:
             self.stop(Again("a tensor came to light"))
 
+    def _reads(self, frame: types.FrameType) -> bool:
+        """Whether a function reads source files for us; all that it calls is passed over."""
+        if frame.f_globals.get("__name__") not in _READING or _is_users(frame.f_back):
+            return False
+        self._telling = frame
+        return True
+
     def _library(self, frame: types.FrameType) -> None:
         module = str(frame.f_globals.get("__name__"))
         if module.partition(".")[0] in _TOLD:
             self._telling = frame
         elif not _is_users(frame.f_back):
-            if module in _READING:
-                self._telling = frame
+            self._reads(frame)
         elif module == "os":
             self.guards.environment()
         elif not module.startswith(NAMED_TUPLE) and module not in _LIBRARY and module.partition(".")[0] not in _LIBRARY:
