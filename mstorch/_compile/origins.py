@@ -31,9 +31,11 @@ def _folders(*paths: str | None) -> tuple[str, ...]:
     return tuple({os.path.join(one, "") for path in found for one in (os.path.abspath(path), os.path.realpath(path))})
 
 
+# What MindSpore reads source code and files with.
+_READS = ("asttokens", "astunparse", "dill", "google", "packaging", "safetensors", "scipy", "six.py", "typing_extensions.py")
 _OWN = _folders(
     os.path.dirname(os.path.dirname(os.path.abspath(__file__))), MINDSPORE, os.path.dirname(np.__file__)
-)
+) + tuple(os.path.join(os.path.dirname(MINDSPORE), name) for name in _READS)
 _PYTHON = _folders(sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib"))
 _INSTALLED = ("site-packages", "dist-packages")
 _of_file: dict[str, Origin] = {}

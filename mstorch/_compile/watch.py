@@ -50,7 +50,7 @@ _LIBRARY = frozenset(
     "genericpath pathlib colorsys json base64 struct codecs encodings typing_extensions importlib._bootstrap".split()
 )
 _TOLD = frozenset(("logging", "warnings"))  # what they do, they do for readers
-# And these, where it is us who ask. Where torch itself is imported too, it has put a function of its own in the place of ``inspect.getfile``.
+# And these, where it is us who ask. Torch itself puts a function of its own in the place of ``inspect.getfile``.
 _READING = frozenset(("linecache", "tokenize", "traceback", "importlib._bootstrap", "torch.package.package_importer"))
 _OPENING = (io.open, os.open)
 _READERS = (np.fromfile, np.may_share_memory, np.shares_memory)
