@@ -18,6 +18,7 @@ from .._backend.table import LOCK
 from .._backend.tape import native_set_to
 from .._backend.trace import Graph, GraphBreak, KernelBreak
 from .._core.generator import default_generator
+from .._core.leaving import Block, values_again
 from .._core.modes import modes
 from .._core.overriding import mode_is_on
 from .._core.storage import DeviceMemory, Storage, Value, face
@@ -176,17 +177,15 @@ class Entry:
         return unflatten(made.form, iter(found))
 
 
-class _Inside(threading.local):
+class _Inside(threading.local, Block):
     """Whether a compiled function is at work in this thread: what it calls is a part of it."""
 
     def __init__(self) -> None:
         self.active = 0
 
     def __enter__(self) -> None:
+        self.at_end(values_again(self, "active"))
         self.active += 1
-
-    def __exit__(self, *exc: Any) -> None:
-        self.active -= 1
 
 
 inside = _Inside()

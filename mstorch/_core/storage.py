@@ -13,6 +13,7 @@ from .._backend.raw import NAME_OF, NP_DTYPE, Raw, from_numpy
 from .._backend.table import kernel
 from .device import META
 from .ends import ENDS
+from .leaving import Block, values_again
 from .modes import modes
 from .strides import Strides
 
@@ -397,7 +398,7 @@ class Counter:
         self.version = version
 
 
-class NativeBlock:
+class NativeBlock(Block):
     """A stretch of a thread's work on MindSpore's side: values stand in for the host memory that is used in it.
 
     ``captured`` says that a graph is being captured: what is written then stays in the values, and is read from them.
@@ -438,11 +439,9 @@ class NativeBlock:
         return cell
 
     def __enter__(self) -> NativeBlock:
-        self._outer, modes.native = modes.native, self
+        self.at_end(values_again(modes, "native"))
+        modes.native = self
         return self
-
-    def __exit__(self, *exc: Any) -> None:
-        modes.native = self._outer
 
 
 def face(array: np.ndarray) -> Raw:
