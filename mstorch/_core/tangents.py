@@ -20,22 +20,18 @@ _next = itertools.count().__next__
 _holders: dict[int, list[Any]] = {}
 
 
-def new() -> tuple[int, Callable[[], Any], Callable[[], Any]]:
-    """A new level, within all others: what leaves it, and what enters it."""
+def new() -> tuple[int, Callable[[], Any]]:
+    """The number of a new level, which whoever enters it puts into ``LEVELS``, and what leaves it."""
     level = _next()
     _holders[level] = []
-
-    def begin() -> None:
-        modes.levels += 1
-        LEVELS[END:] = (level,)
-
-    return level, each(functools.partial(LEVELS.remove, level), functools.partial(_forget, level)), begin
+    return level, each(functools.partial(LEVELS.remove, level), functools.partial(_forget, level))
 
 
 def enter() -> int:
     """A new level, within all others."""
-    level, _, begin = new()
-    begin()
+    level, _ = new()
+    modes.levels += 1
+    LEVELS[END:] = (level,)
     return level
 
 

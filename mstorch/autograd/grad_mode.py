@@ -55,10 +55,14 @@ class _Mode(Block):
 
     def _enter(self, mode: bool, inference: bool | None = None) -> None:
         again = values_again(modes, "grad", "inference")
-        self.at_end(again if modes.native is None else each(again, tape.grad_enabled_again()))
+        if modes.native is None:
+            self.at_end(again)
+        else:
+            self.at_end(each(again, tape.grad_enabled_again()))
+            tape.set_grad_enabled(mode)
         if inference is not None:
             modes.inference = inference
-        _set(mode)
+        modes.grad = mode
 
 
 class no_grad(_Mode):

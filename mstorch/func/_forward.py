@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from .._core import tangents
-from .._core.leaving import Block, each, values_again
+from .._core.leaving import END, Block, each, values_again
 from .._core.modes import modes
 from .._core.overriding import state
 from .._core.tensor_base import TensorBase, auto_of, is_tracked, tensor_of
@@ -104,11 +104,12 @@ class _Level(Block):
         if forward_ad._current_level >= 0:
             raise RuntimeError("Nested forward mode AD is not supported at the moment")
         before, outside = values_again(modes, "forward", "levels"), values_again(state, "levels")
-        level, leave, begin = tangents.new()
+        level, leave = tangents.new()
         self.at_end(each(before, outside, leave))
         modes.forward = True
+        modes.levels += 1
         state.levels += 1
-        begin()
+        tangents.LEVELS[END:] = (level,)
         return level
 
 
