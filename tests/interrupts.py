@@ -28,11 +28,11 @@ import numpy as np
 import mstorch as torch
 from mstorch import nn
 from mstorch._aten import calling
-from mstorch._backend import tape
+from mstorch._backend import leaving, tape
 from mstorch._backend.table import LOCK
 from mstorch._compile import compiled
 from mstorch._core import device as devices
-from mstorch._core import leaving, overriding, tangents
+from mstorch._core import overriding, tangents
 from mstorch._core.determinism import state as deterministic
 from mstorch._core.modes import modes
 from mstorch._ops._autocast import state as autocast
@@ -40,7 +40,6 @@ from mstorch.autograd import forward_ad
 from mstorch.func import _levels
 
 PROGRAMS: dict[str, Callable[[], Callable[[], Any]]] = {}  # by name: what makes a program, whose steps are interrupted
-_tracer = leaving._new
 
 
 def program(make: Callable[[], Callable[[], Any]]) -> Callable[[], Callable[[], Any]]:
@@ -93,7 +92,7 @@ def _forever(ticks: Iterator[Any]) -> Callable[..., Any]:
     """A tracer whose ticks are counted; each gives itself again, for a tracer that gives None ends."""
     box: list[Any] = []
     numbered = map(operator.itemgetter(1), zip(ticks, map(operator.itemgetter(0), itertools.repeat(box))))
-    tick = _tracer(leaving._WHERE, numbered, None)
+    tick = leaving.built_in_next(numbered)
     box.append(tick)
 
     def entered(frame: Any, event: str, argument: Any) -> Any:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from typing import Any
 
-from .._core.leaving import Block, values_again, values_set_to
+from .._backend.leaving import Block, values_again, values_set_to
 from .._core.modes import grad_set_to, modes
 from .._core.overriding import MODES, PLAIN, WITHOUT_SUBCLASSES, dispatches, level_set_to, state
 from .._core.storage import Storage

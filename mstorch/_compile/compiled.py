@@ -13,12 +13,12 @@ import numpy as np
 
 from .._backend import tape, trace
 from .._backend.cell import is_parameter, keeps_statistics
+from .._backend.leaving import Block, values_again
 from .._backend.raw import ON_CPU, Raw
 from .._backend.table import LOCK
 from .._backend.tape import native_set_to
 from .._backend.trace import Graph, GraphBreak, KernelBreak
 from .._core.generator import default_generator
-from .._core.leaving import Block, values_again
 from .._core.modes import modes
 from .._core.overriding import mode_is_on
 from .._core.storage import DeviceMemory, Storage, Value, face

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from .._backend import tape
+from .._backend.quiet import quiet
 from .._backend.raw import NAME_OF, Raw, from_numpy
 from .._backend.table import LOCK
 from .._backend.tape import native_set_to
@@ -147,7 +148,7 @@ def same(want: Raw, got: Raw, what: str, noise: float = 0.0) -> None:
         return
     if name == "bfloat16":
         expected, found = expected.astype(np.float32), found.astype(np.float32)
-    with np.errstate(all="ignore"):
+    with quiet():
         odd = ~np.isfinite(expected)
         if not np.array_equal(expected[odd], found[odd], equal_nan=True):
             raise KernelBreak(f"MindSpore's graph gives another {what}: NaN or infinity")

@@ -6,8 +6,8 @@ import threading
 from typing import Any
 
 from .._backend import binding, runtime
+from .._backend.leaving import END, Block, length_again
 from .cuda_names import meant
-from .leaving import END, Block, length_again
 
 _TYPES = (
     "cpu cuda ipu xpu mkldnn opengl opencl ideep hip ve fpga maia xla lazy vulkan mps meta hpu mtia privateuseone npu"

@@ -16,13 +16,13 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from .._backend.leaving import Block, values_again, values_set_to
 from .built_in import built_in, written
 from .device import device
 from .dtype import dtype
 from .formats import layout, memory_format
 from .generator import Generator
 from .in_python import Handed, handed_on, written_in_python
-from .leaving import Block, values_again, values_set_to
 from .no_memory import lacks_memory, no_memory, tells_no_memory
 from .refusals import EXPLAINED, explained, in_numbers, of_mindspore
 from .size import Size

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from .. import return_types
+from .._backend.quiet import quiet
 from .._backend.table import Kernel, kernel
 from .._core.dtype import float32, get_default_dtype
 from .._core.modes import modes
@@ -290,7 +291,7 @@ def _moved(input: Any, other: Any) -> Any:
     kind = input._dtype
     strides = result_strides((input, other), broadcast_shape(input._shape, other._shape))
     numbers = array_of(cast_tensor(input, float32) if kind.itemsize == 2 else input)
-    with np.errstate(all="ignore"):
+    with quiet():
         found = tensor_of(np.asarray(np.ldexp(numbers, array_of(other).astype(np.int32))))
     return in_order(found if found._dtype is kind else cast_tensor(found, kind), strides)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 import weakref
 from typing import Any
 
-from .._core.leaving import END, Block, each, length_again, values_again
+from .._backend.leaving import END, Block, each, length_again, values_again
 from .._core.modes import grad_set_to, modes
 from .._core.tensor_base import strides_of
 

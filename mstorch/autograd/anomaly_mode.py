@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .._core.leaving import Block, each
+from .._backend.leaving import Block, each
 from .._core.warned import warn
 from .._tape.engine import watch
 from .._tape.node import bare, dressed

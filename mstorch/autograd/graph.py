@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from contextlib import ContextDecorator
 from typing import Any, NamedTuple
 
+from .._backend.leaving import END, Block, length_again, values_set_to
 from .._core.formats import contiguous_format
 from .._core.hooks import Hooks, RemovableHandle
-from .._core.leaving import END, Block, length_again, values_set_to
 from .._core.modes import modes
 from .._core.overriding import refuse_in_transform, state
 from .._core.tensor_base import TensorBase, auto_of, is_tracked

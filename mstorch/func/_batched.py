@@ -11,7 +11,7 @@ import textwrap
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from .._core.leaving import END, Block, each, length_again, values_again
+from .._backend.leaving import END, Block, each, length_again, values_again
 from .._core.overriding import MAPPERS, disabled, spoken, state
 from .._core.size import Size
 from .._core.tensor_base import TensorBase, is_tracked

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from .._backend.leaving import END, Block, each, values_again
 from .._core import tangents
-from .._core.leaving import END, Block, each, values_again
 from .._core.modes import modes
 from .._core.overriding import state
 from .._core.tensor_base import TensorBase, auto_of, is_tracked, tensor_of

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from .._core.leaving import END, Block, each, length_again, values_again
+from .._backend.leaving import END, Block, each, length_again, values_again
 from .._core.modes import modes
 from .._core.overriding import state
 from .._core.tangents import LEVELS

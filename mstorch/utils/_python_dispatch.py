@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from .._aten import calling
-from .._core.leaving import END, Block, each, length_again
+from .._backend.leaving import END, Block, each, length_again
 from .._core.overriding import MODES, dispatches, state
 from .._core.tensor_base import TensorBase
 

@@ -8,6 +8,7 @@ from mindspore import ops
 
 from ..cast import cast
 from ..geometry import inverse_order
+from ..quiet import quiet
 from ..raw import NAME_OF, NP_DTYPE, Raw, from_numpy
 from ..table import COMPLEX, FLOATS, INTS, NUMBERS, VIA_BOOL, VIA_HALF, define
 from ..tape import function_node, grad_mode, tracing
@@ -137,7 +138,7 @@ def has_nan(raw: Raw) -> bool:
         return False
     if tracing() is not None:
         return True
-    with np.errstate(all="ignore"):
+    with quiet():
         return bool(np.isnan(raw.asnumpy().sum()))
 
 

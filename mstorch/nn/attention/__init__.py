@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from enum import IntEnum
 from typing import Any
 
-from ..._core.leaving import values_set_to
+from ..._backend.leaving import values_set_to
 from ..._hook import missing as _missing
 from ..._namespace.attention_choice import ALLOWED
 from ._registry import (

@@ -14,7 +14,7 @@ import operator
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 _VARARGS = 0x0001
@@ -50,8 +50,13 @@ def _ends(block: Any) -> tuple[list[Callable[[], Any]], Callable[..., Any]]:
     found = threads.get(number)
     if found is None:
         ends: list[Callable[[], Any]] = []
-        found = threads[number] = ends, _new(_WHERE, map(_call, iter(ends.pop, None)), None)
+        found = threads[number] = ends, built_in_next(map(_call, iter(ends.pop, None)))
     return found
+
+
+def built_in_next(values: Iterator[Any]) -> Callable[..., Any]:
+    """A built-in function that gives the next of the values, whatever it is given."""
+    return _new(_WHERE, values, None)
 
 
 END = sys.maxsize
