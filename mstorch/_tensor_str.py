@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ._backend.quiet import quiet
+from ._quiet import quiet
 
 __all__ = ["format_tensor", "get_printoptions", "printoptions", "set_printoptions"]
 

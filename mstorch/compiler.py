@@ -7,10 +7,10 @@ from collections.abc import Callable
 from typing import Any
 
 from ._backend import tape, trace
-from ._backend.leaving import Block
 from ._compile import compile as _compile
 from ._compile import reset_all as _reset_all
 from ._compile.compiled import stance as _stance
+from ._leaving import Block
 
 _STANCES = ("default", "force_eager", "eager_on_recompile", "fail_on_recompile", "aot_eager_then_compile")
 

@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from ._backend.leaving import END, Block, each, length_again
 from ._core import overriding
 from ._core.built_in import written
 from ._core.overriding import is_entry
+from ._leaving import END, Block, each, length_again
 from ._ops._forms import REQUIRED
 from ._ops.subclasses import UNWRAPPED
 from ._tensor import Tensor

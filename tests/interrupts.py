@@ -26,9 +26,10 @@ from typing import Any
 import numpy as np
 
 import mstorch as torch
+from mstorch import _leaving as leaving
 from mstorch import nn
 from mstorch._aten import calling
-from mstorch._backend import leaving, tape
+from mstorch._backend import tape
 from mstorch._backend.table import LOCK
 from mstorch._compile import compiled
 from mstorch._core import device as devices

@@ -11,11 +11,11 @@ from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from typing import Any
 
-from .._backend.leaving import Block, values_again, values_set_to
 from .._core.modes import grad_set_to, modes
 from .._core.overriding import MODES, PLAIN, WITHOUT_SUBCLASSES, dispatches, level_set_to, state
 from .._core.storage import Storage
 from .._core.tensor_base import TensorBase, array_of, auto_of, is_tracked, tensors_in
+from .._leaving import Block, values_again, values_set_to
 from .._tape import engine
 from .._tape.node import Accumulate, Node, Saved, bare_of, bare_twin, dressed, edge_of, named, node_of, saved_input
 

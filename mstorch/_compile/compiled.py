@@ -13,7 +13,6 @@ import numpy as np
 
 from .._backend import tape, trace
 from .._backend.cell import is_parameter, keeps_statistics
-from .._backend.leaving import Block, values_again
 from .._backend.raw import ON_CPU, Raw
 from .._backend.table import LOCK
 from .._backend.tape import native_set_to
@@ -34,6 +33,7 @@ from .._core.tensor_base import (
     whole_storage,
 )
 from .._core.warned import warn
+from .._leaving import Block, values_again
 from .._ops._dispatch import write
 from .._tape.node import USED_UP, Node, edge_of, is_leaf
 from . import verify

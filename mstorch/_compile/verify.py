@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 
 from .._backend import tape
-from .._backend.quiet import quiet
 from .._backend.raw import NAME_OF, Raw, from_numpy
 from .._backend.table import LOCK
 from .._backend.tape import native_set_to
 from .._backend.trace import GraphBreak, KernelBreak
 from .._core.modes import modes
 from .._core.tensor_base import array_of, is_tracked, whole_storage
+from .._quiet import quiet
 from .._tape import engine
 from .._tape.node import edge_of
 from .functional import array_source, copied, copied_memory, replaced, state_value

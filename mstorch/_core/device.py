@@ -6,7 +6,7 @@ import threading
 from typing import Any
 
 from .._backend import binding, runtime
-from .._backend.leaving import END, Block, length_again
+from .._leaving import END, Block, length_again
 from .cuda_names import meant
 
 _TYPES = (

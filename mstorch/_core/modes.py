@@ -5,7 +5,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from .._backend.leaving import Block, values_again, values_set_to
+from .._leaving import Block, values_again, values_set_to
 
 
 class Modes(threading.local):

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from .._backend.leaving import Block, values_again, values_set_to
+from .._leaving import Block, values_again, values_set_to
 from .built_in import built_in, written
 from .device import device
 from .dtype import dtype

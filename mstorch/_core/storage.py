@@ -9,9 +9,9 @@ import numpy as np
 
 from .._backend import device_memory, tape
 from .._backend.geometry import contiguous_strides, flat_index
-from .._backend.leaving import Block, values_again
 from .._backend.raw import NAME_OF, NP_DTYPE, Raw, from_numpy
 from .._backend.table import kernel
+from .._leaving import Block, values_again
 from .device import META
 from .ends import ENDS
 from .modes import modes

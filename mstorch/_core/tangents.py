@@ -12,7 +12,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .._backend.leaving import END, Block, each, values_again
+from .._leaving import END, Block, each, values_again
 from .modes import modes
 
 LEVELS: list[int] = []  # those entered, the outermost first; empty almost always, which operations ask before anything else

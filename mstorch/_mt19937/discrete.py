@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._backend.quiet import quiet
+from .._quiet import quiet
 from . import libm, pipeline, selection
 from .continuous import exponential
 from .engine import Engine

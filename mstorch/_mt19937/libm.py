@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import xlogy
 
-from .._backend.quiet import quiet
+from .._quiet import quiet
 
 Doubles = NDArray[np.float64]
 Function = Callable[[Doubles], Doubles]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._backend.quiet import quiet
+from .._quiet import quiet
 
 Doubles = NDArray[np.float64]
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._backend.quiet import quiet
+from .._quiet import quiet
 from .engine import Engine
 from .normal import normal
 from .rounding import cast

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 
 from .._backend.cast import numpy_cast
-from .._backend.quiet import quiet
 from .._core.dtype import dtype
 from .._mt19937.rounding import fma32, fma64
+from .._quiet import quiet
 
 
 def evenly_spaced(start: Any, end: Any, steps: int, kind: dtype) -> np.ndarray:

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from .. import return_types
-from .._backend.quiet import quiet
 from .._backend.table import Kernel, kernel
 from .._core.dtype import float32, get_default_dtype
 from .._core.modes import modes
 from .._core.promotion import can_cast
 from .._core.storage import Storage
 from .._core.tensor_base import array_of, in_order, recording, tensor_of
+from .._quiet import quiet
 from .._tape.composite import record, refuse
 from ._dispatch import (
     binary,

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from .._backend.leaving import Block, each, values_again
 from .._core import cuda_names
 from .._core.dtype import bfloat16, float16, float64
 from .._core.dtype import dtype as _dtype
 from .._core.warned import warn
+from .._leaving import Block, each, values_again
 from .._ops._autocast import DEVICE, state
 from .._tensor import Tensor
 from . import _settings

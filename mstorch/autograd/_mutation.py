@@ -4,9 +4,9 @@ from __future__ import annotations
 import weakref
 from typing import Any
 
-from .._backend.leaving import END, Block, each, length_again, values_again
 from .._core.modes import grad_set_to, modes
 from .._core.tensor_base import strides_of
+from .._leaving import END, Block, each, length_again, values_again
 
 _OUTSIDE = (
     "Trying to backward outside of the 'allow_mutation_on_saved_tensors' contextin which the graph was originally recorded."

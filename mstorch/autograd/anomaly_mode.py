@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from .._backend.leaving import Block, each
 from .._core.warned import warn
+from .._leaving import Block, each
 from .._tape.engine import watch
 from .._tape.node import bare, dressed
 

@@ -10,9 +10,9 @@ from typing import Any, TypeVar, overload
 from typing_extensions import Self
 
 from .._backend import tape
-from .._backend.leaving import Block, each, values_again
 from .._core.decorating import around_generator
 from .._core.modes import modes
+from .._leaving import Block, each, values_again
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 from contextlib import ContextDecorator
 from typing import Any, NamedTuple
 
-from .._backend.leaving import END, Block, length_again, values_set_to
 from .._core.formats import contiguous_format
 from .._core.hooks import Hooks, RemovableHandle
 from .._core.modes import modes
 from .._core.overriding import refuse_in_transform, state
 from .._core.tensor_base import TensorBase, auto_of, is_tracked
+from .._leaving import END, Block, length_again, values_set_to
 from .._tape.engine import running
 from .._tape.node import Node, dressed, edge_of, node_of
 from ._mutation import allow_mutation_on_saved_tensors

@@ -11,10 +11,10 @@ import textwrap
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from .._backend.leaving import END, Block, each, length_again, values_again
 from .._core.overriding import MAPPERS, disabled, spoken, state
 from .._core.size import Size
 from .._core.tensor_base import TensorBase, is_tracked
+from .._leaving import END, Block, each, length_again, values_again
 from .._tensor import Tensor
 
 Call = tuple[Any, ...]

@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from .._backend.leaving import END, Block, each, values_again
 from .._core import tangents
 from .._core.modes import modes
 from .._core.overriding import state
 from .._core.tensor_base import TensorBase, auto_of, is_tracked, tensor_of
 from .._core.trees import TreeSpec, tree_flatten, tree_map, tree_unflatten
 from .._functorch.vmap import vmap
+from .._leaving import END, Block, each, values_again
 from .._ops._dispatch import contiguous_copy
 from .._ops.creation import zeros_like
 from .._ops.placing import beside

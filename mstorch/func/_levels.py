@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from .._backend.leaving import END, Block, each, length_again, values_again
 from .._core.modes import modes
 from .._core.overriding import state
 from .._core.tangents import LEVELS
 from .._core.tensor_base import TensorBase, auto_of, is_tracked, tensor_of
 from .._core.trees import TreeSpec, tree_flatten, tree_map, tree_unflatten
+from .._leaving import END, Block, each, length_again, values_again
 from .._ops.placing import beside
 from .._tape import engine
 from .._tape.movement import SAME

@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from .._backend.leaving import Block, each
 from .._core.dtype import int64
 from .._core.formats import sparse_coo, sparse_csc, sparse_csr
 from .._core.tensor_base import array_of
 from .._hook import missing as _missing
+from .._leaving import Block, each
 from .._namespace.legacy_types import SPARSE
 from .._ops._dispatch import type_word
 from .._sparse import coo

@@ -11,9 +11,9 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from .._aten import calling
-from .._backend.leaving import END, Block, each, length_again
 from .._core.overriding import MODES, dispatches, state
 from .._core.tensor_base import TensorBase
+from .._leaving import END, Block, each, length_again
 
 __all__ = ["TorchDispatchMode", "is_traceable_wrapper_subclass", "return_and_correct_aliasing"]
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from mindspore import ops
 
+from ..._quiet import quiet
 from .. import tape
-from ..quiet import quiet
 from ..raw import MS_DTYPE, NAME_OF, NP_DTYPE, Raw, from_numpy, scalar
 from .views import ops_reshape as _reshape
 from .views import ops_total as _total

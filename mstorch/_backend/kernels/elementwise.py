@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from mindspore import mint, ops
 
+from ..._quiet import quiet
 from .. import tape
 from ..cast import cast
 from ..host.elementwise import numpy_integer_divide as host_integer_divide
-from ..quiet import quiet
 from ..raw import NAME_OF, NP_DTYPE, Raw, from_numpy
 from ..table import COMPLEX, FLOATS, INTS, VIA_BFLOAT16, VIA_BOOL, VIA_HALF, define
 from ._nodes import (

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from mindspore import ops
 
+from ..._quiet import quiet
 from .. import tape
-from ..quiet import quiet
 from ..raw import NAME_OF, NP_DTYPE, Raw, from_numpy
 from ..table import FLOATS, VIA_HALF, define
 from ._nodes import constant, node, recorded

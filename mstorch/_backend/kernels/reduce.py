@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 from mindspore import ops
 
+from ..._quiet import quiet
 from ..cast import cast
 from ..geometry import inverse_order
-from ..quiet import quiet
 from ..raw import NAME_OF, NP_DTYPE, Raw, from_numpy
 from ..table import COMPLEX, FLOATS, INTS, NUMBERS, VIA_BOOL, VIA_HALF, define
 from ..tape import function_node, grad_mode, tracing

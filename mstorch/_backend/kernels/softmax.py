@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from mindspore import ops
 
-from ..quiet import quiet
+from ..._quiet import quiet
 from ..raw import Raw, from_numpy
 from ..table import FLOATS, VIA_HALF, define
 from ._nodes import constant, node

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from mindspore import ops
 
+from ..._quiet import quiet
 from ..host.special import numpy_polygamma
-from ..quiet import quiet
 from ..raw import Raw, from_numpy
 from ..table import FLOATS, VIA_HALF, define
 from ._nodes import (

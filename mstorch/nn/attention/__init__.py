@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from enum import IntEnum
 from typing import Any
 
-from ..._backend.leaving import values_set_to
 from ..._hook import missing as _missing
+from ..._leaving import values_set_to
 from ..._namespace.attention_choice import ALLOWED
 from ._registry import (
     activate_flash_attention_impl,

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from .leaving import built_in_next
+from ._leaving import built_in_next
 
 if hasattr(np, "seterrobj"):
     _QUIET: Any = [8192, 0, None]  # the size of buffers, which errors are told (none), whom
