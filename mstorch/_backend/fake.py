@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from .._quiet import quiet as silenced
 from . import device_memory
 from .primitives import VIEWS, refuses_steps, run, watchers
-from .quiet import quiet as silenced
 from .raw import Raw, from_arrays, from_numpy, to_arrays
 from .tape import is_recording
 

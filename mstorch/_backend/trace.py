@@ -33,7 +33,7 @@ except ImportError:  # MindSpore 2.7 and 2.8
 _recorder = _jit.tr.get_instance()
 _CONFIG: dict[str, Any] = getattr(_jit, "_DEFAULT_JIT_CONFIG", None) or _jit.JitConfig().jit_config_dict
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-_MINDSPORE = os.path.dirname(os.path.abspath(mindspore.__file__))
+MINDSPORE = os.path.dirname(os.path.abspath(mindspore.__file__))
 _FILES, _LINES = [os.path.abspath(__file__)], [1]
 
 
@@ -76,7 +76,7 @@ def _asked() -> str:
         if file.startswith(_PACKAGE):
             known = frame.f_locals.get("function") if frame.f_code.co_name == "entered" else None
             name = getattr(known, "__name__", frame.f_code.co_name)
-        elif not file.startswith((_MINDSPORE, "<frozen", "<string")):
+        elif not file.startswith((MINDSPORE, "<frozen", "<string")):
             return name
         frame = frame.f_back  # type: ignore[assignment]
     return name
@@ -92,7 +92,7 @@ def user_line() -> str:
             frame = frame.f_back  # type: ignore[assignment]
             continue
         place = f"{name}:{frame.f_lineno} in {frame.f_code.co_name}"
-        if not name.startswith((_PACKAGE, _MINDSPORE)):
+        if not name.startswith((_PACKAGE, MINDSPORE)):
             text = linecache.getline(name, frame.f_lineno).strip()
             return f"{place}: {text}" if text else place
         outermost = place

@@ -6,6 +6,7 @@ import threading
 from typing import Any
 
 from .._backend import binding, runtime
+from .._leaving import END, Block, length_again
 from .cuda_names import meant
 
 _TYPES = (
@@ -14,10 +15,10 @@ _TYPES = (
 _FORM = re.compile(r"([a-zA-Z_]+)(?::(-?\w*))?$")
 
 
-class device:
+class device(Block):
     """Where a tensor lives: ``device("cuda:0")``, ``device("cuda", 0)``, ``device(0)``."""
 
-    __slots__ = ("type", "index")
+    __slots__ = ("type", "index", "_ends")
     type: str
     index: int | None
 
@@ -72,12 +73,10 @@ class device:
     def __enter__(self) -> device:
         """Make new tensors on this device inside of a ``with`` block; raises what a tensor there would raise."""
         named(self)
-        defaults.blocks.append(self)
+        blocks = defaults.blocks
+        self.at_end(length_again(blocks))
+        blocks[END:] = (self,)
         return self
-
-    def __exit__(self, kind: Any, value: Any, traceback: Any) -> None:
-        """New tensors live where they did before the block."""
-        defaults.blocks.pop()
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (device, (self.type,) if self.index is None else (self.type, self.index))

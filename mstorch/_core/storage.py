@@ -12,6 +12,7 @@ from .._backend.cell import set_value
 from .._backend.geometry import contiguous_strides, flat_index
 from .._backend.raw import NAME_OF, NP_DTYPE, Raw, from_numpy
 from .._backend.table import kernel
+from .._leaving import Block, values_again
 from .device import META
 from .ends import ENDS
 from .modes import modes
@@ -409,7 +410,7 @@ class Counter:
         self.version = version
 
 
-class NativeBlock:
+class NativeBlock(Block):
     """A stretch of a thread's work on MindSpore's side: values stand in for the host memory that is used in it.
 
     ``captured`` says that a graph is being captured: what is written then stays in the values, and is read from them.
@@ -447,11 +448,9 @@ class NativeBlock:
         return cell
 
     def __enter__(self) -> NativeBlock:
-        self._outer, modes.native = modes.native, self
+        self.at_end(values_again(modes, "native"))
+        modes.native = self
         return self
-
-    def __exit__(self, *exc: Any) -> None:
-        modes.native = self._outer
 
 
 def face(array: np.ndarray) -> Raw:
