@@ -5,7 +5,8 @@ from __future__ import annotations
 import sys as _sys
 from math import e, inf, nan, pi
 
-from ._backend.importing import finished as _finished  # first: its import stops the search for garbage, until the end
+from . import _environment  # first: it answers `python -m mstorch env` where what follows cannot be imported
+from ._backend.importing import finished as _finished  # its import stops the search for garbage, until the end
 from ._backend import host as _host, kernels as _kernels, device_rows as _device_rows  # the imports fill the kernel tables
 from ._tape import rules as _rules  # and the table of gradients
 from . import _debug  # before functions get their public form: MSTORCH_DEBUG watches them

@@ -1,37 +1,38 @@
-"""The command line: run a torch script on mstorch, say what it lacks for one, describe this machine.
+"""The command line: run a torch script on mstorch; what is missing, right, slow; this machine.
 
 python -m mstorch script.py [args]        run a script, whose `import torch` gets mstorch
 python -m mstorch -m package.module [args]
 python -m mstorch -c "code" [args]
 python -m mstorch --cuda-is-npu …         run one of these on an Ascend device where it says cuda
-python -m mstorch scan path…              list the torch names in scripts or folders that mstorch lacks
-python -m mstorch env                     versions, device and tuning
+python -m mstorch scan PATH|PACKAGE…      what of the code mstorch has, and what not (--device ascend, --json, --html)
+python -m mstorch port PATH… [--write]    a diff: import mstorch as torch, the device for cuda
+python -m mstorch compare script.py […]   a run beside real torch's, or a device's beside the CPU's: the first layer that differs
+python -m mstorch profile script.py […]   where a script's time goes, by module, operation, kernel and line, and what to do about it
+python -m mstorch env                     versions, device and tuning, for a report; also where mstorch cannot be imported
 python -m mstorch check [--json FILE]     kernels and common programs of this device beside the host's: a report to send back
 """
 
 from __future__ import annotations
 
-import ast
 import importlib
 import importlib.abc
 import importlib.machinery
 import importlib.util
 import os
-import platform
 import signal
 import sys
-from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import CodeType, ModuleType
-from typing import NamedTuple
 
-from mstorch import _hook
+from mstorch import _environment, _hook
 from mstorch._backend import runtime
 from mstorch._backend.onednn import library
 from mstorch._core import cuda_names
-from mstorch._unbuilt import is_unbuilt
-from mstorch._version import __version__
 from mstorch.multiprocessing._process import die_with_parent
+
+_COMMANDS = {"check": "mstorch._devices.check", "compare": "mstorch._compare", "port": "mstorch._port", "profile": "mstorch._profile",
+             "scan": "mstorch._scan"}  # fmt: skip
+"""What is loaded for one command alone."""
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -50,10 +51,8 @@ def main(arguments: list[str] | None = None) -> int:
         return 0
     if first == "env":
         return _env()
-    if first == "check":
-        return importlib.import_module("mstorch._devices.check").main(rest)  # type: ignore[no-any-return]
-    if first == "scan":
-        return _scan(rest)
+    if first in _COMMANDS:
+        return importlib.import_module(_COMMANDS[first]).main(rest)  # type: ignore[no-any-return]
     if first in ("-m", "-c"):
         if not rest:
             print(f"Argument expected for the {first} option", file=sys.stderr)
@@ -178,115 +177,10 @@ def _after(trace, code: CodeType):
 
 
 def _env() -> int:
-    rows = {"mstorch": __version__, "python": platform.python_version(), "platform": platform.platform()}
-    rows |= runtime.describe() | {"oneDNN": library.describe()}
-    width = max(len(name) for name in rows)
-    for name, value in rows.items():
-        print(f"{name:{width}}  {value}")
+    described = {name: value for name, value in runtime.describe().items() if name != "numpy"}
+    print("\n".join(_environment.lines({"MindSpore version" if name == "mindspore" else name: value for name, value in described.items()}
+                                       | {"oneDNN": library.describe()}, "")))  # fmt: skip
     return 0
-
-
-# scan
-
-
-class Use(NamedTuple):
-    """A name of torch in a file."""
-
-    file: Path
-    line: int
-    name: str
-
-
-def _scan(paths: list[str]) -> int:
-    """Print each use of a torch name that mstorch lacks; methods of tensors cannot be seen and are not looked for."""
-    if not paths:
-        print("scan needs a script or a folder", file=sys.stderr)
-        return 2
-    files = list(_python_files(Path(path) for path in paths))
-    missing: list[Use] = []
-    unread = 0
-    for file in files:
-        try:
-            tree = ast.parse(file.read_bytes(), str(file))
-        except (OSError, SyntaxError, ValueError) as error:
-            print(f"{file}: cannot be read: {error}", file=sys.stderr)
-            unread += 1
-            continue
-        for line, name in sorted(set(_torch_names(tree))):
-            lacking = first_missing(name)
-            if lacking is not None:
-                missing.append(Use(file, line, lacking))
-    for use in dict.fromkeys(missing):
-        print(f"{use.file}:{use.line} {use.name}")
-    names = len({use.name for use in missing})
-    print(f"{names} names missing, {len(set(missing))} uses, in {len(files)} files")
-    return 1 if missing or unread else 0
-
-
-def _python_files(paths: Iterable[Path]) -> Iterator[Path]:
-    for path in paths:
-        if path.is_dir():
-            yield from sorted(path.rglob("*.py"))
-        else:
-            yield path
-
-
-def _torch_names(tree: ast.AST) -> Iterator[tuple[int, str]]:
-    """Give the line and the dotted name of each import from torch and each attribute chain that starts in torch."""
-    bound: dict[str, str] = {}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            for alias in node.names:
-                if _is_torch(alias.name):
-                    yield node.lineno, alias.name
-                    # `import torch.nn` binds torch, `import torch.nn as nn` binds torch.nn.
-                    bound[alias.asname or "torch"] = alias.name if alias.asname else "torch"
-        elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module and _is_torch(node.module):
-            for alias in node.names:
-                name = node.module if alias.name == "*" else f"{node.module}.{alias.name}"
-                yield node.lineno, name
-                bound[alias.asname or alias.name] = name
-    inner: set[ast.AST] = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Attribute) and node not in inner:
-            parts = []
-            base: ast.expr = node
-            while isinstance(base, ast.Attribute):
-                # The walk meets the longest chain first, and its parts are no uses of their own.
-                inner.add(base)
-                parts.append(base.attr)
-                base = base.value
-            if isinstance(base, ast.Name) and base.id in bound:
-                yield node.lineno, ".".join([bound[base.id], *reversed(parts)])
-
-
-def _is_torch(module: str) -> bool:
-    return module.partition(".")[0] == "torch"
-
-
-def first_missing(name: str) -> str | None:
-    """Return the shortest part of a dotted torch name that mstorch lacks, or has to be imported alone; None if it has all of it.
-
-    Names are looked up in modules and classes; what an object of another kind has shows only when it is used.
-    """
-    value: object = importlib.import_module(_hook.ours("torch"))
-    path = "torch"
-    for part in name.split(".")[1:]:
-        if not isinstance(value, (ModuleType, type)):
-            return None
-        path = f"{path}.{part}"
-        try:
-            value = getattr(value, part)
-        except AttributeError:
-            if not isinstance(value, ModuleType):
-                return path
-            try:
-                value = importlib.import_module(f"{value.__name__}.{part}")
-            except ModuleNotFoundError:
-                return path
-        if is_unbuilt(value):
-            return path
-    return None
 
 
 if __name__ == "__main__":

@@ -59,6 +59,11 @@ def built_in_next(values: Iterator[Any]) -> Callable[..., Any]:
     return _new(_WHERE, values, None)
 
 
+def is_exit(function: Any) -> bool:
+    """Whether a built-in function ends a block."""
+    return type(getattr(function, "__self__", None)) is map and function.__name__ == "__exit__"
+
+
 END = sys.maxsize
 
 

@@ -83,6 +83,8 @@ _WITHOUT_GRADIENT = frozenset((
     "detach detach_ zeros_like ones_like empty_like full_like rand_like randn_like randint_like new_zeros new_ones new_empty new_full "
     "new_empty_strided scalar_tensor"
 ).split())  # fmt: skip
+# Overloads besides the default one of operations that are not aten's.
+_MORE_OVERLOADS = {("profiler", "_record_function_exit"): ["_RecordFunction"]}
 _NO_VIEWS = frozenset(("lift_fresh",))  # what they give is the tensor itself
 
 
@@ -100,11 +102,13 @@ class OpOverloadPacket:
 
     def overloads(self) -> list[str]:
         """The overloads' names."""
-        return [schema.overload or "default" for schema in overloads(self.__name__)]
+        more = _MORE_OVERLOADS.get((self._namespace, self.__name__))
+        return ["default", *more] if more else [schema.overload or "default" for schema in overloads(self.__name__)]
 
     def __getattr__(self, name: str) -> OpOverload:
         known = () if name.startswith("_") or self._namespace != "aten" else overloads(self.__name__)
-        if name.startswith("_") or known and not any((schema.overload or "default") == name for schema in known):
+        private = name.startswith("_") and name not in _MORE_OVERLOADS.get((self._namespace, self.__name__), ())
+        if private or known and not any((schema.overload or "default") == name for schema in known):
             raise AttributeError(f"The underlying op of '{self}' has no overload name '{name}'")
         made = self.__dict__[name] = OpOverload(self, name)
         return made

@@ -29,12 +29,24 @@ REFUSALS = {
 
 # Files that start processes, kill them, send signals or train for long: half of the time of all tests, under the mark "slow".
 SLOW = (
-    "backend/test_runtime.py", "compile/test_breaks.py", "compile/test_training.py", "core/test_no_memory.py", "core/test_signals.py",
+    "backend/test_runtime.py", "compare/", "compile/test_breaks.py", "compile/test_training.py", "core/test_no_memory.py", "core/test_signals.py",
     "debug/test_compare.py", "devices/test_stand_in.py", "devices/test_torch_npu.py", "distributed/", "interop/test_graphs.py",
-    "interop/test_training.py", "multiprocessing/", "serialization/test_atomic.py", "serialization/test_fuzz.py",
+    "interop/test_on_devices.py", "interop/test_training.py", "multiprocessing/", "profile/", "serialization/test_atomic.py",
+    "serialization/test_fuzz.py",
     "serialization/test_plain_pickles.py", "test_hook.py", "test_hook_children.py", "test_sweeps.py", "utils/data/test_ends.py",
     "utils/data/test_workers.py",
 )  # fmt: skip
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_cmdline_main(config: pytest.Config) -> None:
+    """Where pytest-xdist is installed, folders run in a process for each core, a file in one (``-n 0``: all in this process)."""
+    option = config.option
+    if "PYTEST_XDIST_WORKER" in os.environ or option.usepdb or option.collectonly:
+        return
+    if getattr(option, "numprocesses", 0) is None and option.dist == "no":
+        if any(pathlib.Path(argument.split("::")[0]).is_dir() for argument in config.args):
+            option.numprocesses, option.dist = os.cpu_count(), "loadfile"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -1,9 +1,14 @@
-"""The rooms of the package: who imports whom, how long files are, what names may appear where."""
+"""The rooms of the package: who imports whom, how long files are, what names may appear where.
+
+Each rule is one test, which lists every place that breaks it.
+"""
 from __future__ import annotations
 
 import ast
+import functools
 import importlib
 import pathlib
+from collections.abc import Iterator
 
 import pytest
 
@@ -26,17 +31,19 @@ CIRCLES = {
 }
 # What is imported within functions: what few processes need and what takes long to load, and packages that need not be there.
 LATE = {
-    "mstorch/_hook.py": ["importlib.metadata"], "mstorch/utils/tensorboard/summary.py": ["PIL"],
+    "mstorch/_hook.py": ["importlib.metadata"], "mstorch/_environment.py": ["mstorch._backend.runtime"], "mstorch/utils/tensorboard/summary.py": ["PIL"],
     "mstorch/utils/tensorboard/writer.py": ["matplotlib", "matplotlib.backends.backend_agg"],
-    "mstorch/ops.py": ["mstorch._library.aten_layers"], "mstorch/__main__.py": ["mstorch._devices.check"],
-    "mstorch/_debug/oracle.py": ["torch"],
+    "mstorch/ops.py": ["mstorch._library.aten_layers"],
+    "mstorch/_debug/oracle.py": ["torch"], "mstorch/_compare/page.py": ["matplotlib.figure"],
+    "mstorch/_compare/record.py": ["mstorch._compare.on_device", "torch", "torch.optim.optimizer"],
     "mstorch/_backend/kernels/special.py": ["scipy.special", "scipy.special", "scipy.special"],
     "mstorch/backends/opt_einsum.py": ["opt_einsum"], "mstorch/utils/_import_utils.py": ["dill"],
     "mstorch/utils/data/datapipes/dataframe/dataframe_wrapper.py": ["pandas"],
 }
 # Files that import modules by names known only as they run.
 BY_NAME = {
-    "mstorch/__main__.py": "the program that is run, and what a program's names stand for",
+    "mstorch/__main__.py": "the program that is run, and the commands",
+    "mstorch/_scan/names.py": "torch's modules as ours",
     "mstorch/_devices/check/__init__.py": "the files of the groups, in a worker alone",
     "mstorch/_hook.py": "torch's modules as ours, and modules that load when they are asked for",
     "mstorch/_namespace/process.py": "the module of a device of any kind",
@@ -74,7 +81,7 @@ class _Imports(ast.NodeVisitor):
         self.found: list[tuple[str, int, bool]] = []  # the name, the line, and whether it is within a function
         self.by_name: list[int] = []  # lines that import what only the running program names
         self._depth = 0
-        self.visit(ast.parse(path.read_text()))
+        self.visit(_tree(path))
 
     def _add(self, name: str, node: ast.AST) -> None:
         self.found.append((name, node.lineno, self._depth > 0))  # type: ignore[attr-defined]
@@ -112,22 +119,34 @@ class _Imports(ast.NodeVisitor):
         self.generic_visit(node)
 
 
-IMPORTS = {name: _Imports(path) for name, path in MODULES.items()}
+@functools.cache
+def _tree(path: pathlib.Path) -> ast.Module:
+    return ast.parse(path.read_text())
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(PACKAGE)))
-def test_imports_run_one_way(path: pathlib.Path) -> None:
-    room = _room(path)
-    if room not in ROOMS:
-        return
-    for name, line, _ in IMPORTS[_module(path)].found:
-        if name.split(".")[0] != "mstorch":
+@functools.cache
+def _imports() -> dict[str, _Imports]:
+    return {name: _Imports(path) for name, path in MODULES.items()}
+
+
+def _place(path: pathlib.Path, line: int) -> str:
+    return f"{path.relative_to(ROOT)}:{line}"
+
+
+def test_imports_run_one_way() -> None:
+    wrong = []
+    for path in FILES:
+        room = _room(path)
+        if room not in ROOMS:
             continue
-        target = name.split(".")[1]
-        if target == "_methods" and room == "_tensor":
-            continue
-        assert target in ROOMS, f"line {line}: {room} imports {target}, which stands above it"
-        assert ROOMS.index(target) <= ROOMS.index(room), f"line {line}: {room} imports {target}, which stands above it"
+        for name, line, _ in _imports()[_module(path)].found:
+            package, _, rest = name.partition(".")
+            target = rest.split(".")[0]
+            if package != "mstorch" or (target == "_methods" and room == "_tensor"):
+                continue
+            if target not in ROOMS or ROOMS.index(target) > ROOMS.index(room):
+                wrong.append(f"{_place(path, line)}: {room} imports {target}, which stands above it")
+    assert not wrong, "\n".join(wrong)
 
 
 def _circles(graph: dict[str, set[str]]) -> list[set[str]]:
@@ -155,7 +174,7 @@ def _circles(graph: dict[str, set[str]]) -> list[set[str]]:
 
 
 def test_imports_make_no_circles_but_the_listed_ones() -> None:
-    graph = {name: {found for found, _, _ in imports.found if found in MODULES and found != name} for name, imports in IMPORTS.items()}
+    graph = {name: {found for found, _, _ in imports.found if found in MODULES and found != name} for name, imports in _imports().items()}
     for circle in _circles(graph):
         start = min(circle, key=len)
         assert start in CIRCLES, f"a circle of imports: {sorted(circle)}"
@@ -165,34 +184,45 @@ def test_imports_make_no_circles_but_the_listed_ones() -> None:
 
 def test_what_is_imported_within_functions_is_listed() -> None:
     late = {MODULES[module].relative_to(ROOT).as_posix(): sorted(name for name, _, within in imports.found if within)
-            for module, imports in IMPORTS.items()}  # fmt: skip
+            for module, imports in _imports().items()}  # fmt: skip
     assert {path: names for path, names in late.items() if names} == LATE
-    by_name = {MODULES[module].relative_to(ROOT).as_posix() for module, imports in IMPORTS.items() if imports.by_name}
+    by_name = {MODULES[module].relative_to(ROOT).as_posix() for module, imports in _imports().items() if imports.by_name}
     assert by_name == set(BY_NAME)
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(PACKAGE)))
-def test_only_the_backend_imports_mindspore(path: pathlib.Path) -> None:
-    if _room(path) == "_backend":
-        return
-    for node in ast.walk(ast.parse(path.read_text())):
-        names = []
-        if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom) and not node.level:
-            names = [node.module or ""]
-        assert not any(name.split(".")[0] in ("mindspore", "torch") for name in names), f"line {node.lineno}: {names}"
+def test_only_the_backend_imports_mindspore() -> None:
+    wrong = []
+    for path in FILES:
+        if _room(path) == "_backend":
+            continue
+        for node in ast.walk(_tree(path)):
+            names: list[str] = []
+            if isinstance(node, ast.Import):
+                names = [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom) and not node.level:
+                names = [node.module or ""]
+            wrong += [f"{_place(path, node.lineno)}: {name}"  # type: ignore[attr-defined]
+                      for name in names if name.split(".")[0] in ("mindspore", "torch")]  # fmt: skip
+    assert not wrong, "\n".join(wrong)
 
 
-@pytest.mark.parametrize("path", ALL_FILES, ids=lambda p: str(p.relative_to(ROOT)))
-def test_files_are_short_and_plain(path: pathlib.Path) -> None:
-    text = path.read_text()
-    assert len(text.splitlines()) <= 600, "over 600 lines"
-    for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.ImportFrom):
-            assert all(alias.name != "*" for alias in node.names), f"line {node.lineno}: star import"
-        if isinstance(node, ast.ExceptHandler):
-            assert node.type is not None, f"line {node.lineno}: bare except"
+def _plainly(path: pathlib.Path) -> Iterator[str]:
+    """What a file has that none may have: more than 600 lines, functions of more than 80, star imports, bare excepts."""
+    lines = path.read_text().splitlines()
+    if len(lines) > 600:
+        yield f"{_place(path, 600)}: {len(lines)} lines"
+    for node in ast.walk(_tree(path)):
+        if isinstance(node, ast.ImportFrom) and any(alias.name == "*" for alias in node.names):
+            yield f"{_place(path, node.lineno)}: star import"
+        elif isinstance(node, ast.ExceptHandler) and node.type is None:
+            yield f"{_place(path, node.lineno)}: bare except"
+        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and (node.end_lineno or 0) - node.lineno >= 80:
+            yield f"{_place(path, node.lineno)}: {node.name} has over 80 lines"
+
+
+def test_files_are_short_and_plain() -> None:
+    wrong = [line for path in ALL_FILES for line in _plainly(path)]
+    assert not wrong, "\n".join(wrong)
 
 
 def test_private_names_of_mindspore_stay_in_the_tape() -> None:
@@ -201,11 +231,12 @@ def test_private_names_of_mindspore_stay_in_the_tape() -> None:
             assert _room(path) == "_backend", path
 
 
-@pytest.mark.parametrize("path", sorted((PACKAGE / "_ops").glob("[a-z]*.py")), ids=lambda path: path.stem)
-def test_functions_of_families_stand_in_the_torch_namespace(path: pathlib.Path) -> None:
-    family = importlib.import_module(f"mstorch._ops.{path.stem}")
-    missing = [name for name in getattr(family, "FUNCTIONS", ()) if name not in vars(mstorch)]
-    assert not missing, f"import them from ._ops.{path.stem} in mstorch/__init__.py"
+def test_functions_of_families_stand_in_the_torch_namespace() -> None:
+    missing = []
+    for path in sorted((PACKAGE / "_ops").glob("[a-z]*.py")):
+        family = importlib.import_module(f"mstorch._ops.{path.stem}")
+        missing += [f"_ops.{path.stem}.{name}" for name in getattr(family, "FUNCTIONS", ()) if name not in vars(mstorch)]
+    assert not missing, f"import them in mstorch/__init__.py: {missing}"
 
 
 # Files that write names of a module by ``globals()``, or hand them to what does, and why. All names of others are bound by a statement, once.
@@ -252,13 +283,17 @@ def _bound(statements: list[ast.stmt]) -> list[tuple[str, int]]:
     return found
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(PACKAGE)))
-def test_nothing_is_rebound_after_its_definition(path: pathlib.Path) -> None:
-    tree = ast.parse(path.read_text())
-    for body in [tree.body, *(node.body for node in ast.walk(tree) if isinstance(node, ast.ClassDef))]:
-        first: dict[str, int] = {}
-        for name, line in _bound(body):
-            assert name == "_" or name not in first, f"line {line}: {name} is bound in line {first[name]} already"
-            first[name] = line
-    calls = [node.lineno for node in ast.walk(tree) if isinstance(node, ast.Call) and ast.unparse(node.func) in ("globals", "locals")]
-    assert not calls or path.relative_to(ROOT).as_posix() in BY_GLOBALS, f"line {calls[:1]}: names by globals()"
+def test_nothing_is_rebound_after_its_definition() -> None:
+    wrong = []
+    for path in FILES:
+        tree = _tree(path)
+        for body in [tree.body, *(node.body for node in ast.walk(tree) if isinstance(node, ast.ClassDef))]:
+            first: dict[str, int] = {}
+            for name, line in _bound(body):
+                if name != "_" and name in first:
+                    wrong.append(f"{_place(path, line)}: {name} is bound in line {first[name]} already")
+                first[name] = line
+        if path.relative_to(ROOT).as_posix() not in BY_GLOBALS:
+            wrong += [f"{_place(path, node.lineno)}: names by globals()" for node in ast.walk(tree)
+                      if isinstance(node, ast.Call) and ast.unparse(node.func) in ("globals", "locals")]  # fmt: skip
+    assert not wrong, "\n".join(wrong)

@@ -145,3 +145,7 @@ def test_a_tensor_that_is_written_without_a_letter() -> None:
     mstorch.library.define("mstorch_tests::fill_ones", "(Tensor! out, Tensor x) -> ()")
     first, second = mstorch.ops.mstorch_tests.fill_ones.default._schema.arguments
     assert (first.name, first.type, first.is_write) == ("out", "Tensor", True) and not second.is_write
+
+
+def test_overloads_of_the_profilers_operations(both):
+    both(lambda torch: [torch.ops.profiler._record_function_exit.overloads(), str(torch.ops.profiler._record_function_exit._RecordFunction)])

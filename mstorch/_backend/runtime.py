@@ -116,6 +116,11 @@ if TUNE and HOST_TARGET == "CPU":
     mindspore.runtime.launch_blocking()
     _TUNED["launch_blocking"] = "on"
 
+if "OMP_NUM_THREADS" not in os.environ:
+    # MindSpore sets it to 1 in the C environment, which os.environ does not show: processes that the program starts, MindSpore or not,
+    # would compute with one thread. Its own libraries have read it by now.
+    os.unsetenv("OMP_NUM_THREADS")
+
 
 def _take_first_failure() -> None:
     """Let the first operation of a tensor and a number fail: a module of MindSpore's looks for NumPy 1 then, once, and goes on without.

@@ -121,13 +121,7 @@ class Guards:
         elif is_cell(value):
             self.natives.append(value)
         elif isinstance(value, (list, tuple)):
-            if isinstance(value, list):
-                self.sizes.append((value, list(value), path))
-            for i, item in enumerate(value):
-                if isinstance(value, list):
-                    self.items.append((value, i, item, is_plain(item), f"{path}[{i}]"))
-                self.look(item, f"{path}[{i}]")
-            self._derived(value, path)
+            self._sequence(value, path)
         elif isinstance(value, dict):
             self._dict(value, path, lambda key: f"{path}[{key!r:.80}]")
             self._derived(value, path)
@@ -159,6 +153,15 @@ class Guards:
                     self.look(result, f"what {path} keeps")
         else:
             self._object(value, path)
+
+    def _sequence(self, value: list[Any] | tuple[Any, ...], path: str) -> None:
+        if isinstance(value, list):
+            self.sizes.append((value, list(value), path))
+        for i, item in enumerate(value):
+            if isinstance(value, list):
+                self.items.append((value, i, item, is_plain(item), f"{path}[{i}]"))
+            self.look(item, f"{path}[{i}]")
+        self._derived(value, path)
 
     def _derived(self, value: Any, path: str) -> None:
         """The members of a list, tuple or dictionary of a class of the user's."""

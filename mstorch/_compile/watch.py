@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from .._backend.trace import GraphBreak
+from .._leaving import is_exit
 from .guards import Guards
 from .origins import NAMED_TUPLE, OWN, PYTHON, USER, origin_of_class, origin_of_code
 
@@ -187,7 +188,7 @@ def _is_asked(frame: types.FrameType) -> bool:
 def _forbidden(called: Any, name: str) -> str:
     """The name of a built-in function that is not of those that are allowed; empty for one that is."""
     owner = getattr(called, "__self__", None)
-    if isinstance(owner, types.FunctionType):  # a function of ours in the form of a built-in one
+    if isinstance(owner, types.FunctionType) or is_exit(called):  # ours, in the form of a built-in function
         return ""
     if owner is None or isinstance(owner, types.ModuleType):
         module = called.__module__ or getattr(owner, "__name__", "") or ""

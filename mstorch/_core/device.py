@@ -72,7 +72,7 @@ class device(Block):
 
     def __enter__(self) -> device:
         """Make new tensors on this device inside of a ``with`` block; raises what a tensor there would raise."""
-        resolve(self)
+        named(self)
         blocks = defaults.blocks
         self.at_end(length_again(blocks))
         blocks[END:] = (self,)
@@ -131,7 +131,7 @@ def default() -> device:
     """Where new tensors live that name no device."""
     if defaults.blocks:
         return resolve(defaults.blocks[-1])
-    return CPU if defaults.chosen is None else defaults.chosen
+    return CPU if defaults.chosen is None else resolve(defaults.chosen)
 
 
 def is_meta(wanted: Any) -> bool:
@@ -145,6 +145,15 @@ def refuse_pinning(wanted: Any) -> None:
         raise RuntimeError(
             "pin_memory=True requires a CUDA or other accelerator backend; no pinned memory allocator is available on this system."
         )
+
+
+def named(wanted: Any) -> device:
+    """The device as it is named, where ``resolve`` would find one: without an index it leaves open which of several."""
+    found = wanted if isinstance(wanted, device) else device(wanted)
+    if found.index is None and meant(found.type) == _TYPE != "cpu":
+        binding.check(binding.index())
+        return device(_TYPE)
+    return resolve(found)
 
 
 def resolve(wanted: Any) -> device:

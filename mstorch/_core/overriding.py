@@ -448,8 +448,16 @@ def _named(entered: Function, module: str, name: str) -> Function:
     entered.__qualname__ = name
     entered.__name__ = name.rpartition(".")[2]
     entered.is_entry = True  # type: ignore[attr-defined]
+    entered.__doc__ = _with_link(entered.__doc__, module, name)
     _entries.append(entered)
     return entered
+
+
+def _with_link(doc: str | None, module: str, name: str) -> str | None:
+    """A docstring with the place where torch's own documentation tells the rest: its forms, formulas and examples."""
+    if not doc or "/docs.pytorch.org/" in doc or any(part.startswith("_") for part in f"{module}.{name}".split(".")):
+        return doc
+    return f"{doc}\n\nhttps://docs.pytorch.org/docs/stable/search.html?q=torch{module.removeprefix(_HOME)}.{name}"
 
 
 def _known(entered: Function, function: Function, module: str, name: str) -> Function:

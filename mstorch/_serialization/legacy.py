@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import struct
 import sys
+from collections.abc import Callable
 from pickle import UnpicklingError
 from typing import Any
 
@@ -46,14 +47,16 @@ def save(obj: Any, file: Any, pickle_module: Any, protocol: int) -> None:
         write_all(file, values)
 
 
-def load(file: Any, map_location: Any, pickle_module: Any, weights_only: bool, options: dict[str, Any]) -> Any:
-    """Read ``obj`` from the legacy format; raises RuntimeError or UnpicklingError for a damaged file."""
-    storages: dict[Any, tuple[LoadedStorage, str | None]] = {}
-    views: dict[Any, TypedRef] = {}
-    given: dict[Any, Any] = {}
-    restore = restorer(map_location)
+class _Storages:
+    """The storages that persistent ids of a file name, without their values, and what was handed out for them."""
 
-    def persistent_load(pid: Any) -> Any:
+    def __init__(self, file: Any, map_location: Any) -> None:
+        self.file, self.restore = file, restorer(map_location)
+        self.storages: dict[Any, tuple[LoadedStorage, str | None]] = {}
+        self.views: dict[Any, TypedRef] = {}
+        self.given: dict[Any, Any] = {}
+
+    def persistent_load(self, pid: Any) -> Any:
         if not isinstance(pid, tuple) or not pid:
             raise UnpicklingError(f"saved_id must be a tuple, got {type(pid).__name__}")
         kind = _text(pid[0])
@@ -66,36 +69,53 @@ def load(file: Any, map_location: Any, pickle_module: Any, weights_only: bool, o
             raise RuntimeError(f"Unknown saved id type: {brief(pid[0])}")
         if len(pid) != 6 or not isinstance(pid[1], StorageType):
             raise UnpicklingError(f"a storage's persistent id in the file is malformed: {brief(pid)}")
-        _, storage_type, key, location, count, view = pid
+        return self._named(*pid[1:])
+
+    def _named(self, storage_type: StorageType, key: Any, location: Any, count: Any, view: Any) -> Any:
         dtype = storage_type.dtype_name
         itemsize = ITEMSIZE[dtype or "uint8"]
-        if key not in storages:
+        if key not in self.storages:
             if type(count) is not int or count < 0:
                 raise RuntimeError(f"a storage in the file has {brief(count)} elements")
-            _bounded(file, count * itemsize)
-            loaded = restore(LoadedStorage(np.zeros(count * itemsize, np.uint8)), _text(location))
-            storages[key] = loaded, dtype
-        loaded, _ = storages[key]
+            _bounded(self.file, count * itemsize)
+            self.storages[key] = self.restore(LoadedStorage(np.zeros(count * itemsize, np.uint8)), _text(location)), dtype
+        loaded, _ = self.storages[key]
         if view is None:
-            if (key, dtype) not in given:
-                given[key, dtype] = handed_out(TypedRef(loaded, dtype))
-            return given[key, dtype]
+            if (key, dtype) not in self.given:
+                self.given[key, dtype] = handed_out(TypedRef(loaded, dtype))
+            return self.given[key, dtype]
         view_key, offset, size = view
-        if view_key not in views:
-            part = loaded[offset * itemsize : (offset + size) * itemsize]
-            views[view_key] = TypedRef(part, dtype)
-        return views[view_key]
+        if view_key not in self.views:
+            self.views[view_key] = TypedRef(loaded[offset * itemsize : (offset + size) * itemsize], dtype)
+        return self.views[view_key]
+
+    def read(self, keys: Any) -> None:
+        """Read the values, which follow in the order of the keys."""
+        if type(keys) is not list:
+            raise RuntimeError(f"the list of storages in the file is {type(keys)}")
+        for key in keys:
+            if key not in self.storages:
+                raise RuntimeError(f"storage key {brief(key)} not found in deserialized_objects")
+            _read_storage(self.file, *self.storages[key])
+        for ref in self.views.values():
+            adapter.refresh(ref.storage)
+
+
+def _whole(load: Callable[[], Any]) -> Any:
+    try:
+        return load()
+    except EOFError as error:
+        raise RuntimeError("unexpected EOF, a part of the file is missing. The file might be corrupted.") from error
+
+
+def load(file: Any, map_location: Any, pickle_module: Any, weights_only: bool, options: dict[str, Any]) -> Any:
+    """Read ``obj`` from the legacy format; raises RuntimeError or UnpicklingError for a damaged file."""
+    storages = _Storages(file, map_location)
 
     def plain() -> Any:
         if weights_only:
             return Unpickler(file, encoding=options.get("encoding", "utf-8")).load()
         return pickle_module.load(file, **options)
-
-    def later() -> Any:
-        try:
-            return plain()
-        except EOFError as error:
-            raise RuntimeError("unexpected EOF, a part of the file is missing. The file might be corrupted.") from error
 
     # Before that, files were tar archives; their first record is called so.
     if file.tell() == 0 and _is_tar(file):
@@ -104,34 +124,23 @@ def load(file: Any, map_location: Any, pickle_module: Any, weights_only: bool, o
         )
     if plain() != MAGIC_NUMBER:
         raise RuntimeError("Invalid magic number; corrupt file?")
-    version = later()
+    version = _whole(plain)
     if version != PROTOCOL_VERSION:
         raise RuntimeError(f"Invalid protocol version: {brief(version)}")
-    later()
+    _whole(plain)
     if weights_only:
         unpickler: Any = Unpickler(file, encoding=options.get("encoding", "utf-8"))
-        unpickler.persistent_load = persistent_load
+        unpickler.persistent_load = storages.persistent_load
     else:
-        unpickler = full_unpickler(pickle_module, persistent_load)(file, **options)
+        unpickler = full_unpickler(pickle_module, storages.persistent_load)(file, **options)
     LOCAL.values_later, LOCAL.map_location = True, map_location
     try:
-        try:
-            result = unpickler.load()
-        except EOFError as error:
-            raise RuntimeError("unexpected EOF, a part of the file is missing. The file might be corrupted.") from error
+        result = _whole(unpickler.load)
     finally:
         LOCAL.values_later, LOCAL.map_location = False, None
-    keys = later()
-    if LOCAL.skip_data:
-        return result
-    if type(keys) is not list:
-        raise RuntimeError(f"the list of storages in the file is {type(keys)}")
-    for key in keys:
-        if key not in storages:
-            raise RuntimeError(f"storage key {brief(key)} not found in deserialized_objects")
-        _read_storage(file, *storages[key])
-    for ref in views.values():
-        adapter.refresh(ref.storage)
+    keys = _whole(plain)
+    if not LOCAL.skip_data:
+        storages.read(keys)
     return result
 
 

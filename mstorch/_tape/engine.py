@@ -160,6 +160,108 @@ def _needed(nodes: Sequence[Node], ends: set[Node]) -> set[Node]:
     return found
 
 
+def _targets(
+    first: list[Node], wanted: Sequence[Edge | None] | None, only: Sequence[Node] | None
+) -> tuple[dict[Node, list[int]], set[Node] | None]:
+    """The numbers of the outputs whose gradients are wanted, by node, and the nodes that have to run (None: all)."""
+    catching: dict[Node, list[int]] = {}
+    if wanted is not None:
+        for edge in wanted:
+            if edge is not None:
+                catching.setdefault(edge[0], []).append(edge[1])
+        return catching, _needed(first, set(catching))
+    return catching, None if only is None else _needed(first, set(only))
+
+
+def _placed(roots: Sequence[tuple[Edge, Any]]) -> tuple[list[Node], dict[Node, Any]]:
+    """The nodes of the roots, and by node the gradients of its outputs."""
+    first: list[Node] = []
+    buffers: dict[Node, Any] = {}
+    for (node, number), gradient in roots:
+        if node not in buffers:
+            first.append(node)
+            buffers[node] = [None] * (number + 1)
+        _put(buffers[node], number, gradient)
+    return first, buffers
+
+
+def _begun(first: Sequence[Node], counts: dict[Node, int]) -> tuple[Node | None, list[Any]]:
+    """The root to begin with where there is one, else the heap of all roots to which no other leads."""
+    if len(first) == 1:
+        return None if first[0] in counts else first[0], []
+    ready = [(-node.sequence, _turn(), node) for node in first if not counts.get(node)]
+    heapq.heapify(ready)
+    return None, ready
+
+
+def _walk(this: Pass, buffers: dict[Node, Any], catching: dict[Node, list[int]], recorded: bool, tensors: bool) -> dict[Edge, Any]:
+    """Run the nodes of a pass; return the gradients of the outputs that ``catching`` names."""
+    keep, needed, check = this.keep, this.needed, watch.check
+    caught: dict[Edge, Any] = {}
+    counts = _dependencies(this.first)
+    alone, ready = _begun(this.first, counts)
+    while ready or alone is not None:
+        if alone is not None:
+            node, alone = alone, None
+        else:
+            node = heapq.heappop(ready)[2]
+        gradients = buffers.pop(node, None) or [None]
+        if needed is not None and node not in needed:
+            _count_down(node, counts, ready)
+            continue
+        this.node = node
+        marks = node.marks
+        if marks is not None and (marks.pre or marks.retained):
+            _fit(node, gradients)
+            _run_pre(node, gradients, tensors)
+        if catching and node in catching and not _catch(node, gradients, catching[node], caught, needed):
+            _count_down(node, counts, ready)
+            continue
+        if gradients[0] is None and all(gradient is None for gradient in gradients):
+            found: Sequence[Any] = (None,) * len(node.edges)
+        elif node.__class__ is Accumulate:
+            gradient, gradients = gradients[0], None
+            put_gradient(node, gradient, recorded)
+            continue
+        else:
+            if marks is None and check is None and not MODES:
+                if node.saved is None:
+                    raise RuntimeError(FREED)
+                found = node.run(gradients, tensors)
+                if node.marks is not None and node.hooks is not None:  # what was saved put some on it while it was unpacked
+                    found = _hooked(node, found, gradients, tensors)
+            else:
+                found = _run_marked(node, gradients, tensors, check)
+            if not keep and node.saved:
+                node.release()
+                if marks is not None:
+                    marks.watched = None
+        for edge, gradient in zip(node.edges, found):
+            if edge is None:
+                continue
+            below, number = edge
+            if gradient is not None:
+                buffer = buffers.get(below)
+                if buffer is None:
+                    if number == 0:
+                        buffers[below] = [gradient]
+                    else:
+                        buffers[below] = [None] * number + [gradient]
+                else:
+                    _put(buffer, number, gradient)
+            left = counts[below] = counts[below] - 1
+            if not left:
+                if alone is None and not ready:
+                    alone = below  # in a chain nothing else waits
+                    continue
+                if alone is not None:
+                    _push(ready, alone)
+                    alone = None
+                _push(ready, below)
+        gradient = found = gradients = buffer = None  # type: ignore[assignment]  # a leaf may keep what nobody else holds
+    return caught
+
+
 def run(
     roots: Sequence[tuple[Edge, Any]], keep: bool, recorded: bool, wanted: Sequence[Edge | None] | None = None,
     only: Sequence[Node] | None = None,
@@ -173,105 +275,15 @@ def run(
     tensors = recorded or (bool(LEVELS) and modes.levels > 0 and on())
     if tensors and not recorded:
         roots = [(edge, dressed(gradient)) for edge, gradient in roots]
-    buffers: dict[Node, Any] = {}
-    first: list[Node] = []
-    for (node, number), gradient in roots:
-        if node not in buffers:
-            first.append(node)
-            buffers[node] = [None] * (number + 1)
-        _put(buffers[node], number, gradient)
-    counts = _dependencies(first)
-    caught: dict[Edge, Any] = {}
-    catching: dict[Node, list[int]] = {}
-    needed = None
-    if wanted is not None:
-        for edge in wanted:
-            if edge is not None:
-                catching.setdefault(edge[0], []).append(edge[1])
-        needed = _needed(first, set(catching))
-    elif only is not None:
-        needed = _needed(first, set(only))
-    ready: list[Any] = []
-    alone: Node | None = None
-    if len(first) == 1:
-        alone = None if first[0] in counts else first[0]
-    else:
-        ready = [(-node.sequence, _turn(), node) for node in first if not counts.get(node)]
-        heapq.heapify(ready)
-    mode, check, this = modes.grad, watch.check, Pass(keep, first, needed)
+    first, buffers = _placed(roots)
+    catching, needed = _targets(first, wanted, only)
+    mode, this = modes.grad, Pass(keep, first, needed)
     inference, hooks, depth = modes.inference, len(modes.saved_hooks), len(running.passes)
     try:  # before anything is set: an interrupt comes anywhere
         running.accumulates.append(wanted is None and only is None)
         running.passes.append(this)
         modes.grad = recorded
-        while ready or alone is not None:
-            if alone is not None:
-                node, alone = alone, None
-            else:
-                node = heapq.heappop(ready)[2]
-            gradients = buffers.pop(node, None)
-            if gradients is None:
-                gradients = [None]
-            if needed is not None and node not in needed:
-                _count_down(node, counts, ready)
-                continue
-            this.node = node
-            marks = node.marks
-            if marks is not None and (marks.pre or marks.retained):
-                _fit(node, gradients)
-                _run_pre(node, gradients, tensors)
-            if catching and node in catching:
-                _fit(node, gradients)
-                for number in catching[node]:
-                    caught[node, number] = gradients[number] if number < len(gradients) else None
-                if not any(edge is not None and edge[0] in needed for edge in node.edges):  # type: ignore[operator]
-                    _count_down(node, counts, ready)
-                    continue
-            if gradients[0] is None and all(gradient is None for gradient in gradients):
-                found: Sequence[Any] = (None,) * len(node.edges)
-            elif node.__class__ is Accumulate:
-                gradient, gradients = gradients[0], None
-                put_gradient(node, gradient, recorded)
-                continue
-            else:
-                if marks is not None and marks.watched:
-                    for item in marks.watched:
-                        item.check(node)
-                if check is None and not MODES and (marks is None or (marks.before is None and marks.hooks is None)):
-                    if node.saved is None:
-                        raise RuntimeError(FREED)
-                    found = node.run(gradients, tensors)
-                    if node.marks is not None and node.hooks is not None:  # what was saved put some on it while it was unpacked
-                        found = _hooked(node, found, gradients, tensors)
-                else:
-                    found = _run_node(node, gradients, tensors)
-                if not keep and node.saved:
-                    node.release()
-                    if marks is not None:
-                        marks.watched = None
-            for edge, gradient in zip(node.edges, found):
-                if edge is None:
-                    continue
-                below, number = edge
-                if gradient is not None:
-                    buffer = buffers.get(below)
-                    if buffer is None:
-                        if number == 0:
-                            buffers[below] = [gradient]
-                        else:
-                            buffers[below] = [None] * number + [gradient]
-                    else:
-                        _put(buffer, number, gradient)
-                left = counts[below] = counts[below] - 1
-                if not left:
-                    if alone is None and not ready:
-                        alone = below  # in a chain nothing else waits
-                        continue
-                    if alone is not None:
-                        heapq.heappush(ready, (-alone.sequence, _turn(), alone))
-                        alone = None
-                    heapq.heappush(ready, (-below.sequence, _turn(), below))
-            gradient = found = gradients = buffer = None  # type: ignore[assignment]  # a leaf may keep what nobody else holds
+        caught = _walk(this, buffers, catching, recorded, tensors)
     finally:
         modes.grad, modes.inference = mode, inference  # hooks may have entered what they do not leave
         del modes.saved_hooks[hooks:]
@@ -287,12 +299,38 @@ def run(
     return [None if edge is None else caught.get(edge) for edge in wanted]
 
 
+def _run_marked(node: Node, gradients: list[Any], tensors: bool, check: Any) -> Sequence[Any]:
+    """Run a node that has marks, or under a mode or the check for anomalies."""
+    marks = node.marks
+    if marks is not None and marks.watched:
+        for item in marks.watched:
+            item.check(node)
+    if check is not None or MODES or (marks is not None and (marks.before is not None or marks.hooks is not None)):
+        return _run_node(node, gradients, tensors)
+    if node.saved is None:
+        raise RuntimeError(FREED)
+    found = node.run(gradients, tensors)
+    return found if node.hooks is None else _hooked(node, found, gradients, tensors)
+
+
+def _catch(node: Node, gradients: list[Any], numbers: list[int], caught: dict[Edge, Any], needed: Any) -> bool:
+    """Keep the wanted gradients of a node's outputs; return whether a node below it has to run."""
+    _fit(node, gradients)
+    for number in numbers:
+        caught[node, number] = gradients[number] if number < len(gradients) else None
+    return any(edge is not None and edge[0] in needed for edge in node.edges)
+
+
+def _push(ready: list[Any], node: Node) -> None:
+    heapq.heappush(ready, (-node.sequence, _turn(), node))
+
+
 def _count_down(node: Node, counts: dict[Node, int], ready: list[Any]) -> None:
     for edge in node.edges:
         if edge is not None:
             counts[edge[0]] -= 1
             if counts[edge[0]] == 0:
-                heapq.heappush(ready, (-edge[0].sequence, _turn(), edge[0]))
+                _push(ready, edge[0])
 
 
 def _put(buffer: list[Any], number: int, gradient: Any) -> None:

@@ -340,9 +340,32 @@ def _record(cls: type[Function], ctx: FunctionCtx, tensors: list[Any], edges: li
     node.ctx, node.cls = ctx, cls
     node.likes = [None if tensor is None else _like(tensor) for tensor in tensors]
     ctx._node = weakref.ref(node)
-    plain = {id(tensor) for tensor in ctx._non_differentiable}
-    dirty = {id(tensor) for tensor in ctx._dirty}
     given = {id(tensor) for tensor in tensors if tensor is not None}
+    dirty = _checked_dirty(ctx, given, outputs)
+    replaced, shapes = _made_outputs(ctx, node, outputs, given, dirty)
+    node.outputs = shapes
+    if len(shapes) > 1:
+        node.width = len(shapes)
+    ctx._saved = [_kept(tensor, outputs, None if id(tensor) in given else replaced.get(id(tensor))) for tensor in ctx._to_save]
+    ctx._to_save = ()
+    node.saved = (True,)  # what ``release`` takes away
+    return outputs[0] if single else tuple(outputs)
+
+
+def _kept(tensor: Any, outputs: list[Any], number: int | None) -> Saved | None:
+    """A tensor that the context saves, which may be the output of a number."""
+    if tensor is None:
+        return None
+    if number is None:
+        return Saved(tensor)
+    kept = Saved(outputs[number], True)
+    kept.number = number
+    return kept
+
+
+def _checked_dirty(ctx: FunctionCtx, given: set[int], outputs: list[Any]) -> set[int]:
+    """The ids of the tensors that were marked dirty, which have to be outputs."""
+    dirty = {id(tensor) for tensor in ctx._dirty}
     if dirty - given:
         warn(
             "ctx.mark_dirty() received a tensor that was not an input. Only input Tensors that have been mutated should be passed to "
@@ -353,6 +376,14 @@ def _record(cls: type[Function], ctx: FunctionCtx, tensors: list[Any], edges: li
             "Some elements marked as dirty during the forward method were not returned as output. The inputs that are modified inplace "
             "must all be outputs of the Function."
         )
+    return dirty
+
+
+def _made_outputs(
+    ctx: FunctionCtx, node: Any, outputs: list[Any], given: set[int], dirty: set[int]
+) -> tuple[dict[int, int], list[Any]]:
+    """Make the tensors that forward returned outputs of the node; return their numbers by id, and their shapes and dtypes."""
+    plain = {id(tensor) for tensor in ctx._non_differentiable}
     replaced: dict[int, int] = {}
     shapes: list[Any] = []
     for position, item in enumerate(list(outputs)):
@@ -367,7 +398,7 @@ def _record(cls: type[Function], ctx: FunctionCtx, tensors: list[Any], edges: li
             shapes.append((item._shape, item._dtype))
             continue
         if id(item) in plain or item._dtype.category < 2:
-            shapes.append((item._shape, item._dtype) if id(item) not in plain else (item._shape, item._dtype))
+            shapes.append((item._shape, item._dtype))
             if id(item) in given and id(item) not in dirty:
                 outputs[position] = item.detach()
             continue
@@ -378,42 +409,32 @@ def _record(cls: type[Function], ctx: FunctionCtx, tensors: list[Any], edges: li
             item._made_by(node, position)
             continue
         shapes.append((item._shape, item._dtype))
-        if id(item) in dirty:
-            check_history(item)
-            if item._auto is not None and item._auto.base is not None and len(outputs) > 1:
-                raise RuntimeError(_VIEW_OF_SEVERAL)
-            stand_in = bare_twin(item)
-            stand_in._node, stand_in._number = node, position
-            settle(item, stand_in, node.name())
-            continue
-        if id(item) in given:
-            with no_grad():
-                item = outputs[position] = item.view_as(item)  # type: ignore[arg-type]
-        elif item._node is not None or (item._auto is not None and item._auto.leaf):
-            item = outputs[position] = bare_twin(item)
-        if item._auto is not None and item._auto.base is not None:
-            item._auto.origin = OF_FUNCTION
-            item._auto.seen = item._counter.version
-        else:
-            item._auto = None
-        item._node, item._number = node, position
-    node.outputs = shapes
-    if len(shapes) > 1:
-        node.width = len(shapes)
-    saved: list[Any] = []
-    for tensor in ctx._to_save:
-        if tensor is None:
-            saved.append(None)
-        elif id(tensor) in replaced and id(tensor) not in given:
-            kept = Saved(outputs[replaced[id(tensor)]], True)
-            kept.number = replaced[id(tensor)]
-            saved.append(kept)
-        else:
-            saved.append(Saved(tensor))
-    ctx._saved = saved
-    ctx._to_save = ()
-    node.saved = (True,)  # what ``release`` takes away
-    return outputs[0] if single else tuple(outputs)
+        outputs[position] = _made_by(item, node, position, id(item) in dirty, id(item) in given, len(outputs))
+    return replaced, shapes
+
+
+def _made_by(item: Any, node: Any, position: int, dirty: bool, given: bool, count: int) -> Any:
+    """The output of a node that a tensor becomes: the tensor itself, or a view or a twin of it."""
+    if dirty:
+        check_history(item)
+        if item._auto is not None and item._auto.base is not None and count > 1:
+            raise RuntimeError(_VIEW_OF_SEVERAL)
+        stand_in = bare_twin(item)
+        stand_in._node, stand_in._number = node, position
+        settle(item, stand_in, node.name())
+        return item
+    if given:
+        with no_grad():
+            item = item.view_as(item)
+    elif item._node is not None or (item._auto is not None and item._auto.leaf):
+        item = bare_twin(item)
+    if item._auto is not None and item._auto.base is not None:
+        item._auto.origin = OF_FUNCTION
+        item._auto.seen = item._counter.version
+    else:
+        item._auto = None
+    item._node, item._number = node, position
+    return item
 
 
 class InplaceFunction(Function):

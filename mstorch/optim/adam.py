@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from .._ops.optim import Steps, adamw_on_device, can_fuse, has_kernels, increment
 from .._tensor import Tensor
 from ._options import check_fused, check_options, require
@@ -18,6 +20,42 @@ from ._stepping import (
 from .optimizer import Optimizer, ParamsT, _get_value, _to_scalar
 
 __all__ = ["Adam", "adam"]
+
+
+def _update(
+    param: Tensor, grad: Tensor, count: Tensor, mean: Tensor, square: Tensor, largest: Tensor | None, beta1: Any, beta2: Any, lr: Any,
+    eps: float, as_tensors: bool, differentiable: bool,
+) -> None:  # fmt: skip
+    """Update one parameter by its gradient; ``as_tensors`` keeps the counter and the corrections tensors."""
+    mean_weight = 1 - beta1
+    if isinstance(beta1, Tensor):
+        mean_weight = 1 - beta1.to(device=param.device, dtype=param.dtype)
+    mean.lerp_(grad, mean_weight)
+    if differentiable and tracked(beta2):
+        square.lerp_(grad.square(), 1 - beta2)
+    else:
+        square.mul_(beta2).addcmul_(grad, grad, value=_get_value(1 - beta2))
+
+    if as_tensors:
+        # Counters and corrections stay tensors, so that a graph, or autograd, sees them.
+        step = count.clone() if differentiable else count
+        correction1 = 1 - beta1**step
+        root2 = (1 - beta2**step).sqrt()
+        scale = (lr / correction1).neg()
+        if largest is not None:
+            largest.copy_((largest.clone() if differentiable else largest).maximum(square))
+            square = largest
+        denominator = (square.sqrt() / (root2 * scale)).add_(eps / scale)
+        param.addcdiv_(mean.clone() if differentiable else mean, denominator)
+    else:
+        taken = count.item()
+        correction1 = 1 - beta1**taken
+        root2 = (1 - beta2**taken) ** 0.5
+        if largest is not None:
+            largest.copy_(largest.maximum(square))
+            square = largest
+        denominator = (square.sqrt() / root2).add_(eps)
+        param.addcdiv_(mean, denominator, value=_get_value(-(lr / correction1)))
 
 
 def adam(
@@ -75,35 +113,7 @@ def adam(
         weight_decay=weight_decay if differentiable or decoupled_weight_decay else _get_value(weight_decay),
         decoupled_lr=lr if decoupled_weight_decay else None,
     ):
-        mean_weight = 1 - beta1
-        if isinstance(beta1, Tensor):
-            mean_weight = 1 - beta1.to(device=param.device, dtype=param.dtype)
-        mean.lerp_(grad, mean_weight)
-        if differentiable and tracked(beta2):
-            square.lerp_(grad.square(), 1 - beta2)
-        else:
-            square.mul_(beta2).addcmul_(grad, grad, value=_get_value(1 - beta2))
-
-        if capturable or differentiable:
-            # Counters and corrections stay tensors, so that a graph, or autograd, sees them.
-            step = count.clone() if differentiable else count
-            correction1 = 1 - beta1**step
-            root2 = (1 - beta2**step).sqrt()
-            scale = (lr / correction1).neg()
-            if largest is not None:
-                largest.copy_((largest.clone() if differentiable else largest).maximum(square))
-                square = largest
-            denominator = (square.sqrt() / (root2 * scale)).add_(eps / scale)
-            param.addcdiv_(mean.clone() if differentiable else mean, denominator)
-        else:
-            step = count.item()
-            correction1 = 1 - beta1**step
-            root2 = (1 - beta2**step) ** 0.5
-            if largest is not None:
-                largest.copy_(largest.maximum(square))
-                square = largest
-            denominator = (square.sqrt() / root2).add_(eps)
-            param.addcdiv_(mean, denominator, value=_get_value(-(lr / correction1)))
+        _update(param, grad, count, mean, square, largest, beta1, beta2, lr, eps, capturable or differentiable, differentiable)
 
 
 def _check_group(group, states) -> None:

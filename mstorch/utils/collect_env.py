@@ -1,7 +1,6 @@
 """torch.utils.collect_env: what a report of a problem says of the machine; ``python -m mstorch.utils.collect_env`` prints it."""
 from __future__ import annotations
 
-import importlib.metadata
 import platform
 import subprocess
 import sys
@@ -9,7 +8,7 @@ from typing import Any, NamedTuple
 
 import mstorch as torch
 
-_PACKAGES = ("mindspore", "mstorch", "numpy", "scipy", "torch", "torchvision", "torchaudio", "triton", "onnx")
+from .._environment import packages
 
 
 def run(command: str | list[str]) -> tuple[int, str, str]:
@@ -64,16 +63,6 @@ def get_libc_version() -> str:
     return "-".join(platform.libc_ver()) if get_platform() == "linux" else "N/A"
 
 
-def _packages() -> str:
-    found = []
-    for name in _PACKAGES:
-        try:
-            found.append(f"{name}=={importlib.metadata.version(name)}")
-        except importlib.metadata.PackageNotFoundError:
-            continue
-    return "\n".join(found)
-
-
 def get_env_info() -> SystemEnv:
     """What there is on this machine."""
     bits = sys.maxsize.bit_length() + 1
@@ -82,7 +71,7 @@ def get_env_info() -> SystemEnv:
         os=f"{platform.system()} {platform.release()} ({platform.machine()})", libc_version=get_libc_version(),
         python_version=f"{sys.version} ({bits}-bit runtime)".replace("\n", " "), python_platform=get_python_platform(),
         is_cuda_available=str(torch.cuda.is_available()), is_xpu_available=torch.xpu.is_available(), pip_version="pip3",  # type: ignore[attr-defined]
-        pip_packages=_packages(), conda_packages="", is_xnnpack_available="False", cpu_info=platform.processor() or None,
+        pip_packages="\n".join(packages()), conda_packages="", is_xnnpack_available="False", cpu_info=platform.processor() or None,
     )  # fmt: skip
 
 

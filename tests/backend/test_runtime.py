@@ -81,6 +81,17 @@ def test_the_import_says_nothing_and_leaves_mindspores_log_alone() -> None:
     assert _said("import mstorch; mstorch.set_num_threads(1); mstorch.set_num_threads(2); print(mstorch.get_num_threads())") == ["2"]
 
 
+def test_child_processes_keep_their_threads() -> None:
+    code = (
+        "import mstorch, subprocess, os; mstorch.set_num_threads(2); mstorch.ones(2, 2) @ mstorch.ones(2, 2)\n"
+        "print(subprocess.run(['env'], capture_output=True, text=True).stdout.count('OMP_NUM_THREADS='))"
+    )
+    environment = {name: value for name, value in os.environ.items() if name != "OMP_NUM_THREADS"}
+    for extra, count in (({}, "0"), ({"OMP_NUM_THREADS": "2"}, "1")):
+        run = subprocess.run([sys.executable, "-c", code], env=environment | extra, capture_output=True, text=True, check=True)
+        assert run.stdout.split() == [count]
+
+
 INTERRUPTED = """
 import os, signal
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background is started with SIGINT ignored

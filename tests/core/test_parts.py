@@ -47,7 +47,7 @@ def _wrapper(t):
     class Wrapper(t.Tensor):
         @staticmethod
         def __new__(cls, held):
-            made = t.Tensor._make_wrapper_subclass(cls, held.shape, strides=held.stride(), dtype=held.dtype)
+            made = t.Tensor._make_wrapper_subclass(cls, held.shape, strides=held.stride(), dtype=held.dtype, device=held.device)
             made.held = held
             return made
 
@@ -85,7 +85,7 @@ class Kept(mstorch.Tensor):
 
     @staticmethod
     def __new__(cls, held):
-        made = mstorch.Tensor._make_wrapper_subclass(cls, held.shape, dtype=held.dtype)
+        made = mstorch.Tensor._make_wrapper_subclass(cls, held.shape, dtype=held.dtype, device=held.device)
         made.held = held
         return made
 

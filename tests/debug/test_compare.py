@@ -272,7 +272,7 @@ def test_torchs_process_that_is_killed_is_named(tmp_path: Path) -> None:
 import os, signal
 x = torch.ones(3)
 torch.relu(x)
-parents = {line.split()[0]: line.split()[1] for line in os.popen("ps -eo pid=,ppid=,args= | grep [m]storch_oracle").read().splitlines()}
+parents = {line.split()[0]: line.split()[1] for line in os.popen("ps -ewwo pid=,ppid=,args= | grep [m]storch_oracle").read().splitlines()}
 for child, parent in parents.items():
     if int(parent) == os.getpid():
         print("OMP_NUM_THREADS=1" in open(f"/proc/{child}/environ").read().split(chr(0)))

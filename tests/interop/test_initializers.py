@@ -46,7 +46,7 @@ def test_initial_values_are_mindspores(way: Any) -> None:
 @pytest.mark.parametrize("init", [
     kinds.HeNormal(), kinds.HeUniform(), kinds.XavierUniform(), kinds.XavierNormal(), kinds.Normal(0.02), kinds.Uniform(0.1), kinds.TruncatedNormal(),
     kinds.Constant(3), kinds.One(), kinds.Zero(), kinds.Orthogonal(), kinds.VarianceScaling(), kinds.Identity(), "normal", "xavier_uniform", "ones", 2.5,
-], ids=str)  # fmt: skip
+], ids=lambda init: init if isinstance(init, str) else type(init).__name__)  # fmt: skip
 def test_from_initializer(init: Any) -> None:
     weight = nn.Linear(5, 4).weight
     mindspore.set_seed(5)

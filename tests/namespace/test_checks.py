@@ -9,7 +9,9 @@ NAMES = ["_check", "_check_index", "_check_value", "_check_type", "_check_not_im
 
 
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("args", [(True,), (False,), (False, lambda: "why"), (False, lambda: 3), (False, "text"), (3,)], ids=str)
+@pytest.mark.parametrize("args", [
+    (True,), (False,), (False, lambda: "why"), (False, lambda: 3), (False, "text"), (3,),
+], ids=["true", "false", "a text's function", "a number's function", "a text", "a number"])  # fmt: skip
 def test_check(name, args):
     both(lambda torch: getattr(torch, name)(*args))
 

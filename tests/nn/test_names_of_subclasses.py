@@ -73,3 +73,17 @@ def test_no_name_that_torch_leaves_free(path: str) -> None:
     theirs, ours = attrgetter(path)(torch), attrgetter(path)(mstorch)
     found = set(dir(ours)) - set(dir(theirs))
     assert not [name for name in found if not name.startswith(("_mstorch_", "__"))]
+
+
+def test_forward_need_not_be_a_function(both):
+    def body(torch):
+        class Abstract(torch.nn.Module):
+            forward = NotImplemented
+
+        class Whole(Abstract):
+            def forward(self, x):
+                return x + 1
+
+        return Whole()(torch.ones(2))
+
+    both(body)

@@ -212,6 +212,29 @@ def _projected(query: Any, key: Any, value: Any, weights: tuple[Any, Any, Any] |
     return [linear(x, w, b) for x, w, b in zip((query, key, value), weights, biases)]
 
 
+def _attended(
+    q: Any, k: Any, v: Any, mask: Any, dropout_p: float, is_causal: bool, heads: int, need_weights: bool
+) -> tuple[Any, Any]:
+    """The attention of q (N * heads, L, E) to k, v (N * heads, S, E): (L * N, heads * E), and the weights (N * heads, L, S)."""
+    together, length, head = shape_of(q)
+    batch = together // heads
+    rows = length * batch, head * heads
+    if need_weights:
+        weights = matmul(mul(q, math.sqrt(1.0 / head)), views.transpose(k, -2, -1))
+        if mask is not None:
+            weights = add(weights, mask)
+        weights = softmax(weights, -1)
+        if dropout_p > 0.0:
+            weights = dropout(weights, dropout_p, True)
+        return views.reshape(views.transpose(matmul(weights, v), 0, 1), rows), weights
+    q, k, v = (views.reshape(x, (batch, heads, shape_of(x)[1], head)) for x in (q, k, v))
+    if mask is not None:
+        single = shape_of(mask)[0] == 1
+        mask = views.unsqueeze(mask, 0) if single else views.reshape(mask, (batch, heads, *shape_of(mask)[1:]))
+    mixed = scaled_dot_product_attention(q, k, v, mask, dropout_p, is_causal)
+    return views.reshape(views.permute(mixed, (2, 0, 1, 3)), rows), None
+
+
 def multi_head_attention_forward(
     query: Any, key: Any, value: Any, embed_dim_to_check: int, num_heads: int, in_proj_weight: Any, in_proj_bias: Any,
     bias_k: Any, bias_v: Any, add_zero_attn: bool, dropout_p: float, out_proj_weight: Any, out_proj_bias: Any,
@@ -263,16 +286,13 @@ def multi_head_attention_forward(
             raise AssertionError("bias cannot be added to static key.")
         if static_v is not None:
             raise AssertionError("bias cannot be added to static value.")
-        k = cat([k, repeat(bias_k, 1, batch, 1)])
-        v = cat([v, repeat(bias_v, 1, batch, 1)])
+        k, v = (cat([x, repeat(bias, 1, batch, 1)]) for x, bias in ((k, bias_k), (v, bias_v)))
         attn_mask, key_padding_mask = _one_more(attn_mask), _one_more(key_padding_mask)
     heads = batch * num_heads
-    q = views.transpose(views.reshape(q, (length, heads, head)), 0, 1)
-    k = static_k if static_k is not None else views.transpose(views.reshape(k, (shape_of(k)[0], heads, head)), 0, 1)
-    v = static_v if static_v is not None else views.transpose(views.reshape(v, (shape_of(v)[0], heads, head)), 0, 1)
+    q, k, v = (views.transpose(views.reshape(x, (shape_of(x)[0], heads, head)), 0, 1) if static is None else static
+               for x, static in ((q, None), (k, static_k), (v, static_v)))  # fmt: skip
     if add_zero_attn:
-        k = cat([k, zeros((heads, 1, head), dtype=kind, device=k.device)], 1)
-        v = cat([v, zeros((heads, 1, head), dtype=kind, device=v.device)], 1)
+        k, v = (cat([x, zeros((heads, 1, head), dtype=kind, device=x.device)], 1) for x in (k, v))
         attn_mask, key_padding_mask = _one_more(attn_mask), _one_more(key_padding_mask)
     source = shape_of(k)[1]
     if key_padding_mask is not None:
@@ -285,22 +305,7 @@ def multi_head_attention_forward(
         attn_mask = wide if attn_mask is None else add(attn_mask, wide)
     if not training:
         dropout_p = 0.0
-    if need_weights:
-        weights = matmul(mul(q, math.sqrt(1.0 / head)), views.transpose(k, -2, -1))
-        if attn_mask is not None:
-            weights = add(weights, attn_mask)
-        weights = softmax(weights, -1)
-        if dropout_p > 0.0:
-            weights = dropout(weights, dropout_p, True)
-        mixed = views.reshape(views.transpose(matmul(weights, v), 0, 1), (length * batch, width))
-    else:
-        q, k, v = (views.reshape(x, (batch, num_heads, shape_of(x)[1], head)) for x in (q, k, v))
-        if attn_mask is not None:
-            single = shape_of(attn_mask)[0] == 1
-            lengths = shape_of(attn_mask)[1:]
-            attn_mask = views.unsqueeze(attn_mask, 0) if single else views.reshape(attn_mask, (batch, num_heads, *lengths))
-        mixed = scaled_dot_product_attention(q, k, v, attn_mask, dropout_p, is_causal)
-        mixed = views.reshape(views.permute(mixed, (2, 0, 1, 3)), (length * batch, width))
+    mixed, weights = _attended(q, k, v, attn_mask, dropout_p, is_causal, num_heads, need_weights)
     out = linear(mixed, out_proj_weight, out_proj_bias)
     out = views.reshape(out, (length, batch, shape_of(out)[1]))
     if not need_weights:

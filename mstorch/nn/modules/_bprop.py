@@ -15,7 +15,8 @@ from ._trees import changed, holds_ours
 def take_words(cls: Any, base: Any) -> None:
     """Let a class made below ``base`` have its ``construct`` as forward, and its ``bprop`` as the backward of it."""
     own = vars(cls)
-    inherits = cls.forward is not base.forward and cls.forward.__name__ != "construct"  # then a method of that name is the program's own
+    # A method of that name is the program's own where forward is another one; forward need not be a function.
+    inherits = cls.forward is not base.forward and getattr(cls.forward, "__name__", "") != "construct"
     if inspect.isfunction(own.get("construct")) and "forward" not in own and not inherits:
         cls.forward = own["construct"]
         cls.construct = _either_side(own["construct"], base.construct)

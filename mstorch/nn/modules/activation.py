@@ -9,6 +9,7 @@ from ..._tensor import Tensor
 from .. import functional as F
 from ._made import parameter_of
 from ._names import SLOPE
+from ._own_init import own_init
 from .attention import MultiheadAttention as MultiheadAttention
 from .module import Module
 
@@ -136,18 +137,21 @@ class _InPlace(Module):
         return type(self)._function(input, self.inplace)
 
 
+@own_init
 class Hardsigmoid(_InPlace):
     """``relu6(x + 3) / 6``."""
 
     _function = staticmethod(F.hardsigmoid)
 
 
+@own_init
 class Hardswish(_InPlace):
     """``x * relu6(x + 3) / 6`` (https://arxiv.org/abs/1905.02244)."""
 
     _function = staticmethod(F.hardswish)
 
 
+@own_init
 class SiLU(_InPlace):
     """``x * sigmoid(x)``."""
 
@@ -158,6 +162,7 @@ class SiLU(_InPlace):
         return _in_place_text(self)
 
 
+@own_init
 class Mish(_InPlace):
     """``x * tanh(softplus(x))`` (https://arxiv.org/abs/1908.08681)."""
 
@@ -168,6 +173,7 @@ class Mish(_InPlace):
         return _in_place_text(self)
 
 
+@own_init
 class SELU(_InPlace):
     """The activation of self-normalising networks (https://arxiv.org/abs/1706.02515)."""
 
@@ -409,18 +415,21 @@ class _Softmax(Module):
         return f"dim={self.dim}"
 
 
+@own_init
 class Softmax(_Softmax):
     """``exp(x)`` divided by its sum along ``dim``."""
 
     _function = staticmethod(F.softmax)
 
 
+@own_init
 class Softmin(_Softmax):
     """The softmax of ``-x``."""
 
     _function = staticmethod(F.softmin)
 
 
+@own_init
 class LogSoftmax(_Softmax):
     """The logarithm of softmax."""
 

@@ -14,6 +14,7 @@ from ..._tensor import Tensor
 from .. import functional as F
 from ..parameter import Parameter, UninitializedBuffer, UninitializedParameter
 from ._names import NORM
+from ._own_init import own_init
 from .lazy import LazyModuleMixin
 from .module import Module
 
@@ -98,6 +99,7 @@ class _NormBase(Module):
         super()._load_from_state_dict(state_dict, prefix, local_metadata, *args)
 
 
+@own_init
 class _BatchNorm(_NormBase):
     def _average_factor(self) -> float:
         """The share of this batch in the running statistics; counts the batch."""

@@ -10,6 +10,7 @@ from ..._tensor import Tensor
 from .. import functional as F
 from ..parameter import UninitializedParameter
 from ._made import numbers, parameter
+from ._own_init import own_init
 from .lazy import LazyModuleMixin
 from .module import Module
 
@@ -127,6 +128,7 @@ class _Conv(_ConvNd):
         return self._conv_forward(input, self.weight, self.bias)
 
 
+@own_init
 class Conv1d(_Conv):
     """Convolution of (N, C_in, L) or (C_in, L)."""
 
@@ -135,6 +137,7 @@ class Conv1d(_Conv):
     padding: str | tuple[int, ...]
 
 
+@own_init
 class Conv2d(_Conv):
     """Convolution of (N, C_in, H, W) or (C_in, H, W)."""
 
@@ -143,6 +146,7 @@ class Conv2d(_Conv):
     padding: str | tuple[int, ...]
 
 
+@own_init
 class Conv3d(_Conv):
     """Convolution of (N, C_in, D, H, W) or (C_in, D, H, W)."""
 
@@ -206,6 +210,7 @@ class _ConvTransposeMixin(_ConvTransposeNd):
     """The former name of the base of transposed convolutions, which programs import."""
 
 
+@own_init
 class ConvTranspose1d(_ConvTransposeNd):
     """Transposed convolution of (N, C_in, L) or (C_in, L)."""
 
@@ -214,6 +219,7 @@ class ConvTranspose1d(_ConvTransposeNd):
     padding: str | tuple[int, ...]
 
 
+@own_init
 class ConvTranspose2d(_ConvTransposeNd):
     """Transposed convolution of (N, C_in, H, W) or (C_in, H, W)."""
 
@@ -222,6 +228,7 @@ class ConvTranspose2d(_ConvTransposeNd):
     padding: str | tuple[int, ...]
 
 
+@own_init
 class ConvTranspose3d(_ConvTransposeNd):
     """Transposed convolution of (N, C_in, D, H, W) or (C_in, D, H, W)."""
 
@@ -284,36 +291,42 @@ class _LazyConvTranspose(_LazyConvXdMixin, _ConvTransposeNd):
             self.bias = UninitializedParameter(device=device, dtype=dtype)
 
 
+@own_init
 class LazyConv1d(_LazyConv, Conv1d):
     """Conv1d that learns in_channels from the first input."""
 
     cls_to_become = Conv1d
 
 
+@own_init
 class LazyConv2d(_LazyConv, Conv2d):
     """Conv2d that learns in_channels from the first input."""
 
     cls_to_become = Conv2d
 
 
+@own_init
 class LazyConv3d(_LazyConv, Conv3d):
     """Conv3d that learns in_channels from the first input."""
 
     cls_to_become = Conv3d
 
 
+@own_init
 class LazyConvTranspose1d(_LazyConvTranspose, ConvTranspose1d):
     """ConvTranspose1d that learns in_channels from the first input."""
 
     cls_to_become = ConvTranspose1d
 
 
+@own_init
 class LazyConvTranspose2d(_LazyConvTranspose, ConvTranspose2d):
     """ConvTranspose2d that learns in_channels from the first input."""
 
     cls_to_become = ConvTranspose2d
 
 
+@own_init
 class LazyConvTranspose3d(_LazyConvTranspose, ConvTranspose3d):
     """ConvTranspose3d that learns in_channels from the first input."""
 

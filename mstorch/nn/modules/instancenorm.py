@@ -94,35 +94,17 @@ class LazyInstanceNorm1d(_LazyNormBase, InstanceNorm1d):
 
     cls_to_become = InstanceNorm1d
 
-    def __init__(
-        self, eps: float = 1e-5, momentum: float = 0.1, affine: bool = True, track_running_stats: bool = True,
-        device: Any = None, dtype: Any = None, *, bias: bool = True,
-    ) -> None:  # fmt: skip
-        super().__init__(eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
-
 
 class LazyInstanceNorm2d(_LazyNormBase, InstanceNorm2d):
     """InstanceNorm2d that learns num_features from the first input."""
 
     cls_to_become = InstanceNorm2d
 
-    def __init__(
-        self, eps: float = 1e-5, momentum: float = 0.1, affine: bool = True, track_running_stats: bool = True,
-        device: Any = None, dtype: Any = None, *, bias: bool = True,
-    ) -> None:  # fmt: skip
-        super().__init__(eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
-
 
 class LazyInstanceNorm3d(_LazyNormBase, InstanceNorm3d):
     """InstanceNorm3d that learns num_features from the first input."""
 
     cls_to_become = InstanceNorm3d
-
-    def __init__(
-        self, eps: float = 1e-5, momentum: float = 0.1, affine: bool = True, track_running_stats: bool = True,
-        device: Any = None, dtype: Any = None, *, bias: bool = True,
-    ) -> None:  # fmt: skip
-        super().__init__(eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
 
 
 __all__ = [

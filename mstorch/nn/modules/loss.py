@@ -7,6 +7,7 @@ from typing import Any
 from ..._tensor import Tensor
 from .. import _reduction
 from .. import functional as F
+from ._own_init import own_init
 from .distance import PairwiseDistance
 from .module import Module
 
@@ -68,6 +69,7 @@ class NLLLoss(_WeightedLoss):
         return F.nll_loss(input, target, weight=self.weight, ignore_index=self.ignore_index, reduction=self.reduction)
 
 
+@own_init
 class NLLLoss2d(NLLLoss):
     """The old name of NLLLoss for images."""
 

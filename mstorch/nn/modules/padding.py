@@ -5,6 +5,7 @@ from typing import Any
 
 from ..._tensor import Tensor
 from .. import functional as F
+from ._own_init import own_init
 from .module import Module
 
 
@@ -45,6 +46,7 @@ class _ConstantPadNd(_PadNd):
         return f"padding={self.padding}, value={self.value}"
 
 
+@own_init
 class ConstantPad1d(_ConstantPadNd):
     """A constant around (N, C, W) or (C, W)."""
 
@@ -52,6 +54,7 @@ class ConstantPad1d(_ConstantPadNd):
     padding: tuple[int, int]
 
 
+@own_init
 class ConstantPad2d(_ConstantPadNd):
     """A constant around (N, C, H, W) or (C, H, W)."""
 
@@ -59,6 +62,7 @@ class ConstantPad2d(_ConstantPadNd):
     padding: tuple[int, int, int, int]
 
 
+@own_init
 class ConstantPad3d(_ConstantPadNd):
     """A constant around (N, C, D, H, W) or (C, D, H, W)."""
 
@@ -75,14 +79,17 @@ class _ZeroPadNd(_ConstantPadNd):
         return f"{self.padding}"
 
 
+@own_init
 class ZeroPad1d(_ZeroPadNd, ConstantPad1d):
     """Zeros around (N, C, W) or (C, W)."""
 
 
+@own_init
 class ZeroPad2d(_ZeroPadNd, ConstantPad2d):
     """Zeros around (N, C, H, W) or (C, H, W)."""
 
 
+@own_init
 class ZeroPad3d(_ZeroPadNd, ConstantPad3d):
     """Zeros around (N, C, D, H, W) or (C, D, H, W)."""
 
@@ -91,6 +98,7 @@ class _ReflectionPadNd(_PadNd):
     _mode = "reflect"
 
 
+@own_init
 class ReflectionPad1d(_ReflectionPadNd):
     """The mirror image around (N, C, W) or (C, W)."""
 
@@ -98,6 +106,7 @@ class ReflectionPad1d(_ReflectionPadNd):
     padding: tuple[int, int]
 
 
+@own_init
 class ReflectionPad2d(_ReflectionPadNd):
     """The mirror image around (N, C, H, W) or (C, H, W)."""
 
@@ -105,6 +114,7 @@ class ReflectionPad2d(_ReflectionPadNd):
     padding: tuple[int, int, int, int]
 
 
+@own_init
 class ReflectionPad3d(_ReflectionPadNd):
     """The mirror image around (N, C, D, H, W) or (C, D, H, W)."""
 
@@ -116,6 +126,7 @@ class _ReplicationPadNd(_PadNd):
     _mode = "replicate"
 
 
+@own_init
 class ReplicationPad1d(_ReplicationPadNd):
     """The edge repeated around (N, C, W) or (C, W)."""
 
@@ -123,6 +134,7 @@ class ReplicationPad1d(_ReplicationPadNd):
     padding: tuple[int, int]
 
 
+@own_init
 class ReplicationPad2d(_ReplicationPadNd):
     """The edge repeated around (N, C, H, W) or (C, H, W)."""
 
@@ -130,6 +142,7 @@ class ReplicationPad2d(_ReplicationPadNd):
     padding: tuple[int, int, int, int]
 
 
+@own_init
 class ReplicationPad3d(_ReplicationPadNd):
     """The edge repeated around (N, C, D, H, W) or (C, D, H, W)."""
 
@@ -151,6 +164,7 @@ class _CircularPadNd(_PadNd):
         return F.pad(input, self.padding, "circular")
 
 
+@own_init
 class CircularPad1d(_CircularPadNd):
     """The other side's elements around (N, C, W) or (C, W)."""
 
@@ -158,6 +172,7 @@ class CircularPad1d(_CircularPadNd):
     padding: tuple[int, int]
 
 
+@own_init
 class CircularPad2d(_CircularPadNd):
     """The other side's elements around (N, C, H, W) or (C, H, W)."""
 
@@ -165,6 +180,7 @@ class CircularPad2d(_CircularPadNd):
     padding: tuple[int, int, int, int]
 
 
+@own_init
 class CircularPad3d(_CircularPadNd):
     """The other side's elements around (N, C, D, H, W) or (C, D, H, W)."""
 

@@ -6,6 +6,7 @@ from typing import Any
 from ..._tensor import Tensor
 from .. import functional as F
 from ._made import numbers
+from ._own_init import own_init
 from .module import Module
 
 
@@ -126,6 +127,7 @@ class _AvgPoolWithDivisor(_AvgPoolNd):
         )
 
 
+@own_init
 class AvgPool2d(_AvgPoolWithDivisor):
     """The mean of each window of (N, C, H, W) or (C, H, W)."""
 
@@ -135,6 +137,7 @@ class AvgPool2d(_AvgPoolWithDivisor):
     stride: int | tuple[int, int]
 
 
+@own_init
 class AvgPool3d(_AvgPoolWithDivisor):
     """The mean of each window of (N, C, D, H, W) or (C, D, H, W)."""
 
@@ -289,6 +292,7 @@ class _MaxUnpoolNd(Module):
         return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
 
 
+@own_init
 class MaxUnpool1d(_MaxUnpoolNd):
     """The values of (N, C, L) or (C, L) put back where MaxPool1d found them."""
 
@@ -299,6 +303,7 @@ class MaxUnpool1d(_MaxUnpoolNd):
     stride: int | tuple[int]
 
 
+@own_init
 class MaxUnpool2d(_MaxUnpoolNd):
     """The values of (N, C, H, W) or (C, H, W) put back where MaxPool2d found them."""
 
@@ -309,6 +314,7 @@ class MaxUnpool2d(_MaxUnpoolNd):
     stride: int | tuple[int, int]
 
 
+@own_init
 class MaxUnpool3d(_MaxUnpoolNd):
     """The values of (N, C, D, H, W) or (C, D, H, W) put back where MaxPool3d found them."""
 
@@ -353,6 +359,7 @@ class _FractionalMaxPoolNd(Module):
         )  # fmt: skip
 
 
+@own_init
 class FractionalMaxPool2d(_FractionalMaxPoolNd):
     """The largest value of windows at random distances in (N, C, H, W) or (C, H, W) (https://arxiv.org/abs/1412.6071)."""
 
@@ -363,6 +370,7 @@ class FractionalMaxPool2d(_FractionalMaxPoolNd):
     output_size: int | tuple[int, int]
 
 
+@own_init
 class FractionalMaxPool3d(_FractionalMaxPoolNd):
     """The largest value of windows at random distances in (N, C, D, H, W) or (C, D, H, W)."""
 

@@ -1,0 +1,328 @@
+"""Two records of one script, side by side: the first module, gradient or step of an optimizer whose result leaves the tolerance.
+
+A result may deviate by a hundred times as much as what it was computed from: rounding grows on its way through a network and its training,
+a fault comes out of nothing. Gradients of kinks (ReLU at 0) turn over where rounding crosses them: one element in fifty may.
+"""
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+Event = dict[str, Any]
+_GROWTH = 100.0
+_SHARE = 0.98
+_FORWARD, _GRADIENT, _UPDATE = 1e-4, 2e-3, 0.05
+
+
+class Found(NamedTuple):
+    """The first difference: ``where`` names a module or an optimizer; ``phase`` is forward, backward or step."""
+
+    phase: str
+    step: int
+    where: str
+    what: str
+    deviation: float
+    inputs: float
+
+
+class Layer(NamedTuple):
+    """How far one call of a module deviates, for the picture."""
+
+    step: int
+    module: str
+    forward: float
+    backward: float
+
+
+def deviation(want: Event | None, have: Event | None, share: float = 1.0, least: float = 0.0) -> float:
+    """How far a tensor is from another, in parts of its largest element; ``share`` leaves out the elements that deviate most."""
+    if want is None or have is None:
+        return 0.0 if want is have else math.inf
+    if want["shape"] != have["shape"] or want["dtype"] != have["dtype"]:
+        return math.inf
+    first, second = want["sample"], have["sample"]
+    if not first.size:
+        return 0.0
+    if want["dtype"].startswith(("int", "uint", "bool")):
+        return 0.0 if np.array_equal(first, second) else math.inf
+    same = (first == second) | (np.isnan(first) & np.isnan(second))
+    with np.errstate(invalid="ignore"):
+        apart = np.where(same, 0.0, np.abs(first - second))
+    if np.isnan(apart).any():
+        return math.inf
+    scale = max(_finite(want["largest"]), least, 1e-30)
+    furthest = float(np.sort(apart)[int(share * (apart.size - 1))]) / scale
+    norms = [_finite(want["norm"]), _finite(have["norm"])]
+    return max(furthest, abs(norms[0] - norms[1]) / max(*norms, least * math.sqrt(first.size), 1e-30))
+
+
+def _finite(value: float) -> float:
+    return value if math.isfinite(value) else 0.0
+
+
+def _furthest(want: Iterable[Any], have: Iterable[Any]) -> float:
+    first, second = list(want), list(have)
+    if len(first) != len(second):
+        return math.inf
+    return max(map(deviation, first, second), default=0.0)
+
+
+class Alignment:
+    """The comparison of two records; of runs that did not come to their end (``ended``) the last step is left out."""
+
+    def __init__(
+        self, want: list[Event], have: list[Event], tolerance: float = _FORWARD, names: tuple[str, str] = ("torch", "mstorch"),
+        ended: bool = True,
+    ) -> None:  # fmt: skip
+        self._ended = ended
+        self.tolerance, self.names = tolerance, names
+        self.layers: list[Layer] = []
+        self._known: dict[str, float] = {}  # how far parameters and buffers were when they were last seen
+        self._steady: dict[str, Any] = {}  # the elements of parameters whose gradients have agreed so far
+        self._drift = 0.0
+        self.steps = 0
+        self.losses = [_losses(want), _losses(have)]
+        self.found = self._compare(want, have)
+
+    def _compare(self, want: list[Event], have: list[Event]) -> Found | None:
+        first = None
+        pairs = list(zip(_parts(want), _parts(have)))
+        for number, (one, two) in enumerate(pairs if self._ended else pairs[:-1]):
+            self.steps = number + 1
+            found = self._part(number, one, two)
+            first = first or found
+            if first is not None and number > first.step + 2:
+                break  # for the picture: some steps after it
+        kinds = [[event["kind"] for event in events if event["kind"] != "gradient"] for events in (want, have)]
+        if first is None and self._ended and len(kinds[0]) != len(kinds[1]):
+            text = f"{len(kinds[0])} calls, losses and steps in {self.names[0]}, {len(kinds[1])} in {self.names[1]}"
+            return Found("forward", self.steps, "the script", text, math.inf, 0.0)
+        return first
+
+    def _part(self, step: int, want: list[Event], have: list[Event]) -> Found | None:
+        self._drift = 0.0
+        calls = [[event for event in events if event["kind"] == "forward"] for events in (want, have)]
+        gradients = [_gradients(events) for events in (want, have)]
+        first_calls = [min((event["call"] for event in events), default=0) for events in calls]
+        found = self._draws(step, *calls)
+        forward = self._forward(step, *calls)
+        if forward is not None and (found is None or forward[1] < found[1]):
+            found = forward
+        result = None if found is None else found[0]
+        result = result or self._loss(step, want, have)
+        grads = [[event for event in events if event["kind"] == "grads"] for events in (want, have)]
+        backward = self._backward(step, calls, gradients, first_calls, grads)
+        result = result or backward
+        for one, two in zip(*([event for event in events if event["kind"] in ("grads", "step")] for events in (want, have))):
+            updated = self._options(step, one, two) if one["kind"] == "grads" else self._update(step, grads, one, two)
+            result = result or updated
+        return result
+
+    # Forward
+
+    def _draws(self, step: int, want: list[Event], have: list[Event]) -> tuple[Found, int] | None:
+        """The first module before which other random numbers were drawn."""
+        before: Event | None = None
+        ordered = [sorted(events, key=lambda event: event["call"]) for events in (want, have)]
+        for one, two in zip(*ordered):
+            if one["module"] != two["module"]:
+                return None
+            if one["random"] != two["random"]:
+                where = before["module"] if before is not None else "the script"
+                text = f"random numbers: {self.names[1]} drew more or fewer than {self.names[0]} between {where} and {one['module']}"
+                return Found("forward", step, where, text, math.inf, 0.0), one["call"]
+            before = one
+        return None
+
+    def _forward(self, step: int, want: list[Event], have: list[Event]) -> tuple[Found, int] | None:
+        first: tuple[Found, int] | None = None
+        pairs = list(zip(want, have))
+        for one, two in pairs:
+            if one["module"] != two["module"] or one["class"] != two["class"]:
+                text = f"{self.names[0]} calls {one['module']} ({one['class']}), {self.names[1]} {two['module']} ({two['class']})"
+                return first or (Found("forward", step, two["module"], text, math.inf, 0.0), one["call"])
+            given, result = _furthest(one["in"], two["in"]), _furthest(one["out"], two["out"])
+            own = self._own(one, two)
+            worst_own = max((value for _, value, _ in own), default=0.0)
+            self.layers.append(Layer(step, one["module"], result, 0.0))
+            fault = self._fault(one, two, own, given, result, pairs)
+            if fault is not None and first is None:
+                first = Found("forward", step, *fault[:2], result, max(fault[2], worst_own)), one["call"]
+            if first is None:
+                self._drift = max(self._drift, min(result, 1.0))
+        return first
+
+    def _fault(
+        self, one: Event, two: Event, own: list[tuple[str, float, bool]], given: float, result: float, pairs: list[tuple[Event, Event]]
+    ) -> tuple[str, str, float] | None:
+        """The module that is at fault in a call, in what, and how far its inputs are apart; None if the call is as it is to be."""
+        name, kind, other = one["module"], one["class"], self.names[0]
+        changed = next((name for name, _, wrong in own if wrong), None)
+        if changed is not None:
+            return name, f"{changed} of {kind} is another before the module is called", given
+        before = max(given, *(value for _, value, _ in own), 0.0)
+        if given > max(self.tolerance, _GROWTH * self._drift):
+            inner, around = name, _caller(one, pairs)
+            while around is not None and _furthest(around[0]["in"], around[1]["in"]) > self.tolerance:
+                inner, around = around[0]["module"], _caller(around[0], pairs)
+            if around is None:
+                return inner, f"what the script gives to {inner} differs: the data, or what is done with it", given
+            where = around[0]["module"]
+            return where, f"what {where} computes itself, outside of modules, before it calls {inner}", self._drift
+        if result > max(self.tolerance, _GROWTH * before):
+            if one["training"] != two["training"]:
+                return name, f"{kind} with training={two['training']} where {other} has training={one['training']}", given
+            if one["settings"] != two["settings"]:
+                return name, f"{kind}({two['settings']}) where {other} has {kind}({one['settings']})", given
+            return name, f"the result of {kind}({one['settings']})", given
+        return None
+
+    def _own(self, one: Event, two: Event) -> list[tuple[str, float, bool]]:
+        """The parameters and buffers of a module: their names, how far they are apart, and whether that came out of nothing."""
+        found = []
+        for name, value in one["own"].items():
+            apart = deviation(value, two["own"].get(name))
+            full = f"{one['module']}.{name}"
+            drift = max(self._known[full], self._drift) if full in self._known else 0.0
+            allowed = max(self.tolerance, _GROWTH * drift)
+            found.append((name, apart, apart > allowed))
+            self._known[full] = apart
+        return found
+
+    def _loss(self, step: int, want: list[Event], have: list[Event]) -> Found | None:
+        losses = [[event["value"] for event in events if event["kind"] == "loss"] for events in (want, have)]
+        apart = _furthest(*losses)
+        if apart > max(10 * self.tolerance, _GROWTH * self._drift):
+            text = "the loss that backward starts from, computed outside of the modules"
+            return Found("forward", step, "the loss", text, apart, self._drift)
+        return None
+
+    # Backward
+
+    def _backward(self, step: int, calls: Any, gradients: Any, first: list[int], grads: Any) -> Found | None:
+        """The module whose own gradient is the first to go wrong: what came in agrees, what goes out does not."""
+        limit = max(_GRADIENT, _GROWTH * self._drift)
+        params = _params(grads)
+        largest = max((value["largest"] for value in params[0].values() if value is not None), default=0.0)
+        wrong: list[tuple[int, int, Found]] = []
+        worst: dict[str, float] = {}
+        for one in calls[0]:
+            key = one["call"] - first[0]
+            came, came_most, left, _ = _of_call(gradients, first, one["call"], key)
+            names = [name for name in _names(one) if name in params[0]]
+            own = max((deviation(params[0][name], params[1].get(name), _SHARE, 1e-3 * largest) for name in names), default=0.0)
+            worst[one["module"]] = max(worst.get(one["module"], 0.0), left, own)
+            time = gradients[0].get((one["call"], "out", 0), (10**9, None))[0]
+            allowed = max(limit, _GROWTH * came_most)
+            if came <= limit and (left > allowed or own > allowed):
+                side = "its input" if left > allowed else "its parameters"
+                text = f"the gradient that {one['class']} gives {side}"
+                wrong.append((time, -one["depth"], Found("backward", step, one["module"], text, max(left, own), came_most)))
+            elif came > limit and self._agreed_before(gradients, first, one["call"], limit):
+                text = f"the gradient of what is computed from the result of {one['module']}, outside of modules"
+                wrong.append((time + 1, -one["depth"], Found("backward", step, one["module"], text, came, 0.0)))
+        self.layers = [layer._replace(backward=worst.get(layer.module, 0.0)) if layer.step == step else layer for layer in self.layers]
+        return min(wrong, key=lambda item: item[:2])[2] if wrong else None
+
+    def _agreed_before(self, gradients: Any, first: list[int], call: int, limit: float) -> bool:
+        """Whether all gradients that came before this call's agreed."""
+        time = gradients[0].get((call, "out", 0), (0, None))[0]
+        for (other, side, number), (at, value) in gradients[0].items():
+            if at < time:
+                have = gradients[1].get((other - first[0] + first[1], side, number), (0, None))[1]
+                if deviation(value, have, _SHARE) > limit:
+                    return False
+        return True
+
+    # Optimizers
+
+    def _options(self, step: int, one: Event, two: Event) -> Found | None:
+        for mine, other in zip(one["options"], two["options"]):
+            for name in mine:
+                if name in other and not _equal(mine[name], other[name]):
+                    text = f"{name} is {other[name]} where {self.names[0]} has {mine[name]}: the optimizer's options, or a scheduler"
+                    return Found("step", step, f"{one['class']} (optimizer {one['optimizer']})", text, math.inf, 0.0)
+        return None
+
+    def _update(self, step: int, grads: Any, one: Event, two: Event) -> Found | None:
+        """The parameters after a step, beside what the step changed."""
+        asked = [next(event for event in events if event["optimizer"] == one["optimizer"]) for events in grads]
+        found = None
+        for name, after in one["value"].items():
+            have = two["value"].get(name)
+            self._known[name] = deviation(after, have)
+            values = [event["value"].get(name) for event in asked]
+            before = [event["before"].get(name) for event in asked]
+            if have is None or None in values or None in before or found is not None:
+                continue
+            first, second = (value["sample"] for value in values)
+            agree = np.abs(first - second) <= 0.01 * np.abs(first)
+            steady = self._steady[name] = self._steady.get(name, np.ones(first.shape, bool)) & agree & (first != 0)
+            moved = [end["sample"] - start["sample"] for end, start in zip((after, have), before)]
+            size = float(np.abs(moved[0]).max(initial=0.0))
+            apart = float(np.abs(moved[0] - moved[1])[steady].max(initial=0.0))
+            if apart > _UPDATE * size + 1e-5 * after["largest"]:
+                text = f"the step of {one['class']} changes {name} otherwise"
+                where = f"{one['class']} (optimizer {one['optimizer']})"
+                found = Found("step", step, where, text, apart / max(size, 1e-30), deviation(*values))
+        return found
+
+
+def _caller(one: Event, pairs: list[tuple[Event, Event]]) -> tuple[Event, Event] | None:
+    """The call within which another is made."""
+    above = [pair for pair in pairs if pair[0]["call"] < one["call"] and pair[0]["depth"] == one["depth"] - 1]
+    return max(above, key=lambda pair: pair[0]["call"]) if above else None  # type: ignore[no-any-return]
+
+
+def _losses(events: list[Event]) -> list[float]:
+    values = [event["value"]["sample"] for event in events if event["kind"] == "loss"]
+    return [float(value[0]) for value in values if value.size == 1]
+
+
+def _parts(events: list[Event]) -> list[list[Event]]:
+    """The events of each step: up to the last optimizer's step before the next call of a module."""
+    parts: list[list[Event]] = [[]]
+    for event in events:
+        if event["kind"] == "forward" and parts[-1] and parts[-1][-1]["kind"] == "step":
+            parts.append([])
+        parts[-1].append(event)
+    return parts
+
+
+def _gradients(events: list[Event]) -> dict[tuple[int, str, int], tuple[int, Any]]:
+    """By call, side and number: when a gradient came, and what it was (the first, where there are several backward passes)."""
+    found: dict[tuple[int, str, int], tuple[int, Any]] = {}
+    for time, event in enumerate(events):
+        if event["kind"] == "gradient":
+            found.setdefault((event["call"], event["side"], event["number"]), (time, event["value"]))
+    return found
+
+
+def _of_call(gradients: Any, first: list[int], call: int, key: int) -> tuple[float, float, float, float]:
+    """How far the gradients of a call's results and of its arguments are apart: each without the furthest elements, and with them."""
+    found = []
+    for side in ("out", "in"):
+        for share in (_SHARE, 1.0):
+            apart = [0.0]
+            for (other, which, number), (_, value) in gradients[0].items():
+                if other == call and which == side:
+                    apart.append(deviation(value, gradients[1].get((key + first[1], side, number), (0, None))[1], share))
+            found.append(max(apart))
+    return found[0], found[1], found[2], found[3]
+
+
+def _names(event: Event) -> list[str]:
+    return [f"{event['module']}.{name}" for name in event["own"]]
+
+
+def _params(grads: Any) -> list[dict[str, Any]]:
+    return [{name: value for event in events for name, value in event["value"].items()} for events in grads]
+
+
+def _equal(first: Any, second: Any) -> bool:
+    if isinstance(first, float) and isinstance(second, float):
+        return math.isclose(first, second, rel_tol=1e-6, abs_tol=1e-12)
+    return bool(first == second)

@@ -1,0 +1,242 @@
+"""What ``python -m mstorch profile`` writes down: times of operations, gradients, steps, kernels, modules, lines; what waits or copies.
+
+``MSTORCH_PROFILE=FILE`` asks for it; the file is written as the process ends. A thread samples lines, the rest is timed as it is called.
+"""
+from __future__ import annotations
+
+import atexit
+import functools
+import gc
+import json
+import os
+import resource
+import sys
+import threading
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from .._core.above import above
+from .._core.tensor_base import TensorBase
+from .._tape.node import node_of
+from .compare import UNWATCHED
+from .oracle import tensors_in
+from .places import described, place_of_call
+
+VARIABLE = "MSTORCH_PROFILE"
+Function = Callable[..., Any]
+_PACKAGE = str(Path(__file__).resolve().parents[1])
+_LIBRARIES = (_PACKAGE, "<frozen", os.path.dirname(os.__file__))
+_MOST_EVENTS = 100_000
+_EVERY = 0.002
+
+
+class Profile:
+    """What one process does, from its first operation to its end."""
+
+    def __init__(self, file: str) -> None:
+        self.file = file
+        self.began: float | None = None
+        self.ended = 0.0
+        self.inside = False
+        self.kernels_within = 0.0
+        self.sums: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(lambda: [0.0, 0]))
+        self.lines: Counter[str] = Counter()
+        self.why: dict[str, Counter[str]] = defaultdict(Counter)
+        self.events: list[tuple[str, str, float, float, str]] = []
+        self._gradient: tuple[str, str, float] | None = None
+        self._modules: list[list[Any]] = []
+        self._names: dict[int, str] = {}
+        self._kept: list[Any] = []
+        self._main = threading.main_thread().ident
+        self._over = threading.Event()
+        self._searching = 0.0
+
+    # What happens
+
+    def start(self) -> None:
+        """The program calls its first operation."""
+        self.began = time.perf_counter()
+        hooks = above.torch.nn.modules.module
+        hooks.register_module_forward_pre_hook(self.enter_module)
+        hooks.register_module_forward_hook(self.leave_module)
+        gc.callbacks.append(self.collecting)
+        threading.Thread(target=self.sample, daemon=True).start()
+        atexit.register(self.finish)
+
+    def add(self, kind: str, name: str, begin: float, place: str) -> float:
+        """Something ended now."""
+        end = time.perf_counter()
+        total = self.sums[kind][name]
+        total[0] += end - begin
+        total[1] += 1
+        if len(self.events) < _MOST_EVENTS:
+            self.events.append((kind, name, begin, end, place))
+        return end - begin
+
+    def collecting(self, phase: str, about: Any) -> None:
+        """Python begins or ends a search for garbage; within an operation that is part of its time."""
+        if phase == "start":
+            self._searching = time.perf_counter()
+        elif not self.inside:
+            self.add("garbage", f"generation {about['generation']}", self._searching, "")
+
+    def watched(self, function: Function, name: str) -> Function:
+        """An operation, timed where the program calls it."""
+        last = name.rpartition(".")[2]
+        if last in UNWATCHED - {"numpy", "__array__", "backward"} or (last.startswith("_") and not last.startswith("__")):
+            return function
+        backward = last == "backward"
+
+        @functools.wraps(function)
+        def timed(*args: Any, **kwargs: Any) -> Any:
+            if self.inside or threading.get_ident() != self._main or not hasattr(above, "torch"):
+                return function(*args, **kwargs)
+            if self.began is None:
+                self.start()
+            place = place_of_call()
+            where = f"{place.file}:{place.line}"
+            self.inside = not backward
+            begin = time.perf_counter()
+            try:
+                result = function(*args, **kwargs)
+            finally:
+                self.inside = False
+                if backward:
+                    self.end_gradient()
+                else:
+                    self.add("operation", name, begin, where)
+            self.note(name, args, result, where)
+            return result
+
+        return timed
+
+    def note(self, name: str, args: tuple[Any, ...], result: Any, where: str) -> None:
+        """What a call tells of its line; its gradient is timed, too."""
+        self.inside = True
+        try:
+            why = self.why[where]
+            why[f"calls of {name}"] += 1
+            tensors = list(tensors_in(result, TensorBase))
+            for tensor in tensors[:1]:
+                why["elements"] += tensor.numel()
+                why[f"{tensor._dtype.name} {name}"] += 1
+            if tensors and not why[f"shape of {name}"]:
+                why[f"shape of {name}"] = 1
+                why[f"first: {name}({described(args)})"] = 1
+            before = {id(tensor) for tensor in tensors_in(args, TensorBase)}
+            for node in {node_of(tensor) for tensor in tensors if id(tensor) not in before or name.endswith("_")}:
+                if node is not None:
+                    node.register_prehook(functools.partial(self.begin_gradient, name, where))
+        finally:
+            self.inside = False
+
+    def begin_gradient(self, name: str, where: str, given: Any) -> None:
+        """The gradient of an operation begins, so that the one before it has ended."""
+        self.end_gradient()
+        self._gradient = (name, where, time.perf_counter())
+
+    def end_gradient(self) -> None:
+        """The last gradient has ended."""
+        if self._gradient is not None:
+            name, where, begin = self._gradient
+            self._gradient = None
+            self.add("gradient", name, begin, where)
+
+    def stepped(self, step: Function) -> Function:
+        """An optimizer's step, timed."""
+
+        @functools.wraps(step)
+        def timed(optimizer: Any, *args: Any, **kwargs: Any) -> Any:
+            outer, self.inside = self.inside, True
+            begin = time.perf_counter()
+            try:
+                return step(optimizer, *args, **kwargs)
+            finally:
+                self.inside = outer
+                self.add("step", f"{type(optimizer).__name__}.step", begin, "")
+
+        return timed
+
+    def kernel(self, op: str, dtype: str, where: str, function: Function) -> Function:
+        """A kernel of the table, timed."""
+        name = f"{op} ({dtype}, {where})"
+
+        def timed(*args: Any) -> Any:
+            begin = time.perf_counter()
+            try:
+                return function(*args)
+            finally:
+                self.kernels_within += self.add("kernel", name, begin, "")
+
+        return timed
+
+    def host_copy(self, tensor: Any) -> None:
+        """A device's tensor is read."""
+        self.count("reads of a device's values")
+
+    def cast(self) -> None:
+        """A conversion between dtypes."""
+        self.count("conversions between dtypes")
+
+    def upload(self, size: int) -> None:
+        """A copy to the device."""
+        self.count("copies to the device")
+
+    def count(self, what: str) -> None:
+        """Something that costs where it stands."""
+        if self.began is not None:
+            place = place_of_call()
+            self.why[f"{place.file}:{place.line}"][what] += 1
+            self.sums["count"][what][1] += 1
+
+    # Modules and lines
+
+    def enter_module(self, module: Any, args: Any) -> None:
+        """A module is called."""
+        if id(module) not in self._names:
+            for name, inner in module.named_modules():
+                self._names.setdefault(id(inner), f"{type(module).__name__}.{name}" if name else type(module).__name__)
+                self._kept.append(inner)
+        self._modules.append([module, time.perf_counter(), 0.0])
+
+    def leave_module(self, module: Any, args: Any, output: Any) -> None:
+        """A module has been called."""
+        while self._modules:
+            found, begin, below = self._modules.pop()
+            if found is module:
+                passed = self.add("module", self._names[id(module)], begin, "")
+                self.sums["module alone"][self._names[id(module)]][0] += passed - below
+                self.sums["module alone"][self._names[id(module)]][1] += 1
+                if self._modules:
+                    self._modules[-1][2] += passed
+                return
+
+    def sample(self) -> None:
+        """See every two milliseconds where the main thread is."""
+        last = time.perf_counter()
+        while not self._over.wait(_EVERY):
+            frame = sys._current_frames().get(self._main or 0)
+            while frame is not None and (frame.f_code.co_filename.startswith(_LIBRARIES) or "site-packages" in frame.f_code.co_filename):
+                frame = frame.f_back
+            now = time.perf_counter()
+            if frame is not None:
+                self.lines[f"{frame.f_code.co_filename}:{frame.f_lineno}"] += now - last  # type: ignore[assignment]
+            last = now
+
+    def finish(self) -> None:
+        """Write all of it."""
+        self.ended = time.perf_counter()
+        self._over.set()
+        began = self.began or self.ended
+        out = {
+            "wall": self.ended - began, "lines": dict(self.lines), "memory": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+            "sums": {kind: dict(sums) for kind, sums in self.sums.items()}, "why": {line: dict(why) for line, why in self.why.items()},
+            "events": [(kind, name, begin - began, end - began, place) for kind, name, begin, end, place in self.events],
+        }  # fmt: skip
+        Path(self.file).write_text(json.dumps(out), "utf-8")
+
+
+__all__ = ["VARIABLE", "Profile"]

@@ -1,0 +1,124 @@
+"""The edits of a port: places in a file's bytes, and what stands there afterwards."""
+from __future__ import annotations
+
+import ast
+import bisect
+import importlib.metadata
+import itertools
+import re
+from collections.abc import Iterator
+from functools import cache
+
+Edit = tuple[int, int, str]
+_DEVICE = re.compile(r"cuda(:\d+)?")
+# Names of torch.cuda that torch.accelerator has for all devices; the others are the device's module's.
+_ACCELERATOR = {
+    "is_available": "is_available", "device_count": "device_count", "synchronize": "synchronize", "current_device": "current_device_index",
+    "set_device": "set_device_index", "current_stream": "current_stream", "set_stream": "set_stream",
+    "memory_allocated": "memory_allocated", "max_memory_allocated": "max_memory_allocated", "empty_cache": "empty_cache",
+}  # fmt: skip
+
+
+def edited(source: bytes, tree: ast.Module, device: str) -> bytes:
+    """A file with its imports of torch made mstorch's, and what names GPUs made the device's."""
+    lines = source.splitlines(keepends=True)
+    starts = [0, *itertools.accumulate(map(len, lines))]
+    found = source
+    for start, end, text in sorted(set(_edits(source, tree, starts, device)), reverse=True):
+        if b"torch_npu" not in lines[bisect.bisect_right(starts, start) - 1]:
+            found = found[:start] + text.encode() + found[end:]
+    return found
+
+
+def _edits(source: bytes, tree: ast.Module, starts: list[int], device: str) -> Iterator[Edit]:
+    named = _names_of_torch(tree)
+    documents = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                if alias.name.partition(".")[0] == "torch":
+                    yield _alias(source, starts, alias)
+        elif isinstance(node, ast.ImportFrom) and not node.level and (node.module or "").partition(".")[0] == "torch":
+            start = starts[node.lineno - 1] + node.col_offset
+            at = source.index(b"torch", start)
+            yield at, at + len("torch"), "mstorch"
+        if device != "cuda" and id(node) not in documents:
+            yield from _device(source, node, starts, named, device)
+
+
+def _alias(source: bytes, starts: list[int], alias: ast.alias) -> Edit:
+    """One name of an ``import``: without ``as`` it binds ``torch``, which it has to bind afterwards, too."""
+    start, end = _span(alias, starts)
+    ours = f"mstorch{alias.name.removeprefix('torch')}"
+    if alias.asname:
+        return start, end, f"{ours} as {alias.asname}"
+    return start, end, "mstorch as torch" if alias.name == "torch" else f"mstorch as torch, {ours}"
+
+
+def _device(source: bytes, node: ast.AST, starts: list[int], named: set[str], device: str) -> Iterator[Edit]:
+    if isinstance(node, ast.Constant) and isinstance(node.value, str) and (_DEVICE.fullmatch(node.value) or node.value == "nccl"):
+        start, end = _span(node, starts)
+        text = source[start:end].decode("utf-8", "replace")
+        if node.value in text:
+            yield start, end, text.replace("nccl", "hccl").replace("cuda", device)
+    elif isinstance(node, ast.JoinedStr) and node.values and isinstance(node.values[0], ast.Constant) and node.values[0].value == "cuda:":
+        start, _ = _span(node, starts)
+        at = source.index(b"cuda:", start)
+        yield at, at + len("cuda"), device
+    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "cuda":
+        yield from _last_name(source, node.func, starts, device)
+    elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Attribute) and node.value.attr == "cuda":
+        if isinstance(node.value.value, ast.Name) and node.value.value.id in named:
+            if node.attr in _ACCELERATOR:
+                yield from _last_name(source, node.value, starts, "accelerator")
+                yield from _last_name(source, node, starts, _ACCELERATOR[node.attr])
+            else:
+                yield from _last_name(source, node.value, starts, device)
+
+
+def _last_name(source: bytes, node: ast.Attribute, starts: list[int], text: str) -> Iterator[Edit]:
+    _, end = _span(node, starts)
+    if source[end - len(node.attr) : end] == node.attr.encode():
+        yield end - len(node.attr), end, text
+
+
+def _span(node: ast.expr | ast.alias, starts: list[int]) -> tuple[int, int]:
+    assert node.end_lineno is not None and node.end_col_offset is not None
+    return starts[node.lineno - 1] + node.col_offset, starts[node.end_lineno - 1] + node.end_col_offset
+
+
+def _names_of_torch(tree: ast.Module) -> set[str]:
+    """The names under which a file has torch itself."""
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                if alias.name == "torch" or (not alias.asname and alias.name.startswith("torch.")):
+                    found.add(alias.asname or "torch")
+    return found
+
+
+@cache
+def _on_torch() -> frozenset[str]:
+    """The top-level modules of installed distributions that say that they need torch."""
+    found = set()
+    for module, distributions in importlib.metadata.packages_distributions().items():
+        for name in distributions:
+            try:
+                needs = importlib.metadata.requires(name) or []
+            except importlib.metadata.PackageNotFoundError:
+                continue
+            if any(re.match(r"torch\b", need) for need in needs):
+                found.add(module)
+    return frozenset(found - {"mstorch"})
+
+
+def packages_on_torch(tree: ast.Module) -> set[str]:
+    """The packages that a file imports and that need torch."""
+    roots = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            roots |= {alias.name.partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            roots.add((node.module or "").partition(".")[0])
+    return roots & _on_torch()

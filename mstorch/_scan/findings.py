@@ -1,0 +1,112 @@
+"""What a scan finds: the uses of a file, each held against what mstorch has and what a device has."""
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from . import calls, devices, left_behind, names
+from .guards import IN_FUNCTION
+from .parameters import OF_CONTAINERS
+from .sources import STANDARD, Source, located
+from .walk import Use, Walk, walk_of
+
+NAME = "missing name"
+METHOD = "missing method"
+FORM = "no such call"
+LEFT = "stays behind"
+FALLBACK = "computed on the CPU"
+READ = "reads the device"
+KINDS = (NAME, METHOD, FORM, LEFT, FALLBACK, READ)
+_NOTES = frozenset((FALLBACK, READ))
+
+
+class Finding(NamedTuple):
+    """One line of the table."""
+
+    file: Path
+    line: int
+    kind: str
+    name: str
+    state: str
+    advice: str
+
+    @property
+    def counts(self) -> bool:
+        """Whether the program can't do this as it is: notes, and what it does without, do not count."""
+        return self.kind not in _NOTES and not left_behind.handled(self.state)
+
+
+class Scanned(NamedTuple):
+    """What was read: the number of uses of torch, what was found, and the packages that are imported and not installed here."""
+
+    uses: int
+    findings: list[Finding]
+    absent: list[str]
+
+
+def scan(sources: list[Source], device: str | None) -> Scanned:
+    """Look at all files; names that one of them sets are there for all."""
+    walks = [(source, walk_of(source)) for source in sources]
+    own = set().union(*(walk.sets for _, walk in walks)) if walks else set()
+    ends = {tuple(name.split(".")[-2:]) for name in own}
+    # A method of the program's own classes, or of a container, says that the value is no plain tensor.
+    others = OF_CONTAINERS.union(*(walk.methods for _, walk in walks))
+    found: dict[Finding, None] = {}
+    seen: set[tuple[Path, int, str]] = set()
+    for source, walk in walks:
+        seen |= {(source.path, use.line, use.name) for use in walk.uses}
+        for use in walk.uses:
+            for finding in _of_use(source.path, use, device):
+                if not _is_own(finding.name, ends) and not (finding.kind == METHOD and use.name in others):
+                    found[finding] = None
+        for line, name, state, way in left_behind.left_behind(walk):
+            found[Finding(source.path, line, LEFT, name, state, way)] = None
+    stays = {(item.file, item.line) for item in found if item.kind == LEFT}
+    kept = [item for item in found if not (item.kind == NAME and (item.file, item.line) in stays and _of_cuda(item.name))]
+    kept.sort(key=lambda item: (item.file, item.line, KINDS.index(item.kind), item.name))
+    return Scanned(len(seen), kept, _absent(walks))
+
+
+def _absent(walks: list[tuple[Source, Walk]]) -> list[str]:
+    """The packages that the files import, outside of a ``try`` or a test, and that are neither installed nor among the files."""
+    beside = {part for source, _ in walks for part in (source.path.stem, *source.path.resolve().parts[-4:-1])}
+    roots = {item.module.partition(".")[0] for _, walk in walks for item in walk.imports
+             if not item.level and not left_behind.handled(item.state)}  # fmt: skip
+    unknown = roots - beside - STANDARD - set(left_behind.PACKAGES)
+    return sorted(root for root in unknown if root and located(root) is None)
+
+
+def _of_cuda(name: str) -> bool:
+    return name.startswith(("torch.cuda", "torch.utils.cpp_extension"))
+
+
+def _is_own(name: str, ends: set[tuple[str, ...]]) -> bool:
+    parts = name.partition("(")[0].split(".")
+    return any(tuple(parts[at - 1 : at + 1]) in ends for at in range(1, len(parts)))
+
+
+def _of_use(path: Path, use: Use, device: str | None) -> Iterator[Finding]:
+    where = f"{use.state} ({use.function})" if use.state == IN_FUNCTION else use.state
+    if use.what in ("import", "name"):
+        lack = names.lack_of(use.name)
+        if lack is not None:
+            state = f"can be imported, raises when it is used; {where}" if lack.importable else where
+            yield Finding(path, use.line, NAME, lack.name, state if not left_behind.handled(use.state) else use.state, "")
+        return
+    dotted = use.name if use.what == "call" else f"torch.Tensor.{use.name}"
+    if use.what == "method call" and not names.tensor_has(use.name):
+        yield Finding(path, use.line, METHOD, dotted, use.state if left_behind.handled(use.state) else where, "")
+        return
+    unbound = use.what == "call" and dotted.startswith("torch.Tensor.")
+    if use.call is not None and not unbound and names.found(dotted)[1] is None:
+        wrong = calls.wrong(dotted, use.call)
+        if wrong is not None:
+            yield Finding(path, use.line, FORM, wrong[0], use.state if left_behind.handled(use.state) else where, wrong[1])
+    if device is not None and use.what != "method":
+        reason = devices.falls_back(dotted, device)
+        if reason is not None:
+            yield Finding(path, use.line, FALLBACK, dotted, where, reason)
+        waits = devices.reads(dotted.rpartition(".")[2]) if dotted.startswith(("torch.Tensor.",)) or dotted.count(".") == 1 else None
+        if waits is not None:
+            yield Finding(path, use.line, READ, dotted, where, waits)

@@ -1,0 +1,107 @@
+"""What a port leaves behind: what exists only compiled for CUDA, and "cuda" written into a program, with the way to do it here."""
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from .guards import CHECKED, IN_TRY
+from .walk import Walk
+
+PACKAGES = {
+    "triton": "write the kernel with torch's operations; Triton's kernels are compiled for GPUs",
+    "flash_attn": "torch.nn.functional.scaled_dot_product_attention is one kernel of Ascend in half precision",
+    "flash_attn_2_cuda": "torch.nn.functional.scaled_dot_product_attention is one kernel of Ascend in half precision",
+    "xformers": "torch.nn.functional.scaled_dot_product_attention for memory_efficient_attention",
+    "apex": "torch.autocast and torch.amp.GradScaler for apex.amp, torch.optim for its fused optimizers, nn.LayerNorm and nn.SyncBatchNorm",
+    "transformer_engine": "torch.autocast in bfloat16; layers of torch.nn",
+    "cupy": "numpy, or torch's operations",
+    "pycuda": "torch's operations",
+    "tensorrt": "torch.onnx.export, and the device's own runtime",
+    "torch_tensorrt": "torch.onnx.export, and the device's own runtime",
+    "torch2trt": "torch.onnx.export, and the device's own runtime",
+    "pynvml": "torch.npu.memory_allocated and npu-smi",
+    "spconv": "the operator exists for CUDA only; dense convolutions, or torch.sparse",
+    "MinkowskiEngine": "the operator exists for CUDA only",
+    "selective_scan_cuda": "the scan in torch's operations (mamba's selective_scan_ref)",
+    "causal_conv1d": "torch.nn.functional.conv1d with padding on the left",
+    "mamba_ssm": "the scan in torch's operations (mamba's selective_scan_ref)",
+    "nvidia": "torchvision's transforms for DALI",
+    "deep_gemm": "torch.matmul",
+}
+_NAMES = {
+    "torch.utils.cpp_extension": "write the operator with torch's operations, or torch.library.custom_op over NumPy",
+    "torch.ops.load_library": "write the operator with torch's operations, or torch.library.custom_op over NumPy",
+    "torch.classes.load_library": "write the class in Python",
+    "torch.cuda.nccl": "torch.distributed with the backend hccl",
+    "torch.cuda.CUDAGraph": "leave it out: there are no graphs of launches on Ascend",
+    "torch.cuda.graph": "leave it out: there are no graphs of launches on Ascend",
+    "torch.cuda.make_graphed_callables": "leave it out: there are no graphs of launches on Ascend",
+    "torch.cuda.Stream": "torch.Stream of the device (torch.npu.Stream)",
+    "torch.cuda.stream": "torch.npu.stream",
+    "torch.cuda.current_stream": "torch.accelerator.current_stream()",
+    "torch.cuda.Event": "torch.Event of the device (torch.npu.Event)",
+    "torch.cuda.nvtx": "torch.profiler.record_function",
+    "torch.cuda.cudart": "leave it out",
+    "torch.cuda.set_device": "torch.accelerator.set_device_index",
+    "torch.cuda.synchronize": "torch.accelerator.synchronize()",
+    "torch.cuda.FloatTensor": "torch.zeros(…, device=device)",
+    "torch.cuda.HalfTensor": "torch.zeros(…, dtype=torch.float16, device=device)",
+    "torch.cuda.LongTensor": "torch.zeros(…, dtype=torch.int64, device=device)",
+    "torch.cuda.comm": "torch.nn.parallel.DistributedDataParallel",
+}
+_DEVICE = "device = torch.accelerator.current_accelerator() or torch.device('cpu'), or python -m mstorch --cuda-is-npu"
+
+
+def left_behind(walk: Walk) -> Iterator[tuple[int, str, str, str]]:
+    """The line, the name, the state and the way to do it here, of each."""
+    for item in walk.imports:
+        root = item.module.partition(".")[0]
+        if root in PACKAGES and not item.level:
+            yield item.line, item.module, item.state, PACKAGES[root]
+    for use in walk.uses:
+        if use.what in ("import", "name"):
+            known = next((name for name in _prefixes(use.name) if name in _NAMES), None)
+            if known is not None:
+                yield use.line, use.name if known.count(".") > 2 else known, use.state, _NAMES[known]
+    for call, called, state in walk.calls:
+        yield from ((call.lineno, name, state if handled(state) else "", way) for name, way in _in_call(call, called))
+    for text, line in _texts(walk):
+        yield line, text, "", _DEVICE
+
+
+def _prefixes(name: str) -> Iterator[str]:
+    while "." in name:
+        yield name
+        name = name.rpartition(".")[0]
+
+
+def _in_call(call: ast.Call, called: str | None) -> Iterator[tuple[str, str]]:
+    last = (called or "").rpartition(".")[2]
+    if called is not None and called.startswith(".") and last == "cuda":
+        yield ".cuda()", _DEVICE
+    for word, value in [("", item) for item in call.args] + [(item.arg or "", item.value) for item in call.keywords]:
+        if not isinstance(value, ast.Constant) or not isinstance(value.value, str):
+            continue
+        text = value.value
+        if text == "nccl" and (last in ("init_process_group", "new_group", "init_device_mesh") or word == "backend"):
+            yield '"nccl"', 'backend "hccl", or none: torch.distributed chooses the device\'s'
+        elif _is_cuda(text) and (word in _WORDS or last in _TAKE_DEVICES and word == ""):
+            yield f'"{text}"', _DEVICE
+
+
+_WORDS = frozenset(("device", "map_location", "device_type", "devices"))
+_TAKE_DEVICES = frozenset(("to", "device", "autocast", "GradScaler", "set_default_device", "load", "_to_copy", "empty_cache"))
+
+
+def _is_cuda(text: str) -> bool:
+    return text == "cuda" or (text.startswith("cuda:") and text[5:].isdigit())
+
+
+def _texts(walk: Walk) -> Iterator[tuple[str, int]]:
+    """Devices that are written down for later: ``device = "cuda"``, ``def f(device="cuda")``."""
+    yield from ((f'"{text}"', line) for text, line in walk.devices if _is_cuda(text))
+
+
+def handled(state: str) -> bool:
+    """Whether the program does without it, where it is not there."""
+    return state in (IN_TRY, CHECKED)

@@ -1,0 +1,68 @@
+"""Which names of torch mstorch has: looked up in modules and classes; what an object of another kind has shows only when it is used."""
+from __future__ import annotations
+
+import functools
+import importlib
+import warnings
+from types import ModuleType
+from typing import Any, NamedTuple
+
+from .. import _hook
+from .._unbuilt import is_unbuilt
+
+_OTHER_MAKERS = frozenset("xpu mps hpu mlu musa mtia xla gcu supa sdaa maia privateuseone vulkan ipu ort".split())
+
+
+class Lack(NamedTuple):
+    """The shortest part of a name that is not there; ``importable`` if it can be imported, and raises when it is used."""
+
+    name: str
+    importable: bool
+
+
+@functools.cache
+def found(dotted: str) -> tuple[Any, Lack | None]:
+    """What a dotted torch name stands for, as far as it can be told, or what of it is not there."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return _found(dotted)
+
+
+def _found(dotted: str) -> tuple[Any, Lack | None]:
+    value: object = importlib.import_module(_hook.ours("torch"))
+    path, ours_ops = "torch", _hook.ours("torch.ops")
+    for part in dotted.split(".")[1:]:
+        if not isinstance(value, (ModuleType, type)) and type(value).__module__ != ours_ops:
+            return None, None
+        path = f"{path}.{part}"
+        try:
+            value = getattr(value, part)
+        except AttributeError:
+            if not isinstance(value, ModuleType):
+                return None, Lack(path, False)
+            try:
+                value = importlib.import_module(f"{value.__name__}.{part}")
+            except ModuleNotFoundError:
+                return None, Lack(path, False)
+        except RuntimeError:  # a property of a device that is not here
+            return None, None
+        if is_unbuilt(value):
+            return None, Lack(path, True)
+    return value, None
+
+
+def lack_of(dotted: str, importing: bool = False) -> Lack | None:
+    """What of a name is not there; a device of another maker than Huawei and NVIDIA is nobody's lack."""
+    if _OTHER_MAKERS.intersection(dotted.split(".")[1:3]):
+        return None
+    if dotted.startswith("torch.ops.") and dotted.split(".")[2:3] not in ([], ["aten"], ["prim"], ["prims"], ["profiler"]):
+        return None  # operators that libraries define as they are loaded
+    lack = found(dotted)[1]
+    return None if lack is not None and lack.importable and importing else lack
+
+
+@functools.cache
+def tensor_has(name: str) -> bool:
+    """Whether tensors have an attribute."""
+    kind = found("torch.Tensor")[0]
+    return name in ("grad", "npu", "is_npu") or any(hasattr(one, name) for one in (kind, *kind.__subclasses__()))  # sparse ones, too

@@ -1,0 +1,175 @@
+"""Whether a package will import: its modules are followed as an import would load them, nothing of it runs."""
+from __future__ import annotations
+
+import ast
+import functools
+import importlib.metadata
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from .._hook import is_linked_to_torch
+from . import names
+from .guards import AT_IMPORT
+from .sources import STANDARD, Source, located, read
+from .walk import Walk, walk_of
+
+
+class Verdict(NamedTuple):
+    """Why a package won't import, each with its file and line; nothing if it will."""
+
+    package: str
+    reasons: tuple[tuple[Path, int, str], ...]
+    modules: int
+
+
+class _Module(NamedTuple):
+    """A module that an import loads: its file and, where that is Python, what it does at once and what it binds."""
+
+    path: Path
+    walk: Walk | None
+    bound: frozenset[str] | None  # None where names may come from anywhere
+
+
+def verdict_on(package: str, place: Path | None = None) -> Verdict:
+    """Follow what ``import package`` loads. ``place`` is where the package lies, if it is not on ``sys.path``."""
+    following = _Following(package, place)
+    following.load(package)
+    return Verdict(package, tuple(dict.fromkeys(following.reasons)), len(following.loaded))
+
+
+class _Following:
+    def __init__(self, package: str, place: Path | None) -> None:
+        self.root = package.partition(".")[0]
+        self.place = place
+        self.loaded: set[str] = set()
+        self.reasons: list[tuple[Path, int, str]] = []
+
+    def file_of(self, module: str) -> Path | None:
+        """The file that a module is loaded from; a folder for packages without one."""
+        path: Path | None
+        if self.place is not None and module.partition(".")[0] == self.root:
+            inside = self.place.joinpath(*module.split(".")[1:])
+            files = (inside, inside.with_suffix(".py"), *inside.parent.glob(f"{inside.name}.*.so"))
+            path = next((file for file in files if file.exists()), None)
+        else:
+            path = located(module)
+        if path is not None and path.is_dir() and (path / "__init__.py").is_file():
+            return path / "__init__.py"
+        return path
+
+    def load(self, module: str, asked: tuple[Path, int] | None = None) -> bool:
+        """Follow a module and the packages above it; whether it is there."""
+        parts = module.split(".")
+        for number in range(1, len(parts) + 1):
+            name = ".".join(parts[:number])
+            if name in self.loaded:
+                continue
+            path = self.file_of(name)
+            if path is None:
+                if number == 1 and asked is not None:
+                    self.reasons.append((*asked, f"needs {name}, which is not installed"))
+                return False
+            self.loaded.add(name)
+            if path.suffix != ".py":
+                if path.is_file() and is_linked_to_torch(str(path)) and asked is not None:
+                    self.reasons.append((*asked, f"{name} is compiled for torch's library"))
+                continue
+            if name.partition(".")[0] == self.root or _uses_torch(name.partition(".")[0]):
+                self.follow(name, path)
+        return True
+
+    def follow(self, module: str, path: Path) -> None:
+        """Follow what a module does as it is loaded."""
+        found = _module(path)
+        if found.walk is None:
+            return
+        for use in found.walk.uses:
+            if use.state == AT_IMPORT and use.what in ("import", "name", "call"):
+                lack = names.lack_of(use.name, importing=use.what != "call")
+                if lack is not None and lack.name not in found.walk.sets:
+                    self.reasons.append((path, use.line, f"{lack.name} is missing"))
+        package = module if path.name == "__init__.py" else module.rpartition(".")[0]
+        for item in found.walk.imports:
+            if item.state != AT_IMPORT:
+                continue
+            above = package.split(".")[: len(package.split(".")) - item.level + 1] if item.level else []
+            target = ".".join([*above, item.module] if item.module else above)
+            if target and target.partition(".")[0] not in STANDARD:
+                self.take(target, item.names, (path, item.line))
+
+    def take(self, module: str, wanted: tuple[str, ...], asked: tuple[Path, int]) -> None:
+        """Follow ``from module import wanted``."""
+        if not self.load(module, asked):
+            return
+        path = self.file_of(module)
+        bound = _module(path).bound if path is not None and path.suffix == ".py" else None
+        for name in wanted:
+            below = f"{module}.{name}"
+            if name == "*":
+                continue
+            if self.file_of(below) is not None:
+                self.load(below, asked)
+            elif bound is not None and name not in bound:
+                self.reasons.append((*asked, f"{module} has no {name}"))
+
+
+@functools.cache
+def _module(path: Path) -> _Module:
+    source = read(path)
+    if not isinstance(source, Source):
+        return _Module(path, None, None)
+    return _Module(path, walk_of(source), _bound(source.tree))
+
+
+def _bound(tree: ast.Module) -> frozenset[str] | None:
+    found: set[str] = {"__version__", "__name__", "__file__", "__path__", "__doc__", "__all__", "__spec__"}
+    for node in _outside_of_functions(tree):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            if node.name == "__getattr__":
+                return None
+            found.add(node.name)
+        elif isinstance(node, (ast.Import, ast.ImportFrom)):
+            if any(alias.name == "*" for alias in node.names):
+                return None
+            found |= {alias.asname or alias.name.partition(".")[0] for alias in node.names}
+            if isinstance(node, ast.ImportFrom) and node.level and node.module:  # the submodule, too
+                found.add(node.module.partition(".")[0])
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            found.add(node.id)
+        elif isinstance(node, ast.Call) and ast.unparse(node.func) in ("globals", "locals", "vars", "setattr", "exec"):
+            return None
+        elif isinstance(node, ast.Attribute) and ast.unparse(node) == "sys.modules":
+            return None
+    return frozenset(found)
+
+
+def _outside_of_functions(node: ast.AST) -> Iterator[ast.AST]:
+    for child in ast.iter_child_nodes(node):
+        yield child
+        if not isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
+            yield from _outside_of_functions(child)
+
+
+@functools.cache
+def _on_torch() -> dict[str, bool]:
+    """By the top-level module of each installed distribution, whether that says that it needs torch."""
+    found: dict[str, bool] = {}
+    for module, distributions in importlib.metadata.packages_distributions().items():
+        for name in distributions:
+            try:
+                needs = importlib.metadata.requires(name) or []
+            except importlib.metadata.PackageNotFoundError:
+                continue
+            found[module] = found.get(module, False) or any(need.startswith("torch") for need in needs)
+    return found
+
+
+@functools.cache
+def _uses_torch(root: str) -> bool:
+    """Whether a package says that it needs torch, or imports it near its top without saying so."""
+    if _on_torch().get(root, True):
+        return True
+    path = located(root)
+    files = [*path.glob("*.py"), *path.glob("*/*.py")] if path is not None and path.is_dir() else []
+    return any(b"import torch" in file.read_bytes() for file in files[:100])

@@ -1,0 +1,18 @@
+"""A constructor under the name of the class that inherits it."""
+from __future__ import annotations
+
+from types import FunctionType
+from typing import TypeVar
+
+_Class = TypeVar("_Class", bound=type)
+
+
+def own_init(cls: _Class) -> _Class:
+    """Give the class the ``__init__`` that it inherits under its own name, which errors of calls print."""
+    inherited = cls.__init__  # type: ignore[misc]
+    assert isinstance(inherited, FunctionType)
+    made = FunctionType(inherited.__code__, inherited.__globals__, "__init__", inherited.__defaults__, inherited.__closure__)
+    made.__kwdefaults__, made.__annotations__, made.__doc__ = inherited.__kwdefaults__, inherited.__annotations__, inherited.__doc__
+    made.__module__, made.__qualname__ = cls.__module__, f"{cls.__qualname__}.__init__"
+    cls.__init__ = made  # type: ignore[misc]
+    return cls

@@ -1,0 +1,126 @@
+"""``python -m mstorch compare``: planted faults are named, runs without any give none."""
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mstorch import __main__, _compare
+from mstorch._compare.align import Alignment
+
+SCRIPT = str(Path(__file__).with_name("planted.py"))
+MODELS = Path(__file__).parents[2] / "examples" / "models"
+
+# The fault of planted.py: the module that is to be named, in which phase, at which step, and words of what is said of it.
+FAULTS = {
+    "eps": ("Net.blocks.1.bn2", "forward", 0, "eps=0.01"),
+    "eval": ("Net.blocks.0.bn1", "forward", 0, "training=False"),
+    "weight": ("Net.blocks.2.conv1", "forward", 0, "weight of Conv2d is another"),
+    "function": ("Net.activation", "backward", 0, "the gradient that Activation gives its input"),
+    "draw": ("Net.drop", "forward", 0, "random numbers"),
+    "dimension": ("Net.attention", "forward", 0, "computes itself"),
+    "activation": ("Net.blocks.0", "forward", 0, "before it calls Net.blocks.0.conv2"),
+    "kernel": ("Net.attention", "forward", 0, "computes itself"),
+    "detached": ("Net.blocks.2", "backward", 0, "the gradient that Block gives"),
+    "skip": ("Net.head", "forward", 0, "torch calls Net.skipped"),
+    "data": ("Net", "forward", 2, "the data"),
+    "loss": ("the loss", "forward", 0, "outside of the modules"),
+    "scheduler": ("SGD (optimizer 0)", "step", 4, "lr is"),
+    "momentum": ("SGD (optimizer 0)", "step", 0, "momentum is 0.8"),
+    "step": ("SGD (optimizer 0)", "step", 0, "Net.head.bias"),
+}
+
+
+def options(*arguments: str) -> Any:
+    """What a command line means."""
+    return _compare._parser().parse_args(arguments)
+
+
+@pytest.fixture(scope="module")
+def want() -> list[dict[str, Any]]:
+    """What real torch gives."""
+    record = _compare._run(options(SCRIPT), False)
+    assert record is not None and "mstorch" not in record["version"]
+    events: list[dict[str, Any]] = record["events"]
+    return events
+
+
+def found_with(plant: str, want: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch) -> Alignment:
+    """The comparison with a fault."""
+    monkeypatch.setenv("PLANT", plant)
+    record = _compare._run(options(SCRIPT), True)
+    assert record is not None and "mstorch" in record["version"] and record["error"] is None
+    return Alignment(want, record["events"])
+
+
+@pytest.mark.parametrize("plant", FAULTS)
+def test_planted_faults_are_named(plant: str, want: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch) -> None:
+    found = found_with(plant, want, monkeypatch).found
+    where, phase, step, words = FAULTS[plant]
+    assert found is not None and (found.where, found.phase, found.step) == (where, phase, step)
+    assert words in found.what
+
+
+def test_without_a_fault_all_agrees(want: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch) -> None:
+    alignment = found_with("", want, monkeypatch)
+    assert alignment.found is None and alignment.steps == 10
+    assert len(alignment.losses[0]) == len(alignment.losses[1]) == 10
+    assert max(layer.forward for layer in alignment.layers) < 1e-4
+
+
+@pytest.mark.parametrize("model", ["gpt", "resnet"])
+def test_models_give_no_false_alarm(model: str, tmp_path: Path) -> None:
+    code = __main__.main(["compare", "--steps", "5", "--html", str(tmp_path / "a.html"), str(MODELS / "train.py"), model, "--steps", "5"])
+    assert code == 0
+
+
+def test_the_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+    """The operation below the module is named; a page is written."""
+    monkeypatch.setenv("PLANT", "kernel")
+    page = tmp_path / "a.html"
+    assert __main__.main(["compare", "--steps", "2", "--html", str(page), SCRIPT]) == 1
+    text = capfd.readouterr().out
+    assert "first        Net.attention, forward, step 0" in text and "torch.softmax differs from torch" in text
+    assert page.read_text().count("<svg") == 2 and "Net.blocks.1.bn2" in page.read_text()
+
+
+@pytest.mark.parametrize("plant", ["", "device"])
+def test_a_device_beside_the_cpu(plant: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("MSTORCH_FAKE_DEVICE", "Ascend")
+    monkeypatch.setenv("PLANT", plant)
+    script = [SCRIPT, "--device", "{device}"]
+    assert __main__.main(["compare", "--device", "npu", "--steps", "6", "--html", str(tmp_path / "a.html"), *script]) == (1 if plant else 0)
+    assert ("first        Net.attention, forward, step 0" in capfd.readouterr().out) is bool(plant)
+
+
+def test_a_run_that_ends_early_is_told_and_not_taken_for_a_difference(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import torch\nnet = torch.nn.Linear(3, 2)\nfor _ in range(2):\n    net(torch.ones(1, 3)).sum().backward()\n"
+        "    torch.optim.SGD(net.parameters(), lr=0.1).step()\nif hasattr(torch.version, 'mstorch'):\n    net(torch.ones(1, 4))\n"
+    )
+    assert __main__.main(["compare", "--html", str(tmp_path / "a.html"), str(script)]) == 2
+    text = capfd.readouterr().out
+    assert "under mstorch the script ended with RuntimeError" in text and "first " not in text
+
+
+def test_bad_command_lines(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert __main__.main(["compare"]) == 2
+    assert __main__.main(["compare", str(tmp_path / "none.py")]) == 2
+    assert __main__.main(["compare", "--help"]) == 0
+    assert "--torch-python" in capfd.readouterr().out
+
+
+def test_a_checkpoint_gives_both_runs_its_weights(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import torch\nnet = torch.nn.Linear(3, 2)\nif hasattr(torch.version, 'mstorch'):\n    net.weight.data.mul_(2)\n"
+        "net(torch.ones(1, 3)).sum().backward()\ntorch.optim.SGD(net.parameters(), lr=0.1).step()\n"
+    )
+    (tmp_path / "save.py").write_text(f"import torch\ntorch.save(torch.nn.Linear(3, 2).state_dict(), {str(tmp_path / 'a.pth')!r})\n")
+    assert os.system(f"cd {tmp_path} && python save.py") == 0
+    page = ["--html", str(tmp_path / "a.html")]
+    assert __main__.main(["compare", *page, str(script)]) == 1
+    assert __main__.main(["compare", *page, "--checkpoint", str(tmp_path / "a.pth"), str(script)]) == 0

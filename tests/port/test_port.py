@@ -1,0 +1,82 @@
+"""``python -m mstorch port``: the diff, what it leaves alone, and that what it writes runs."""
+from __future__ import annotations
+
+import ast
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from mstorch import __main__
+from mstorch._port.edits import edited
+
+ROOT = Path(__file__).parents[2]
+
+LINES = {
+    "import torch": "import mstorch as torch",
+    "import torch as th, os": "import mstorch as th, os",
+    "import os, torch, torch.nn as nn": "import os, mstorch as torch, mstorch.nn as nn",
+    "import torch.nn": "import mstorch as torch, mstorch.nn",
+    "from torch import nn, Tensor as T": "from mstorch import nn, Tensor as T",
+    "from torch.utils.data import DataLoader": "from mstorch.utils.data import DataLoader",
+    "import torchvision, torch_npu": "import torchvision, torch_npu",
+    "from .torch import thing": "from .torch import thing",
+    "import torch; d = 'cuda' if torch.cuda.is_available() else 'cpu'": "import mstorch as torch; d = 'npu' if torch.accelerator.is_available() else 'cpu'",
+    "x.to('cuda:1').cuda(); y = x.cuda(non_blocking=True)": "x.to('npu:1').npu(); y = x.npu(non_blocking=True)",
+    "d = f'cuda:{rank}'": "d = f'npu:{rank}'",
+    "import torch; torch.cuda.set_device(1); torch.cuda.manual_seed(1)": "import mstorch as torch; torch.accelerator.set_device_index(1); torch.npu.manual_seed(1)",
+    "init('nccl', device='cuda')": "init('hccl', device='npu')",
+    "print('cuda is fast', 'cudax')": "print('cuda is fast', 'cudax')",
+    "'cuda'": "'cuda'",
+    "größe = 'cuda'; x = größe": "größe = 'npu'; x = größe",
+    "torch_npu.thing('cuda')": "torch_npu.thing('cuda')",
+    "x = other.cuda.is_available": "x = other.cuda.is_available",
+}
+
+
+@pytest.mark.parametrize("line", LINES)
+def test_lines(line: str) -> None:
+    assert edited(line.encode(), ast.parse(line), "npu").decode() == LINES[line]
+    assert edited(LINES[line].encode(), ast.parse(LINES[line]), "npu").decode() == LINES[line]  # a second time changes nothing
+
+
+def test_cuda_is_left_for_gpus() -> None:
+    source = b"import torch\nx.cuda('cuda')\n"
+    assert edited(source, ast.parse(source), "cuda") == b"import mstorch as torch\nx.cuda('cuda')\n"
+
+
+def test_diff_and_write(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "a.py"
+    file.write_bytes(b"import torch\r\nx = torch.ones(2)\r\n")
+    file.chmod(0o755)
+    assert __main__.main(["port", str(tmp_path)]) == 0
+    out = capsys.readouterr().out
+    assert "-import torch\r\n+import mstorch as torch" in out and file.read_bytes().startswith(b"import torch\r\n")
+    assert __main__.main(["port", str(tmp_path), "--write"]) == 0
+    assert file.read_bytes() == b"import mstorch as torch\r\nx = torch.ones(2)\r\n" and file.stat().st_mode & 0o111
+    assert [path.name for path in tmp_path.iterdir()] == ["a.py"]
+
+
+def test_nothing_is_written_if_a_file_is_broken(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("import torch\n")
+    (tmp_path / "b.py").write_text("x = (\n")
+    assert __main__.main(["port", str(tmp_path), "--write"]) == 1
+    assert (tmp_path / "a.py").read_text() == "import torch\n"
+    assert __main__.main(["port", str(tmp_path / "none")]) == 1
+    assert __main__.main(["port"]) == 2
+
+
+def test_what_is_written_runs_without_the_hook(tmp_path: Path) -> None:
+    """The GPT of the examples gives the same losses, ported, as where ``import torch`` gets mstorch."""
+    for name in ("train.py", "gpt.py"):
+        (tmp_path / name).write_text((ROOT / "examples" / "models" / name).read_text())
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "GLOG_v": "3"}
+    environment.pop("MSTORCH_HOOK", None)
+    command = [str(tmp_path / "train.py"), "gpt", "--steps", "2"]
+    before = subprocess.run([sys.executable, "-m", "mstorch", *command], env=environment, capture_output=True, text=True, check=True)
+    assert __main__.main(["port", str(tmp_path), "--write"]) == 0
+    assert "import mstorch as torch" in (tmp_path / "gpt.py").read_text()
+    after = subprocess.run([sys.executable, *command], env=environment, capture_output=True, text=True, check=True)
+    assert after.stdout == before.stdout and "loss" in after.stdout

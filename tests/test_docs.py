@@ -1,0 +1,45 @@
+"""The documents: links lead somewhere, commands that they show are there, and nobody is told to install what is not published."""
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from mstorch import __main__
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "benchmarks").glob("*.md"), *(ROOT / "examples").rglob("*.md")])
+
+
+def _anchors(page: Path) -> set[str]:
+    titles = re.findall(r"^#+ (.*)$", page.read_text("utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_somewhere(page: Path) -> None:
+    text = re.sub(r"```.*?```|`[^`\n]*`", "", page.read_text("utf-8"), flags=re.DOTALL)
+    for target in re.findall(r"\]\(([^)\s]+)\)", text):
+        if "://" in target or not re.match(r"[\w./#-]+$", target):
+            continue
+        file, _, anchor = target.partition("#")
+        found = (page.parent / file).resolve() if file else page
+        assert found.exists(), target
+        assert not anchor or anchor in _anchors(found), target
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_commands_are_there(page: Path) -> None:
+    text = page.read_text("utf-8")
+    assert "pip install mstorch" not in text
+    for word in re.findall(r"python -m mstorch ([a-z_]+)\b(?![./])", text):
+        assert word in __main__._COMMANDS or word in ("env",), word
+    for module in re.findall(r"python -m (tools\.\w+|tests\.\w+)", text):
+        assert (ROOT / module.replace(".", "/")).with_suffix(".py").exists() or (ROOT / module.replace(".", "/")).is_dir(), module
+
+
+def test_the_help_names_every_command() -> None:
+    assert __main__.__doc__ is not None
+    for name in (*__main__._COMMANDS, "env"):
+        assert f"python -m mstorch {name}" in __main__.__doc__
