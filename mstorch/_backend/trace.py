@@ -16,12 +16,12 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from typing import Any
 
 import mindspore
 from mindspore import ops
 
+from .._leaving import Block, each
 from . import tape
 from .raw import Raw
 
@@ -304,29 +304,38 @@ _READERS = tuple(
 )
 
 
-@contextmanager
-def _reads_watched(context: Capture) -> Iterator[None]:
-    """While a capture goes on, the methods that read a mindspore.Tensor's values tell it; restored at the end."""
-    own = {name: vars(mindspore.Tensor)[name] for name in _READERS if name in vars(mindspore.Tensor)}
+class _reads_watched(Block):
+    """While a capture goes on, the methods that read a mindspore.Tensor's values tell it; at the end it is over, and they are restored."""
 
-    def watched(name: str, method: Any) -> Any:
-        @functools.wraps(method)
-        def read(raw: Any, *args: Any, **kwargs: Any) -> Any:
-            context.read(raw, name)
-            return method(raw, *args, **kwargs)
+    def __init__(self, context: Capture) -> None:
+        self._context = context
 
-        return read
+    def __enter__(self) -> None:
+        kind, context = mindspore.Tensor, self._context
+        watched = {name: _watched(context, name, getattr(kind, name)) for name in _READERS}
+        again = each(
+            functools.partial(_jit.set_jit_context.__globals__.update, _jit_context=None),
+            *[
+                functools.partial(setattr, kind, name, vars(kind)[name]) if name in vars(kind) else functools.partial(delattr, kind, name)
+                for name in _READERS
+            ],
+        )
+        self.at_end(again)
+        try:
+            for name, reader in watched.items():
+                setattr(kind, name, reader)
+        except BaseException:
+            again()
+            raise
 
-    for name in _READERS:
-        setattr(mindspore.Tensor, name, watched(name, getattr(mindspore.Tensor, name)))
-    try:
-        yield
-    finally:
-        for name in _READERS:
-            if name in own:
-                setattr(mindspore.Tensor, name, own[name])
-            else:
-                delattr(mindspore.Tensor, name)
+
+def _watched(context: Capture, name: str, method: Any) -> Any:
+    @functools.wraps(method)
+    def read(raw: Any, *args: Any, **kwargs: Any) -> Any:
+        context.read(raw, name)
+        return method(raw, *args, **kwargs)
+
+    return read
 
 
 _numbers = itertools.count()
@@ -392,10 +401,14 @@ def capture(
             _recorder.end_graph(_FILES, _LINES, _CONFIG, *outputs)
             finished = True
     finally:
+        _jit.set_jit_context.__globals__["_jit_context"] = None
         if phase and not finished:
             # The recorder cannot be reset: what was recorded ends as a graph that gives nothing.
-            _recorder.end_graph(_FILES, _LINES, _CONFIG, every[0])
-        _jit.set_jit_context(None)
+            try:
+                _recorder.end_graph(_FILES, _LINES, _CONFIG, every[0])
+            except KeyboardInterrupt:
+                _recorder.end_graph(_FILES, _LINES, _CONFIG, every[0])
+                raise
     return (Graph(phase, len(outputs)) if finished else None), context
 
 

@@ -274,9 +274,13 @@ class Compiled:
             text = str(error).strip().splitlines()
             entry.reason = GraphBreak(f"{type(error).__name__}: {text[0] if text else ''}", place=self.name)
         finally:
-            if entry.guards is not None:
-                entry.guards.restore()
             modes.grad = enabled
+            if entry.guards is not None:
+                try:
+                    entry.guards.restore()
+                except BaseException:  # an interrupt: another one is not to be expected
+                    entry.guards.restore()
+                    raise
             default_generator.engine.set_state(stream)
         return entry
 
@@ -340,8 +344,7 @@ class Compiled:
                 given = replaced(arguments, numbers, stand_ins)
                 args, kwargs = unflatten(form, iter(given))
                 outputs: list[Any] = []
-                with Watch(entry.guards, context.stop):  # type: ignore[arg-type]
-                    result = self.function(*args, **kwargs)
+                result = Watch(entry.guards, context.stop).called(self.function, args, kwargs)  # type: ignore[arg-type]
                 result_form = flatten(result, outputs)
                 check_result(result_form)
                 context.watching = False

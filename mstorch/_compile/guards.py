@@ -503,10 +503,10 @@ class Guards:
 _ROOM = __name__.rpartition(".")[0]
 _HEAP = 1 << 9  # Py_TPFLAGS_HEAPTYPE: other classes cannot be changed
 _DESCRIPTORS = (types.MemberDescriptorType, types.GetSetDescriptorType, types.WrapperDescriptorType, types.MethodDescriptorType)
-# What Python keeps in a class.
+# What Python keeps in a class, and what counts instances there.
 _OF_CLASSES = frozenset((
     "__dict__", "__weakref__", "__abstractmethods__", "_abc_impl", "__dataclass_fields__", "__dataclass_params__", "__parameters__",
-    "__orig_bases__", "__annotations__", "__protocol_attrs__", "__subclasshook__",
+    "__orig_bases__", "__annotations__", "__protocol_attrs__", "__subclasshook__", "total_instance_count", "next_id",
 ))  # fmt: skip
 # What comes to a module's attributes as it runs.
 _LATER = frozenset((*STATE_OF_CELLS, "_compiled_call_impl", "_graphs", "_compiled", "_native_members"))

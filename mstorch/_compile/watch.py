@@ -16,7 +16,7 @@ import os
 import re
 import sys
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -79,22 +79,22 @@ class Again(GraphBreak):
 
 
 class Watch:
-    """A block in which a function is captured; ``stop`` ends the capture with a reason."""
+    """Looks at what a function calls as it is captured; ``stop`` ends the capture with a reason."""
 
     def __init__(self, guards: Guards, stop: Callable[[GraphBreak], None]) -> None:
         self.guards = guards
         self.stop = stop
         self._allowed: set[int] = set()
-        self._before: Any = None
         self._telling: Any = None  # the frame or the built-in function that tells somebody something
 
-    def __enter__(self) -> Watch:
-        self._before = sys.getprofile()
-        sys.setprofile(self._see)
-        return self
-
-    def __exit__(self, *exc: Any) -> None:
-        sys.setprofile(self._before)
+    def called(self, function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        """The function's result, while it is watched."""
+        before = sys.getprofile()
+        try:
+            sys.setprofile(self._see)
+            return function(*args, **kwargs)
+        finally:
+            sys.setprofile(before)
 
     def _see(self, frame: types.FrameType, event: str, called: Any) -> None:
         if self._telling is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 import dataclasses
 import gc
 import logging
+import math
 import os
 import random
 import sys
@@ -188,3 +189,26 @@ def test_functions_that_never_run_are_no_concern() -> None:
 
     compiled = torch.compile(Net(), backend="mindspore", fullgraph=True)
     assert torch.equal(compiled(torch.ones(2)), torch.full((2,), 2.0))
+
+
+def test_what_others_do_makes_no_graph() -> None:
+    """Layers that are made, hooks and gradients of others, time that passes: the graph is right as it is."""
+
+    class Net(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner = torch.nn.Sequential(torch.nn.Linear(3, 3), torch.nn.BatchNorm1d(3), torch.nn.ReLU())
+            self.handle = self.inner.register_forward_hook(lambda module, args, result: None)
+
+        def forward(self, x: Any) -> Any:
+            return self.inner(x) * math.sqrt(2)
+
+    compiled = torch.compile(Net().eval(), backend="mindspore")
+    x = torch.ones(2, 3)
+    for _ in range(4):
+        with torch.no_grad():
+            compiled(x)
+        other = Net()
+        other(x).sum().backward()
+        torch.optim.Adam(other.parameters()).step()
+    assert [len(entries) for entries in compiled.dynamo_ctx.entries.values()] == [1]
