@@ -1,6 +1,7 @@
 # Written by `python -m tools.public_types`: types for type checkers.
 # fmt: off
 from math import e as e, inf as inf, nan as nan, pi as pi
+from . import _environment as _environment
 from . import _debug as _debug
 from ._hook import as_torch as as_torch, install as install, uninstall as uninstall
 from .torch_version import __version__ as __version__

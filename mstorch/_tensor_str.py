@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from ._quiet import quiet
+
 __all__ = ["format_tensor", "get_printoptions", "printoptions", "set_printoptions"]
 
 
@@ -88,7 +90,7 @@ class _Column:
         low, high = magnitudes.min(), magnitudes.max()
         self.whole = bool((values == np.ceil(values)).all())
         if PRINT_OPTS.sci_mode is None:
-            with np.errstate(over="ignore"):
+            with quiet():
                 self.scientific = bool(high / low > 1000.0 or high > 1.0e8 or low < 1.0e-4)
         else:
             self.scientific = PRINT_OPTS.sci_mode

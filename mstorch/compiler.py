@@ -2,15 +2,15 @@
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Callable
-from contextlib import AbstractContextManager
-from types import TracebackType
 from typing import Any
 
 from ._backend import tape, trace
 from ._compile import compile as _compile
 from ._compile import reset_all as _reset_all
 from ._compile.compiled import stance as _stance
+from ._leaving import Block
 
 _STANCES = ("default", "force_eager", "eager_on_recompile", "fail_on_recompile", "aot_eager_then_compile")
 
@@ -88,7 +88,7 @@ def cudagraph_mark_step_begin() -> None:
     """Says that a step begins. There are no CUDA graphs here that would have to know."""
 
 
-class set_stance(AbstractContextManager):  # type: ignore[type-arg]
+class set_stance(Block):
     """How compiled functions run from now on, or in a ``with`` block: ``default`` or ``force_eager`` (without graphs)."""
 
     def __init__(self, stance: str = "default", *, skip_guard_eval_unsafe: bool = False, force_backend: Any = None) -> None:
@@ -101,13 +101,9 @@ class set_stance(AbstractContextManager):  # type: ignore[type-arg]
         _stance[0] = stance
 
     def __enter__(self) -> set_stance:
+        self.at_end(functools.partial(operator.setitem, _stance, 0, self._before))
         _stance[0] = self._stance
         return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        _stance[0] = self._before
 
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
         _stance[0] = self._before

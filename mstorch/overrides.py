@@ -12,6 +12,7 @@ from typing import Any
 from ._core import overriding
 from ._core.built_in import written
 from ._core.overriding import is_entry
+from ._leaving import END, Block, each, length_again
 from ._ops._forms import REQUIRED
 from ._ops.subclasses import UNWRAPPED
 from ._tensor import Tensor
@@ -229,7 +230,7 @@ def get_default_nowrap_functions() -> set[Function]:
     return set(UNWRAPPED)
 
 
-class TorchFunctionMode:
+class TorchFunctionMode(Block):
     """A ``with`` block in which ``__torch_function__(func, types, args, kwargs)`` gets all calls of torch's functions."""
 
     inner: TorchFunctionMode
@@ -242,11 +243,11 @@ class TorchFunctionMode:
         raise NotImplementedError
 
     def __enter__(self) -> TorchFunctionMode:
-        overriding.push_mode(self)
+        modes = overriding.state.modes
+        self.at_end(each(length_again(modes), overriding.MODES.pop))
+        overriding.MODES[END:] = (None,)
+        modes[END:] = (self,)
         return self
-
-    def __exit__(self, exc_type: Any, exc_val: Any, exc_tb: Any) -> None:
-        overriding.pop_mode()
 
     @classmethod
     def push(cls, *args: Any, **kwargs: Any) -> TorchFunctionMode:

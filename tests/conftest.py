@@ -31,7 +31,8 @@ REFUSALS = {
 SLOW = (
     "backend/test_runtime.py", "compare/", "compile/test_breaks.py", "compile/test_training.py", "core/test_no_memory.py", "core/test_signals.py",
     "debug/test_compare.py", "devices/test_stand_in.py", "devices/test_torch_npu.py", "distributed/", "interop/test_graphs.py",
-    "interop/test_training.py", "multiprocessing/", "profile/", "serialization/test_atomic.py", "serialization/test_fuzz.py",
+    "interop/test_on_devices.py", "interop/test_training.py", "multiprocessing/", "profile/", "serialization/test_atomic.py",
+    "serialization/test_fuzz.py",
     "serialization/test_plain_pickles.py", "test_hook.py", "test_hook_children.py", "test_sweeps.py", "utils/data/test_ends.py",
     "utils/data/test_workers.py",
 )  # fmt: skip

@@ -7,14 +7,15 @@ Views, writes in place and operators without such a gradient are recorded by the
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 from .._core.modes import grad_set_to, modes
 from .._core.overriding import MODES, PLAIN, WITHOUT_SUBCLASSES, dispatches, level_set_to, state
 from .._core.storage import Storage
 from .._core.tensor_base import TensorBase, array_of, auto_of, is_tracked, tensors_in
+from .._leaving import Block, values_again, values_set_to
 from .._tape import engine
 from .._tape.node import Accumulate, Node, Saved, bare_of, bare_twin, dressed, edge_of, named, node_of, saved_input
 
@@ -70,36 +71,26 @@ def active(args: Sequence[Any], kwargs: dict[str, Any]) -> bool:
     return bool(MODES and state.dispatchers) or bool(takers(args, []) or kwargs and takers(kwargs.values(), []))
 
 
-@contextmanager
-def without_innermost() -> Iterator[Any]:
+class without_innermost(Block):
     """The innermost mode of the thread, which is off in the block."""
-    mode = state.dispatchers.pop()
-    MODES.pop()
-    try:
-        yield mode
-    finally:
-        state.dispatchers.append(mode)
-        MODES.append(None)
+
+    def __enter__(self) -> Any:
+        *others, mode = state.dispatchers
+        self.at_end(values_again(state, "dispatchers"))
+        state.dispatchers = others
+        return mode
 
 
-@contextmanager
-def unseen() -> Iterator[None]:
+def unseen() -> values_set_to:
     """No mode of the thread is on in the block."""
-    before, count = state.dispatchers, len(state.dispatchers)
-    state.dispatchers = []
-    del MODES[len(MODES) - count :]
-    try:
-        yield
-    finally:
-        state.dispatchers = before
-        MODES.extend([None] * count)
+    return values_set_to(state, dispatchers=[])
 
 
 def _taken(operator: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """What the innermost mode, or the first of the tensors, makes of a call."""
     found = takers(kwargs.values(), takers(args, []))
     kinds = tuple(map(type, found))
-    with level_set_to(WITHOUT_SUBCLASSES) if found and not state.dispatchers else _nothing():
+    with level_set_to(WITHOUT_SUBCLASSES) if found and not state.dispatchers else nullcontext():
         if state.dispatchers:
             with without_innermost() as mode:
                 result = mode.__torch_dispatch__(operator, kinds, args, kwargs)
@@ -114,11 +105,6 @@ def _taken(operator: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         f"Multiple dispatch failed for '{operator.name()}'; all __torch_dispatch__ handlers returned NotImplemented:\n{listed}\n\n"
         "For more information, try re-running with TORCH_LOGS=not_implemented"
     )
-
-
-@contextmanager
-def _nothing() -> Iterator[None]:
-    yield
 
 
 # Recording

@@ -6,6 +6,7 @@ MindSpore binds a process to one device with its first kernel (``mindspore.set_d
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 
 import mindspore
 
@@ -23,6 +24,7 @@ class _Bound:
 
 
 _bound = _Bound()
+_to_do: dict[str, Callable[[], None]] = {}
 
 
 def let_cuda_choose() -> None:
@@ -76,6 +78,14 @@ def is_used() -> bool:
     return _bound.used
 
 
+def when_bound(name: str, do: Callable[[], None]) -> None:
+    """Call what uses MindSpore's runtime as soon as that leaves the choice of a device alone; the last one of a name counts."""
+    if _bound.used or runtime.DEVICE_TARGET == "CPU":
+        do()
+    else:
+        _to_do[name] = do
+
+
 def check(wanted: int) -> None:
     """Raise RuntimeError unless there is an accelerator of this index, and this process may compute on it."""
     there = count()
@@ -106,4 +116,6 @@ def use(wanted: int | None = None) -> int:
         if not runtime.FAKE_DEVICE:
             mindspore.set_device(runtime.DEVICE_TARGET, _bound.index)
         _bound.used = True
+        while _to_do:
+            _to_do.popitem()[1]()
     return _bound.index

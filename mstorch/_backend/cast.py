@@ -7,8 +7,8 @@ from typing import Any, Literal
 import mindspore
 import numpy as np
 
+from .._quiet import quiet
 from .halves import BFLOAT16, FLOAT16, narrowed, widened
-from .quiet import quiet
 from .raw import MS_DTYPE, NAME_OF, NP_DTYPE, ON_CPU, Raw, from_numpy
 from .tape import function_node, grad_mode, tracing
 

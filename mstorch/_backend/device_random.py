@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from typing import Any
 
@@ -15,20 +16,33 @@ STATE_SIZE = 16
 
 
 class DeviceStream:
-    """A stream of random numbers that lives beside an accelerator. Equal seeds give equal numbers on equal devices."""
+    """A stream of random numbers that lives beside an accelerator. Equal seeds give equal numbers on equal devices.
 
-    __slots__ = ("_generator", "lock")
+    MindSpore's generator is made for the first draw: to seed a stream leaves the choice of the device open.
+    """
+
+    __slots__ = ("_made", "_start", "lock")
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
-        self._generator = mindspore.Generator()
-        self.manual_seed(0)
+        self._made: mindspore.Generator | None = None
+        self._start = bytes(STATE_SIZE)
+
+    @property
+    def _generator(self) -> mindspore.Generator:
+        if self._made is None:
+            self._made = mindspore.Generator()
+            self.set_state(self._start)
+        return self._made
 
     def manual_seed(self, seed: int) -> None:
         """Start the stream of a seed; raises ValueError outside [-2^63, 2^64 - 1]."""
         if not -(1 << 63) <= seed < 1 << 64:
             raise ValueError("Overflow when unpacking long long")
-        self._generator.manual_seed((seed + (1 << 63)) % (1 << 64) - (1 << 63))
+        if self._made is None:
+            self._start = (seed % (1 << 64)).to_bytes(8, sys.byteorder) + bytes(8)
+        else:
+            self._made.manual_seed((seed + (1 << 63)) % (1 << 64) - (1 << 63))
 
     def seed(self) -> int:
         """Seed from 64 random bits of the operating system, and return them."""
@@ -38,18 +52,21 @@ class DeviceStream:
 
     def initial_seed(self) -> int:
         """The seed that the stream was started with."""
-        return int(self._generator.initial_seed()) % (1 << 64)
+        return int.from_bytes(self._start[:8], sys.byteorder) if self._made is None else int(self._made.initial_seed()) % (1 << 64)
 
     def get_state(self) -> bytes:
         """The state, 16 bytes."""
-        return to_numpy(self._generator.get_state()).tobytes()
+        return self._start if self._made is None else to_numpy(self._made.get_state()).tobytes()
 
     def set_state(self, state: Any) -> None:
         """Restore a state; raises RuntimeError if the size is wrong."""
         raw = bytes(state)
         if len(raw) != STATE_SIZE:
             raise RuntimeError("RNG state is wrong size")
-        self._generator.set_state(mindspore.Tensor(list(raw), mindspore.uint8))
+        if self._made is None:
+            self._start = raw
+        else:
+            self._made.set_state(mindspore.Tensor(list(raw), mindspore.uint8))
 
     def clone(self) -> DeviceStream:
         """A second stream in the same state."""

@@ -13,10 +13,11 @@ from typing import Any
 
 import numpy as np
 
+from .._quiet import quiet as silenced
 from . import device_memory
 from .primitives import VIEWS, refuses_steps, run, watchers
-from .quiet import quiet as silenced
 from .raw import Raw, from_arrays, from_numpy, to_arrays
+from .tape import is_recording
 
 # What MindSpore says where the CPU has no kernel, and the kernels of the CPU that are not to be trusted (2.10).
 LACKING = (
@@ -74,6 +75,9 @@ def _watch(name: str, primitive: Callable[..., Any], args: tuple[Any, ...]) -> A
     asked[name] += 1
     if refuses_steps(name, args):
         strided[name] += 1
+    # MindSpore's tape knows its own kernels alone: another's result would cut the gradient in silence.
+    if is_recording() and any(isinstance(item, Raw) for item in args):
+        return primitive(*args)
     if name in _lacking or name in WRONG:
         raise Lacking(name)
     try:

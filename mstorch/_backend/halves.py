@@ -3,10 +3,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from .._quiet import quiet
 from .blocks import share
 from .onednn.bfloat16 import convert
 from .onednn.library import FOUND_HALVES
-from .quiet import quiet
 from .raw import NP_DTYPE
 
 BFLOAT16, FLOAT16 = NP_DTYPE["bfloat16"], np.dtype(np.float16)

@@ -8,6 +8,7 @@ import mindspore
 import mindspore.common.seed
 import mindspore.dataset
 
+from . import binding
 from .table import forked
 
 _mindspore_seed: Any = sys.modules["mindspore.common.seed"]  # mindspore.common.seed is a function, too
@@ -35,7 +36,7 @@ def seed_mindspore(seed: int) -> None:
     """Do what ``mindspore.set_seed`` and ``mindspore.manual_seed`` do, with the low 32 bits of a seed.
 
     ``set_seed`` itself would seed NumPy's and Python's global generators too, which torch leaves alone. MindSpore's default
-    generator is a kernel's, so in a forked process it stays.
+    generator is a kernel's, so in a forked process it stays, and where a device may still be chosen it waits for that.
     """
     known = seed & 0xFFFFFFFF
     mindspore.dataset.config._config.set_seed(known)
@@ -43,7 +44,7 @@ def seed_mindspore(seed: int) -> None:
     _mindspore_seed._GLOBAL_SEED = known
     note_seed()
     if not forked.here:
-        mindspore.manual_seed(known)
+        binding.when_bound("seed", lambda: mindspore.manual_seed(known))
 
 
 if mindspore_seed() is None:

@@ -2,12 +2,13 @@
 from __future__ import annotations
 
 import itertools
+import os
 import time
 from typing import Any
 
 import mindspore
 
-from . import runtime
+from . import binding, runtime
 
 _native: Any = mindspore.runtime
 
@@ -119,11 +120,22 @@ def memory_summary() -> str:
     return "the stand-in device has no pool" if runtime.FAKE_DEVICE else str(_native.memory_summary())
 
 
-def total_memory(index: int) -> int:
-    """The bytes of a device; NotImplementedError where MindSpore does not tell."""
+def memory_info() -> tuple[int, int]:
+    """The bytes that are free on the device, which the process uses from now on, and that it has. The stand-in's are the host's.
+
+    MindSpore tells zeros of an Ascend device that nothing was done on. NotImplementedError where it tells nothing at all.
+    """
+    index = binding.use()
     if runtime.FAKE_DEVICE:
-        return 0
-    found = getattr(mindspore.hal.get_device_properties(index), "total_memory", None)
-    if found is None:
+        page = os.sysconf("SC_PAGE_SIZE")
+        return page * os.sysconf("SC_AVPHYS_PAGES"), page * os.sysconf("SC_PHYS_PAGES")
+    found = mindspore.hal.get_device_properties(index)
+    if not getattr(found, "total_memory", 1):
+        mindspore.mint.zeros(1)
+        mindspore.runtime.synchronize()
+        found = mindspore.hal.get_device_properties(index)
+    total = int(getattr(found, "total_memory", 0))
+    if not total:
         raise NotImplementedError("mstorch: MindSpore does not tell how much memory the device has")
-    return int(found)
+    free = getattr(found, "free_memory", None)
+    return (max(total - memory_stats()["reserved_bytes.all.current"], 0) if free is None else int(free)), total

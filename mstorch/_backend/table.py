@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .._quiet import quiet
 from . import runtime
 from .cast import cast
 from .halves import narrowed, widened
-from .quiet import quiet
 from .raw import MS_DTYPE, NP_DTYPE, Raw, from_arrays, host_array, host_face, to_arrays
 from .tape import grad_mode
 

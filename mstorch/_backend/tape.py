@@ -7,6 +7,7 @@ descendants comes back as None, so gradients of non-leaves are caught by hooks.
 """
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -50,12 +51,17 @@ def set_grad_enabled(mode: bool) -> None:
     _pynative_executor.set_enable_grad(mode)
 
 
+def grad_enabled_again() -> Callable[[], Any]:
+    """What gives MindSpore's grad mode the value that it has now."""
+    return functools.partial(set_grad_enabled, grad_mode.enabled)
+
+
 @contextmanager
 def native_set_to(enabled: bool) -> Iterator[None]:
     """MindSpore's grad mode for a block."""
     before = grad_mode.enabled
-    set_grad_enabled(enabled)
     try:
+        set_grad_enabled(enabled)
         yield
     finally:
         set_grad_enabled(before)

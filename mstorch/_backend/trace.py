@@ -16,12 +16,12 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from typing import Any
 
 import mindspore
 from mindspore import ops
 
+from .._leaving import Block, each
 from . import tape
 from .raw import Raw
 
@@ -33,7 +33,7 @@ except ImportError:  # MindSpore 2.7 and 2.8
 _recorder = _jit.tr.get_instance()
 _CONFIG: dict[str, Any] = getattr(_jit, "_DEFAULT_JIT_CONFIG", None) or _jit.JitConfig().jit_config_dict
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-_MINDSPORE = os.path.dirname(os.path.abspath(mindspore.__file__))
+MINDSPORE = os.path.dirname(os.path.abspath(mindspore.__file__))
 _FILES, _LINES = [os.path.abspath(__file__)], [1]
 
 
@@ -76,7 +76,7 @@ def _asked() -> str:
         if file.startswith(_PACKAGE):
             known = frame.f_locals.get("function") if frame.f_code.co_name == "entered" else None
             name = getattr(known, "__name__", frame.f_code.co_name)
-        elif not file.startswith((_MINDSPORE, "<frozen", "<string")):
+        elif not file.startswith((MINDSPORE, "<frozen", "<string")):
             return name
         frame = frame.f_back  # type: ignore[assignment]
     return name
@@ -92,7 +92,7 @@ def user_line() -> str:
             frame = frame.f_back  # type: ignore[assignment]
             continue
         place = f"{name}:{frame.f_lineno} in {frame.f_code.co_name}"
-        if not name.startswith((_PACKAGE, _MINDSPORE)):
+        if not name.startswith((_PACKAGE, MINDSPORE)):
             text = linecache.getline(name, frame.f_lineno).strip()
             return f"{place}: {text}" if text else place
         outermost = place
@@ -304,29 +304,38 @@ _READERS = tuple(
 )
 
 
-@contextmanager
-def _reads_watched(context: Capture) -> Iterator[None]:
-    """While a capture goes on, the methods that read a mindspore.Tensor's values tell it; restored at the end."""
-    own = {name: vars(mindspore.Tensor)[name] for name in _READERS if name in vars(mindspore.Tensor)}
+class _reads_watched(Block):
+    """While a capture goes on, the methods that read a mindspore.Tensor's values tell it; at the end it is over, and they are restored."""
 
-    def watched(name: str, method: Any) -> Any:
-        @functools.wraps(method)
-        def read(raw: Any, *args: Any, **kwargs: Any) -> Any:
-            context.read(raw, name)
-            return method(raw, *args, **kwargs)
+    def __init__(self, context: Capture) -> None:
+        self._context = context
 
-        return read
+    def __enter__(self) -> None:
+        kind, context = mindspore.Tensor, self._context
+        watched = {name: _watched(context, name, getattr(kind, name)) for name in _READERS}
+        again = each(
+            functools.partial(_jit.set_jit_context.__globals__.update, _jit_context=None),
+            *[
+                functools.partial(setattr, kind, name, vars(kind)[name]) if name in vars(kind) else functools.partial(delattr, kind, name)
+                for name in _READERS
+            ],
+        )
+        self.at_end(again)
+        try:
+            for name, reader in watched.items():
+                setattr(kind, name, reader)
+        except BaseException:
+            again()
+            raise
 
-    for name in _READERS:
-        setattr(mindspore.Tensor, name, watched(name, getattr(mindspore.Tensor, name)))
-    try:
-        yield
-    finally:
-        for name in _READERS:
-            if name in own:
-                setattr(mindspore.Tensor, name, own[name])
-            else:
-                delattr(mindspore.Tensor, name)
+
+def _watched(context: Capture, name: str, method: Any) -> Any:
+    @functools.wraps(method)
+    def read(raw: Any, *args: Any, **kwargs: Any) -> Any:
+        context.read(raw, name)
+        return method(raw, *args, **kwargs)
+
+    return read
 
 
 _numbers = itertools.count()
@@ -392,10 +401,14 @@ def capture(
             _recorder.end_graph(_FILES, _LINES, _CONFIG, *outputs)
             finished = True
     finally:
+        _jit.set_jit_context.__globals__["_jit_context"] = None
         if phase and not finished:
             # The recorder cannot be reset: what was recorded ends as a graph that gives nothing.
-            _recorder.end_graph(_FILES, _LINES, _CONFIG, every[0])
-        _jit.set_jit_context(None)
+            try:
+                _recorder.end_graph(_FILES, _LINES, _CONFIG, every[0])
+            except KeyboardInterrupt:
+                _recorder.end_graph(_FILES, _LINES, _CONFIG, every[0])
+                raise
     return (Graph(phase, len(outputs)) if finished else None), context
 
 

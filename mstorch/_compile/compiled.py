@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import functools
 import gc
+import operator
 import threading
 import weakref
 from collections.abc import Callable, Sequence
@@ -32,12 +33,15 @@ from .._core.tensor_base import (
     whole_storage,
 )
 from .._core.warned import warn
+from .._leaving import Block, values_again
 from .._ops._dispatch import write
 from .._tape.node import USED_UP, Node, edge_of, is_leaf
 from . import verify
 from .functional import Plan, delivered, exchanged, plan, replaced, stand_in, state_value
-from .guards import Guards, setting_key
+from .guards import Guards
+from .settings import setting_key
 from .trees import check_result, flatten, leaves, unflatten
+from .watch import Again, Watch
 
 _LIMIT = 64
 _lock = threading.RLock()  # MindSpore's recorder is one for the process
@@ -173,17 +177,15 @@ class Entry:
         return unflatten(made.form, iter(found))
 
 
-class _Inside(threading.local):
+class _Inside(threading.local, Block):
     """Whether a compiled function is at work in this thread: what it calls is a part of it."""
 
     def __init__(self) -> None:
         self.active = 0
 
     def __enter__(self) -> None:
+        self.at_end(values_again(self, "active"))
         self.active += 1
-
-    def __exit__(self, *exc: Any) -> None:
-        self.active -= 1
 
 
 inside = _Inside()
@@ -207,8 +209,8 @@ class Compiled:
     def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if not self.graphs or stance[0] == "force_eager" or inside.active or tape.tracing() is not None or mode_is_on():
             return self._plainly(args, kwargs)
-        if modes.levels and forward_mode():
-            return self._plainly(args, kwargs)  # a graph has no tangents
+        if modes.saved_hooks or (modes.levels and forward_mode()):
+            return self._plainly(args, kwargs)  # a graph has no tangents, and packs nothing that it saves
         arguments: list[Any] = []
         form = flatten((args, kwargs), arguments)
         key = (form, tuple([_signature(t) for t in arguments]), _sharing(arguments), setting_key())
@@ -256,10 +258,9 @@ class Compiled:
         enabled = modes.grad
         entry = Entry()
         try:
-            entry.guards = Guards(self.function, leaves(form))
-            entry.states = _states(entry.guards)
-            entry.known = [tensor for tensor, *_ in entry.guards.tensors]
+            entry.guards = Guards(self.function, (*leaves(form), *{type(tensor) for tensor in arguments}))
             self._capture(entry, form, arguments)
+            entry.guards.finish()
             default_generator.engine.set_state(stream)
             verify.compare(entry, self.function, form, arguments)
             entry.settle()
@@ -273,14 +274,48 @@ class Compiled:
             text = str(error).strip().splitlines()
             entry.reason = GraphBreak(f"{type(error).__name__}: {text[0] if text else ''}", place=self.name)
         finally:
-            if entry.guards is not None:
-                entry.guards.restore()
             modes.grad = enabled
+            if entry.guards is not None:
+                try:
+                    entry.guards.restore()
+                except BaseException:  # an interrupt: another one is not to be expected
+                    entry.guards.restore()
+                    raise
             default_generator.engine.set_state(stream)
         return entry
 
     def _capture(self, entry: Entry, form: Any, arguments: list[Any]) -> None:
-        for cell in entry.guards.natives:  # type: ignore[union-attr]
+        guards: Any = entry.guards
+        while True:
+            self._prepare(entry, arguments)
+            stream = default_generator.engine.get_state()
+            try:
+                context = self._run(entry, form, arguments)
+            except Again:
+                guards.restore()
+                default_generator.engine.set_state(stream)
+                continue
+            changed = guards.restore()
+            if changed:
+                raise GraphBreak(f"the function changes {changed}", place=self.name)
+            natives = [raw for raw in context.foreign.values() if is_parameter(raw)]
+            if len(context.draws) == len(entry.draws) and not natives:
+                if default_generator.engine.get_state() != stream:
+                    raise GraphBreak("random numbers are drawn in a way that no graph can repeat", place=self.name)
+                if "grad" in guards.names and any(tensor._auto is not None and tensor._auto.grad is not None for tensor in arguments):
+                    raise GraphBreak("an argument has a gradient that the function may read", place=self.name)
+                return
+            entry.draws, entry.drawn = context.draws, context.drawn
+            entry.natives += natives
+
+    def _prepare(self, entry: Entry, arguments: list[Any]) -> None:
+        """What is known before the function runs: tensors that it can reach, and which arguments are among them."""
+        guards: Any = entry.guards
+        entry.states = _states(guards)
+        entry.known = [tensor for tensor, *_ in guards.tensors]
+        entry.identical.clear()
+        entry.numbers.clear()
+        for cell in guards.natives:
             if keeps_statistics(cell):
                 raise GraphBreak(f"MindSpore's {type(cell).__name__} changes its running statistics", place=self.name)
         own = {id(tensor._storage) for tensor in entry.states}
@@ -291,21 +326,10 @@ class Compiled:
                 if not any(tensor is state for state in entry.known):
                     raise GraphBreak("an argument is a view of a parameter or of another known tensor", place=self.name)
                 entry.identical.append((i, tensor))
+            elif getattr(tensor, "__dict__", None):
+                raise GraphBreak("an argument has attributes of its own", place=self.name)
             elif not any(arguments[j] is tensor for j in entry.numbers):
                 entry.numbers.append(i)
-        while True:
-            stream = default_generator.engine.get_state()
-            context = self._run(entry, form, arguments)
-            changed = entry.guards.restore()  # type: ignore[union-attr]
-            if changed:
-                raise GraphBreak(f"the function changes {changed}", place=self.name)
-            natives = [raw for raw in context.foreign.values() if is_parameter(raw)]
-            if len(context.draws) == len(entry.draws) and not natives:
-                if default_generator.engine.get_state() != stream:
-                    raise GraphBreak("random numbers are drawn in a way that no graph can repeat", place=self.name)
-                return
-            entry.draws, entry.drawn = context.draws, context.drawn
-            entry.natives += natives
 
     def _run(self, entry: Entry, form: Any, arguments: list[Any]) -> trace.Capture:
         """One capture: finds the plan and the graph, and inputs that are still unknown."""
@@ -317,17 +341,20 @@ class Compiled:
         def body(context: trace.Capture) -> Sequence[Raw]:
             with exchanged(states, state_raws) as block:
                 stand_ins = [stand_in(arguments[i], raw) for i, raw in zip(numbers, argument_raws)]
-                args, kwargs = unflatten(form, iter(replaced(arguments, numbers, stand_ins)))
+                given = replaced(arguments, numbers, stand_ins)
+                args, kwargs = unflatten(form, iter(given))
                 outputs: list[Any] = []
-                result_form = flatten(self.function(*args, **kwargs), outputs)
+                result = Watch(entry.guards, context.stop).called(self.function, args, kwargs)  # type: ignore[arg-type]
+                result_form = flatten(result, outputs)
                 check_result(result_form)
                 context.watching = False
+                _check_arguments(form, given, (args, kwargs))
                 entry.plan = plan(
                     result_form, outputs, stand_ins, argument_raws, states, block, state_raws, known,
                     lambda raw: id(raw) in context.depends,
                     [strides_of(made) != strides_of(arguments[i]) for made, i in zip(stand_ins, numbers)],
                 )  # fmt: skip
-                del args, kwargs
+                del args, kwargs, result
                 _check_escapes(context, outputs, stand_ins, states, block)
             _check_shared(arguments, [numbers[i] for i, _ in entry.plan.arguments])
             return entry.plan.raws
@@ -350,6 +377,13 @@ def _states(guards: Guards) -> list[Any]:
         elif is_tracked(tensor) and tensor._shape != held._shape:
             raise GraphBreak("a view of a parameter is used that has a history of its own")
     return list(found.values())
+
+
+def _check_arguments(form: Any, given: Sequence[Any], after: Any) -> None:
+    """Raise GraphBreak if the function changed a list or a dictionary among its arguments."""
+    tensors: list[Any] = []
+    if flatten(after, tensors) != form or len(tensors) != len(given) or any(map(operator.is_not, tensors, given)):
+        raise GraphBreak("the function changes an argument that is no tensor")
 
 
 def _check_shared(arguments: Sequence[Any], written: Sequence[int]) -> None:
@@ -409,7 +443,8 @@ def _holder(tensor: Any) -> str:
 def _signature(tensor: Any) -> tuple[Any, ...]:
     return (
         tensor._shape, tensor._dtype, None if tensor._stride is None else strides_of(tensor), is_tracked(tensor),
-        is_leaf(tensor), type(tensor),
+        is_leaf(tensor), type(tensor), bool(getattr(tensor, "__dict__", None)),
+        tensor._auto is not None and (tensor._auto.inference, tensor._auto.grad is not None),
     )  # fmt: skip
 
 

@@ -1,8 +1,8 @@
 """One run of a function with its tensors exchanged for others: nothing that it changes stays changed afterwards."""
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+import functools
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from .._core.modes import grad_set_to
 from .._core.storage import NativeBlock, Storage, Value
 from .._core.strides import dense_order
 from .._core.tensor_base import array_of, is_tracked, laid_out, strides_of, tensor_of, whole_storage, window, wrap
+from .._leaving import Block, each
 from .._tape.node import is_leaf
 from .._tape.windows import window_on
 
@@ -63,29 +64,35 @@ def state_value(tensor: Any) -> Raw:
     return from_numpy(array)
 
 
-@contextmanager
-def exchanged(states: Sequence[Any], raws: Sequence[Raw]) -> Iterator[NativeBlock]:
+def exchanged(states: Sequence[Any], raws: Sequence[Raw]) -> NativeBlock:
     """A capture's block in which other values stand for the storages of known tensors."""
-    with NativeBlock(captured=True) as block:
-        for tensor, raw in zip(states, raws):
-            block.put(tensor._storage, raw)
-        yield block
+    block = NativeBlock(captured=True)
+    for tensor, raw in zip(states, raws):
+        block.put(tensor._storage, raw)
+    return block
 
 
-@contextmanager
-def copied_memory(states: Sequence[Any]) -> Iterator[None]:
+class copied_memory(Block):
     """The known tensors' storages have copies of their memory for a while; what is written to them is forgotten."""
-    before = []
-    for tensor in states:
-        storage: Storage = tensor._storage
-        before.append((storage, storage.memory, storage.moved, storage.parameter, storage.version))
-        storage.exchange(storage.memory.copy())
-    try:
-        yield
-    finally:
-        for storage, memory, moved, parameter, version in before:
-            storage.exchange(memory)
-            storage.moved, storage.parameter, storage.version = moved, parameter, version
+
+    def __init__(self, states: Sequence[Any]) -> None:
+        self._storages: list[Storage] = [tensor._storage for tensor in states]
+
+    def __enter__(self) -> None:
+        copies = [storage.memory.copy() for storage in self._storages]
+        again = each(*[
+            functools.partial(setattr, storage, name, getattr(storage, name)) for storage in self._storages for name in _OF_STORAGES
+        ])  # fmt: skip
+        self.at_end(again)
+        try:
+            for storage, copy in zip(self._storages, copies):
+                storage.exchange(copy)
+        except BaseException:
+            again()
+            raise
+
+
+_OF_STORAGES = ("_source", "_memory", "moved", "parameter", "version")
 
 
 class Recipe:

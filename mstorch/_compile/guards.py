@@ -1,80 +1,59 @@
 """What a captured function depends on besides its arguments: modules, closures, globals. Checked before each run."""
 from __future__ import annotations
 
+import builtins
+import dis
 import functools
+import logging
 import os
 import sys
-import sysconfig
 import types
 import weakref
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
-
-import numpy as np
 
 from .._backend.cell import is_cell, is_raw
 from .._backend.trace import GraphBreak
-from .._core import device as devices
-from .._core.device import device
-from .._core.dtype import dtype, get_default_dtype
-from .._core.formats import layout, memory_format
 from .._core.overriding import is_entry
-from .._core.settings import are_deterministic_algorithms_enabled, get_float32_matmul_precision, get_num_threads
-from .._core.size import Size
 from .._core.tensor_base import TensorBase, is_tracked
-from .._ops._autocast import state as autocast
 from .._tape.node import is_leaf
-from ..autograd.grad_mode import is_grad_enabled, is_inference_mode_enabled
 from ..nn import functional
+from ..nn.modules import module as of_all_modules
 from ..nn.modules._cell_names import STATE_OF_CELLS
 from ..nn.modules.module import Module
-from .kinds import hides_state, parts, pictured, slots
+from .kinds import CACHED, Held, hides_state, is_plain, kept_by, parts, picture, pictured, same_plain, slots
+from .origins import OWN, PYTHON, USER, origin_of_class, origin_of_code, origin_of_module
 
-# Compared by value; everything else is compared by identity and, where it has parts, looked into.
-PLAIN = (bool, int, float, complex, str, bytes, type(None), dtype, device, layout, memory_format, Size, range, np.generic)
-_LIMIT = 50_000
+_LIMIT = 200_000
 MISSING = object()
-_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-_LIBRARIES = tuple(
-    {os.path.abspath(path) for path in (*sysconfig.get_paths().values(), _PACKAGE) if path and len(path) > 4}
-)
 
 
-def setting_key() -> tuple[Any, ...]:
-    """The process-wide settings that a captured function is valid for."""
-    return (
-        is_grad_enabled(), is_inference_mode_enabled(), get_default_dtype(), are_deterministic_algorithms_enabled(),
-        autocast.on, tuple(autocast.enabled.items()), tuple(autocast.dtypes.items()), devices.defaults.chosen,
-        tuple(devices.defaults.blocks), get_float32_matmul_precision(), get_num_threads(),
-    )  # fmt: skip
-
-
-def same_plain(first: Any, second: Any) -> bool:
-    """Equality of two plain values: of one type, NaN equal to NaN."""
-    return first is second or (type(first) is type(second) and bool(first == second or (first != first and second != second)))
-
-
-def is_plain(value: Any) -> bool:
-    """Whether a value has no identity that matters: a number, a string, a dtype, a tuple of such."""
-    return isinstance(value, PLAIN) or (type(value) is tuple and all(is_plain(item) for item in value))
-
-
-def is_library(code: types.CodeType) -> bool:
-    """Whether the code belongs to an installed package, whose globals do not change."""
-    return code.co_filename.startswith(_LIBRARIES) or code.co_filename.startswith("<frozen")
-
-
-def _names(code: types.CodeType) -> Iterator[str]:
-    yield from code.co_names
+def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
+    """A function's code, and those of the functions and classes that it makes."""
+    yield code
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
-            yield from _names(constant)
+            yield from _codes(constant)
+
+
+def _texts(constants: Iterable[Any]) -> Iterator[str]:
+    """The constants that may be names."""
+    for constant in constants:
+        if isinstance(constant, str):
+            yield constant
+        elif isinstance(constant, (tuple, frozenset)):
+            yield from _texts(constant)
+
+
+_OF_GLOBALS = frozenset(("LOAD_GLOBAL", "LOAD_NAME", "STORE_GLOBAL", "DELETE_GLOBAL", "LOAD_FROM_DICT_OR_GLOBALS"))
+_OF_TEXTS = frozenset("getattr hasattr setattr delattr attrgetter methodcaller __dict__ __getattribute__ __getattr__".split())
 
 
 class Guards:
     """The values that a function can reach, as they are now: ``holds()`` says whether they still are.
 
-    Raises GraphBreak for a value whose state no guard can know, unless ``strict`` is False.
+    A function's globals are taken in as it is about to run (``enter``); without ``strict`` those of all that can be reached, at once.
+    Raises GraphBreak for a value whose state no guard can know, unless ``strict`` is False, and where there are too many.
     """
 
     def __init__(self, function: Callable[..., Any], arguments: Iterable[Any] = (), strict: bool = True) -> None:
@@ -91,20 +70,34 @@ class Guards:
         self.probes: list[tuple[Callable[[], Any], Any, Callable[[Any], Any] | None, str]] = []
         self.classes: list[tuple[type, dict[str, Any]]] = []
         self.public = [(vars(space), dict(vars(space))) for space in (functional, _tensor_class())]
-        self._names: set[str] = set()
+        self.names: set[str] = set()  # of attributes and globals, in the code that ran
+        self._functions: dict[int, list[tuple[types.FunctionType, str]]] = {}  # by the number of their code
+        self._entered: dict[int, types.CodeType] = {}
+        self._made: dict[int, types.CodeType] = {}  # codes of functions that those make
+        self._computes = False  # whether the function computes names of attributes
+        self._opened: set[int] = set()  # modules all of whose names count
+        self._python: dict[int, tuple[types.ModuleType, str]] = {}  # Python's modules that were met
+        self._known: dict[int, tuple[types.ModuleType, set[str]]] = {}  # and which of their names were looked at
         self._bases: set[type] = set()
-        self._alive: list[Any] = []  # ids are of living objects
-        self._seen: set[int] = set()
+        self._seen: dict[int, Any] = {}  # by number; ids are of living objects
         self._by_dict: dict[int, list[tuple[str, Any, bool]]] = {}
+        self._hooks_of_all()
+        for space, _ in self.public:
+            self._patches(space, "torch")
         self._function(function, getattr(function, "__qualname__", type(function).__name__))
         for value in arguments:
             self.look(value, type(value).__name__)
-        if "grad" in self._names:
+        own = getattr(function, "__func__", function)
+        if isinstance(own, types.FunctionType):
+            self.enter(own.__code__)
+
+    def finish(self) -> None:
+        """The function has run: what is only known of the names that it used is taken in."""
+        if "grad" in self.names:
             for tensor, *_, path, _ in self.tensors:
                 self._probe(functools.partial(_gradient_of, tensor), f"{path}.grad")
         self._seen.clear()
         self._by_dict.clear()
-        self._alive.clear()
 
     # Collecting
 
@@ -112,15 +105,15 @@ class Guards:
         """Take in what can be reached from a value."""
         if is_plain(value) or id(value) in self._seen:
             return
-        self._seen.add(id(value))
-        self._alive.append(value)
+        self._seen[id(value)] = value
         if len(self._seen) > _LIMIT:
-            return
+            raise GraphBreak(f"the function can reach more than {_LIMIT} objects", place=path)
         if isinstance(value, TensorBase):
             shown = tuple(getattr(value, name) for name in _SHOWN)
             self.tensors.append((value, value._storage, is_tracked(value), is_leaf(value), path, shown))
             if getattr(value, "__dict__", None):
                 self._members(value.__dict__, path)
+            self._class(type(value))
         elif isinstance(value, Module):
             self._module(value, path)
         elif is_raw(value):
@@ -128,14 +121,10 @@ class Guards:
         elif is_cell(value):
             self.natives.append(value)
         elif isinstance(value, (list, tuple)):
-            if isinstance(value, list):
-                self.sizes.append((value, list(value), path))
-            for i, item in enumerate(value):
-                if isinstance(value, list):
-                    self.items.append((value, i, item, is_plain(item), f"{path}[{i}]"))
-                self.look(item, f"{path}[{i}]")
+            self._sequence(value, path)
         elif isinstance(value, dict):
-            self._dict(value, path, lambda key: f"{path}[{key!r}]")
+            self._dict(value, path, lambda key: f"{path}[{key!r:.80}]")
+            self._derived(value, path)
         elif isinstance(value, (types.FunctionType, types.MethodType)):
             self._function(value, path)
         elif isinstance(value, functools.partial):
@@ -146,15 +135,38 @@ class Guards:
             if not is_entry(value) and not isinstance(value.__self__, (types.ModuleType, type)):
                 self.look(value.__self__, f"{path}.__self__")
         elif isinstance(value, types.ModuleType):
-            return
+            self._python[id(value)] = value, path
+            self._python_module(value, self.names)
+            if self._computes:
+                self.computes_names()
+        elif isinstance(value, slice):
+            for part in (value.start, value.stop, value.step):
+                self.look(part, path)
         elif type(value).__module__.startswith(_ROOM):  # a compiled function: its graphs are no part of the program
             self.look(getattr(value, "function", None), path)
         elif pictured(value) is not None:
             self._pictured(value, path)
         elif getattr(value, "__wrapped__", None) is not None:
             self.look(value.__wrapped__, path)
+            if isinstance(value, CACHED):
+                for result in kept_by(value):
+                    self.look(result, f"what {path} keeps")
         else:
             self._object(value, path)
+
+    def _sequence(self, value: list[Any] | tuple[Any, ...], path: str) -> None:
+        if isinstance(value, list):
+            self.sizes.append((value, list(value), path))
+        for i, item in enumerate(value):
+            if isinstance(value, list):
+                self.items.append((value, i, item, is_plain(item), f"{path}[{i}]"))
+            self.look(item, f"{path}[{i}]")
+        self._derived(value, path)
+
+    def _derived(self, value: Any, path: str) -> None:
+        """The members of a list, tuple or dictionary of a class of the user's."""
+        if type(value) not in (list, tuple, dict):
+            self._object(value, path, open_=True)
 
     def _put(self, members: dict[str, Any], key: Any, value: Any, path: str) -> None:
         checks = self._by_dict.get(id(members))
@@ -167,6 +179,7 @@ class Guards:
         self.sizes.append((members, dict(members), path))
         for key, value in list(members.items()):
             self._put(members, key, value, path)
+            self.look(key, f"a key of {path}")
             self.look(value, name(key))
 
     def _probe(self, fetch: Callable[[], Any], path: str, undo: Callable[[Any], Any] | None = None) -> None:
@@ -176,14 +189,16 @@ class Guards:
         self._probe(pictured(value), path)  # type: ignore[arg-type]
         for part in parts(value):
             self.look(part, f"an item of {path}")
-        self._object(value, path, open_=True)
+        if not isinstance(value, logging.Logger):  # what it logs to, the function cannot see
+            self._object(value, path, open_=True)
 
     def _partial(self, value: Any, path: str) -> None:
-        self._probe(lambda: (id(value.func), *map(id, value.args)), path)
+        self._probe(lambda: (value.func, *value.args), path)
         self.look(value.func, f"{path}.func")
         for item in value.args:
             self.look(item, f"{path}.args")
         self._dict(value.keywords, f"{path}.keywords", lambda key: f"{path}.keywords[{key!r}]")
+        self._object(value, path, open_=True)
 
     def _members(self, members: dict[str, Any], path: str) -> None:
         self.keys.append((members, frozenset(members), path))
@@ -193,7 +208,7 @@ class Guards:
 
     def _object(self, value: Any, path: str, open_: bool = False) -> None:
         members = getattr(value, "__dict__", None)
-        if not open_ and self.strict and not type(value).__module__.startswith((_HOME, "torch", "mindspore")) and hides_state(value):
+        if not open_ and self.strict and origin_of_class(type(value)) is not OWN and hides_state(value):
             raise GraphBreak(f"{path} is of {type(value).__module__}.{type(value).__qualname__}, whose state no guard can know", place=path)
         if isinstance(members, dict):
             self._members(members, path)
@@ -203,7 +218,7 @@ class Guards:
             self.probes.append((fetch, now, functools.partial(descriptor.__set__, value), f"{path}.{name}"))
             self.look(now, f"{path}.{name}")
         if isinstance(value, weakref.WeakValueDictionary):
-            self._dict(vars(value)["data"], path, lambda key: f"{path}[{key!r}]")
+            self._dict(vars(value)["data"], path, lambda key: f"{path}[{key!r:.80}]")
         self.probes.append((lambda: type(value), type(value), None, f"{path}.__class__"))
         self._class(type(value))
 
@@ -219,22 +234,50 @@ class Guards:
                 continue
             self._put(members, key, value, path)
             self.look(value, f"{path}.{key}")
+        self.probes.append((lambda: type(module), type(module), None, f"{path}.__class__"))
         self._class(type(module))
 
+    def _hooks_of_all(self) -> None:
+        """The hooks that all modules have."""
+        space = vars(of_all_modules)
+        for name in [name for name in space if name.startswith("_global_")]:
+            self._probe(functools.partial(_values_of, space, name), name)
+            if isinstance(space[name], dict):
+                self.look(tuple(space[name].values()), name)
+
+    # Classes
+
     def _class(self, cls: type) -> None:
-        """The members of a user's class, and the globals that its methods name."""
+        """The members of a user's class; of a class of ours which they are."""
+        if type(cls) is not type and type(cls) not in self._bases:
+            self._class(type(cls))
         for base in cls.__mro__:
-            if base in self._bases or _is_library_class(base):
+            if base in self._bases:
                 continue
             self._bases.add(base)
+            origin = origin_of_class(base)
+            if origin is PYTHON or (origin is OWN and not base.__flags__ & _HEAP):
+                continue
             self.classes.append((base, _members_of(base)))
+            if origin is OWN:
+                self._patches(vars(base), base.__qualname__)
+                continue
             for name, member in list(vars(base).items()):
+                if name in _OF_CLASSES:
+                    continue
                 path = f"{base.__qualname__}.{name}"
-                for part in (member.fget, member.fset) if isinstance(member, property) else (getattr(member, "__func__", member),):
-                    if isinstance(part, types.FunctionType):
-                        self._function(part, path)
-                    elif not name.startswith("__") and not isinstance(part, _DESCRIPTORS):
+                of_property = isinstance(member, property)
+                for part in (member.fget, member.fset, member.fdel) if of_property else (getattr(member, "__func__", member),):
+                    if not isinstance(part, _DESCRIPTORS):
                         self.look(part, path)
+
+    def _patches(self, members: Mapping[str, Any], path: str) -> None:
+        """The functions of the user's among the members of a module or a class of ours."""
+        for name, member in list(members.items()):
+            if type(member) is types.FunctionType and origin_of_code(member.__code__, member.__globals__) is USER:
+                self.look(member, f"{path}.{name}")
+
+    # Functions
 
     def _function(self, function: Any, path: str) -> None:
         if isinstance(function, types.MethodType):
@@ -244,11 +287,29 @@ class Guards:
         if wrapped is not None:
             self.look(wrapped, path)
         if not isinstance(function, types.FunctionType):
-            if isinstance(function, (Module, functools.partial, types.BuiltinFunctionType)):
+            if isinstance(function, (Module, functools.partial, types.BuiltinFunctionType, types.MethodType)):
                 self.look(function, path)
             elif wrapped is None:
                 self._object(function, path)
             return
+        code = function.__code__
+        users = origin_of_code(code, function.__globals__) is USER
+        known = self._functions.setdefault(id(code), [])
+        if any(one is function for one, _ in known):
+            return
+        known.append((function, path))
+        self._seen[id(function)] = function
+        if not users:
+            self._bound(function, path)
+            return
+        self._probe(functools.partial(_of_function, function), path)
+        self._members(function.__dict__, path)
+        if id(code) in self._entered or not self.strict:
+            self._entered[id(code)] = code
+            self._enter(function, path)
+
+    def _bound(self, function: types.FunctionType, path: str) -> None:
+        """What a function has besides its globals."""
         for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ()):
             try:
                 value = cell.cell_contents
@@ -258,43 +319,104 @@ class Guards:
             self.look(value, name)
         for value in (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()):
             self.look(value, path)
-        if is_library(function.__code__):
-            return
-        self._probe(functools.partial(_of_function, function), path)
+
+    def enter(self, code: types.CodeType) -> bool:
+        """A function is about to run: take in what it names. False if nobody knows where it came from."""
+        if id(code) in self._entered:
+            return True
+        known = self._functions.get(id(code))
+        if not known:
+            return id(code) in self._made
+        self._entered[id(code)] = code
+        for function, path in list(known):
+            self._enter(function, path)
+        return True
+
+    def _enter(self, function: types.FunctionType, path: str) -> None:
+        self._bound(function, path)
         if function.__kwdefaults__:
             self._dict(function.__kwdefaults__, path, lambda key: f"{path}.{key}")
-        self._members(function.__dict__, path)
         known = function.__globals__
-        named = set(_names(function.__code__))
-        self._names |= named
-        for name in named:
-            value = known.get(name, MISSING)
-            if value is MISSING:
-                continue
-            self._put(known, name, value, "globals")
-            if isinstance(value, types.ModuleType):
-                self._python_module(value, named)
-            else:
-                self.look(value, name)
+        codes = list(_codes(function.__code__))
+        self._made.update((id(code), code) for code in codes)
+        named = {name for code in codes for name in code.co_names}
+        if not named.isdisjoint(_OF_TEXTS):
+            named.update(text for code in codes for text in _texts(code.co_consts) if text.isidentifier())
+        self.names |= named
+        loaded: dict[str, None] = {}
+        for code in codes:
+            for step in dis.get_instructions(code):
+                if step.opname in _OF_GLOBALS:
+                    loaded[step.argval] = None
+                elif step.opname == "IMPORT_NAME":
+                    self._imported(step.argval, known, named, path)
+        for name in loaded:
+            self._global(known, name)
+        for module, _ in list(self._python.values()):
+            self._python_module(module, named)
+        if not named.isdisjoint(_OF_TEXTS):
+            self.computes_names()
 
-    def _python_module(self, module: types.ModuleType, named: set[str], within: tuple[types.ModuleType, ...] = ()) -> None:
-        """Attributes of Python modules that the code names: of the user's own all that they hold too."""
-        path = getattr(module, "__file__", None)
-        library = path is None or os.path.abspath(path).startswith(_LIBRARIES) or module.__name__ in sys.builtin_module_names
+    def _global(self, known: dict[str, Any], name: str) -> None:
+        value = known.get(name, MISSING)
+        self._put(known, name, value, "globals")
+        if value is MISSING:
+            value = vars(builtins).get(name, MISSING)
+            self._put(vars(builtins), name, value, "builtins")
+        if value is not MISSING:
+            self.look(value, name)
+
+    def _imported(self, name: str, known: dict[str, Any], named: set[str], path: str) -> None:
+        """The modules that an import in a function names, if they are there already."""
+        package = str(known.get("__package__") or "")
+        for full in {name, name.partition(".")[0], f"{package}.{name}".strip("."), package}:
+            module = sys.modules.get(full)
+            if isinstance(module, types.ModuleType) and full:
+                self._put(sys.modules, full, module, "sys.modules")  # type: ignore[arg-type]
+                self.look(module, path)
+
+    # Python's modules
+
+    def _python_module(self, module: types.ModuleType, named: set[str]) -> None:
+        """Attributes of a Python module that the code names."""
+        known = self._known.setdefault(id(module), (module, set()))[1]
+        space = vars(module)
+        origin = origin_of_module(module)
         if module is os and named & {"environ", "getenv"}:
-            self._dict(os.environ._data, "os.environ", lambda key: f"os.environ[{key!r}]")  # type: ignore[attr-defined]
-        for name in named:
-            value = vars(module).get(name, MISSING)
+            self.environment()
+        for name in sorted(named - known):
+            known.add(name)
+            value = space.get(name, MISSING)
             if value is MISSING or value is os.environ:
+                if origin is USER and value is MISSING:
+                    self._put(space, name, MISSING, module.__name__)
                 continue
-            if self.strict and module.__name__ in _CLOCKS:
-                raise GraphBreak(f"{module.__name__}.{name} gives another value each time", place=path or module.__name__)
-            self._put(vars(module), name, value, module.__name__)
-            if isinstance(value, types.ModuleType):
-                if value not in within:
-                    self._python_module(value, named, (*within, module))
-            elif not library or isinstance(value, (types.MethodType, types.BuiltinFunctionType)):
+            if value is sys.modules and self.strict:
+                raise GraphBreak("sys.modules holds what no guard knows", place=module.__name__)
+            self._put(space, name, value, module.__name__)
+            if origin is USER or isinstance(value, (types.ModuleType, types.MethodType, types.BuiltinFunctionType, list, dict, set)):
                 self.look(value, f"{module.__name__}.{name}")
+        if origin is USER and "__getattr__" in space:
+            self.look(space["__getattr__"], f"{module.__name__}.__getattr__")
+
+    def computes_names(self) -> None:
+        """The function asks for attributes by names that it computes: all names of the modules that it may ask count."""
+        self._computes = True
+        while len(self._opened) < len(self._python):
+            for module, path in [found for number, found in self._python.items() if number not in self._opened]:
+                self._opened.add(id(module))
+                if origin_of_module(module) is USER:
+                    names = {name for name in vars(module) if not (name.startswith("__") and name.endswith("__"))}
+                    self.keys.append((vars(module), frozenset(vars(module)), path))
+                    self._python_module(module, names)
+                else:
+                    self.public.append((vars(module), dict(vars(module))))
+
+    def environment(self) -> None:
+        """The function reads the environment."""
+        data: Any = os.environ._data  # type: ignore[attr-defined]
+        if id(data) not in self._by_dict:
+            self._dict(data, "os.environ", lambda key: f"os.environ[{key!r}]")
 
     # Checking
 
@@ -309,7 +431,7 @@ class Guards:
             if tensor._storage is not storage or is_tracked(tensor) is not tracked or is_leaf(tensor) is not leaf:
                 return False
         for container, before, _ in self.sizes:
-            if len(container) != len(before) or (len(before) > 1 and isinstance(container, dict) and not _in_order(container, before)):
+            if len(container) != len(before) or (isinstance(container, dict) and not _in_order(container, before)):
                 return False
         for members, known, _ in self.keys:
             if len(members) != len(known) and not members.keys() - known <= _LATER:
@@ -321,7 +443,7 @@ class Guards:
             if not _same_picture(fetch(), value):
                 return False
         for space, copy in self.public:
-            if space != copy:
+            if not all(space.get(key, MISSING) is value for key, value in copy.items()):
                 return False
         for container, key, value, plain, _ in self.items:
             now = container[key]
@@ -348,7 +470,10 @@ class Guards:
                 now = members.get(key, MISSING)
                 if now is not value and not (plain and same_plain(now, value)):
                     found = found or f"{path}.{key}"
-                    members[key] = value
+                    if value is MISSING:
+                        del members[key]
+                    else:
+                        members[key] = value
         for container, before, path in self.sizes:
             if not _unchanged(container, before):
                 found = found or path
@@ -376,9 +501,13 @@ class Guards:
 
 
 _ROOM = __name__.rpartition(".")[0]
-_HOME = __name__.partition(".")[0]
-_CLOCKS = frozenset(("time", "secrets", "uuid"))
-_DESCRIPTORS = (types.MemberDescriptorType, types.GetSetDescriptorType, property)
+_HEAP = 1 << 9  # Py_TPFLAGS_HEAPTYPE: other classes cannot be changed
+_DESCRIPTORS = (types.MemberDescriptorType, types.GetSetDescriptorType, types.WrapperDescriptorType, types.MethodDescriptorType)
+# What Python keeps in a class, and what counts instances there.
+_OF_CLASSES = frozenset((
+    "__dict__", "__weakref__", "__abstractmethods__", "_abc_impl", "__dataclass_fields__", "__dataclass_params__", "__parameters__",
+    "__orig_bases__", "__annotations__", "__protocol_attrs__", "__subclasshook__", "total_instance_count", "next_id",
+))  # fmt: skip
 # What comes to a module's attributes as it runs.
 _LATER = frozenset((*STATE_OF_CELLS, "_compiled_call_impl", "_graphs", "_compiled", "_native_members"))
 
@@ -387,16 +516,11 @@ def _tensor_class() -> type:
     return next(cls for cls in TensorBase.__subclasses__() if cls.__name__ == "Tensor")
 
 
-def _is_library_class(base: type) -> bool:
-    if base.__module__ in ("builtins", "abc", "typing", "enum") or base.__module__.partition(".")[0] in (_HOME, "torch", "mindspore"):
-        return True
-    path = getattr(sys.modules.get(base.__module__), "__file__", None)
-    return path is None and base.__module__ != "__main__" or path is not None and os.path.abspath(path).startswith(_LIBRARIES)
-
-
 def _members_of(base: type) -> dict[str, Any]:
-    """A class's members, but what Python itself keeps there."""
-    return {name: value for name, value in vars(base).items() if not name.startswith("__") or callable(value)}
+    """A class's members, and its name and bases."""
+    members = {name: value for name, value in vars(base).items() if name not in _OF_CLASSES}
+    members[""] = (base.__name__, base.__qualname__, base.__mro__)
+    return members
 
 
 def _same_members(base: type, before: dict[str, Any]) -> bool:
@@ -412,12 +536,17 @@ def _same_picture(now: Any, value: Any) -> bool:
         return False
     if type(value) is tuple:
         return len(now) == len(value) and all(map(_same_picture, now, value))
-    return same_plain(now, value) if isinstance(value, (*PLAIN, frozenset, np.dtype)) else False
+    return bool(picture(now) == picture(value)) or (isinstance(value, Held) and bool(now == value))
 
 
 def _in_order(container: dict[Any, Any], before: dict[Any, Any]) -> bool:
-    """Whether the keys stand in the order in which they stood."""
+    """Whether the keys are those that were there, in their order."""
     return all(one is two or (is_plain(two) and same_plain(one, two)) for one, two in zip(container, before))
+
+
+def _values_of(space: dict[str, Any], name: str) -> Any:
+    value = space.get(name)
+    return tuple(value.values()) if isinstance(value, dict) else value
 
 
 def _slot(descriptor: Any, value: Any) -> Any:
@@ -429,7 +558,10 @@ def _slot(descriptor: Any, value: Any) -> Any:
 
 def _of_function(function: types.FunctionType) -> Any:
     """What a function can be given anew."""
-    return function.__code__, function.__defaults__, id(function.__kwdefaults__)
+    return (
+        function.__code__, function.__defaults__, function.__kwdefaults__, function.__name__, function.__qualname__, function.__doc__,
+        function.__module__,
+    )  # fmt: skip
 
 
 def _gradient_of(tensor: Any) -> Any:
@@ -445,7 +577,7 @@ def _unchanged(container: Any, before: Any) -> bool:
     if len(container) != len(before):
         return False
     if isinstance(container, dict):
-        return all(key in container for key in before)  # the values have checks of their own
+        return _in_order(container, before)  # the values have checks of their own
     return all(now is value or (is_plain(value) and same_plain(now, value)) for now, value in zip(container, before))
 
 

@@ -1,4 +1,4 @@
-"""Kinds of values whose contents no attribute shows: how a guard takes a picture of them, and which it cannot know."""
+"""Kinds of values: plain ones, those whose contents no attribute shows, of which a guard takes a picture, those it cannot know."""
 from __future__ import annotations
 
 import array
@@ -9,10 +9,14 @@ import decimal
 import enum
 import fractions
 import functools
+import gc
 import inspect
+import logging
+import operator
 import os
 import pathlib
 import re
+import struct
 import threading
 import types
 import typing
@@ -22,48 +26,106 @@ from typing import Any
 
 import numpy as np
 
+from .._core.device import device
+from .._core.dtype import dtype
+from .._core.formats import layout, memory_format
+from .._core.size import Size
+
+# Values of exactly these types have no identity that matters and never change. Subclasses may have attributes.
+_NUMBERS = frozenset(kind for kind in np.sctypeDict.values() if not issubclass(kind, (np.void, np.object_)))
+PLAIN = frozenset((bool, int, float, complex, str, bytes, type(None), dtype, device, layout, memory_format, Size, range)) | _NUMBERS
+
 # Values of these never change, or hold nothing that a function could compute with.
 FIXED: tuple[Any, ...] = (
     re.Pattern, re.Match, np.ufunc, np.dtype, types.CodeType, types.GenericAlias, types.UnionType, types.BuiltinFunctionType,
     types.WrapperDescriptorType, types.MethodWrapperType, types.MethodDescriptorType, types.GetSetDescriptorType,
     types.MemberDescriptorType, property, staticmethod, classmethod, super, enum.Enum, datetime.date, datetime.timedelta,
     datetime.time, datetime.tzinfo, decimal.Decimal, fractions.Fraction, pathlib.PurePath, slice, type(NotImplemented), type(Ellipsis),
-    type(threading.Lock()), type(threading.RLock()), inspect.Signature, inspect.Parameter, BaseException, typing.TypeVar,
-    types.SimpleNamespace,
-    contextvars.Token, types.TracebackType, types.FrameType, functools.cached_property, os.PathLike, type,
+    type(threading.Lock()), type(threading.RLock()), inspect.Signature, inspect.Parameter, typing.TypeVar,
+    types.SimpleNamespace, BaseException, contextvars.Token, functools.cached_property, os.PathLike, type, types.ModuleType,
+    operator.itemgetter, operator.methodcaller, type(vars(collections.namedtuple("_Pair", "one"))["one"]),
 )  # fmt: skip
-_BYTES = (bytearray, array.array, memoryview, np.ndarray)
+CACHED = type(functools.lru_cache(lambda: None))
 _POINTER = np.dtype(np.intp).itemsize
+
+
+class Held:
+    """Something whose identity is its picture; it lives on, so that no other gets its place in memory."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Held) and other.value is self.value
+
+    def __hash__(self) -> int:
+        return id(self.value)
+
+
+def is_plain(value: Any) -> bool:
+    """Whether a value has no identity that matters: a number, a string, a dtype, a tuple of such."""
+    kind = type(value)
+    return kind in PLAIN or (kind is tuple and all(map(is_plain, value)))
+
+
+def picture(value: Any) -> Any:
+    """A plain value as what equals only the pictures of values of the same type and bits; of anything else the identity."""
+    kind = type(value)
+    if kind is float:
+        return kind, struct.pack("d", value)
+    if kind is complex:
+        return kind, struct.pack("2d", value.real, value.imag)
+    if kind is tuple:
+        return kind, tuple(map(picture, value))
+    if kind is range:
+        return kind, value.start, value.stop, value.step
+    if kind in _NUMBERS:
+        return kind, value.dtype, value.tobytes()
+    return (kind, value) if kind in PLAIN else Held(value)
+
+
+def same_plain(first: Any, second: Any) -> bool:
+    """Whether a value is the plain one ``second``: of its type, and of its bits."""
+    return first is second or (type(first) is type(second) and picture(first) == picture(second))
+
+
+def _logged(value: logging.Logger) -> tuple[Any, ...]:
+    return value.level, value.disabled, value.getEffectiveLevel(), value.manager.disable
 
 
 def pictured(value: Any) -> Callable[[], Any] | None:
     """What gives a value's contents as plain data or identities, for kinds that neither attributes nor keys show; else None."""
     if isinstance(value, np.ndarray) and value.dtype.hasobject:
-        return lambda: (value.shape, tuple(map(id, value.ravel().tolist())))
+        return lambda: (value.dtype.str, value.shape, tuple(map(picture, value.ravel().tolist())))
     if isinstance(value, np.ndarray):
-        return lambda: (value.dtype, value.shape, value.tobytes())
-    if isinstance(value, _BYTES):
+        return lambda: (str(value.dtype), value.shape, value.strides, value.flags.num, value.tobytes())
+    if isinstance(value, np.void):
+        return lambda: (str(value.dtype), picture(value.item()) if value.dtype.hasobject else value.tobytes())
+    if isinstance(value, array.array):
+        return lambda: (value.typecode, value.tobytes())
+    if isinstance(value, memoryview):
+        return lambda: (value.format, value.shape, value.tobytes())
+    if isinstance(value, bytearray):
         return lambda: bytes(value)
     if isinstance(value, (set, frozenset)):
-        return lambda: (len(value), frozenset(map(_picture, value)))
+        return lambda: tuple(map(picture, value))  # in the order in which they are met
     if isinstance(value, collections.deque):
-        return lambda: tuple(map(_picture, value))
+        return lambda: (value.maxlen, *map(picture, value))
     if isinstance(value, types.MappingProxyType):
-        return lambda: tuple((_picture(key), _picture(item)) for key, item in value.items())
+        return lambda: tuple((picture(key), picture(item)) for key, item in value.items())
     if isinstance(value, contextvars.ContextVar):
-        return lambda: _picture(value.get(None))
+        return lambda: picture(value.get(None))
     if isinstance(value, weakref.ref):
-        return lambda: id(value())
+        return lambda: value() is None  # it never refers to another
+    if isinstance(value, BaseException):
+        return lambda: (*map(picture, value.args), picture(value.__cause__), picture(value.__context__))
+    if isinstance(value, logging.Logger):
+        return lambda: _logged(value)
+    if isinstance(value, type(threading.Lock())):
+        return value.locked
     return None
-
-
-def _picture(value: Any) -> Any:
-    """A plain value with its type; of anything else the identity."""
-    if isinstance(value, (int, float, complex, str, bytes, type(None))):
-        return type(value), repr(value) if isinstance(value, (float, complex)) else value
-    if type(value) is tuple:
-        return tuple(map(_picture, value))
-    return id(value)
 
 
 def parts(value: Any) -> list[Any]:
@@ -73,20 +135,29 @@ def parts(value: Any) -> list[Any]:
     if isinstance(value, (set, frozenset, collections.deque)):
         return list(value)
     if isinstance(value, types.MappingProxyType):
-        return list(value.values())
+        return [*value.keys(), *value.values()]
     if isinstance(value, contextvars.ContextVar):
         return [value.get(None)]
     if isinstance(value, weakref.ref):
         return [value()]
+    if isinstance(value, BaseException):
+        return [*value.args, value.__cause__, value.__context__]
     return []
+
+
+def kept_by(cached: Any) -> list[Any]:
+    """What ``functools.lru_cache`` keeps for a function: arguments and results."""
+    held = [one for one in gc.get_referents(cached) if not isinstance(one, (type, types.FunctionType)) and one is not vars(cached)]
+    if cached.cache_parameters()["maxsize"] is None:  # one dictionary of the results comes first
+        return [value for one in held[:1] for value in one.values()]
+    return [one for one in held if not (type(one) is dict and any(type(value).__name__ == "_lru_list_elem" for value in one.values()))]
 
 
 def slots(value: Any) -> list[tuple[str, Any]]:
     """The members that a value has outside of its ``__dict__``, by name."""
     found = []
     for base in type(value).__mro__:
-        for name in _slots_of(base):
-            descriptor = vars(base).get(_mangled(base, name))
+        for name, descriptor in vars(base).items():
             if isinstance(descriptor, types.MemberDescriptorType):
                 found.append((name, descriptor))
     return found
@@ -97,16 +168,12 @@ def _slots_of(base: type) -> tuple[str, ...]:
     return (named,) if isinstance(named, str) else tuple(named)
 
 
-def _mangled(base: type, name: str) -> str:
-    return f"_{base.__name__.lstrip('_')}{name}" if name.startswith("__") and not name.endswith("__") else name
-
-
 def hides_state(value: Any) -> bool:
     """Whether a value has state that Python code cannot name: an iterator, a generator of random numbers, an object of C."""
     if isinstance(value, FIXED):
         return False
     for base in type(value).__mro__[:-1]:
-        if base.__base__ is None or base in _SEEN_THROUGH:
+        if base.__base__ is None or base in _SEEN_THROUGH or base in PLAIN:
             continue
         known = [name for name in _slots_of(base) if name not in ("__dict__", "__weakref__")]
         members = len(known) + ("__dict__" in vars(base)) + ("__weakref__" in vars(base))
@@ -118,4 +185,4 @@ def hides_state(value: Any) -> bool:
 # Bases whose contents guards look at.
 _SEEN_THROUGH = frozenset((list, tuple, dict, set, frozenset, str, bytes, int, float, collections.OrderedDict, collections.defaultdict))
 
-__all__ = ["hides_state", "parts", "pictured", "slots"]
+__all__ = ["CACHED", "Held", "PLAIN", "hides_state", "is_plain", "kept_by", "parts", "picture", "pictured", "same_plain", "slots"]

@@ -6,27 +6,22 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
-
 from .._backend.trace import GraphBreak
 from .._core.tensor_base import TensorBase
-from .guards import is_plain
+from .kinds import is_plain, picture
 
 _TENSOR = "tensor"
-_BY_TEXT = (float, complex, np.generic)  # NaN equals nothing, and 0.0 equals -0.0
 
 
 class Leaf:
     """A part of a tree that is no tensor: plain values compare by type and value, others by identity."""
 
-    __slots__ = ("key", "value")
+    __slots__ = ("key", "plain", "value")
 
     def __init__(self, value: Any) -> None:
         self.value = value
-        if isinstance(value, _BY_TEXT):
-            self.key: Any = (type(value), repr(value))
-        else:
-            self.key = (type(value), value) if is_plain(value) else id(value)
+        self.plain = is_plain(value)
+        self.key = picture(value)
 
     def __hash__(self) -> int:
         return hash(self.key)
@@ -41,23 +36,29 @@ def flatten(value: Any, tensors: list[Any]) -> Any:
         tensors.append(value)
         return _TENSOR
     kind = type(value)
-    if kind is tuple or kind is list or (isinstance(value, tuple) and (hasattr(value, "_fields") or hasattr(value, "n_fields"))):
+    if kind is tuple or kind is list or (
+        isinstance(value, tuple) and (hasattr(value, "_fields") or hasattr(value, "n_fields")) and not getattr(value, "__dict__", None)
+    ):
         return (kind, tuple([flatten(item, tensors) for item in value]))
-    if kind is dict or kind is OrderedDict:
-        return (kind, tuple(value), tuple([flatten(item, tensors) for item in value.values()]))
+    if kind is dict or (kind is OrderedDict and not vars(value)):
+        return (kind, tuple(map(Leaf, value)), tuple([flatten(item, tensors) for item in value.values()]))
     if kind is slice:
         return (kind, tuple([flatten(item, tensors) for item in (value.start, value.stop, value.step)]))
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         names = tuple(field.name for field in dataclasses.fields(value))
+        if getattr(value, "__dict__", {}).keys() - set(names) or not all(hasattr(value, name) for name in names):
+            return Leaf(value)
         return (kind, names, tuple([flatten(getattr(value, name), tensors) for name in names]))
     return Leaf(value)
 
 
 def leaves(form: Any) -> Iterator[Any]:
-    """The values of a form that are neither tensors nor plain."""
+    """The values of a form that are neither tensors nor plain, and the classes of its parts."""
     if isinstance(form, Leaf):
-        if not isinstance(form.key, tuple):
+        if not form.plain:
             yield form.value
+    elif isinstance(form, type):
+        yield form
     elif isinstance(form, tuple):
         for item in form:
             yield from leaves(item)
@@ -76,7 +77,7 @@ def unflatten(form: Any, tensors: Iterator[Any]) -> Any:
             object.__setattr__(made, name, unflatten(item, tensors))
         return made
     if kind is dict or kind is OrderedDict:
-        return kind(zip(form[1], [unflatten(item, tensors) for item in form[2]]))
+        return kind(zip([leaf.value for leaf in form[1]], [unflatten(item, tensors) for item in form[2]]))
     items = [unflatten(item, tensors) for item in form[1]]
     return kind(*items) if kind is slice or hasattr(kind, "_fields") else kind(items)
 
@@ -84,7 +85,7 @@ def unflatten(form: Any, tensors: Iterator[Any]) -> Any:
 def check_result(form: Any) -> None:
     """Raise GraphBreak for a result that may hold tensors where ``flatten`` does not find them."""
     if isinstance(form, Leaf):
-        if not isinstance(form.key, tuple) and not isinstance(form.value, (type, set, frozenset)) and not callable(form.value):
+        if not form.plain and not isinstance(form.value, (type, set, frozenset)) and not callable(form.value):
             raise GraphBreak(f"the function returns a {type(form.value).__name__}")
     elif isinstance(form, tuple):
         for item in form:

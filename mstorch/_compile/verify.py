@@ -17,6 +17,7 @@ from .._backend.tape import native_set_to
 from .._backend.trace import GraphBreak, KernelBreak
 from .._core.modes import modes
 from .._core.tensor_base import array_of, is_tracked, whole_storage
+from .._quiet import quiet
 from .._tape import engine
 from .._tape.node import edge_of
 from .functional import array_source, copied, copied_memory, replaced, state_value
@@ -147,7 +148,7 @@ def same(want: Raw, got: Raw, what: str, noise: float = 0.0) -> None:
         return
     if name == "bfloat16":
         expected, found = expected.astype(np.float32), found.astype(np.float32)
-    with np.errstate(all="ignore"):
+    with quiet():
         odd = ~np.isfinite(expected)
         if not np.array_equal(expected[odd], found[odd], equal_nan=True):
             raise KernelBreak(f"MindSpore's graph gives another {what}: NaN or infinity")

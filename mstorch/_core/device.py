@@ -6,6 +6,7 @@ import threading
 from typing import Any
 
 from .._backend import binding, runtime
+from .._leaving import END, Block, length_again
 from .cuda_names import meant
 
 _TYPES = (
@@ -14,10 +15,10 @@ _TYPES = (
 _FORM = re.compile(r"([a-zA-Z_]+)(?::(-?\w*))?$")
 
 
-class device:
+class device(Block):
     """Where a tensor lives: ``device("cuda:0")``, ``device("cuda", 0)``, ``device(0)``."""
 
-    __slots__ = ("type", "index")
+    __slots__ = ("type", "index", "_ends")
     type: str
     index: int | None
 
@@ -71,13 +72,11 @@ class device:
 
     def __enter__(self) -> device:
         """Make new tensors on this device inside of a ``with`` block; raises what a tensor there would raise."""
-        resolve(self)
-        defaults.blocks.append(self)
+        named(self)
+        blocks = defaults.blocks
+        self.at_end(length_again(blocks))
+        blocks[END:] = (self,)
         return self
-
-    def __exit__(self, kind: Any, value: Any, traceback: Any) -> None:
-        """New tensors live where they did before the block."""
-        defaults.blocks.pop()
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (device, (self.type,) if self.index is None else (self.type, self.index))
@@ -132,7 +131,7 @@ def default() -> device:
     """Where new tensors live that name no device."""
     if defaults.blocks:
         return resolve(defaults.blocks[-1])
-    return CPU if defaults.chosen is None else defaults.chosen
+    return CPU if defaults.chosen is None else resolve(defaults.chosen)
 
 
 def is_meta(wanted: Any) -> bool:
@@ -146,6 +145,15 @@ def refuse_pinning(wanted: Any) -> None:
         raise RuntimeError(
             "pin_memory=True requires a CUDA or other accelerator backend; no pinned memory allocator is available on this system."
         )
+
+
+def named(wanted: Any) -> device:
+    """The device as it is named, where ``resolve`` would find one: without an index it leaves open which of several."""
+    found = wanted if isinstance(wanted, device) else device(wanted)
+    if found.index is None and meant(found.type) == _TYPE != "cpu":
+        binding.check(binding.index())
+        return device(_TYPE)
+    return resolve(found)
 
 
 def resolve(wanted: Any) -> device:

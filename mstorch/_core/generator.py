@@ -28,14 +28,14 @@ class Generator:
     """
 
     def __init__(self, device: Any = "cpu") -> None:
-        self._device = devices.resolve(device)
+        self._device = devices.named(device)
         on_host = self._device.type == "cpu" or runtime.FAKE_DEVICE
         self._engine: Engine | DeviceStream = Engine() if on_host else DeviceStream()
 
     @property
     def device(self) -> device:
         """The device whose random numbers the generator makes."""
-        return self._device
+        return self._device if self._device.type in ("cpu", "meta") else devices.current()
 
     @property
     def engine(self) -> Engine | DeviceStream:
@@ -104,7 +104,7 @@ class Generator:
     def __reduce__(self) -> Any:
         if is_torch() and self._device.type == "cpu":
             return Generator, (self._device,), (self.initial_seed(), None, self.get_state())
-        return _restored, (str(self._device), self.engine.get_state())
+        return _restored, (str(self.device), self.engine.get_state())
 
 
 def _restored(where: str, state: bytes) -> Generator:
@@ -146,7 +146,7 @@ def device_generator() -> Generator:
     if seeds.seed_is_new():
         _follow_mindspore()
     if not _device_generators:
-        _device_generators.append(Generator(devices.current()).manual_seed(default_generator.initial_seed()))
+        _device_generators.append(Generator(devices.current().type).manual_seed(default_generator.initial_seed()))
     return _device_generators[0]
 
 

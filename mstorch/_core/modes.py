@@ -2,9 +2,10 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
+
+from .._leaving import Block, values_again, values_set_to
 
 
 class Modes(threading.local):
@@ -37,26 +38,17 @@ class Modes(threading.local):
 modes = Modes()
 
 
-class grad_set_to:
+class grad_set_to(Block):
     """Recording on or off for a block."""
-
-    __slots__ = ("enabled", "before")
 
     def __init__(self, enabled: bool) -> None:
         self.enabled = enabled
 
     def __enter__(self) -> None:
-        self.before, modes.grad = modes.grad, self.enabled
-
-    def __exit__(self, *error: object) -> None:
-        modes.grad = self.before
+        self.at_end(values_again(modes, "grad"))
+        modes.grad = self.enabled
 
 
-@contextmanager
-def shapes_only() -> Iterator[None]:
+def shapes_only() -> values_set_to:
     """Tensors without memory may be read in the block, as zeros: what is computed of them is taken for its shape."""
-    before, modes.shapes = modes.shapes, True
-    try:
-        yield
-    finally:
-        modes.shapes = before
+    return values_set_to(modes, shapes=True)

@@ -11,12 +11,12 @@ import functools
 import inspect
 import threading
 import types
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 import numpy as np
 
+from .._leaving import Block, values_again, values_set_to
 from .built_in import built_in, written
 from .device import device
 from .dtype import dtype
@@ -104,35 +104,31 @@ def disabled_dispatch(*args: Any, **kwargs: Any) -> Any:
     return NotImplemented
 
 
-@contextmanager
-def level_set_to(level: int) -> Iterator[None]:
+class level_set_to(Block):
     """Overriding off, or off for subclasses, in a block."""
-    before = state.level
-    state.level = max(level, before)
-    try:
-        yield
-    finally:
-        state.level = before
+
+    def __init__(self, level: int) -> None:
+        self.level = level
+
+    def __enter__(self) -> None:
+        level = max(self.level, state.level)
+        self.at_end(values_again(state, "level"))
+        state.level = level
 
 
-@contextmanager
-def enabled() -> Iterator[None]:
+def enabled() -> values_set_to:
     """Overriding on in a block, also within one in which it is off."""
-    before, state.level = state.level, ON
-    try:
-        yield
-    finally:
-        state.level = before
+    return values_set_to(state, level=ON)
 
 
-@contextmanager
-def without_innermost_mode() -> Iterator[Any]:
+class without_innermost_mode(Block):
     """The innermost mode, which is not asked inside."""
-    mode = state.modes.pop()
-    try:
-        yield mode
-    finally:
-        state.modes.append(mode)
+
+    def __enter__(self) -> Any:
+        mode = state.modes[-1]
+        self.at_end(functools.partial(state.modes.append, mode))
+        del state.modes[-1]
+        return mode
 
 
 def push_mode(mode: Any) -> None:

@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 
 from .._backend import device_memory, tape
+from .._backend.cell import set_value
 from .._backend.geometry import contiguous_strides, flat_index
 from .._backend.raw import NAME_OF, NP_DTYPE, Raw, from_numpy
 from .._backend.table import kernel
+from .._leaving import Block, values_again
 from .device import META
 from .ends import ENDS
 from .modes import modes
@@ -160,9 +162,10 @@ class DeviceMemory(_Native):
     ``base`` is a MindSpore tensor in row-major order, whose elements offsets and strides count. ``exchanges`` counts how often
     another one took its place: windows made before show the old one. ``lent``: somebody else holds the base, so that it stays.
     ``shadow`` is the array that integers were made of, until they are written to: positions are read from it, without a transfer.
+    ``parameter`` is the mindspore.Parameter that the base is, once MindSpore's side asked for one.
     """
 
-    __slots__ = ("base", "version", "exchanges", "lent", "shadow", "__weakref__")
+    __slots__ = ("base", "version", "exchanges", "lent", "shadow", "parameter", "__weakref__")
 
     pinned = False
 
@@ -172,6 +175,13 @@ class DeviceMemory(_Native):
         self.exchanges = 0
         self.lent = False
         self.shadow = shadow
+        self.parameter: Any = None
+
+    def share_with(self, parameter: Any) -> None:
+        """Let a mindspore.Parameter of the same values be the base from now on."""
+        self.parameter = None
+        self.exchange(parameter)
+        self.parameter = parameter
 
     def read(self, name: str, shape: tuple[int, ...], strides: Strides | None, offset: int) -> Raw:
         """The elements of a window whose dtype has this name: in the memory, but for a copy where the base is of another dtype."""
@@ -234,7 +244,10 @@ class DeviceMemory(_Native):
         self.exchange(device_memory.zeros((0,), NAME_OF[self.base.dtype]))
 
     def exchange(self, base: Raw) -> None:
-        """Take another base; tensors over this storage show it from now on."""
+        """Take another base; tensors over this storage show it from now on. A parameter stays the base, and takes its memory."""
+        if self.parameter is not None:
+            set_value(self.parameter, base)
+            base = self.parameter
         base._of_storage = True
         self.base, self.lent = base, False
         self.exchanges += 1
@@ -397,7 +410,7 @@ class Counter:
         self.version = version
 
 
-class NativeBlock:
+class NativeBlock(Block):
     """A stretch of a thread's work on MindSpore's side: values stand in for the host memory that is used in it.
 
     ``captured`` says that a graph is being captured: what is written then stays in the values, and is read from them.
@@ -411,10 +424,7 @@ class NativeBlock:
         """The value that stands for a storage whose elements are asked for in a dtype; ``leaf`` is ours that it belongs to."""
         found = self._cells.get(id(storage))
         if found is None:
-            if storage.__class__ is DeviceMemory:
-                self._cells[id(storage)] = (storage, Value(storage.base))
-                return self._cells[id(storage)][1]
-            raw = storage.parameter
+            raw = storage.base if storage.__class__ is DeviceMemory else storage.parameter
             if raw is None:
                 source = storage._source
                 if source is None:
@@ -438,11 +448,9 @@ class NativeBlock:
         return cell
 
     def __enter__(self) -> NativeBlock:
-        self._outer, modes.native = modes.native, self
+        self.at_end(values_again(modes, "native"))
+        modes.native = self
         return self
-
-    def __exit__(self, *exc: Any) -> None:
-        modes.native = self._outer
 
 
 def face(array: np.ndarray) -> Raw:

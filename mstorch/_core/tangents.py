@@ -6,11 +6,13 @@ direction is differentiated by the levels around it and by no other.
 """
 from __future__ import annotations
 
+import functools
 import itertools
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from .._leaving import END, Block, each, values_again
 from .modes import modes
 
 LEVELS: list[int] = []  # those entered, the outermost first; empty almost always, which operations ask before anything else
@@ -18,12 +20,18 @@ _next = itertools.count().__next__
 _holders: dict[int, list[Any]] = {}
 
 
-def enter() -> int:
-    """A new level, within all others."""
+def new() -> tuple[int, Callable[[], Any]]:
+    """The number of a new level, which whoever enters it puts into ``LEVELS``, and what leaves it."""
     level = _next()
     _holders[level] = []
-    LEVELS.append(level)
+    return level, each(functools.partial(LEVELS.remove, level), functools.partial(_forget, level))
+
+
+def enter() -> int:
+    """A new level, within all others."""
+    level, _ = new()
     modes.levels += 1
+    LEVELS[END:] = (level,)
     return level
 
 
@@ -31,42 +39,37 @@ def leave(level: int) -> None:
     """Forget a level and its tangents."""
     LEVELS.remove(level)
     modes.levels -= 1
+    _forget(level)
+
+
+def _forget(level: int) -> None:
     for reference in _holders.pop(level):
         auto = reference()
         if auto is not None and auto.tangents:
             auto.tangents.pop(level, None)
 
 
-class below:
+class below(Block):
     """A block in which, of the levels that are entered now, only those around ``level`` are seen."""
 
-    __slots__ = ("level", "before")
-
     def __init__(self, level: int) -> None:
         self.level = level
 
     def __enter__(self) -> None:
-        self.before = modes.hidden
-        modes.hidden = self.before.union([other for other in LEVELS if other >= self.level])
-
-    def __exit__(self, *error: Any) -> None:
-        modes.hidden = self.before
+        hidden = modes.hidden.union([other for other in LEVELS if other >= self.level])
+        self.at_end(values_again(modes, "hidden"))
+        modes.hidden = hidden
 
 
-class without:
+class without(Block):
     """A block in which one level is not seen."""
 
-    __slots__ = ("level", "before")
-
     def __init__(self, level: int) -> None:
         self.level = level
 
     def __enter__(self) -> None:
-        self.before = modes.hidden
-        modes.hidden = self.before | {self.level}
-
-    def __exit__(self, *error: Any) -> None:
-        modes.hidden = self.before
+        self.at_end(values_again(modes, "hidden"))
+        modes.hidden = modes.hidden | {self.level}
 
 
 def seen(level: int) -> bool:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._quiet import quiet
 from . import libm, pipeline, selection
 from .continuous import exponential
 from .engine import Engine
@@ -112,7 +113,7 @@ def multinomial(
             raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
         if (rows.sum(-1) == 0).any():
             raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
-        with np.errstate(divide="ignore", over="ignore"):
+        with quiet():
             scores = cast(rows / _in_order_of(rows, engine, dtype), dtype)
         if num_samples == 1:
             return np.asarray(scores.argmax(-1), np.int64).reshape(result_shape)

@@ -10,6 +10,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from .._quiet import quiet
 from . import box_muller
 
 DEFAULT_SEED = 67280421310721
@@ -102,7 +103,8 @@ class Engine:
 
     def __init__(self, seed: int = DEFAULT_SEED) -> None:
         self.lock = threading.Lock()
-        self._bit_generator = np.random.MT19937(0)
+        with quiet():  # NumPy's own ``errstate`` in there can be interrupted before it puts back
+            self._bit_generator = np.random.MT19937(0)
         self._generator = np.random.Generator(self._bit_generator)
         self._legacy = np.random.RandomState(self._bit_generator)
         # NumPy documents state_address; there lie the 624 words and the number of those already used.

@@ -14,6 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import xlogy
 
+from .._quiet import quiet
+
 Doubles = NDArray[np.float64]
 Function = Callable[[Doubles], Doubles]
 
@@ -48,7 +50,7 @@ def log(x: Doubles) -> Doubles:
     """Natural logarithm; minus infinity at zero."""
     if x.size <= _FEW:
         return _apply(lambda value: math.log(value) if value > 0.0 else -math.inf, x)
-    with np.errstate(divide="ignore"):
+    with quiet():
         if not x.all():
             result = np.full_like(x, -np.inf)
             result[x != 0.0] = _choose("log")(x[x != 0.0])

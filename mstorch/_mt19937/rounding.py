@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._quiet import quiet
+
 Doubles = NDArray[np.float64]
 
 FLOATS = ("float32", "float64", "float16", "bfloat16")
@@ -66,7 +68,7 @@ def cast(values: NDArray[Any], dtype: str) -> NDArray[Any]:
         narrow = np.asarray(values).astype(np.float32)  # always a copy: it is rounded in place
         finite = np.isfinite(narrow)
         return round_to_bfloat16(narrow) if finite.all() else np.where(finite, round_to_bfloat16(narrow.copy()), narrow)
-    with np.errstate(over="ignore", invalid="ignore"):
+    with quiet():
         if dtype == "float16":
             return values.astype(np.float32, copy=False).astype(np.float16)
         return values.astype(dtype, copy=False)
@@ -125,7 +127,7 @@ def fma64_to_float32(x: Doubles, factor: float, term: float) -> NDArray[np.float
     product = x * factor
     total = product + term
     doubt = (np.abs(product) + np.abs(total)) * 2.0**-51
-    with np.errstate(over="ignore", invalid="ignore"):
+    with quiet():
         result: NDArray[np.float32] = (total - doubt).astype(np.float32)
         unsure = np.flatnonzero(~(result == (total + doubt).astype(np.float32)))
         if unsure.size:

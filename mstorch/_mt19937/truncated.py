@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._quiet import quiet
 from .engine import Engine
 from .normal import normal
 from .rounding import cast
@@ -82,7 +83,7 @@ def _reject_uniforms(
         return cast(np.subtract(values, wide(log_peak), dtype=wide), dtype)
 
     def rejected(candidates: NDArray[Any]) -> NDArray[np.bool_]:
-        with np.errstate(divide="ignore"):
+        with quiet():
             logarithms = cast(np.log(uniform(engine, shape, dtype=dtype).astype(np.float64)), dtype)
         return logarithms > log_density(candidates)
 

@@ -143,7 +143,7 @@ def set_default_tensor_type(t: Any, /) -> None:
     set_default_dtype(kind)
     place = place_of_type(t)
     if place != "cpu" or devices.defaults.chosen is not None:
-        devices.defaults.chosen = devices.resolve(place)
+        devices.defaults.chosen = devices.named(place)
 
 
 def is_vulkan_available() -> bool:

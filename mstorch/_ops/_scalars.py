@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from .._backend.cast import numpy_cast
-from .._backend.quiet import quiet
 from .._core.dtype import dtype, float32
 from .._core.modes import modes
 from .._core.storage import Storage
 from .._core.tensor_base import TensorBase
+from .._quiet import quiet
 from .._tape.windows import linear
 
 _SCALARS: dict[tuple[Any, Any, str], np.ndarray] = {}

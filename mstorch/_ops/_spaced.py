@@ -8,6 +8,7 @@ import numpy as np
 from .._backend.cast import numpy_cast
 from .._core.dtype import dtype
 from .._mt19937.rounding import fma32, fma64
+from .._quiet import quiet
 
 
 def evenly_spaced(start: Any, end: Any, steps: int, kind: dtype) -> np.ndarray:
@@ -23,7 +24,7 @@ def evenly_spaced(start: Any, end: Any, steps: int, kind: dtype) -> np.ndarray:
         return _in_halves(start, end, steps, kind)
     wide = kind.np
     first, last = wide.type(start), wide.type(end)
-    with np.errstate(over="ignore", invalid="ignore"):
+    with quiet():
         step = (last - first) / wide.type(max(steps - 1, 1))
         front = _fused(index.astype(wide), step, first)
         back = _fused((index - (steps - 1)).astype(wide), step, last)

@@ -11,12 +11,12 @@ import numpy as np
 
 from .. import return_types
 from .._backend.geometry import contiguous_strides
-from .._backend.quiet import quiet
 from .._backend.table import kernel
 from .._core.dtype import bool_, float32, float64, iinfo, int8, int32, int64, uint8
 from .._core.strides import normalize
 from .._core.tensor_base import TensorBase, array_of, count_of, in_order, tensor_of
 from .._core.warned import warn_once
+from .._quiet import quiet
 from .._tape.composite import refuse
 from .._tape.operands import computed
 from .._tape.windows import no_view

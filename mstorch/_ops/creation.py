@@ -10,7 +10,6 @@ import numpy as np
 
 from .._backend.cast import numpy_cast
 from .._backend.geometry import contiguous_strides
-from .._backend.quiet import quiet
 from .._core import determinism
 from .._core import device as devices
 from .._core.above import above
@@ -22,6 +21,7 @@ from .._core.strides import channels_last_strides, normalize, preserved_strides
 from .._core.tensor_base import TensorBase, in_order, is_meta, meta_tensor, resize, strides_of, to_meta
 from .._core.tensor_base import array_of as memory_of
 from .._core.warned import warn
+from .._quiet import quiet
 from .._tape.windows import no_view
 from ._dispatch import deliver, python_number, shape_args, type_word
 from ._forms import SIZE

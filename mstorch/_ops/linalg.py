@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from .. import return_types
-from .._backend.quiet import quiet
 from .._backend.table import kernel
 from .._core.dtype import int64
 from .._core.tensor_base import TensorBase, array_of, tensor_of
+from .._quiet import quiet
 from .._tape.composite import record
 from .._tape.operands import computed
 from .._tape.windows import no_view

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from .._backend.host import loss as host
-from .._backend.quiet import quiet
 from .._backend.table import kernel
 from .._core.dtype import bool_, float32, float64
 from .._core.modes import grad_set_to, modes
 from .._core.tangents import LEVELS, levels_of_all
 from .._core.tensor_base import array_of, count_of, fresh, is_tracked
 from .._core.warned import warn
+from .._quiet import quiet
 from .._tape.composite import record
 from .._tape.node import watch
 from .._tape.whole import followed, in_one_piece

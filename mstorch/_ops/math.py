@@ -14,6 +14,7 @@ from .._core.modes import modes
 from .._core.promotion import can_cast
 from .._core.storage import Storage
 from .._core.tensor_base import array_of, in_order, recording, tensor_of
+from .._quiet import quiet
 from .._tape.composite import record, refuse
 from ._dispatch import (
     binary,
@@ -290,7 +291,7 @@ def _moved(input: Any, other: Any) -> Any:
     kind = input._dtype
     strides = result_strides((input, other), broadcast_shape(input._shape, other._shape))
     numbers = array_of(cast_tensor(input, float32) if kind.itemsize == 2 else input)
-    with np.errstate(all="ignore"):
+    with quiet():
         found = tensor_of(np.asarray(np.ldexp(numbers, array_of(other).astype(np.int32))))
     return in_order(found if found._dtype is kind else cast_tensor(found, kind), strides)
 

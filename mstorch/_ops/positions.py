@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from .._backend.host.scatter import wide
-from .._backend.quiet import quiet
 from .._backend.table import torch_type_name
 from .._core.dtype import float64, int64, uint64
 from .._core.modes import modes
 from .._core.tensor_base import TensorBase, array_of, tensor_of
+from .._quiet import quiet
 from .._tape.composite import record, refuse
 from .._tape.windows import no_view
 from . import views

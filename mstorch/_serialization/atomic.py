@@ -15,16 +15,26 @@ def _refuse(path: str, error: OSError) -> RuntimeError:
     return RuntimeError(f"open file failed with strerror: {os.strerror(error.errno or 0)}, file path: {path}")
 
 
-def _temporary(folder: str, name: str) -> tuple[int, str]:
+def _temporary(folder: str, name: str) -> tuple[IO[bytes], str]:
     # Bounded, since a name as long as the file system takes could not grow.
     stem = name.encode("utf-8", "surrogateescape")[:100].decode("utf-8", "ignore")
     while True:
         path = os.path.join(folder, f".{stem}.{secrets.token_hex(6)}.tmp")
         try:
-            # Mode 0o666 goes through the umask, as it does for open().
-            return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666), path
+            return open(path, "xb"), path
         except FileExistsError:
             continue
+        except BaseException as error:
+            if not isinstance(error, OSError):  # an interrupt, after the file was made
+                _remove(path)
+            raise
+
+
+def _remove(path: str) -> None:
+    try:
+        os.unlink(path)
+    except FileNotFoundError:
+        pass
 
 
 def _flush_folder(folder: str) -> None:
@@ -69,7 +79,7 @@ def replacing(path: str) -> Iterator[IO[bytes]]:
                 yield file
             return
     try:
-        handle, temporary = _temporary(folder, name)
+        made, temporary = _temporary(folder, name)
     except OSError as error:
         if old is None or error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS):
             raise _refuse(path, error) from error
@@ -77,18 +87,15 @@ def replacing(path: str) -> Iterator[IO[bytes]]:
             yield file
         return
     try:
-        with os.fdopen(handle, "wb") as file:
+        with made as file:
             if old is not None:
-                _keep_owner_and_mode(handle, old)
+                _keep_owner_and_mode(file.fileno(), old)
             yield file
             file.flush()
-            os.fsync(handle)
+            os.fsync(file.fileno())
         os.replace(temporary, target)
     except BaseException:
-        try:
-            os.unlink(temporary)
-        except FileNotFoundError:
-            pass
+        _remove(temporary)
         raise
     _flush_folder(folder)
 

@@ -13,11 +13,11 @@ import numpy as np
 
 from .._backend import tape
 from .._backend.cell import Parameter, share
-from .._backend.raw import Raw, from_numpy
+from .._backend.raw import NAME_OF, NP_DTYPE, Raw, from_numpy
 from .._backend.table import LOCK, forked
 from .._core.ends import ENDS
 from .._core.modes import modes
-from .._core.storage import Storage, face
+from .._core.storage import DeviceMemory, Storage, face
 from .._core.tensor_base import array_of, is_tracked, tensor_of, value_of, wrap
 from . import engine
 from .node import Accumulate, Edge, Node, bare_twin, edge_of, named
@@ -26,21 +26,21 @@ from .node import Accumulate, Edge, Node, bare_twin, edge_of, named
 class _Crossing(Node):
     """A node whose gradient MindSpore's tape computes, from a tensor that came from there."""
 
-    __slots__ = ("raw", "ends")
+    __slots__ = ("raw", "ends", "hosts")
     raw: Any
     ends: Any
+    hosts: Any  # whether the tensor of each end is in the host's memory
 
     def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
         """The gradients of the ends."""
         if not self.ends:
             return ()
         gradient = gradients[0]
-        host = not isinstance(gradient, Raw)
         forked.refuse("the gradient of a MindSpore tensor")
         with LOCK:
-            seed = tape_value(gradient) if host else gradient
+            seed = gradient if isinstance(gradient, Raw) else tape_value(gradient)
             found = tape.run_backward([self.raw], [seed], self.ends, True, False)
-        return [None if raw is None else (raw.asnumpy().copy() if host else raw) for raw in found]
+        return [raw.asnumpy().copy() if host and raw is not None else raw for raw, host in zip(found, self.hosts)]
 
 
 def tape_value(gradient: Any) -> Raw:
@@ -52,7 +52,7 @@ def to_mindspore(tensor: Any) -> Raw:
     """The mindspore.Tensor over the same memory; where the tensor has a history, gradients find their way back to it."""
     storage = tensor._storage
     raw = value_of(tensor)
-    if modes.native is not None or storage.__class__ is not Storage:
+    if modes.native is not None or storage.__class__ not in _HELD:
         return raw
     if storage.parameter is not None and tuple(storage.parameter.shape) == tensor._shape:
         return storage.parameter
@@ -60,11 +60,16 @@ def to_mindspore(tensor: Any) -> Raw:
         ends = _native_ends(tensor)
         if ends:
             return _as_native_node(tensor, ends)
+        if storage.__class__ is DeviceMemory:
+            raw = tape.detached(raw)  # the same memory: its base is what all kernels get, and no leaf of MindSpore's
         tape.mark_leaf(raw)
         tape.start_recording()
         ENDS.add(raw, tensor)
         return _from_torch(raw)
     return raw
+
+
+_HELD: Any = frozenset((Storage, DeviceMemory))
 
 
 def _keep_forward(ctx: Any, raw: Raw) -> Raw:
@@ -105,9 +110,10 @@ def _as_native_node(tensor: Any, ends: list[tuple[Raw, Node]]) -> Raw:
         return value_of(bare_twin(tensor))
 
     def backward(ctx: Any, gradient: Raw) -> Any:
-        seed = gradient.asnumpy()
+        seed = gradient.asnumpy() if tensor._storage.__class__ is Storage else gradient
         found = engine.run([(edge_of(tensor), seed)], True, False, [(node, 0) for _, node in ends])  # type: ignore[list-item]
-        raws = [from_numpy(np.zeros(raw.shape, seed.dtype)) if g is None else face(g) for g, (raw, _) in zip(found, ends)]
+        raws = [from_numpy(np.zeros(raw.shape, NP_DTYPE[NAME_OF[raw.dtype]])) if g is None else g if isinstance(g, Raw) else face(g)
+                for g, (raw, _) in zip(found, ends)]  # fmt: skip
         return raws[0] if len(raws) == 1 else tuple(raws)
 
     tape.start_recording()
@@ -136,6 +142,7 @@ def from_mindspore(raw: Raw) -> Any:
             edges: list[Edge | None] = [edge_of(tensor) for _, tensor in pairs]
             node: Any = named(_Crossing, "MindSporeBackward")(edges)
             node.raw, node.ends = raw, [end for end, _ in pairs]
+            node.hosts = [tensor._storage.__class__ is Storage for _, tensor in pairs]
             made._node = node
     return made
 

@@ -13,7 +13,6 @@ import numpy as np
 
 from .._backend.geometry import contiguous_strides
 from .._backend.halves import BFLOAT16
-from .._backend.quiet import silent
 from .._backend.raw import NAME_OF, Raw
 from .._backend.table import kernel
 from .._core.modes import modes
@@ -35,6 +34,7 @@ from .._core.tensor_base import (
     value_of,
     wrap,
 )
+from .._quiet import silent
 from .node import FREED, Accumulate, Edge, Node, bare_of, dressed
 from .replaced import all_replaced, replaced
 

@@ -13,12 +13,12 @@ from .._backend.host._sums import halves_along, sum_along
 from .._backend.host._ufunc import number
 from .._backend.host.matmul import two_products as array_products
 from .._backend.host.views import put
-from .._backend.quiet import quiet
 from .._backend.raw import NAME_OF_NP, NP_DTYPE, Raw, from_numpy
 from .._backend.table import kernel
 from .._core.storage import NATIVE
 from .._core.strides import preserved_strides
 from .._core.tensor_base import TensorBase, array_of, is_tracked, laid_out, on_device, strides_of, tensor_of
+from .._quiet import quiet
 from . import movement
 from .apply import apply
 from .movement import Move

@@ -32,6 +32,7 @@ from .layers import (
     fast_gelu,
     npu_add_rms_norm,
     npu_fast_gelu,
+    npu_geglu,
     npu_gelu,
     npu_layer_norm_eval,
     npu_linear,
@@ -51,7 +52,8 @@ def __getattr__(name: str) -> object:
 
 __all__ = [
     "fast_gelu", "get_npu_format", "npu_add_rms_norm", "npu_broadcast", "npu_confusion_transpose", "npu_dtype_cast", "npu_fast_gelu",
-    "npu_format_cast", "npu_format_cast_", "npu_fusion_attention", "npu_gelu", "npu_grouped_matmul", "npu_incre_flash_attention",
+    "npu_format_cast", "npu_format_cast_", "npu_fusion_attention", "npu_geglu", "npu_gelu", "npu_grouped_matmul",
+    "npu_incre_flash_attention",
     "npu_layer_norm_eval", "npu_linear", "npu_mish", "npu_moe_compute_expert_tokens", "npu_moe_finalize_routing",
     "npu_moe_gating_top_k_softmax", "npu_moe_init_routing", "npu_moe_token_permute", "npu_moe_token_unpermute",
     "npu_prompt_flash_attention", "npu_rms_norm", "npu_rotary_mul", "npu_scatter_nd_update", "npu_scatter_nd_update_", "npu_silu",

@@ -42,6 +42,22 @@ def npu_swiglu(self: Any, dim: int = -1) -> Any:
     return (_functional.silu(gate) * linear).to(self.dtype)
 
 
+def npu_geglu(self: Any, dim: int = -1, approximate: int = 1, activate_left: bool = False) -> tuple[Any, Any]:
+    """``a * gelu(b)`` of the two halves of a dimension (``gelu(a) * b`` with ``activate_left``), and what gelu gave.
+
+    approximate: 0 is gelu itself, 1 its approximation by tanh.
+    """
+    if self.shape[dim] % 2:
+        raise RuntimeError(f"dimension {dim} of {list(self.shape)} has no halves")
+    if approximate not in (0, 1):
+        raise RuntimeError(f"approximate must be 0 or 1, got {approximate}")
+    linear, gate = _widened(*self.chunk(2, dim))
+    if activate_left:
+        linear, gate = gate, linear
+    opened = _functional.gelu(gate, approximate="tanh" if approximate else "none")
+    return (linear * opened).to(self.dtype), opened.to(self.dtype)
+
+
 def npu_gelu(self: Any, approximate: str = "none") -> Any:
     """``torch.nn.functional.gelu``."""
     return _functional.gelu(self, approximate=approximate)

@@ -129,8 +129,7 @@ def reset_peak_memory_stats(device_index: Any = None, /) -> None:
 def get_memory_info(device_index: Any = None, /) -> tuple[int, int]:
     """Bytes that are free and that there are; raises without an accelerator."""
     _require()
-    total = streams.total_memory(0)
-    return max(total - memory_reserved(), 0), total
+    return streams.memory_info()
 
 
 get_device_capability, reset_accumulated_memory_stats = map(_not_told, ("get_device_capability", "reset_accumulated_memory_stats"))

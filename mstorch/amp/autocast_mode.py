@@ -11,6 +11,8 @@ from .._core import cuda_names
 from .._core.dtype import bfloat16, float16, float64
 from .._core.dtype import dtype as _dtype
 from .._core.warned import warn
+from .._leaving import Block, each, values_again
+from .._ops._autocast import DEVICE, state
 from .._tensor import Tensor
 from . import _settings
 from ._settings import is_autocast_available
@@ -18,7 +20,7 @@ from ._settings import is_autocast_available
 _SUPPORTED = (bfloat16, float16)
 
 
-class autocast:
+class autocast(Block):
     """A context manager or decorator: within it, operations on ``device_type`` compute in the precision that suits them.
 
     Products and convolutions take ``dtype`` (bfloat16 by default on CPU, float16 on accelerators), losses and others that
@@ -52,19 +54,18 @@ class autocast:
         self.prev_cache_enabled = _settings.is_autocast_cache_enabled()
         self.prev = _settings.is_autocast_enabled(self.device)
         self.prev_fastdtype = _settings.get_autocast_dtype(self.device)
-        _settings.set_autocast_enabled(self.device, self._enabled)
-        _settings.set_autocast_dtype(self.device, self.fast_dtype)
-        _settings.autocast_increment_nesting()
-        _settings.set_autocast_cache_enabled(self._cache_enabled)
+        enabled, dtypes, forget = state.enabled, state.dtypes, state.cache.clear
+        self.at_end(each(
+            values_again(state, "on", "nesting", "cache_enabled"), functools.partial(enabled.update, {self.device: self.prev}),
+            functools.partial(dtypes.update, {self.device: self.prev_fastdtype}), *(() if state.nesting else (forget,)),
+        ))  # fmt: skip
+        enabled[self.device] = self._enabled
+        if self.device == DEVICE:
+            state.on = self._enabled
+        dtypes[self.device] = self.fast_dtype
+        state.nesting += 1
+        state.cache_enabled = self._cache_enabled
         return self
-
-    def __exit__(self, exc_type: Any, exc_val: Any, exc_tb: Any) -> Any:
-        if _settings.autocast_decrement_nesting() == 0:
-            _settings.clear_autocast_cache()
-        _settings.set_autocast_enabled(self.device, self.prev)
-        _settings.set_autocast_dtype(self.device, self.prev_fastdtype)
-        _settings.set_autocast_cache_enabled(self.prev_cache_enabled)
-        return False
 
     def __call__(self, func: Callable[..., Any]) -> Callable[..., Any]:
         if not callable(func):

@@ -6,6 +6,7 @@ from typing import Any
 
 from .._core.modes import grad_set_to, modes
 from .._core.tensor_base import strides_of
+from .._leaving import END, Block, each, length_again, values_again
 
 _OUTSIDE = (
     "Trying to backward outside of the 'allow_mutation_on_saved_tensors' contextin which the graph was originally recorded."
@@ -65,7 +66,7 @@ def _place(tensor: Any) -> tuple[int, int]:
     return id(tensor._storage), tensor._counter.version
 
 
-class allow_mutation_on_saved_tensors:
+class allow_mutation_on_saved_tensors(Block):
     """A block in which tensors that backward needs may be written: they are copied just before. RuntimeError within another one."""
 
     def __enter__(self) -> _AllowedMutations:
@@ -73,15 +74,12 @@ class allow_mutation_on_saved_tensors:
             raise RuntimeError("allow_mutation_on_saved_tensors contexts cannot be nested")
         if modes.saved_hooks_refused is not None:
             raise RuntimeError(modes.saved_hooks_refused)
-        self._kept = _AllowedMutations()
-        modes.saved_hooks.append((self._kept.pack, self._kept.unpack))
-        modes.before_write = self._kept.keep
-        return self._kept
-
-    def __exit__(self, *args: object) -> None:
-        modes.saved_hooks.pop()
-        modes.before_write = None
-        self._kept.clear()
+        kept, hooks = _AllowedMutations(), modes.saved_hooks
+        pair, keep = (kept.pack, kept.unpack), kept.keep
+        self.at_end(each(length_again(hooks), values_again(modes, "before_write"), kept.clear))
+        hooks[END:] = (pair,)
+        modes.before_write = keep
+        return kept
 
 
 __all__ = ["allow_mutation_on_saved_tensors"]

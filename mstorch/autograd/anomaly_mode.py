@@ -1,12 +1,15 @@
 """detect_anomaly: a backward that yields NaN is an error."""
 from __future__ import annotations
 
+import functools
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from .._core.warned import warn
+from .._leaving import Block, each
 from .._tape.engine import watch
 from .._tape.node import bare, dressed
 
@@ -36,7 +39,14 @@ def set_anomaly_enabled(enabled: bool, check_nan: bool = True) -> None:
     watch.check = _check if enabled else None
 
 
-class detect_anomaly:
+def _as_before(enabled: bool, check_nan: bool) -> Callable[[], Any]:
+    return each(
+        functools.partial(vars(_state).update, enabled=enabled, check_nan=check_nan),
+        functools.partial(vars(watch).update, check=_check if enabled else None),
+    )
+
+
+class detect_anomaly(Block):
     """A context manager within which backward raises RuntimeError if a gradient is NaN.
 
     Differs from torch: no traceback of the forward pass is shown.
@@ -50,13 +60,11 @@ class detect_anomaly:
         )
 
     def __enter__(self) -> None:
+        self.at_end(_as_before(self.prev, self.prev_check_nan))
         set_anomaly_enabled(True, self.check_nan)
 
-    def __exit__(self, *args: object) -> None:
-        set_anomaly_enabled(self.prev, self.prev_check_nan)
 
-
-class set_detect_anomaly:
+class set_detect_anomaly(Block):
     """Anomaly detection on or off from the call on; as a context manager, until its end."""
 
     def __init__(self, mode: bool, check_nan: bool = True) -> None:
@@ -64,10 +72,7 @@ class set_detect_anomaly:
         set_anomaly_enabled(mode, check_nan)
 
     def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, *args: object) -> None:
-        set_anomaly_enabled(self.prev, self.prev_check_nan)
+        self.at_end(_as_before(self.prev, self.prev_check_nan))
 
 
 def _check(node: Any, gradients: Any) -> None:

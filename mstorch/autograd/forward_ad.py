@@ -6,6 +6,7 @@
 """
 from __future__ import annotations
 
+import functools
 from typing import Any, NamedTuple
 
 from typing_extensions import Self
@@ -118,10 +119,7 @@ class _set_fwd_grad_enabled(_Mode):
         return type(self)(self.mode)
 
     def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, *exc: Any) -> None:
-        modes.forward = self.prev
+        self.at_end(functools.partial(setattr, modes, "forward", self.prev))
 
 
 __all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual"]

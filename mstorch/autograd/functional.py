@@ -9,13 +9,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .._core.formats import contiguous_format
-from .._core.modes import modes
+from .._core.modes import grad_set_to, modes
 from .._core.overriding import offered
 from .._core.tensor_base import TensorBase
 from .._ops import creation, join
 from . import forward_ad
 from .backward import grad
-from .grad_mode import enable_grad, set_grad_enabled
+from .grad_mode import enable_grad
 
 Tensors = tuple[Any, ...]
 stack, zeros_like = offered(join.stack), offered(creation.zeros_like)
@@ -174,7 +174,7 @@ def vjp(
         inputs = _entered(inputs, create_graph)
         many, outputs = _run(func, inputs, "vjp", strict)
         vector = _vector(v, "vjp", outputs, many, create_graph, _ONE_OUTPUT)
-    with set_grad_enabled(create_graph or outer):
+    with grad_set_to(create_graph or outer):
         found = _filled(_gradients(outputs, inputs, vector, create_graph), inputs, strict, create_graph, "back")
     return _single(_left(outputs, create_graph), many), _single(_left(found, create_graph), many_inputs)
 
@@ -191,7 +191,7 @@ def jvp(
         seeds = tuple(zeros_like(output, requires_grad=True) for output in outputs)
         pulled = _gradients(outputs, inputs, seeds, True)
         _check_dependent(pulled, "grad_inputs", strict)
-    with set_grad_enabled(create_graph or modes.grad):
+    with grad_set_to(create_graph or modes.grad):
         found = _filled(_gradients(pulled, seeds, vector, create_graph), outputs, strict, create_graph, "back_trick")
     return _single(_left(outputs, create_graph), many), _single(_left(found, create_graph), many)
 
@@ -347,7 +347,7 @@ def _hessian_product(
         output = _one_number(func, inputs, name, strict)
         first = _gradients((output,), inputs, None, True)
         _check_dependent(first, "jacobian", strict)
-    with set_grad_enabled(create_graph or outer):
+    with grad_set_to(create_graph or outer):
         found = _filled(_gradients(first, inputs, vector, create_graph), inputs, strict, create_graph, stage)
     return _left((output,), create_graph)[0], _single(_left(found, create_graph), many)
 

@@ -12,6 +12,7 @@ from typing_extensions import Self
 from .._backend import tape
 from .._core.decorating import around_generator
 from .._core.modes import modes
+from .._leaving import Block, each, values_again
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -23,11 +24,8 @@ def _set(mode: bool) -> None:
         tape.set_grad_enabled(mode)
 
 
-class _Mode:
+class _Mode(Block):
     """A grad mode for a ``with`` block or for the calls of a decorated function (or generator, between its yields)."""
-
-    def __init__(self) -> None:
-        self._before: list[tuple[bool, bool]] = []
 
     def clone(self) -> Self:
         """Another one that sets the same."""
@@ -56,14 +54,15 @@ class _Mode:
         return decorated  # type: ignore[return-value]
 
     def _enter(self, mode: bool, inference: bool | None = None) -> None:
-        self._before.append((modes.grad, modes.inference))
-        _set(mode)
+        again = values_again(modes, "grad", "inference")
+        if modes.native is None:
+            self.at_end(again)
+        else:
+            self.at_end(each(again, tape.grad_enabled_again()))
+            tape.set_grad_enabled(mode)
         if inference is not None:
             modes.inference = inference
-
-    def __exit__(self, *exc: Any) -> None:
-        mode, modes.inference = self._before.pop()
-        _set(mode)
+        modes.grad = mode
 
 
 class no_grad(_Mode):
@@ -83,7 +82,7 @@ class no_grad(_Mode):
         return mode(orig_func)
 
     def __init__(self, orig_func: Any = None) -> None:
-        super().__init__()
+        pass
 
     def __enter__(self) -> None:
         self._enter(False)
@@ -100,14 +99,11 @@ class set_grad_enabled(_Mode):
     """Operations are recorded or not, from the call on; as a context manager, until its end."""
 
     def __init__(self, mode: bool) -> None:
-        super().__init__()
-        self.mode = mode
-        self._before.append((modes.grad, modes.inference))
-        _set(bool(mode))
+        self.mode, self.prev = mode, modes.grad
+        self._enter(bool(mode))
 
     def __call__(self, orig_func: F) -> F:
-        before, modes.inference = self._before[0]
-        _set(before)
+        _set(self.prev)
         return super().__call__(orig_func)
 
     def clone(self) -> Self:
@@ -135,7 +131,6 @@ class inference_mode(_Mode):
         return cls()(mode)
 
     def __init__(self, mode: bool = True) -> None:
-        super().__init__()
         self.mode = mode
 
     def clone(self) -> Self:
@@ -161,7 +156,6 @@ class _Policy(_Mode):
     _chosen = threading.local()
 
     def __init__(self, mode: bool) -> None:
-        super().__init__()
         self.prev = self._is_on()
         self.mode = mode
         self._set(mode)
@@ -182,10 +176,7 @@ class _Policy(_Mode):
         return type(self)(self.mode)
 
     def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, *exc: Any) -> None:
-        self._set(self.prev)
+        self.at_end(functools.partial(setattr, self._chosen, type(self).__name__, self.prev))
 
 
 class set_multithreading_enabled(_Policy):

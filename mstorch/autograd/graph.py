@@ -2,8 +2,8 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import ContextDecorator
 from typing import Any, NamedTuple
 
 from .._core.formats import contiguous_format
@@ -11,6 +11,7 @@ from .._core.hooks import Hooks, RemovableHandle
 from .._core.modes import modes
 from .._core.overriding import refuse_in_transform, state
 from .._core.tensor_base import TensorBase, auto_of, is_tracked
+from .._leaving import END, Block, length_again, values_set_to
 from .._tape.engine import running
 from .._tape.node import Node, dressed, edge_of, node_of
 from ._mutation import allow_mutation_on_saved_tensors
@@ -100,7 +101,7 @@ def get_gradient_edge(tensor: Any) -> GradientEdge:
 
 
 
-class saved_tensors_hooks:
+class saved_tensors_hooks(Block):
     """A block in which ``pack_hook`` gets each tensor that backward needs, and ``unpack_hook`` gives it back in backward."""
 
     def __init__(self, pack_hook: Callable[[Any], Any], unpack_hook: Callable[[Any], Any]) -> None:
@@ -109,10 +110,9 @@ class saved_tensors_hooks:
     def __enter__(self) -> None:
         if modes.saved_hooks_refused is not None:
             raise RuntimeError(modes.saved_hooks_refused)
-        modes.saved_hooks.append((self.pack_hook, self.unpack_hook))
-
-    def __exit__(self, *args: object) -> None:
-        modes.saved_hooks.pop()
+        hooks, pair = modes.saved_hooks, (self.pack_hook, self.unpack_hook)
+        self.at_end(length_again(hooks))
+        hooks[END:] = (pair,)
 
 
 class save_on_cpu(saved_tensors_hooks):
@@ -129,16 +129,17 @@ class save_on_cpu(saved_tensors_hooks):
         super().__init__(pack, unpack)
 
 
-@contextmanager
-def disable_saved_tensors_hooks(error_message: str) -> Iterator[None]:
+class disable_saved_tensors_hooks(values_set_to, ContextDecorator):
     """A block in which ``saved_tensors_hooks`` raises RuntimeError with this message; raises it at once within such hooks."""
-    if modes.saved_hooks:
-        raise RuntimeError(error_message)
-    before, modes.saved_hooks_refused = modes.saved_hooks_refused, error_message
-    try:
-        yield
-    finally:
-        modes.saved_hooks_refused = before
+
+    def __init__(self, error_message: str) -> None:
+        super().__init__(modes, saved_hooks_refused=error_message)
+        self._message = error_message
+
+    def __enter__(self) -> None:
+        if modes.saved_hooks:
+            raise RuntimeError(self._message)
+        super().__enter__()
 
 
 class _MultiHandle:

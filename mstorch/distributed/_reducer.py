@@ -250,7 +250,7 @@ class Reducer:
         if not self.find_unused and not self.static:
             return None
         unused = self.unused if self.counts is None else {place for place in range(len(self.parameters)) if place not in self.counts}
-        own = torch.tensor([place not in unused for place in range(len(self.parameters))], dtype=torch.int32)
+        own = torch.tensor([place not in unused for place in range(len(self.parameters))], dtype=torch.int32, device="cpu")
         self.group.allreduce([own], ReduceOp.SUM).wait()
         self.used = own.numpy()
         return self.used

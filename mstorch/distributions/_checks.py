@@ -7,10 +7,10 @@ import numpy as np
 
 import mstorch as torch
 
-from .._backend.quiet import quiet
 from .._core.overriding import MODES, PLAIN
 from .._core.storage import Storage
 from .._core.tensor_base import TensorBase, array_of
+from .._quiet import quiet
 from . import constraints
 
 # Their ``check`` is made of what tensors and arrays have in common.

@@ -5,6 +5,7 @@ the batching rule of the function; maps within maps nest the tensors, the innerm
 """
 from __future__ import annotations
 
+import functools
 import sys
 import textwrap
 from collections.abc import Callable, Iterable, Sequence
@@ -13,6 +14,7 @@ from typing import Any
 from .._core.overriding import MAPPERS, disabled, spoken, state
 from .._core.size import Size
 from .._core.tensor_base import TensorBase, is_tracked
+from .._leaving import END, Block, each, length_again, values_again
 from .._tensor import Tensor
 
 Call = tuple[Any, ...]
@@ -39,10 +41,10 @@ NO_LEAF = (
 )
 
 
-class Map:
+class Map(Block):
     """One running ``vmap``: how deep it is nested (from 1), how many slices it has, and how random numbers are drawn."""
 
-    __slots__ = ("depth", "size", "randomness", "levels", "draw", "ended")
+    __slots__ = ("depth", "size", "randomness", "levels", "draw", "ended", "_ends")
 
     def __init__(self, size: int, randomness: str, draw: Callable[..., Any]) -> None:
         self.depth = len(state.maps) + 1
@@ -53,44 +55,32 @@ class Map:
         self.draw = lambda function, args, kwargs: draw(self, function, args, kwargs)
 
     def __enter__(self) -> Map:
-        state.maps.append(self)
+        maps = state.maps
+        self.at_end(each(length_again(maps), functools.partial(setattr, self, "ended", True)))
+        maps[END:] = (self,)
         return self
 
-    def __exit__(self, *exc: Any) -> None:
-        state.maps.pop()
-        self.ended = True
 
-
-class outside:
+class outside(Block):
     """A block as it runs outside of a map: further out than ``depth``."""
-
-    __slots__ = ("depth", "held")
 
     def __init__(self, depth: int) -> None:
         self.depth = depth
 
     def __enter__(self) -> None:
-        self.held = state.maps
-        state.maps = self.held[: self.depth - 1]
-
-    def __exit__(self, *exc: Any) -> None:
-        state.maps = self.held
+        self.at_end(values_again(state, "maps"))
+        state.maps = state.maps[: self.depth - 1]
 
 
-class within:
+class within(Block):
     """A block as it runs inside of a map that may have ended."""
-
-    __slots__ = ("map", "held")
 
     def __init__(self, map: Map) -> None:
         self.map = map
 
     def __enter__(self) -> None:
-        self.held = state.maps
-        state.maps = [*self.held[: self.map.depth - 1], self.map]
-
-    def __exit__(self, *exc: Any) -> None:
-        state.maps = self.held
+        self.at_end(values_again(state, "maps"))
+        state.maps = [*state.maps[: self.map.depth - 1], self.map]
 
 
 def _refusing(error: type[Exception], words: str) -> Any:

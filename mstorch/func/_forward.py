@@ -18,6 +18,7 @@ from .._core.overriding import state
 from .._core.tensor_base import TensorBase, auto_of, is_tracked, tensor_of
 from .._core.trees import TreeSpec, tree_flatten, tree_map, tree_unflatten
 from .._functorch.vmap import vmap
+from .._leaving import END, Block, each, values_again
 from .._ops._dispatch import contiguous_copy
 from .._ops.creation import zeros_like
 from .._ops.placing import beside
@@ -96,21 +97,20 @@ def _tensors_of(primals: Any, words: str, what: str = "primals") -> tuple[list[A
     return leaves, spec
 
 
-class _Level:
+class _Level(Block):
     """A level of forward mode for a run of a function; runs nest."""
 
     def __enter__(self) -> int:
         if forward_ad._current_level >= 0:
             raise RuntimeError("Nested forward mode AD is not supported at the moment")
-        self.level = tangents.enter()
-        self.before, modes.forward = modes.forward, True
+        before, outside = values_again(modes, "forward", "levels"), values_again(state, "levels")
+        level, leave = tangents.new()
+        self.at_end(each(before, outside, leave))
+        modes.forward = True
+        modes.levels += 1
         state.levels += 1
-        return self.level
-
-    def __exit__(self, *exc: Any) -> None:
-        modes.forward = self.before
-        state.levels -= 1
-        tangents.leave(self.level)
+        tangents.LEVELS[END:] = (level,)
+        return level
 
 
 def jvp(

@@ -6,6 +6,7 @@ its turn only if what was computed depends on something followed from outside.
 """
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -17,6 +18,7 @@ from .._core.overriding import state
 from .._core.tangents import LEVELS
 from .._core.tensor_base import TensorBase, auto_of, is_tracked, tensor_of
 from .._core.trees import TreeSpec, tree_flatten, tree_map, tree_unflatten
+from .._leaving import END, Block, each, length_again, values_again
 from .._ops.placing import beside
 from .._tape import engine
 from .._tape.movement import SAME
@@ -185,7 +187,7 @@ def one_hot(output: Any, index: int) -> Any:
     return beside(tensor_of(seed), core(output))
 
 
-class recording:
+class recording(Block):
     """Recording on for a transform, whatever the mode outside, which ``outer`` remembers.
 
     ``leaves`` are those of the levels made within: a result may still depend on them, but nobody outside follows them.
@@ -194,17 +196,12 @@ class recording:
     def __enter__(self) -> recording:
         self.outer = modes.grad
         self.leaves: list[Node] = []
-        _BLOCKS.append(self)
-        modes.grad = True
+        handed = [functools.partial(_BLOCKS[-1].leaves.extend, self.leaves)] if _BLOCKS else []
+        self.at_end(each(length_again(_BLOCKS), values_again(state, "levels"), values_again(modes, "grad"), *handed))
         state.levels += 1
+        modes.grad = True
+        _BLOCKS[END:] = (self,)
         return self
-
-    def __exit__(self, *exc: Any) -> None:
-        _BLOCKS.pop()
-        state.levels -= 1
-        if _BLOCKS:
-            _BLOCKS[-1].leaves.extend(self.leaves)
-        modes.grad = self.outer
 
 
 _BLOCKS: list[recording] = []

@@ -11,7 +11,7 @@ from .._core.above import above
 from .._core.ends import ENDS
 from .._core.naming import is_torch
 from .._core.overriding import WITHOUT_SUBCLASSES, disabled, dispatches, join, level_set_to, overrides
-from .._core.storage import DeviceMemory, face
+from .._core.storage import DeviceMemory, face, is_all_of_device_memory
 from .._core.tensor_base import TensorBase, array_of, become, is_tracked, require_grad, value_of
 from .._ops import copying, creation, views
 from .._tape.mirrored import resolved
@@ -116,23 +116,30 @@ def _of_subclass(data: Any, requires_grad: bool) -> Any:
     return made
 
 
+def _is_alone(parameter: Tensor) -> bool:
+    """Whether a tensor is the whole of a memory, row by row, as MindSpore needs it."""
+    storage = parameter._storage
+    if storage.__class__ is DeviceMemory:
+        return is_all_of_device_memory(parameter) and tuple(storage.base.shape) == parameter._shape
+    return parameter._stride is None and not parameter._offset and storage.nbytes == array_of(parameter).nbytes
+
+
 def native_parameter(parameter: Tensor, name: str) -> Any:
     """The mindspore.Parameter underneath, called ``name``; made the first time that MindSpore's side asks for it."""
     storage = parameter._storage
-    if storage.__class__ is DeviceMemory:
-        raise NotImplementedError("mstorch: MindSpore's side is given modules whose parameters are on the CPU")
     if storage.parameter is None or tuple(storage.parameter.shape) != parameter._shape:
-        if parameter._stride is not None or parameter._offset or storage.nbytes != array_of(parameter).nbytes:
-            # A part of another storage, or in another order: MindSpore needs memory of its own, row by row.
-            fresh = creation.empty(parameter.shape, dtype=parameter.dtype)
+        if not _is_alone(parameter):
+            fresh = creation.empty(parameter.shape, dtype=parameter.dtype, device=parameter.device)
             fresh.copy_(parameter.detach())
             become(parameter, fresh)
             storage = parameter._storage
-        storage.share_with(as_parameter(value_of(parameter), name, is_tracked(parameter)))
-        ENDS.add(storage.parameter, weakref.ref(parameter))
-        share(storage.parameter, parameter)
+        values = storage.base if storage.__class__ is DeviceMemory else face(array_of(parameter))
+        made = as_parameter(value_of(parameter), name, is_tracked(parameter))
         # MindSpore copies what a parameter is made of, and shares what it is set to.
-        set_value(storage.parameter, face(array_of(parameter)))
+        set_value(made, values)
+        storage.share_with(made)
+        ENDS.add(made, weakref.ref(parameter))
+        share(made, parameter)
     else:
         as_parameter(storage.parameter, name, is_tracked(parameter))
     return storage.parameter

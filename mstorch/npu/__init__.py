@@ -1,7 +1,7 @@
 """torch.npu, as users of Ascend devices write it. ``mstorch.npu`` is there where MindSpore computes on one."""
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from .._backend import binding, runtime
 from .._backend import streams as _native
@@ -196,16 +196,24 @@ def get_device_capability(device: Any = None) -> None:
     warn_once("torch.npu.get_device_capability() gives None: Ascend devices have no compute capability")
 
 
-class DeviceProperties(NamedTuple):
-    """What is told of a device."""
+class DeviceProperties:
+    """What is told of a device. Its memory is asked for when it is read: MindSpore has to use the device for that."""
 
-    name: str
-    total_memory: int
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    @property
+    def total_memory(self) -> int:
+        """The bytes that the device has."""
+        return _native.memory_info()[1]
+
+    def __repr__(self) -> str:
+        return f"_NPUDeviceProperties(name='{self.name}', total_memory={self.total_memory >> 20}MB)"
 
 
 def get_device_properties(device: Any = None) -> DeviceProperties:
-    """The name of a device and its memory in bytes (0 for the stand-in)."""
-    return DeviceProperties(get_device_name(device), _native.total_memory(0))
+    """The name of a device and its memory in bytes (the host's for the stand-in)."""
+    return DeviceProperties(get_device_name(device))
 
 
 class device:

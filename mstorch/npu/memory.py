@@ -96,8 +96,8 @@ def mem_get_info(device: Any = None) -> tuple[int, int]:
     """Bytes that are free and that there are; NotImplementedError where MindSpore does not tell the device's size."""
     if not _available():
         raise RuntimeError("mstorch: MindSpore computes on no Ascend device in this process")
-    total = streams.total_memory(0)
-    return max(total - memory_reserved(), 0), total
+    _check(device)
+    return streams.memory_info()
 
 
 __all__ = [

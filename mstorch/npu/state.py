@@ -1,14 +1,14 @@
 """Whether there is an Ascend device."""
 from __future__ import annotations
 
-from .._backend import runtime
+from .._backend import binding, runtime
 
 
 def is_available() -> bool:
-    """Whether MindSpore computes on an Ascend device."""
-    return runtime.device_type() == "npu"
+    """Whether MindSpore computes on Ascend, and the environment lets this process see a device."""
+    return runtime.device_type() == "npu" and binding.count() > 0
 
 
 def require() -> None:
-    if not is_available():
+    if runtime.device_type() != "npu":
         raise RuntimeError("mstorch: MindSpore computes on no Ascend device in this process")

@@ -11,10 +11,10 @@ from typing import Any, TypeAlias
 
 from .._core.above import step_watchers
 from .._core.dtype import dtype, float32, float64, get_default_dtype
+from .._core.modes import grad_set_to
 from .._core.no_memory import tells_no_memory
 from .._core.warned import warn
 from .._tensor import Tensor
-from ..autograd import is_grad_enabled, set_grad_enabled
 from ..utils._foreach_utils import _get_fused_kernels_supported_devices
 from ..utils.hooks import RemovableHandle
 
@@ -339,12 +339,8 @@ def _use_grad_for_differentiable(func: Callable) -> Callable:
 
     @functools.wraps(func)
     def wrapper(*args, **kwargs):
-        before = is_grad_enabled()
-        set_grad_enabled(args[0].defaults["differentiable"])
-        try:
+        with grad_set_to(args[0].defaults["differentiable"]):
             return func(*args, **kwargs)
-        finally:
-            set_grad_enabled(before)
 
     return wrapper
 

@@ -6,6 +6,7 @@ sparse leaf is always sparse, also through ``torch.mm`` and ``+``. There is no s
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -15,6 +16,7 @@ from .._core.dtype import int64
 from .._core.formats import sparse_coo, sparse_csc, sparse_csr
 from .._core.tensor_base import array_of
 from .._hook import missing as _missing
+from .._leaving import Block, each
 from .._namespace.legacy_types import SPARSE
 from .._ops._dispatch import type_word
 from .._sparse import coo
@@ -70,7 +72,7 @@ def spdiags(diagonals: Any, offsets: Any, shape: Any, layout: Any = None) -> Any
     return made if layout in (None, sparse_coo) else made.to_sparse(layout=layout)
 
 
-class check_sparse_tensor_invariants:
+class check_sparse_tensor_invariants(Block):
     """Whether the parts of new sparse tensors are checked: a context manager and decorator, ``enable()``, ``disable()``."""
 
     def __init__(self, enable: bool = True) -> None:
@@ -95,13 +97,12 @@ class check_sparse_tensor_invariants:
     def __enter__(self) -> None:
         if self.saved_state is not None:
             raise RuntimeError("This context manager instance is already activated. Use a different context manager instance.")
-        self.saved_state = self.is_enabled()
+        before = self.is_enabled()
+        self.at_end(each(
+            functools.partial(operator.setitem, coo._checking, 0, before), functools.partial(setattr, self, "saved_state", None)
+        ))  # fmt: skip
+        self.saved_state = before
         coo._checking[0] = self.state
-
-    def __exit__(self, *exc: Any) -> None:
-        assert self.saved_state is not None
-        coo._checking[0] = self.saved_state
-        self.saved_state = None
 
     def __call__(self, mth: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(mth)

@@ -13,11 +13,12 @@ from typing import Any
 from .._aten import calling
 from .._core.overriding import MODES, dispatches, state
 from .._core.tensor_base import TensorBase
+from .._leaving import END, Block, each, length_again
 
 __all__ = ["TorchDispatchMode", "is_traceable_wrapper_subclass", "return_and_correct_aliasing"]
 
 
-class TorchDispatchMode:
+class TorchDispatchMode(Block):
     """A ``with`` block in which ``__torch_dispatch__(func, types, args, kwargs)`` is called for every operator.
 
     Inside of that method the mode itself is off, and nothing is recorded for autograd.
@@ -34,13 +35,11 @@ class TorchDispatchMode:
         raise NotImplementedError
 
     def __enter__(self) -> TorchDispatchMode:
-        state.dispatchers.append(self)
-        MODES.append(None)
+        dispatchers = state.dispatchers
+        self.at_end(each(length_again(dispatchers), MODES.pop))
+        MODES[END:] = (None,)
+        dispatchers[END:] = (self,)
         return self
-
-    def __exit__(self, *error: object) -> None:
-        state.dispatchers.pop()
-        MODES.pop()
 
     @classmethod
     def push(cls, *args: Any, **kwargs: Any) -> TorchDispatchMode:

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
@@ -92,17 +93,20 @@ class _Surroundings:
         ]
         self.cache_enabled = _settings.is_autocast_cache_enabled()
 
-    @contextlib.contextmanager
-    def again(self) -> Iterator[None]:
-        """The surroundings as they were, for a block."""
-        with contextlib.ExitStack() as stack:
-            stack.enter_context(random.fork_rng(devices=self.devices, enabled=self.preserve))
+    def again(self, function: Callable[[], Any]) -> Any:
+        """The function's result in the surroundings as they were."""
+        with random.fork_rng(devices=self.devices, enabled=self.preserve):
             if self.preserve and self.state is not None:
                 random.set_rng_state(self.state)
                 set_device_states(self.devices, self.device_states)
-            for name, dtype, enabled in self.autocast:
-                stack.enter_context(amp.autocast(name, dtype=dtype, enabled=enabled, cache_enabled=self.cache_enabled))
-            yield
+            return self._cast(function, self.autocast)
+
+    def _cast(self, function: Callable[[], Any], regions: Sequence[Any]) -> Any:
+        if not regions:
+            return function()
+        name, dtype, enabled = regions[0]
+        with amp.autocast(name, dtype=dtype, enabled=enabled, cache_enabled=self.cache_enabled):
+            return self._cast(function, regions[1:])
 
 
 class CheckpointFunction(Function):
@@ -133,8 +137,7 @@ class CheckpointFunction(Function):
         for place, tensor in zip(ctx.places, ctx.saved_tensors):
             inputs[place] = tensor
         detached = detach_variable(tuple(inputs))
-        with ctx.surroundings.again(), enable_grad():
-            outputs = ctx.run_function(*detached)
+        outputs = ctx.surroundings.again(functools.partial(enable_grad()(ctx.run_function), *detached))
         outputs = (outputs,) if isinstance(outputs, TensorBase) else outputs
         pairs = [
             (output, gradient) for output, gradient in zip(outputs, args)
@@ -245,10 +248,10 @@ def _not_reentrant(
         return function(*args, **kwargs)
 
     def again() -> Any:
-        with surroundings.again(), second:
+        with second:
             return function(*args, **kwargs)
 
-    frame = _Frame(again, _CHECKS[determinism_check], early_stop)
+    frame = _Frame(functools.partial(surroundings.again, again), _CHECKS[determinism_check], early_stop)
     with saved_tensors_hooks(frame.pack, frame.unpack), first:
         result = function(*args, **kwargs)
     frame.complete = True

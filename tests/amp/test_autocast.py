@@ -112,7 +112,7 @@ def test_regions(both):
                 with t.autocast("cpu", dtype=t.float16, cache_enabled=False):
                     look()
             look()
-            region(look)()
+        region(look)()
         look()
         t.amp.autocast(device_type="cpu", dtype=t.float16)(look)()
         t.set_autocast_enabled("cpu", True)
@@ -124,6 +124,16 @@ def test_regions(both):
         return seen
 
     both(body)
+
+
+def test_a_region_within_itself():
+    """Torch forgets what was before the outer one, and leaves autocast on."""
+    region = mstorch.autocast("cpu")
+    with region:
+        with region:
+            pass
+        assert mstorch.is_autocast_enabled("cpu")
+    assert not mstorch.is_autocast_enabled("cpu")
 
 
 def test_threads():

@@ -252,3 +252,15 @@ def test_shapes_that_depend_on_values_are_in_no_graph(name: str) -> None:
             assert torch.equal(compiled(torch.tensor(values)), function(torch.tensor(values)))
     with pytest.raises(GraphBreak):
         torch.compile(function, fullgraph=True)(torch.ones(3))
+
+
+@pytest.mark.parametrize("block", [torch.no_grad, torch.enable_grad, torch.inference_mode])
+def test_modes_within_a_function_are_no_breaks(block: Any) -> None:
+    def computes(x: Any) -> Any:
+        with block():
+            y = x * 2
+        return y + x
+
+    compiled = torch.compile(computes, fullgraph=True)
+    for _ in range(2):
+        assert compiled(torch.ones(3)).tolist() == [3.0] * 3

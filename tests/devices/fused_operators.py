@@ -228,6 +228,9 @@ def _layers() -> dict[str, tuple[Callable[..., Any], Callable[..., Any], Shapes]
             lambda x, w, b: torch_npu.npu_layer_norm_eval(x, (8,), w, b), lambda x, w, b: F.layer_norm(x, (8,), w, b), ((3, 8), (8,), (8,)),
         ),
         "swiglu": (torch_npu.npu_swiglu, lambda x: x[..., :4] * x[..., :4].sigmoid() * x[..., 4:], ((3, 8),)),
+        "geglu": (lambda x: torch_npu.npu_geglu(x)[0], lambda x: x[..., :4] * F.gelu(x[..., 4:], approximate="tanh"), ((3, 8),)),
+        "geglu of 1": (lambda x: torch_npu.npu_geglu(x, 0, 0, True)[0], lambda x: F.gelu(x[:2]) * x[2:], ((4, 3),)),
+        "opened": (lambda x: torch_npu.npu_geglu(x)[1], lambda x: F.gelu(x[..., 4:], approximate="tanh"), ((3, 8),)),
         "swiglu of 1": (lambda x: torch_npu.npu_swiglu(x, 0), lambda x: x[:2] * x[:2].sigmoid() * x[2:], ((4, 3),)),
         "gelu": (torch_npu.npu_gelu, lambda x: x * 0.5 * (1 + (x / math.sqrt(2)).erf()), ((3, 8),)),
         "gelu tanh": (lambda x: torch_npu.npu_gelu(x, approximate="tanh"), lambda x: F.gelu(x, approximate="tanh"), ((3, 8),)),
@@ -398,6 +401,7 @@ def _refused(x: Any) -> list[str]:
         "padded": (NotImplementedError, lambda: torch_npu.npu_moe_token_permute(x, x, padded_mode=True)),
         "rotary": (RuntimeError, lambda: torch_npu.npu_rotary_mul(x, x, x, "quarter")),
         "gamma": (RuntimeError, lambda: torch_npu.npu_rms_norm(x, x[0, 0, 0, :3])), "odd": (RuntimeError, lambda: torch_npu.npu_swiglu(x[..., :3])),
+        "odd geglu": (RuntimeError, lambda: torch_npu.npu_geglu(x[..., :3])), "geglu": (RuntimeError, lambda: torch_npu.npu_geglu(x, approximate=2)),
         "unknown": (AttributeError, lambda: torch_npu.npu_no_such_operator),
     }  # fmt: skip
     wrong = []

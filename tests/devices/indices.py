@@ -32,7 +32,7 @@ def _ways(i: int) -> dict[str, Callable[[], Any]]:
         "with": lambda: _inside(place), "npu.device": lambda: _inside(torch.npu.device(i)), "set_device": lambda: torch.npu.set_device(i),
         "set_device by name": lambda: torch.npu.set_device(name), "index": lambda: torch.accelerator.set_device_index(i),
         "load": lambda: _loaded(name), "generator": lambda: torch.Generator(device=name), "storage": lambda: x.untyped_storage().to(device=name),
-        "memory": lambda: torch.npu.memory_allocated(i), "synchronize": lambda: torch.npu.synchronize(i),
+        "memory": lambda: torch.npu.memory_allocated(i), "mem_get_info": lambda: torch.npu.mem_get_info(i), "synchronize": lambda: torch.npu.synchronize(i),
         "name": lambda: torch.npu.get_device_name(i), "stream": lambda: torch.npu.Stream(name), "sparse": lambda: torch.eye(2).to_sparse().to(name),
         "buffer": lambda: nn.BatchNorm1d(2, device=name), "parameter": lambda: nn.Parameter(torch.ones(2, device=name)),
     }  # fmt: skip
@@ -48,6 +48,53 @@ def _loaded(name: str) -> Any:
     torch.save(torch.zeros(2), buffer)
     buffer.seek(0)
     return torch.load(buffer, map_location=name)
+
+
+def _entered(context: Any) -> None:
+    with context:
+        pass
+
+
+def _open() -> dict[str, Callable[[], Any]]:
+    """What scripts do before they choose a device, and what is none of its business."""
+    npu, layer, accelerator = torch.npu, nn.Linear(2, 2), torch.accelerator
+    return {
+        "manual_seed": lambda: torch.manual_seed(0), "npu.manual_seed": lambda: npu.manual_seed(1), "manual_seed_all": lambda: npu.manual_seed_all(1),
+        "cuda.manual_seed_all": lambda: torch.cuda.manual_seed_all(0), "seed": torch.seed, "npu.seed": npu.seed, "npu.seed_all": npu.seed_all,
+        "initial_seed": npu.initial_seed, "get_rng_state": npu.get_rng_state, "get_rng_state_all": npu.get_rng_state_all,
+        "set_rng_state": lambda: npu.set_rng_state(npu.get_rng_state()), "fork_rng": lambda: _entered(torch.random.fork_rng()),
+        "generator": lambda: torch.Generator("npu").manual_seed(3), "is_available": npu.is_available, "device_count": npu.device_count,
+        "current_device": npu.current_device, "name": npu.get_device_name, "properties": lambda: npu.get_device_properties(0), "init": npu.init,
+        "synchronize": npu.synchronize, "empty_cache": npu.empty_cache, "memory": npu.memory_allocated, "peak": npu.max_memory_allocated,
+        "reset": npu.reset_peak_memory_stats, "accelerator": accelerator.current_accelerator,
+        "index": accelerator.current_device_index, "device": lambda: torch.device("npu:1"), "with": lambda: _entered(torch.device("npu")),
+        "default device": lambda: torch.set_default_device("npu"), "default cpu": lambda: torch.set_default_device("cpu"),
+        "no default": lambda: torch.set_default_device(None), "scaler": lambda: torch.amp.GradScaler("npu"),
+        "autocast": lambda: _entered(torch.autocast("npu")), "stream": npu.Stream, "event": lambda: npu.Event(enable_timing=True),
+        "current_stream": npu.current_stream, "pin_memory": lambda: torch.ones(2).pin_memory(),
+        "work of the CPU": lambda: nn.functional.dropout(layer(torch.randn(3, 2)), 0.5).sum().backward(), "load": lambda: _loaded("cpu"),
+        "compile mode": lambda: npu.set_compile_mode(jit_compile=False), "block": lambda: _entered(npu.device(1)),
+        "profiler": lambda: _entered(torch.profiler.profile()), "compile": lambda: torch.compile(layer)(torch.ones(1, 2)),
+        "meta": lambda: nn.Linear(2, 2, device="meta"), "loader": lambda: next(iter(torch.utils.data.DataLoader([1.0], pin_memory=True))),
+        "set_device": lambda: npu.set_device(1), "set_device by name": lambda: npu.set_device("npu:0"),
+    }  # fmt: skip
+
+
+def binding_too_early() -> list[str]:
+    """What uses the device of index 0 before a script comes to choose another."""
+    found = []
+    for name, way in _open().items():
+        way()
+        if torch.npu.is_initialized():
+            return [f"{name} binds the process"]
+    torch.set_default_device("npu")
+    torch.npu.manual_seed(7)
+    torch.npu.set_device(5)
+    made = torch.randn(2)
+    if str(made.device) != "npu:5" or torch.npu.initial_seed() != 7:
+        found.append(f"the default device, chosen later: {made.device}, {torch.npu.initial_seed()}")
+    torch.set_default_device(None)
+    return found
 
 
 def refused() -> list[str]:
@@ -77,4 +124,4 @@ def refused() -> list[str]:
 if __name__ == "__main__":
     if torch.npu.device_count() != 8 or torch.accelerator.device_count() != 8:
         sys.exit(f"8 devices expected, {torch.npu.device_count()} seen")
-    print(refused())
+    print({"refused": refused, "early": binding_too_early}[sys.argv[1]]())

@@ -126,7 +126,9 @@ def _memory() -> list[str]:
     torch.npu.reset_peak_memory_stats()
     torch.npu.empty_cache()
     same = set(torch.npu.memory_stats()) == set(torch.accelerator.memory_stats()) >= {"allocated_bytes.all.peak"}
-    return [] if kinds == [int, int, str, int, str, int] and same else [f"memory: {kinds}"]
+    free, total = torch.npu.mem_get_info()
+    known = 0 < free <= total == torch.npu.get_device_properties("npu").total_memory  # device_map="auto" goes by it
+    return [] if kinds == [int, int, str, int, str, int] and same and known else [f"memory: {kinds}"]
 
 
 def _loaded() -> list[str]:

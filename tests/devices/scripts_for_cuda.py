@@ -76,7 +76,7 @@ def _of_cuda() -> list[str]:
     """What torch.cuda tells is what torch.npu tells."""
     cuda: Any = torch.cuda
     names = (
-        "is_available device_count current_device is_initialized is_bf16_supported get_device_name get_device_properties memory_allocated "
+        "is_available device_count current_device is_initialized is_bf16_supported get_device_name memory_allocated "
         "max_memory_allocated memory_reserved max_memory_reserved memory_stats memory_summary initial_seed empty_cache synchronize "
         "reset_peak_memory_stats"
     ).split()
@@ -93,6 +93,7 @@ def _of_cuda() -> list[str]:
         "events": start.elapsed_time(end) >= 0, "kinds": kinds, "seeds": cuda.initial_seed() == 7 == torch.npu.initial_seed(),
         "states": state.tolist() == torch.npu.get_rng_state().tolist(), "there": cuda.is_available() and cuda.device_count() == 1,
         "other": not isinstance(3, cuda.Event),
+        "properties": str(cuda.get_device_properties()) == str(torch.npu.get_device_properties(0)),
     }  # fmt: skip
     cuda.set_device("cuda:0")
     try:

@@ -34,7 +34,11 @@ def test_programs_of_the_device(what: str) -> None:
 
 def test_another_device_than_the_one_in_use_is_refused() -> None:
     """46 ways to name one of eight devices."""
-    assert _run(["-m", "tests.devices.indices"], True, MSTORCH_FAKE_DEVICES="8").strip().splitlines()[-1] == "[]"
+    assert _run(["-m", "tests.devices.indices", "refused"], True, MSTORCH_FAKE_DEVICES="8").strip().splitlines()[-1] == "[]"
+
+
+def test_what_computes_nothing_leaves_the_choice_of_a_device_open() -> None:
+    assert _run(["-m", "tests.devices.indices", "early"], True, MSTORCH_FAKE_DEVICES="8").strip().splitlines()[-1] == "[]"
 
 
 def test_a_part_of_the_core_tests() -> None:

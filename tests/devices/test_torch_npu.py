@@ -125,6 +125,12 @@ def test_variables_that_name_devices(early: dict[str, str], late: dict[str, str]
     assert said.strip() in found if "devices" in said or "Ascend" in said else found == said.strip()
 
 
+@pytest.mark.parametrize(("visible", "said"), [("", "False 0"), ("-1", "False 0"), ("9", "False 0"), ("3", "True 1")])
+def test_no_device_is_available_where_none_is_seen(visible: str, said: str) -> None:
+    program = "import torch; print(torch.npu.is_available(), torch.npu.device_count())"
+    assert _said("-m", "mstorch", "-c", program, MSTORCH_FAKE_DEVICES="8", ASCEND_RT_VISIBLE_DEVICES=visible) == said
+
+
 def test_variables_of_cuda_name_nothing_without_the_switch() -> None:
     program = "import os, torch; print(torch.npu.device_count(), os.environ.get('ASCEND_RT_VISIBLE_DEVICES'))"
     assert _said("-m", "mstorch", "-c", program, MSTORCH_FAKE_DEVICES="8", CUDA_VISIBLE_DEVICES="1") == "8 None"

@@ -51,9 +51,14 @@ def case_policies(torch, dist, rank, size):
     net, Block = model(torch)
     with wrap.enable_wrap(wrapper_cls=fsdp.FullyShardedDataParallel, device_id=torch.device(together.PLACE)):
         found.append(sizes(wrap.wrap(net[1])))
-    found += [sizes(wrap.wrap(net[2])), short_error(lambda: fsdp.FullyShardedDataParallel(net[0]))]
-    found.append(short_error(lambda: fsdp.FullyShardedDataParallel(net[0], device_id=torch.device(together.PLACE), sync_module_states=True)))
-    return found
+    return [*found, sizes(wrap.wrap(net[2]))]
+
+
+def case_refused_without_an_accelerator(torch, dist, rank, size):
+    net, FSDP = model(torch)[0], import_module("torch.distributed.fsdp").FullyShardedDataParallel
+    if together.PLACE != "cpu":
+        return []
+    return [short_error(lambda: FSDP(net[0])), short_error(lambda: FSDP(net[0], device_id=torch.device("cpu"), sync_module_states=True))]
 
 
 def case_training(torch, dist, rank, size):
@@ -61,7 +66,7 @@ def case_training(torch, dist, rank, size):
     FSDP, found = fsdp.FullyShardedDataParallel, []
     for options in (
         {}, {"use_orig_params": True}, {"sharding_strategy": fsdp.ShardingStrategy.SHARD_GRAD_OP}, {"whole": True},
-        {"mixed_precision": fsdp.MixedPrecision(reduce_dtype=torch.float64), "use_orig_params": True, "whole": True},
+        {"mixed_precision": fsdp.MixedPrecision(reduce_dtype=together.wide(torch)), "use_orig_params": True, "whole": True},
     ):  # fmt: skip
         net, Block = model(torch)
         policy = None if options.pop("whole", False) else wrap.ModuleWrapPolicy({Block})

@@ -1,12 +1,13 @@
-"""DTensor, fully_shard, tensor parallelism and checkpoints of tensors on the stand-in device: two processes, beside those of the CPU."""
+"""Data parallelism, sharding, DTensor and checkpoints of tensors on the stand-in device: two processes, beside those of the CPU."""
 from __future__ import annotations
 
 import pytest
 
-from tests.distributed import sharded_cases, together
+from tests.distributed import flat_cases, parallel_cases, placed_cases, sharded_cases, together
 
-MODULES = [sharded_cases]
-NAMES = [name for module in MODULES for name in vars(module) if name.startswith("case_") and name != "case_meshes"]  # whose names differ
+MODULES = [sharded_cases, flat_cases, placed_cases, parallel_cases]
+OF_THE_CPU = {"case_meshes", "case_refused_without_an_accelerator", "case_sampler"}  # whose names or errors differ, or the default generator
+NAMES = [name for module in MODULES for name in vars(module) if name.startswith("case_") and name not in OF_THE_CPU]
 
 
 @pytest.fixture(scope="module")

@@ -56,6 +56,7 @@ def work(library, module, folder, place="cpu"):
     torch.manual_seed(0)
     if place != "cpu":
         globals()["PLACE"] = place
+        torch.npu.set_device(rank)
         torch.set_default_device(place)
         generators = importlib.import_module("mstorch._core.generator")
         generators.device_generator()._engine = generators.default_generator._engine  # the CPU's numbers, in the CPU's order

@@ -101,7 +101,7 @@ def test_an_interrupt_anywhere_in_backward_leaves_no_mode():
 @pytest.mark.parametrize("kind", [mstorch.no_grad, mstorch.inference_mode, mstorch.enable_grad])
 def test_an_interrupt_anywhere_in_a_mode_ends_with_the_decorated_function(kind):
     decorated = kind()(lambda: None)
-    codes = tuple(function.__code__ for function in (kind.__enter__, kind._enter, kind.__exit__, grad_mode._set))
+    codes = tuple(function.__code__ for function in (kind.__enter__, kind._enter, grad_mode._set))  # __exit__ is built in
     before = _state()
     place = 0
     while _injected(decorated, place, codes):

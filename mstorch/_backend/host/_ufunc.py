@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from ..._quiet import quietly
 from ..blocks import threads
-from ..quiet import quietly
 
 FEW = 1 << 12  # elements of one pass in single precision that are rounded as torch rounds them
 _FEW_DOUBLES = 1 << 7  # those of double precision, of which a wider one takes up to 50 ns each

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from scipy.special import erf
 
+from ..._quiet import quiet, silent
 from ..blocks import blocked
 from ..halves import BFLOAT16, widened
 from ..onednn import elementwise
 from ..processor import flags
-from ..quiet import quiet, silent
 from ..table import define_host
 from . import bfloat16
 from ._ufunc import FLOATS, HALF, INTS, exact, number

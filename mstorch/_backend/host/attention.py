@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from ..._quiet import quiet
 from ..blocks import share, threads
 from ..onednn import rows
 from ..onednn.gemm import LEAST, products
 from ..onednn.library import FOUND
-from ..quiet import quiet
 from .matmul import numpy_bmm
 
 _GROUP = 1 << 17  # scores that a thread works on at a time

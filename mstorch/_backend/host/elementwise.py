@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from ..._quiet import quiet, silent
 from ..halves import narrowed, widened
-from ..quiet import quiet, silent
 from ..table import define_direct, define_host
 from ._ufunc import COMPLEX, FLOATS, HALF, INTS, REAL, exact_two, number, one, two
 

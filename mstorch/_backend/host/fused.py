@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..quiet import quiet
+from ..._quiet import quiet
 from ..table import FLOATS, HALVES, define_host
 
 Arrays = tuple[np.ndarray, ...]

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from ..quiet import quiet
+from ..._quiet import quiet
 from ..table import HOST, define_host
 from ._slices import inner, padded, slices
 from ._ufunc import FLOATS, HALF

@@ -3,8 +3,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..._quiet import quiet
 from ..blocks import by_rows
-from ..quiet import quiet
 from ..table import define_host
 from ._ufunc import FLOATS, HALF
 from .elementwise import numpy_where

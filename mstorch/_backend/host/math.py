@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from scipy import special
 
+from ..._quiet import quiet, silent
 from ..blocks import share
 from ..onednn import elementwise
-from ..quiet import quiet, silent
 from ..table import define_host
 from ._ufunc import FLOATS, HALF, INTS, exact, exact_two, number, one, two
 

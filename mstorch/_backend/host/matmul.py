@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from scipy.linalg import blas
 
+from ..._quiet import quiet
 from ..blocks import share
 from ..halves import BFLOAT16, rounded, widened
 from ..onednn.gemm import LEAST, gemm, products
 from ..onednn.library import FOUND, FOUND_HALVES
-from ..quiet import quiet
 from ..table import define_direct, define_host
 from ._ufunc import COMPLEX, FLOATS, HALF, INTS
 

@@ -5,12 +5,12 @@ from collections.abc import Callable
 
 import numpy as np
 
+from ..._quiet import quiet
 from ..blocks import by_rows, share
 from ..halves import BFLOAT16, narrowed, widened
 from ..onednn import rows
 from ..onednn.bfloat16 import scaled, scales
 from ..onednn.library import FOUND, FOUND_HALVES
-from ..quiet import quiet
 from ..table import define_direct, define_host
 from ._sums import halves_along, sum_along
 from ._ufunc import FLOATS, HALF, number

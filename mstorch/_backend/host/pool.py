@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 
+from ..._quiet import quiet
 from ..blocks import share
 from ..kernels.sliding_windows import adaptive_table, outside_windows, strided_table
 from ..onednn import pooling
 from ..onednn.library import FOUND
-from ..quiet import quiet
 from ..table import define_host
 from ._slices import padded, slices
 from ._ufunc import FLOATS, HALF, INTS

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from ..._quiet import quiet
 from ..halves import narrowed, widened
-from ..quiet import quiet
 from ..table import define_direct, define_host
 from ._sums import halves_along, sum_along
 from ._ufunc import COMPLEX, FEW, FLOATS, HALF, INTS, number

@@ -3,8 +3,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..._quiet import quiet
 from ..kernels.sliding_windows import strided_table, transposed_table
-from ..quiet import quiet
 from ..table import define_host
 from ._ufunc import COMPLEX, FLOATS, HALF
 from .matmul import product

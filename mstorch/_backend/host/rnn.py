@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..quiet import silent
+from ..._quiet import silent
 from ..table import define_host
 from ._ufunc import FLOATS, HALF, number
 from .math import numpy_sigmoid

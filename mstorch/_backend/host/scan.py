@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ..quiet import quiet
+from ..._quiet import quiet
 from ..table import define_host
 from ._ufunc import COMPLEX, FLOATS, HALF, INTS
 

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from ..._quiet import quiet
 from ..halves import widened
-from ..quiet import quiet
 from ..table import ALL, COMPLEX, define_host
 from ._ufunc import FLOATS, HALF, INTS
 

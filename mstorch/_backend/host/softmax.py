@@ -5,11 +5,11 @@ from collections.abc import Callable
 
 import numpy as np
 
+from ..._quiet import quiet
 from ..blocks import LONG, by_rows, share
 from ..halves import BFLOAT16, narrowed, widened
 from ..onednn import rows
 from ..onednn.library import FOUND, FOUND_HALVES
-from ..quiet import quiet
 from ..table import define_host
 from ._sums import sum_along
 from ._ufunc import FEW, FLOATS, HALF, exact

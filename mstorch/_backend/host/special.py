@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from ..quiet import quiet
+from ..._quiet import quiet
 from ..table import define_host
 from ._ufunc import FLOATS, HALF
 

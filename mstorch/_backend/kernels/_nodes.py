@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from mindspore import ops
 
+from ..._quiet import quiet
 from .. import tape
 from ..raw import MS_DTYPE, NAME_OF, NP_DTYPE, Raw, from_numpy, scalar
 from .views import ops_reshape as _reshape
@@ -186,7 +187,7 @@ def through_numpy(function: Callable[..., Any]) -> Callable[..., Raw]:
     """A NumPy function as a function of raw tensors; the result keeps the dtype that NumPy gives it."""
 
     def forward(*raws: Raw) -> Raw:
-        with np.errstate(all="ignore"):
+        with quiet():
             return from_numpy(np.asarray(function(*(raw.asnumpy() for raw in raws)), order="C"))
 
     return forward

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from mindspore import mint, ops
 
+from ..._quiet import quiet
 from .. import tape
 from ..cast import cast
 from ..host.elementwise import numpy_integer_divide as host_integer_divide
@@ -158,7 +159,7 @@ _ones_flat = flat("PowBackward0", lambda raw: from_numpy(np.ones(raw.shape, raw.
 def numpy_integer_divide(first: Raw, second: Raw, how: str) -> Raw:
     """``how`` is floor, trunc, remainder or fmod; the divisor holds no zero."""
     a, b = first.asnumpy(), second.asnumpy()
-    with np.errstate(all="ignore"):
+    with quiet():
         return from_numpy(np.asarray(host_integer_divide(a, b, how), a.dtype, order="C"))
 
 
@@ -344,7 +345,7 @@ def _inside(raw: Raw, low: Any, high: Any) -> Raw | None:
 
 def _clamp_forward(raw: Raw, low: Raw | None, high: Raw | None) -> Raw:
     values = raw.asnumpy()
-    with np.errstate(all="ignore"):
+    with quiet():
         if low is not None:
             values = np.maximum(values, low.asnumpy())
         if high is not None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import blas, lapack
 
-from ..quiet import quiet
+from ..._quiet import quiet
 from ..raw import Raw, from_numpy
 from ..table import COMPLEX, FLOATS, define
 

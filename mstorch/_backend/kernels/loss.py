@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from mindspore import ops
 
+from ..._quiet import quiet
 from .. import tape
 from ..raw import NAME_OF, NP_DTYPE, Raw, from_numpy
 from ..table import FLOATS, VIA_HALF, define
@@ -32,7 +33,7 @@ def _one_hot(target: np.ndarray, classes: int, kind: np.dtype) -> Raw:
 
 def _log_probabilities(x: Raw, target: Raw) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The elements' places (rows, classes) and the logarithm of the softmax of all logits."""
-    with np.errstate(all="ignore"):
+    with quiet():
         logs = shifted(x, 1)
         logs -= np.log(np.exp(logs).sum(1, keepdims=True))
     return np.arange(len(logs)), target.asnumpy(), logs
@@ -53,7 +54,7 @@ def _entropy_backward(ctx: Any, g: Raw) -> tuple[Raw, None]:
     n, count = x.shape
     if not tape.grad_mode.enabled:
         rows, classes, logs = ctx.places
-        with np.errstate(all="ignore"):
+        with quiet():
             part = np.exp(logs)
             part[rows, classes] -= 1
             part *= g.asnumpy() / logs.dtype.type(n)

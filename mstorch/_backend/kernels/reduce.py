@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from mindspore import ops
 
+from ..._quiet import quiet
 from ..cast import cast
 from ..geometry import inverse_order
 from ..raw import NAME_OF, NP_DTYPE, Raw, from_numpy
@@ -137,7 +138,7 @@ def has_nan(raw: Raw) -> bool:
         return False
     if tracing() is not None:
         return True
-    with np.errstate(all="ignore"):
+    with quiet():
         return bool(np.isnan(raw.asnumpy().sum()))
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from mindspore import ops
 
+from ..._quiet import quiet
 from ..raw import Raw, from_numpy
 from ..table import FLOATS, VIA_HALF, define
 from ._nodes import constant, node
@@ -35,7 +36,7 @@ def shifted(x: Raw, dim: int) -> np.ndarray:
 
 
 def _softmax(x: Raw, dim: int) -> Raw:
-    with np.errstate(all="ignore"):
+    with quiet():
         powers = shifted(x, dim)
         np.exp(powers, out=powers)
         powers /= powers.sum(dim, keepdims=True)
@@ -47,7 +48,7 @@ def _softmax_backward(g: Raw, y: Raw, x: Raw, dim: int) -> Raw:
 
 
 def _log_softmax(x: Raw, dim: int) -> Raw:
-    with np.errstate(all="ignore"):
+    with quiet():
         values = shifted(x, dim)
         values -= np.log(np.exp(values).sum(dim, keepdims=True))
     return from_numpy(values)

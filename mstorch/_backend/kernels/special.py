@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from mindspore import ops
 
+from ..._quiet import quiet
 from ..host.special import numpy_polygamma
 from ..raw import Raw, from_numpy
 from ..table import FLOATS, VIA_HALF, define
@@ -48,7 +49,7 @@ def scipy_function(name: str) -> Callable[..., Raw]:
         function = getattr(importlib.import_module("scipy.special"), name)
         arrays = [arg.asnumpy() if isinstance(arg, Raw) else arg for arg in args]
         kind = next(array.dtype for array in arrays if isinstance(array, np.ndarray))
-        with np.errstate(all="ignore"):
+        with quiet():
             wide = [array.astype(np.float64) if isinstance(array, np.ndarray) else array for array in arrays]
             return from_numpy(np.asarray(function(*wide), kind, order="C"))
 
@@ -123,7 +124,7 @@ digamma: Callable[..., Raw] = chained(
 
 def _polygamma(raw: Raw, order: int) -> Raw:
     values = raw.asnumpy()
-    with np.errstate(all="ignore"):
+    with quiet():
         return from_numpy(np.asarray(numpy_polygamma(values.astype(np.float64), order), values.dtype, order="C"))
 
 
@@ -168,7 +169,7 @@ def _zeta_backward(gradient: Raw, result: Raw, first: Raw, second: Raw) -> tuple
 
 def _zeta(first: Raw, second: Raw) -> Raw:
     x, q = first.asnumpy().astype(np.float64), second.asnumpy().astype(np.float64)
-    with np.errstate(all="ignore"):
+    with quiet():
         found = importlib.import_module("scipy.special").zeta(x, q)
     return from_numpy(np.asarray(found, first.asnumpy().dtype, order="C"))
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ..quiet import quiet
+from ..._quiet import quiet
 from .library import ENGINE, FOUND, HALF_GEMM, LIBRARY
 from .primitive import RESULT, SOURCE, WEIGHTS, Descriptor, Layout, Primitive, address, begin, expect, none, prepared
 

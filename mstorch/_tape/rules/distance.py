@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._backend.quiet import quiet
+from ..._quiet import quiet
 from .. import vocabulary as v
 from ..apply import rule
 from .reduce import restored

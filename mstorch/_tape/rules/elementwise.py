@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from ..._backend.quiet import silent
 from ..._core.tensor_base import TensorBase
+from ..._quiet import silent
 from .. import vocabulary as v
 from ..apply import rule
 from ..operands import as_raw

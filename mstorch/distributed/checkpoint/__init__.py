@@ -175,7 +175,7 @@ class _Files:
         if name not in self._read:
             if not isinstance(name, str) or os.path.basename(name) != name:
                 raise CheckpointException(f"a part of the checkpoint lies outside of its folder: {name!r:.100}")
-            self._read[name] = torch.load(os.path.join(self._folder, name))
+            self._read[name] = torch.load(os.path.join(self._folder, name), map_location="cpu")
         return self._read[name]
 
 

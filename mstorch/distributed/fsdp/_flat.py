@@ -24,7 +24,9 @@ class _Entry:
 class FlatOwner:
     """A flat parameter: this process's part, and while they are used the whole one, of which the modules have windows."""
 
-    def __init__(self, parameters: list[tuple[Any, list[tuple[Any, str]], str]], holder: Any, group: Any, visible: bool) -> None:
+    def __init__(
+        self, parameters: list[tuple[Any, list[tuple[Any, str]], str]], holder: Any, group: Any, visible: bool, offload: bool
+    ) -> None:
         self.group, self.holder, self.visible = group, holder, visible
         kinds = {(one.dtype, one.requires_grad or visible) for one, _, _ in parameters}
         if len({kind for kind, _ in kinds}) > 1:
@@ -41,11 +43,12 @@ class FlatOwner:
             start = self.entries[-1].stop
         self.each = -(-start // group.size())
         self.shape = (self.each * group.size(),)
-        whole = torch.zeros(self.shape, dtype=self.dtype)
+        whole = torch.zeros(self.shape, dtype=self.dtype, device=parameters[0][0].device)
         for entry, (parameter, _, _) in zip(self.entries, parameters):
             whole[entry.start : entry.stop] = parameter.detach().reshape(-1)
         self.first = self.each * group.rank()
-        self.sharded: Any = torch.nn.Parameter(whole[self.first : self.first + self.each].clone(), self.needs_grad)
+        part = whole[self.first : self.first + self.each]
+        self.sharded: Any = torch.nn.Parameter(part.cpu() if offload and part.device.type != "cpu" else part.clone(), self.needs_grad)
         self.whole: Any = None
         self.grad: Any = None
         if visible:
@@ -87,6 +90,7 @@ class FlatOwner:
 
     def give(self, local: Any) -> None:
         """Add this process's part of a gradient."""
+        local = local.to(self.sharded.device)
         held = self.sharded.grad
         self.sharded.grad = local if held is None else held + local
         for entry in self.entries:
@@ -96,6 +100,15 @@ class FlatOwner:
                 entry.orig.grad = part if held is None else held + self._own(local, entry)
         if self.visible:
             self.sharded.grad = None
+
+    def refresh(self, fn: Any) -> None:
+        """Follow what ``Module._apply`` did to the flat parameter, or do it to one that no module has."""
+        if self.visible:
+            with torch.no_grad():
+                self.sharded.data = fn(self.sharded.data)
+            for entry in self.entries:
+                entry.orig.data = self._own(self.sharded.detach(), entry)
+        self.dtype = self.sharded.dtype
 
     @contextmanager
     def as_parameters(self, whole: Any) -> Iterator[None]:
@@ -124,8 +137,9 @@ class FlatOwner:
         with torch.no_grad():
             self.sharded.detach().copy_(whole.detach()[self.first : self.first + self.each])
 
-    def gather(self, local: Any) -> dict[str, Any]:
+    def gather(self, local: Any, device: Any) -> dict[str, Any]:
         """Whole tensors by the parameters' names, of this process's flat part."""
+        local = local.to(device)
         whole = local.new_empty(self.shape)
         self.group.all_gather_single(whole, local.contiguous()).wait()
         return {entry.name: whole[entry.start : entry.stop].view(entry.shape).clone() for entry in self.entries}
@@ -133,10 +147,10 @@ class FlatOwner:
     def flatten(self, tensors: dict[str, Any]) -> Any:
         """This process's flat part, of whole tensors by name; zeros for those that are missing."""
         like = next(iter(tensors.values()))
-        whole = torch.zeros(self.shape, dtype=like.dtype)
+        whole = torch.zeros(self.shape, dtype=like.dtype, device=like.device)
         for entry in self.entries:
             if entry.name in tensors:
                 if math.prod(entry.shape) != tensors[entry.name].numel():
                     raise ValueError(f"{entry.name} has {tensors[entry.name].numel()} elements, {math.prod(entry.shape)} expected")
                 whole[entry.start : entry.stop] = tensors[entry.name].detach().reshape(-1)
-        return whole[self.first : self.first + self.each].clone()
+        return whole[self.first : self.first + self.each].clone().to(self.sharded.device)

@@ -21,15 +21,19 @@ def _tensors_like(owner: Any, states: dict[Any, Any]) -> Any:
     for entry in owner.entries:
         for key, value in states.get(entry.orig, {}).items():
             if isinstance(value, torch.Tensor) and value.dim():
-                flat = found.setdefault(key, torch.zeros(owner.each, dtype=value.dtype))
+                flat = found.setdefault(key, torch.zeros(owner.each, dtype=value.dtype, device=value.device))
                 owner._own(flat, entry).copy_(value)
             else:
                 found.setdefault(key, value)
     return found or None
 
 
-def named_state(model: Any, optimizer: Any, rank0_only: bool, prefix_of: Any) -> dict[str, Any]:
+def named_state(model: Any, optimizer: Any, rank0_only: bool, prefix_of: Any, on_cpu: bool = True) -> dict[str, Any]:
     """An optimiser's state with whole tensors by the parameters' names; {} outside the first process with ``rank0_only``."""
+
+    def placed(value: Any) -> Any:
+        return value.cpu() if on_cpu and isinstance(value, torch.Tensor) else value
+
     state: dict[str, Any] = {}
     names: dict[int, list[str]] = {}
     for owner, part in _owners(model):
@@ -42,18 +46,18 @@ def named_state(model: Any, optimizer: Any, rank0_only: bool, prefix_of: Any) ->
         wholes = {entry.name: {} for entry in owner.entries}  # type: dict[str, dict[str, Any]]
         for key, value in having.items():
             if isinstance(value, torch.Tensor) and value.dim():
-                for name, tensor in owner.gather(value.detach()).items():
-                    wholes[name][key] = tensor
+                for name, tensor in owner.gather(value.detach(), part.compute_device).items():
+                    wholes[name][key] = placed(tensor)
             else:
                 for name in wholes:
-                    wholes[name][key] = value.clone() if isinstance(value, torch.Tensor) else value
+                    wholes[name][key] = placed(value.clone()) if isinstance(value, torch.Tensor) else value
         for name, found in wholes.items():
             state[prefix + name] = found
     for name, parameter in model.named_parameters():  # ignored ones
         if id(parameter) not in names:
             names[id(parameter)] = [name]
             if parameter in optimizer.state:
-                state[name] = dict(optimizer.state[parameter])
+                state[name] = {key: placed(value) for key, value in optimizer.state[parameter].items()}
     groups = []
     for group in optimizer.param_groups:
         rest = {key: value for key, value in group.items() if key != "params"}

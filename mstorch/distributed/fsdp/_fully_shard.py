@@ -12,6 +12,7 @@ from ...utils._pytree import tree_map_only
 from .._world import get_world_size
 from ..device_mesh import DeviceMesh, init_device_mesh
 from ..tensor._dtensor import DTensor
+from ._places import move_states, moved_inputs
 from ._shards import Owner, Shards, forgetting
 
 
@@ -27,12 +28,12 @@ class MixedPrecisionPolicy:
 
 @dataclasses.dataclass
 class OffloadPolicy:
-    """Parts stay on the device: the only way here."""
+    """Parts stay on the device."""
 
 
 @dataclasses.dataclass
 class CPUOffloadPolicy(OffloadPolicy):
-    """Parts are kept on the CPU, where tensors are anyway."""
+    """Parts, their gradients and states are kept on the CPU; the wholes are put together on the device."""
 
     pin_memory: bool = True
 
@@ -177,7 +178,8 @@ def fully_shard(
     if reshard_after_forward not in (None, True, False):
         raise NotImplementedError(f"mstorch: fully_shard(reshard_after_forward=<number>) {not_yet()}")
     if mesh is None:
-        mesh = init_device_mesh("cpu", (get_world_size(),))
+        accelerator = torch.accelerator.current_accelerator()
+        mesh = init_device_mesh("cpu" if accelerator is None else accelerator.type, (get_world_size(),))
     if mesh.ndim not in (1, 2):
         raise NotImplementedError(f"mstorch: fully_shard over a mesh of {mesh.ndim} dimensions {not_yet()}")
     parameters = _managed(module, {id(one) for one in ignored_params or ()})
@@ -188,9 +190,14 @@ def fully_shard(
             raise ValueError("fully_shard doesn't support scalar parameters. Change it to a 1D tensor with numel equal to 1.")
     kind = type(module)
     module.__class__ = type(f"FSDP{kind.__name__}", (FSDPModule, kind), {"__module__": kind.__module__})
-    owners = [Owner(parameter, places, mesh) for parameter, places in parameters.items()]
+    place = torch.device("cpu")
+    if mesh.device_type != "cpu":
+        place = torch.device(mesh.device_type, torch.accelerator.current_device_index())
+        move_states((*parameters, *module.buffers()), place)
+    offload = isinstance(offload_policy, CPUOffloadPolicy)
+    owners = [Owner(parameter, places, mesh, offload) for parameter, places in parameters.items()]
     copies = mesh.get_group(0) if mesh.ndim == 2 else None
-    shards = Shards(owners, mesh.get_group(mesh.ndim - 1), reshard_after_forward is not False, mp_policy, copies)
+    shards = Shards(owners, mesh.get_group(mesh.ndim - 1), reshard_after_forward is not False, mp_policy, place, copies)
     object.__setattr__(module, "_shards", shards)
     object.__setattr__(module, "_reshard_given", reshard_after_forward)
     module.register_forward_pre_hook(before, prepend=True, with_kwargs=True)
@@ -218,6 +225,10 @@ def before(module: Any, inputs: Any, kwargs: Any) -> Any:
     block.__enter__()
     module.__dict__.setdefault("_fsdp_blocks", []).append(block)
     policy = shards.policy
+    if shards.device.type != "cpu" and not getattr(module, "_inner", False):
+        inputs, kwargs = moved_inputs(inputs, shards.device), moved_inputs(kwargs, shards.device)
+        if policy.param_dtype is None or not policy.cast_forward_inputs:
+            return inputs, kwargs
     if policy.param_dtype is not None and policy.cast_forward_inputs:
         return _cast(inputs, policy.param_dtype), _cast(kwargs, policy.param_dtype)
     return None

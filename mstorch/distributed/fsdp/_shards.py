@@ -22,13 +22,14 @@ _wholes: weakref.WeakKeyDictionary[Any, tuple[Shards, int]] = weakref.WeakKeyDic
 class Owner:
     """A parameter, and where modules have it."""
 
-    def __init__(self, parameter: Any, places: list[tuple[Any, str]], mesh: Any) -> None:
+    def __init__(self, parameter: Any, places: list[tuple[Any, str]], mesh: Any, offload: bool = False) -> None:
         self.places, self.mesh = places, mesh
         self.placements = [Replicate(), Shard(0)] if mesh.ndim == 2 else [Shard(0)]
         self.partial: Any = None  # of a gradient that is not averaged over copies yet
         self.shape, self.dtype, self.needs_grad = tuple(parameter.shape), parameter.dtype, parameter.requires_grad
         group = mesh.get_group(mesh.ndim - 1)
         local = cut(parameter.detach(), 0, group).clone(memory_format=torch.contiguous_format)
+        local = local.cpu() if offload else local
         spread = wrapped(local, mesh, self.placements, self.shape)
         self.sharded: Any = torch.nn.Parameter(spread, parameter.requires_grad)
         self.whole: Any = None
@@ -37,6 +38,7 @@ class Owner:
 
     def give(self, local: Any) -> None:
         """Add this process's part of a gradient."""
+        local = local.to(self.local().device)
         held = self.sharded.grad
         if held is not None:
             local = held.to_local().detach() + local
@@ -65,7 +67,8 @@ class Owner:
 class Shards:
     """Parts of some parameters, put together for forward and for backward, and their gradients' averages."""
 
-    def __init__(self, owners: Sequence[Any], group: Any, reshard: bool, policy: Any, copies: Any = None) -> None:
+    def __init__(self, owners: Sequence[Any], group: Any, reshard: bool, policy: Any, device: Any, copies: Any = None) -> None:
+        self.device = device  # where the wholes are; parts may be kept on the CPU
         self.copies, self.averages_copies = copies, True  # the group of those that have the same parts
         self.owners, self.group, self.reshard_after_forward, self.policy = list(owners), group, reshard, policy
         self.divisor: float | None = None  # of gradients, where it is not the number of processes
@@ -84,7 +87,7 @@ class Shards:
             return
         kind = self.policy.param_dtype
         with torch.no_grad():
-            parts = [owner.local().contiguous() for owner in self.owners]
+            parts = [owner.local().to(self.device).contiguous() for owner in self.owners]
             parts = parts if kind is None else [part.to(kind) for part in parts]
             wholes = [torch.empty(owner.shape, dtype=part.dtype, device=part.device) for owner, part in zip(self.owners, parts)]
             self.begun = wholes, self.group._allgather_pieces(self._rows(wholes), parts)

@@ -49,7 +49,7 @@ class MixedPrecision:
 
 @dataclasses.dataclass
 class CPUOffload:
-    """Whether parts are kept on the CPU, where tensors are anyway."""
+    """Whether parts, their gradients and states are kept on the CPU."""
 
     offload_params: bool = False
 

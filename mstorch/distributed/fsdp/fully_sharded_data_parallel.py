@@ -18,6 +18,7 @@ from ..tensor.placement_types import Shard
 from ._flat import FlatOwner
 from ._flat_states import loadable_state, named_state
 from ._fully_shard import MixedPrecisionPolicy, after, before
+from ._places import compute_device, device_of_id, move_states, moved_inputs, sync_states
 from ._shards import Shards
 from .api import (
     BackwardPrefetch,
@@ -65,7 +66,8 @@ def _refuse(what: str) -> NoReturn:
 class FullyShardedDataParallel(Module):
     """A module of whose parameters each process keeps a flat part; they are put together for forward and for backward.
 
-    As in torch, RuntimeError on a machine without an accelerator unless ``device_id=torch.device("cpu")``. NotImplementedError for
+    It computes where its parameters are, or on the device of ``device_id``, to which they are brought. As in torch, RuntimeError on a
+    machine without an accelerator unless ``device_id=torch.device("cpu")``. NotImplementedError for
     hybrid strategies, NO_SHARD, communication hooks and ``param_init_fn``.
     """
 
@@ -78,8 +80,8 @@ class FullyShardedDataParallel(Module):
         use_orig_params: bool = False, ignored_states: Any = None, device_mesh: Any = None,
     ) -> None:  # fmt: skip
         super().__init__()
-        if device_id is None or torch.device(device_id).type != "cpu":
-            raise RuntimeError("FSDP needs a non-CPU accelerator device, but no accelerator device is detected.")
+        group = device_mesh.get_group() if device_mesh is not None else process_group if process_group is not None else default_group()
+        named = device_of_id(device_id, group.rank())
         strategy = ShardingStrategy.FULL_SHARD if sharding_strategy is None else sharding_strategy
         if strategy not in (ShardingStrategy.FULL_SHARD, ShardingStrategy.SHARD_GRAD_OP):
             _refuse(f"(sharding_strategy={strategy})")
@@ -100,18 +102,19 @@ class FullyShardedDataParallel(Module):
         }  # fmt: skip
         if auto_wrap_policy is not None:
             self._wrap_parts(module, auto_wrap_policy, ignored, left_out, settings)
-        group = device_mesh.get_group() if device_mesh is not None else process_group if process_group is not None else default_group()
         self._modules[FSDP_WRAPPED_MODULE] = module
         self.process_group, self.rank, self.world_size, self.sharding_strategy = group, group.rank(), group.size(), strategy
-        self.compute_device, self.mixed_precision = torch.device("cpu"), mixed_precision or MixedPrecision()
+        self.mixed_precision, self.cpu_offload = mixed_precision or MixedPrecision(), cpu_offload or CPUOffload()
         self._use_orig_params, self._device_mesh = use_orig_params, device_mesh
         if self.mixed_precision.keep_low_precision_grads:
             _refuse("(mixed_precision=MixedPrecision(keep_low_precision_grads=True))")
+        own = [one for _, part in _own_parts(module) for one in part._parameters.values() if one is not None and one not in left_out]
+        buffers = [one for _, part in _own_parts(module) for one in part._buffers.values() if one is not None]
+        if named is not None:
+            move_states((*own, *buffers), named)
+        self.compute_device = compute_device(own, named, group.rank())
         if sync_module_states:
-            raise ValueError(
-                "The module has CPU parameters or buffers when `sync_module_states=True`, which requires them to be on GPU. Please specify "
-                "the `device_id` argument or move the module to GPU before passing it to FSDP."
-            )
+            sync_states(dict.fromkeys(own), dict.fromkeys(buffers), group)
         self._gather_parameters(module, left_out, group, strategy)
         self._register_load_state_dict_pre_hook(_before_load, with_module=True)
         self.register_load_state_dict_post_hook(_after_load)
@@ -135,9 +138,10 @@ class FullyShardedDataParallel(Module):
                 if parameter is not None and parameter not in left_out:
                     found.setdefault(parameter, ([], prefix + name))[0].append((part, name))
         given = [(one, places, name) for one, (places, name) in found.items()]
-        owners = [FlatOwner(given, module, group, self._use_orig_params)] if given else []
+        offload = self.cpu_offload.offload_params
+        owners = [FlatOwner(given, module, group, self._use_orig_params, offload)] if given else []
         policy = MixedPrecisionPolicy(self.mixed_precision.param_dtype, self.mixed_precision.reduce_dtype, None, False)
-        object.__setattr__(self, "_shards", Shards(owners, group, strategy is ShardingStrategy.FULL_SHARD, policy))
+        object.__setattr__(self, "_shards", Shards(owners, group, strategy is ShardingStrategy.FULL_SHARD, policy, self.compute_device))
         # As in torch, what the outermost one has is needed again at once.
         object.__setattr__(self, "_reshard_given", None if strategy is ShardingStrategy.FULL_SHARD else False)
 
@@ -196,6 +200,9 @@ class FullyShardedDataParallel(Module):
             for buffer in self.module.buffers():
                 if buffer.is_floating_point() and buffer.dtype != mixed.buffer_dtype:
                     buffer.data = buffer.data.to(mixed.buffer_dtype)
+        if root:
+            args, kwargs = moved_inputs((args, kwargs), self.compute_device)
+        self._check_place()
         kind = mixed.param_dtype
         if kind is not None and (mixed.cast_root_forward_inputs if root else mixed.cast_forward_inputs):
             args, kwargs = torch.utils._pytree.tree_map_only(
@@ -206,6 +213,22 @@ class FullyShardedDataParallel(Module):
             return self.module(*args, **kwargs)
         finally:
             after(self, args, None)
+
+    def _check_place(self) -> None:
+        for owner in self._shards.owners:
+            wanted = torch.device("cpu") if self.cpu_offload.offload_params else self.compute_device
+            if owner.sharded.device != wanted:
+                raise RuntimeError(
+                    f"An FSDP-managed module unexpectedly has parameters on {owner.sharded.device}. Make sure to move the module to "
+                    f"{wanted} before training."
+                )
+
+    def _apply(self, fn: Callable[[Any], Any], *args: Any, **kwargs: Any) -> Any:
+        self._shards.reshard()
+        super()._apply(fn, *args, **kwargs)
+        for owner in self._shards.owners:
+            owner.refresh(fn)
+        return self
 
     @contextmanager
     def no_sync(self) -> Iterator[None]:
@@ -228,13 +251,14 @@ class FullyShardedDataParallel(Module):
         order, largest = float(norm_type), float(norm_type) == float("inf")
         grads = [one.grad for one in self.parameters() if one.grad is not None]
         norms = [torch.linalg.vector_norm(one.detach(), order, dtype=torch.float32) for one in grads if one.numel()]
-        total = torch.linalg.vector_norm(torch.stack(norms), order) if norms else torch.zeros(())
+        total = torch.linalg.vector_norm(torch.stack(norms), order) if norms else torch.zeros((), device=self.compute_device)
+        total = total.to(self.compute_device)
         total = total if largest else total**order
         self.process_group.allreduce([total], ReduceOp.MAX if largest else ReduceOp.SUM).wait()
         total = total if largest else total ** (1.0 / order)
         factor = torch.clamp(max_norm / (total + 1e-6), max=1.0)
         for one in grads:
-            one.mul_(factor.to(one.dtype))
+            one.mul_(factor.to(one.device, one.dtype))
         return total
 
     def register_comm_hook(self, state: object, hook: Callable[..., Any]) -> None:
@@ -257,24 +281,25 @@ class FullyShardedDataParallel(Module):
         parts = FullyShardedDataParallel.fsdp_modules(module)
         with ExitStack() as stack:
             for part in parts if recurse else [part for part in parts if part is module]:
-                stack.enter_context(part._with_parameters(writeback))
+                stack.enter_context(part._with_parameters(writeback, offload_to_cpu))
             yield
 
     @contextmanager
-    def _with_parameters(self, writeback: bool) -> Iterator[None]:
+    def _with_parameters(self, writeback: bool, on_cpu: bool = False) -> Iterator[None]:
         together = self._shards.together
         self._shards.unshard()
+        wholes = [owner.whole.detach().cpu() if on_cpu else owner.whole for owner in self._shards.owners]
         object.__setattr__(self, "_summoned", True)
         try:
             with ExitStack() as stack:
-                for owner in self._shards.owners:
-                    stack.enter_context(owner.as_parameters(owner.whole))
+                for owner, whole in zip(self._shards.owners, wholes):
+                    stack.enter_context(owner.as_parameters(whole))
                 yield
         finally:
             object.__setattr__(self, "_summoned", False)
             if writeback:
-                for owner in self._shards.owners:
-                    owner.keep(owner.whole)
+                for owner, whole in zip(self._shards.owners, wholes):
+                    owner.keep(whole)
             if not together:
                 self._shards.reshard()
 
@@ -335,7 +360,10 @@ class FullyShardedDataParallel(Module):
                     if kind is StateDictType.SHARDED_STATE_DICT:
                         found[name] = self._spread(found[name])
                     else:
-                        found[name] = found[name].detach().clone()
+                        found[name] = found[name].detach().to("cpu" if config.offload_to_cpu else found[name].device, copy=True)
+        if config.offload_to_cpu:  # buffers, too
+            here = [name for name, value in found.items() if name.startswith(prefix) and isinstance(value, torch.Tensor)]
+            found.update((name, found[name].cpu()) for name in here)
         if kind is StateDictType.FULL_STATE_DICT and getattr(config, "rank0_only", False) and get_rank():
             for name in [key for key in found if key.startswith(prefix)]:
                 del found[name]
@@ -353,7 +381,8 @@ class FullyShardedDataParallel(Module):
         settings = FullyShardedDataParallel.get_state_dict_type(model)
         if settings.state_dict_type is not StateDictType.FULL_STATE_DICT:
             _refuse(f".optim_state_dict of {settings.state_dict_type}")
-        return named_state(model, optim, getattr(settings.optim_state_dict_config, "rank0_only", False), _prefixes(model))
+        config = settings.optim_state_dict_config
+        return named_state(model, optim, getattr(config, "rank0_only", False), _prefixes(model), config.offload_to_cpu)
 
     @staticmethod
     def full_optim_state_dict(

@@ -8,6 +8,7 @@ from enum import IntEnum
 from typing import Any
 
 from ..._hook import missing as _missing
+from ..._leaving import values_set_to
 from ..._namespace.attention_choice import ALLOWED
 from ._registry import (
     activate_flash_attention_impl,
@@ -74,14 +75,11 @@ def sdpa_kernel(backends: Any, set_priority: bool = False) -> Iterator[dict[Any,
             f"Backend must be an instance of SDPBackend or a list of SDPBackend instances, got {type(backends).__name__}"
         )
     wanted = list(dict.fromkeys([backends] if isinstance(backends, SDPBackend) else backends))
-    before = list(_chosen.enabled), list(_chosen.priority)
-    try:
-        _chosen.enabled = [SDPBackend[name] for name in _NAMES.values() if SDPBackend[name] in wanted]
-        if set_priority:
-            _chosen.priority = wanted + [backend for backend in before[1] if backend not in wanted]
+    values = {"enabled": [SDPBackend[name] for name in _NAMES.values() if SDPBackend[name] in wanted]}
+    if set_priority:
+        values["priority"] = wanted + [backend for backend in _chosen.priority if backend not in wanted]
+    with values_set_to(_chosen, **values):
         yield {}
-    finally:
-        _chosen.enabled, _chosen.priority = before
 
 
 @contextlib.contextmanager

@@ -6,27 +6,21 @@ a ufunc takes as ``extobj=`` in NumPy 1 (30 ns), a context variable in NumPy 2 (
 from __future__ import annotations
 
 import functools
+import itertools
+import operator
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
+from ._leaving import built_in_next
+
 if hasattr(np, "seterrobj"):
     _QUIET: Any = [8192, 0, None]  # the size of buffers, which errors are told (none), whom
 
-    class quiet:
-        """No floating-point warnings in a block."""
-
-        __slots__ = ("before",)
-        before: list[Any]
-
-        def __enter__(self) -> None:
-            self.before = np.geterrobj()
-            np.seterrobj(_QUIET)
-
-        def __exit__(self, *error: object) -> None:
-            np.seterrobj(self.before)
+    _get: Callable[[], Any] = np.geterrobj
+    _set: Callable[[Any], Any] = np.seterrobj
 
     def quietly(ufunc: Any) -> Callable[..., Any]:
         """A ufunc that warns of nothing."""
@@ -37,19 +31,7 @@ else:
 
     _umath: Any = umath
     _QUIET = _umath._make_extobj(all="ignore")
-    _set, _reset = _umath._extobj_contextvar.set, _umath._extobj_contextvar.reset
-
-    class quiet:  # type: ignore[no-redef]
-        """No floating-point warnings in a block."""
-
-        __slots__ = ("before",)
-        before: Any
-
-        def __enter__(self) -> None:
-            self.before = _set(_QUIET)
-
-        def __exit__(self, *error: object) -> None:
-            _reset(self.before)
+    _get, _set, _reset = _umath._extobj_contextvar.get, _umath._extobj_contextvar.set, _umath._extobj_contextvar.reset
 
     def quietly(ufunc: Any) -> Callable[..., Any]:
         """A ufunc that warns of nothing."""
@@ -62,6 +44,21 @@ else:
                 _reset(before)
 
         return call
+
+
+class _Before:
+    """``__exit__`` of a block that is about to begin: a built-in function, which no signal comes before, that sets what is set now."""
+
+    def __get__(self, block: Any, owner: Any = None) -> Any:
+        return built_in_next(map(operator.is_, map(_set, (_get(),)), itertools.repeat(block)))  # False, whatever is set
+
+
+class quiet:
+    """No floating-point warnings in a ``with`` block."""
+
+    __slots__ = ()
+    __enter__ = staticmethod(built_in_next(map(_set, itertools.repeat(_QUIET))))
+    __exit__ = _Before()
 
 
 _SILENT = "absolute add divide exp floor_divide maximum minimum multiply power reciprocal rint sqrt subtract".split()

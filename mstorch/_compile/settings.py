@@ -1,0 +1,34 @@
+"""The settings of a process and of a thread that a graph is valid for."""
+from __future__ import annotations
+
+import decimal
+from typing import Any
+
+import numpy as np
+
+from .._core import device as devices
+from .._core.determinism import state as deterministic
+from .._core.dtype import get_default_dtype
+from .._core.modes import modes
+from .._core.settings import get_float32_matmul_precision, get_num_threads
+from .._core.warned import is_warn_always_enabled
+from .._namespace.attention_choice import ALLOWED
+from .._namespace.process import get_num_interop_threads
+from .._ops._autocast import state as autocast
+from .._sparse.coo import invariants_checked
+from ..autograd.anomaly_mode import is_anomaly_check_nan_enabled, is_anomaly_enabled
+
+
+def setting_key() -> tuple[Any, ...]:
+    """The settings now, as a value that can be compared."""
+    context = decimal.getcontext()
+    return (
+        modes.grad, modes.inference, modes.multithreading, modes.forward, get_default_dtype(), tuple(deterministic.values()),
+        autocast.on, tuple(autocast.enabled.items()), tuple(autocast.dtypes.items()), autocast.cache_enabled, autocast.nesting,
+        devices.defaults.chosen, tuple(devices.defaults.blocks), get_float32_matmul_precision(), get_num_threads(),
+        is_anomaly_enabled(), is_anomaly_check_nan_enabled(), is_warn_always_enabled(), get_num_interop_threads(),
+        invariants_checked(None),
+        tuple(tuple(allowed()) for allowed in ALLOWED), tuple(np.geterr().values()),
+        str(np.get_printoptions()),
+        context.prec, context.rounding, context.Emin, context.Emax, context.capitals, context.clamp, tuple(context.traps.values()),
+    )  # fmt: skip

@@ -1,0 +1,111 @@
+"""Blocks whose end no signal comes before: what puts back is a built-in function.
+
+CPython runs the handlers of signals as a function written in Python begins, after a built-in one, and at jumps back. So an exception of a
+handler (KeyboardInterrupt) that comes as an ``__exit__`` written in Python begins leaves everything as the block had it, for good. Here
+``__exit__`` is the interpreter's own function that takes an iterator's next value; the values are results of what ``__enter__`` wrote down
+for the end, called by built-in functions alone. An ``__enter__`` writes that down first, and calls nothing after it has set what it sets:
+it assigns, and puts things at the end of a list by ``items[END:] = (one,)``.
+"""
+from __future__ import annotations
+
+import ctypes
+import functools
+import operator
+import sys
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator
+from typing import Any
+
+_VARARGS = 0x0001
+_ADDRESS = ctypes.cast(ctypes.pythonapi.PyIter_Next, ctypes.c_void_p).value  # reads its first argument only
+_new = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)(("PyCFunction_NewEx", ctypes.pythonapi))
+
+
+class _Definition(ctypes.Structure):
+    _fields_ = (("name", ctypes.c_char_p), ("code", ctypes.c_void_p), ("flags", ctypes.c_int), ("doc", ctypes.c_char_p))
+
+
+_definition = _Definition(b"__exit__", _ADDRESS, _VARARGS, None)
+_WHERE = ctypes.addressof(_definition)
+_call = operator.methodcaller("__call__")
+
+
+class _Exit:
+    """``__exit__`` of a block: in the thread that asks, what ends the innermost of the times that it was entered."""
+
+    def __get__(self, block: Any, owner: Any = None) -> Any:
+        return self if block is None else _ends(block)[1]
+
+    def __call__(self, block: Any, *error: Any) -> Any:
+        return _ends(block)[1](*error)
+
+
+def _ends(block: Any) -> tuple[list[Callable[[], Any]], Callable[..., Any]]:
+    """What is written down for the ends of a block, and what does the last of it."""
+    threads = getattr(block, "_ends", None)
+    if threads is None:
+        threads = block._ends = {}
+    number = threading.get_ident()
+    found = threads.get(number)
+    if found is None:
+        ends: list[Callable[[], Any]] = []
+        found = threads[number] = ends, built_in_next(map(_call, iter(ends.pop, None)))
+    return found
+
+
+def built_in_next(values: Iterator[Any]) -> Callable[..., Any]:
+    """A built-in function that gives the next of the values, whatever it is given."""
+    return _new(_WHERE, values, None)
+
+
+def is_exit(function: Any) -> bool:
+    """Whether a built-in function ends a block."""
+    return type(getattr(function, "__self__", None)) is map and function.__name__ == "__exit__"
+
+
+END = sys.maxsize
+
+
+class Block:
+    """A context manager that is left without being interrupted: ``__enter__`` gives ``at_end`` what puts everything back.
+
+    What it gives consists of built-in functions, and is false: a result that is true would swallow the block's exception.
+    """
+
+    __slots__ = ()
+    __exit__ = _Exit()
+
+    def at_end(self, end: Callable[[], Any]) -> None:
+        """Call this at the end of the block that is about to begin."""
+        _ends(self)[0].append(end)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_ends"}
+
+
+def values_again(space: Any, *names: str) -> Callable[[], Any]:
+    """What gives attributes of an object with a dictionary (this thread's, of a ``threading.local``) the values that they have now."""
+    return functools.partial(vars(space).update, {name: getattr(space, name) for name in names})
+
+
+def length_again(items: list[Any]) -> Callable[[], Any]:
+    """What takes from a list all that comes to it from now on."""
+    return functools.partial(operator.delitem, items, slice(len(items), None))
+
+
+def each(*ends: Callable[[], Any]) -> Callable[[], Any]:
+    """What calls all of these, one after the other."""
+    return functools.partial(deque, map(_call, ends), 0)  # keeps none of the results, and is false
+
+
+class values_set_to(Block):
+    """Attributes of an object that have other values in a block."""
+
+    def __init__(self, space: Any, **values: Any) -> None:
+        self._space, self._values = space, values
+
+    def __enter__(self) -> None:
+        self.at_end(values_again(self._space, *self._values))
+        members = vars(self._space)
+        members |= self._values  # an operator: no signal is looked for after it

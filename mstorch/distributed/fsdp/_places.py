@@ -1,0 +1,74 @@
+"""Where a module under FSDP computes and keeps its parts."""
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import mstorch as torch
+
+from ..._core.warned import warn
+from ...utils._pytree import tree_map_only
+
+
+def move_states(tensors: Iterable[Any], device: Any) -> None:
+    """Bring parameters and buffers that are on the CPU to a device; they stay the same objects."""
+    for one in tensors:
+        if one.device.type == "cpu" != device.type:
+            with torch.no_grad():
+                one.data = one.data.to(device)
+                if one.grad is not None:
+                    one.grad = one.grad.to(device)
+
+
+def moved_inputs(value: Any, device: Any) -> Any:
+    """Arguments with their tensors on a device; those of the CPU are left, as everything is there."""
+    return value if device.type == "cpu" else tree_map_only(torch.Tensor, lambda one: one.to(device), value)
+
+
+def device_of_id(device_id: Any, rank: int) -> Any:
+    """The device that ``device_id`` names, with its index; None without one."""
+    if device_id is None:
+        if torch.accelerator.current_accelerator() is None:
+            raise RuntimeError("FSDP needs a non-CPU accelerator device, but no accelerator device is detected.")
+        return None
+    device = device_id if isinstance(device_id, torch.device) else torch.device(device_id)
+    if device.type == "cpu":
+        return device
+    if torch.accelerator.current_accelerator() is None:
+        raise RuntimeError("FSDP needs a non-CPU accelerator device, but no accelerator device is detected.")
+    current = torch.device(device.type, torch.accelerator.current_device_index())
+    if device.index is not None:
+        return device
+    warn(
+        f"FSDP got the argument `device_id` {device_id} on rank {rank}, which does not have an explicit index. FSDP will use the current "
+        f"device {current}. If this is incorrect, please explicitly call `torch.{device.type}.set_device()` before FSDP initialization or "
+        "pass in the explicit device index as the `device_id` argument."
+    )
+    return current
+
+
+def compute_device(parameters: Iterable[Any], named: Any, rank: int) -> Any:
+    """Where a module computes: where its parameters are, on the current accelerator if that is the CPU."""
+    if named is not None and named.type == "cpu":
+        return named
+    first = next(iter(parameters), None)
+    accelerator = torch.accelerator.current_accelerator()
+    assert accelerator is not None
+    found = torch.device(accelerator.type, torch.accelerator.current_device_index())
+    if first is not None and first.device.type not in ("cpu", "meta"):
+        found = first.device
+    if named is not None and found != named:
+        raise ValueError(f"Inconsistent compute device and `device_id` on rank {rank}: {found} vs {named}")
+    return found
+
+
+def sync_states(parameters: Iterable[Any], buffers: Iterable[Any], group: Any) -> None:
+    """Give all processes the parameters and buffers of the first; ValueError for those on the CPU."""
+    states = [one.detach() for one in (*parameters, *buffers)]
+    if any(one.device.type == "cpu" for one in states):
+        raise ValueError(
+            "The module has CPU parameters or buffers when `sync_module_states=True`, which requires them to be on GPU. Please specify "
+            "the `device_id` argument or move the module to GPU before passing it to FSDP."
+        )
+    for work in [group.broadcast([one], root=0) for one in states]:
+        work.wait()

@@ -1,0 +1,32 @@
+"""MindSpore trains modules whose parameters are on a device as it trains those of the CPU."""
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+SCRIPT = Path(__file__).with_name("device_script.py")
+
+
+def _numbers(device: str, **variables: str) -> dict[str, Any]:
+    environment = os.environ | {"PYTHONPATH": str(SCRIPT.parents[2]), "GLOG_v": "3"} | variables
+    run = subprocess.run([sys.executable, str(SCRIPT), device], env=environment, capture_output=True, text=True, check=False)
+    assert not run.returncode, run.stderr
+    return json.loads(run.stdout.splitlines()[-1])
+
+
+@pytest.mark.parametrize("device", ["npu", "cpu"])
+def test_numbers_are_those_of_the_cpu(device: str) -> None:
+    want, got = _numbers("cpu"), _numbers(device, MSTORCH_FAKE_DEVICE="Ascend")
+    assert want.pop("devices") == ["cpu"] and got.pop("devices") == [device]
+    for name, values in want.items():
+        assert _flat(got[name]) == pytest.approx(_flat(values), rel=1e-5, abs=1e-6), name
+
+
+def _flat(value: Any) -> list[float]:
+    return [number for item in value for number in _flat(item)] if isinstance(value, list) else [value]

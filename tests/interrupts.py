@@ -1,0 +1,358 @@
+"""An exception of a signal's handler at each place where one can come: afterwards modes, hooks, locks, threads and files are as before.
+
+    python -m tests.interrupts 3000       # so many interrupts, spread over all programs; the exit code says whether all was well
+
+CPython runs handlers as a function written in Python begins, after a built-in function, and at jumps back; nowhere else. So a tracer that is
+itself a built-in function counts the steps of a program (``f_trace_opcodes``) and, at one of them, asks for SIGINT as Ctrl-C does
+(``_thread.interrupt_main``); CPython then raises KeyboardInterrupt at the next place where it would. Every step of a program in turn gives every place.
+A number of an open file that a built-in function has just given is lost to an interrupt (the folder that a save flushes stays open then).
+What one call switches on for good (``set_grad_enabled(False)`` as a function) is not a block, and has no end that could be kept.
+"""
+from __future__ import annotations
+
+import _thread
+import gc
+import io
+import itertools
+import operator
+import os
+import signal
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+import mstorch as torch
+from mstorch import _leaving as leaving
+from mstorch import nn
+from mstorch._aten import calling
+from mstorch._backend import tape
+from mstorch._backend.table import LOCK
+from mstorch._compile import compiled
+from mstorch._core import device as devices
+from mstorch._core import overriding, tangents
+from mstorch._core.determinism import state as deterministic
+from mstorch._core.modes import modes
+from mstorch._ops._autocast import state as autocast
+from mstorch.autograd import forward_ad
+from mstorch.func import _levels
+
+PROGRAMS: dict[str, Callable[[], Callable[[], Any]]] = {}  # by name: what makes a program, whose steps are interrupted
+
+
+def program(make: Callable[[], Callable[[], Any]]) -> Callable[[], Callable[[], Any]]:
+    """Enter a program by its name."""
+    PROGRAMS[make.__name__] = make
+    return make
+
+
+def state() -> dict[str, Any]:
+    """What an interrupt may not change."""
+    free = LOCK.acquire(blocking=False)
+    if free:
+        LOCK.release()
+    return {
+        "grad": modes.grad, "inference": modes.inference, "native": modes.native, "shapes": modes.shapes, "forward": modes.forward,
+        "hidden": modes.hidden, "levels": modes.levels, "saved hooks": list(modes.saved_hooks), "refused": modes.saved_hooks_refused,
+        "before a write": modes.before_write, "MindSpore's grad": tape.grad_mode.enabled, "capture": tape.tracing(),
+        "backward passes": tape._running[0], "function modes": list(overriding.state.modes), "all modes": len(overriding.MODES),
+        "dispatchers": list(overriding.state.dispatchers), "maps": list(overriding.state.maps), "overriding": overriding.state.level,
+        "levels of transforms": overriding.state.levels, "blocks": list(_levels._BLOCKS), "tangents": list(tangents.LEVELS),
+        "dual level": forward_ad._current_level, "autocast": (autocast.on, dict(autocast.enabled), dict(autocast.dtypes), autocast.nesting),
+        "cache": autocast.cache_enabled, "device": (devices.defaults.chosen, list(devices.defaults.blocks)),
+        "dtype": torch.get_default_dtype(), "anomaly": (torch.is_anomaly_enabled(), torch.is_anomaly_check_nan_enabled()),
+        "determinism": dict(deterministic), "inside": compiled.inside.active, "stance": list(compiled.stance),
+        "below autograd": {name: value for name, value in vars(calling).items() if isinstance(value, bool)},
+        "lock": free, "gc": (gc.isenabled(), gc.get_threshold()), "SIGINT": signal.getsignal(signal.SIGINT),
+        "profile": sys.getprofile(), "threads": threading.active_count(), "errors": np.geterr(),
+        "reads": {name: vars(tape.Raw).get(name) for name in ("asnumpy", "item", "__bool__")},
+    }  # fmt: skip
+
+
+def _files() -> set[str]:
+    found = set()
+    for number in os.listdir("/proc/self/fd"):
+        try:
+            found.add(os.readlink(f"/proc/self/fd/{number}"))
+        except OSError:
+            continue
+    return found
+
+
+def _count(body: Callable[[], Any]) -> int:
+    """How many steps a program has."""
+    counter = itertools.count()
+    _run(body, _forever(counter))
+    return next(counter)
+
+
+def _forever(ticks: Iterator[Any]) -> Callable[..., Any]:
+    """A tracer whose ticks are counted; each gives itself again, for a tracer that gives None ends."""
+    box: list[Any] = []
+    numbered = map(operator.itemgetter(1), zip(ticks, map(operator.itemgetter(0), itertools.repeat(box))))
+    tick = leaving.built_in_next(numbered)
+    box.append(tick)
+
+    def entered(frame: Any, event: str, argument: Any) -> Any:
+        frame.f_trace_opcodes, frame.f_trace_lines = True, False
+        return tick
+
+    return entered
+
+
+def _run(body: Callable[[], Any], tracer: Callable[..., Any]) -> bool:
+    """Whether the body was interrupted."""
+    try:
+        sys.settrace(tracer)
+        body()
+    except KeyboardInterrupt:
+        return True
+    except Exception as error:
+        if isinstance(error.__context__, KeyboardInterrupt) or isinstance(error.__cause__, KeyboardInterrupt):
+            return True
+        raise
+    finally:
+        sys.settrace(None)
+    return False
+
+
+def _interrupt(body: Callable[[], Any], step: int) -> bool:
+    """Run the body with an interrupt at one of its steps; whether one came."""
+    call = operator.methodcaller("__call__")
+    ticks = itertools.chain(itertools.repeat(None, step), map(call, itertools.repeat(_thread.interrupt_main, 1)), itertools.repeat(None))
+    try:
+        return _run(body, _forever(ticks))
+    except KeyboardInterrupt:
+        return True
+
+
+@program
+def no_grad() -> Callable[[], Any]:
+    def run() -> None:
+        with torch.no_grad():
+            with torch.enable_grad():
+                pass
+
+    return run
+
+
+@program
+def decorated() -> Callable[[], Any]:
+    return torch.no_grad()(lambda: None)
+
+
+@program
+def inference() -> Callable[[], Any]:
+    def run() -> None:
+        with torch.inference_mode():
+            pass
+
+    return run
+
+
+@program
+def cast() -> Callable[[], Any]:
+    def run() -> None:
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            pass
+
+    return run
+
+
+@program
+def device() -> Callable[[], Any]:
+    where = torch.device("meta")
+
+    def run() -> None:
+        with where:
+            pass
+
+    return run
+
+
+@program
+def saved_hooks() -> Callable[[], Any]:
+    def run() -> None:
+        with torch.autograd.graph.saved_tensors_hooks(lambda x: x, lambda x: x):
+            pass
+        with torch.autograd.graph.disable_saved_tensors_hooks("no"):
+            pass
+
+    return run
+
+
+@program
+def function_mode() -> Callable[[], Any]:
+    class Mode(torch.overrides.TorchFunctionMode):
+        def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            return func(*args, **(kwargs or {}))
+
+    x = torch.ones(2)
+
+    def run() -> None:
+        with Mode():
+            torch.add(x, x)
+
+    return run
+
+
+@program
+def dispatch_mode() -> Callable[[], Any]:
+    from mstorch.utils._python_dispatch import TorchDispatchMode
+
+    class Mode(TorchDispatchMode):
+        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            return func(*args, **(kwargs or {}))
+
+    x = torch.ones(2)
+
+    def run() -> None:
+        with Mode():
+            torch.add(x, x)
+
+    return run
+
+
+@program
+def anomaly() -> Callable[[], Any]:
+    def run() -> None:
+        with torch.autograd.detect_anomaly(check_nan=False):
+            pass
+
+    return run
+
+
+@program
+def forward() -> Callable[[], Any]:
+    net, x = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Dropout(0.5), nn.Linear(4, 2)), torch.ones(2, 3)
+    return lambda: net(x)
+
+
+@program
+def backward() -> Callable[[], Any]:
+    net, x = nn.Sequential(nn.Linear(3, 4), nn.LayerNorm(4), nn.Linear(4, 2)), torch.ones(2, 3)
+    return lambda: net(x).sum().backward()
+
+
+@program
+def unpack() -> Callable[[], Any]:
+    """A block that is entered within a hook."""
+    x = torch.ones(3, requires_grad=True)
+
+    def taken(kept: Any) -> Any:
+        with torch.no_grad():
+            return kept * 1
+
+    def run() -> None:
+        with torch.autograd.graph.saved_tensors_hooks(lambda kept: kept, taken):
+            y = x.exp() * x
+        y.sum().backward()
+
+    return run
+
+
+@program
+def step() -> Callable[[], Any]:
+    net = nn.Linear(3, 2)
+    optimizer = torch.optim.AdamW(net.parameters())
+    net(torch.ones(2, 3)).sum().backward()
+    return lambda: (optimizer.step(), optimizer.zero_grad(set_to_none=False))
+
+
+@program
+def vmap() -> Callable[[], Any]:
+    return lambda: torch.vmap(lambda x: x.sin() * 2)(torch.ones(3, 2))
+
+
+@program
+def derivatives() -> Callable[[], Any]:
+    x = torch.ones(2)
+    return lambda: (torch.func.grad(lambda x: (x * x).sum())(x), torch.func.jvp(lambda x: x.sin(), (x,), (x,)))
+
+
+@program
+def save() -> Callable[[], Any]:
+    held = {"weight": torch.ones(3)}
+
+    def run() -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            torch.save(held, os.path.join(folder, "a.pt"))
+
+    return run
+
+
+@program
+def load() -> Callable[[], Any]:
+    data = io.BytesIO()
+    torch.save({"weight": torch.ones(3)}, data)
+    kept = data.getvalue()
+    return lambda: torch.load(io.BytesIO(kept))
+
+
+@program
+def loader() -> Callable[[], Any]:
+    data = torch.utils.data.TensorDataset(torch.ones(4, 2))
+    return lambda: list(torch.utils.data.DataLoader(data, batch_size=2, shuffle=True))
+
+
+@program
+def capture() -> Callable[[], Any]:
+    x = torch.ones(2)
+
+    def run() -> None:
+        torch.compile(lambda x: x * 2 + 1, backend="mindspore")(x)
+
+    return run
+
+
+@program
+def checkpoint() -> Callable[[], Any]:
+    from mstorch.utils.checkpoint import checkpoint as run_again
+
+    x = torch.ones(2, requires_grad=True)
+    return lambda: run_again(lambda x: x.sin(), x, use_reentrant=False).sum().backward()
+
+
+def broken(name: str, wanted: int, seed: int = 0) -> tuple[int, list[str]]:
+    """Interrupt a program at so many of its steps; how many came, and what was left otherwise than before."""
+    body = PROGRAMS[name]()
+    body()
+    steps = _count(body)
+    chosen = range(steps) if steps <= wanted else sorted(np.random.default_rng(seed).choice(steps, wanted, replace=False).tolist())
+    before, files = state(), _files()
+    came, faults = 0, []
+    for number in chosen:
+        try:
+            came += _interrupt(body, number)
+        except Exception as error:  # noqa: BLE001 - what an earlier interrupt left
+            faults.append(f"{name}, step {number} of {steps}: {type(error).__name__}: {error}")
+        now = state()
+        faults += [f"{name}, step {number} of {steps}: {key} is {now[key]!r:.80}" for key in before if now[key] != before[key]]
+        if faults:
+            break
+    gc.collect()
+    faults += [f"{name}: {path} is open" for path in _files() - files if path.endswith((".pt", ".tmp", ".tmp (deleted)", ".pt (deleted)"))]
+    return came, faults
+
+
+def main(wanted: int) -> int:
+    """Interrupt all programs; the number of what was left otherwise than before."""
+    total, found = 0, []
+    share = max(wanted // len(PROGRAMS), 1)
+    for name in PROGRAMS:
+        came, faults = broken(name, share)
+        total += came
+        found += faults
+        print(f"{name}: {came} interrupts, {len(faults)} faults", flush=True)
+        if faults:
+            print("\n".join(faults), flush=True)
+            return len(faults)  # the rest would begin with them
+    print(f"{total} interrupts, {len(found)} faults")
+    return len(found)
+
+
+if __name__ == "__main__":
+    sys.exit(min(main(int(sys.argv[1]) if len(sys.argv) > 1 else 3000), 1))
