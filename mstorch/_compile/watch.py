@@ -11,6 +11,7 @@ import collections
 import contextvars
 import decimal
 import fractions
+import gc
 import io
 import os
 import re
@@ -88,13 +89,21 @@ class Watch:
         self._telling: Any = None  # the frame or the built-in function that tells somebody something
 
     def called(self, function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-        """The function's result, while it is watched."""
-        before = sys.getprofile()
+        """The function's result, while it is watched.
+
+        Garbage is collected afterwards: callbacks and finalizers of other objects would come in between, which are no part of the function.
+        """
+        before, collecting = sys.getprofile(), gc.isenabled()
         try:
-            sys.setprofile(self._see)
-            return function(*args, **kwargs)
+            try:
+                gc.disable()
+                sys.setprofile(self._see)
+                return function(*args, **kwargs)
+            finally:
+                sys.setprofile(before)
         finally:
-            sys.setprofile(before)
+            if collecting:
+                gc.enable()
 
     def _see(self, frame: types.FrameType, event: str, called: Any) -> None:
         if self._telling is not None:

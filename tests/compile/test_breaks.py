@@ -1,6 +1,7 @@
 """What no graph can hold: a warning that names the line, and the results of eager."""
 from __future__ import annotations
 
+import gc
 import linecache
 import subprocess
 import sys
@@ -264,3 +265,33 @@ def test_modes_within_a_function_are_no_breaks(block: Any) -> None:
     compiled = torch.compile(computes, fullgraph=True)
     for _ in range(2):
         assert compiled(torch.ones(3)).tolist() == [3.0] * 3
+
+
+def test_a_collection_of_garbage_is_no_part_of_the_function() -> None:
+    """Callbacks of the collector and finalizers of other objects run whenever enough has been made."""
+    seen = []
+
+    class Left:
+        def __del__(self) -> None:
+            seen.append(len(seen))
+
+    def told(phase: str, details: Any) -> None:
+        seen.append(len(seen))
+
+    def computes(x: Any) -> Any:
+        for _ in range(200):
+            made = [[i] for i in range(20)]
+        return x * len(made)
+
+    left = Left()
+    left.itself = left  # type: ignore[attr-defined]
+    del left
+    thresholds = gc.get_threshold()
+    gc.callbacks.append(told)
+    gc.set_threshold(50, 2, 2)
+    try:
+        compiled = torch.compile(computes, fullgraph=True)
+        assert [compiled(torch.ones(2)).tolist() for _ in range(3)] == [[20.0, 20.0]] * 3 and gc.isenabled()
+    finally:
+        gc.callbacks.remove(told)
+        gc.set_threshold(*thresholds)
