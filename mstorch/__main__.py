@@ -32,7 +32,7 @@ from mstorch.multiprocessing._process import die_with_parent
 
 _COMMANDS = {"check": "mstorch._devices.check", "compare": "mstorch._compare", "port": "mstorch._port", "profile": "mstorch._profile",
              "scan": "mstorch._scan"}  # fmt: skip
-"""What is loaded for one command alone."""
+"""The module of each command, which is imported for it."""
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -52,7 +52,10 @@ def main(arguments: list[str] | None = None) -> int:
     if first == "env":
         return _env()
     if first in _COMMANDS:
-        return importlib.import_module(_COMMANDS[first]).main(rest)  # type: ignore[no-any-return]
+        try:
+            return importlib.import_module(_COMMANDS[first]).main(rest)  # type: ignore[no-any-return]
+        except SystemExit as stop:  # argparse's, after it has said what is wrong or printed the help
+            return int(stop.code or 0)
     if first in ("-m", "-c"):
         if not rest:
             print(f"Argument expected for the {first} option", file=sys.stderr)

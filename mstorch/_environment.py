@@ -16,6 +16,7 @@ from . import _hook
 
 _PACKAGES = ("mindspore", "mstorch", "numpy", "scipy", "ml_dtypes", "safetensors", "torch", "torchvision", "torchaudio", "triton", "onnx")
 _VARIABLES = ("MSTORCH_", "GLOG_", "ASCEND_", "CUDA_VISIBLE_DEVICES", "OMP_NUM_THREADS", "ONEDNN_", "MALLOC_", "PYTHONHASHSEED", "TORCH_")
+_INSTALL = ": pip install 'mindspore>=2.7.2,<2.11' 'numpy>=1.26'"
 _ASCEND = Path("/usr/local/Ascend")
 
 
@@ -28,6 +29,11 @@ def packages() -> list[str]:
         except importlib.metadata.PackageNotFoundError:
             continue
     return found
+
+
+def python_version() -> str:
+    """Python's version and whether it runs in 32 or 64 bits, in one line."""
+    return f"{sys.version} ({sys.maxsize.bit_length() + 1}-bit runtime)".replace("\n", " ")
 
 
 def _processor() -> str:
@@ -64,7 +70,7 @@ def lines(rows: dict[str, str], problem: str) -> Iterator[str]:
     yield ""
     yield f"OS: {platform.system()} {platform.release()} ({platform.machine()})"
     yield f"Libc version: {'-'.join(platform.libc_ver()) or 'N/A'}"
-    yield f"Python version: {sys.version} ({sys.maxsize.bit_length() + 1}-bit runtime)".replace("\n", " ")
+    yield f"Python version: {python_version()}"
     yield f"Python platform: {platform.platform()}"
     yield f"CPU: {_processor()}"
     yield ""
@@ -83,10 +89,10 @@ def answer() -> None:
         importlib.import_module("mstorch._backend.runtime")
     except Exception as error:  # noqa: BLE001 - whatever keeps it from being imported is what the report is about
         text = str(error) or type(error).__name__
-        if isinstance(error, ModuleNotFoundError) and error.name in ("numpy", "mindspore"):
-            text = f"{error}: pip install 'mindspore>=2.7.2,<2.11' 'numpy>=1.26'"
-        elif isinstance(error, importlib.metadata.PackageNotFoundError):
-            text = f"{error.name} is not installed: pip install 'mindspore>=2.7.2,<2.11' 'numpy>=1.26'"
+        if isinstance(error, importlib.metadata.PackageNotFoundError):
+            text = f"{error.name} is not installed{_INSTALL}"
+        elif isinstance(error, ModuleNotFoundError) and error.name in ("numpy", "mindspore"):
+            text += _INSTALL
         print("\n".join(lines({}, text)))
         sys.exit(1)
 

@@ -184,19 +184,23 @@ def saved_hooks() -> Callable[[], Any]:
     return run
 
 
+def _within(mode: Any) -> Callable[[], Any]:
+    x = torch.ones(2)
+
+    def run() -> None:
+        with mode():
+            torch.add(x, x)
+
+    return run
+
+
 @program
 def function_mode() -> Callable[[], Any]:
     class Mode(torch.overrides.TorchFunctionMode):
         def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             return func(*args, **(kwargs or {}))
 
-    x = torch.ones(2)
-
-    def run() -> None:
-        with Mode():
-            torch.add(x, x)
-
-    return run
+    return _within(Mode)
 
 
 @program
@@ -207,13 +211,7 @@ def dispatch_mode() -> Callable[[], Any]:
         def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             return func(*args, **(kwargs or {}))
 
-    x = torch.ones(2)
-
-    def run() -> None:
-        with Mode():
-            torch.add(x, x)
-
-    return run
+    return _within(Mode)
 
 
 @program

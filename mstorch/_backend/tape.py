@@ -52,7 +52,7 @@ def set_grad_enabled(mode: bool) -> None:
 
 
 def grad_enabled_again() -> Callable[[], Any]:
-    """What gives MindSpore's grad mode the value that it has now."""
+    """Return a function that sets MindSpore's grad mode to its present value."""
     return functools.partial(set_grad_enabled, grad_mode.enabled)
 
 

@@ -45,10 +45,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def main(arguments: list[str]) -> int:
     """Run a script twice, compare, report, and return the exit status."""
-    try:
-        options = _parser().parse_args(arguments)
-    except SystemExit as stop:
-        return int(stop.code or 0)
+    options = _parser().parse_args(arguments)
     if not Path(options.script).is_file():
         print(f"compare: {options.script}: no such file", file=sys.stderr)
         return 2
@@ -111,7 +108,7 @@ def _operation(options: Any) -> str:
 
 
 def report(alignment: Alignment, records: list[dict[str, Any]], names: tuple[str, str], below: str) -> list[str]:
-    """What is said of a comparison."""
+    """Return the lines that are printed."""
     lines = [f"{names[0]} {records[0]['version']} beside {names[1]} {records[1]['version']}: {alignment.steps} steps"]
     for name, record in zip(names, records):
         if record["error"]:

@@ -29,7 +29,7 @@ class Found(NamedTuple):
 
 
 class Layer(NamedTuple):
-    """How far one call of a module deviates, for the picture."""
+    """The deviation of one call of a module: of its result, and of the gradients that it gives."""
 
     step: int
     module: str
@@ -38,7 +38,10 @@ class Layer(NamedTuple):
 
 
 def deviation(want: Event | None, have: Event | None, share: float = 1.0, least: float = 0.0) -> float:
-    """How far a tensor is from another, in parts of its largest element; ``share`` leaves out the elements that deviate most."""
+    """Return the largest difference of two tensors' elements, divided by the first one's largest element.
+
+    Of the elements only the ``share`` that differs least counts. Tensors of another shape or dtype, and other integers, give infinity.
+    """
     if want is None or have is None:
         return 0.0 if want is have else math.inf
     if want["shape"] != have["shape"] or want["dtype"] != have["dtype"]:
@@ -210,8 +213,7 @@ class Alignment:
         wrong: list[tuple[int, int, Found]] = []
         worst: dict[str, float] = {}
         for one in calls[0]:
-            key = one["call"] - first[0]
-            came, came_most, left, _ = _of_call(gradients, first, one["call"], key)
+            came, came_most, left = _of_call(gradients, first, one["call"])
             names = [name for name in _names(one) if name in params[0]]
             own = max((deviation(params[0][name], params[1].get(name), _SHARE, 1e-3 * largest) for name in names), default=0.0)
             worst[one["module"]] = max(worst.get(one["module"], 0.0), left, own)
@@ -228,7 +230,7 @@ class Alignment:
         return min(wrong, key=lambda item: item[:2])[2] if wrong else None
 
     def _agreed_before(self, gradients: Any, first: list[int], call: int, limit: float) -> bool:
-        """Whether all gradients that came before this call's agreed."""
+        """Return whether every gradient that backward computed before this call's agrees."""
         time = gradients[0].get((call, "out", 0), (0, None))[0]
         for (other, side, number), (at, value) in gradients[0].items():
             if at < time:
@@ -301,17 +303,15 @@ def _gradients(events: list[Event]) -> dict[tuple[int, str, int], tuple[int, Any
     return found
 
 
-def _of_call(gradients: Any, first: list[int], call: int, key: int) -> tuple[float, float, float, float]:
-    """How far the gradients of a call's results and of its arguments are apart: each without the furthest elements, and with them."""
-    found = []
-    for side in ("out", "in"):
-        for share in (_SHARE, 1.0):
-            apart = [0.0]
-            for (other, which, number), (_, value) in gradients[0].items():
-                if other == call and which == side:
-                    apart.append(deviation(value, gradients[1].get((key + first[1], side, number), (0, None))[1], share))
-            found.append(max(apart))
-    return found[0], found[1], found[2], found[3]
+def _of_call(gradients: Any, first: list[int], call: int) -> tuple[float, float, float]:
+    """How far apart the gradients of a call's results are without the furthest elements, and with them; those of its arguments without."""
+    pairs: dict[str, list[tuple[Any, Any]]] = {"out": [], "in": []}
+    for (other, side, number), (_, value) in gradients[0].items():
+        if other == call:
+            pairs[side].append((value, gradients[1].get((call - first[0] + first[1], side, number), (0, None))[1]))
+    came, came_most, left = (max((deviation(*pair, share) for pair in pairs[side]), default=0.0)
+                             for side, share in (("out", _SHARE), ("out", 1.0), ("in", _SHARE)))  # fmt: skip
+    return came, came_most, left
 
 
 def _names(event: Event) -> list[str]:

@@ -22,7 +22,7 @@ from ..nn.modules import module as of_all_modules
 from ..nn.modules._cell_names import STATE_OF_CELLS
 from ..nn.modules.module import Module
 from .kinds import CACHED, Held, hides_state, is_plain, kept_by, parts, picture, pictured, same_plain, slots
-from .origins import OWN, PYTHON, USER, origin_of_class, origin_of_code, origin_of_module
+from .origins import HEAP, OWN, PYTHON, USER, origin_of_class, origin_of_code, origin_of_module
 
 _LIMIT = 200_000
 MISSING = object()
@@ -256,7 +256,7 @@ class Guards:
                 continue
             self._bases.add(base)
             origin = origin_of_class(base)
-            if origin is PYTHON or (origin is OWN and not base.__flags__ & _HEAP):
+            if origin is PYTHON or (origin is OWN and not base.__flags__ & HEAP):
                 continue
             self.classes.append((base, _members_of(base)))
             if origin is OWN:
@@ -501,7 +501,6 @@ class Guards:
 
 
 _ROOM = __name__.rpartition(".")[0]
-_HEAP = 1 << 9  # Py_TPFLAGS_HEAPTYPE: other classes cannot be changed
 _DESCRIPTORS = (types.MemberDescriptorType, types.GetSetDescriptorType, types.WrapperDescriptorType, types.MethodDescriptorType)
 # What Python keeps in a class, and what counts instances there.
 _OF_CLASSES = frozenset((

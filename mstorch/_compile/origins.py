@@ -76,12 +76,12 @@ def origin_of_module(module: types.ModuleType) -> Origin:
 
 
 NAMED_TUPLE = "namedtuple_"
-_HEAP = 1 << 9  # Py_TPFLAGS_HEAPTYPE: other classes cannot be changed
+HEAP = 1 << 9  # Py_TPFLAGSHEAPTYPE: other classes cannot be changed
 
 
 def origin_of_class(cls: type) -> Origin:
     """Where a class comes from: of the module that has it under its name."""
-    if not cls.__flags__ & _HEAP:
+    if not cls.__flags__ & HEAP:
         return PYTHON
     module = sys.modules.get(cls.__module__)
     if not isinstance(module, types.ModuleType):

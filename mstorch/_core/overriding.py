@@ -131,19 +131,6 @@ class without_innermost_mode(Block):
         return mode
 
 
-def push_mode(mode: Any) -> None:
-    """Let a mode take the thread's calls."""
-    state.modes.append(mode)
-    MODES.append(None)
-
-
-def pop_mode() -> Any:
-    """End the innermost mode."""
-    mode = state.modes.pop()
-    MODES.pop()
-    return mode
-
-
 def mode_is_on() -> bool:
     """Whether the thread has a mode that takes calls."""
     return bool(state.modes) and state.level != OFF

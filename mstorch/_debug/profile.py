@@ -41,7 +41,6 @@ class Profile:
         self.began: float | None = None
         self.ended = 0.0
         self.inside = False
-        self.kernels_within = 0.0
         self.sums: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(lambda: [0.0, 0]))
         self.lines: Counter[str] = Counter()
         self.why: dict[str, Counter[str]] = defaultdict(Counter)
@@ -169,7 +168,7 @@ class Profile:
             try:
                 return function(*args)
             finally:
-                self.kernels_within += self.add("kernel", name, begin, "")
+                self.add("kernel", name, begin, "")
 
         return timed
 

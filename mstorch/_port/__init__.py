@@ -25,10 +25,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("paths", nargs="+", metavar="PATH", type=Path)
     parser.add_argument("--device", default="npu", choices=("npu", "cuda"), help='what "cuda" becomes (npu); cuda leaves it as it is')
     parser.add_argument("--write", action="store_true", help="change the files")
-    try:
-        options = parser.parse_args(arguments)
-    except SystemExit as stop:
-        return int(stop.code or 0)
+    options = parser.parse_args(arguments)
     missing = [path for path in options.paths if not path.exists()]
     sources = [read(file) for path in options.paths if path.exists() for file in files_below(path)]
     bad = [f"{path}: no such file or folder" for path in missing]

@@ -3,11 +3,11 @@ from __future__ import annotations
 
 import ast
 import bisect
-import importlib.metadata
 import itertools
 import re
 from collections.abc import Iterator
-from functools import cache
+
+from .._scan.sources import requirements
 
 Edit = tuple[int, int, str]
 _DEVICE = re.compile(r"cuda(:\d+)?")
@@ -98,21 +98,6 @@ def _names_of_torch(tree: ast.Module) -> set[str]:
     return found
 
 
-@cache
-def _on_torch() -> frozenset[str]:
-    """The top-level modules of installed distributions that say that they need torch."""
-    found = set()
-    for module, distributions in importlib.metadata.packages_distributions().items():
-        for name in distributions:
-            try:
-                needs = importlib.metadata.requires(name) or []
-            except importlib.metadata.PackageNotFoundError:
-                continue
-            if any(re.match(r"torch\b", need) for need in needs):
-                found.add(module)
-    return frozenset(found - {"mstorch"})
-
-
 def packages_on_torch(tree: ast.Module) -> set[str]:
     """The packages that a file imports and that need torch."""
     roots = set()
@@ -121,4 +106,4 @@ def packages_on_torch(tree: ast.Module) -> set[str]:
             roots |= {alias.name.partition(".")[0] for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and not node.level:
             roots.add((node.module or "").partition(".")[0])
-    return roots & _on_torch()
+    return {root for root in roots - {"mstorch"} if any(re.match(r"torch\b", name) for name in requirements().get(root, ()))}

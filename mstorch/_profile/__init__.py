@@ -32,10 +32,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--json", metavar="FILE", help="write the tables as JSON")
     parser.add_argument("script")
     parser.add_argument("args", nargs=argparse.REMAINDER)
-    try:
-        options = parser.parse_args(arguments)
-    except SystemExit as stop:
-        return int(stop.code or 0)
+    options = parser.parse_args(arguments)
     if not Path(options.script).is_file():
         print(f"profile: {options.script}: no such file", file=sys.stderr)
         return 2

@@ -28,10 +28,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--device", choices=sorted(DEVICES), help="say what has no kernel on this device, and what waits for it")
     parser.add_argument("--json", metavar="FILE", help="write all of it as JSON")
     parser.add_argument("--html", metavar="FILE", help="write a page")
-    try:
-        options = parser.parse_args(arguments)
-    except SystemExit as stop:
-        return int(stop.code or 0)
+    options = parser.parse_args(arguments)
     sources: list[Source] = []
     unread: list[Unread] = []
     verdicts: list[Verdict] = []

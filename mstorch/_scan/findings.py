@@ -91,18 +91,18 @@ def _of_use(path: Path, use: Use, device: str | None) -> Iterator[Finding]:
     if use.what in ("import", "name"):
         lack = names.lack_of(use.name)
         if lack is not None:
-            state = f"can be imported, raises when it is used; {where}" if lack.importable else where
-            yield Finding(path, use.line, NAME, lack.name, state if not left_behind.handled(use.state) else use.state, "")
+            unusable = lack.importable and not left_behind.handled(use.state)
+            yield Finding(path, use.line, NAME, lack.name, f"can be imported, raises when it is used; {where}" if unusable else where, "")
         return
     dotted = use.name if use.what == "call" else f"torch.Tensor.{use.name}"
     if use.what == "method call" and not names.tensor_has(use.name):
-        yield Finding(path, use.line, METHOD, dotted, use.state if left_behind.handled(use.state) else where, "")
+        yield Finding(path, use.line, METHOD, dotted, where, "")
         return
     unbound = use.what == "call" and dotted.startswith("torch.Tensor.")
     if use.call is not None and not unbound and names.found(dotted)[1] is None:
         wrong = calls.wrong(dotted, use.call)
         if wrong is not None:
-            yield Finding(path, use.line, FORM, wrong[0], use.state if left_behind.handled(use.state) else where, wrong[1])
+            yield Finding(path, use.line, FORM, wrong[0], where, wrong[1])
     if device is not None and use.what != "method":
         reason = devices.falls_back(dotted, device)
         if reason is not None:

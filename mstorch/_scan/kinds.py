@@ -125,6 +125,11 @@ def dotted_name(node: ast.expr, named: dict[str, Kind]) -> str | None:
     return None
 
 
+def item_of(kind: Kind) -> Kind:
+    """What an item of a value is."""
+    return kind.item if isinstance(kind, Several) else kind if isinstance(kind, Tensor) else None
+
+
 def merged(first: Kind, second: Kind) -> Kind:
     """What a value is that is one or the other."""
     return first if first == second else None

@@ -21,6 +21,12 @@ _NAMES = frozenset((
 _STILL_UNKNOWN = frozenset(("copy", "index", "count", "sort", "add", "clear", "real", "imag", "conjugate", "format"))
 
 
+def all_arguments(arguments: ast.arguments) -> list[ast.arg]:
+    """The arguments of a function, those that take the rest among them."""
+    rest = [item for item in (arguments.vararg, arguments.kwarg) if item is not None]
+    return [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, *rest]
+
+
 def argument_kinds(node: Function, this: This | None, named: dict[str, Kind]) -> dict[str, Kind]:
     """The kinds of a function's arguments: by annotation; those of ``forward`` are tensors unless the function shows otherwise."""
     arguments = node.args
@@ -58,12 +64,6 @@ def _looks_like_tensor(name: str, function: Function) -> bool:
         elif isinstance(node, ast.Starred) and isinstance(node.value, ast.Name) and node.value.id == name:
             return False
     return evidence
-
-
-def is_module_class(node: ast.ClassDef, named: dict[str, Kind]) -> bool:
-    """Whether a class says that it is a module."""
-    dotted = [kinds.dotted_name(base, named) or ast.unparse(base) for base in node.bases]
-    return any(name.startswith("torch.nn.") or name.endswith("Module") for name in dotted)
 
 
 def own_attributes(

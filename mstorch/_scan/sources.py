@@ -4,6 +4,7 @@ from __future__ import annotations
 import ast
 import functools
 import importlib.machinery
+import importlib.metadata
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -43,6 +44,20 @@ def located(name: str) -> Path | None:
         else:
             found = Path(spec.origin) if spec.origin else None
             places = []
+    return found
+
+
+@functools.cache
+def requirements() -> dict[str, list[str]]:
+    """By top-level module, what the installed distributions that it belongs to say they require."""
+    found: dict[str, list[str]] = {}
+    for module, distributions in importlib.metadata.packages_distributions().items():
+        for name in distributions:
+            try:
+                required = importlib.metadata.requires(name) or []
+            except importlib.metadata.PackageNotFoundError:
+                continue
+            found.setdefault(module, []).extend(required)
     return found
 
 

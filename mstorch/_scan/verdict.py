@@ -3,7 +3,6 @@ from __future__ import annotations
 
 import ast
 import functools
-import importlib.metadata
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -11,7 +10,7 @@ from typing import NamedTuple
 from .._hook import is_linked_to_torch
 from . import names
 from .guards import AT_IMPORT
-from .sources import STANDARD, Source, located, read
+from .sources import STANDARD, Source, located, read, requirements
 from .walk import Walk, walk_of
 
 
@@ -152,23 +151,10 @@ def _outside_of_functions(node: ast.AST) -> Iterator[ast.AST]:
 
 
 @functools.cache
-def _on_torch() -> dict[str, bool]:
-    """By the top-level module of each installed distribution, whether that says that it needs torch."""
-    found: dict[str, bool] = {}
-    for module, distributions in importlib.metadata.packages_distributions().items():
-        for name in distributions:
-            try:
-                needs = importlib.metadata.requires(name) or []
-            except importlib.metadata.PackageNotFoundError:
-                continue
-            found[module] = found.get(module, False) or any(need.startswith("torch") for need in needs)
-    return found
-
-
-@functools.cache
 def _uses_torch(root: str) -> bool:
     """Whether a package says that it needs torch, or imports it near its top without saying so."""
-    if _on_torch().get(root, True):
+    required = requirements().get(root)
+    if required is None or any(name.startswith("torch") for name in required):
         return True
     path = located(root)
     files = [*path.glob("*.py"), *path.glob("*/*.py")] if path is not None and path.is_dir() else []

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 from . import kinds
 from .guards import AT_IMPORT, CHECKED, IN_FUNCTION, IN_TRY, Guards, catches_absence, checked_names
-from .kinds import Kind, Name, Object, Several, Tensor, This
-from .parameters import argument_kinds, is_module_class, own_attributes
+from .kinds import Kind, Name, Object, Tensor, This
+from .parameters import all_arguments, argument_kinds, own_attributes
 from .sources import Source
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -108,8 +108,7 @@ class Walk:
             self._value(default, named)
             self._text(default)
         if not self._lazy:
-            every = (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg)
-            for annotation in (*(item.annotation for item in every if item is not None), node.returns):
+            for annotation in (*(item.annotation for item in all_arguments(arguments)), node.returns):
                 if annotation is not None and not isinstance(annotation, ast.Constant):
                     self._value(annotation, named)
         named.pop(node.name, None)
@@ -126,10 +125,10 @@ class Walk:
     def _classdef(self, node: ast.ClassDef, named: dict[str, Kind], this: This | None) -> None:
         for part in (*node.bases, *node.decorator_list, *(item.value for item in node.keywords)):
             self._value(part, named)
-        self.methods |= {item.name for item in node.body if isinstance(item, (ast.FunctionDef, ast.AsyncFunctionDef))}
         methods = [item for item in node.body if isinstance(item, (ast.FunctionDef, ast.AsyncFunctionDef))]
+        self.methods |= {item.name for item in methods}
         attributes = own_attributes(node, methods, lambda value, around: self._quietly(value, {**named, **around}))
-        self._block(node.body, named.copy(), This(attributes) if is_module_class(node, named) or attributes else This(()))
+        self._block(node.body, named.copy(), This(attributes))
         named.pop(node.name, None)
 
     def _quietly(self, value: ast.expr, named: dict[str, Kind]) -> Kind:
@@ -170,7 +169,7 @@ class Walk:
                 if values is not None:
                     self._bind(item, self._quietly(values[number], named), named, values[number])
                 else:
-                    self._bind(item, kind.item if isinstance(kind, Several) else kind if isinstance(kind, Tensor) else None, named)
+                    self._bind(item, kinds.item_of(kind), named)
         elif isinstance(target, ast.Starred):
             self._bind(target.value, None, named)
         elif isinstance(target, ast.Attribute):
@@ -211,7 +210,7 @@ class Walk:
 
     def _for(self, node: ast.For | ast.AsyncFor, named: dict[str, Kind], this: This | None) -> None:
         kind = self._value(node.iter, named)
-        self._bind(node.target, kind.item if isinstance(kind, Several) else kind if isinstance(kind, Tensor) else None, named)
+        self._bind(node.target, kinds.item_of(kind), named)
         self._loop([*node.body, *node.orelse], named, this)
 
     _asyncfor = _for
@@ -349,9 +348,7 @@ class Walk:
     def _of_subscript(self, node: ast.Subscript, named: dict[str, Kind]) -> Kind:
         kind = self._value(node.value, named)
         self._value(node.slice, named)
-        if isinstance(kind, Several):
-            return kind.item
-        return kind if isinstance(kind, Tensor) else None
+        return kinds.item_of(kind)
 
     def _of_ifexp(self, node: ast.IfExp, named: dict[str, Kind]) -> Kind:
         self._value(node.test, named)
@@ -375,17 +372,15 @@ class Walk:
         return kind
 
     def _of_lambda(self, node: ast.Lambda, named: dict[str, Kind]) -> Kind:
-        arguments = node.args
-        every = (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg)
         with self._guards.within("lambda"):
-            self._value(node.body, {**named, **{item.arg: None for item in every if item is not None}})
+            self._value(node.body, {**named, **{item.arg: None for item in all_arguments(node.args)}})
         return None
 
     def _of_listcomp(self, node: Any, named: dict[str, Kind]) -> Kind:
         inside = named.copy()
         for loop in node.generators:
             kind = self._value(loop.iter, inside)
-            self._bind(loop.target, kind.item if isinstance(kind, Several) else kind if isinstance(kind, Tensor) else None, inside)
+            self._bind(loop.target, kinds.item_of(kind), inside)
             for test in loop.ifs:
                 self._value(test, inside)
                 self._narrow(test, inside)

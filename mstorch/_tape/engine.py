@@ -73,8 +73,7 @@ class Pass:
     def order(self) -> list[Node]:
         """The nodes that run, in the order that they run in."""
         counts = _dependencies(self.first)
-        ready = [(-node.sequence, _turn(), node) for node in self.first if not counts.get(node)]
-        heapq.heapify(ready)
+        ready = _ready(self.first, counts)
         found = []
         while ready:
             node = heapq.heappop(ready)[2]
@@ -185,13 +184,11 @@ def _placed(roots: Sequence[tuple[Edge, Any]]) -> tuple[list[Node], dict[Node, A
     return first, buffers
 
 
-def _begun(first: Sequence[Node], counts: dict[Node, int]) -> tuple[Node | None, list[Any]]:
-    """The root to begin with where there is one, else the heap of all roots to which no other leads."""
-    if len(first) == 1:
-        return None if first[0] in counts else first[0], []
+def _ready(first: Sequence[Node], counts: dict[Node, int]) -> list[Any]:
+    """The heap of the roots to which no other leads."""
     ready = [(-node.sequence, _turn(), node) for node in first if not counts.get(node)]
     heapq.heapify(ready)
-    return None, ready
+    return ready
 
 
 def _walk(this: Pass, buffers: dict[Node, Any], catching: dict[Node, list[int]], recorded: bool, tensors: bool) -> dict[Edge, Any]:
@@ -199,7 +196,9 @@ def _walk(this: Pass, buffers: dict[Node, Any], catching: dict[Node, list[int]],
     keep, needed, check = this.keep, this.needed, watch.check
     caught: dict[Edge, Any] = {}
     counts = _dependencies(this.first)
-    alone, ready = _begun(this.first, counts)
+    single = len(this.first) == 1
+    alone = this.first[0] if single and this.first[0] not in counts else None
+    ready = [] if single else _ready(this.first, counts)
     while ready or alone is not None:
         if alone is not None:
             node, alone = alone, None

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import mstorch as torch
 
-from .._environment import packages
+from .._environment import packages, python_version
 
 
 def run(command: str | list[str]) -> tuple[int, str, str]:
@@ -65,11 +65,10 @@ def get_libc_version() -> str:
 
 def get_env_info() -> SystemEnv:
     """What there is on this machine."""
-    bits = sys.maxsize.bit_length() + 1
     return SystemEnv(
         torch_version=str(torch.__version__), is_debug_build="False", cuda_compiled_version=torch.version.cuda,
         os=f"{platform.system()} {platform.release()} ({platform.machine()})", libc_version=get_libc_version(),
-        python_version=f"{sys.version} ({bits}-bit runtime)".replace("\n", " "), python_platform=get_python_platform(),
+        python_version=python_version(), python_platform=get_python_platform(),
         is_cuda_available=str(torch.cuda.is_available()), is_xpu_available=torch.xpu.is_available(), pip_version="pip3",  # type: ignore[attr-defined]
         pip_packages="\n".join(packages()), conda_packages="", is_xnnpack_available="False", cpu_info=platform.processor() or None,
     )  # fmt: skip

@@ -1,7 +1,8 @@
 """``python -m mstorch compare``: planted faults are named, runs without any give none."""
 from __future__ import annotations
 
-import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -120,7 +121,7 @@ def test_a_checkpoint_gives_both_runs_its_weights(tmp_path: Path) -> None:
         "net(torch.ones(1, 3)).sum().backward()\ntorch.optim.SGD(net.parameters(), lr=0.1).step()\n"
     )
     (tmp_path / "save.py").write_text(f"import torch\ntorch.save(torch.nn.Linear(3, 2).state_dict(), {str(tmp_path / 'a.pth')!r})\n")
-    assert os.system(f"cd {tmp_path} && python save.py") == 0
+    assert subprocess.run([sys.executable, "save.py"], cwd=tmp_path, check=False).returncode == 0
     page = ["--html", str(tmp_path / "a.html")]
     assert __main__.main(["compare", *page, str(script)]) == 1
     assert __main__.main(["compare", *page, "--checkpoint", str(tmp_path / "a.pth"), str(script)]) == 0

@@ -27,18 +27,14 @@ def moved_inputs(value: Any, device: Any) -> Any:
 
 def device_of_id(device_id: Any, rank: int) -> Any:
     """The device that ``device_id`` names, with its index; None without one."""
-    if device_id is None:
-        if torch.accelerator.current_accelerator() is None:
-            raise RuntimeError("FSDP needs a non-CPU accelerator device, but no accelerator device is detected.")
-        return None
-    device = device_id if isinstance(device_id, torch.device) else torch.device(device_id)
-    if device.type == "cpu":
+    device = device_id if device_id is None or isinstance(device_id, torch.device) else torch.device(device_id)
+    if device is not None and device.type == "cpu":
         return device
     if torch.accelerator.current_accelerator() is None:
         raise RuntimeError("FSDP needs a non-CPU accelerator device, but no accelerator device is detected.")
-    current = torch.device(device.type, torch.accelerator.current_device_index())
-    if device.index is not None:
+    if device is None or device.index is not None:
         return device
+    current = torch.device(device.type, torch.accelerator.current_device_index())
     warn(
         f"FSDP got the argument `device_id` {device_id} on rank {rank}, which does not have an explicit index. FSDP will use the current "
         f"device {current}. If this is incorrect, please explicitly call `torch.{device.type}.set_device()` before FSDP initialization or "
