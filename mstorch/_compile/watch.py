@@ -123,6 +123,8 @@ class Watch:
         elif event == "c_call":
             if _is_users(frame) or (called in _OPENING and _asker(frame).startswith("numpy")):
                 self._built_in(frame, called)
+            elif called is gc.collect:  # MindSpore's: the callbacks and finalizers that run are no part of the function
+                self._telling = called
 
     def _enter(self, frame: types.FrameType) -> None:
         code = frame.f_code

@@ -1,6 +1,7 @@
 """Each step of MindSpore's guides in three forms: MindSpore alone, a Module in a Cell, a Cell in a Module. All give the same numbers."""
 from __future__ import annotations
 
+import gc
 import re
 from pathlib import Path
 from typing import Any
@@ -111,3 +112,20 @@ def test_a_step_gives_mindspores_numbers(step: str, form: Any, tmp_path: Path) -
             assert mine.tolist() == theirs.tolist()
         else:
             np.testing.assert_allclose(mine, theirs, rtol=2e-2 if rough else 1e-4, atol=5e-3 if rough else 1e-5)
+
+
+def test_collectors_of_garbage_do_not_end_a_capture(tmp_path: Path) -> None:
+    """MindSpore collects garbage as it compiles a Cell: what the collector calls is no part of the network."""
+    seen: list[str] = []
+
+    def told(phase: str, details: Any) -> None:
+        seen.append(phase)
+
+    gc.callbacks.append(told)
+    try:
+        found = STEPS["graph mode"](made(CellInModule), str(tmp_path))
+    finally:
+        gc.callbacks.remove(told)
+    assert seen
+    for mine, expected in zip(found, STEPS["graph mode"](made(Alone), str(tmp_path)), strict=True):
+        assert np.allclose(mine, expected, rtol=1e-5, atol=1e-6)
