@@ -52,6 +52,8 @@ class Profile:
         self._main = threading.main_thread().ident
         self._over = threading.Event()
         self._searching = 0.0
+        self._sampler = threading.Thread(target=self.sample, daemon=True)
+        self._sampled, self._line = 0.0, ""  # when the main thread was last seen, and where
 
     # What happens
 
@@ -62,7 +64,8 @@ class Profile:
         hooks.register_module_forward_pre_hook(self.enter_module)
         hooks.register_module_forward_hook(self.leave_module)
         gc.callbacks.append(self.collecting)
-        threading.Thread(target=self.sample, daemon=True).start()
+        self._sampled = self.began
+        self._sampler.start()
         atexit.register(self.finish)
 
     def add(self, kind: str, name: str, begin: float, place: str) -> float:
@@ -215,20 +218,28 @@ class Profile:
 
     def sample(self) -> None:
         """See every two milliseconds where the main thread is."""
-        last = time.perf_counter()
         while not self._over.wait(_EVERY):
             frame = sys._current_frames().get(self._main or 0)
             while frame is not None and (frame.f_code.co_filename.startswith(_LIBRARIES) or "site-packages" in frame.f_code.co_filename):
                 frame = frame.f_back
-            now = time.perf_counter()
             if frame is not None:
-                self.lines[f"{frame.f_code.co_filename}:{frame.f_lineno}"] += now - last  # type: ignore[assignment]
-            last = now
+                self._line = f"{frame.f_code.co_filename}:{frame.f_lineno}"
+                self.until(time.perf_counter())
+            else:
+                self._sampled = time.perf_counter()
+
+    def until(self, now: float) -> None:
+        """Count the time since the last sample for the line of this one."""
+        self.lines[self._line] += now - self._sampled  # type: ignore[assignment]
+        self._sampled = now
 
     def finish(self) -> None:
         """Write all of it."""
         self.ended = time.perf_counter()
         self._over.set()
+        self._sampler.join()
+        if self._line:  # on a busy machine the last sample may be long ago
+            self.until(self.ended)
         began = self.began or self.ended
         out = {
             "wall": self.ended - began, "lines": dict(self.lines), "memory": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
