@@ -109,6 +109,24 @@ def module_parameter_data_replaced() -> Case:
 
 
 @case
+def module_parameter_swapped() -> Case:
+    net = Net()
+    return net, lambda: torch.utils.swap_tensors(net.offset, nn.Parameter(torch.full((3,), 4.0)))
+
+
+@case
+def module_converted_by_swaps() -> Case:
+    net = Net()
+
+    def change() -> None:
+        torch.__future__.set_swap_module_params_on_conversion(True)
+        RESTORE.append(lambda: torch.__future__.set_swap_module_params_on_conversion(False))
+        net.to(torch.bfloat16).float()
+
+    return net, change
+
+
+@case
 def module_buffer_replaced() -> Case:
     net = Net()
     return net, lambda: setattr(net, "scale", torch.full((3,), 5.0))
