@@ -41,9 +41,9 @@ print(losses == wanted[{{number}}], torch.is_grad_enabled(), x.grad.item())
 """
 
 
-def _told(client: Any, request: str, kinds: tuple[str, ...], seconds: float = 120) -> Any:
-    """The content of the next message of some kinds about a request."""
-    end = time.monotonic() + seconds
+def _told(client: Any, request: str, kinds: tuple[str, ...], seconds: float = 60) -> Any:
+    """The next message of some kinds about a request; TimeoutError with what was printed instead."""
+    end, printed = time.monotonic() + seconds, []
     while time.monotonic() < end:
         try:
             message = client.get_iopub_msg(timeout=1)
@@ -51,7 +51,8 @@ def _told(client: Any, request: str, kinds: tuple[str, ...], seconds: float = 12
             continue
         if message["parent_header"].get("msg_id") == request and message["msg_type"] in kinds:
             return message
-    raise TimeoutError(f"the kernel says nothing of {kinds}")
+        printed.append(message["content"].get("text", ""))
+    raise TimeoutError(f"the kernel says nothing of {kinds}, but {''.join(printed)!r}")
 
 
 def interrupted(manager: KernelManager, client: Any, number: int, delay: float) -> str:
@@ -80,7 +81,11 @@ def main(turns: int) -> int:
         request = client.execute(PREPARE)
         _told(client, request, ("status",))
         for turn in range(turns):
-            error = interrupted(manager, client, turn % KINDS, chance.uniform(0.0, 0.3))
+            try:
+                error = interrupted(manager, client, turn % KINDS, chance.uniform(0.0, 0.3))
+            except TimeoutError as late:  # the stop button is pressed once more
+                error = str(late)
+                manager.interrupt_kernel()
             if error or not manager.is_alive():
                 wrong.append(f"turn {turn}: {error or 'the kernel has died'}")
                 print(wrong[-1], flush=True)

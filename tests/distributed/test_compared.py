@@ -1,0 +1,29 @@
+"""``TORCH_DISTRIBUTED_DEBUG=DETAIL``: calls that do not match end in an error that names them, in two processes of torch and of mstorch."""
+from __future__ import annotations
+
+import pytest
+
+from tests.distributed import compared_cases, own_cases, together
+
+NAMES = [name for name in vars(compared_cases) if name.startswith("case_")]
+
+
+@pytest.fixture(scope="module")
+def results():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TORCH_DISTRIBUTED_DEBUG", "DETAIL")
+        return [together.run(library, compared_cases.__name__, 2) for library in ("torch", "mstorch")]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_as_gloo(results, name):
+    for rank, (want, got) in enumerate(zip(*results)):
+        together.same(want[name], got[name], f"rank {rank}")
+    if name != "case_what_matches":
+        assert all(one[name][0] is not None for one in results[1])
+
+
+def test_what_matches_goes_on_under_detail(monkeypatch):
+    monkeypatch.setenv("TORCH_DISTRIBUTED_DEBUG", "DETAIL")
+    for result in together.run("mstorch", own_cases.__name__, 2):
+        assert {name: value for name, value in result.items() if value is not None} == {}
