@@ -102,6 +102,9 @@ def download_url_to_file(url: str, dst: str, hash_prefix: str | None = None, pro
                 os.remove(name)
 
 
+_LARGE = 1 << 30
+
+
 def load_state_dict_from_url(
     url: str, model_dir: str | None = None, map_location: Any = None, progress: bool = True, check_hash: bool = False,
     file_name: str | None = None, weights_only: bool = False,
@@ -130,11 +133,13 @@ def _single_member(path: str) -> str | None:
     if not zipfile.is_zipfile(path):
         return None
     with zipfile.ZipFile(path) as archive:
-        members = archive.namelist()
+        members, size = archive.namelist(), sum(member.file_size for member in archive.infolist())
     if any(member.endswith("/data.pkl") for member in members):
         return None
     if len(members) != 1:
         raise RuntimeError("Only one file(not dir) is allowed in the zipfile")
+    if size > max(_LARGE, 100 * os.path.getsize(path)):  # checkpoints cannot be pressed to a hundredth
+        raise RuntimeError(f"mstorch: {path} says that it holds {size} bytes, over 100 times what it has; extract it yourself to trust it")
     return members[0]
 
 

@@ -243,8 +243,7 @@ def _slogdet_backward(gradients: Any, outputs: Any, inputs: Any) -> Any:
         return (None,)
     scale = None if gl is None else gl.to(A.dtype)
     if gs is not None and A.is_complex():
-        turn = (gs.conj_physical() * sign).imag
-        part = turn.to(A.dtype) * -1j
+        part = (gs.conj_physical() * sign).imag.to(A.dtype) * -1j
         scale = part if scale is None else scale + part
     size = shape_of(A)[-1]
     right = views.unsqueeze(views.unsqueeze(scale, -1), -1) * eye(size, dtype=A._dtype, device=A.device)

@@ -38,14 +38,28 @@ def load(path: str, map_location: Any) -> dict[str, Any]:
     try:
         header = json.loads(data[8:begin].tobytes())
         header.pop("__metadata__", None)
+        _check_places(header, data.size - begin)
         return {name: _tensor(data[begin:], where, **entry) for name, entry in header.items()}
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
-        raise RuntimeError(f"{path} is no safetensors file: {type(error).__name__}: {error}") from error
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        raise RuntimeError(f"{path} is no safetensors file: {type(error).__name__}: {str(error)[:300]}") from error
+
+
+def _check_places(header: dict[str, Any], size: int) -> None:
+    """ValueError unless the tensors lie one after the other: ones that overlap would take more memory than the file."""
+    end = 0
+    for begin, after in sorted(tuple(entry["data_offsets"]) for entry in header.values()):
+        if begin != end or after < begin:
+            raise ValueError(f"the values of a tensor begin at byte {begin} where {end} is due")
+        end = after
+    if end != size:
+        raise ValueError(f"the tensors have {end} bytes, the file {size}")
 
 
 def _tensor(values: np.ndarray, where: str, dtype: str, shape: list[int], data_offsets: list[int]) -> Any:
     name = _DTYPES[dtype]
     begin, end = data_offsets
+    if len(shape) > 64:
+        raise ValueError(f"{len(shape)} dimensions")
     if any(type(number) is not int or number < 0 for number in (begin, end, *shape)):
         raise ValueError(f"shape {shape} or offsets {data_offsets} are no sizes")
     if end > values.size or end - begin != math.prod(shape) * ITEMSIZE[name]:

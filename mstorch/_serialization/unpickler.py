@@ -40,7 +40,7 @@ class Unpickler:
     UnpicklingError, which names what the file tried, for anything else.
     """
 
-    def __init__(self, file: Any, *, encoding: str = "bytes"):
+    def __init__(self, file: Any, *, encoding: str = "bytes", allowed: dict[str, Any] | None = None):
         self._file = file
         self._encoding = encoding
         self._stack: list[Any] = []
@@ -48,7 +48,7 @@ class Unpickler:
         self._memo: dict[int, Any] = {}
         # By identity, because a file's objects may compare equal to anything.
         self._fetched: dict[int, AllowedGlobal] = {}
-        self._user = user_globals()
+        self._user = user_globals() if allowed is None else allowed  # classes by their full names
         self._user_ids = {id(value) for value in self._user.values()}
 
     def persistent_load(self, pid: Any) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 import copy
 import io
 import os
+import struct
 import zipfile
 from typing import Any
 
@@ -21,6 +22,23 @@ def save(m: Any, f: Any, _extra_files: dict[str, Any] | None = None) -> None:
     if not isinstance(m, (ScriptModule, ScriptFunction)):
         raise AttributeError(f"'{type(m).__name__}' object has no attribute 'save'")
     write(m, f, _extra_files)
+
+
+def _opened(f: Any) -> zipfile.ZipFile:
+    try:
+        return zipfile.ZipFile(f)
+    except (zipfile.BadZipFile, ValueError, NotImplementedError, struct.error) as error:
+        raise RuntimeError(f"PytorchStreamReader failed reading zip archive: {error}") from None
+
+
+def _stored(archive: zipfile.ZipFile, name: str) -> bytes:
+    """A member as it lies in the file; RuntimeError for a compressed one, which would be as large as it likes, and a damaged one."""
+    if archive.getinfo(name).compress_type != zipfile.ZIP_STORED:
+        raise RuntimeError(f"PytorchStreamReader failed reading zip archive: {name} is compressed, which torch.jit.save does not")
+    try:
+        return archive.read(name)
+    except (zipfile.BadZipFile, EOFError, ValueError, NotImplementedError, struct.error) as error:
+        raise RuntimeError(f"PytorchStreamReader failed reading zip archive: {error}") from None
 
 
 def load(
@@ -42,13 +60,13 @@ def load(
         raise RuntimeError("PytorchStreamReader failed reading zip archive: failed finding central directory")
     if hasattr(f, "seek"):
         f.seek(0)
-    with zipfile.ZipFile(f) as archive:
+    with _opened(f) as archive:
         if OBJECT not in archive.namelist():
             raise RuntimeError(f"mstorch: torch.jit.load reads what torch.jit.save wrote under mstorch, no TorchScript {not_yet()}")
-        loaded = serialization.load(io.BytesIO(archive.read(OBJECT)), map_location=map_location, weights_only=weights_only)
+        loaded = serialization.load(io.BytesIO(_stored(archive, OBJECT)), map_location=map_location, weights_only=weights_only)
         for name in _extra_files or {}:
             if EXTRA + name in archive.namelist():
-                _extra_files[name] = archive.read(EXTRA + name)  # type: ignore[index]
+                _extra_files[name] = _stored(archive, EXTRA + name)  # type: ignore[index]
     return loaded
 
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import datetime
 import os
+import random
 import socket
 import struct
 import subprocess
@@ -29,6 +30,9 @@ NO_REQUESTS = {
     "many parts": struct.pack("<IQ", 2**32 - 1, 0), "long in all": struct.pack("<I", 100) + (struct.pack("<Q", MOST_BYTES) + bytes(MOST_BYTES)) * 5,
     "TLS": bytes.fromhex("16030100c8010000c40303") + bytes(200), "SSH": b"SSH-2.0-OpenSSH_9.6\r\n" * 3, "pickle": b"\x80\x04cos\nsystem\n(S'true'\ntR." * 4,
 }  # fmt: skip
+
+for _number in range(10):
+    NO_REQUESTS[f"garbage {_number}"] = b"\xff" + random.Random(_number).randbytes(40 << _number)
 
 
 @pytest.fixture
@@ -72,7 +76,7 @@ def test_a_value_that_no_server_takes_is_refused_where_it_is_set(store):
     assert len(store.get("a")) == MOST_BYTES
 
 
-MESH_STRANGERS = (b"GET / HTTP/1.1\r\n\r\n" * 4, b"", b"\0" * 36, b"x", b"\xff" * 1000)
+MESH_STRANGERS = (b"", b"x", *NO_REQUESTS.values())
 
 
 def test_strangers_do_not_hold_up_processes_that_meet():
@@ -80,7 +84,7 @@ def test_strangers_do_not_hold_up_processes_that_meet():
     port = listener.getsockname()[1]
     strangers = [socket.create_connection(("127.0.0.1", port)) for _ in range(200)]
     for number, stranger in enumerate(strangers):
-        stranger.sendall(MESH_STRANGERS[number % len(MESH_STRANGERS)])
+        stranger.sendall(MESH_STRANGERS[number % len(MESH_STRANGERS)][:60_000])
     wrong_rank = socket.create_connection(("127.0.0.1", port))
     wrong_rank.sendall(b"word" * 8 + struct.pack("<I", 77))
     friend = socket.create_connection(("127.0.0.1", port))

@@ -14,6 +14,7 @@ from typing import Any
 import mstorch as torch
 
 from ..._hook import missing as _missing
+from ..._serialization.unpickler import Unpickler
 from .. import _collectives, _objects
 from .._world import is_initialized
 from . import _pieces, metadata, state_dict
@@ -56,22 +57,19 @@ def _folder(checkpoint_id: Any, storage: Any, planner: Any) -> str:
     return os.fspath(checkpoint_id)
 
 
-class _Reader(pickle.Unpickler):
-    """Reads what a checkpoint says of itself, and makes nothing else."""
-
-    def find_class(self, module: str, name: str) -> Any:
-        if module.rpartition(".")[0].endswith("torch.distributed.checkpoint") and name in metadata.__all__:
-            return getattr(metadata, name)
-        raise pickle.UnpicklingError(f"{module}.{name} is no part of what a checkpoint says of itself")
+_CLASSES = {
+    f"{library}.distributed.checkpoint.{module}{name}": getattr(metadata, name)
+    for library in ("torch", "mstorch") for module in ("", "metadata.") for name in metadata.__all__
+}  # fmt: skip
 
 
 def _metadata(folder: str) -> Metadata:
     try:
         with open(os.path.join(folder, _METADATA), "rb") as file:
-            found = _Reader(file).load()
+            found = Unpickler(file, encoding="utf-8", allowed=_CLASSES).load()
     except OSError as error:
         raise CheckpointException(f"no checkpoint in {folder!r}: {error}") from None
-    except (pickle.UnpicklingError, EOFError, AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+    except (pickle.UnpicklingError, EOFError) as error:
         raise CheckpointException(f"{folder!r} has a checkpoint of another kind, or a damaged one: {error}") from None
     if not isinstance(found, Metadata):
         raise CheckpointException(f"{folder!r} has a checkpoint of another kind")

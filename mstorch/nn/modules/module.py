@@ -39,11 +39,7 @@ from ._state import _EXTRA as _EXTRA_STATE_KEY_SUFFIX  # noqa: F401 - a name of 
 from ._state import StateMixin, _IncompatibleKeys  # noqa: F401
 
 if TYPE_CHECKING:  # MindSpore has no types: anything would be an attribute
-    class Cell:
-        compile_cache: Any
-        total_instance_count: int
-
-        def __del__(self) -> None: ...
+    class Cell: ...
 
 else:
     from ..._backend.cell import Cell

@@ -1,0 +1,301 @@
+"""Hostile files for every reader: none runs code, ends the process, takes over 5 seconds, or 1 GB beyond what the file holds.
+
+    python -m tests.hostile_files                # all, about 500 files: three minutes
+    python -m tests.hostile_files --share 8      # every eighth
+
+Readers: torch.load (archives, the old format, with and without ``weights_only``, safetensors by name), torch.jit.load, distributed.checkpoint's
+``.metadata``, MindSpore's .ckpt, zips of torch.hub, queues of torch.multiprocessing. Each reads in a process of its own, which an audit
+watches; where pickles may run code by torch's own promise (``weights_only=False``), files are damaged ones that hold none.
+"""
+from __future__ import annotations
+
+import argparse
+import io
+import json
+import os
+import pathlib
+import pickle
+import resource
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+import zipfile
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from tests import fuzz_checkpoints as fuzz
+from tests.serialization.serialization_files import archive_with, our_bytes, text
+
+SECONDS = 5
+MOST = 1 << 20  # kilobytes
+DEEP = 100_000
+Files = Iterator[tuple[str, bytes]]
+
+# Pickles that cost what they should not, without a name that they call.
+BOMBS = {
+    "a far place in the memo": b"\x80\x02Nr\xff\xff\xff\x7f.", "bytes of 4 GB": b"\x80\x03B\xff\xff\xff\xffx.", "a text of 16 EB": b"\x80\x04\x8d" + b"\xff" * 8 + b"x.",
+    "a bytearray of 64 GB": b"\x80\x05\x96" + struct.pack("<Q", 1 << 36) + b"x.", "a frame of 16 EB": b"\x80\x04\x95" + b"\xff" * 8 + b"N.",
+    "deep lists": b"\x80\x02" + b"]" * DEEP + b"a" * (DEEP - 1) + b".", "deep tuples": b"\x80\x02)" + b"\x85" * DEEP + b".", "marks": b"\x80\x02" + b"(" * DEEP + b".",
+    "doubled 60 times": b"\x80\x02K\x01" + b"2\x86" * 60 + b".", "doubled, as a key": b"\x80\x02}K\x01" + b"2\x86" * 60 + b"K\x01s.",
+    "a long integer": b"\x80\x02\x8b" + struct.pack("<i", 1 << 30) + b"\xff.", "a decimal integer": b"I" + b"9" * 300_000 + b"\n.", "no end": b"\x80\x02K\x01",
+    "a bytearray by its class": b"\x80\x02c__builtin__\nbytearray\nJ\x00\x00\x00\x7f\x85R.", "a range": b"\x80\x02c__builtin__\nrange\nJ\xff\xff\xff\x7f\x85R.",
+    "doubled, called": b"\x80\x02K\x01" + b"2\x86" * 60 + b")R.", "an unknown opcode": b"\x80\x02\xff.", "nothing": b"", "zeros": bytes(4096),
+}  # fmt: skip
+
+
+def _pickles(count: int) -> Files:
+    """Pickles that call, spread over all names and ways, then those that cost too much."""
+    calls = [(title, fuzz.record(data, "data.pkl")) for title, data, _ in fuzz.hostile() if "legacy" not in title]
+    yield from calls[:: max(len(calls) // count, 1)]
+    yield from BOMBS.items()
+
+
+def _damaged(data: bytes, count: int) -> Files:
+    for number in range(count):
+        yield f"damaged {number}", fuzz._damaged(data, np.random.default_rng((7, number)))
+
+
+def _zipped(members: dict[str, bytes], how: int = zipfile.ZIP_DEFLATED) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", how) as archive:
+        for name, data in members.items():
+            archive.writestr(name, data)
+    return buffer.getvalue()
+
+
+_ZEROS = bytes(1 << 28)
+
+
+def archives() -> Files:
+    for title, data in _pickles(40):
+        yield title, archive_with(data)
+    large = {f"a/data/{key}": _ZEROS for key in range(8)}
+    yield "2 GB of zeros, deflated", _zipped({"a/data.pkl": b"\x80\x02N.", "a/version": b"3\n", **large})
+    yield "a pickle of 256 MB of zeros, deflated", _zipped({"a/data.pkl": _ZEROS, "a/version": b"3\n"})
+    yield "10,000 records", _zipped({"a/data.pkl": b"\x80\x02N.", "a/version": b"3\n", **{f"a/data/{n}": b"" for n in range(10_000)}})
+
+
+def legacy() -> Files:
+    head = [pickle.dumps(part, 2) for part in (0x1950A86A20F9469CFC6C, 1001, {"little_endian": True})]
+    for title, data in _pickles(30):
+        yield title, b"".join(head) + data + pickle.dumps([], 2)
+    storage = b"(" + text("storage") + b"ctorch\nFloatStorage\n" + text("0") + text("cpu") + b"J\xff\xff\xff\x7fNtQ"
+    yield "a storage of 8 GB", b"".join(head) + b"\x80\x02" + storage + b"." + pickle.dumps(["0"], 2) + struct.pack("<Q", 0x7FFFFFFF)
+    yield "a storage of 8 GB in no file", b"".join(head) + b"\x80\x02" + storage + b"." + pickle.dumps([], 2)
+
+
+def trusted() -> Files:
+    """Damaged files that hold no calls, for ``weights_only=False``."""
+    _, whole, _, _ = fuzz._bases()
+    for data in whole.values():
+        yield from _damaged(data, 12)
+
+
+def scripted() -> Files:
+    for title, data in _pickles(20):
+        yield title, _zipped({"mstorch_jit/object.pt": archive_with(data)}, zipfile.ZIP_STORED)
+        yield f"{title}, as TorchScript's", _zipped({"a/data.pkl": data, "a/constants.pkl": b"\x80\x02).", "a/version": b"3\n"}, zipfile.ZIP_STORED)
+    yield "2 GB of zeros, deflated", _zipped({"mstorch_jit/object.pt": _ZEROS * 8})
+    yield from _damaged(_zipped({"mstorch_jit/object.pt": our_bytes([1, 2])}), 10)
+
+
+def metadata() -> Files:
+    yield from _pickles(50)
+    for number in range(20):
+        yield f"garbage {number}", np.random.default_rng(number).bytes(200)
+
+
+def tensors_by_name() -> Files:
+    """safetensors."""
+
+    def file(header: Any, values: bytes = bytes(64)) -> bytes:
+        raw = header if isinstance(header, bytes) else json.dumps(header).encode()
+        return struct.pack("<Q", len(raw)) + raw + values
+
+    def entry(**changes: Any) -> dict[str, Any]:
+        return {"a": {"dtype": "F32", "shape": [16], "data_offsets": [0, 64], **changes}}
+
+    yield "deep lists", file(b"[" * DEEP)
+    yield "deep dictionaries", file(b'{"a":' * DEEP)
+    yield "a long number", file(b'{"a":' + b"9" * 300_000 + b"}")
+    yield "a shape of a million", file(entry(shape=[2**62] * 1_000_000))
+    yield "a shape of many ones", file(entry(shape=[1] * 100_000 + [16]))
+    yield "a header of 16 EB", struct.pack("<Q", 2**64 - 1) + bytes(64)
+    yield "no header", b""
+    size = 1 << 24
+    overlapping = {str(n): {"dtype": "U8", "shape": [size], "data_offsets": [0, size]} for n in range(200)}
+    yield "200 tensors of the same 16 MB", file(overlapping, bytes(size))
+    for number, changes in enumerate((
+        {"shape": [-16]}, {"shape": [1e3]}, {"shape": "16"}, {"shape": None}, {"dtype": "F99"}, {"dtype": None}, {"data_offsets": [64, 0]}, {"data_offsets": [0]},
+        {"data_offsets": [0, 2**70]}, {"data_offsets": [-64, 0]}, {"data_offsets": [0.0, 64.0]}, {"shape": [True] * 16}, {"other": 1}, {"shape": [2**70, 0]},
+    )):  # fmt: skip
+        yield f"entry {number}", file(entry(**changes))
+    for number, header in enumerate((b"null", b"1", b'"a"', b"[]", b'{"a": 1}', b'{"a": null}', b"{", b"\xff\xfe", b'{"__metadata__": 1}', b'{"a": {}}')):
+        yield f"header {number}", file(header)
+    yield from _damaged(file(entry()), 20)
+
+
+def checkpoints() -> Files:
+    import mindspore
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "a.ckpt")
+        mindspore.save_checkpoint([{"name": name, "data": mindspore.Tensor(np.ones((3, 4), np.float32))} for name in "ab"], path)
+        data = pathlib.Path(path).read_bytes()
+    yield from _damaged(data, 35)
+    yield "zeros", bytes(4096)
+    yield "garbage", np.random.default_rng(3).bytes(4096)
+
+
+def fetched() -> Files:
+    """What torch.hub takes from an address."""
+    for title, data in _pickles(10):
+        yield title, _zipped({"inner.pt": archive_with(data)})
+    for name in ("../../outside.pt", "/tmp/outside.pt", "a/../../outside.pt", "..\\outside.pt", "folder/"):
+        yield f"member {name}", _zipped({name: archive_with(b"\x80\x02N.")})
+    yield "two members", _zipped({"a": b"", "b": b""})
+    yield "4 GB of zeros, deflated", _zipped({"inner.pt": _ZEROS * 16})
+    yield from _damaged(_zipped({"inner.pt": our_bytes([1])}), 10)
+
+
+def queued() -> Files:
+    """What a worker that has gone mad puts into a queue: bytes that are no pickle. Pickles of a process of one's own may call."""
+    for number in range(30):
+        random = np.random.default_rng(number)
+        yield f"garbage {number}", (b"\x80\x05" if number % 2 else b"") + random.bytes(int(random.integers(1, 1000)))
+    yield "no end", BOMBS["no end"]
+    yield "nothing", b""
+
+
+def _reads(torch: Any, folder: str) -> dict[str, Callable[[bytes], Any]]:
+    from mstorch import interop
+
+    def written(name: str, data: bytes) -> str:
+        path = os.path.join(folder, name)
+        pathlib.Path(path).write_bytes(data)
+        return path
+
+    def checkpoint(data: bytes) -> Any:
+        written(".metadata", data)
+        return torch.distributed.checkpoint.load({"a": torch.ones(2)}, checkpoint_id=folder, no_dist=True)
+
+    def hub(data: bytes) -> Any:
+        written("name.zip", data)
+        return torch.hub.load_state_dict_from_url("http://127.0.0.1:9/name.zip", model_dir=folder, weights_only=True)
+
+    channel = torch.multiprocessing.get_context("spawn").SimpleQueue()
+
+    def queue(data: bytes) -> Any:
+        channel._writer.send_bytes(data)
+        return channel.get()
+
+    return {
+        "archives": lambda data: torch.load(io.BytesIO(data)), "legacy": lambda data: torch.load(io.BytesIO(data)),
+        "trusted": lambda data: torch.load(io.BytesIO(data), weights_only=False), "scripted": lambda data: torch.jit.load(io.BytesIO(data)),
+        "metadata": checkpoint, "tensors_by_name": lambda data: torch.load(written("a.safetensors", data)),
+        "checkpoints": lambda data: interop.load_mindspore_checkpoint(torch.nn.Linear(4, 3), written("a.ckpt", data)), "fetched": hub, "queued": queue,
+    }  # fmt: skip
+
+
+KINDS: dict[str, Callable[[], Files]] = {
+    function.__name__: function for function in (archives, legacy, trusted, scripted, metadata, tensors_by_name, checkpoints, fetched, queued)
+}
+_CALLS = ("subprocess.", "socket.", "shutil.", "ctypes.", "pty.", "webbrowser.", "ftplib.", "os.system", "os.exec", "os.spawn", "os.posix_spawn", "os.fork")
+
+
+def _watch(events: list[str]) -> Callable[[str, Any], None]:
+    def look(event: str, arguments: Any) -> None:
+        if event.startswith(_CALLS) or event == "import" and arguments[0] in ("antigravity", "this"):
+            events.append(f"{event} {str(arguments)[:100]}")
+
+    return look
+
+
+def _late(*_: Any) -> None:
+    raise TimeoutError
+
+
+def work(kind: str, share: int, start: int) -> None:
+    """Read files of a kind, from one on; a line for each."""
+    import mstorch as torch
+
+    warnings.simplefilter("ignore")
+    events: list[str] = []
+    signal.signal(signal.SIGALRM, _late)
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        read = _reads(torch, folder)[kind]
+        for number, (title, data) in enumerate(KINDS[kind]()):
+            if number < start or number % share:
+                continue
+            print(json.dumps([number, title]), flush=True)
+            if not number:
+                sys.addaudithook(_watch(events))
+            before, begin = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.monotonic()
+            signal.alarm(2 * SECONDS)
+            wrong = ""
+            try:
+                read(data)
+                said = "read"
+            except (Exception, MemoryError) as error:  # noqa: BLE001 - what it says is the result
+                said = f"{type(error).__name__}: {str(error)[:80]}"
+                if isinstance(error, (MemoryError, RecursionError, TimeoutError)) or not str(error).strip():
+                    wrong = f"raises {said}"
+            signal.alarm(0)
+            taken = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before - (len(data) >> 10)
+            seconds = time.monotonic() - begin
+            wrong = wrong or (f"runs {events}" if events else f"takes {seconds:.1f} s" if seconds > SECONDS else f"takes {taken >> 10} MB" if taken > MOST else "")
+            events.clear()
+            if os.path.exists("hostile.mark") or os.path.exists("/tmp/outside.pt") or os.path.exists(os.path.join(folder, "..", "outside.pt")):
+                wrong = "left a file outside"
+            print(json.dumps([number, title, said, wrong]), flush=True)
+
+
+def check(kind: str, share: int) -> tuple[int, list[str]]:
+    """How many files of a kind were read, and what went wrong; a file that ends its process counts, and the next ones are read on."""
+    count, wrong, start = 0, [], 0
+    while True:
+        command = [sys.executable, "-m", "tests.hostile_files", "--kind", kind, "--start", str(start), "--share", str(share)]
+        environment = {**os.environ, "PYTHONPATH": str(pathlib.Path(__file__).parents[1]), "GLOG_v": "4"}
+        run = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+        lines = [json.loads(line) for line in run.stdout.splitlines() if line.startswith("[")]
+        done = [line for line in lines if len(line) == 4]
+        count += len(done)
+        wrong += [f"{kind}, {title}: {fault}" for _, title, _, fault in done if fault]
+        if not run.returncode:
+            return count, wrong
+        number, title = lines[-1][:2] if lines else (start, "before the first")
+        wrong.append(f"{kind}, {title}: the process ended with {run.returncode}: {run.stderr[-200:]}")
+        start, count = number + 1, count + 1
+        if not lines:
+            return count, wrong
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--kind", choices=list(KINDS))
+    parser.add_argument("--start", type=int, default=0)
+    parser.add_argument("--share", type=int, default=1)
+    given = parser.parse_args()
+    if given.kind:
+        work(given.kind, given.share, given.start)
+        return 0
+    total, faults = 0, []
+    for kind in KINDS:
+        count, wrong = check(kind, given.share)
+        print(f"{kind}: {count} files, {len(wrong)} faults", flush=True)
+        print("".join(f"    {fault}\n" for fault in wrong), end="", flush=True)
+        total += count
+        faults += wrong
+    print(f"{total} hostile files, {len(faults)} faults")
+    return len(faults)
+
+
+if __name__ == "__main__":
+    sys.exit(bool(main()))
