@@ -2,7 +2,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator
+import functools
+from collections.abc import Iterable
 from typing import Any
 
 from ._backend.seeds import seed_mindspore
@@ -10,6 +11,7 @@ from ._backend.tape import tracing
 from ._backend.trace import GraphBreak
 from ._core import device as _devices
 from ._core.generator import Generator, default_generator, device_generator, seed_devices
+from ._leaving import Block, each, values_again
 from ._tensor import Tensor
 
 __all__ = [
@@ -51,24 +53,30 @@ def set_rng_state(new_state: Tensor) -> None:
     default_generator.set_state(new_state)
 
 
-@contextlib.contextmanager
+class _Fork(Block, contextlib.ContextDecorator):
+    def __init__(self, devices: Iterable[Any] | None, enabled: bool) -> None:
+        self._devices, self._enabled = devices, enabled
+
+    def __enter__(self) -> None:
+        if not self._enabled:
+            self.at_end(each())
+            return
+        ends = [values_again(default_generator, "_engine")]
+        if _devices.current().type != "cpu" and (self._devices is None or list(self._devices)):
+            generator = device_generator()
+            ends.append(functools.partial(generator.set_state, generator.get_state()))
+        default_generator.engine  # noqa: B018 - follows a seed that MindSpore was given
+        copy = default_generator.clone_state()._engine
+        self.at_end(each(*ends))
+        default_generator._engine = copy  # what draws in the block goes on with a copy
+
+
 def fork_rng(
     devices: Iterable[Any] | None = None, enabled: bool = True, _caller: str = "fork_rng", _devices_kw: str = "devices",
     device_type: str | None = None,
-) -> Iterator[None]:  # fmt: skip
+) -> Any:  # fmt: skip
     """Give the default generator, and the accelerator's unless ``devices`` is empty, their states back after the block."""
-    if not enabled:
-        yield
-        return
-    forked = [default_generator]
-    if _devices.current().type != "cpu" and (devices is None or list(devices)):
-        forked.append(device_generator())
-    states = [generator.get_state() for generator in forked]
-    try:
-        yield
-    finally:
-        for generator, state in zip(forked, states):
-            generator.set_state(state)
+    return _Fork(devices, enabled)
 
 
 def thread_safe_generator() -> Generator | None:

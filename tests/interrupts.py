@@ -20,7 +20,6 @@ import signal
 import sys
 import tempfile
 import threading
-import types
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -34,7 +33,7 @@ from mstorch._backend import tape
 from mstorch._backend.table import LOCK
 from mstorch._compile import compiled
 from mstorch._core import device as devices
-from mstorch._core import overriding, tangents
+from mstorch._core import generator, overriding, tangents
 from mstorch._core.determinism import state as deterministic
 from mstorch._core.modes import modes
 from mstorch._ops._autocast import state as autocast
@@ -67,7 +66,7 @@ def state() -> dict[str, Any]:
         "dtype": torch.get_default_dtype(), "anomaly": (torch.is_anomaly_enabled(), torch.is_anomaly_check_nan_enabled()),
         "determinism": dict(deterministic), "inside": compiled.inside.active, "stance": list(compiled.stance),
         "below autograd": {name: value for name, value in vars(calling).items() if isinstance(value, bool)},
-        "lock": free, "gc": (gc.isenabled(), gc.get_threshold()), "SIGINT": signal.getsignal(signal.SIGINT),
+        "engine": id(torch.default_generator._engine), "draws": len(generator._blocks.stack), "lock": free, "gc": (gc.isenabled(), gc.get_threshold()), "SIGINT": signal.getsignal(signal.SIGINT),
         "profile": sys.getprofile(), "threads": threading.active_count(), "errors": np.geterr(),
         "reads": {name: vars(tape.Raw).get(name) for name in ("asnumpy", "item", "__bool__")},
     }  # fmt: skip
@@ -279,6 +278,15 @@ def derivatives() -> Callable[[], Any]:
 
 
 @program
+def forked_random_numbers() -> Callable[[], Any]:
+    def run() -> None:
+        with torch.random.fork_rng():
+            torch.rand(2)
+
+    return run
+
+
+@program
 def save() -> Callable[[], Any]:
     held = {"weight": torch.ones(3)}
 
@@ -322,8 +330,8 @@ def checkpoint() -> Callable[[], Any]:
 
 
 def _is_ours(lost: Any) -> bool:
-    """Whether an interrupt was lost in a function that ends an object: in a generator that is closed CPython loses it."""
-    return lost.exc_type is KeyboardInterrupt and not isinstance(lost.object, types.GeneratorType)
+    """Whether an interrupt was lost in a function of mstorch's that ends an object; those of CPython (weak dictionaries) are its own."""
+    return lost.exc_type is KeyboardInterrupt and str(getattr(lost.object, "__module__", "")).startswith("mstorch")
 
 
 def broken(name: str, wanted: int, seed: int = 0) -> tuple[int, list[str]]:
