@@ -76,9 +76,8 @@ def _watch(name: str, primitive: Callable[..., Any], args: tuple[Any, ...]) -> A
     if refuses_steps(name, args):
         strided[name] += 1
     # MindSpore's tape knows its own kernels alone: another's result would cut the gradient in silence.
-    if is_recording() and any(isinstance(item, Raw) for item in args):
-        return primitive(*args)
-    if name in _lacking or name in WRONG:
+    recorded = is_recording() and any(isinstance(item, Raw) for item in args)
+    if name in _lacking or (name in WRONG and not recorded):
         raise Lacking(name)
     try:
         found = primitive(*args)
@@ -108,8 +107,10 @@ def uncounted() -> Iterator[None]:
         _quiet[0] -= 1
 
 
-def played(op: str, row: Callable[..., Any], host: Callable[[], Callable[..., Any]]) -> Callable[..., Any]:
-    """A row of Ascend on the CPU: itself where its primitives have kernels, else the host's row."""
+def played(
+    op: str, row: Callable[..., Any], host: Callable[[], Callable[..., Any]], of_cpu: Callable[[], Callable[..., Any]]
+) -> Callable[..., Any]:
+    """A row of Ascend on the CPU: itself where its primitives have kernels, else the host's row, or MindSpore's own where its tape records."""
 
     def call(*args: Any) -> Any:
         began, before = time.thread_time(), len(_seen)
@@ -118,6 +119,8 @@ def played(op: str, row: Callable[..., Any], host: Callable[[], Callable[..., An
         except Lacking:
             replaced[op] += 1
             _tell([f"({op})"], began)
+            if is_recording():
+                return _timed(lambda: of_cpu()(*args))
             with uncounted(), silenced():
                 return _timed(lambda: from_arrays(host()(*map(to_arrays, args))))
         computed[op] += 1

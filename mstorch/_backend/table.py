@@ -357,7 +357,7 @@ class Kernel(dict):
                 raise NotImplementedError(f'"{self.op}" not implemented for {torch_type_name(name)} (mstorch, {device})')
             function = _through(function, name, compute)
         if players and device != runtime.HOST_TARGET:
-            function = players[0](self.op, function, lambda: self.host[name])
+            function = players[0](self.op, function, lambda: self.host[name], lambda: self._resolved(name, "CPU"))
         for trace in tracers:
             function = trace(self.op, name, f"MindSpore on {device}", function)
         return _locked(function, "" if row.numpy_reason else self.op)
