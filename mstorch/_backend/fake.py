@@ -110,7 +110,7 @@ def uncounted() -> Iterator[None]:
 def played(
     op: str, row: Callable[..., Any], host: Callable[[], Callable[..., Any]], of_cpu: Callable[[], Callable[..., Any]]
 ) -> Callable[..., Any]:
-    """A row of Ascend on the CPU: itself where its primitives have kernels, else the host's row, or MindSpore's own where its tape records."""
+    """A row of Ascend on the CPU: itself where its primitives have kernels; else the host's row, or, where MindSpore records, the CPU's."""
 
     def call(*args: Any) -> Any:
         began, before = time.thread_time(), len(_seen)
