@@ -15,6 +15,7 @@ import numpy as np
 
 from .._quiet import quiet as silenced
 from . import device_memory
+from .forked import forked
 from .primitives import VIEWS, refuses_steps, run, watchers
 from .raw import Raw, from_arrays, from_numpy, to_arrays
 from .tape import is_recording
@@ -171,6 +172,7 @@ class StandIn:
     @staticmethod
     def write(name: str, base: Raw, shape: Sequence[int], strides: Sequence[int], offset: int, new: Any) -> Raw:
         """A write into a window by NumPy, on the memory that the CPU shows of a base; of a base that is itself a view, on a copy."""
+        forked.refuse_device()
         began = time.thread_time()
         with uncounted():
             face = base.asnumpy()

@@ -13,8 +13,9 @@ import numpy as np
 
 from .._backend import tape
 from .._backend.cell import Parameter, share
+from .._backend.forked import forked
 from .._backend.raw import NAME_OF, NP_DTYPE, Raw, from_numpy
-from .._backend.table import LOCK, forked
+from .._backend.table import LOCK
 from .._core.ends import ENDS
 from .._core.modes import modes
 from .._core.storage import DeviceMemory, Storage, face
