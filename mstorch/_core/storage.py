@@ -211,7 +211,7 @@ class DeviceMemory(_Native):
             return False
         name, held = NAME_OF[new.dtype], NAME_OF[self.base.dtype]
         if name == held:
-            whole = strides is None and not offset and new.size == self.base.size and not self.lent
+            whole = strides is None and not offset and new.size == self.base.size and not self.lent and self.parameter is None
             if whole and own is not False and device_memory.is_dense(new) and (own or not device_memory.shows_others(new)):
                 self.exchange(new)
                 return True
