@@ -8,8 +8,13 @@ import pathlib
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 from mindspore.mint import distributed as native
+
+import mstorch  # noqa: F401 - before its parts
+from mstorch._backend.raw import from_numpy
+from mstorch.distributed._played_hccl import PlayedHccl, _Members
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SCRIPT = pathlib.Path(__file__).with_name("hccl_script.py")
@@ -38,14 +43,43 @@ def test_collectives_and_training_on_devices_give_what_gloo_gives(size: int) -> 
 def test_calls_fit_the_functions_of_mindspore() -> None:
     """Names and numbers of arguments, from the syntax tree of the one file that calls them."""
     tree = ast.parse((ROOT / "mstorch/_backend/collectives.py").read_text())
-    seen = 0
+    seen = set()
     for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and ast.unparse(node.func.value) == "native":
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and ast.unparse(node.func.value) == "self._native":
             signature = inspect.signature(getattr(native, node.func.attr))
             signature.bind(*node.args, **{word.arg: word.value for word in node.keywords if word.arg})
             names = list(signature.parameters)
             for place, argument in enumerate(node.args):
-                if ast.unparse(argument) == "group":
+                if ast.unparse(argument) == "group" and node.func.attr != "destroy_process_group":
                     assert names[place] == "group", node.func.attr
-            seen += 1
-    assert seen >= 14
+                if ast.unparse(argument) == "True":
+                    assert names[place] == "async_op", node.func.attr
+            seen.add(node.func.attr)
+    assert len(seen) >= 14
+    for name in seen:
+        want, got = inspect.signature(getattr(native, name)), inspect.signature(getattr(PlayedHccl(), name))
+        assert [(one.name, one.default) for one in want.parameters.values()] == [(one.name, one.default) for one in got.parameters.values()], name
+
+
+def test_the_played_hccl_is_strict() -> None:
+    """What MindSpore or HCCL refuses, or reads wrongly, is refused."""
+    played = PlayedHccl()
+    played._groups["hccl_world_group"] = _Members("hccl_world_group", [0, 1], 0)
+    row, truths = from_numpy(np.ones(4, np.float32)), from_numpy(np.ones(4, bool))
+    for words, call in {
+        "the reductions are": lambda: played.all_reduce(row, "avg"),
+        "does not carry bool": lambda: played.broadcast(truths, 0),
+        "does not combine float64": lambda: played.all_reduce(from_numpy(np.ones(4)), "sum"),
+        "not in memory of its own": lambda: played.all_reduce(row[1:], "sum"),
+        "without elements": lambda: played.broadcast(from_numpy(np.ones(0, np.float32)), 0),
+        "a tensor is expected": lambda: played.all_reduce(np.ones(4, np.float32)),
+        "in no group 'other'": lambda: played.all_reduce(row, "sum", "other"),
+        "process 2 is not in": lambda: played.broadcast(row, 2),
+        "8 elements|4 elements": lambda: played.all_gather_into_tensor(row, row),
+        "every process gives a list of 2": lambda: played.scatter(row, None, 0),
+        "parts of": lambda: played.all_to_all_single(row, row, [1, 1], [2, 2]),
+        "it is this process": lambda: played.isend(row, 0),
+        "with this one among them": lambda: played.new_group([1]),
+    }.items():
+        with pytest.raises((TypeError, RuntimeError, ValueError), match=words):
+            call()
