@@ -132,15 +132,22 @@ class PlayedHccl:
             self._compare(host.Exchange(self._mesh(), members.ranks, members.me, key + b"words/", self._seconds), f"{what} {words}")
             function(host.Exchange(self._mesh(), members.ranks, members.me, key, self._seconds))
 
-        return self._begin(members, run, async_op)
+        return self._begin(members, f"{what} {words}", run, async_op)
 
     def _mesh(self) -> Mesh:
         assert self.mesh is not None
         return self.mesh
 
-    @staticmethod
-    def _begin(members: _Members, run: Callable[[], None], async_op: bool) -> _Handle | None:
-        work = members.runner.submit(run, None)
+    def _begin(self, members: _Members, words: str, run: Callable[[], None], async_op: bool) -> _Handle | None:
+        def told() -> None:
+            try:
+                run()
+            except RuntimeError as error:
+                gone = [rank for rank in members.ranks if rank != self._rank and self._mesh().peers[rank].ended]
+                ended = f"rank {', '.join(map(str, gone))} has ended; " if gone else ""
+                raise RuntimeError(f"HCCL: {ended}rank {self._rank} calls {words}: {error}") from None
+
+        work = members.runner.submit(told, None)
         if async_op:
             return _Handle(work)
         work.wait()
@@ -152,14 +159,9 @@ class PlayedHccl:
         exchange.publish(exchange.others, 0, mine)
         for member in exchange.others:
             theirs = np.empty(_WORDS_BYTES, np.uint8)
-            try:
-                exchange.take(member, 0, theirs)
-            except RuntimeError as error:
-                rank, me = exchange.ranks[member], exchange.ranks[exchange.me]
-                raise RuntimeError(f"HCCL: rank {me} waits for rank {rank} in {words}: {error}") from None
+            exchange.take(member, 0, theirs)
             if theirs.tobytes() != mine.tobytes():
-                said = theirs.tobytes().decode().strip()
-                raise RuntimeError(f"HCCL: rank {exchange.ranks[exchange.me]} calls {words}, rank {exchange.ranks[member]} {said}")
+                raise RuntimeError(f"rank {exchange.ranks[member]} calls {theirs.tobytes().decode().strip()}")
 
     # Collectives
 
@@ -266,7 +268,7 @@ class PlayedHccl:
                 key = f"hccl {members.name} {pair[0]} to {pair[1]} {number}/".encode()
                 host.broadcast(host.Exchange(self._mesh(), pair, ends.index(members.me), key, self._seconds), row, 0)
 
-        return [self._begin(members, run, True)]
+        return [self._begin(members, f"{len(calls)} of isend and irecv", run, True)]
 
 
 def _op(what: str, op: Any) -> str:

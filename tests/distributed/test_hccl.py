@@ -13,6 +13,7 @@ import pytest
 from mindspore.mint import distributed as native
 
 import mstorch  # noqa: F401 - before its parts
+from mstorch._backend import collectives
 from mstorch._backend.raw import from_numpy
 from mstorch.distributed._played_hccl import PlayedHccl, _Members
 
@@ -38,6 +39,47 @@ def test_collectives_and_training_on_devices_give_what_gloo_gives(size: int) -> 
     on_devices = _lines("hccl", size)
     assert len(on_devices) >= 12 * size
     assert on_devices == _lines("gloo", size)
+
+
+ENDED = """
+import os, signal, sys, time
+import torch, torch.distributed as dist
+rank = int(os.environ["RANK"])
+torch.npu.set_device(rank)
+dist.init_process_group("hccl")
+x = torch.ones(200_000, device="npu")
+for step in range(4):
+    dist.all_reduce(x)
+if rank == 2:
+    os.kill(os.getpid(), signal.SIGKILL)
+work = dist.all_reduce(x, async_op=True) if sys.argv[1] == "asynchronous" else None
+began = time.monotonic()
+try:
+    work.wait() if work else dist.all_reduce(x)
+except RuntimeError as error:
+    print(f"{time.monotonic() - began:.0f} s: {error}", flush=True)
+    time.sleep(5)  # else the other sees this one end, too
+"""
+
+
+@pytest.mark.parametrize("how", ["at once", "asynchronous"])
+def test_the_others_are_told_of_a_rank_that_is_killed(tmp_path: pathlib.Path, how: str) -> None:
+    """Without a launcher that would end them: each names the rank, long before the timeout of half an hour."""
+    script = tmp_path / "script.py"
+    script.write_text(ENDED)
+    common = {**os.environ, "PYTHONPATH": str(ROOT), "GLOG_v": "3", "MSTORCH_FAKE_DEVICE": "Ascend", "MSTORCH_FAKE_DEVICES": "3", "WORLD_SIZE": "3"}
+    common |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": collectives.free_address().split(":")[1]}
+    command = [sys.executable, "-m", "mstorch", str(script), how]
+    started = [
+        subprocess.Popen(command, env=common | {"RANK": str(rank)}, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        for rank in range(3)
+    ]
+    for rank, process, (out, err) in zip(range(3), started, [process.communicate(timeout=200) for process in started]):
+        if rank == 2:
+            assert process.returncode == -9, err
+        else:
+            seconds, words = out.split(" s: ")
+            assert f"rank 2 has ended; rank {rank} calls all_reduce sum float32 200000" in words and int(seconds) < 20, out + err
 
 
 def test_calls_fit_the_functions_of_mindspore() -> None:
