@@ -303,7 +303,7 @@ def case_sequence_parallel(torch, dist, rank, size):
             "down": parallel.RowwiseParallel(output_layouts=Shard(1)),
             "head": parallel.ColwiseParallel(input_layouts=Shard(1), output_layouts=Replicate()),
         })  # fmt: skip
-        tokens = torch.arange(12).view(2, 6) % 8
+        tokens = torch.arange(6 * size).view(2, 3 * size) % 8
         for _ in range(2):
             logits = model(tokens)
             loss = nn.functional.cross_entropy(logits.flatten(0, 1), (tokens.flatten() * 3) % 8)
@@ -315,7 +315,7 @@ def case_sequence_parallel(torch, dist, rank, size):
 def case_losses_of_parts(torch, dist, rank, size):
     tensor, parallel = import_module("torch.distributed.tensor"), import_module("torch.distributed.tensor.parallel")
     mesh, found = dist.init_device_mesh(together.PLACE, (size,)), []
-    for shape, target in (((5, 7), [1, 2, -100, 6, 3]), ((2, 5, 3), [[1, 0, 4], [-100, 2, 2]])):
+    for shape, target in (((5, 7), [1, 2, -100, 6, 3]), ((2, 5 if size == 2 else 7, 3), [[1, 0, 4], [-100, 2, 2]])):
         for reduction in ("mean", "sum", "none"):
             torch.manual_seed(0)
             logits = tensor.distribute_tensor(torch.randn(shape) * 30, mesh, [tensor.Shard(1)]).requires_grad_()
