@@ -285,7 +285,7 @@ def case_sequence_parallel(torch, dist, rank, size):
         def __init__(self):
             super().__init__()
             self.words, self.norm = nn.Embedding(8, 4), nn.LayerNorm(4)
-            self.up, self.down, self.head = nn.Linear(4, 6), nn.Linear(6, 4), nn.Linear(4, 8)
+            self.up, self.down, self.head = nn.Linear(4, 3 * size), nn.Linear(3 * size, 4), nn.Linear(4, 8)
 
         def forward(self, x):
             x = self.words(x)

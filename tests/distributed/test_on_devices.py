@@ -20,7 +20,7 @@ from tests.distributed import (
 
 MODULES = [collective_cases, sharded_cases, flat_cases, placed_cases, parallel_cases, algorithm_cases, gpt_cases]
 OF_THE_CPU = {"case_meshes", "case_refused_without_an_accelerator", "case_sampler", "case_errors"}  # other names, errors, generators
-BITS = {name for name in vars(collective_cases) if name.startswith("case_")} | {"case_differentiable", "case_functional", "case_hooks"}
+BITS = {name for name in vars(collective_cases) if name.startswith("case_")} | {"case_differentiable", "case_functional"}
 NAMES = [name for module in MODULES for name in vars(module) if name.startswith("case_") and name not in OF_THE_CPU]
 
 

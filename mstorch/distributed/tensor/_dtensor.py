@@ -139,6 +139,11 @@ class DTensor(Tensor):
                 part = total(part, mesh.get_group(dim), ReduceOp.MAX if largest else ReduceOp.SUM)
         return part if largest else part.pow(1.0 / order)
 
+    def _everywhere(self, value: Any) -> DTensor:
+        """A plain tensor that every process has, as a DTensor over the same mesh."""
+        mesh = self.__dict__["_spec"][0]
+        return wrapped(value, mesh, (Replicate(),) * mesh.ndim, value.shape)
+
     def __reduce_ex__(self, protocol: Any) -> Any:
         mesh, placements, shape = self.__dict__["_spec"]
         return _rebuilt, (_unwrap(self).detach(), mesh, placements, shape, self.requires_grad, bool(getattr(self, "_is_param", False)))
