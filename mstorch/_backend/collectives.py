@@ -114,6 +114,10 @@ class Communication:
         """Fill a tensor with each member's, one after the other."""
         return self._native.all_gather_into_tensor(output, flat, group, True)
 
+    def all_gather_list(self, group: Any, outputs: Sequence[Raw], flat: Raw) -> Any:
+        """Fill a tensor for each member with its."""
+        return self._native.all_gather(list(outputs), flat, group, True)
+
     def reduce_scatter(self, group: Any, output: Raw, flat: Raw, op: str) -> Any:
         """Fill a tensor with this member's part of the combination."""
         return self._native.reduce_scatter_tensor(output, flat, OPS[op], group, True)

@@ -174,16 +174,14 @@ class Carrier:
     def all_gather(self, begun: Begun, outputs: Sequence[_Row], row: _Row) -> None:
         """Fill a row for each member with its."""
         if row.size:
-            whole = collectives.empty(row.size * len(outputs), row.raw)
-            handle = self._native.all_gather(self._handle, whole, row.raw)
-            begun.after(handle, partial(self._cut, whole, 0, self._ordered(outputs)))
+            begun.after(self._native.all_gather_list(self._handle, [output.raw for output in self._ordered(outputs)], row.raw))
 
     def all_gather_row(self, begun: Begun, output: _Row, row: _Row) -> None:
         """Fill one row with each member's, one after the other."""
         if self._straight and row.size:
             begun.after(self._native.all_gather(self._handle, output.raw, row.raw))
         elif row.size:
-            parts = [_Row(row.raw) for _ in self._ranks]
+            parts = self._copies(row)
             self.all_gather(begun, parts, row)
             begun.then(lambda: setattr(output, "raw", collectives.joined([part.raw for part in parts])))
 
@@ -234,7 +232,11 @@ class Carrier:
 
     def gather(self, begun: Begun, outputs: Sequence[_Row], row: _Row, root: int) -> None:
         """Fill the root's rows with each member's: HCCL has no such operation, so that all get them."""
-        self.all_gather(begun, outputs if self._me == root else [_Row(row.raw) for _ in self._ranks], row)
+        self.all_gather(begun, outputs if self._me == root else self._copies(row), row)
+
+    def _copies(self, row: _Row) -> list[_Row]:
+        """Rows for each member's, to be filled."""
+        return [_Row(collectives.empty(row.size, row.raw)) for _ in self._ranks]
 
     def scatter(self, begun: Begun, row: _Row, inputs: Sequence[_Row], root: int) -> None:
         """Fill each member's row with the one that the root has for it."""

@@ -183,6 +183,18 @@ class PlayedHccl:
         _fits(what, output, row, len(members.ranks))
         return self._run(members, what, words, lambda exchange: host.all_gather_row(exchange, output, row), async_op)
 
+    def all_gather(self, tensor_list: Any, tensor: Any, group: Any = None, async_op: bool = False) -> _Handle | None:
+        """Fill a tensor for each member with its."""
+        (row, words), members = _row("all_gather", tensor), self._members(group, "all_gather")
+        if not isinstance(tensor_list, list) or len(tensor_list) != len(members.ranks):
+            raise TypeError(f"all_gather: a list of {len(members.ranks)} tensors is expected, not {type(tensor_list)}")
+        outputs = [_part("all_gather", one) for one in tensor_list]
+        for number, output in enumerate(outputs):
+            _fits("all_gather", output, row, 1)
+            if any(np.may_share_memory(output, other) for other in (row, *outputs[:number])):
+                raise RuntimeError("all_gather: tensors that share memory")
+        return self._run(members, "all_gather", words, lambda exchange: host.all_gather(exchange, outputs, row), async_op)
+
     def reduce_scatter_tensor(self, output: Any, input: Any, op: str = "sum", group: Any = None, async_op: bool = False) -> _Handle | None:
         """Fill a tensor with this member's part of the combination of all members'."""
         what, members = "reduce_scatter_tensor", self._members(group, "reduce_scatter_tensor")
