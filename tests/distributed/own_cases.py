@@ -163,6 +163,14 @@ def case_states_of_the_first_process(torch, dist, rank, size):
     with FullyShardedDataParallel.state_dict_type(model, StateDictType.FULL_STATE_DICT, FullStateDictConfig(rank0_only=True)):
         assert sorted(model.state_dict()) == ([] if rank else ["bias", "weight"])
     assert sorted(model.state_dict()) == ["bias", "weight"]
+    for visible in (False, True):
+        model = FullyShardedDataParallel(torch.nn.Linear(3, 5), device_id=torch.device(together.PLACE), use_orig_params=visible)
+        for offload in (False, True):
+            with FullyShardedDataParallel.summon_full_params(model, writeback=False, rank0_only=True, offload_to_cpu=offload):
+                shapes = {name: tuple(one.shape) for name, one in model.named_parameters()}
+                assert all(one.device.type == ("cpu" if offload and not rank else together.PLACE) for one in model.parameters())
+            part = {"weight": (4,), "bias": (5,)} if visible else {"_flat_param": (10,)}
+            assert shapes == (part if rank else {"weight": (5, 3), "bias": (5,)}), shapes
 
 
 def everything_on(torch, dist, rank, size, place):
