@@ -16,7 +16,6 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 SCRIPT = pathlib.Path(__file__).with_name("mccl_script.py")
 
 
-@pytest.mark.slow
 def test_collectives_by_mccl(tmp_path: pathlib.Path) -> None:
     msrun = pathlib.Path(sys.executable).with_name("msrun")
     if not msrun.exists():
