@@ -330,6 +330,8 @@ class Compiled:
                 raise GraphBreak("an argument has attributes of its own", place=self.name)
             elif not any(arguments[j] is tensor for j in entry.numbers):
                 entry.numbers.append(i)
+        if not ON_CPU:
+            raise KernelBreak("MindSpore's graphs compute on the device, and its tensors are on the CPU", place=self.name)
 
     def _run(self, entry: Entry, form: Any, arguments: list[Any]) -> trace.Capture:
         """One capture: finds the plan and the graph, and inputs that are still unknown."""

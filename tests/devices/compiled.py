@@ -1,4 +1,4 @@
-"""torch.compile with tensors on the device: ``python -m mstorch -m tests.devices.compiled`` (MSTORCH_FAKE_DEVICE=Ascend).
+"""torch.compile beside a device: ``python -m mstorch -m tests.devices.compiled`` (MSTORCH_FAKE_DEVICE=Ascend).
 
 There are no graphs of them: what is compiled gives what it gives without, in every mode, warns once, and is no error with ``fullgraph``.
 """
@@ -10,6 +10,7 @@ import warnings
 from typing import Any
 
 import mstorch as torch
+from mstorch._backend import fake
 
 MODELS = pathlib.Path(__file__).parents[2] / "examples/models"
 
@@ -58,6 +59,10 @@ def compiled() -> list[str]:
                 found.append(f"function {options}")
         if [("a tensor of a device" in str(one.message)) for one in told] != [True] * 4:
             found.append(f"{[str(one.message) for one in told]}")
+        fake.asked.clear()
+        x = torch.randn(4, 4)
+        if not torch.equal(torch.compile(lambda x: x.exp() @ x, fullgraph=True)(x), x.exp() @ x) or fake.asked:
+            found.append(f"a tensor of the CPU: {dict(fake.asked)}")
         for name in ("gpt", "lstm_lm", "resnet", "transformer", "unet"):
             example = _example(name)
             plain, *others = (_trained(example, how) for how in ("not at all", "network", "step"))
