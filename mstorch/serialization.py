@@ -38,6 +38,7 @@ from mstorch._serialization.unpickler import globals_in
 from mstorch._serialization.zipfile_format import ZipReader, archive_name, looks_like_zip
 
 from ._core.above import above
+from ._core.no_memory import tells_no_memory
 from ._core.warned import warn
 
 _is_zipfile = looks_like_zip
@@ -126,6 +127,7 @@ def save(
         raise RuntimeError(f"PytorchStreamWriter failed writing file {path}: file write failed: {error}") from error
 
 
+@tells_no_memory
 def load(
     f: str | os.PathLike[str] | IO[bytes],
     map_location: Any = None,

@@ -34,6 +34,7 @@ from ._core.dtype import (
     uint8,
 )  # fmt: skip
 from ._core.naming import NamedAsInTorch, is_torch
+from ._core.no_memory import zeroed
 from ._core.shared import Block, mapped
 from ._core.storage import FIXED, Absent, DeviceMemory
 from ._core.storage import Storage as Cell
@@ -66,7 +67,7 @@ class UntypedStorage(metaclass=NamedAsInTorch):
         if not args:
             array = np.zeros(0, np.uint8)
         elif isinstance(args[0], int):
-            array = np.zeros(args[0], np.uint8)
+            array = zeroed(args[0], uint8.np)
         elif isinstance(args[0], Sequence):
             array = np.array(args[0], np.int64).astype(np.uint8)
         else:
@@ -338,7 +339,7 @@ class TypedStorage(metaclass=_LegacyStorage):
         if len(args) > 1:
             raise RuntimeError(f"Too many positional arguments ({len(args)}) for {cls.__name__}")
         if not args or isinstance(args[0], int):
-            array = np.zeros(args[0] if args else 0, made.dtype.np)
+            array = zeroed(args[0] if args else 0, made.dtype.np)
         elif isinstance(args[0], Sequence):
             array = numpy_cast(np.array(args[0]), made.dtype.np)
         else:

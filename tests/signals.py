@@ -1,7 +1,8 @@
 """Signals against every native kernel that mstorch calls, and Ctrl-C in training loops of wide layers.
 
-    python -m tests.signals 60       # for so many seconds each: every instruction set that the processor has, one thread and two;
-                                     # then Ctrl-C in 300 training loops; the exit code says whether all was well
+    python -m tests.signals 60 2000  # so many seconds for each kernel and size: every instruction set that the processor has, one
+                                     # thread and two (60 take a day); then Ctrl-C in so many training loops; the exit code says whether
+                                     # all was well. ``0 2000`` for the loops alone, ``60 0`` for the kernels alone
 
 Kernels run in processes of their own, for what a signal breaks may end them: a handler that does nothing is called 2,000 times a second,
 and every result is held against one that was not disturbed. Processes have no faulthandler, which gives handlers a stack of their own.
@@ -13,98 +14,18 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import mstorch as torch
 from mstorch import nn
-from mstorch.nn import functional as F
 from tests import threads
+from tests.native_kernels import kernels
 
 SIZES = (96, 400, 700)
 PERIOD = 0.0005
 INSTRUCTIONS = ("AVX2", "AVX512_CORE", "")  # the last: what the library takes by itself
-WANTED_LOOPS = 300
-
-
-def _backward(output: Any, *leaves: Any) -> list[Any]:
-    return [output.detach(), *torch.autograd.grad(output, leaves, torch.ones_like(output))]
-
-
-def _layer(module: Any, x: Any) -> Callable[[], list[Any]]:
-    return lambda: _backward(module(x), x, *module.parameters())
-
-
-def _recurrent(kind: Any, n: int) -> Callable[[], list[Any]]:
-    module, x = kind(64, n // 2), torch.rand(6, 8, 64, requires_grad=True)
-    return lambda: _backward(module(x)[0], x, *module.parameters())
-
-
-def _halves(n: int) -> Iterator[tuple[str, Callable[[], Any]]]:
-    """What is computed in bfloat16 itself."""
-    x, row = (torch.rand(*shape).bfloat16().requires_grad_() for shape in ((n, n), (n,)))
-    images = torch.rand(2, 16, n // 12, n // 12).bfloat16().requires_grad_()
-    few = torch.rand(3, n, n).bfloat16()
-    yield "conversions of bfloat16", lambda: [x.detach().float(), x.detach().float().bfloat16()]
-    yield "arithmetic of bfloat16", lambda: _backward(x * x + row - 0.5 * x, x, row)
-    yield "functions of bfloat16", lambda: _backward(F.gelu(x) + F.silu(x) + torch.exp(x), x)
-    yield "linear in bfloat16", _layer(nn.Linear(n, n).bfloat16(), x)
-    yield "products of a batch in bfloat16", lambda: few @ few
-    yield "sums of bfloat16", lambda: [few.sum(), few.sum(0), few.mean(-1)]
-    yield "convolution in bfloat16", _layer(nn.Conv2d(16, 32, 3, padding=1).bfloat16(), images)
-    yield "batch_norm in bfloat16", _layer(nn.BatchNorm2d(16).bfloat16(), images)
-    yield "layer_norm in bfloat16", _layer(nn.LayerNorm(n).bfloat16(), x)
-    yield "softmax in bfloat16", lambda: _backward(F.softmax(x, 1), x)
-    yield "attention in bfloat16", lambda: _backward(F.scaled_dot_product_attention(few[None], few[None], few[None] + x), x)
-
-
-def kernels(n: int) -> Iterator[tuple[str, Callable[[], Any]]]:
-    """What is called, by name: all kernels for matrices of n rows, or images of about as many elements."""
-    torch.manual_seed(n)
-    a, b, few = torch.rand(n, n), torch.rand(n, n), torch.rand(3, n, n)
-    x, row = torch.rand(n, n, requires_grad=True), torch.rand(n, requires_grad=True)
-    images = torch.rand(2, 16, n // 12, n // 12, requires_grad=True)
-    symmetric = a + a.t() + n * torch.eye(n)
-    small = symmetric[:96, :96]
-    yield "matrix product", lambda: a @ b
-    yield "matrix product, left transposed", lambda: a.t() @ b
-    yield "matrix product, right transposed", lambda: a @ b.t()
-    yield "matrix product, in double precision", lambda: a[:200].double() @ b.double()
-    yield "products of a batch", lambda: few @ few
-    yield "products of a batch, transposed", lambda: few.mT @ few
-    yield "linear", _layer(nn.Linear(n, n), x)
-    yield "addition of a multiple", lambda: a.clone().add_(b, alpha=-0.1)
-    yield "convolution", _layer(nn.Conv2d(16, 32, 3, padding=1), images)
-    yield "convolution, strided", _layer(nn.Conv2d(16, 32, 3, stride=2), images)
-    yield "convolution, depthwise", _layer(nn.Conv2d(16, 16, 3, groups=16), images)
-    yield "convolution, of single pixels", _layer(nn.Conv2d(16, 64, 1), images)
-    yield "convolution, transposed", _layer(nn.ConvTranspose2d(16, 16, 2, stride=2), images)
-    yield "max_pool2d", lambda: _backward(F.max_pool2d(images, 2), images)
-    yield "avg_pool2d", lambda: _backward(F.avg_pool2d(images, 2), images)
-    yield "batch_norm", _layer(nn.BatchNorm2d(16), images)
-    yield "group_norm", _layer(nn.GroupNorm(4, 16), images)
-    yield "layer_norm", _layer(nn.LayerNorm(n), x)
-    yield "softmax", lambda: _backward(F.softmax(x, 1), x)
-    yield "log_softmax", lambda: _backward(F.log_softmax(x, 1), x)
-    yield "relu", lambda: _backward(F.relu(x), x)
-    yield "gelu", lambda: _backward(F.gelu(x), x)
-    yield "silu", lambda: _backward(F.silu(x), x)
-    yield "sigmoid", lambda: _backward(torch.sigmoid(x), x)
-    yield "exp and tanh", lambda: _backward(torch.exp(x) * torch.tanh(x) + row, x, row)
-    yield "attention", lambda: _backward(F.scaled_dot_product_attention(few, few, few + x), x)
-    yield from _halves(n)
-    yield "LSTM", _recurrent(nn.LSTM, n)
-    yield "GRU", _recurrent(nn.GRU, n)
-    yield "sort", lambda: [*torch.sort(a)]
-    yield "topk", lambda: [*torch.topk(a, 7)]
-    yield "sum, mean, cumsum", lambda: [a.sum(), a.mean(0), a.cumsum(1)]
-    yield "index_add", lambda: torch.zeros(n, n).index_add_(0, torch.arange(n).flip(0), a)
-    yield "fft", lambda: torch.view_as_real(torch.fft.fft2(a))
-    yield "solve", lambda: torch.linalg.solve(symmetric, b)
-    yield "cholesky", lambda: torch.linalg.cholesky(symmetric)
-    yield "qr", lambda: [*torch.linalg.qr(symmetric)]
-    yield "svd", lambda: [*torch.linalg.svd(small)]
-    yield "eigh", lambda: [*torch.linalg.eigh(small)]
+WANTED_LOOPS = 2000
 
 
 def _same(one: Any, other: Any) -> bool:
@@ -113,28 +34,30 @@ def _same(one: Any, other: Any) -> bool:
 
 
 def disturb(seconds: float, count: int, sizes: tuple[int, ...] = SIZES, only: str = "") -> int:
-    """Call each kernel with signals for its share of the seconds, on so many threads; the number of those with other results."""
+    """Call each kernel of each size with signals for so many seconds, on so many threads; the number of those with other results."""
     torch.set_num_threads(count)
     signal.signal(signal.SIGALRM, lambda number, frame: None)
     work = [(name, n, call) for n in sizes for name, call in kernels(n) if only in name]
-    wrong = 0
+    wrong = calls = 0
     for name, n, call in work:
         want = call()
         print(f"{name}, {n}", flush=True)  # the last one says what ended the process
-        end = time.monotonic() + seconds / len(work)
+        end = time.monotonic() + seconds
         signal.setitimer(signal.ITIMER_REAL, PERIOD, PERIOD)
         same = True
         while same and time.monotonic() < end:
             same = _same(call(), want)
+            calls += 1
         signal.setitimer(signal.ITIMER_REAL, 0)
         wrong += not same
         if not same:
             print(f"other results: {name}, {n}", flush=True)
+    print(f"{len(work)} kernels, {calls} calls")
     return wrong
 
 
 def disturbed(seconds: float, instructions: str, count: int, *rest: str) -> str:
-    """What went wrong in a process that uses some instructions; nothing if all was well."""
+    """What went wrong in a process that uses some instructions; or how many calls were well."""
     environment = {name: value for name, value in os.environ.items() if name not in ("ONEDNN_MAX_CPU_ISA", "PYTHONFAULTHANDLER")}
     if instructions:
         environment["ONEDNN_MAX_CPU_ISA"] = instructions
@@ -144,7 +67,7 @@ def disturbed(seconds: float, instructions: str, count: int, *rest: str) -> str:
     wrong = [line for line in lines if line.startswith("other results")]
     if run.returncode and not wrong:
         wrong = [f"ended with {run.returncode} in {lines[-1] if lines else 'its import'}: {run.stderr[-300:]}"]
-    return "; ".join(wrong)
+    return "; ".join(wrong) or f"well: {lines[-1]}"
 
 
 class Language(nn.Module):
@@ -189,17 +112,17 @@ def check_interrupts(loops: int, steps: int = 6) -> list[str]:
     return threads.check_interrupts(loops, steps, made, len(MODELS))
 
 
-def main(seconds: float) -> int:
+def main(seconds: float, loops: int) -> int:
     """Run all; the number of what was wrong."""
     failures = 0
-    for instructions in INSTRUCTIONS:
+    for instructions in INSTRUCTIONS if seconds else ():
         for count in (1, 2):
-            wrong = disturbed(seconds, instructions, count)
-            print(f"{instructions or 'all instructions'}, {count} threads: {wrong or 'well'}", flush=True)
-            failures += bool(wrong)
-    wrong_loops = check_interrupts(WANTED_LOOPS)
+            told = disturbed(seconds, instructions, count)
+            print(f"{instructions or 'all instructions'}, {count} threads: {told}", flush=True)
+            failures += not told.startswith("well")
+    wrong_loops = check_interrupts(loops)
     print(*wrong_loops, sep="\n")
-    print(f"Ctrl-C: {WANTED_LOOPS - len(wrong_loops)} of {WANTED_LOOPS} training loops raised KeyboardInterrupt and went on to the same numbers")
+    print(f"Ctrl-C: {loops - len(wrong_loops)} of {loops} training loops raised KeyboardInterrupt and went on to the same numbers")
     return failures + len(wrong_loops)
 
 
@@ -207,4 +130,4 @@ if __name__ == "__main__":
     if sys.argv[1:2] == ["--kernels"]:
         chosen = tuple(int(size) for size in sys.argv[4].split(",")) if len(sys.argv) > 4 else SIZES
         sys.exit(bool(disturb(float(sys.argv[2]), int(sys.argv[3]), chosen, sys.argv[5] if len(sys.argv) > 5 else "")))
-    sys.exit(bool(main(float(sys.argv[1]) if len(sys.argv) > 1 else 10)))
+    sys.exit(bool(main(float(sys.argv[1]) if len(sys.argv) > 1 else 10, int(sys.argv[2]) if len(sys.argv) > 2 else WANTED_LOOPS)))

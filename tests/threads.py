@@ -164,8 +164,8 @@ def interrupted(number: int, steps: int, delay: float, make: Make = made) -> lis
     run, losses, kept = make(number), [], None
     timer = threading.Timer(delay, os.kill, (os.getpid(), signal.SIGINT))
     patience = time.time() + delay + 30
-    timer.start()
     try:
+        timer.start()
         while time.time() < patience:
             if len(losses) == steps:
                 run, losses, kept = make(number), [], None

@@ -12,6 +12,7 @@ import numpy as np
 from .._backend import runtime, seeds
 from .._backend.device_random import DeviceStream
 from .._backend.forked import forked
+from .._leaving import END, Block, length_again
 from .._mt19937 import Engine
 from . import device as devices
 from .device import device
@@ -167,7 +168,7 @@ _blocks = _Blocks()
 _OF_A_COUNT = frozenset(("dropout_mask",))  # draws whose first argument is a number of elements, not a shape
 
 
-class randomness:
+class randomness(Block):
     """How random numbers are drawn while a function runs on slice after slice: "error", "same" or "different" (torch.vmap).
 
     torch draws for all slices at once, operation by operation. So the first slice draws for all of them, and each slice takes
@@ -181,16 +182,13 @@ class randomness:
         self._slice = self._place = -1
 
     def __enter__(self) -> Any:
-        _blocks.stack.append(self)
-
         def begin_slice() -> None:
             self._slice += 1
             self._place = -1
 
+        self.at_end(length_again(_blocks.stack))
+        _blocks.stack[END:] = (self,)
         return begin_slice
-
-    def __exit__(self, *exc: Any) -> None:
-        _blocks.stack.remove(self)
 
     def draw(self, engine: Engine, name: str, args: tuple[Any, ...], further: Callable[[tuple[Any, ...]], Any]) -> Any:
         """What this slice gets of ``further(args)``, a draw for it alone."""

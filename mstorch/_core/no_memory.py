@@ -1,10 +1,16 @@
-"""The errors of a host and of a device that have no memory left are torch's, which tools that try smaller batches look for."""
+"""The errors of a host and of a device that have no memory left are torch's, which tools that try smaller batches look for.
+
+So is that of a tensor with more dimensions than NumPy's arrays have (32 before NumPy 2, 64 since): torch's class, and what the limit is.
+"""
 from __future__ import annotations
 
 import functools
 import math
+import re
 from collections.abc import Callable
 from typing import Any, TypeVar
+
+import numpy as np
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -18,6 +24,9 @@ OutOfMemoryError.__module__ = "torch"
 
 # MindSpore raises a plain RuntimeError with one of these in its text.
 _WORDS = ("Memory not enough", "memory isn't enough", "memory not enough", "Memory isn't enough")
+MOST_DIMENSIONS = 32 if np.__version__.startswith("1.") else 64
+# What NumPy says of more dimensions: ValueError, and IndexError where an index adds them.
+_TOO_MANY = re.compile(r"maximum (supported|number of) dimension|number of dimensions must be within|too many dimensions", re.IGNORECASE)
 
 
 def no_memory(error: BaseException) -> RuntimeError:
@@ -36,16 +45,37 @@ def lacks_memory(error: BaseException) -> bool:
     return isinstance(error, MemoryError) or any(words in str(error) for words in _WORDS)
 
 
+def limit_reached(error: BaseException) -> RuntimeError | None:
+    """The error to raise in place of one that says that memory, or NumPy's dimensions, are at an end; None for all others."""
+    if lacks_memory(error):
+        return no_memory(error)
+    if isinstance(error, (ValueError, IndexError)) and _TOO_MANY.search(str(error)):
+        more = "; with NumPy 2 it has up to 64" if MOST_DIMENSIONS == 32 else ""
+        return RuntimeError(f"mstorch: a tensor has at most {MOST_DIMENSIONS} dimensions with NumPy {np.__version__}{more} ({error})")
+    return None
+
+
 def tells_no_memory(function: Function) -> Function:
-    """A function whose errors about memory are torch's."""
+    """A function whose errors about memory, and about NumPy's dimensions, are torch's."""
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
         try:
             return function(*args, **kwargs)
-        except (MemoryError, RuntimeError) as error:
-            if not lacks_memory(error):
+        except (MemoryError, RuntimeError, ValueError, IndexError) as error:
+            told = limit_reached(error)
+            if told is None:
                 raise
-            raise no_memory(error) from None
+            raise told from None
 
     return call  # type: ignore[return-value]
+
+
+@tells_no_memory
+def zeroed(count: int, kind: np.dtype) -> np.ndarray:
+    """An array of so many zeros, with torch's errors about sizes that there cannot be."""
+    if count * kind.itemsize >= 2**63:
+        raise ValueError("Overflow when unpacking long long")
+    if count < 0:
+        raise RuntimeError(f"alloc_cpu() seems to have been called with negative number: {2**64 + count * kind.itemsize}")
+    return np.zeros(count, kind)

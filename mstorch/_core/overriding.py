@@ -23,7 +23,7 @@ from .dtype import dtype
 from .formats import layout, memory_format
 from .generator import Generator
 from .in_python import Handed, handed_on, written_in_python
-from .no_memory import lacks_memory, no_memory, tells_no_memory
+from .no_memory import limit_reached, tells_no_memory
 from .refusals import EXPLAINED, explained, in_numbers, of_mindspore
 from .size import Size
 from .warned import warn
@@ -357,8 +357,9 @@ def entry(
             args = () if first is _MISSING else (first,) if second is _MISSING else (first, second, *rest)
             return dispatch(known if public is None else public(), function, args, named, form, public is not None, data)
         except (*EXPLAINED, MemoryError) as error:
-            if lacks_memory(error):
-                raise no_memory(error) from None
+            told = limit_reached(error)
+            if told is not None:
+                raise told from None
             given = tuple(item for item in (first, second, *rest) if item is not _MISSING)
             known_as = spoken(known if public is None else public())
             numbers = in_numbers(known_as, given, named, isinstance(error, (RuntimeError, IndexError)))
@@ -395,10 +396,11 @@ def entry_of_operator(
                     if kind is other._dtype and kind.category >= 2 and self._stride is other._stride is None:
                         return run(kernel, kind, self, other, True)  # the common case
                 return function(self, other)
-        except (MemoryError, RuntimeError) as error:
-            if not lacks_memory(error):
+        except (MemoryError, RuntimeError, ValueError, IndexError) as error:
+            told = limit_reached(error)
+            if told is None:
                 raise
-            raise no_memory(error) from None
+            raise told from None
         return dispatch(entered if public is None else public(), function, (self, other), {}, form, public is not None, False)
 
     return _named(entered, module, name)

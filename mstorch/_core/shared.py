@@ -23,9 +23,9 @@ def _unnamed(size: int) -> int:
             descriptor = os.dup(file.fileno())
     try:
         os.ftruncate(descriptor, size)
-    except BaseException:
+    except OSError as error:
         os.close(descriptor)
-        raise
+        raise RuntimeError(f"unable to allocate shared memory(shm) of {size} bytes: {error.strerror} ({error.errno})") from None
     return descriptor
 
 
@@ -40,7 +40,7 @@ class Block:
         address = _libc.mmap(None, size, mmap.PROT_READ | mmap.PROT_WRITE, mmap.MAP_SHARED, self.descriptor, 0)
         if address in (None, ctypes.c_void_p(-1).value):
             code = ctypes.get_errno()
-            raise OSError(code, f"unable to mmap {size} bytes: {os.strerror(code)}")
+            raise RuntimeError(f"unable to mmap {size} bytes from shared memory: {os.strerror(code)} ({code})")
         window = (ctypes.c_uint8 * size).from_address(address)
         weakref.finalize(window, _libc.munmap, address, size).atexit = False
         self.memory = np.frombuffer(memoryview(window), np.uint8)
@@ -53,14 +53,22 @@ class Block:
 
 
 def mapped(filename: str, shared: bool, nbytes: int) -> np.ndarray:
-    """A file's first bytes in memory (all of them for 0)."""
+    """A file's first bytes in memory (all of them for 0). Shared, the file grows to so many."""
+    if nbytes < 0:
+        raise RuntimeError(f"unable to mmap {nbytes} bytes from file <{filename}>: Cannot allocate memory (12)")
+    doing = f"unable to open file <{filename}> in {'read-write' if shared else 'read-only'} mode"
     try:
         if shared:
             with open(filename, "a+b") as file:
-                file.seek(0, 2)
-                file.truncate(max(nbytes, file.tell()))
+                size = file.seek(0, 2)
+                doing = f"unable to resize file <{filename}> to the right size"
+                file.truncate(max(nbytes, size))
+        else:
+            size = os.stat(filename).st_size
+            if size < nbytes:
+                raise RuntimeError(f"file <{filename}> size <{size}> is smaller than the required mapping size <{nbytes}>")
+        doing = f"unable to mmap {nbytes} bytes from file <{filename}>"
         found = np.memmap(filename, np.uint8, "r+" if shared else "c", shape=(nbytes,) if nbytes else None)
     except OSError as error:
-        mode = "read-write mode" if shared else "read-only mode"
-        raise RuntimeError(f"unable to open file <{filename}> in {mode}: {error.strerror} ({error.errno})") from None
+        raise RuntimeError(f"{doing}: {error.strerror} ({error.errno})") from None
     return np.asarray(found)

@@ -17,6 +17,7 @@ from .._leaving import Block, values_again
 from .device import META
 from .ends import ENDS
 from .modes import modes
+from .no_memory import zeroed
 from .strides import Strides
 
 _clone, _conj, _neg, _reinterpret = kernel("clone"), kernel("conj"), kernel("neg"), kernel("view_dtype")
@@ -71,7 +72,7 @@ class Storage:
 
     def resize(self, size: int) -> None:
         """Another size in bytes; what is there stays, new bytes are zeros."""
-        old, memory = self.memory, np.zeros(size, np.uint8)
+        old, memory = self.memory, zeroed(size, np.dtype(np.uint8))
         kept = min(size, old.nbytes)
         memory[:kept] = old[:kept]
         self.exchange(memory)

@@ -16,6 +16,8 @@ import numpy as np
 
 import mstorch as torch
 
+from .._core.no_memory import tells_no_memory
+
 BITS = 30
 DIMENSIONS = 21201
 
@@ -97,6 +99,7 @@ def _sobol_engine_ff_(input: Any, n: int, sobolstate: Any, dimension: int, num_g
     return input.copy_(torch.from_numpy(point))
 
 
+@tells_no_memory
 def _sobol_engine_draw(
     quasi: Any, n: int, sobolstate: Any, dimension: int, num_generated: int, dtype: Any
 ) -> tuple[Any, Any]:

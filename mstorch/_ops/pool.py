@@ -233,8 +233,10 @@ def _adaptive(rank: int, name: str, input: Any, output_size: Any) -> tuple[Any, 
         if "max" in name:
             raise RuntimeError(f"Trying to create tensor with negative dimension {min(out)}: {whole}")
         raise RuntimeError(f"{name}: elements of output_size must be greater than or equal to 0 but received {list(out)}")
-    if 0 in shape[1:]:
-        place = next(i for i in range(1, len(shape)) if shape[i] == 0)
+    # Means look at the sides of an image alone, and where one value of each is asked for, at nothing.
+    first = 1 if "max" in name or rank == 3 else len(shape) - rank
+    if 0 in shape[first:] and not ("avg" in name and set(out) == {1}):
+        place = next(i for i in range(first, len(shape)) if shape[i] == 0)
         raise RuntimeError(
             f"{name}(): Expected input to have non-zero size for non-batch dimensions, but input has sizes {list(shape)} with "
             f"dimension {place} being empty"

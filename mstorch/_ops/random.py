@@ -13,6 +13,7 @@ from .._backend.raw import Raw, from_numpy
 from .._core import device as devices
 from .._core.dtype import bfloat16, bool_, dtype, get_default_dtype, int64
 from .._core.generator import drawn_in_slices, engine_of
+from .._core.no_memory import tells_no_memory
 from .._core.strides import iteration_order
 from .._core.tensor_base import TensorBase, array_of, is_meta, meta_tensor, recording, strides_of, touch, value_of, wrap
 from .._core.writable import check_history, check_writable
@@ -29,6 +30,7 @@ from .placing import beside, placed
 from .views import permute
 
 
+@tells_no_memory
 def draw(name: str, engine: Any, *args: Any) -> Any:
     """What ``_mt19937`` or, for an accelerator's stream, ``random_device`` draws under a name; one thread at a time."""
     source = _mt19937 if isinstance(engine, _mt19937.Engine) else random_device

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .. import return_types
-from .._backend.host.reduce import numpy_variance, root_slope, variance_slope
+from .._backend.host.reduce import numpy_variance, root_slope, sum_of_small, variance_slope
 from .._backend.table import kernel
 from .._core.dtype import bool_, dtype, int64, uint8
 from .._core.modes import grad_set_to, modes
@@ -53,6 +53,7 @@ _argmax = kernel("argmax")
 _argmin = kernel("argmin")
 _all = kernel("all")
 _any = kernel("any")
+_LONG = 1 << 16
 
 
 
@@ -68,6 +69,12 @@ def _refuse_recorded(name: str, input: Any, out: Any) -> None:
         raise no_derivative(name)
 
 
+def _is_long_and_small(input: Any) -> bool:
+    """Whether a tensor has many integers, of fewer bytes than int64, in the host's memory."""
+    few = input._dtype.category >= 2 or input._dtype.itemsize == 8 or math.prod(input._shape) < _LONG
+    return not few and modes.native is None and input._storage.__class__ is Storage and not LEVELS
+
+
 @operation(numpy_names=True)
 def sum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: dtype | None = None, out: Any = None) -> Any:
     """The sum of all elements, or along ``dim``; integers add up in int64."""
@@ -80,6 +87,8 @@ def sum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: dtype | No
         expect_out_dtype(out, dtype or out._dtype)
     if kind is bool_:
         found = call(_sum, (cast_tensor(input, bool_),), dims, keepdim, dtype=int64).to(bool_)
+    elif kind is int64 and _is_long_and_small(input) and dims:
+        found = fresh(sum_of_small(array_of(input), dims, keepdim))
     else:
         found = call(_sum, (input,), dims, keepdim, dtype=kind, label="SumBackward0" if dim is None else None)
     return finish(found, out)

@@ -11,6 +11,7 @@ from typing import Any
 
 from .._core.formats import sparse_coo
 from .._core.modes import grad_set_to, modes
+from .._core.no_memory import tells_no_memory
 from .._core.tensor_base import TensorBase, is_tracked
 from .._tape.node import Node, bare_of, dressed, edge_of, named, saved_input
 from .base import WORDS, SparseTensor, is_sparse, layout_word
@@ -86,6 +87,7 @@ def _saved(item: Any) -> Any:
     return _Kept(item) if is_sparse(item) else saved_input(item)
 
 
+@tells_no_memory
 def record(label: str, tensors: Sequence[Any], compute: Callable[[], Any], rule: Rule, saved: Sequence[Any] = ()) -> Any:
     """``compute()``, recorded as one operation on ``tensors``: ``rule(gradient, *saved)`` gives their gradients."""
     parts = [tensor if isinstance(tensor, TensorBase) else None for tensor in tensors]

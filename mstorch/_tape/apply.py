@@ -11,6 +11,7 @@ from .._backend.table import Kernel
 from .._core import fallback  # noqa: F401 - tells of it
 from .._core.dtype import dtype
 from .._core.modes import modes, shapes_only
+from .._core.no_memory import limit_reached, no_memory
 from .._core.storage import DeviceMemory, Storage
 from .._core.tangents import LEVELS
 from .._core.tensor_base import (
@@ -164,6 +165,8 @@ def _compute(op: Kernel, name: str, inputs: Sequence[Any], args: Sequence[Any]) 
     if modes.native is None and on_host(inputs):
         try:
             return op.host[name](*[array_of(item) if isinstance(item, TensorBase) else as_array(item) for item in inputs], *args)
+        except MemoryError as error:
+            raise no_memory(error) from None
         except NotImplementedError:
             if not without_memory(inputs):
                 raise
@@ -205,7 +208,13 @@ def apply(op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tuple[Any, ...
     given = args
     if args:
         args = arrays_of(args, inputs)
-    result = op.host[kind.name](*arrays, *args)
+    try:
+        result = op.host[kind.name](*arrays, *args)
+    except (MemoryError, ValueError, IndexError) as error:
+        told = limit_reached(error)
+        if told is None:
+            raise
+        raise told from None
     single = result.__class__ is np.ndarray
     result = fresh(result) if single and strides is None else wrapped(result, strides)
     if followed and modes.grad:
@@ -277,7 +286,10 @@ def apply_one(op: Kernel, kind: dtype, x: Any) -> Any:
     array = x._array
     if array is None or x._storage.moved:
         array = array_of(x)
-    tensor = fresh(op.host[kind.name](array))
+    try:
+        tensor = fresh(op.host[kind.name](array))
+    except MemoryError as error:
+        raise no_memory(error) from None
     if modes.grad and (x._node is not None or (x._auto is not None and is_tracked(x))):
         _record_tensors(op, kind, (x,), (), tensor)
     if LEVELS:
@@ -297,7 +309,10 @@ def apply_pair(op: Kernel, kind: dtype, x: Any, y: Any, same: bool = False) -> A
         a = array_of(x)
     if b is None or y._storage.moved:
         b = array_of(y)
-    tensor = fresh(op.host[kind.name](a, b), kind, x._shape) if same else fresh(op.host[kind.name](a, b))
+    try:
+        tensor = fresh(op.host[kind.name](a, b), kind, x._shape) if same else fresh(op.host[kind.name](a, b))
+    except MemoryError as error:
+        raise no_memory(error) from None
     followed = x._node is not None or y._node is not None
     if not followed and (x._auto is not None or y._auto is not None):
         followed = is_tracked(x) or is_tracked(y)

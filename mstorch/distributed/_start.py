@@ -12,6 +12,7 @@ from datetime import timedelta
 from typing import Any
 
 from .._core.device import current, device, resolve
+from ._compared import group_class
 from ._device_backend import available, carries_devices, join_devices, leave_devices, meet_devices
 from ._group import ProcessGroup
 from ._mesh import Mesh
@@ -75,7 +76,7 @@ def init_process_group(
     world.generation += 1
     mesh = Mesh(PrefixStore(f"default_pg/{world.generation}", store), rank, world_size, limit)
     group_store = PrefixStore("default_pg", store)
-    world.default = ProcessGroup._made(mesh, group_store, range(world_size), rank, chosen, _name(), limit, "default_pg")
+    world.default = group_class()._made(mesh, group_store, range(world_size), rank, chosen, _name(), limit, "default_pg")
     world.default.bound_device_id = device_id
     world.groups[world.default.group_name] = world.default
     if device_id is not None:
@@ -192,7 +193,7 @@ def new_group(
         return _OutsideGroup(members)
     available(chosen)
     store = PrefixStore(f"{name}/", everyone.get_group_store())
-    made = ProcessGroup._made(
+    made = group_class()._made(
         everyone._mesh, store, members, members.index(everyone.rank()), chosen, name, limit, group_desc or "undefined"
     )
     made.bound_device_id = everyone.bound_device_id

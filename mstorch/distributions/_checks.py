@@ -7,6 +7,7 @@ import numpy as np
 
 import mstorch as torch
 
+from .._core.no_memory import tells_no_memory
 from .._core.overriding import MODES, PLAIN
 from .._core.storage import Storage
 from .._core.tensor_base import TensorBase, array_of
@@ -23,6 +24,7 @@ _OF_COMPARISONS = frozenset(map(type, (
 _DTYPES = frozenset(("float32", "float64", "int64", "int32", "bool"))
 
 
+@tells_no_memory
 def holds(constraint: Any, value: Any) -> Any:
     """Whether all of ``value`` satisfies a constraint."""
     if not MODES:

@@ -14,6 +14,7 @@ import numpy as np
 
 from .._core import tangents
 from .._core.modes import modes
+from .._core.no_memory import tells_no_memory
 from .._core.overriding import state
 from .._core.tensor_base import TensorBase, auto_of, is_tracked, tensor_of
 from .._core.trees import TreeSpec, tree_flatten, tree_map, tree_unflatten
@@ -257,6 +258,7 @@ def jacfwd(
     return wrapper
 
 
+@tells_no_memory
 def _units(leaves: Sequence[Any], counts: Sequence[int]) -> list[Any]:
     """A direction for each element of each of the tensors, stacked: (elements of all, *shape) for each tensor."""
     total, start, found = sum(counts), 0, []

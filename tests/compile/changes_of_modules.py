@@ -109,6 +109,26 @@ def module_parameter_data_replaced() -> Case:
 
 
 @case
+def module_parameter_swapped() -> Case:
+    net = Net().requires_grad_(False)  # a graph that is alive refuses the exchange, as in torch
+    return net, lambda: torch.utils.swap_tensors(net.offset, nn.Parameter(torch.full((3,), 4.0), requires_grad=False))
+
+
+@case
+def module_converted_by_swaps() -> Case:
+    net = Net().requires_grad_(False)
+
+    def change() -> None:
+        torch.__future__.set_swap_module_params_on_conversion(True)
+        RESTORE.append(lambda: torch.__future__.set_swap_module_params_on_conversion(False))
+        net.to(torch.bfloat16)
+        net.float()
+        net.offset.data.mul_(2)
+
+    return net, change
+
+
+@case
 def module_buffer_replaced() -> Case:
     net = Net()
     return net, lambda: setattr(net, "scale", torch.full((3,), 5.0))

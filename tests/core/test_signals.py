@@ -4,13 +4,19 @@ Some seconds here; ``python -m tests.signals 60`` runs the whole.
 """
 from __future__ import annotations
 
+import importlib
+import inspect
+import pkgutil
+import subprocess
+import sys
 import threading
 
 import pytest
 
 import mstorch as torch
+from mstorch._backend import onednn, table
 from mstorch._backend.onednn import signals as stacks
-from mstorch._backend.onednn.library import FOUND
+from mstorch._backend.onednn.library import FOUND, FOUND_HALVES
 from tests import signals
 
 pytestmark = pytest.mark.core
@@ -19,11 +25,41 @@ pytestmark = pytest.mark.core
 @pytest.mark.parametrize("count", [1, 2])
 @pytest.mark.parametrize("instructions", ["AVX2", ""])
 def test_kernels_do_not_notice_signals(instructions: str, count: int) -> None:
-    assert signals.disturbed(2, instructions, count, "400,700", "product") == ""
+    told = signals.disturbed(0.2, instructions, count, "400,700", "matrix product")
+    assert told.startswith("well: 12 kernels"), told
 
 
 def test_other_kernels_do_not_notice_signals() -> None:
-    assert signals.disturbed(8, "", 2, "400") == ""
+    told = signals.disturbed(0.1, "", 2, "400")
+    assert told.startswith("well: "), told
+
+
+# What finds the library, tells of it, or serves other processors.
+_APART = frozenset("_path _load _products_of_halves describe stream _address_by_name _found has_stack _place_after".split())
+# What only a device's memory, or a tensor of MindSpore's own, asks for.
+_OF_DEVICES = frozenset("expand linear_index select slice storage_gather storage_scatter lexicographic_order view_dtype permute reshape".split())
+
+
+@pytest.mark.skipif(not FOUND or not FOUND_HALVES, reason="no oneDNN with bfloat16")
+def test_the_kernels_that_are_disturbed_are_all() -> None:
+    """Each function of oneDNN's files and each kernel that NumPy has no part in is come by."""
+    script = "import mstorch, tests.native_kernels as n; mstorch.set_num_threads(2); print(*[f'{a}:{b}' for a, b in n.reached(400)], sep='\\n')"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    found = set(done.stdout.split("\n"))
+    missing = []
+    for part in pkgutil.iter_modules(onednn.__path__):
+        module = importlib.import_module(f"{onednn.__name__}.{part.name}")
+        for name, item in vars(module).items():
+            function = getattr(item, "__wrapped__", item)
+            own = inspect.isfunction(function) and function.__module__ == module.__name__ and name not in _APART
+            if own and f"onednn/{part.name}.py:{function.__code__.co_name}" not in found:
+                missing.append(f"{part.name}.{name}")
+    for op, row in table.ROWS.items():
+        if op not in table.HOST and op not in _OF_DEVICES and "CPU" in row.functions:
+            code = row.functions["CPU"].__code__
+            if f"{code.co_filename.rpartition('_backend/')[2]}:{code.co_name}" not in found:
+                missing.append(op)
+    assert missing == []
 
 
 @pytest.mark.skipif(not FOUND, reason="no oneDNN")

@@ -39,3 +39,49 @@ def test_empty_batches(name: str) -> None:
         except (RuntimeError, ValueError, IndexError) as error:
             found.append(type(error))
     assert found[0] == found[1]
+
+
+_EMPTY = [(2, 0), (0, 2), (0, 0), (2, 3)]  # batches and channels; of the last, one side of the image is 0
+
+
+@pytest.mark.parametrize("kind", ["avg", "max"])
+@pytest.mark.parametrize("rank", [1, 2, 3])
+def test_adaptive_pools_of_nothing(kind: str, rank: int) -> None:
+    """Where torch's forward pass takes it, ours does, and the gradient has the input's shape; torch refuses some of those in backward."""
+    for lead in _EMPTY:
+        for sides in ((4,) * rank, (4,) * (rank - 1) + (0,)):
+            for size in (2, 1, 0):
+                found = []
+                for torch in (real_torch, mstorch):
+                    x = torch.zeros(lead + sides, requires_grad=True)
+                    try:
+                        y = getattr(torch.nn.functional, f"adaptive_{kind}_pool{rank}d")(x, size)
+                    except RuntimeError as error:
+                        assert "Expected input to have non-zero size for non-batch dimensions" in str(error)
+                        found.append(None)
+                        continue
+                    found.append((tuple(y.shape), bool(y.isnan().all())))
+                    try:
+                        y.sum().backward()
+                        assert x.grad.shape == x.shape
+                    except RuntimeError as error:
+                        assert torch is real_torch and "non-zero size for non-batch" in str(error)
+                assert found[0] == found[1], (lead, sides, size)
+
+
+@pytest.mark.filterwarnings("ignore:Initializing zero-element tensors")
+def test_layers_without_channels() -> None:
+    """torch takes them to be made. Its batch norm then fails over an index, and its convolution loses the channels of the result: not here."""
+    nn = mstorch.nn
+    for torch in (real_torch, mstorch):
+        assert tuple(torch.nn.Conv2d(0, 3, 3).weight.shape) == (3, 0, 3, 3) and tuple(torch.nn.BatchNorm1d(0).weight.shape) == (0,)
+        with pytest.raises(RuntimeError, match="expected weight to be at least 1 at dimension 0"):
+            torch.nn.Conv2d(0, 0, 3)(torch.zeros(1, 0, 5, 5))
+    layer = nn.Conv2d(0, 3, 3)
+    y = layer(mstorch.zeros(2, 0, 5, 5))
+    assert tuple(y.shape) == (2, 3, 3, 3) and mstorch.equal(y, layer.bias.reshape(1, 3, 1, 1).expand_as(y))
+    y.sum().backward()
+    assert layer.bias.grad.tolist() == [18, 18, 18] and layer.weight.grad.shape == layer.weight.shape
+    x = mstorch.zeros(3, 0, requires_grad=True)
+    nn.BatchNorm1d(0)(x).sum().backward()
+    assert x.grad.shape == x.shape

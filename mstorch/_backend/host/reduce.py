@@ -22,6 +22,13 @@ def numpy_sum(x: np.ndarray, dims: Dims, keepdim: bool) -> np.ndarray:
         return np.asarray(sum_along(x, dims if len(dims) < x.ndim else None, keepdim, x.dtype))
 
 
+def sum_of_small(x: np.ndarray, dims: Dims, keepdim: bool) -> np.ndarray:
+    """The sum of integers or bool in int64, which are widened a few at a time: an array of int64 would be eight times as large."""
+    if x.dtype == bool and len(dims) in (0, x.ndim) and not keepdim:
+        return np.array(np.count_nonzero(x), np.int64)
+    return np.asarray(np.add.reduce(x, axis=dims if len(dims) < x.ndim else None, dtype=np.int64, keepdims=keepdim))
+
+
 def numpy_mean(x: np.ndarray, dims: Dims, keepdim: bool) -> np.ndarray:
     """The mean along dimensions."""
     found = numpy_sum(x, dims, keepdim)

@@ -123,15 +123,9 @@ class Module(StateMixin, HookMixin, ConversionMixin, CellNames, CellMixin, Cell)
         self._mstorch_init_hooks()
         members["_modules"] = {}
 
-    def __del__(self) -> None:
-        if Cell is None:
-            return  # the interpreter is taking its modules apart
-        members = self.__dict__
-        taken = any("compile_cache" in names for names in (members, *map(members.get, ("_parameters", "_buffers", "_modules"))) if names)
-        if type(members.get("_compile_cache")) is set and not taken and type(self).compile_cache is Cell.compile_cache:
-            Cell.__del__(self)  # frees the graphs that MindSpore has compiled
-        else:
-            Cell.total_instance_count -= 1
+    # In place of Cell's, which is written in Python: an interrupt that comes as it begins is lost. It frees the graphs that MindSpore's
+    # compiler made of a Cell, and of a Module it makes none.
+    __del__ = object.__sizeof__
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if _is_copied(name, value)}

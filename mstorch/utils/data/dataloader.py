@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import itertools
 import math
 import multiprocessing
@@ -10,6 +11,7 @@ import os
 import pickle
 import queue
 import time
+import weakref
 from collections.abc import Callable, Iterable
 from typing import Any, Generic, TypeVar
 
@@ -379,6 +381,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
             process.start()
             self._workers.append(process)
         watch(id(self), [worker.pid for worker in self._workers])
+        _RUNNING.add(self)
         # Drawn once more than it is used, as in torch.
         self._draw_shared_seed(loader)
         self._prime()
@@ -488,6 +491,16 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
 
     def __del__(self) -> None:
         self._shutdown()
+
+
+_RUNNING: weakref.WeakSet[_MultiProcessingDataLoaderIter] = weakref.WeakSet()
+
+
+@atexit.register
+def _shut_down_all() -> None:
+    """End the workers before the program does: later, what queues are ended with is gone."""
+    for running in list(_RUNNING):
+        running._shutdown()
 
 
 _share_dist_seed = draw_shared_seed

@@ -358,3 +358,29 @@ def test_a_script_without_a_guard_runs_once(tmp_path):
         assert done.returncode == 0, done.stderr
         outputs.append(done.stdout)
     assert outputs[0] == outputs[1] and outputs[0].count("the script runs") == 1
+
+
+UNFINISHED = """
+import sys
+import mstorch
+loader = mstorch.utils.data.DataLoader(range(100), 2, num_workers=2, persistent_workers=True, multiprocessing_context=sys.argv[1])
+if __name__ == "__main__":
+    batches = iter(loader)
+    print(next(batches).tolist())
+    if sys.argv[2] == "error":
+        raise ValueError("an error of the script")
+    if sys.argv[2] == "exit":
+        sys.exit(3)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("context", ["fork", "spawn"])
+@pytest.mark.parametrize("end", ["end", "error", "exit"])
+def test_a_program_ends_in_silence_with_a_loader_that_is_not_done(tmp_path, context, end):
+    (tmp_path / "script.py").write_text(UNFINISHED)
+    environment = os.environ | {"PYTHONPATH": os.path.dirname(os.path.dirname(mstorch.__file__))}
+    done = subprocess.run([sys.executable, "script.py", context, end], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120)
+    assert done.stdout == "[0, 1]\n" and done.returncode == {"end": 0, "error": 1, "exit": 3}[end]
+    said = [line for line in done.stderr.splitlines() if "Warning" not in line and not line.startswith(("  ", "\t"))]
+    assert [line for line in said if line] == (["Traceback (most recent call last):", "ValueError: an error of the script"] if end == "error" else [])
