@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ._backend.raw import Raw
 from ._core.tensor_base import TensorBase
 from ._ops import (
     activation,
@@ -43,6 +44,7 @@ from ._ops import (
 from ._ops._dispatch import is_number
 from ._ops._in_place import in_place_form
 from ._ops._values_put import views_tensor
+from ._tape import border
 from ._tape.apply import apply_pair
 
 # The families that name methods of Tensor, in METHODS, ALIASES, IN_PLACE, OPERATORS and the like.
@@ -58,8 +60,10 @@ def _operand(value: Any) -> bool:
     return isinstance(value, TensorBase) or is_number(value)
 
 
-def _array_operand(value: Any) -> Any:
-    """A NumPy array beside a tensor, as a tensor."""
+def _array_operand(value: Any, beside: Any) -> Any:
+    """A NumPy array beside a tensor, as a tensor; a mindspore.Tensor with its history, on the other's device."""
+    if isinstance(value, Raw):
+        return copying.to(border.from_mindspore(value), beside.device)
     return views_tensor(np.asarray(value))
 
 
@@ -72,12 +76,12 @@ def _operator(function: Callable[..., Any], name: str, reflected: bool = False) 
             return function(self, other)
         if is_number(other):
             return function(self, other)
-        return function(self, _array_operand(other)) if hasattr(other, "__array__") else NotImplemented
+        return function(self, _array_operand(other, self)) if hasattr(other, "__array__") else NotImplemented
 
     def backward(self: Any, other: Any) -> Any:
         if _operand(other):
             return function(other, self)
-        return function(_array_operand(other), self) if hasattr(other, "__array__") else NotImplemented
+        return function(_array_operand(other, self), self) if hasattr(other, "__array__") else NotImplemented
 
     method = backward if reflected else forward
     method.__name__ = name

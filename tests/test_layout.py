@@ -297,3 +297,19 @@ def test_nothing_is_rebound_after_its_definition() -> None:
             wrong += [f"{_place(path, node.lineno)}: names by globals()" for node in ast.walk(tree)
                       if isinstance(node, ast.Call) and ast.unparse(node.func) in ("globals", "locals")]  # fmt: skip
     assert not wrong, "\n".join(wrong)
+
+
+FACTORIES = {
+    "arange", "as_tensor", "empty", "empty_strided", "eye", "full", "linspace", "ones", "rand", "randint", "randn", "randperm", "tensor", "zeros",
+}  # fmt: skip
+
+
+def test_new_tensors_of_distributed_name_their_device() -> None:
+    """Else they follow ``set_default_device``, and stand beside the tensors that processes exchange."""
+    wrong = []
+    for path in FILES:
+        if path.relative_to(ROOT).parts[:2] == ("mstorch", "distributed"):
+            wrong += [_place(path, node.lineno) for node in ast.walk(_tree(path))
+                      if isinstance(node, ast.Call) and ast.unparse(node.func).removeprefix("torch.") in FACTORIES
+                      and not any(word.arg == "device" for word in node.keywords)]  # fmt: skip
+    assert not wrong, "\n".join(wrong)

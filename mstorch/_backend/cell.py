@@ -7,7 +7,8 @@ from typing import Any
 
 from mindspore import Parameter, context, nn
 
-from . import tape
+from . import device_memory, tape
+from .geometry import contiguous_strides
 from .namesake import namesake
 from .raw import Raw
 
@@ -77,9 +78,25 @@ def _set_name(parameter: Any, name: str | None) -> None:
 
 def _set_data(parameter: Any, data: Any, slice_shape: bool = False) -> Any:
     """Other values, perhaps of another shape."""
+    if _overwritten(parameter, data):
+        return parameter
     result = Parameter.set_data(parameter, data, slice_shape)
     _follow(parameter)
     return result
+
+
+def _overwritten(parameter: Any, data: Any) -> bool:
+    """Write values of a parameter's shape and dtype into its memory; False for others.
+
+    Graphs of MindSpore's, its optimizers among them, know a parameter by its memory: after ``Parameter.set_data``, which gives it
+    another, they go on with the old one and train it no longer, without a word (2.7.2 and 2.10 on the CPU).
+    """
+    if not isinstance(data, Raw) or parameter.has_init or data.has_init or not parameter.size:
+        return False
+    if data.dtype != parameter.dtype or data.shape != parameter.shape:
+        return False
+    shape = tuple(parameter.shape)
+    return device_memory.put(parameter, shape, contiguous_strides(shape), 0, data) is parameter
 
 
 def _set_dtype(parameter: Any, dtype: Any) -> None:
@@ -106,6 +123,8 @@ def _shared_members(kind: Any) -> dict[str, Any]:
     own: Callable[..., Any] = kind.assign_value
 
     def assign_value(parameter: Any, value: Any) -> Any:
+        if _overwritten(parameter, value):
+            return parameter
         result = own(parameter, value)
         _follow(parameter)
         return result
@@ -161,6 +180,8 @@ def own_cells(cell: Any) -> Iterator[tuple[str, Any]]:
 
 def set_value(parameter: Parameter, raw: Raw) -> None:
     """Give a parameter other values, perhaps of another dtype; it stays the same object."""
+    if _overwritten(parameter, raw):
+        return
     if parameter.dtype != raw.dtype:
         parameter.set_dtype(raw.dtype)
     parameter.set_data(raw)

@@ -1,6 +1,9 @@
 """Communication between devices by MindSpore (HCCL on Ascend): the only place that calls mindspore.mint.distributed.
 
-The names and the order of arguments are held against MindSpore's source by tests/distributed/test_hccl.py. Never run on an Ascend.
+Each operation begins and gives a handle, whose ``wait`` lets what the device computes from then on wait for it: the host goes on.
+The names and the order of arguments are held against MindSpore's source by tests/distributed/test_hccl.py; with what plays them
+(``distributed/_played_hccl.py``) all of it runs on the stand-in device, and a part by MindSpore's own communication of the CPU
+(tests/distributed/mccl_script.py). Never run on an Ascend.
 """
 from __future__ import annotations
 
@@ -8,33 +11,21 @@ import itertools
 import os
 import socket
 from collections.abc import Sequence
+from datetime import timedelta
 from typing import Any
 
-from mindspore.mint import distributed as native
+import numpy as np
+from mindspore.mint import distributed
 
 from .device_memory import zeros
-from .raw import NAME_OF, Raw
+from .raw import NAME_OF, NP_DTYPE, Raw, from_numpy, scalar
 from .table import kernel
 
 _reshape, _slice, _cat, _clone = kernel("reshape"), kernel("slice"), kernel("cat"), kernel("clone")
+_div = kernel("div")
 
 OPS = {"SUM": "sum", "PRODUCT": "prod", "MIN": "min", "MAX": "max"}
 """The reductions that HCCL has, by torch's names."""
-
-
-def start(address: str, rank: int, size: int) -> None:
-    """Join all processes; ``address`` (host:port) is where the first one listens."""
-    native.init_process_group("hccl", init_method=f"tcp://{address}", world_size=size, rank=rank)
-
-
-def end() -> None:
-    """Leave all groups."""
-    native.destroy_process_group()
-
-
-def new_group(ranks: Sequence[int]) -> str:
-    """The name of a group of some processes; every process has to ask for it."""
-    return str(native.new_group(list(ranks)))
 
 
 def free_address() -> str:
@@ -45,9 +36,9 @@ def free_address() -> str:
 
 
 def row_of(raw: Raw) -> Raw:
-    """A copy of the elements in a row."""
+    """A copy of the elements in a row, in memory of its own: what a collective fills begins where its memory begins."""
     name = NAME_OF[raw.dtype]
-    return _reshape[name](_clone[name](raw), (-1,))
+    return _clone[name](_reshape[name](raw, (-1,)))
 
 
 def shaped(flat: Raw, shape: Sequence[int]) -> Raw:
@@ -55,90 +46,114 @@ def shaped(flat: Raw, shape: Sequence[int]) -> Raw:
     return _reshape[NAME_OF[flat.dtype]](flat, tuple(shape))
 
 
-def split(flat: Raw, count: int) -> list[Raw]:
-    """Equal parts of a row of elements, each in memory of its own."""
-    size, name = flat.size // count, NAME_OF[flat.dtype]
-    return [_slice[name](flat, 0, number * size, (number + 1) * size, 1) for number in range(count)]
-
-
 def joined(parts: Sequence[Raw]) -> Raw:
-    """Parts as one row."""
-    return _cat[NAME_OF[parts[0].dtype]](tuple(parts), 0)
+    """Parts as one row in memory of its own, of one element where they have none: MindSpore's kernels take no empty tensors."""
+    name, full = NAME_OF[parts[0].dtype], [part for part in parts if part.size]
+    if not full:
+        return zeros((1,), name)
+    return _cat[name](tuple(full), 0) if len(full) > 1 else _clone[name](full[0])
 
 
 def padded(parts: Sequence[Raw], size: int) -> Raw:
     """Parts as one row of ``size`` elements in memory of its own, with zeros at the end."""
-    name, full = NAME_OF[parts[0].dtype], [part for part in parts if part.size]
-    gap = size - sum(part.size for part in full)
-    if gap:
-        full.append(zeros((gap,), name))
-    return _cat[name](tuple(full), 0) if len(full) > 1 else _clone[name](full[0])
+    gap = size - sum(part.size for part in parts)
+    return joined([*parts, zeros((gap,), NAME_OF[parts[0].dtype])] if gap else parts)
 
 
 def cut(flat: Raw, start: int, sizes: Sequence[int]) -> list[Raw]:
-    """Parts of a row of these sizes, from ``start`` on, each in memory of its own."""
-    ends = list(itertools.accumulate(sizes, initial=start))
-    return [_slice[NAME_OF[flat.dtype]](flat, 0, first, last, 1) for first, last in zip(ends, ends[1:])]
+    """Parts of a row of these sizes, from ``start`` on, to be read: they may share its memory."""
+    ends, name = list(itertools.accumulate(sizes, initial=start)), NAME_OF[flat.dtype]
+    nothing = from_numpy(np.empty(0, NP_DTYPE[name]))
+    return [_slice[name](flat, 0, first, last, 1) if first < last else nothing for first, last in zip(ends, ends[1:])]
 
 
-def by_dtype(rows: Sequence[Raw]) -> list[list[int]]:
-    """The numbers of the rows of each dtype."""
-    found: dict[Any, list[int]] = {}
-    for number, row in enumerate(rows):
-        found.setdefault(row.dtype, []).append(number)
-    return list(found.values())
+def divided(flat: Raw, count: int) -> Raw:
+    """A row of elements, each divided by a number."""
+    name = NAME_OF[flat.dtype]
+    return _div[name](flat, scalar(count, name))
 
 
-def all_reduce(group: Any, flat: Raw, op: str) -> None:
-    """Replace a tensor by the combination of all members'."""
-    native.all_reduce(flat, OPS[op], group)
+def copied(flat: Raw) -> Raw:
+    """A row in memory of its own."""
+    return _clone[NAME_OF[flat.dtype]](flat)
 
 
-def broadcast(group: Any, flat: Raw, root: int) -> None:
-    """Fill a tensor with that of a process, given by its number among all."""
-    native.broadcast(flat, root, group)
+def empty(size: int, like: Raw) -> Raw:
+    """A row of so many elements, or of one where there are none: MindSpore's kernels take no empty tensors."""
+    return zeros((max(size, 1),), NAME_OF[like.dtype])
 
 
-def all_gather(group: Any, output: Raw, flat: Raw) -> None:
-    """Fill a tensor with each member's, one after the other."""
-    native.all_gather_into_tensor(output, flat, group)
+class Communication:
+    """The operations of groups, given by MindSpore's names for them (None: all processes), on rows of elements."""
 
+    def __init__(self, native: Any = distributed) -> None:
+        self._native = native
 
-def reduce_scatter(group: Any, output: Raw, flat: Raw, op: str) -> None:
-    """Fill a tensor with this member's part of the combination."""
-    native.reduce_scatter_tensor(output, flat, OPS[op], group)
+    def start(self, address: str, rank: int, size: int, timeout: timedelta) -> None:
+        """Join all processes; ``address`` (host:port) is where the first one listens."""
+        self._native.init_process_group("hccl", init_method=f"tcp://{address}", timeout=timeout, world_size=size, rank=rank)
 
+    def end(self, group: str | None) -> None:
+        """Leave a group, or all of them."""
+        self._native.destroy_process_group(group)
 
-def reduce(group: Any, flat: Raw, op: str, root: int) -> None:
-    """Replace a process's tensor by the combination of all members'."""
-    native.reduce(flat, root, OPS[op], group)
+    def new_group(self, ranks: Sequence[int]) -> str:
+        """The name of a group of some processes, which ask for it, in the order of their numbers. RuntimeError if it isn't made."""
+        name = self._native.new_group(list(ranks))
+        if not name:
+            raise RuntimeError(f"HCCL makes no group of the processes {list(ranks)}; MindSpore's log says why")
+        return str(name)
 
+    def all_reduce(self, group: Any, flat: Raw, op: str) -> Any:
+        """Replace a tensor by the combination of all members'."""
+        return self._native.all_reduce(flat, OPS[op], group, True)
 
-def gather(group: Any, outputs: Sequence[Raw] | None, flat: Raw, root: int) -> None:
-    """Fill a process's tensors with each member's."""
-    native.gather(flat, None if outputs is None else list(outputs), root, group)
+    def broadcast(self, group: Any, flat: Raw, root: int) -> Any:
+        """Fill a tensor with that of a process, given by its number among all."""
+        return self._native.broadcast(flat, root, group, True)
 
+    def all_gather(self, group: Any, output: Raw, flat: Raw) -> Any:
+        """Fill a tensor with each member's, one after the other."""
+        return self._native.all_gather_into_tensor(output, flat, group, True)
 
-def scatter(group: Any, flat: Raw, inputs: Sequence[Raw] | None, root: int) -> None:
-    """Fill each member's tensor with the one that a process has for it."""
-    native.scatter(flat, None if inputs is None else list(inputs), root, group)
+    def all_gather_list(self, group: Any, outputs: Sequence[Raw], flat: Raw) -> Any:
+        """Fill a tensor for each member with its."""
+        return self._native.all_gather(list(outputs), flat, group, True)
 
+    def reduce_scatter(self, group: Any, output: Raw, flat: Raw, op: str) -> Any:
+        """Fill a tensor with this member's part of the combination."""
+        return self._native.reduce_scatter_tensor(output, flat, OPS[op], group, True)
 
-def all_to_all(group: Any, outputs: Sequence[Raw], inputs: Sequence[Raw]) -> None:
-    """Fill a tensor for each member with what it has for this one."""
-    native.all_to_all(list(outputs), list(inputs), group)
+    def reduce(self, group: Any, flat: Raw, op: str, root: int) -> Any:
+        """Replace a process's tensor by the combination of all members'; what the others' becomes is left open."""
+        return self._native.reduce(flat, root, OPS[op], group, True)
 
+    def scatter(self, group: Any, output: Raw, parts: Sequence[Raw], root: int) -> Any:
+        """Fill each member's tensor with what a process has for it; the others give as many tensors, which are not read."""
+        return self._native.scatter(output, list(parts), root, group, True)
 
-def send(group: Any, flat: Raw, to: int) -> None:
-    """Send a tensor to a process."""
-    native.send(flat, to, group)
+    def all_to_all(self, group: Any, output: Raw, flat: Raw, taken: Sequence[int], given: Sequence[int]) -> Any:
+        """Fill a tensor with the members' parts for this one; ``taken`` and ``given`` tell how long the parts are."""
+        return self._native.all_to_all_single(output, flat, list(taken), list(given), group, True)
 
+    def send(self, group: Any, flat: Raw, to: int) -> Any:
+        """Send a tensor to a process."""
+        return self._native.isend(flat, to, group)
 
-def receive(group: Any, flat: Raw, source: int) -> None:
-    """Fill a tensor with one that a process sends."""
-    native.recv(flat, source, group)
+    def receive(self, group: Any, flat: Raw, source: int) -> Any:
+        """Fill a tensor with one that a process sends."""
+        return self._native.irecv(flat, source, group)
 
+    def together(self, group: Any, calls: Sequence[tuple[str, Raw, int]]) -> Any:
+        """Send and receive ("isend", "irecv") several tensors at a time, so that none waits for another."""
+        ops = [self._native.P2POp(name, flat, peer, group) for name, flat, peer in calls]
+        return self._native.batch_isend_irecv(ops)[0]
 
-def barrier(group: Any) -> None:
-    """Wait for all members."""
-    native.barrier(group)
+    def barrier(self, group: Any) -> None:
+        """Wait for all members, and for what this device was asked for before."""
+        self._native.barrier(group)
+
+    def is_done(self, handle: Any) -> bool:
+        """Whether an operation is over. MindSpore has no such question, and needs none: what is asked for later waits by itself."""
+        asked = getattr(handle, "query", None)
+        return asked is None or bool(asked())

@@ -24,7 +24,7 @@ class DeviceStream:
     __slots__ = ("_made", "_start", "lock")
 
     def __init__(self) -> None:
-        self.lock = threading.Lock()
+        self.lock = threading.RLock()
         self._made: mindspore.Generator | None = None
         self._start = bytes(STATE_SIZE)
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from .._quiet import quiet as silenced
 from . import device_memory
+from .forked import forked
 from .primitives import VIEWS, refuses_steps, run, watchers
 from .raw import Raw, from_arrays, from_numpy, to_arrays
 from .tape import is_recording
@@ -76,9 +77,8 @@ def _watch(name: str, primitive: Callable[..., Any], args: tuple[Any, ...]) -> A
     if refuses_steps(name, args):
         strided[name] += 1
     # MindSpore's tape knows its own kernels alone: another's result would cut the gradient in silence.
-    if is_recording() and any(isinstance(item, Raw) for item in args):
-        return primitive(*args)
-    if name in _lacking or name in WRONG:
+    recorded = is_recording() and any(isinstance(item, Raw) for item in args)
+    if name in _lacking or (name in WRONG and not recorded):
         raise Lacking(name)
     try:
         found = primitive(*args)
@@ -108,8 +108,10 @@ def uncounted() -> Iterator[None]:
         _quiet[0] -= 1
 
 
-def played(op: str, row: Callable[..., Any], host: Callable[[], Callable[..., Any]]) -> Callable[..., Any]:
-    """A row of Ascend on the CPU: itself where its primitives have kernels, else the host's row."""
+def played(
+    op: str, row: Callable[..., Any], host: Callable[[], Callable[..., Any]], of_cpu: Callable[[], Callable[..., Any]]
+) -> Callable[..., Any]:
+    """A row of Ascend on the CPU: itself where its primitives have kernels; else the host's row, or, where MindSpore records, the CPU's."""
 
     def call(*args: Any) -> Any:
         began, before = time.thread_time(), len(_seen)
@@ -118,6 +120,8 @@ def played(op: str, row: Callable[..., Any], host: Callable[[], Callable[..., An
         except Lacking:
             replaced[op] += 1
             _tell([f"({op})"], began)
+            if is_recording():
+                return _timed(lambda: of_cpu()(*args))
             with uncounted(), silenced():
                 return _timed(lambda: from_arrays(host()(*map(to_arrays, args))))
         computed[op] += 1
@@ -168,6 +172,7 @@ class StandIn:
     @staticmethod
     def write(name: str, base: Raw, shape: Sequence[int], strides: Sequence[int], offset: int, new: Any) -> Raw:
         """A write into a window by NumPy, on the memory that the CPU shows of a base; of a base that is itself a view, on a copy."""
+        forked.refuse_device()
         began = time.thread_time()
         with uncounted():
             face = base.asnumpy()

@@ -9,6 +9,8 @@ from mindspore import Tensor as Raw
 from mindspore.ops import operations
 from mindspore.ops.auto_generate import gen_ops_prim
 
+from .forked import forked
+
 watchers: list[Callable[..., Any]] = []
 """What is asked to make a call in the kernel's place: ``watcher(name, primitive, args)``; the kernel map and the stand-in device."""
 
@@ -56,6 +58,8 @@ def refuses_steps(name: str, args: Any) -> bool:
 
 def run(name: str, *args: Any, at: tuple[Any, ...] = ()) -> Any:
     """What the primitive ``name`` with the attributes ``at`` gives."""
+    if forked.here:
+        forked.refuse_device()
     found = primitive(name, *at)
     if name in DIRECT:
         return run_direct(name, found, args)

@@ -9,7 +9,7 @@ import mindspore.common.seed
 import mindspore.dataset
 
 from . import binding
-from .table import forked
+from .forked import forked
 
 _mindspore_seed: Any = sys.modules["mindspore.common.seed"]  # mindspore.common.seed is a function, too
 _counters: dict[tuple[str, int], int] = _mindspore_seed._KERNEL_SEED

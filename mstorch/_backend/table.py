@@ -16,6 +16,7 @@ import numpy as np
 from .._quiet import quiet
 from . import runtime
 from .cast import cast
+from .forked import forked
 from .halves import narrowed, widened
 from .raw import MS_DTYPE, NP_DTYPE, Raw, from_arrays, host_array, host_face, to_arrays
 from .tape import grad_mode
@@ -134,31 +135,14 @@ def _through(function: Function, name: str, compute: str) -> Function:
 LOCK = threading.RLock()
 
 
-class _Forked:
-    """Whether this process is the fork of one that had loaded MindSpore, whose threads are not here: its kernels wait for them."""
-
-    def __init__(self) -> None:
-        self.here = False
-
-    def note(self) -> None:
-        """Say that it is: resolve kernels anew, with the spare ones, and forget who holds the lock."""
-        self.here = True
-        LOCK._at_fork_reinit()  # type: ignore[attr-defined]
-        for found in _KERNELS.values():
-            found.host.clear()
-
-    def refuse(self, op: str) -> None:
-        """Raise RuntimeError in a forked process."""
-        if self.here:
-            raise RuntimeError(
-                f"mstorch: {op} has no host kernel, and MindSpore's cannot run in a forked process (its threads are missing there): "
-                "start the process with 'spawn' (DataLoader(multiprocessing_context='spawn'))"
-            )
+def _begin_forked() -> None:
+    """In a forked process: forget who holds the lock, and resolve kernels anew, with the spare ones."""
+    LOCK._at_fork_reinit()  # type: ignore[attr-defined]
+    for found in _KERNELS.values():
+        found.host.clear()
 
 
-forked = _Forked()
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=forked.note)
+forked.told.append(_begin_forked)
 
 
 class HostRow(NamedTuple):
@@ -357,10 +341,10 @@ class Kernel(dict):
                 raise NotImplementedError(f'"{self.op}" not implemented for {torch_type_name(name)} (mstorch, {device})')
             function = _through(function, name, compute)
         if players and device != runtime.HOST_TARGET:
-            function = players[0](self.op, function, lambda: self.host[name])
+            function = players[0](self.op, function, lambda: self.host[name], lambda: self._resolved(name, "CPU"))
         for trace in tracers:
             function = trace(self.op, name, f"MindSpore on {device}", function)
-        return _locked(function, "" if row.numpy_reason else self.op)
+        return _locked(function, "" if row.numpy_reason else self.op, device)
 
 
 def _takes(row: Row, name: str, device: str) -> bool:
@@ -385,12 +369,12 @@ on_fallback: list[Callable[[str], None]] = []
 """Functions called with the name of each operation that the CPU computes in place of a device."""
 
 
-def _locked(function: Function, op: str) -> Function:
+def _locked(function: Function, op: str, device: str) -> Function:
     """The function for one thread at a time; ``op`` names one that needs MindSpore's threads."""
 
     def call(*args: Any) -> Any:
         if op and forked.here:
-            forked.refuse(op)
+            forked.refuse(op, device)
         with LOCK:
             return function(*args)
 

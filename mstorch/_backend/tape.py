@@ -14,8 +14,9 @@ from typing import Any
 
 import mindspore
 import mindspore._c_expression as _native
+from mindspore._c_expression.amp import AmpLevel, get_curr_amp_strategy
 
-from .raw import Raw
+from .raw import NAME_OF, Raw
 
 try:
     from mindspore.graph.api import _pynative_executor
@@ -135,6 +136,14 @@ def own_dtypes() -> Iterator[None]:
         yield
     finally:
         _pynative_executor.set_mixed_precision_type(_native.MixedPrecisionType.NOTSET, False)
+
+
+def auto_dtype() -> str | None:
+    """The name of the dtype that the level "auto" of mindspore.amp asks for around this call, if it does."""
+    strategy = get_curr_amp_strategy()
+    if strategy is None or strategy.get_amp_level() != AmpLevel.AmpAuto:
+        return None
+    return NAME_OF[strategy.get_amp_dtype()]
 
 
 def forget() -> None:

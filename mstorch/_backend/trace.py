@@ -58,7 +58,8 @@ _OF_UNKNOWN_SHAPE = frozenset((
 
 
 class KernelBreak(GraphBreak):
-    """A kernel that MindSpore's graphs have not, or get wrong: the function runs without a graph even where one is demanded."""
+    """What MindSpore's graphs have not, or get wrong (a kernel, tensors of a device): the function runs without a graph even where
+    one is demanded."""
 
 
 # What gives a program values, or a shape that depends on values, so that torch too has no graph of it.

@@ -321,7 +321,7 @@ class Compiled:
         own = {id(tensor._storage) for tensor in entry.states}
         for i, tensor in enumerate(arguments):
             if not ON_CPU and isinstance(tensor._storage, DeviceMemory):
-                raise GraphBreak("a tensor of a device is an argument", place=self.name)
+                raise KernelBreak("a tensor of a device is an argument", place=self.name)
             if id(tensor._storage) in own:
                 if not any(tensor is state for state in entry.known):
                     raise GraphBreak("an argument is a view of a parameter or of another known tensor", place=self.name)
@@ -330,6 +330,8 @@ class Compiled:
                 raise GraphBreak("an argument has attributes of its own", place=self.name)
             elif not any(arguments[j] is tensor for j in entry.numbers):
                 entry.numbers.append(i)
+        if not ON_CPU:
+            raise KernelBreak("MindSpore's graphs compute on the device, and its tensors are on the CPU", place=self.name)
 
     def _run(self, entry: Entry, form: Any, arguments: list[Any]) -> trace.Capture:
         """One capture: finds the plan and the graph, and inputs that are still unknown."""
@@ -369,6 +371,8 @@ class Compiled:
 def _states(guards: Guards) -> list[Any]:
     found: dict[int, Any] = {}
     for tensor, *_ in guards.tensors:
+        if not ON_CPU and isinstance(tensor._storage, DeviceMemory):
+            raise KernelBreak("a tensor of a device is used")
         if not isinstance(tensor._storage, Storage):
             raise GraphBreak("a tensor of MindSpore's side is used")
         held = found.get(id(tensor._storage))

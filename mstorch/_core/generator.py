@@ -11,7 +11,7 @@ import numpy as np
 
 from .._backend import runtime, seeds
 from .._backend.device_random import DeviceStream
-from .._backend.table import forked
+from .._backend.forked import forked
 from .._leaving import END, Block, length_again
 from .._mt19937 import Engine
 from . import device as devices

@@ -9,6 +9,7 @@ import numpy as np
 
 from .._backend import device_memory, tape
 from .._backend.cell import set_value
+from .._backend.forked import forked
 from .._backend.geometry import contiguous_strides, flat_index
 from .._backend.raw import NAME_OF, NP_DTYPE, Raw, from_numpy
 from .._backend.table import kernel
@@ -171,6 +172,8 @@ class DeviceMemory(_Native):
     pinned = False
 
     def __init__(self, base: Raw, shadow: np.ndarray | None = None) -> None:
+        if forked.here:
+            forked.refuse_device()
         self.base = device_memory.owned(base)
         self.version = 0
         self.exchanges = 0
@@ -186,6 +189,8 @@ class DeviceMemory(_Native):
 
     def read(self, name: str, shape: tuple[int, ...], strides: Strides | None, offset: int) -> Raw:
         """The elements of a window whose dtype has this name: in the memory, but for a copy where the base is of another dtype."""
+        if forked.here:
+            forked.refuse_device()
         base = self.base
         if NAME_OF[base.dtype] != name:
             base = _reinterpret[name](device_memory.dense(base), name)
@@ -207,7 +212,7 @@ class DeviceMemory(_Native):
             return False
         name, held = NAME_OF[new.dtype], NAME_OF[self.base.dtype]
         if name == held:
-            whole = strides is None and not offset and new.size == self.base.size and not self.lent
+            whole = strides is None and not offset and new.size == self.base.size and not self.lent and self.parameter is None
             if whole and own is not False and device_memory.is_dense(new) and (own or not device_memory.shows_others(new)):
                 self.exchange(new)
                 return True

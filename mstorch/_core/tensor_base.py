@@ -388,8 +388,10 @@ def is_tracked(tensor: Any) -> bool:
         return True
     auto = tensor._auto
     if auto is None:
-        raw = tensor._raw
-        return raw is not None and modes.native is not None and raw._requires_grad
+        if modes.native is None:
+            return False
+        raw = tensor._storage.base if tensor._storage.__class__ is DeviceMemory else tensor._raw
+        return raw is not None and bool(raw._requires_grad)  # what MindSpore's tape follows
     pending = auto.pending
     return auto.leaf or auto.base is not None and (is_tracked(auto.base) or pending is not None and pending[1] == tensor._counter.version)
 

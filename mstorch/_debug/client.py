@@ -36,6 +36,7 @@ class Client:
             self._process = subprocess.Popen(
                 [python, "-c", _START, str(Path(__file__).with_name("oracle.py"))], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                 cwd="/", env=environment, start_new_session=True,
+                pipesize=1 << 20,  # the most that Linux gives: a data set of which one sample is taken goes through in one piece
             )  # fmt: skip
             first = receive(self._process.stdout)
         except (OSError, EOFError) as error:

@@ -102,7 +102,7 @@ class Engine:
     _origin: int  # the index in the tables of the current block's first word
 
     def __init__(self, seed: int = DEFAULT_SEED) -> None:
-        self.lock = threading.Lock()
+        self.lock = threading.RLock()
         with quiet():  # NumPy's own ``errstate`` in there can be interrupted before it puts back
             self._bit_generator = np.random.MT19937(0)
         self._generator = np.random.Generator(self._bit_generator)

@@ -1,24 +1,28 @@
 """Automatic mixed precision: which operations cast their arguments in an autocast region, and to what.
 
 Functions that are declared as operations (``_operation.py``) and stand in the lists below (torch's own for the CPU, and for CUDA on
-accelerators) look at one flag first. Where the flag is off that is all; operations that are not in a list have not even that. A cast
-that is made once in a region for a leaf of autograd is kept until the outermost region ends, as in torch, so that gradients of all
-its uses are summed in the lower precision.
+accelerators) look at one flag first. Where the flag is off that is all; operations that are not in a list have not even that. Where
+it is on, the tensors say which device's region counts, and those of other devices stay as they are. A cast that is made once in a region
+for a leaf of autograd is kept until the outermost region ends, as in torch, so that gradients of all its uses are summed in the lower
+precision.
 """
 from __future__ import annotations
 
 import functools
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from .._backend import runtime
 from .._core.dtype import bfloat16, dtype, float16, float32, float64
 from .._core.modes import modes
+from .._core.storage import Absent, DeviceMemory, Value
 from .._core.tensor_base import TensorBase, is_tracked
 from .._tape.node import is_leaf
 
 DEVICE = runtime.device_type()
+PLACES = tuple(dict.fromkeys(("cpu", DEVICE)))
+"""The types of devices that tensors of this process are on."""
 
 # bfloat16 or float16
 LOWER = frozenset(
@@ -57,7 +61,7 @@ FAST_WIDEST = frozenset(
 
 
 class _State(threading.local):
-    """The thread's settings. ``on`` says whether operations on the device in use are cast; it is off within one of them."""
+    """The thread's settings. ``on`` says whether operations are cast, on the CPU or the device in use; it is off within one of them."""
 
     def __init__(self) -> None:
         self.on = False
@@ -79,18 +83,40 @@ def fast_dtype(device_type: str) -> dtype:
 def set_enabled(device_type: str, enabled: bool) -> None:
     """Turn autocast for a device on or off."""
     state.enabled[device_type] = enabled
-    if device_type == DEVICE:
-        state.on = enabled
+    state.on = any(state.enabled.get(place) for place in PLACES)
 
 
-def _casts(tensor: Any, kind: dtype) -> bool:
+def _place(tensor: Any) -> str:
+    """The type of device whose regions cast a tensor; "meta" has none."""
+    cell = tensor._storage.__class__
+    return DEVICE if cell in _ON_DEVICE else "meta" if cell is Absent else "cpu"
+
+
+_ON_DEVICE: Any = (DeviceMemory, Value)
+
+
+def _region(values: Any) -> str | None:
+    """The type of device whose region an operation on these tensors is in: the accelerator's goes before the CPU's."""
+    found = {_place(item) for item in _tensors(values)}
+    return next((place for place in reversed(PLACES) if place in found and state.enabled.get(place)), None)
+
+
+def _tensors(values: Any) -> Iterator[Any]:
+    for value in values:
+        if isinstance(value, TensorBase):
+            yield value
+        elif isinstance(value, (list, tuple)):
+            yield from _tensors(value)
+
+
+def _casts(tensor: Any, kind: dtype, place: str) -> bool:
     own = tensor._dtype
-    return own.category == 2 and own is not float64 and own is not kind
+    return own.category == 2 and own is not float64 and own is not kind and _place(tensor) == place
 
 
-def _cast(value: Any, kind: dtype) -> Any:
+def _cast(value: Any, kind: dtype, place: str) -> Any:
     if isinstance(value, TensorBase):
-        if not _casts(value, kind):
+        if not _casts(value, kind, place):
             return value
         tensor: Any = value
         if (
@@ -103,7 +129,7 @@ def _cast(value: Any, kind: dtype) -> Any:
             kept = state.cache[id(tensor)] = (tensor, tensor.to(kind))
         return kept[1]
     if isinstance(value, (list, tuple)) and any(isinstance(item, (TensorBase, list, tuple)) for item in value):
-        return type(value)(_cast(item, kind) for item in value)
+        return type(value)(_cast(item, kind, place) for item in value)
     return value
 
 
@@ -120,19 +146,19 @@ def _widest(values: Any, kind: dtype) -> dtype:
     return kind
 
 
-def _to_lower(args: tuple[Any, ...]) -> dtype:
-    return fast_dtype(DEVICE)
+def _to_lower(args: tuple[Any, ...], place: str) -> dtype:
+    return fast_dtype(place)
 
 
-def _to_float32(args: tuple[Any, ...]) -> dtype:
+def _to_float32(args: tuple[Any, ...], place: str) -> dtype:
     return float32
 
 
-def _to_widest(args: tuple[Any, ...]) -> dtype:
-    return _widest(args, fast_dtype(DEVICE))
+def _to_widest(args: tuple[Any, ...], place: str) -> dtype:
+    return _widest(args, fast_dtype(place))
 
 
-def _to_none(args: tuple[Any, ...]) -> dtype | None:
+def _to_none(args: tuple[Any, ...], place: str) -> dtype | None:
     return None
 
 
@@ -147,20 +173,33 @@ def outside(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[st
 
 
 def lowered(function: Callable[..., Any], *args: Any) -> Any:
-    """The function's result with its arguments in the lower precision."""
-    kind = fast_dtype(DEVICE)
-    return outside(function, tuple(_cast(arg, kind) for arg in args), {})
+    """The function's result, outside of the region, with its arguments in the lower precision where a region casts them."""
+    place = _region(args)
+    if place is not None:
+        kind = fast_dtype(place)
+        args = tuple(_cast(arg, kind, place) for arg in args)
+    return outside(function, args, {})
 
 
-def _cast_first(function: Callable[..., Any], choose: Callable[[tuple[Any, ...]], dtype | None]) -> Callable[..., Any]:
+Choice = Callable[[tuple[Any, ...], str], dtype | None]
+
+
+def _cast_first(function: Callable[..., Any], choices: Mapping[str, Choice]) -> Callable[..., Any]:
+    """The function, cast by what is chosen for the type of device of its tensors."""
+
     @functools.wraps(function)
     def casting(*args: Any, **kwargs: Any) -> Any:
         if not state.on:
             return function(*args, **kwargs)
-        kind = choose((*args, *kwargs.values())) if kwargs.get("out") is None else None
+        given = (*args, *kwargs.values())
+        place = _region(given)
+        choose = None if place is None else choices.get(place)
+        if choose is None:
+            return function(*args, **kwargs)
+        kind = choose(given, place) if kwargs.get("out") is None else None  # type: ignore[arg-type]
         if kind is not None:
-            args = tuple(_cast(arg, kind) for arg in args)
-            kwargs = {name: _cast(arg, kind) for name, arg in kwargs.items()}
+            args = tuple(_cast(arg, kind, place) for arg in args)  # type: ignore[arg-type]
+            kwargs = {name: _cast(arg, kind, place) for name, arg in kwargs.items()}  # type: ignore[arg-type]
         return outside(function, args, kwargs)
 
     @functools.wraps(function)
@@ -171,7 +210,7 @@ def _cast_first(function: Callable[..., Any], choose: Callable[[tuple[Any, ...]]
     return casting
 
 
-def lists(device_type: str) -> tuple[tuple[frozenset[str], Callable[[tuple[Any, ...]], dtype | None]], ...]:
+def lists(device_type: str) -> tuple[tuple[frozenset[str], Choice], ...]:
     """The names of the operations, and what each of them casts to, on a type of device."""
     if device_type == "cpu":
         return (LOWER, _to_lower), (FLOAT32, _to_float32), (WIDEST, _to_widest), (AS_GIVEN, _to_none)
@@ -181,13 +220,13 @@ def lists(device_type: str) -> tuple[tuple[frozenset[str], Callable[[tuple[Any, 
 ASKED: set[str] = set()  # the names of the functions that were declared as operations
 
 
-def casting(function: Callable[..., Any], device_type: str = DEVICE) -> Callable[..., Any]:
-    """The function, which casts its arguments in an autocast region if it stands in a list."""
+def casting(function: Callable[..., Any], places: tuple[str, ...] = PLACES) -> Callable[..., Any]:
+    """The function, which casts its arguments in an autocast region if it stands in a list of one of these types of devices."""
     ASKED.add(function.__name__)
-    choose = _choices(device_type).get(function.__name__)
-    return function if choose is None else _cast_first(function, choose)
+    choices = {place: _choices(place)[function.__name__] for place in places if function.__name__ in _choices(place)}
+    return _cast_first(function, choices) if choices else function
 
 
 @functools.cache
-def _choices(device_type: str) -> dict[str, Callable[[tuple[Any, ...]], dtype | None]]:
+def _choices(device_type: str) -> dict[str, Choice]:
     return {name: choose for names, choose in lists(device_type) for name in names}

@@ -220,8 +220,7 @@ def _det_backward(gradients: Any, outputs: Any, inputs: Any) -> Any:
 
 def _sign_of(A: Any) -> tuple[np.ndarray, np.ndarray]:
     """The diagonal of U and the sign of the row exchanges."""
-    factors, pivots, _ = computed(_lu, A.detach())
-    array, exchanged = array_of(factors), array_of(pivots)
+    array, exchanged = map(array_of, computed(_lu, A.detach())[:2])
     odd = (exchanged != np.arange(1, exchanged.shape[-1] + 1)).sum(-1) % 2
     return np.diagonal(array, axis1=-2, axis2=-1), (1 - 2 * odd).astype(array.dtype)
 

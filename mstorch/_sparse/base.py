@@ -7,7 +7,6 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from .._core import device as devices
 from .._core.above import above
 from .._core.auto import Auto
 from .._core.device import device
@@ -18,7 +17,7 @@ from .._core.overriding import FORMED, disabled
 from .._core.size import Size
 from .._core.storage import Counter
 from .._core.tensor_base import SparseOperand, array_of, auto_of, is_tracked
-from .._ops import views
+from .._ops import copying, views
 from .._ops._dispatch import wrap_dim
 from .._ops.from_data import made
 from .._tensor import Tensor
@@ -92,8 +91,8 @@ class SparseTensor(Tensor):
 
     @property
     def device(self) -> device:
-        """Where the tensor lives."""
-        return devices.current()
+        """Where the values are."""
+        return self._values_part.device  # type: ignore[no-any-return]
 
     @property
     def layout(self) -> layout:
@@ -302,9 +301,10 @@ def host(tensor: Any) -> np.ndarray:
     return np.asarray(array_of(tensor))
 
 
-def index_tensor(array: np.ndarray) -> Any:
-    """Indices as a tensor of int64."""
-    return made(np.ascontiguousarray(array, np.int64))
+def index_tensor(array: np.ndarray, beside: Any = None) -> Any:
+    """Indices as a tensor of int64, on the device of another tensor."""
+    found = made(np.ascontiguousarray(array, np.int64))
+    return found if beside is None else copying.to(found, beside.device)
 
 
 def layout_word(tensor: Any) -> str:

@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 
-from .._core import device as devices
 from .._core.dtype import bool_, dtype, int64
 from .._core.formats import sparse_coo
 from .._core.tensor_base import TensorBase
@@ -27,9 +26,9 @@ def invariants_checked(asked: bool | None) -> bool:
 def part(data: Any, kind: Any = None, device: Any = None) -> Any:
     """A part of a sparse tensor from what a user gives for it; a tensor stays the same, with its history."""
     if isinstance(data, TensorBase):
-        return data if kind is None or data._dtype is kind else data.to(kind)
-    devices.resolve(device)
-    return tensor(data, dtype=kind)
+        there = data if device is None else data.to(device)
+        return there if kind is None or there._dtype is kind else there.to(kind)
+    return tensor(data, dtype=kind, device=device)
 
 
 def with_leaf(tensor: Any, requires_grad: bool) -> Any:
@@ -55,7 +54,7 @@ def sparse_coo_tensor(
         if size is None:
             raise TypeError("sparse_coo_tensor() received an invalid combination of arguments")
         lengths = _lengths(size)
-        return with_leaf(nothing(lengths, dtype), requires_grad)
+        return with_leaf(nothing(lengths, dtype, device=device), requires_grad)
     places = part(indices, None if isinstance(indices, TensorBase) else int64, device)
     if places._dtype is not int64:
         places = places.to(int64)
@@ -100,11 +99,11 @@ def _lengths(size: Any) -> tuple[int, ...]:
     return lengths
 
 
-def nothing(size: Any, kind: Any = None, sparse_dim: int | None = None) -> Any:
+def nothing(size: Any, kind: Any = None, sparse_dim: int | None = None, device: Any = None) -> Any:
     """A COO tensor without specified elements."""
     count = len(size) if sparse_dim is None else sparse_dim
-    values = zeros((0, *size[count:]), dtype=kind)
-    return sparse(sparse_coo, (index_tensor(np.zeros((count, 0))),), values, size, count == len(size) and not values.numel())
+    values = zeros((0, *size[count:]), dtype=kind, device=device)
+    return sparse(sparse_coo, (index_tensor(np.zeros((count, 0)), values),), values, size, count == len(size) and not values.numel())
 
 
 def _refuse_negative(where: np.ndarray) -> None:
@@ -136,19 +135,19 @@ def _ascending(where: np.ndarray, size: Any) -> bool:
 
 def added(values: Any, group: np.ndarray, count: int) -> Any:
     """The sums of values (n, *) of the same group: (count, *)."""
-    base = zeros((count, *values.shape[1:]), dtype=values._dtype)
+    base = values.new_zeros((count, *values.shape[1:]))
     if not values.numel():
         return base
     if values._dtype is bool_:
-        return index_add(base.to(int64), 0, index_tensor(group), values.to(int64)) != 0
-    return index_add(base, 0, index_tensor(group), values)
+        return index_add(base.to(int64), 0, index_tensor(group, values), values.to(int64)) != 0
+    return index_add(base, 0, index_tensor(group, values), values)
 
 
 def taken(values: Any, rows: np.ndarray) -> Any:
     """Rows of values."""
     if not rows.size:
-        return zeros((0, *values.shape[1:]), dtype=values._dtype)
-    return index_select(values, 0, index_tensor(rows))
+        return values.new_zeros((0, *values.shape[1:]))
+    return index_select(values, 0, index_tensor(rows, values))
 
 
 def coalesce(self: Any) -> Any:

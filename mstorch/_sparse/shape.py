@@ -139,7 +139,7 @@ def select(input: Any, dim: int, index: Any) -> Any:
     at += length if at < 0 else 0
 
     def back(gradient: Any) -> tuple[Any]:
-        return (zeros(input._size, dtype=gradient._dtype).select_scatter(gradient, dim, at),)
+        return (gradient.new_zeros(input._size).select_scatter(gradient, dim, at),)
 
     return _placed("Select", (input,), lambda: _selected(input, dim, at), back)
 
@@ -169,7 +169,7 @@ def index_select(input: Any, dim: int, index: Any, *, out: Any = None) -> Any:
     wanted = np.where(wanted < 0, wanted + length, wanted)
 
     def back(gradient: Any) -> tuple[Any]:
-        return (zeros(input._size, dtype=gradient._dtype).index_add(dim, index_tensor(wanted), gradient),)
+        return (gradient.new_zeros(input._size).index_add(dim, index_tensor(wanted, gradient), gradient),)
 
     return _placed("IndexSelect", (input,), lambda: _indexed(input, dim, wanted), back)
 

@@ -13,12 +13,13 @@ import numpy as np
 
 from .._backend import tape
 from .._backend.cell import Parameter, share
+from .._backend.forked import forked
 from .._backend.raw import NAME_OF, NP_DTYPE, Raw, from_numpy
-from .._backend.table import LOCK, forked
+from .._backend.table import LOCK
 from .._core.ends import ENDS
 from .._core.modes import modes
 from .._core.storage import DeviceMemory, Storage, face
-from .._core.tensor_base import array_of, is_tracked, tensor_of, value_of, wrap
+from .._core.tensor_base import TensorBase, array_of, is_tracked, tensor_of, value_of, wrap
 from . import engine
 from .node import Accumulate, Edge, Node, bare_twin, edge_of, named
 
@@ -38,14 +39,16 @@ class _Crossing(Node):
         gradient = gradients[0]
         forked.refuse("the gradient of a MindSpore tensor")
         with LOCK:
-            seed = gradient if isinstance(gradient, Raw) else tape_value(gradient)
+            seed = tape_value(gradient)
             found = tape.run_backward([self.raw], [seed], self.ends, True, False)
         return [raw.asnumpy().copy() if host and raw is not None else raw for raw, host in zip(found, self.hosts)]
 
 
 def tape_value(gradient: Any) -> Raw:
     """A gradient as MindSpore takes it."""
-    return value_of(tensor_of(gradient)) if not hasattr(gradient, "_storage") else value_of(gradient)
+    if isinstance(gradient, Raw):
+        return gradient
+    return value_of(gradient if isinstance(gradient, TensorBase) else tensor_of(gradient))
 
 
 def to_mindspore(tensor: Any) -> Raw:

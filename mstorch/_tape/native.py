@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from .._backend import tape as native_tape
+from .._backend.forked import forked
 from .._backend.raw import Raw, from_numpy
-from .._backend.table import LOCK, Kernel, forked, through_mindspore
+from .._backend.table import LOCK, Kernel, through_mindspore
 from .._core.dtype import dtype
 from .._core.modes import modes, shapes_only
 from .._core.storage import Storage

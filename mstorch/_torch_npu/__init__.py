@@ -4,6 +4,7 @@ from __future__ import annotations
 from .. import npu as npu
 from .._version import TORCH_API
 from .._version import __version__ as _own
+from . import contrib as contrib
 from . import optim as optim
 from . import profiler as profiler
 from . import utils as utils

@@ -34,7 +34,7 @@ def is_autocast_available(device_type: str) -> bool:
 def is_autocast_enabled(device_type: str = "cuda") -> bool:
     """Whether operations on a type of device are cast now."""
     name = _with_autocast(device_type, "is_autocast_enabled")
-    return state.on if name == DEVICE else state.enabled.get(name, False)
+    return state.enabled.get(name, False)
 
 
 def set_autocast_enabled(device_type: Any, enabled: bool | None = None) -> None:

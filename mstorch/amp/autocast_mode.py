@@ -12,7 +12,7 @@ from .._core.dtype import bfloat16, float16, float64
 from .._core.dtype import dtype as _dtype
 from .._core.warned import warn
 from .._leaving import Block, each, values_again
-from .._ops._autocast import DEVICE, state
+from .._ops._autocast import PLACES, state
 from .._tensor import Tensor
 from . import _settings
 from ._settings import is_autocast_available
@@ -60,8 +60,7 @@ class autocast(Block):
             functools.partial(dtypes.update, {self.device: self.prev_fastdtype}), *(() if state.nesting else (forget,)),
         ))  # fmt: skip
         enabled[self.device] = self._enabled
-        if self.device == DEVICE:
-            state.on = self._enabled
+        state.on = any(map(enabled.get, PLACES))
         dtypes[self.device] = self.fast_dtype
         state.nesting += 1
         state.cache_enabled = self._cache_enabled

@@ -321,7 +321,8 @@ def monitored_barrier(group: Any = None, timeout: Any = None, wait_all_ranks: bo
     """Wait for the others; process 0 raises RuntimeError that tells which did not come in time. ValueError without a group."""
     if outside(group):
         return warn_outside("monitored_barrier")
-    if get_backend(group) != Backend.GLOO:
+    found = default_group() if group is None else group
+    if get_backend(found) != Backend.GLOO and found._config.get_device_backend_map().get("cpu") != Backend.GLOO:
         raise ValueError("monitored_barrier is only implemented for GLOO backend.")
     if isinstance(timeout, float):
         warn(
@@ -330,7 +331,7 @@ def monitored_barrier(group: Any = None, timeout: Any = None, wait_all_ranks: bo
         timeout = timedelta(seconds=timeout)
     if timeout is not None and not isinstance(timeout, timedelta):
         raise TypeError(f"Expected timeout argument to be of type datetime.timedelta, got {timeout}")
-    (default_group() if group is None else group).monitored_barrier(timeout, wait_all_ranks)
+    found.monitored_barrier(timeout, wait_all_ranks)
 
 
 __all__ = [

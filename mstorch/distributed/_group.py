@@ -19,7 +19,7 @@ from .._core.storage import Storage
 from .._core.tensor_base import array_of
 from .._hook import not_yet
 from . import _host_backend as host
-from ._device_backend import PLAYED, carrier_of, check_carried, flat_of_device
+from ._device_backend import carrier_of, carries_devices, check_carried, flat_of_device
 from ._mesh import Mesh
 from ._stores import Store
 from ._types import BackendConfig, ReduceOp
@@ -162,7 +162,7 @@ class ProcessGroup:
                 raise RuntimeError(f"No backend type associated with device type {kind}")
             if kind != "cpu":
                 check_carried(what, tensor)
-            if tensor._dtype.name not in _CARRIED:
+            elif tensor._dtype.name not in _CARRIED:
                 raise RuntimeError("Invalid scalar type")
 
     def _check_op(self, op: Any, tensor: Any) -> ReduceOp:
@@ -177,9 +177,9 @@ class ProcessGroup:
             raise RuntimeError(f"Cannot use ReduceOp.{op.name} with non-integral dtype")
         return op
 
-    def _by(self, tensor: Any) -> Any:
-        """What carries a tensor: the host's functions on arrays, or those of a device on its own values."""
-        return host if tensor._storage.__class__ is Storage or PLAYED else carrier_of(self)
+    def _by(self, tensors: Sequence[Any]) -> Any:
+        """What carries tensors: the host's functions on arrays, or those of a device on its own values."""
+        return host if not tensors or tensors[0]._storage.__class__ is Storage else carrier_of(self)
 
     def _exchange(self, key: bytes, timeout: timedelta | None) -> host.Exchange:
         seconds = (self._timeout if timeout is None or timeout.total_seconds() < 0 else timeout).total_seconds()
@@ -187,11 +187,13 @@ class ProcessGroup:
         return host.Exchange(self._mesh, self._ranks, self._me, self.group_name.encode() + key, seconds)
 
     def _start(
-        self, work: Callable[[host.Exchange], None], outputs: Sequence[Any], put: Sequence[_Flat], opts: Any,
+        self, by: Any, work: Callable[[Any], None], outputs: Sequence[Any], put: Sequence[_Flat], opts: Any,
         timeout: timedelta | None = None,
     ) -> Work:  # fmt: skip
-        """Carry out an operation of all members: at once, or in the group's thread where it may take its time."""
+        """Carry out an operation of all members: on a device in its order, else at once, or in the group's thread if it may take time."""
         self._sequence += 1
+        if by is not host:
+            return by.begin(work, list(outputs), put, not getattr(opts, "asyncOp", True))  # type: ignore[no-any-return]
         exchange = self._exchange(b"/%d/" % self._sequence, getattr(opts, "timeout", timeout))
 
         def run() -> None:
@@ -213,13 +215,13 @@ class ProcessGroup:
         self._check("all_reduce", *tensors)
         for tensor in tensors:
             op = self._check_op(op, tensor)
-        flats = [_Flat(tensor) for tensor in tensors]
+        flats, by = [_Flat(tensor) for tensor in tensors], self._by(tensors)
 
-        def work(exchange: host.Exchange) -> None:
+        def work(exchange: Any) -> None:
             for number, flat in enumerate(flats):
-                self._by(tensors[number]).all_reduce(_numbered(exchange, number), flat.flat, op)
+                by.all_reduce(_numbered(exchange, number), flat.flat, op)
 
-        return self._start(work, tensors, flats, opts, timeout)
+        return self._start(by, work, tensors, flats, opts, timeout)
 
     def allreduce_coalesced(self, tensors: Any, opts: Any = None) -> Work:
         """``allreduce`` of several tensors."""
@@ -230,13 +232,13 @@ class ProcessGroup:
         tensors = _listed(tensors)
         source = opts if isinstance(opts, int) else getattr(opts, "rootRank", root)
         self._check("broadcast", *tensors)
-        flats = [_Flat(tensor) for tensor in tensors]
+        flats, by = [_Flat(tensor) for tensor in tensors], self._by(tensors)
 
-        def work(exchange: host.Exchange) -> None:
+        def work(exchange: Any) -> None:
             for number, flat in enumerate(flats):
-                self._by(tensors[number]).broadcast(_numbered(exchange, number), flat.flat, source)
+                by.broadcast(_numbered(exchange, number), flat.flat, source)
 
-        return self._start(work, tensors, flats if self._me != source else (), opts, timeout)
+        return self._start(by, work, tensors, flats if self._me != source else (), opts, timeout)
 
     def allgather(self, output_lists: Any, inputs: Any, opts: Any = None, timeout: timedelta | None = None) -> Work:
         """Fill a list of tensors with each member's."""
@@ -257,16 +259,13 @@ class ProcessGroup:
                         f"{_sizes(inputs[number])}, got {_sizes(output)})"
                     )
         given = [_Flat(tensor) for tensor in inputs]
-        taken = [[_Flat(tensor) for tensor in outputs] for outputs in output_lists]
+        taken, by = [[_Flat(tensor) for tensor in outputs] for outputs in output_lists], self._by(inputs)
 
-        def work(exchange: host.Exchange) -> None:
+        def work(exchange: Any) -> None:
             for number, (into, flat) in enumerate(zip(taken, given)):
-                rows = [one.flat for one in into]
-                self._by(inputs[number]).all_gather(_numbered(exchange, number), rows, flat.flat)
-                for one, row in zip(into, rows):
-                    one.flat = row
+                by.all_gather(_numbered(exchange, number), [one.flat for one in into], flat.flat)
 
-        return self._start(work, output_lists, [flat for into in taken for flat in into], opts, timeout)
+        return self._start(by, work, output_lists, [flat for into in taken for flat in into], opts, timeout)
 
     def allgather_coalesced(self, output_lists: Any, inputs: Any, opts: Any = None) -> Work:
         """``allgather`` of several tensors; ``output_lists`` has a list for each member."""
@@ -279,15 +278,8 @@ class ProcessGroup:
         if output.numel() != input.numel() * self.size():
             raise RuntimeError("output tensor size must be equal to world_size times input tensor size")
         self._check("all_gather_single", output, input)
-        taken, given = _Flat(output), _Flat(input)
-        by = self._by(output)
-        parts = by.split(taken.flat, self.size())
-
-        def work(exchange: host.Exchange) -> None:
-            by.all_gather(exchange, parts, given.flat)
-            by.join(parts, taken)
-
-        return self._start(work, [output], [taken], opts)
+        taken, given, by = _Flat(output), _Flat(input), self._by([output])
+        return self._start(by, lambda exchange: by.all_gather_row(exchange, taken.flat, given.flat), [output], [taken], opts)
 
     all_gather_single = _allgather_base
 
@@ -295,18 +287,18 @@ class ProcessGroup:
         """Begin to fill contiguous tensors for each member with its, without a copy of all; shapes may differ between members."""
         self._check("all_gather", *inputs, *(tensor for part in outputs for tensor in part))
         into, own = [[_Flat(tensor) for tensor in part] for part in outputs], [_Flat(tensor) for tensor in inputs]
-        by = self._by(inputs[0])
+        by = self._by(inputs)
         put = [flat for part in into for flat in part]
-        return self._start(lambda exchange: by.all_gather_pieces(exchange, into, own), list(outputs), put, None)
+        return self._start(by, lambda exchange: by.all_gather_pieces(exchange, into, own), list(outputs), put, None)
 
     def _reduce_scatter_pieces(self, outputs: Sequence[Any], inputs: Sequence[Sequence[Any]], op: Any) -> Work:
         """Fill contiguous tensors of one dtype with the combination of what all members have for this one."""
         if not outputs:
             return self.barrier(_WAIT)
         self._check("reduce_scatter", *outputs)
-        op, by = self._check_op(op, outputs[0]), self._by(outputs[0])
+        op, by = self._check_op(op, outputs[0]), self._by(outputs)
         into, given = [_Flat(tensor) for tensor in outputs], [[_Flat(tensor) for tensor in part] for part in inputs]
-        return self._start(lambda exchange: by.reduce_scatter_pieces(exchange, into, given, op), list(outputs), into, _WAIT)
+        return self._start(by, lambda exchange: by.reduce_scatter_pieces(exchange, into, given, op), list(outputs), into, _WAIT)
 
     def reduce(self, tensors: Any, opts: Any = None, timeout: timedelta | None = None, root: int = 0, op: Any = None) -> Work:
         """Replace the root's tensor by the combination of all members'."""
@@ -314,9 +306,9 @@ class ProcessGroup:
         op, root = op if op is not None else _op_of(opts), getattr(opts, "rootRank", root)
         self._check("reduce", *tensors)
         op = self._check_op(op, tensors[0])
-        flat = _Flat(tensors[0])
+        flat, by = _Flat(tensors[0]), self._by(tensors)
         put = [flat] if self._me == root else []
-        return self._start(lambda exchange: self._by(tensors[0]).reduce(exchange, flat.flat, op, root), tensors, put, opts, timeout)
+        return self._start(by, lambda exchange: by.reduce(exchange, flat.flat, op, root), tensors, put, opts, timeout)
 
     def reduce_scatter(self, outputs: Any, input_lists: Any, opts: Any = None, timeout: timedelta | None = None) -> Work:
         """Fill a tensor with the combination of what all members have for this one."""
@@ -329,12 +321,12 @@ class ProcessGroup:
             raise RuntimeError(
                 f"ProcessGroupGloo::reduce_scatter: invalid tensor size at index 0 (expected {_sizes(output)}, got {_sizes(inputs[0])})"
             )
-        taken, given = _Flat(output), [_Flat(tensor) for tensor in inputs]
+        taken, given, by = _Flat(output), [_Flat(tensor) for tensor in inputs], self._by([output])
 
-        def work(exchange: host.Exchange) -> None:
-            self._by(output).reduce_scatter(exchange, taken.flat, [flat.flat for flat in given], op)
+        def work(exchange: Any) -> None:
+            by.reduce_scatter(exchange, taken.flat, [flat.flat for flat in given], op)
 
-        return self._start(work, [output], [taken], opts, timeout)
+        return self._start(by, work, [output], [taken], opts, timeout)
 
     def _reduce_scatter_base(self, output: Any, input: Any, opts: Any = None) -> Work:
         """Fill a tensor with this member's part of the combination of all members' tensors."""
@@ -344,10 +336,8 @@ class ProcessGroup:
             raise RuntimeError("input tensor must be the same size as output size times world size")
         self._check("reduce_scatter_single", output, input)
         op = self._check_op(_op_of(opts), output)
-        taken, given = _Flat(output), _Flat(input)
-        by = self._by(output)
-        parts = by.split(given.flat, self.size())
-        return self._start(lambda exchange: by.reduce_scatter(exchange, taken.flat, parts, op), [output], [taken], opts)
+        taken, given, by = _Flat(output), _Flat(input), self._by([output])
+        return self._start(by, lambda exchange: by.reduce_scatter_row(exchange, taken.flat, given.flat, op), [output], [taken], opts)
 
     reduce_scatter_single = _reduce_scatter_base
 
@@ -358,14 +348,14 @@ class ProcessGroup:
         if self._me == root and len(outputs) != self.size():
             raise RuntimeError(f"ProcessGroupGloo::gather: Incorrect output list size {len(outputs)}. Output list size should be {self.size()}, same as size of the process group.")  # fmt: skip  # noqa: E501
         self._check("gather", *outputs, *inputs)
-        given, taken = _Flat(inputs[0]), [_Flat(tensor) for tensor in outputs]
+        given, taken, by = _Flat(inputs[0]), [_Flat(tensor) for tensor in outputs], self._by(inputs)
         if any(flat.flat.size != given.flat.size for flat in taken):
             raise RuntimeError(_wrong_size("gather", inputs[0], outputs[0]))
 
-        def work(exchange: host.Exchange) -> None:
-            self._by(inputs[0]).gather(exchange, [flat.flat for flat in taken], given.flat, root)
+        def work(exchange: Any) -> None:
+            by.gather(exchange, [flat.flat for flat in taken], given.flat, root)
 
-        return self._start(work, [outputs], taken, opts, timeout)
+        return self._start(by, work, [outputs], taken, opts, timeout)
 
     def scatter(self, outputs: Any, input_lists: Any, opts: Any = None, timeout: timedelta | None = None, root: int = 0) -> Work:
         """Fill each member's tensor with the one that the root has for it."""
@@ -374,41 +364,42 @@ class ProcessGroup:
         if self._me == root and len(inputs) != self.size():
             raise RuntimeError(f"ProcessGroupGloo::scatter: Incorrect input list size {len(inputs)}. Input list size should be {self.size()}, same as size of the process group.")  # fmt: skip  # noqa: E501
         self._check("scatter", *outputs, *inputs)
-        taken, given = _Flat(outputs[0]), [_Flat(tensor) for tensor in inputs]
+        taken, given, by = _Flat(outputs[0]), [_Flat(tensor) for tensor in inputs], self._by(outputs)
         if any(flat.flat.size != taken.flat.size for flat in given):
             raise RuntimeError(_wrong_size("scatter", outputs[0], inputs[0]))
 
-        def work(exchange: host.Exchange) -> None:
-            self._by(outputs[0]).scatter(exchange, taken.flat, [flat.flat for flat in given], root)
+        def work(exchange: Any) -> None:
+            by.scatter(exchange, taken.flat, [flat.flat for flat in given], root)
 
-        return self._start(work, outputs, [taken], opts, timeout)
+        return self._start(by, work, outputs, [taken], opts, timeout)
 
     def alltoall(self, outputs: Any, inputs: Any, opts: Any = None) -> Work:
         """Fill a tensor for each member with what it has for this one."""
         if len(outputs) != self.size() or len(inputs) != self.size():
             raise RuntimeError(f"Tensor list input to scatter/gather must match number of collective participants but got {len(inputs)} inputs with number of participants {self.size()}")  # fmt: skip  # noqa: E501
         self._check("all_to_all", *outputs, *inputs)
-        taken, given = [_Flat(tensor) for tensor in outputs], [_Flat(tensor) for tensor in inputs]
+        taken, given, by = [_Flat(tensor) for tensor in outputs], [_Flat(tensor) for tensor in inputs], self._by(outputs)
 
-        def work(exchange: host.Exchange) -> None:
-            self._by(outputs[0]).all_to_all(exchange, [flat.flat for flat in taken], [flat.flat for flat in given])
+        def work(exchange: Any) -> None:
+            by.all_to_all(exchange, [flat.flat for flat in taken], [flat.flat for flat in given])
 
-        return self._start(work, outputs, taken, opts)
+        return self._start(by, work, outputs, taken, opts)
 
     def alltoall_base(self, output: Any, input: Any, output_sizes: Any, input_sizes: Any, opts: Any = None) -> Work:
         """Cut a tensor along its first dimension, and put together what the members have for this one."""
         self._check("all_to_all_single", output, input)
-        taken, given = _Flat(output), _Flat(input)
-        parts = [_split(flat.flat, tensor, sizes, self.size()) for flat, tensor, sizes in (
-            (taken, output, output_sizes), (given, input, input_sizes),
-        )]  # fmt: skip
-        return self._start(lambda exchange: host.all_to_all(exchange, *parts), [output], [taken], opts)
+        lengths = [_lengths(tensor, sizes, self.size()) for tensor, sizes in ((output, output_sizes), (input, input_sizes))]
+        taken, given, by = _Flat(output), _Flat(input), self._by([output])
+        return self._start(by, lambda exchange: by.all_to_all_row(exchange, taken.flat, given.flat, *lengths), [output], [taken], opts)
 
     all_to_all_single = alltoall_base
 
     def barrier(self, opts: Any = None, timeout: timedelta | None = None) -> Work:
-        """Wait for all members."""
-        return self._start(host.barrier, [], [], opts, timeout)
+        """Wait for all members, and for what their devices were asked for before."""
+        work = self._start(host, host.barrier, [], [], opts, timeout)
+        if carries_devices(self._config) and not getattr(opts, "asyncOp", True):
+            carrier_of(self).barrier()
+        return work
 
     def monitored_barrier(self, timeout: timedelta | None = None, wait_all_ranks: bool = False) -> None:
         """Wait for all members; the first one tells which did not come in time."""
@@ -449,9 +440,10 @@ class ProcessGroup:
         """Send a tensor to a member: it was read when the work is done."""
         tensor = _listed(tensors)[0]
         self._check("send", tensor)
-        if self._by(tensor) is not host:
-            self._by(tensor).send(_Flat(tensor).flat, dst)
-            return _ended()
+        by = self._by([tensor])
+        if by is not host:
+            row = _Flat(tensor)
+            return by.begin(lambda begun: by.send(begun, row, dst), [], [], False)  # type: ignore[no-any-return]
         exchange = self._exchange(b"/to %d tag %d/" % (dst, tag), None)
         read = host.send(exchange, dst, _Flat(tensor).flat, patient)
         return _Sending(read)
@@ -460,15 +452,20 @@ class ProcessGroup:
         """Receive a tensor from a member, or (None) from any."""
         tensor = _listed(tensors)[0]
         self._check("recv", tensor)
-        if self._by(tensor) is not host:
+        by = self._by([tensor])
+        if by is not host:
             if src is None:
                 raise RuntimeError("HCCL receives from a named process: give src")
-            flat = _Flat(tensor)
-            self._by(tensor).recv(flat.flat, src)
-            flat.put_back()
-            return _ended([tensor])
+            row = _Flat(tensor)
+            return by.begin(lambda begun: by.recv(begun, row, src), [tensor], [row], False, src)  # type: ignore[no-any-return]
         exchange = self._exchange(b"/to %d tag %d/" % (self._me, tag), None)
         return _Receiving(exchange, src, tensor)
+
+    def send_and_recv(self, calls: Sequence[tuple[str, Any, int]]) -> list[Work] | None:
+        """Begin to send and receive ("isend", "irecv") tensors of a device with members, at a time; None for those of the host."""
+        self._check("batch_isend_irecv", *(tensor for _, tensor, _ in calls))
+        by = self._by([calls[0][1]])
+        return None if by is host else [by.together(calls)]
 
     def recv_anysource(self, tensors: Any, tag: int) -> Work:
         """Receive a tensor from any member."""
@@ -540,8 +537,10 @@ def _op_of(opts: Any) -> Any:
     return getattr(opts, "reduceOp", opts)
 
 
-def _numbered(exchange: host.Exchange, number: int) -> host.Exchange:
-    """The exchange of one tensor of several."""
+def _numbered(exchange: Any, number: int) -> Any:
+    """The exchange of one tensor of several; what a device begins needs no number."""
+    if exchange.__class__ is not host.Exchange:
+        return exchange
     return host.Exchange(exchange.mesh, exchange.ranks, exchange.me, exchange.key + b"%d/" % number, exchange.seconds)
 
 
@@ -553,8 +552,8 @@ def _wrong_size(what: str, wanted: Any, given: Any) -> str:
     return f"ProcessGroupGloo::{what}: invalid tensor size at index 0 (expected {_sizes(wanted)}, got {_sizes(given)})"
 
 
-def _split(flat: np.ndarray, tensor: Any, sizes: Any, members: int) -> list[np.ndarray]:
-    """A tensor's elements, cut along the first dimension into parts of the given lengths, or of the same."""
+def _lengths(tensor: Any, sizes: Any, members: int) -> list[int]:
+    """The numbers of elements of a tensor's parts, cut along the first dimension into given lengths, or into the same."""
     length = tensor._shape[0] if tensor._shape else 1
     if not sizes:
         if length % members:
@@ -564,5 +563,5 @@ def _split(flat: np.ndarray, tensor: Any, sizes: Any, members: int) -> list[np.n
         raise RuntimeError("Number of tensor splits not equal to group size")
     if sum(sizes) != length:
         raise RuntimeError("Split sizes doesn't match total dim 0 size")
-    row = flat.size // length if length else 0
-    return np.split(flat, np.cumsum([size * row for size in sizes])[:-1])
+    row = tensor.numel() // length if length else 0
+    return [size * row for size in sizes]

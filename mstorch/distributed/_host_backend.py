@@ -22,15 +22,6 @@ def bytes_of(array: np.ndarray) -> np.ndarray:
     return array.reshape(-1).view(np.uint8)
 
 
-def split(array: np.ndarray, count: int) -> list[np.ndarray]:
-    """Equal parts of a flat array, which share its memory."""
-    return np.split(array, count)
-
-
-def join(parts: Sequence[np.ndarray], into: Any) -> None:
-    """Nothing: the parts lie in the memory of the whole."""
-
-
 def _chunks(size: int, step: int) -> Iterator[slice]:
     for start in range(0, size, step):
         yield slice(start, min(start + step, size))
@@ -92,6 +83,11 @@ def all_gather(exchange: Exchange, outputs: Sequence[np.ndarray], array: np.ndar
         exchange.publish(exchange.others, step, data[part])
         for member in exchange.others:
             exchange.take(member, step, into[member][part])
+
+
+def all_gather_row(exchange: Exchange, output: np.ndarray, array: np.ndarray) -> None:
+    """Fill one flat array with each member's, one after the other."""
+    all_gather(exchange, np.split(output, exchange.size), array)
 
 
 class Pieces:
@@ -213,6 +209,11 @@ def reduce_scatter(exchange: Exchange, output: np.ndarray, inputs: Sequence[np.n
         _combined(exchange, step, output[part], own.copy() if np.may_share_memory(own, output) else own, op)
 
 
+def reduce_scatter_row(exchange: Exchange, output: np.ndarray, whole: np.ndarray, op: ReduceOp) -> None:
+    """Fill a flat array with this member's part of the combination of all members' arrays."""
+    reduce_scatter(exchange, output, np.split(whole, exchange.size), op)
+
+
 def gather(exchange: Exchange, outputs: Sequence[np.ndarray], array: np.ndarray, root: int) -> None:
     """Fill the root's arrays with each member's."""
     data = bytes_of(array)
@@ -253,6 +254,11 @@ def all_to_all(exchange: Exchange, outputs: Sequence[np.ndarray], inputs: Sequen
         for member in exchange.others:
             if got[member][part].size:
                 exchange.take(member, step, got[member][part])
+
+
+def all_to_all_row(exchange: Exchange, output: np.ndarray, array: np.ndarray, taken: Sequence[int], given: Sequence[int]) -> None:
+    """Fill one flat array with the members' parts for this one, one after the other; the lengths of the parts are given."""
+    all_to_all(exchange, *(np.split(row, np.cumsum(lengths)[:-1]) for row, lengths in ((output, taken), (array, given))))
 
 
 def send(exchange: Exchange, member: int, array: np.ndarray, patient: bool) -> Callable[[], None]:

@@ -95,6 +95,11 @@ def batch_isend_irecv(p2p_op_list: list[P2POp]) -> list[Any]:
     group = p2p_op_list[0].group
     if not all(op.group is group for op in p2p_op_list):
         raise ValueError("All ops need to use the same group.")
+    if not outside(group):
+        calls = [(op.op.__name__, real(op.tensor), op.group_peer) for op in p2p_op_list]
+        together = group.send_and_recv(calls)
+        if together is not None:
+            return list(together)
     works = []
     for op in p2p_op_list:
         peer = "group_dst" if op.op is isend else "group_src"

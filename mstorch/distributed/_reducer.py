@@ -280,7 +280,7 @@ class Reducer:
         if not self.may_rebuild or not self.arrived:
             return
         self.may_rebuild = False
-        order = torch.tensor(list(dict.fromkeys(self.arrived)))
+        order = torch.tensor(list(dict.fromkeys(self.arrived)), device="cpu")
         if order.numel() != len(self.parameters):
             return
         self.group.broadcast([order], 0).wait()
@@ -295,7 +295,7 @@ class Reducer:
             bucket._buffer.zero_()
             self._launch(bucket)
         if self.used is None and self.static or self.find_unused and not self.static:
-            self.group.allreduce([torch.zeros(len(self.parameters), dtype=torch.int32)], ReduceOp.SUM).wait()
+            self.group.allreduce([torch.zeros(len(self.parameters), dtype=torch.int32, device="cpu")], ReduceOp.SUM).wait()
         for bucket in self.buckets:
             bucket.launched.wait()
 

@@ -13,12 +13,12 @@ from typing import Any
 
 from .._core.device import current, device, resolve
 from ._compared import group_class
-from ._device_backend import available, join_devices
+from ._device_backend import available, carries_devices, join_devices, leave_devices, meet_devices
 from ._group import ProcessGroup
 from ._mesh import Mesh
 from ._settings import default_pg_timeout
 from ._stores import PrefixStore, Store
-from ._types import Backend
+from ._types import Backend, BackendConfig
 from ._world import _OutsideGroup, default_group, get_rank, outside, world
 from .rendezvous import rendezvous
 
@@ -81,7 +81,9 @@ def init_process_group(
     world.groups[world.default.group_name] = world.default
     if device_id is not None:
         resolve(device_id)  # binds the process to it
-    join_devices(world.default)
+    if carries_devices(world.default._config):
+        meet_devices(world.default)
+    join_devices(world.default, range(world_size))
     _mark_errors(rank)
 
 
@@ -143,6 +145,7 @@ def destroy_process_group(group: Any = None) -> None:
     if ended is None:
         raise AssertionError("Process group cannot be None")
     if ended is world.default:
+        leave_devices(ended)
         for one in reversed(list(world.groups.values())):
             one.shutdown()
         world.groups.clear()
@@ -151,6 +154,7 @@ def destroy_process_group(group: Any = None) -> None:
     else:
         if ended.group_name not in world.groups:
             raise ValueError("Invalid process group specified")
+        leave_devices(ended)
         ended.shutdown()
         del world.groups[ended.group_name]
 
@@ -183,6 +187,8 @@ def new_group(
     if use_local_synchronization:
         world.count -= 1
         name = _hashed(members)
+    if carries_devices(BackendConfig(chosen)) and not use_local_synchronization:
+        meet_devices(everyone)
     if everyone.rank() not in members:
         return _OutsideGroup(members)
     available(chosen)

@@ -151,7 +151,7 @@ class DeviceMesh:
 
     def __repr__(self) -> str:
         names = self.mesh_dim_names
-        sizes = ", ".join(f"{names[dim]}={n}" if names else str(n) for dim, n in enumerate(self.shape))
+        sizes = ", ".join(f"{name}={n}" for name, n in zip(names, self.shape)) if names else str(self.shape)[1:-1]
         steps = [math.prod(self.shape[dim + 1 :]) for dim in range(self.ndim)]
         told = ", ".join("()" if n == 1 and self.ndim > 1 else str(step) for n, step in zip(self.shape, steps))
         return f"DeviceMesh(({sizes}), '{self.device_type}', stride=({told}{',' if self.ndim == 1 else ''}))"

@@ -11,6 +11,7 @@ from .._core.warned import warn_once
 from . import amp, memory, random
 from .absent import (
     ExternalEvent,
+    ExternalStream,
     MemPool,
     NPUGraph,
     NpuGraphOpHandler,
@@ -242,8 +243,9 @@ class device_of(device):
 _lazy_init = init
 __all__ = [
     "BFloat16Storage", "BFloat16Tensor", "BoolStorage", "BoolTensor", "ByteStorage", "ByteTensor", "CharStorage", "CharTensor",
-    "CubeMathType", "DeviceProperties", "DoubleStorage", "DoubleTensor", "Event", "ExternalEvent", "FloatStorage", "FloatTensor",
-    "HalfStorage", "HalfTensor", "IntStorage", "IntTensor", "LongStorage", "LongTensor", "MemPool", "NPUGraph", "NPUPluggableAllocator",
+    "CubeMathType", "DeviceProperties", "DoubleStorage", "DoubleTensor", "Event", "ExternalEvent", "ExternalStream", "FloatStorage",
+    "FloatTensor", "HalfStorage", "HalfTensor", "IntStorage", "IntTensor", "LongStorage", "LongTensor", "MemPool", "NPUGraph",
+    "NPUPluggableAllocator",
     "NpuGraphOpHandler", "ShortStorage", "ShortTensor", "Stream", "StreamContext", "SyncLaunchStream", "amp",
     "are_compatible_impl_enabled", "caching_allocator_alloc", "caching_allocator_delete", "can_device_access_peer",
     "change_current_allocator", "check_uce_in_memory", "clear_npu_overflow_flag", "config", "conv", "current_blas_handle",

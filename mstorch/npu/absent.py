@@ -80,6 +80,7 @@ stress_detect = _function("stress_detect", _DEVICE)
 use_compatible_impl = _function("use_compatible_impl", _DEVICE)
 utilization = _function("utilization", _DEVICE)
 ExternalEvent = _class("ExternalEvent", _DEVICE)
+ExternalStream = _class("ExternalStream", _DEVICE)
 SyncLaunchStream = _class("SyncLaunchStream", _DEVICE)
 mstx = _class("mstx", "marks of a profile are MindSpore's own")
 
@@ -112,7 +113,7 @@ def are_compatible_impl_enabled() -> bool:
 
 
 __all__ = [
-    "ExternalEvent", "MemPool", "NPUGraph", "NPUPluggableAllocator", "NpuGraphOpHandler", "SyncLaunchStream",
+    "ExternalEvent", "ExternalStream", "MemPool", "NPUGraph", "NPUPluggableAllocator", "NpuGraphOpHandler", "SyncLaunchStream",
     "are_compatible_impl_enabled", "caching_allocator_alloc", "caching_allocator_delete", "can_device_access_peer",
     "change_current_allocator", "check_uce_in_memory", "clear_npu_overflow_flag", "current_blas_handle",
     "disable_deterministic_with_backward", "enable_deterministic_with_backward", "finalize_dump", "get_allocator_backend",

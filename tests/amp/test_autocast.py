@@ -473,11 +473,13 @@ def test_lists():
 def test_accelerator_lists(monkeypatch):
     from mstorch._ops import _autocast, math, matmul, softmax
 
-    monkeypatch.setattr(_autocast, "DEVICE", "npu")
+    monkeypatch.setattr(_autocast, "PLACES", ("cpu", "npu"))
+    monkeypatch.setattr(_autocast, "_place", lambda tensor: "npu")
     monkeypatch.setattr(_autocast.state, "dtypes", {})
+    monkeypatch.setattr(_autocast.state, "enabled", {"npu": True})
     x = mstorch.ones(2, 2).half()
     cast = {
-        function.__name__: _autocast.casting(inspect.unwrap(function), "npu")
+        function.__name__: _autocast.casting(inspect.unwrap(function), ("npu",))
         for function in (math.exp, math.tanh, matmul.mv, softmax.softmax)
     }
     monkeypatch.setattr(_autocast.state, "on", True)

@@ -237,6 +237,9 @@ def _layers() -> dict[str, tuple[Callable[..., Any], Callable[..., Any], Shapes]
         "fast gelu": (
             torch_npu.fast_gelu, lambda x: x * (0.851 * (x - x.abs())).exp() / (1 + (-1.702 * x.abs()).exp()), ((3, 8),),
         ),
+        "npu_fast_gelu": (
+            torch_npu.npu_fast_gelu, lambda x: x * (0.851 * (x - x.abs())).exp() / (1 + (-1.702 * x.abs()).exp()), ((2, 5),),
+        ),
         "silu": (torch_npu.npu_silu, lambda x: x / (1 + (-x).exp()), ((3, 8),)),
         "mish": (torch_npu.npu_mish, lambda x: x * (1 + x.exp()).log().tanh(), ((3, 8),)),
         "linear": (torch_npu.npu_linear, lambda x, w, b: x @ w.T + b, ((3, 8), (5, 8), (5,))),

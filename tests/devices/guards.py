@@ -1,6 +1,7 @@
 """Values at the edges on a device, beside the CPU: ``python -m tests.devices.guards`` names what differs."""
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from typing import Any
 
@@ -226,5 +227,27 @@ def ways_round() -> list[str]:
     return wrong + [f"{name} was asked for" for name in REFUSED if fake.asked[name]] + [f"{name} was given steps" for name in fake.strided]
 
 
+def regions() -> list[str]:
+    """autocast regions of one type of device that cast another's tensors, or not their own."""
+    wrong, bf16, f16 = [], torch.bfloat16, torch.float16
+    for regions, expected in {
+        (("cpu", bf16),): (bf16, torch.float32), (("npu", f16),): (torch.float32, f16), (("cpu", bf16), ("npu", f16)): (bf16, f16),
+        (("npu", f16), ("cpu", bf16)): (bf16, f16), (): (torch.float32, torch.float32),
+    }.items():
+        for name, call in {
+            "product": lambda x: x @ x, "linear": lambda x: torch.nn.Linear(4, 4, device=x.device)(x), "baddbmm": lambda x: torch.baddbmm(x, x[None], x[None]),
+            "lstm": lambda x: torch.nn.LSTM(4, 4, device=x.device)(x)[0], "attention": lambda x: F.scaled_dot_product_attention(x[None], x[None], x[None]),
+        }.items():
+            with contextlib.ExitStack() as stack:
+                for place, kind in regions:
+                    stack.enter_context(torch.autocast(place, dtype=kind))
+                found = tuple(call(torch.ones(4, 4, device=place)).dtype for place in ("cpu", "npu"))
+            if found != expected:
+                wrong.append(f"{name} within {regions}: {found}")
+    with torch.autocast("npu", dtype=f16):
+        sums = torch.ones(4).half().exp().dtype, torch.ones(4, device="npu").half().exp().dtype, torch.is_autocast_enabled("cpu")
+    return wrong + ([] if sums == (f16, torch.float32, False) else [f"exp within npu: {sums}"])
+
+
 if __name__ == "__main__":
-    print(after_inference() + attention() + edges() + multiples() + losses() + ways_round())
+    print(regions() + after_inference() + attention() + edges() + multiples() + losses() + ways_round())

@@ -33,7 +33,7 @@ def test_programs_of_the_device(what: str) -> None:
 
 
 def test_another_device_than_the_one_in_use_is_refused() -> None:
-    """46 ways to name one of eight devices."""
+    """47 ways to name one of eight devices."""
     assert _run(["-m", "tests.devices.indices", "refused"], True, MSTORCH_FAKE_DEVICES="8").strip().splitlines()[-1] == "[]"
 
 

@@ -9,6 +9,7 @@ import sys
 
 import pytest
 
+from . import scripts_of_two
 from .scripts_of_users import SCRIPTS
 
 ROOT = pathlib.Path(__file__).parents[2]
@@ -33,8 +34,9 @@ def test_programs_of_the_device(program: str) -> None:
     assert _said("-m", f"tests.devices.{program}").splitlines()[-1] == "[]"
 
 
-def test_modules_of_torch_npu() -> None:
-    assert _said("-m", "mstorch", "-m", "tests.devices.torch_npu_parts").splitlines()[-1] == "[]"
+@pytest.mark.parametrize("program", ["torch_npu_parts", "contrib_parts", "compiled"])
+def test_modules_of_torch_npu(program: str) -> None:
+    assert _said("-m", "mstorch", "-m", f"tests.devices.{program}").splitlines()[-1] == "[]"
 
 
 ABSENT = """
@@ -178,3 +180,29 @@ def test_scripts_of_users_give_the_numbers_of_the_cpu(name: str, numbers_of_the_
     for mine, theirs in zip(found, numbers_of_the_cpu[name], strict=True):
         assert mine == theirs or abs(float(mine) - float(theirs)) <= most * max(1.0, abs(float(theirs))), (mine, theirs)
     assert len(found) > 2
+
+
+def _of_two(place: str) -> dict[str, list[str]]:
+    command = ("-m", "mstorch.distributed.run", "--standalone", "--nproc_per_node", "2", "-m", "tests.devices.scripts_of_two", place)
+    lines = _said(*command, device=place == "npu", MSTORCH_FAKE_DEVICES="2").splitlines()
+    return dict(json.loads(line) for line in lines if line.startswith("["))
+
+
+def test_scripts_of_two_processes_give_the_numbers_of_the_cpu() -> None:
+    """With hccl or nccl on two devices, and with gloo on the CPU."""
+    found, wanted = _of_two("npu"), _of_two("cpu")
+    for name in scripts_of_two.SCRIPTS:
+        assert len(wanted[name]) > 3
+        assert scripts_of_two.nearby(found[name], wanted[name], 1e-2 if "precision" in name else 1e-5), (name, found[name], wanted[name])
+
+
+def test_a_script_that_spawns_gives_the_numbers_of_the_cpu(tmp_path: pathlib.Path) -> None:
+    said = {}
+    (tmp_path / "sitecustomize.py").write_text((ROOT / "tools" / "mstorch_hook.pth").read_text())  # as the wheel brings it for children
+    path = f"{tmp_path}{os.pathsep}{ROOT}"
+    for place in ("npu", "cpu"):
+        script = tmp_path / f"{place}.py"
+        script.write_text(scripts_of_two.SPAWNED if place == "npu" else scripts_of_two.on_cpu(scripts_of_two.SPAWNED))
+        command = ("-m", "mstorch", str(script), f"file://{tmp_path}/{place}")
+        said[place] = _said(*command, device=place == "npu", MSTORCH_FAKE_DEVICES="2", PYTHONPATH=path).split()
+    assert len(said["cpu"]) == 3 and scripts_of_two.nearby(said["npu"], said["cpu"], 1e-5), said

@@ -27,7 +27,7 @@ NAMES = (
     "BoolTensor ByteTensor CharTensor DoubleTensor FloatTensor HalfTensor IntTensor LongTensor ShortTensor BFloat16Tensor BFloat16Storage "
     "current_blas_handle stop_device restart_device check_uce_in_memory config matmul conv enable_deterministic_with_backward "
     "disable_deterministic_with_backward mstx SyncLaunchStream NPUGraph graph graph_pool_handle is_current_stream_capturing "
-    "make_graphed_callables ExternalEvent graph_task_group_begin graph_task_group_end graph_task_update_begin graph_task_update_end "
+    "make_graphed_callables ExternalEvent ExternalStream graph_task_group_begin graph_task_group_end graph_task_update_begin graph_task_update_end "
     "set_device_limit get_device_limit set_stream_limit reset_stream_limit get_stream_limit ipc_collect obfuscation_initialize "
     "obfuscation_finalize obfuscation_calculate set_op_timeout_ms host_empty_cache host_memory_stats host_memory_stats_as_nested_dict "
     "reset_accumulated_host_memory_stats reset_peak_host_memory_stats set_deterministic_level use_compatible_impl "
@@ -40,6 +40,7 @@ def names() -> list[str]:
     from mstorch.npu import absent
 
     npu: Any = torch.npu
+    assert len(set(NAMES)) == 142
     found = [f"no {name}" for name in NAMES if not hasattr(npu, name) or name not in npu.__all__]
     answers = {"get_sync_debug_mode": 0, "is_current_stream_capturing": False, "are_compatible_impl_enabled": False}
     answers |= {"ipc_collect": None, "host_empty_cache": None}

@@ -3,6 +3,8 @@ from __future__ import annotations
 
 import os
 
+from tests.distributed import together
+
 DTYPES = ("float32", "bfloat16", "int64", "bool")
 LARGE = "COLLECTIVES_LARGE"  # in the environment: four processes take as much as two
 SIZES = (0, 1, 1_000_003 if os.environ.get("WORLD_SIZE") == "2" or LARGE in os.environ else 70_001)
@@ -20,8 +22,9 @@ def short(torch, tensor):
     return [flat[:5], flat[-5:], flat.to(torch.float64).sum(), list(tensor.shape)]
 
 
-def _all(torch, make):
-    return {f"{dtype} {size}": make(dtype, size) for dtype in DTYPES for size in SIZES}
+def _all(torch, make, combines=False):
+    dtypes = DTYPES[:-1] if combines and together.AS_HCCL else DTYPES
+    return {f"{dtype} {size}": make(dtype, size) for dtype in dtypes for size in SIZES}
 
 
 def case_all_reduce(torch, dist, rank, size):
@@ -33,13 +36,14 @@ def case_all_reduce(torch, dist, rank, size):
             found[op] = short(torch, x)
         return found
 
-    return _all(torch, one)
+    return _all(torch, one, True)
 
 
 def case_bits_and_averages(torch, dist, rank, size):
     found = []
-    for op in ("BAND", "BOR", "BXOR", "AVG"):
-        for dtype in ("int64", "uint8", "bool", "float32", "float64", "float16", "bfloat16", "complex64", "int16"):
+    ops, dtypes = ("BAND", "BOR", "BXOR", "AVG"), ("int64", "uint8", "bool", "float32", "float64", "float16", "bfloat16", "complex64", "int16")
+    for op in ops[-1:] if together.AS_HCCL else ops:
+        for dtype in ("int64", "float32", "float16", "bfloat16") if together.AS_HCCL else dtypes:
             x = (torch.arange(5) + rank).to(getattr(torch, dtype))
             try:
                 dist.all_reduce(x, getattr(dist.ReduceOp, op))
@@ -78,7 +82,7 @@ def case_reduce_scatter(torch, dist, rank, size):
         dist.reduce_scatter_single(y, torch.cat(parts))
         return short(torch, x), short(torch, y)
 
-    return _all(torch, one)
+    return _all(torch, one, True)
 
 
 def case_reduce_gather_scatter(torch, dist, rank, size):
@@ -92,7 +96,7 @@ def case_reduce_gather_scatter(torch, dist, rank, size):
         dist.scatter(z, [values(torch, part, dtype, count) for part in range(size)] if rank == 0 else None)
         return [short(torch, x) if rank == 1 else None, [short(torch, part) for part in into or ()], short(torch, z)]
 
-    return _all(torch, one)
+    return _all(torch, one, True)
 
 
 def case_all_to_all(torch, dist, rank, size):
@@ -198,9 +202,9 @@ def case_groups(torch, dist, rank, size):
     dist.all_reduce(x, group=both) if rank < 2 else None
     mine, every = dist.new_subgroups(1)
     facts = [dist.get_rank(both), dist.get_world_size(both), dist.get_process_group_ranks(dist.group.WORLD), dist.get_rank(odd), len(every)]
-    facts += [dist.get_world_size(mine), dist.get_backend(), dist.get_rank(), dist.get_world_size(), dist.is_initialized()]
+    facts += [dist.get_world_size(mine), None if together.AS_HCCL else dist.get_backend(), dist.get_rank(), dist.get_world_size(), dist.is_initialized()]
     if rank < 2:
-        facts += [dist.get_group_rank(both, 1), dist.get_global_rank(both, 0), dist.get_backend(both)]
+        facts += [dist.get_group_rank(both, 1), dist.get_global_rank(both, 0), None if together.AS_HCCL else dist.get_backend(both)]
     y = torch.tensor([float(rank)])
     dist.broadcast(y, group_src=1, group=both) if rank < 2 else None
     return x, y, facts

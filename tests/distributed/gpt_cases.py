@@ -4,6 +4,8 @@ from __future__ import annotations
 import tracemalloc
 from importlib import import_module
 
+from tests.distributed import together
+
 WIDTH, WORDS, LENGTH = 192, 1536, 8
 
 
@@ -95,4 +97,4 @@ def case_curve_and_memory(torch, dist, rank, size):
         got, mine, in_training = train(torch, model, rank, size, mean)
     finally:
         tracemalloc.stop()
-    return want, got, mine / parameters, in_training / training
+    return (want, got) if together.AS_HCCL else (want, got, mine / parameters, in_training / training)  # of a device's memory nothing is seen

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import time
 from datetime import timedelta
+from importlib import import_module
 
 import numpy as np
 
@@ -29,12 +30,36 @@ def case_batch_norm_of_all(torch, dist, rank, size):
     pairs = [(want[part], got), (plain.running_mean, synced.running_mean), (plain.running_var, synced.running_var),
              (whole.grad[part], mine.grad), (plain.weight.grad, grads[0]), (plain.bias.grad, grads[1])]  # fmt: skip
     for a, b in pairs:
-        np.testing.assert_allclose(a.detach().numpy(), b.detach().numpy(), rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(a.detach().cpu().numpy(), b.detach().cpu().numpy(), rtol=1e-4, atol=1e-5)
     synced.eval()
     assert synced(mine).shape == mine.shape
 
 
+def case_messages_in_order(torch, dist, rank, size):
+    """Large and empty ones, both ways at a time: HCCL keeps their order and has no tags."""
+    other, large, got = 1 - rank, torch.arange(2_000_000.0), torch.empty(2_000_000)
+    for work in dist.batch_isend_irecv([dist.P2POp(dist.irecv, got, other), dist.P2POp(dist.isend, large + rank, other)]):
+        work.wait()
+    assert got[-1] == 1_999_999 + other
+    first, second, third = torch.empty(0), torch.empty(2), torch.empty(3, dtype=torch.int64)
+    sent = [torch.empty(0), torch.ones(2) * rank, torch.full((3,), rank)]
+    calls = [[dist.isend(one, other) for one in sent], [dist.irecv(one, other) for one in (first, second, third)]] if rank == 0 else [
+        [dist.irecv(one, other) for one in (first, second, third)], [dist.isend(one, other) for one in sent]]  # fmt: skip
+    for work in [work for works in calls for work in works]:
+        work.wait()
+    assert second.tolist() == [other] * 2 and third.tolist() == [other] * 3
+    assert dist.recv(second, other) == other if rank == 0 else dist.send(torch.zeros(2), other) is None
+    if rank == 0:
+        later = dist.irecv(second, other)
+        later.wait()
+        assert later.is_completed() and later.source_rank() == other and second.tolist() == [5, 5]
+    else:
+        dist.send(torch.full((2,), 5.0), other)
+
+
 def case_messages_in_any_order(torch, dist, rank, size):
+    if together.PLACE != "cpu":
+        return
     other = 1 - rank
     large, got = torch.arange(2_000_000.0), torch.empty(2_000_000)
     works = [dist.irecv(got, other, tag=1), dist.isend(large + rank, other, tag=1)]
@@ -77,8 +102,30 @@ def case_different_sizes(torch, dist, rank, size):
         dist.all_reduce(torch.ones(2 + rank))
         raise AssertionError("refused by nobody")
     except RuntimeError as error:
-        assert "different sizes" in str(error)
+        assert "different sizes" in str(error) or f"rank {1 - rank} calls all_reduce sum float32 {3 - rank}" in str(error), error
     dist.barrier()
+
+
+def case_nothing(torch, dist, rank, size):
+    """Parts, and tensors, without elements."""
+    into, given = torch.full((2 + rank,), -1.0), torch.arange(2.0 + 1 - rank) + 10 * rank
+    dist.all_to_all_single(into, given, [0, 2] if rank == 0 else [3, 0], [0, 3] if rank == 0 else [2, 0])
+    assert into.tolist() == ([10.0, 11.0] if rank == 0 else [0.0, 1.0, 2.0]), into
+    only = torch.full((2 * (1 - rank),), -1.0)
+    dist.all_to_all_single(only, torch.arange(2.0 * rank), [0, 2 * (1 - rank)], [2 * rank, 0])
+    assert only.tolist() == ([0.0, 1.0] if rank == 0 else [])
+    none, whole = torch.empty(0, 3), torch.empty(0, 3)
+    for call in (lambda: dist.all_reduce(none), lambda: dist.broadcast(none, 0), lambda: dist.all_gather_single(whole, none),
+                 lambda: dist.reduce_scatter_single(whole, none, dist.ReduceOp.AVG), lambda: dist.all_to_all_single(whole, none),
+                 lambda: dist.all_gather([whole, whole], none), lambda: dist.reduce(none, 0)):  # fmt: skip
+        call()
+    for group in (dist.new_group([0, 1], sort_ranks=False), dist.new_group([1, 0], sort_ranks=False)):
+        parts, order = [torch.empty(1) for _ in range(2)], dist.get_process_group_ranks(group)
+        dist.all_gather(parts, torch.tensor([float(rank)]), group=group)
+        assert [int(part) for part in parts] == order, (order, parts)
+        own = torch.empty(1)
+        dist.reduce_scatter_single(own, torch.tensor([1.0, 10.0]), group=group)
+        assert own.item() == [2.0, 20.0][order.index(rank)]
 
 
 def case_groups_again(torch, dist, rank, size):
@@ -138,3 +185,83 @@ def case_states_of_the_first_process(torch, dist, rank, size):
     with FullyShardedDataParallel.state_dict_type(model, StateDictType.FULL_STATE_DICT, FullStateDictConfig(rank0_only=True)):
         assert sorted(model.state_dict()) == ([] if rank else ["bias", "weight"])
     assert sorted(model.state_dict()) == ["bias", "weight"]
+    for visible in (False, True):
+        model = FullyShardedDataParallel(torch.nn.Linear(3, 5), device_id=torch.device(together.PLACE), use_orig_params=visible)
+        for offload in (False, True):
+            with FullyShardedDataParallel.summon_full_params(model, writeback=False, rank0_only=True, offload_to_cpu=offload):
+                shapes = {name: tuple(one.shape) for name, one in model.named_parameters()}
+                assert all(one.device.type == ("cpu" if offload and not rank else together.PLACE) for one in model.parameters())
+            part = {"weight": (4,), "bias": (5,)} if visible else {"_flat_param": (10,)}
+            assert shapes == (part if rank else {"weight": (5, 3), "bias": (5,)}), shapes
+
+
+def everything_on(torch, dist, rank, size, place):
+    """Modules, hooks, DTensors, states and checkpoints of tensors that name their device: all that comes of them is there."""
+    hooks, nn = torch.distributed.algorithms.ddp_comm_hooks, torch.nn
+    mesh = dist.init_device_mesh(place, (size,))
+
+    def net(width=6):
+        torch.manual_seed(0)
+        return nn.Sequential(nn.Linear(4, width), nn.ReLU(), nn.Linear(width, 2)).to(place)
+
+    def step(model, optimizer=None):
+        loss = model(torch.ones(3, 4, device=place) * (rank + 1)).square().mean()
+        loss.backward()
+        for one in model.parameters():
+            assert one.grad is None or one.grad.device.type == place
+        if optimizer is not None:
+            optimizer.step()
+            optimizer.zero_grad()
+
+    power = hooks.powerSGD_hook
+    for hook in (power.powerSGD_hook, power.batched_powerSGD_hook):
+        model = nn.parallel.DistributedDataParallel(net(40))
+        model.register_comm_hook(power.PowerSGDState(None, 1, start_powerSGD_iter=2, min_compression_rate=1), hook)
+        for _ in range(4):
+            step(model)
+    for options in ({"find_unused_parameters": True}, {"static_graph": True}):
+        model = nn.parallel.DistributedDataParallel(net(), **options)
+        with torch.distributed.algorithms.join.Join([model]):
+            for _ in range(2 + rank):
+                step(model)
+    Zero = import_module("torch.distributed.optim").ZeroRedundancyOptimizer
+    model = nn.parallel.DistributedDataParallel(nn.SyncBatchNorm.convert_sync_batchnorm(nn.Sequential(net(), nn.BatchNorm1d(2).to(place))))
+    zero = Zero(model.parameters(), torch.optim.AdamW, lr=0.1)
+    step(model, zero)
+    zero.consolidate_state_dict()
+
+    tensor = import_module("torch.distributed.tensor")
+    made = [getattr(tensor, name)(3, 2, device_mesh=mesh, placements=[tensor.Shard(0)]) for name in ("zeros", "ones", "randn")]
+    made.append(tensor.full((3, 2), 2.0, device_mesh=mesh, placements=[tensor.Shard(0)]))
+    made.append(tensor.distribute_tensor(torch.ones(3, 2, device="cpu"), mesh, [tensor.Shard(0)]))
+    made.append(tensor.DTensor.from_local(torch.ones(3, 2, device="cpu"), mesh, [tensor.Replicate()]))
+    for one in made:
+        assert one.to_local().device.type == one.full_tensor().device.type == place, one
+    first = dist.init_device_mesh(place, (1,))  # without the second process
+    outside = tensor.distribute_tensor(torch.ones(3, 2, device=place), first, [tensor.Shard(0)])
+    assert outside.shape == (3, 2) and outside.to_local().numel() == (6 if rank == 0 else 0) and outside.to_local().device.type == place
+    cut = nn.Parameter(tensor.distribute_tensor(torch.ones(1, 2, device=place), mesh, [tensor.Shard(0)]))  # one process has nothing
+    (cut * 2).full_tensor().sum().backward()
+    assert nn.utils.clip_grad_norm_([cut], 1.0, float("inf")).device.type == place
+
+    fsdp, states = import_module("torch.distributed.fsdp"), import_module("torch.distributed.checkpoint.state_dict")
+    sharded = net()
+    fsdp.fully_shard(sharded, mesh=mesh)
+    optimizer = torch.optim.Adam(sharded.parameters(), lr=torch.tensor(0.1, device=place))
+    states.get_state_dict(sharded, optimizer)
+    step(sharded, optimizer)
+    whole = states.get_model_state_dict(sharded, options=states.StateDictOptions(full_state_dict=True))
+    assert {one.device.type for one in whole.values()} == {place}
+    found = [None] * size
+    dist.all_gather_object(found, {"x": torch.ones(2, device=place)})
+    assert {one["x"].device.type for one in found} == {place}
+
+
+def case_tensors_beside_the_default_device(torch, dist, rank, size):
+    """Tensors of the device where new ones are on the CPU, and the other way round."""
+    for place, default in ((together.PLACE, "cpu"), ("cpu", together.PLACE)):
+        torch.set_default_device(default)
+        try:
+            everything_on(torch, dist, rank, size, place)
+        finally:
+            torch.set_default_device(together.PLACE)

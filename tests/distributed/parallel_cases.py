@@ -179,11 +179,11 @@ def case_differentiable(torch, dist, rank, size):
         "all_gather": lambda x: torch.stack(functional.all_gather(x)) * torch.arange(1.0, size + 1).view(-1, 1),
         "broadcast": lambda x: functional.broadcast(x, 0),
         "reduce": lambda x: functional.reduce(x, 0) if rank == 0 else functional.reduce(x, 0) * 0,
-        "reduce_scatter": lambda x: functional.reduce_scatter(torch.empty(2), [x[:2], x[2:4]]),
-        "all_to_all": lambda x: torch.cat(functional.all_to_all([torch.empty(2), torch.empty(2)], [x[:2], x[2:4]])),
+        "reduce_scatter": lambda x: functional.reduce_scatter(torch.empty(4 // size), list(x.chunk(size))),
+        "all_to_all": lambda x: torch.cat(functional.all_to_all([torch.empty(4 // size) for _ in range(size)], list(x.chunk(size)))),
         "all_to_all_single": lambda x: functional.all_to_all_single(torch.empty(4), x),
         "gather": lambda x: torch.stack(functional.gather(x, 0)) * (rank + 1),
-        "scatter": lambda x: functional.scatter([x, 2 * x], 0),
+        "scatter": lambda x: functional.scatter([part * x for part in range(1, size + 1)], 0),
     }
     for name, call in calls.items():
         x = torch.arange(4.0).requires_grad_()

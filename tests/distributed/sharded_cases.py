@@ -18,8 +18,8 @@ def calls(names, expressions):
 
 
 def case_meshes(torch, dist, rank, size):
-    mesh = dist.init_device_mesh(together.PLACE, (2,), mesh_dim_names=("dp",))
-    grid = dist.init_device_mesh(together.PLACE, (1, 2), mesh_dim_names=("dp", "tp"))
+    mesh = dist.init_device_mesh(together.PLACE, (size,), mesh_dim_names=("dp",))
+    grid = dist.init_device_mesh(together.PLACE, (1, size), mesh_dim_names=("dp", "tp"))
     return calls({"m": mesh, "g": grid, "d": dist}, [
         "repr(m)", "m.mesh", "m.shape", "m.ndim", "m.size()", "m.size(0)", "m.get_rank()", "m.get_local_rank()", "m.get_local_rank('dp')",
         "m.get_coordinate()", "m.mesh_dim_names", "m.device_type", "repr(m['dp'])", "len(m.get_all_groups())", "repr(g)", "repr(g['tp'])",
@@ -30,7 +30,7 @@ def case_meshes(torch, dist, rank, size):
 
 def case_dtensors(torch, dist, rank, size):
     tensor = import_module("torch.distributed.tensor")
-    mesh = dist.init_device_mesh(together.PLACE, (2,))
+    mesh = dist.init_device_mesh(together.PLACE, (size,))
     x = tensor.distribute_tensor(torch.arange(10.0).view(5, 2), mesh, [tensor.Shard(0)])
     names = {"x": x, "t": tensor, "m": mesh, "torch": torch, "r": rank, "S": tensor.Shard, "R": tensor.Replicate, "P": tensor.Partial}
     return calls(names, [
@@ -46,7 +46,7 @@ def case_dtensors(torch, dist, rank, size):
 
 def case_gradients_of_dtensors(torch, dist, rank, size):
     tensor = import_module("torch.distributed.tensor")
-    mesh = dist.init_device_mesh(together.PLACE, (2,))
+    mesh = dist.init_device_mesh(together.PLACE, (size,))
     found = []
     for placement in (tensor.Shard(0), tensor.Shard(1), tensor.Replicate()):
         w = torch.nn.Parameter(tensor.distribute_tensor(torch.arange(8.0).view(4, 2), mesh, [placement]))
@@ -65,7 +65,7 @@ def network(torch):
 
 def case_tensor_parallel(torch, dist, rank, size):
     parallel = import_module("torch.distributed.tensor.parallel")
-    mesh = dist.init_device_mesh(together.PLACE, (2,))
+    mesh = dist.init_device_mesh(together.PLACE, (size,))
     model = parallel.parallelize_module(network(torch), mesh, {"0": parallel.ColwiseParallel(), "2": parallel.RowwiseParallel()})
     optimizer = torch.optim.AdamW(model.parameters(), lr=0.05)
     torch.manual_seed(2)
@@ -94,7 +94,7 @@ def block(torch):
 
 def case_fully_shard(torch, dist, rank, size):
     fsdp = import_module("torch.distributed.fsdp")
-    mesh = dist.init_device_mesh(together.PLACE, (2,))
+    mesh = dist.init_device_mesh(together.PLACE, (size,))
     found = {}
     for name, options in {"default": {}, "kept": {"reshard_after_forward": False}, "freed": {"reshard_after_forward": True}}.items():
         torch.manual_seed(1)
@@ -124,7 +124,7 @@ def case_fully_shard(torch, dist, rank, size):
 
 def case_initialisation(torch, dist, rank, size):
     tensor, found = import_module("torch.distributed.tensor"), []
-    mesh = dist.init_device_mesh(together.PLACE, (2,))
+    mesh = dist.init_device_mesh(together.PLACE, (size,))
     for placement in (tensor.Shard(0), tensor.Shard(1), tensor.Replicate()):
         for name in ("uniform_", "normal_", "trunc_normal_", "ones_", "xavier_uniform_", "kaiming_uniform_", "kaiming_normal_"):
             torch.manual_seed(rank)
@@ -234,7 +234,7 @@ def case_checkpoints(torch, dist, rank, size):
     states = import_module("torch.distributed.checkpoint.state_dict")
     box = [tempfile.mkdtemp() if rank == 0 else None]
     dist.broadcast_object_list(box, src=0)
-    mesh = dist.init_device_mesh(together.PLACE, (2,))
+    mesh = dist.init_device_mesh(together.PLACE, (size,))
     whole = torch.arange(15.0).view(5, 3)
     state = {
         "cut": tensor.distribute_tensor(whole, mesh, [tensor.Shard(0)]), "same": tensor.distribute_tensor(whole, mesh, [tensor.Replicate()]),
@@ -285,13 +285,13 @@ def case_sequence_parallel(torch, dist, rank, size):
         def __init__(self):
             super().__init__()
             self.words, self.norm = nn.Embedding(8, 4), nn.LayerNorm(4)
-            self.up, self.down, self.head = nn.Linear(4, 6), nn.Linear(6, 4), nn.Linear(4, 8)
+            self.up, self.down, self.head = nn.Linear(4, 3 * size), nn.Linear(3 * size, 4), nn.Linear(4, 8)
 
         def forward(self, x):
             x = self.words(x)
             return self.head(x + self.down(torch.relu(self.up(self.norm(x)))))
 
-    mesh = dist.init_device_mesh(together.PLACE, (2,))
+    mesh = dist.init_device_mesh(together.PLACE, (size,))
     found = []
     for words in (parallel.RowwiseParallel(input_layouts=Replicate(), output_layouts=Shard(1)),
                   parallel.ColwiseParallel(input_layouts=Replicate(), output_layouts=Shard(1))):  # fmt: skip
@@ -303,7 +303,7 @@ def case_sequence_parallel(torch, dist, rank, size):
             "down": parallel.RowwiseParallel(output_layouts=Shard(1)),
             "head": parallel.ColwiseParallel(input_layouts=Shard(1), output_layouts=Replicate()),
         })  # fmt: skip
-        tokens = torch.arange(12).view(2, 6) % 8
+        tokens = torch.arange(6 * size).view(2, 3 * size) % 8
         for _ in range(2):
             logits = model(tokens)
             loss = nn.functional.cross_entropy(logits.flatten(0, 1), (tokens.flatten() * 3) % 8)
@@ -314,8 +314,8 @@ def case_sequence_parallel(torch, dist, rank, size):
 
 def case_losses_of_parts(torch, dist, rank, size):
     tensor, parallel = import_module("torch.distributed.tensor"), import_module("torch.distributed.tensor.parallel")
-    mesh, found = dist.init_device_mesh(together.PLACE, (2,)), []
-    for shape, target in (((5, 7), [1, 2, -100, 6, 3]), ((2, 5, 3), [[1, 0, 4], [-100, 2, 2]])):
+    mesh, found = dist.init_device_mesh(together.PLACE, (size,)), []
+    for shape, target in (((5, 7), [1, 2, -100, 6, 3]), ((2, 5 if size == 2 else 7, 3), [[1, 0, 4], [-100, 2, 2]])):
         for reduction in ("mean", "sum", "none"):
             torch.manual_seed(0)
             logits = tensor.distribute_tensor(torch.randn(shape) * 30, mesh, [tensor.Shard(1)]).requires_grad_()
@@ -328,7 +328,7 @@ def case_losses_of_parts(torch, dist, rank, size):
 
 def case_modules_of_dtensors(torch, dist, rank, size):
     tensor = import_module("torch.distributed.tensor")
-    mesh = dist.init_device_mesh(together.PLACE, (2,))
+    mesh = dist.init_device_mesh(together.PLACE, (size,))
     nn, found = torch.nn, []
     for make, x in (
         (lambda: nn.LayerNorm(4), torch.randn(2, 4)), (lambda: nn.Conv1d(4, 3, 2), torch.randn(2, 4, 5)), (lambda: nn.Linear(4, 3), torch.randn(2, 4)),

@@ -8,8 +8,14 @@ import pathlib
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 from mindspore.mint import distributed as native
+
+import mstorch  # noqa: F401 - before its parts
+from mstorch._backend import collectives
+from mstorch._backend.raw import from_numpy
+from mstorch.distributed._played_hccl import PlayedHccl, _Members
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SCRIPT = pathlib.Path(__file__).with_name("hccl_script.py")
@@ -35,17 +41,124 @@ def test_collectives_and_training_on_devices_give_what_gloo_gives(size: int) -> 
     assert on_devices == _lines("gloo", size)
 
 
+ENDED = """
+import os, signal, sys, time
+import torch, torch.distributed as dist
+rank = int(os.environ["RANK"])
+torch.npu.set_device(rank)
+dist.init_process_group("hccl")
+x = torch.ones(200_000, device="npu")
+for step in range(4):
+    dist.all_reduce(x)
+if rank == 2:
+    os.kill(os.getpid(), signal.SIGKILL)
+work = dist.all_reduce(x, async_op=True) if sys.argv[1] == "asynchronous" else None
+began = time.monotonic()
+try:
+    work.wait() if work else dist.all_reduce(x)
+except RuntimeError as error:
+    print(f"{time.monotonic() - began:.0f} s: {error}", flush=True)
+    time.sleep(5)  # else the other sees this one end, too
+"""
+
+
+@pytest.mark.parametrize("how", ["at once", "asynchronous"])
+def test_the_others_are_told_of_a_rank_that_is_killed(tmp_path: pathlib.Path, how: str) -> None:
+    """Without a launcher that would end them: each names the rank, long before the timeout of half an hour."""
+    script = tmp_path / "script.py"
+    script.write_text(ENDED)
+    common = {**os.environ, "PYTHONPATH": str(ROOT), "GLOG_v": "3", "MSTORCH_FAKE_DEVICE": "Ascend", "MSTORCH_FAKE_DEVICES": "3", "WORLD_SIZE": "3"}
+    common |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": collectives.free_address().split(":")[1]}
+    command = [sys.executable, "-m", "mstorch", str(script), how]
+    started = [
+        subprocess.Popen(command, env=common | {"RANK": str(rank)}, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        for rank in range(3)
+    ]
+    for rank, process, (out, err) in zip(range(3), started, [process.communicate(timeout=200) for process in started]):
+        if rank == 2:
+            assert process.returncode == -9, err
+        else:
+            seconds, words = out.split(" s: ")
+            assert f"rank 2 has ended; rank {rank} calls all_reduce sum float32 200000" in words and int(seconds) < 20, out + err
+
+
+AGAIN = """
+import os
+import torch, torch.distributed as dist
+rank = int(os.environ["RANK"])
+torch.npu.set_device(rank)
+for backend in ("gloo", "cpu:gloo,npu:hccl"):
+    dist.init_process_group(backend)
+    group = dist.new_group([1, 0], backend="hccl", sort_ranks=False)
+    x = torch.ones(2, device="npu") * (rank + 1)
+    dist.all_reduce(x, group=group)
+    try:
+        dist.all_reduce(torch.ones(2, device="npu"))
+        whole = True
+    except RuntimeError as error:
+        assert "No backend type associated with device type npu" in str(error)
+        whole = False
+    assert whole == ("hccl" in backend) and x.tolist() == [3, 3]
+    alone = dist.new_group([rank], backend="hccl", use_local_synchronization=True)
+    y = torch.ones(2, device="npu") * 3
+    dist.all_reduce(y, dist.ReduceOp.AVG, group=alone)
+    dist.destroy_process_group(alone)
+    doubled = dist.all_reduce(x, group=group, async_op=True).get_future().then(lambda done: done.value()[0] * 2)
+    assert doubled.wait().tolist() == [12, 12] and y.tolist() == [3, 3]
+    dist.barrier(device_ids=[rank])
+    dist.destroy_process_group()
+"""
+
+
+def test_groups_of_devices_come_late_and_again(tmp_path: pathlib.Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(AGAIN)
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "GLOG_v": "3", "MSTORCH_FAKE_DEVICE": "Ascend", "MSTORCH_FAKE_DEVICES": "2"}
+    command = [sys.executable, "-m", "mstorch.distributed.run", "--standalone", "--nproc_per_node", "2", str(script)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, env=environment, timeout=200)
+    assert done.returncode == 0, done.stderr[-3000:]
+
+
 def test_calls_fit_the_functions_of_mindspore() -> None:
     """Names and numbers of arguments, from the syntax tree of the one file that calls them."""
     tree = ast.parse((ROOT / "mstorch/_backend/collectives.py").read_text())
-    seen = 0
+    seen = set()
     for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and ast.unparse(node.func.value) == "native":
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and ast.unparse(node.func.value) == "self._native":
             signature = inspect.signature(getattr(native, node.func.attr))
             signature.bind(*node.args, **{word.arg: word.value for word in node.keywords if word.arg})
             names = list(signature.parameters)
             for place, argument in enumerate(node.args):
-                if ast.unparse(argument) == "group":
+                if ast.unparse(argument) == "group" and node.func.attr != "destroy_process_group":
                     assert names[place] == "group", node.func.attr
-            seen += 1
-    assert seen >= 14
+                if ast.unparse(argument) == "True":
+                    assert names[place] == "async_op", node.func.attr
+            seen.add(node.func.attr)
+    assert len(seen) >= 14
+    for name in seen:
+        want, got = inspect.signature(getattr(native, name)), inspect.signature(getattr(PlayedHccl(), name))
+        assert [(one.name, one.default) for one in want.parameters.values()] == [(one.name, one.default) for one in got.parameters.values()], name
+
+
+def test_the_played_hccl_is_strict() -> None:
+    """What MindSpore or HCCL refuses, or reads wrongly, is refused."""
+    played = PlayedHccl()
+    played._groups["hccl_world_group"] = _Members("hccl_world_group", [0, 1], 0)
+    row, truths = from_numpy(np.ones(4, np.float32)), from_numpy(np.ones(4, bool))
+    for words, call in {
+        "the reductions are": lambda: played.all_reduce(row, "avg"),
+        "does not carry bool": lambda: played.broadcast(truths, 0),
+        "does not combine float64": lambda: played.all_reduce(from_numpy(np.ones(4)), "sum"),
+        "not in memory of its own": lambda: played.all_reduce(row[1:], "sum"),
+        "without elements": lambda: played.broadcast(from_numpy(np.ones(0, np.float32)), 0),
+        "a tensor is expected": lambda: played.all_reduce(np.ones(4, np.float32)),
+        "in no group 'other'": lambda: played.all_reduce(row, "sum", "other"),
+        "process 2 is not in": lambda: played.broadcast(row, 2),
+        "8 elements|4 elements": lambda: played.all_gather_into_tensor(row, row),
+        "every process gives a list of 2": lambda: played.scatter(row, None, 0),
+        "parts of": lambda: played.all_to_all_single(row, row, [1, 1], [2, 2]),
+        "it is this process": lambda: played.isend(row, 0),
+        "with this one among them": lambda: played.new_group([1]),
+    }.items():
+        with pytest.raises((TypeError, RuntimeError, ValueError), match=words):
+            call()

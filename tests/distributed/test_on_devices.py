@@ -1,24 +1,40 @@
-"""Data parallelism, sharding, DTensor and checkpoints of tensors on the stand-in device: two processes, beside those of the CPU."""
+"""All cases with tensors on the stand-in device, over the HCCL that is played for it, in two and in four processes.
+
+Beside gloo on the CPU: what only moves or combines tensors has the same bits; what is computed is as near as kernels are.
+Beside the same kernels with gloo's functions as the carrier: all of it has the same bits.
+"""
 from __future__ import annotations
 
 import pytest
 
-from tests.distributed import flat_cases, parallel_cases, placed_cases, sharded_cases, together
+from tests.distributed import (
+    algorithm_cases,
+    collective_cases,
+    flat_cases,
+    gpt_cases,
+    parallel_cases,
+    placed_cases,
+    sharded_cases,
+    together,
+)
 
-MODULES = [sharded_cases, flat_cases, placed_cases, parallel_cases]
-OF_THE_CPU = {"case_meshes", "case_refused_without_an_accelerator", "case_sampler"}  # whose names or errors differ, or the default generator
+MODULES = [collective_cases, sharded_cases, flat_cases, placed_cases, parallel_cases, algorithm_cases, gpt_cases]
+OF_THE_CPU = {"case_meshes", "case_refused_without_an_accelerator", "case_sampler", "case_errors"}  # other names, errors, generators
+BITS = {name for name in vars(collective_cases) if name.startswith("case_")} | {"case_differentiable", "case_functional"}
 NAMES = [name for module in MODULES for name in vars(module) if name.startswith("case_") and name not in OF_THE_CPU]
 
 
-@pytest.fixture(scope="module")
-def of_both() -> tuple[list[dict], list[dict]]:
-    """Each process's results, on the CPU and on the device."""
+@pytest.fixture(scope="module", params=[2, 4])
+def of_three(request: pytest.FixtureRequest) -> list[list[dict]]:
+    """Each process's results: on the CPU, on the device, on the device with gloo's functions."""
     modules = ",".join(module.__name__ for module in MODULES)
-    return together.run("mstorch", modules, 2), together.run("mstorch", modules, 2, "npu")
+    return [together.run("mstorch", modules, request.param, place, as_hccl=True) for place in ("cpu", "npu", "npu by gloo")]
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_as_on_the_cpu(of_both: tuple[list[dict], list[dict]], name: str) -> None:
-    for rank, (want, got) in enumerate(zip(*of_both)):
+def test_as_on_the_cpu(of_three: list[list[dict]], name: str) -> None:
+    for rank, (want, got, again) in enumerate(zip(*of_three)):
         assert not isinstance(want[name], tuple) or want[name][0] != "error", want[name]
-        together.same(want[name], got[name], f"rank {rank}", rtol=1e-4, atol=1e-5)
+        exact = name in BITS
+        together.same(want[name], got[name], f"rank {rank}", *((0, 0) if exact else (1e-4, 1e-5)))
+        together.same(again[name], got[name], f"rank {rank}, by gloo", 0, 0)

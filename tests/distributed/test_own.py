@@ -1,4 +1,4 @@
-"""Two processes of mstorch: what torch refuses on the CPU, and what depends on time."""
+"""Two processes of mstorch, on the CPU and on the stand-in device: what torch refuses on the CPU, and what depends on time."""
 from __future__ import annotations
 
 import pytest
@@ -8,9 +8,9 @@ from tests.distributed import own_cases, together
 NAMES = [name for name in vars(own_cases) if name.startswith("case_")]
 
 
-@pytest.fixture(scope="module")
-def results():
-    return together.run("mstorch", own_cases.__name__, 2)
+@pytest.fixture(scope="module", params=["cpu", "npu"])
+def results(request):
+    return together.run("mstorch", own_cases.__name__, 2, request.param)
 
 
 @pytest.mark.parametrize("name", NAMES)

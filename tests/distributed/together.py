@@ -16,14 +16,32 @@ from datetime import timedelta
 import numpy as np
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PATIENCE = 400  # seconds
+PATIENCE = 400  # seconds, for two processes
 PLACE = "cpu"
 """The kind of device on which this process has its tensors."""
+AS_HCCL = "DISTRIBUTED_AS_HCCL" in os.environ
+"""Whether processes leave out what HCCL lacks, on the CPU too, to be compared: sums of float64, uint8 and bool, combinations by bits."""
 
 
 def wide(torch):
-    """The widest floating-point dtype that is carried between processes here: HCCL has no float64."""
-    return torch.float64 if PLACE == "cpu" else torch.float32
+    """The widest floating-point dtype that is combined between processes here."""
+    return torch.float32 if AS_HCCL else torch.float64
+
+
+def carry_by_the_host():
+    """Let gloo's functions carry the stand-in's tensors, by way of the host: what the same kernels give without HCCL."""
+    group, base = importlib.import_module("mstorch.distributed._group"), importlib.import_module("mstorch._core.tensor_base")
+    raws = importlib.import_module("mstorch._backend.raw")
+
+    class Flat:
+        def __init__(self, tensor):
+            self._tensor = tensor
+            self.flat = np.array(raws.host_array(base.value_of(tensor)), order="C").reshape(-1)
+
+        def put_back(self):
+            base.put_raw(self._tensor, raws.from_numpy(self.flat.reshape(self._tensor._shape).copy()))
+
+    group.flat_of_device, group.carrier_of, group.carries_devices = Flat, lambda _: group.host, lambda _: False
 
 
 def plain(value):
@@ -54,6 +72,7 @@ def work(library, module, folder, place="cpu"):
 
     rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
     torch.manual_seed(0)
+    by_host, place = place == "npu by gloo", place.split()[0]
     if place != "cpu":
         globals()["PLACE"] = place
         torch.npu.set_device(rank)
@@ -61,6 +80,8 @@ def work(library, module, folder, place="cpu"):
         generators = importlib.import_module("mstorch._core.generator")
         generators.device_generator()._engine = generators.default_generator._engine  # the CPU's numbers, in the CPU's order
     dist.init_process_group("gloo" if place == "cpu" else f"cpu:gloo,{place}:hccl", init_method=f"file://{folder}/store", rank=rank, world_size=size, timeout=timedelta(seconds=120))
+    if by_host:
+        carry_by_the_host()
     results = {}
     named = [pair for one in module.split(",") for pair in vars(importlib.import_module(one)).items()]
     cases = [(name, case) for name, case in named if name.startswith("case_")]
@@ -82,13 +103,15 @@ def work(library, module, folder, place="cpu"):
         os._exit(0)  # a refusal may have left gloo waiting
 
 
-def start(library, module, folder, errors, place="cpu"):
-    """Start the processes, one for each file for what it reports; on the stand-in device if ``place`` is "npu"."""
+def start(library, module, folder, errors, place="cpu", as_hccl=False):
+    """Start the processes, one for each file for what it reports; on the stand-in device if ``place`` is "npu", or "npu by gloo"."""
     size = len(errors)
     environment = {key: value for key, value in os.environ.items() if not key.startswith("MSTORCH")}
     environment |= {"WORLD_SIZE": str(size), "PYTHONPATH": str(ROOT), "GLOG_v": "3", "OMP_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore"}
-    if place == "npu":
+    if place != "cpu":
         environment |= {"MSTORCH_FAKE_DEVICE": "Ascend", "MSTORCH_FAKE_DEVICES": str(size)}
+    if place != "cpu" or as_hccl:
+        environment["DISTRIBUTED_AS_HCCL"] = "1"
     command = [sys.executable, "-c", "import sys; from tests.distributed.together import work; work(*sys.argv[1:])", library, module, folder, place]
     return [
         subprocess.Popen(command, env=environment | {"RANK": str(rank)}, cwd=ROOT, stderr=error, stdout=subprocess.DEVNULL)
@@ -101,12 +124,12 @@ def _tail(file):
     return file.read()[-4000:]
 
 
-def run(library, module, size, place="cpu"):
+def run(library, module, size, place="cpu", as_hccl=False):
     """The results, in each process of a library, of a module's cases, or of several modules' (with commas between)."""
     with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as files:
         errors = [files.enter_context(open(f"{folder}/{rank}.txt", "w+")) for rank in range(size)]
-        processes = start(library, module, folder, errors, place)
-        deadline = time.monotonic() + PATIENCE
+        processes = start(library, module, folder, errors, place, as_hccl)
+        deadline = time.monotonic() + PATIENCE * max(1, size // 2)
         try:
             while any(process.poll() is None for process in processes) and not any(process.poll() for process in processes):
                 assert time.monotonic() < deadline, "\n\n".join(_tail(error) for error in errors)
@@ -124,9 +147,12 @@ def run(library, module, size, place="cpu"):
 
 
 def same(want, got, what, rtol=1e-6, atol=1e-6):
-    """Assert that a result of mstorch is torch's."""
+    """Assert that a result of mstorch is torch's; with both tolerances 0 that it has the same bits."""
     if isinstance(want, (list, tuple)) and len(want) == 4 and want[0] == "tensor":
         assert list(want[:3]) == list(got[:3]) and want[3].shape == got[3].shape, f"{what}: {want[:3]} expected, {got[:3]} given"
+        if not rtol and not atol:
+            assert want[3].tobytes() == got[3].tobytes(), f"{what}: other bits, by {np.abs(want[3].astype(float) - got[3]).max()}"
+            return
         if want[1] in ("torch.bfloat16", "torch.float16"):
             rtol, atol = 1e-2, 1e-2
         np.testing.assert_allclose(got[3], want[3], rtol=rtol, atol=atol, err_msg=what)

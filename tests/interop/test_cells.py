@@ -68,19 +68,19 @@ def test_training_with_native_children_equals_training_without() -> None:
         losses.append([])
         for _ in range(5):
             optimizer.zero_grad()
-            loss = ((model(torch.from_numpy(X)) - 1) ** 2).mean()
+            loss = ((model(torch.tensor(X)) - 1) ** 2).mean()
             loss.backward()
             optimizer.step()
             losses[-1].append(loss.item())
     np.testing.assert_allclose(losses[0], losses[1], rtol=1e-4, atol=1e-5)
     assert losses[0][-1] < losses[0][0] * 0.9
     np.testing.assert_allclose(
-        net.state_dict()["native.1.moving_mean"].numpy(), plain.native[1].running_mean.numpy(), rtol=1e-4, atol=1e-5
+        net.state_dict()["native.1.moving_mean"].numpy(force=True), plain.native[1].running_mean.numpy(force=True), rtol=1e-4, atol=1e-5
     )
     net.eval()
     plain.eval()
     assert not net.native[1].training
-    np.testing.assert_allclose(net(torch.from_numpy(X)).detach().numpy(), plain(torch.from_numpy(X)).detach().numpy(), rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(net(torch.tensor(X)).numpy(force=True), plain(torch.tensor(X)).numpy(force=True), rtol=1e-4, atol=1e-4)
 
 
 def test_state_dict_and_optimiser_state_round_trip(tmp_path: Any) -> None:
@@ -88,10 +88,10 @@ def test_state_dict_and_optimiser_state_round_trip(tmp_path: Any) -> None:
     torch.save(first.state_dict(), tmp_path / "a.pt")
     second.load_state_dict(torch.load(tmp_path / "a.pt"))
     first.eval(), second.eval()
-    x = torch.from_numpy(X)
+    x = torch.tensor(X)
     assert torch.equal(first(x), second(x))
-    for name, value in real_torch.load(tmp_path / "a.pt").items():
-        np.testing.assert_array_equal(value.numpy(), first.state_dict()[name].numpy())
+    for name, value in real_torch.load(tmp_path / "a.pt", map_location=lambda storage, place: storage).items():
+        np.testing.assert_array_equal(value.numpy(force=True), first.state_dict()[name].numpy(force=True))
     with pytest.raises(RuntimeError, match="native.0.weight"):
         second.load_state_dict({name: value for name, value in first.state_dict().items() if name != "native.0.weight"})
 
@@ -101,7 +101,7 @@ def test_native_children_are_frozen_cast_and_zeroed() -> None:
     net.requires_grad_(False)
     assert not any(p.requires_grad for p in net.parameters()) and net.trainable_params() == []
     net.requires_grad_(True)
-    net(torch.from_numpy(X)).sum().backward()
+    net(torch.tensor(X)).sum().backward()
     assert net.native[0].weight is not None and all(p.grad is not None for p in net.parameters())
     net.zero_grad()
     assert all(p.grad is None for p in net.parameters())
@@ -181,22 +181,22 @@ def test_cells_and_modules_nested_twice() -> None:
     assert sorted(name for name, _ in net.named_parameters()) == [
         "outer.body.0.bias", "outer.body.0.weight", "outer.body.2.bias", "outer.body.2.weight", "outer.head.bias", "outer.head.weight",
     ]  # fmt: skip
-    net(torch.from_numpy(X)).backward()
+    net(torch.tensor(X)).backward()
     assert all(p.grad is not None for p in net.parameters())
 
 
 def test_a_native_child_that_comes_first_is_recorded() -> None:
     net = nn.Sequential(msnn.Dense(3, 2))
-    net(torch.from_numpy(X)).sum().backward()
+    net(torch.tensor(X)).sum().backward()
     assert all(p.grad is not None for p in net.parameters())
     with torch.no_grad():
-        assert not net(torch.from_numpy(X)).requires_grad
+        assert not net(torch.tensor(X)).requires_grad
 
 
 def test_a_module_with_native_children_is_copied() -> None:
     net = Mixed().eval()
     other = copy.deepcopy(net)
-    x = torch.from_numpy(X)
+    x = torch.tensor(X)
     assert torch.equal(net(x), other(x))
     with torch.no_grad():
         dict(other.named_parameters())["native.0.weight"].zero_()

@@ -37,10 +37,10 @@ def test_initial_values_are_mindspores(way: Any) -> None:
     for net in (ours, alone):
         mindspore.set_seed(3)
         way(net, HeNormal())
-    np.testing.assert_array_equal(ours.weight.detach().numpy(), alone.weight.asnumpy())
+    np.testing.assert_array_equal(ours.weight.numpy(force=True), alone.weight.asnumpy())
     assert ours.weight is weight and weight.requires_grad and list(ours.state_dict()) == ["weight"]
     ours(torch.ones(1, 3)).sum().backward()
-    np.testing.assert_array_equal(weight.grad.numpy(), np.ones((2, 3)))
+    np.testing.assert_array_equal(weight.grad.numpy(force=True), np.ones((2, 3)))
 
 
 @pytest.mark.parametrize("init", [
@@ -52,10 +52,10 @@ def test_from_initializer(init: Any) -> None:
     mindspore.set_seed(5)
     assert nn.init.from_initializer(weight, init) is weight
     mindspore.set_seed(5)
-    np.testing.assert_array_equal(weight.detach().numpy(), initializer(init, [4, 5], mindspore.float32).init_data().asnumpy())
+    np.testing.assert_array_equal(weight.numpy(force=True), initializer(init, [4, 5], mindspore.float32).init_data().asnumpy())
     mindspore.set_seed(5)
     other = nn.init.from_initializer(torch.empty(4, 5), initializer(init, [4, 5], mindspore.float32))
-    np.testing.assert_array_equal(other.numpy(), weight.detach().numpy())
+    np.testing.assert_array_equal(other.numpy(force=True), weight.numpy(force=True))
 
 
 def test_values_that_do_not_fit_are_refused() -> None:
@@ -79,15 +79,15 @@ def test_shape_and_dtype_that_mindspores_side_changes() -> None:
     net = nn.Linear(3, 2)
     raw = net.trainable_params()[0]
     raw.set_data(mindspore.Tensor(ROWS.T))
-    np.testing.assert_array_equal(net.weight.detach().numpy(), ROWS.T)
+    np.testing.assert_array_equal(net.weight.numpy(force=True), ROWS.T)
     assert net.trainable_params()[0] is raw
     raw.assign_value(mindspore.Tensor(ROWS * 3))
-    np.testing.assert_array_equal(net.weight.detach().numpy(), ROWS * 3)
+    np.testing.assert_array_equal(net.weight.numpy(force=True), ROWS * 3)
     raw.set_data(mindspore.Tensor(ROWS.T))
     raw.set_dtype(mindspore.float16)
     assert net.weight.dtype == torch.float16 and net.weight.requires_grad and isinstance(net.weight, nn.Parameter)
     raw.set_data(mindspore.Tensor(ROWS.T * 2).astype(mindspore.float16))
-    np.testing.assert_array_equal(net.weight.detach().numpy(), ROWS.T * 2)
+    np.testing.assert_array_equal(net.weight.numpy(force=True), ROWS.T * 2)
     with torch.no_grad():
         net.weight.fill_(4)
     assert (raw.asnumpy() == 4).all()
@@ -115,9 +115,9 @@ def test_names_of_mindspores_layers(layer: Any, alone: Any, names: str) -> None:
         values = np.random.RandomState(0).rand(*tensor.shape).astype(np.float32)
         setattr(layer, name, mindspore.Tensor(values))
         assert getattr(layer, name) is tensor
-        np.testing.assert_array_equal(tensor.detach().numpy(), values)
+        np.testing.assert_array_equal(tensor.numpy(force=True), values)
         setattr(layer, name, mindspore.Parameter(mindspore.Tensor(values * 2)) if isinstance(tensor, nn.Parameter) else torch.tensor(values * 2))
-        np.testing.assert_array_equal(getattr(layer, name).detach().numpy(), values * 2)
+        np.testing.assert_array_equal(getattr(layer, name).numpy(force=True), values * 2)
         getattr(layer, name).requires_grad_(False)
         assert name not in dir(layer)
     assert list(layer.state_dict()) == state and [name for name, _ in layer.named_parameters()] == parameters
@@ -169,4 +169,4 @@ def test_the_guides_loop_for_both() -> None:
     for name, parameter in ours.named_parameters():
         known = {"1.weight": "1.gamma", "1.bias": "1.beta"}.get(name, name)
         if name not in ("0.bias", "2.bias"):
-            np.testing.assert_array_equal(parameter.detach().numpy(), expected[known])
+            np.testing.assert_array_equal(parameter.numpy(force=True), expected[known])

@@ -112,7 +112,7 @@ class Alone(msnn.Cell):
         self.first, self.cell, self.last = msnn.Dense(3, 4), cell, msnn.Dense(4, 2)
         values = dict(net.named_parameters())
         for name, parameter in self.parameters_and_names():
-            parameter.set_data(mindspore.Tensor(values[name].detach().numpy().copy()))
+            parameter.set_data(mindspore.Tensor(values[name].numpy(force=True).copy()))
 
     def construct(self, x: Any) -> Any:
         return self.last(self.cell(ops.tanh(self.first(x))))
@@ -131,7 +131,7 @@ def gradients_here(net: Any, x: np.ndarray) -> tuple[np.ndarray, dict[str, np.nd
         parameter.grad = None
     loss = (net(given) ** 2).sum()
     loss.backward()
-    return loss.item(), {"x": given.grad.numpy(), **{name: p.grad.numpy().copy() for name, p in net.named_parameters()}}
+    return loss.item(), {"x": given.grad.numpy(force=True), **{name: p.grad.numpy(force=True).copy() for name, p in net.named_parameters()}}
 
 
 @pytest.mark.parametrize("make", CELLS)
@@ -163,10 +163,10 @@ def test_values_without_gradients(make: Any) -> None:
     net = Net(make())
     expected = values_alone(Alone(net, make()))
     with torch.no_grad():
-        found = net(torch.from_numpy(X))
+        found = net(torch.tensor(X))
     assert not found.requires_grad
-    np.testing.assert_allclose(found.numpy(), expected, rtol=1e-5, atol=1e-6)
-    np.testing.assert_allclose(net(torch.from_numpy(X)).detach().numpy(), expected, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(found.numpy(force=True), expected, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(net(torch.tensor(X)).numpy(force=True), expected, rtol=1e-5, atol=1e-6)
 
 
 def test_one_node_is_not_differentiated_twice() -> None:
@@ -179,7 +179,7 @@ def test_one_node_is_not_differentiated_twice() -> None:
 def test_statistics_are_counted_once() -> None:
     cell = msnn.SequentialCell(msnn.BatchNorm1d(4), Twice())
     net = nn.Sequential(nn.Linear(3, 4), cell).train()
-    output = net(torch.from_numpy(X))
+    output = net(torch.tensor(X))
     mean = cell[0].moving_mean.asnumpy().copy()
     assert not (mean == 0).all()
     output.sum().backward()
@@ -188,10 +188,10 @@ def test_statistics_are_counted_once() -> None:
 
 def test_random_numbers_that_cannot_be_drawn_again_are_refused() -> None:
     net = nn.Sequential(nn.Linear(3, 40), msnn.SequentialCell(msnn.Dropout(p=0.5), Twice())).train()
-    output = net(torch.from_numpy(X))
+    output = net(torch.tensor(X))
     with pytest.raises(RuntimeError, match="gave other values when it ran once more"):
         output.sum().backward()
-    net.eval()(torch.from_numpy(X)).sum().backward()
+    net.eval()(torch.tensor(X)).sum().backward()
 
 
 class Counting(msnn.Cell):
@@ -207,7 +207,7 @@ class Counting(msnn.Cell):
 
 
 def test_what_counts_in_python_is_refused_however_little_it_changes() -> None:
-    output = nn.Sequential(nn.Linear(3, 4), Counting())(torch.from_numpy(X))
+    output = nn.Sequential(nn.Linear(3, 4), Counting())(torch.tensor(X))
     with pytest.raises(RuntimeError, match="Counting.* gave other values when it ran once more"):
         output.sum().backward()
 
@@ -220,7 +220,7 @@ def test_large_cells_give_the_same_bits_twice() -> None:
     )  # fmt: skip
     net = nn.Sequential(cell).train()
     for seed in range(5):
-        x = torch.rand(16, 3, 32, 32, generator=torch.Generator().manual_seed(seed))
+        x = torch.rand(16, 3, 32, 32, generator=torch.Generator().manual_seed(seed), device="cpu").to(torch.get_default_device())
         net(x).sum().backward()
 
 
@@ -272,27 +272,27 @@ class Listed(nn.Module):
 @pytest.mark.parametrize("way", ["inserted", "indexed list", "iterated list", "indexed sequence", "iterated sequence"])
 def test_cells_called_one_by_one(way: str) -> None:
     net = Listed(way)
-    x = torch.from_numpy(X)
+    x = torch.tensor(X)
     plain = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 2))
     for ours, parameter in zip(plain.parameters(), [*net.first.parameters(), *[p for n, p in net.named_parameters() if "first" not in n]]):
         ours.data.copy_(parameter.detach())
     (net(x) ** 2).sum().backward()
     (plain(x) ** 2).sum().backward()
-    np.testing.assert_allclose(net.first.weight.grad.numpy(), plain[0].weight.grad.numpy(), rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(net.first.weight.grad.numpy(force=True), plain[0].weight.grad.numpy(force=True), rtol=1e-4, atol=1e-6)
     assert all(p.grad is not None for p in net.parameters())
 
 
 def test_a_sequence_of_cells_around_modules_takes_either() -> None:
     net = msnn.SequentialCell(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 2))
-    raw, ours = net(mindspore.Tensor(X)), net(torch.from_numpy(X))
+    raw, ours = net(mindspore.Tensor(X)), net(torch.tensor(X))
     assert type(raw) is mindspore.Tensor and isinstance(ours, torch.Tensor)
-    np.testing.assert_allclose(raw.asnumpy(), ours.detach().numpy(), rtol=1e-6)
+    np.testing.assert_allclose(raw.asnumpy(), ours.numpy(force=True), rtol=1e-6)
 
 
 def test_copies_of_native_children() -> None:
     net = Net(Weighted())
     other = copy.deepcopy(net)
-    (other(torch.from_numpy(X)) ** 2).sum().backward()
+    (other(torch.tensor(X)) ** 2).sum().backward()
     assert other.cell.dense.weight is not net.cell.dense.weight and all(p.grad is None for p in net.parameters())
     assert all(p.grad is not None for p in other.parameters())
     assert isinstance(net.cell, Weighted) and type(net.cell).__name__ == "Weighted"

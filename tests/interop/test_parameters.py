@@ -1,6 +1,7 @@
 """mindspore.Parameters of a Module, and what MindSpore's side says of them: trained, frozen and named as in MindSpore alone."""
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable
 from typing import Any
 
@@ -42,8 +43,8 @@ class ScaledCell(msnn.Cell):
     def __init__(self, net: Scaled) -> None:
         super().__init__()
         self.linear = msnn.Dense(3, 2)
-        self.linear.weight.set_data(mindspore.Tensor(net.linear.weight.detach().numpy()))
-        self.linear.bias.set_data(mindspore.Tensor(net.linear.bias.detach().numpy()))
+        self.linear.weight.set_data(mindspore.Tensor(net.linear.weight.numpy(force=True)))
+        self.linear.bias.set_data(mindspore.Tensor(net.linear.bias.numpy(force=True)))
         self.scale = mindspore.Parameter(mindspore.Tensor(SCALE), name="mine")
 
     def construct(self, x: Any) -> Any:
@@ -62,9 +63,9 @@ def trained_by_torch(net: Any, steps: int = 3) -> dict[str, np.ndarray]:
     optimizer = torch.optim.SGD([p for p in net.parameters() if p.requires_grad], 0.1)
     for _ in range(steps):
         optimizer.zero_grad()
-        (net(torch.from_numpy(X)) ** 2).sum().backward()
+        (net(torch.tensor(X)) ** 2).sum().backward()
         optimizer.step()
-    return {name: parameter.detach().numpy() for name, parameter in net.named_parameters()}
+    return {name: parameter.numpy(force=True) for name, parameter in net.named_parameters()}
 
 
 def same(first: dict[str, np.ndarray], second: dict[str, np.ndarray]) -> None:
@@ -90,7 +91,7 @@ def test_the_parameter_and_mindspores_are_one() -> None:
     net.scale = raw
     assert not net.scale.requires_grad and net.trainable_params() == []
     raw.set_data(mindspore.Tensor(SCALE * 2))
-    np.testing.assert_array_equal(net.scale.numpy(), SCALE * 2)
+    np.testing.assert_array_equal(net.scale.numpy(force=True), SCALE * 2)
     with torch.no_grad():
         net.scale.fill_(3)
     np.testing.assert_array_equal(raw.asnumpy(), [3, 3, 3])
@@ -119,7 +120,7 @@ def test_a_child_that_is_inserted() -> None:
     net.insert_child_to_cell("dense", msnn.Dense(3, 2))
     net.insert_child_to_cell("linear", nn.Linear(2, 2))
     assert sorted(net.state_dict()) == ["dense.bias", "dense.weight", "linear.bias", "linear.weight"]
-    net.linear(net.dense(torch.from_numpy(X))).sum().backward()
+    net.linear(net.dense(torch.tensor(X))).sum().backward()
     assert all(p.grad is not None for p in net.parameters())
 
 
@@ -167,7 +168,7 @@ def test_freezing_as_the_guides_do(way: Any) -> None:
     for parameter in way(net):
         parameter.requires_grad = False
     assert not any(p.requires_grad for p in net.parameters()) and net.trainable_params() == []
-    assert not net(torch.from_numpy(X)).requires_grad
+    assert not net(torch.tensor(X)).requires_grad
     for parameter in net.get_parameters():
         parameter.requires_grad = True
     assert all(p.requires_grad for p in net.parameters()) and len(net.trainable_params()) == 4
@@ -187,7 +188,7 @@ def in_mindspores_words(net: Any) -> None:
 @pytest.mark.parametrize("train", [trained_by_torch, trained_by_mindspore])
 def test_what_is_frozen_is_not_trained(freeze: Any, train: Any) -> None:
     net = Half()
-    before = {name: p.detach().numpy().copy() for name, p in net.named_parameters()}
+    before = {name: p.numpy(force=True).copy() for name, p in net.named_parameters()}
     freeze(net)
     after = train(net)
     assert {name for name in after if not np.array_equal(before[name], after[name])} == {"first.bias", "second.bias"}
@@ -244,3 +245,51 @@ def test_words_of_mindspores_parameters() -> None:
     twin = net.trainable_params()[0].clone()
     twin.requires_grad = False
     assert len(net.trainable_params()) == 4
+
+
+def _loaded(net: Any) -> None:
+    """The checkpoint of a network, into the same."""
+    with tempfile.TemporaryDirectory() as folder:
+        mindspore.save_checkpoint(net, f"{folder}/net.ckpt")
+        mindspore.load_param_into_net(net, mindspore.load_checkpoint(f"{folder}/net.ckpt"))
+
+
+@torch.no_grad()
+def _written(net: Any) -> None:
+    net.weight.add_(1)
+
+
+def _replaced(net: Any) -> None:
+    net.weight.data = net.weight.detach() * 2
+
+
+CHANGES: dict[str, Callable[[Any], Any]] = {
+    "set_data": lambda net: net.trainable_params()[0].set_data(mindspore.Tensor(np.full((2, 3), 7, np.float32))),
+    "assign_value": lambda net: net.trainable_params()[0].assign_value(mindspore.Tensor(np.full((2, 3), 7, np.float32))),
+    "a checkpoint": _loaded, "in place": _written, ".data": _replaced,
+    "load_state_dict": lambda net: net.load_state_dict({"weight": torch.full((2, 3), 3.0), "bias": torch.zeros(2)}),
+    "a step of torch's": lambda net: torch_step(net),
+}  # fmt: skip
+
+
+def torch_step(net: Any) -> None:
+    optimizer = torch.optim.SGD(net.parameters(), 0.5)
+    net(torch.ones(1, 3)).sum().backward()
+    optimizer.step()
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES.keys())
+@pytest.mark.parametrize("kind", [msnn.SGD, msnn.Adam])
+def test_mindspores_optimizers_go_on_after_a_change(kind: Any, change: Callable[[Any], Any]) -> None:
+    """MindSpore's own parameters stay as they are from ``set_data`` on: its optimizers' graphs know another memory."""
+    net = nn.Linear(3, 2)
+    optimizer = kind(net.trainable_params(), 0.25)
+    gradients = tuple(mindspore.Tensor(np.ones(parameter.shape, np.float32)) for parameter in net.trainable_params())
+    optimizer(gradients)
+    change(net)
+    for _ in range(2):
+        before = net.weight.numpy(force=True).copy()
+        optimizer(gradients)
+        after = net.weight.numpy(force=True)
+        assert (after < before - 0.1).all()
+        np.testing.assert_array_equal(after, net.trainable_params()[0].asnumpy())

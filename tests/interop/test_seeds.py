@@ -22,18 +22,18 @@ from mstorch._backend.seeds import seed_is_new
 
 def of_real(seed: int) -> Any:
     """What torch draws first with a seed."""
-    return real.rand(3, generator=real.Generator().manual_seed(seed)).numpy()
+    return real.rand(3, generator=real.Generator().manual_seed(seed)).numpy(force=True)
 
 
 def test_set_seed_of_mindspore_is_a_seed_of_torch() -> None:
     for seed in (3, 3, 0, 0, 2**32 - 1):  # the same one twice starts anew twice
         mindspore.set_seed(seed)
-        np.testing.assert_array_equal(torch.rand(3).numpy(), of_real(seed))
+        np.testing.assert_array_equal(torch.rand(3).numpy(force=True), of_real(seed))
         assert torch.initial_seed() == seed
     mindspore.set_seed(4)
     assert torch.initial_seed() == 4 and torch.default_generator.initial_seed() == 4
     other = torch.Generator().manual_seed(9)
-    np.testing.assert_array_equal(torch.rand(3, generator=other).numpy(), of_real(9))
+    np.testing.assert_array_equal(torch.rand(3, generator=other, device="cpu").numpy(force=True), of_real(9))
 
 
 DRAWS: dict[str, Callable[[Any], Any]] = {
@@ -65,23 +65,23 @@ def test_whatever_draws_next_notices(draw: Callable[[Any], Any]) -> None:
     real.manual_seed(11)
     torch.manual_seed(5)
     mindspore.set_seed(11)
-    np.testing.assert_array_equal(draw(torch).numpy(), draw(real).numpy())
+    np.testing.assert_array_equal(draw(torch).numpy(force=True), draw(real).numpy(force=True))
 
 
 def test_the_last_word_holds() -> None:
     state = torch.Generator().manual_seed(8).get_state()
     mindspore.set_seed(1)
     torch.manual_seed(2)
-    np.testing.assert_array_equal(torch.rand(3).numpy(), of_real(2))
+    np.testing.assert_array_equal(torch.rand(3).numpy(force=True), of_real(2))
     mindspore.set_seed(1)
     torch.set_rng_state(state)
-    np.testing.assert_array_equal(torch.rand(3).numpy(), of_real(8))
+    np.testing.assert_array_equal(torch.rand(3).numpy(force=True), of_real(8))
     mindspore.set_seed(1)
     torch.default_generator.manual_seed(7)
-    np.testing.assert_array_equal(torch.rand(3).numpy(), of_real(7))
+    np.testing.assert_array_equal(torch.rand(3).numpy(force=True), of_real(7))
     mindspore.set_seed(1)
     torch.seed()
-    assert not (torch.rand(3).numpy() == of_real(1)).all()
+    assert not (torch.rand(3).numpy(force=True) == of_real(1)).all()
 
 
 def of_mindspore() -> list[Any]:
@@ -134,9 +134,12 @@ def test_a_look_is_cheap() -> None:
 def test_a_forked_process_may_seed() -> None:
     child = os.fork()
     if not child:
-        torch.manual_seed(3)
-        good = (torch.rand(3).numpy() == of_real(3)).all()
-        mindspore.set_seed(4)
-        good = good and (torch.rand(3).numpy() == of_real(4)).all()
-        os._exit(0 if good else 1)
+        good = False
+        try:
+            torch.manual_seed(3)
+            good = (torch.rand(3, device="cpu").numpy(force=True) == of_real(3)).all()
+            mindspore.set_seed(4)
+            good = good and (torch.rand(3, device="cpu").numpy(force=True) == of_real(4)).all()
+        finally:
+            os._exit(0 if good else 1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0

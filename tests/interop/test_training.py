@@ -30,7 +30,7 @@ def torch_losses(net: Any, optimizer: Any, count: int, skip: int = 0) -> list[fl
     found = []
     for images, labels in batches(count + skip)[skip:]:
         optimizer.zero_grad()
-        loss = nn.functional.cross_entropy(net(torch.from_numpy(images)), torch.from_numpy(labels))
+        loss = nn.functional.cross_entropy(net(torch.tensor(images)), torch.tensor(labels))
         loss.backward()
         optimizer.step()
         found.append(loss.item())
@@ -71,19 +71,19 @@ def test_mindspores_optimisers_on_trainable_params(name: str) -> None:
         np.testing.assert_allclose(found, torch_losses(other, ours(other.parameters()), 8), rtol=2e-4, atol=1e-5)
         if name != "Adam":  # MindSpore's scales epsilon otherwise
             for one, two in zip(net.parameters(), other.parameters()):
-                np.testing.assert_allclose(one.detach().numpy(), two.detach().numpy(), rtol=1e-3, atol=1e-6)
+                np.testing.assert_allclose(one.numpy(force=True), two.numpy(force=True), rtol=1e-3, atol=1e-6)
 
 
 def test_value_and_grad_gives_the_gradients_of_backward() -> None:
     net = cnn()
     images, labels = batches(1)[0]
-    loss = nn.functional.cross_entropy(net(torch.from_numpy(images)), torch.from_numpy(labels))
+    loss = nn.functional.cross_entropy(net(torch.tensor(images)), torch.tensor(labels))
     loss.backward()
     forward = msnn.WithLossCell(net, msnn.CrossEntropyLoss())
     value, grads = mindspore.value_and_grad(forward, None, net.trainable_params())(mindspore.Tensor(images), mindspore.Tensor(labels.astype(np.int32)))
     np.testing.assert_allclose(float(value.asnumpy()), loss.item(), rtol=1e-5)
     for grad, parameter in zip(grads, net.parameters()):
-        np.testing.assert_allclose(grad.asnumpy(), parameter.grad.numpy(), rtol=1e-4, atol=1e-6)
+        np.testing.assert_allclose(grad.asnumpy(), parameter.grad.numpy(force=True), rtol=1e-4, atol=1e-6)
 
 
 def test_value_and_grad_of_a_module_that_is_its_own_loss() -> None:
@@ -131,7 +131,7 @@ def test_model_trains_the_digits_cnn_to_97_percent(tmp_path: Any, capsys: pytest
 
     net.eval()
     with torch.no_grad():
-        right = (net(torch.from_numpy(IMAGES[1437:])).argmax(1) == torch.from_numpy(LABELS[1437:])).float().mean().item()
+        right = (net(torch.tensor(IMAGES[1437:])).argmax(1) == torch.tensor(LABELS[1437:])).float().mean().item()
     assert right == pytest.approx(accuracy), "torch's evaluation of the same object"
     (name,) = [file for file in os.listdir(tmp_path) if file.endswith(".ckpt")]
     other = cnn()
@@ -151,14 +151,14 @@ def test_torch_evaluation_between_two_trainings() -> None:
             images, labels = IMAGES[part * 128 : part * 128 + 128], LABELS[part * 128 : part * 128 + 128]
             model.train(1, dataset(images, labels, 32, False), callbacks=[losses], dataset_sink_mode=False)
             if evaluate:
-                out = net(torch.from_numpy(IMAGES[:16]))
+                out = net(torch.tensor(IMAGES[:16]))
                 assert out.requires_grad
-                kept = nn.functional.cross_entropy(out, torch.from_numpy(LABELS[:16]))
+                kept = nn.functional.cross_entropy(out, torch.tensor(LABELS[:16]))
                 if part == 1:
                     kept.backward()
                     assert all(p.grad is not None for p in net.parameters())
                     net.zero_grad()
-        return losses.values, [p.detach().numpy() for p in net.parameters()]
+        return losses.values, [p.numpy(force=True) for p in net.parameters()]
 
     (want, weights), (got, others) = run(False), run(True)
     np.testing.assert_array_equal(got, want)
@@ -219,7 +219,7 @@ def test_grad_mode_is_left_as_it_was() -> None:
     model = Model(net, loss_fn=msnn.CrossEntropyLoss(), optimizer=msnn.SGD(net.trainable_params(), 0.05))
     data = dataset(IMAGES[:64], LABELS[:64], 32, False)
     model.train(1, data, dataset_sink_mode=False)
-    assert torch.is_grad_enabled() and net(torch.from_numpy(IMAGES[:1])).requires_grad
+    assert torch.is_grad_enabled() and net(torch.tensor(IMAGES[:1])).requires_grad
     with torch.no_grad():
         with pytest.raises(RuntimeError, match="In no_grad context"):
             model.train(1, data, dataset_sink_mode=False)
@@ -237,7 +237,7 @@ def test_train_cells_by_hand_between_torch_evaluations() -> None:
             found.append(float(step(mindspore.Tensor(images), mindspore.Tensor(labels.astype(np.int32))).asnumpy()))
             if evaluate:
                 net.eval()
-                out = net(torch.from_numpy(IMAGES[:16]))
+                out = net(torch.tensor(IMAGES[:16]))
                 if number % 2:
                     assert out.argmax(1).tolist()
         return found
@@ -250,7 +250,7 @@ def test_train_cells_by_hand_between_torch_evaluations() -> None:
 
 READS = {
     "item": lambda x: x.sum().item(), "tolist": lambda x: x.tolist(), "bool": lambda x: bool(x.sum() > 0), "repr": str,
-    "numpy": lambda x: x.detach().numpy(), "equal": lambda x: torch.equal(x, x), "allclose": lambda x: torch.allclose(x, x),
+    "numpy": lambda x: x.numpy(force=True), "equal": lambda x: torch.equal(x, x), "allclose": lambda x: torch.allclose(x, x),
 }  # fmt: skip
 
 

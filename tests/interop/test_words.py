@@ -46,8 +46,8 @@ def test_bprop_of_a_module_is_its_backward() -> None:
     expected = [item.asnumpy() for item in mindspore.grad(FiveCell(), (0, 1))(raw, other)]
     x, y = (torch.tensor(X * times, requires_grad=True) for times in (1, 2))
     Five()(x, y=y).sum().backward()
-    np.testing.assert_allclose(x.grad.numpy(), expected[0], rtol=1e-6)
-    np.testing.assert_allclose(y.grad.numpy(), expected[1], rtol=1e-6)
+    np.testing.assert_allclose(x.grad.numpy(force=True), expected[0], rtol=1e-6)
+    np.testing.assert_allclose(y.grad.numpy(force=True), expected[1], rtol=1e-6)
     with torch.no_grad():
         assert not Five()(x).requires_grad
     with pytest.raises(RuntimeError, match="MindSpore's own training cannot use Five.bprop"):
@@ -92,18 +92,18 @@ def test_bprop_in_subclasses() -> None:
         x, y = (torch.tensor(X * times, requires_grad=True) for times in (1, 2))
         kind()(x, y).sum().backward()
         for found, wanted in zip((x.grad, y.grad), expected):
-            np.testing.assert_allclose(found.numpy(), np.broadcast_to(wanted, X.shape), rtol=1e-6)
+            np.testing.assert_allclose(found.numpy(force=True), np.broadcast_to(wanted, X.shape), rtol=1e-6)
     x = torch.tensor(X, requires_grad=True)
     Five()(x).sum().backward()  # y is 1, as forward's default says
-    np.testing.assert_allclose(x.grad.numpy(), 5 * X, rtol=1e-6)
+    np.testing.assert_allclose(x.grad.numpy(force=True), 5 * X, rtol=1e-6)
 
 
 def test_bprop_of_two_outputs() -> None:
     x, y = (torch.tensor(X * times, requires_grad=True) for times in (1, 2))
     expected = mindspore.grad(lambda a, b: SharedCell()(a, b)[1].sum(), (0, 1))(mindspore.Tensor(X), mindspore.Tensor(X * 2))
     Shared()(x, y)[1].sum().backward()
-    np.testing.assert_allclose(x.grad.numpy(), expected[0].asnumpy(), rtol=1e-6)
-    np.testing.assert_allclose(y.grad.numpy(), expected[1].asnumpy(), rtol=1e-6)
+    np.testing.assert_allclose(x.grad.numpy(force=True), expected[0].asnumpy(), rtol=1e-6)
+    np.testing.assert_allclose(y.grad.numpy(force=True), expected[1].asnumpy(), rtol=1e-6)
 
 
 class InAList(nn.Module):
@@ -167,11 +167,11 @@ class Longer(Constructed):
 def test_construct_below_a_construct() -> None:
     torch.manual_seed(0)
     net = Longer()
-    expected = torch.tanh(net.linear(torch.from_numpy(X))) + 1
-    assert (net(torch.from_numpy(X)) == expected).all() and (net.construct(torch.from_numpy(X)) == expected).all()
+    expected = torch.tanh(net.linear(torch.tensor(X))) + 1
+    assert (net(torch.tensor(X)) == expected).all() and (net.construct(torch.tensor(X)) == expected).all()
     found = net(mindspore.Tensor(X))
     assert type(found) is mindspore.Tensor
-    np.testing.assert_allclose(found.asnumpy(), expected.detach().numpy(), rtol=1e-6)
+    np.testing.assert_allclose(found.asnumpy(), expected.numpy(force=True), rtol=1e-6)
     around = msnn.SequentialCell(net, msnn.Dense(2, 1))
     step = mindspore.value_and_grad(lambda x: around(x).sum(), None, around.trainable_params())
     _, gradients = step(mindspore.Tensor(X))
@@ -182,9 +182,9 @@ def test_construct_is_the_forward() -> None:
     net = Constructed()
     seen = []
     net.register_forward_hook(lambda module, args, output: seen.append(output))
-    output = net(torch.from_numpy(X))
-    assert (output == net.linear(torch.from_numpy(X))).all() and len(seen) == 1
-    np.testing.assert_allclose(net(mindspore.Tensor(X)).asnumpy(), output.detach().numpy(), rtol=1e-6)
+    output = net(torch.tensor(X))
+    assert (output == net.linear(torch.tensor(X))).all() and len(seen) == 1
+    np.testing.assert_allclose(net(mindspore.Tensor(X)).asnumpy(), output.numpy(force=True), rtol=1e-6)
     output.sum().backward()
     assert net.linear.weight.grad is not None
     with pytest.raises(NotImplementedError, match="missing the required"):
@@ -192,7 +192,7 @@ def test_construct_is_the_forward() -> None:
 
 
 def test_a_tensor_of_mindspores_is_told_the_way() -> None:
-    raw, ours = mindspore.Tensor(X), torch.from_numpy(X)
+    raw, ours = mindspore.Tensor(X), torch.tensor(X)
     calls = [
         lambda: torch.relu(raw), lambda: torch.matmul(raw, raw), lambda: torch.cat([raw, raw]), lambda: ours.mul(raw),
         lambda: ours.copy_(raw), lambda: nn.functional.linear(raw, ours), lambda: nn.functional.gelu(raw),
@@ -204,11 +204,18 @@ def test_a_tensor_of_mindspores_is_told_the_way() -> None:
 
 
 def test_operators_between_the_two_kinds() -> None:
-    raw, ours = mindspore.Tensor(X), torch.from_numpy(X)
-    np.testing.assert_array_equal((ours * raw).numpy(), X * X)
+    raw, ours = mindspore.Tensor(X), torch.tensor(X)
+    np.testing.assert_array_equal((ours * raw).numpy(force=True), X * X)
     for call in (lambda: raw + ours, lambda: raw @ ours, lambda: mindspore.ops.add(raw, ours), lambda: mindspore.ops.relu(ours)):
         with pytest.raises(TypeError, match="torch.Tensor"):  # MindSpore's own message
             call()
+
+
+def test_operators_keep_the_history_of_a_mindspore_tensor() -> None:
+    leaf, ours = torch.ones(2, 3, requires_grad=True), torch.full((2, 3), 2.0)
+    raw = mindspore.ops.exp(leaf.to_mindspore())
+    (ours * raw).sum().backward()
+    np.testing.assert_allclose(leaf.grad.numpy(force=True), np.full((2, 3), 2 * np.e), rtol=1e-6)
 
 
 def test_a_method_named_construct_beside_an_inherited_forward_is_the_programs_own() -> None:

@@ -65,6 +65,15 @@ def test_accelerate_launches_two_processes() -> None:
     _compare(want, _jobs("npu", *launch, *options))
 
 
+def test_examples_of_transformers_in_two_processes() -> None:
+    if not _installed("transformers") or not _installed("accelerate"):
+        pytest.skip("transformers or accelerate is not installed")
+    command = ("-m", "mstorch.distributed.run", "--standalone", "--nproc_per_node", "2", "-m", "tests.packages.two_jobs")
+    want = _jobs("cpu", *command)
+    assert len(want) == 3 and want["language_model"][-1] == 2
+    _compare(want, _jobs("npu", *command))
+
+
 def test_comparison_sees_differences() -> None:
     assert apart({"a": [1.0, 2.0]}, {"a": [1.0, 2.5]}) == 0.25 and apart([1], [2]) == apart([1.0], []) == apart(1.0, math.nan) == math.inf
 

@@ -354,7 +354,7 @@ def test_a_well_formed_tensor_of_the_same_kind_loads():
 
 
 def test_small_files_cannot_cost_much():
-    begin = time.monotonic()
+    begin = time.thread_time()  # of the processor: a busy machine takes longer
     double = b"\x80\x02K\x01" + b"2\x86" * 60
     for data in (double + b"}q\x00K\x01s.", b"\x80\x02}" + double[2:] + b"K\x01s.", b"\x80\x02" + b"(" * 200_000,
                  b"\x80\x02}" + b")" + b"\x85" * 300_000 + b"K\x01s.",
@@ -363,7 +363,7 @@ def test_small_files_cannot_cost_much():
                  b"\x80\x02\x8f()" + b"\x85" * 300_000 + b"\x90."):  # fmt: skip
         with pytest.raises(pickle.UnpicklingError):
             our_load(archive_with(data))
-    assert time.monotonic() - begin < 10
+    assert time.thread_time() - begin < 10
 
 
 WATCHED = ("os.", "subprocess.", "exec", "compile", "open", "import", "socket.", "ctypes.", "shutil.", "pty.", "code.")

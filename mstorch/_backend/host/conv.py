@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 
 from ..blocks import on_threads, share
+from ..forked import forked
 from ..halves import BFLOAT16, rounded, widened
 from ..kernels.sliding_windows import strided_table, transposed_table
 from ..onednn.convolution import FORWARD, INPUT, WEIGHT, convolve
 from ..onednn.library import FOUND, FOUND_HALVES
-from ..table import define_direct, define_host, forked, kernel, through_mindspore
+from ..table import define_direct, define_host, kernel, through_mindspore
 from ._slices import inner, padded, slices
 from ._ufunc import COMPLEX, FLOATS, HALF, INTS
 from .matmul import product

@@ -3,12 +3,27 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from mstorch import ones, zeros
+from mstorch import full
 
 from ..._core.warned import warn
 from .._collectives import all_reduce
+from .._group import by_the_host
 
 _EARLY = "Detected at least one rank that exhausted inputs. Throwing across all ranks."
+
+
+@by_the_host
+def _counted(group: Any, mine: int) -> int:
+    """The sum of the processes' numbers, by the host whatever carries their tensors."""
+    sum_of_all = full((1,), float(mine), device="cpu")
+    all_reduce(sum_of_all, group=group)
+    return int(sum_of_all)
+
+
+@by_the_host
+def _go_on(group: Any) -> Any:
+    """Begin to tell the others that this process goes on: a Work."""
+    return all_reduce(full((1,), 1.0, device="cpu"), group=group, async_op=True)
 
 
 class JoinHook:
@@ -74,9 +89,7 @@ class Join:
             return
         all_joined, last, count = False, True, 0
         while not all_joined:
-            running = zeros(1)
-            all_reduce(running, group=self._group)
-            if not int(running):
+            if not _counted(self._group, 0):
                 all_joined = True
                 continue
             if self._throws:
@@ -102,7 +115,7 @@ class Join:
         return self._throws
 
     def _notify(self) -> None:
-        all_reduce(ones(1), group=self._group)
+        _counted(self._group, 1)
 
     def _reset(self) -> None:
         for one in self._joinables:
@@ -115,12 +128,10 @@ class Join:
         if not config.enable or not config.is_first_joinable:
             return None
         group = joinable.join_process_group
-        work = all_reduce(ones(1), group=group, async_op=True)
+        work = _go_on(group)
         if config.throw_on_early_termination:
             work.wait()
-            gone = zeros(1)
-            all_reduce(gone, group=group)
-            if int(gone):
+            if _counted(group, 0):
                 raise RuntimeError(_EARLY)
         return work
 

@@ -103,7 +103,7 @@ def _init_optim_state(optimizer: Any) -> None:
     before = [group.get("lr") for group in groups]
     grads = [[one.grad for one in group["params"]] for group in groups]
     for group in groups:
-        group["lr"] = torch.tensor(0.0) if isinstance(group.get("lr"), torch.Tensor) else 0.0
+        group["lr"] = torch.zeros_like(group["lr"]) if isinstance(group.get("lr"), torch.Tensor) else 0.0
         for one in group["params"]:
             if one.requires_grad:
                 one.grad = torch.zeros_like(one)

@@ -273,7 +273,9 @@ class FullyShardedDataParallel(Module):
         module: Any, recurse: bool = True, writeback: bool = True, rank0_only: bool = False, offload_to_cpu: bool = False,
         with_grads: bool = False,
     ) -> Iterator[None]:  # fmt: skip
-        """A block in which modules have their whole parameters, whose values are kept afterwards with ``writeback``."""
+        """A block in which modules have their whole parameters, whose values are kept afterwards with ``writeback``; with ``rank0_only``
+        those of the first process of a group, and the others their parts.
+        """
         if with_grads:
             _refuse(".summon_full_params(with_grads=True)")
         if writeback and rank0_only:
@@ -281,8 +283,21 @@ class FullyShardedDataParallel(Module):
         parts = FullyShardedDataParallel.fsdp_modules(module)
         with ExitStack() as stack:
             for part in parts if recurse else [part for part in parts if part is module]:
-                stack.enter_context(part._with_parameters(writeback, offload_to_cpu))
+                here = not rank0_only or part._shards.group.rank() == 0
+                stack.enter_context(part._with_parameters(writeback, offload_to_cpu) if here else part._with_parts())
             yield
+
+    @contextmanager
+    def _with_parts(self) -> Iterator[None]:
+        """Take part in the others' gathering, with nothing gained."""
+        if not self._shards.together:
+            self._shards.unshard()
+            self._shards.reshard()
+        object.__setattr__(self, "_summoned", True)
+        try:
+            yield
+        finally:
+            object.__setattr__(self, "_summoned", False)
 
     @contextmanager
     def _with_parameters(self, writeback: bool, on_cpu: bool = False) -> Iterator[None]:

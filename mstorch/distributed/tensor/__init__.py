@@ -41,7 +41,8 @@ def _made(make: Callable[..., Any]) -> Callable[..., DTensor]:
         **more: Any,
     ) -> DTensor:  # fmt: skip
         shape = tuple(size[0]) if len(size) == 1 and isinstance(size[0], (tuple, list)) else size
-        return distribute_tensor(make(shape, dtype=dtype, requires_grad=requires_grad, **more), device_mesh, placements)
+        made = make(shape, dtype=dtype, requires_grad=requires_grad, device=device_mesh.device_type, **more)
+        return distribute_tensor(made, device_mesh, placements)
 
     function.__name__ = function.__qualname__ = make.__name__
     function.__doc__ = f"``torch.{make.__name__}`` of a shape, spread over a mesh."
@@ -54,8 +55,9 @@ rand, randn = _made(torch.rand), _made(torch.randn)
 
 def full(size: Any, fill_value: Any, **more: Any) -> DTensor:
     """A DTensor filled with a number."""
-    kind = {} if more.get("dtype") is None else {"dtype": more["dtype"]}
-    return distribute_tensor(torch.full(tuple(size), fill_value, **kind), more["device_mesh"], more.get("placements"))
+    kind, mesh = ({} if more.get("dtype") is None else {"dtype": more["dtype"]}), more["device_mesh"]
+    return distribute_tensor(torch.full(tuple(size), fill_value, device=mesh.device_type, **kind), mesh, more.get("placements"))
+
 
 __all__ = [
     "DTensor", "DeviceMesh", "Partial", "Placement", "Replicate", "Shard", "distribute_module", "distribute_tensor", "empty", "full",

@@ -93,6 +93,7 @@ class DTensor(Tensor):
         stride: Any = None,
     ) -> DTensor:  # fmt: skip
         """What each process has, as a DTensor. ``shape`` is the whole's where parts differ in size; gradients reach the parts."""
+        local_tensor = _on(device_mesh, local_tensor)
         found = _normal(placements, device_mesh, local_tensor.dim())
         whole = tuple(shape) if shape is not None else whole_shape(local_tensor, device_mesh, found)
         return wrapped(views.alias(local_tensor), device_mesh, found, whole)
@@ -132,11 +133,16 @@ class DTensor(Tensor):
         if any(isinstance(one, Partial) for one in placements):
             return torch.linalg.vector_norm(_whole(self), order)
         largest = math.isinf(order)
-        part = local.abs().max() if largest and local.numel() else torch.zeros(()) if largest else local.abs().pow(order).sum()
+        part = local.abs().max() if largest and local.numel() else local.new_zeros(()) if largest else local.abs().pow(order).sum()
         for dim, one in enumerate(placements):
             if isinstance(one, Shard):
                 part = total(part, mesh.get_group(dim), ReduceOp.MAX if largest else ReduceOp.SUM)
         return part if largest else part.pow(1.0 / order)
+
+    def _everywhere(self, value: Any) -> DTensor:
+        """A plain tensor that every process has, as a DTensor over the same mesh."""
+        mesh = self.__dict__["_spec"][0]
+        return wrapped(value, mesh, (Replicate(),) * mesh.ndim, value.shape)
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         mesh, placements, shape = self.__dict__["_spec"]
@@ -399,6 +405,11 @@ def _biased(found: DTensor, bias: DTensor, shape: tuple[int, ...], mesh: DeviceM
     return wrapped(whole, mesh, [Replicate()], shape)
 
 
+def _on(mesh: DeviceMesh, tensor: Any) -> Any:
+    """A tensor on the kind of device on which a mesh is."""
+    return tensor if tensor.device.type == mesh.device_type or tensor.is_meta else tensor.to(mesh.device_type)
+
+
 def distribute_tensor(
     tensor: Any, device_mesh: DeviceMesh | None = None, placements: Any = None, *, src_data_rank: int | None = 0
 ) -> DTensor:
@@ -407,11 +418,14 @@ def distribute_tensor(
         raise NotImplementedError("mstorch: distribute_tensor needs a device_mesh")
     if not tensor.is_leaf:
         raise RuntimeError("`distribute_tensor` should be used to distribute leaf tensors! but found non-leaf tensor!")
+    tensor = _on(device_mesh, tensor)
     found = _normal(placements, device_mesh, tensor.dim())
     if isinstance(tensor, DTensor):
         return tensor.redistribute(device_mesh, found)
     whole = tensor.detach().contiguous()
     with torch.no_grad():
+        if device_mesh.get_coordinate() is None:
+            return wrapped(whole.new_empty(0), device_mesh, found, tensor.shape)
         if src_data_rank is not None:
             whole = whole.clone()
             for dim in range(device_mesh.ndim):

@@ -137,7 +137,7 @@ class CellMixin:
         if tape.is_recording() and not modes.grad:
             tape.forget()
             raise RuntimeError("In no_grad context, MindSpore cannot compute gradients of a module: leave torch.no_grad() before.")
-        with tape.lent(), tape.own_dtypes(), NativeBlock():
+        with tape.lent(), tape.own_dtypes(), _precision.auto(), NativeBlock():
             return as_native(self._run(as_mstorch(args), as_mstorch(kwargs)))
 
     # The graph compiler reads the source of what a function wraps: it comes to an error that says what to do instead.

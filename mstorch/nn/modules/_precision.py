@@ -8,8 +8,11 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+from ..._backend import tape
 from ..._core import dtype as dtypes
 from ..._core.tensor_base import TensorBase
+from ..._ops._autocast import DEVICE
+from ...amp.autocast_mode import autocast
 from ._trees import changed
 
 _FLAGS = {"fp16": dtypes.float16, "bf16": dtypes.bfloat16, "fp32": dtypes.float32}
@@ -51,6 +54,17 @@ def _parameters_cast(module: Any) -> Iterator[None]:
     finally:
         for members, name, parameter in before:
             members[name] = parameter
+
+
+@contextmanager
+def auto() -> Iterator[None]:
+    """Within a network of mindspore.amp's level "auto": torch's autocast in its dtype, so that what follows a primitive fits it."""
+    name = tape.auto_dtype()
+    if name is None:
+        yield
+    else:
+        with autocast(DEVICE, getattr(dtypes, name)):
+            yield
 
 
 def run(module: Any, call: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -121,7 +121,7 @@ class Module(StateMixin, HookMixin, ConversionMixin, CellNames, CellMixin, Cell)
 
     # In place of Cell's, which is written in Python: an interrupt that comes as it begins is lost. It frees the graphs that MindSpore's
     # compiler made of a Cell, and of a Module it makes none.
-    __del__ = object.__sizeof__
+    __del__ = object.__sizeof__  # type: ignore[assignment]
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if _is_copied(name, value)}

@@ -33,7 +33,7 @@ def _norm(part: Any, order: float) -> Any:
 def get_total_norm(
     tensors: Any, norm_type: float = 2.0, error_if_nonfinite: bool = False, foreach: bool | None = None
 ) -> Tensor:
-    """The norm of the norms of all tensors."""
+    """The norm of the norms of all tensors; of tensors that are spread over processes it is one that all of them have."""
     with no_grad():
         parts = [tensors] if isinstance(tensors, TensorBase) else list(tensors)
         if not parts:
@@ -46,12 +46,15 @@ def get_total_norm(
                 "clipped. To disable this error and scale the gradients by the non-finite norm anyway, set "
                 "`error_if_nonfinite=False`"
             )
-        return total
+        spread = next((part for part in parts if hasattr(part, "_everywhere")), None)
+        return total if spread is None else spread._everywhere(total)  # type: ignore[no-any-return]
 
 
 def clip_grads_with_norm_(parameters: Any, max_norm: float, total_norm: Tensor, foreach: bool | None = None) -> None:
     """Scale the gradients in place so that their norm, which is given, is at most ``max_norm``."""
     with no_grad():
+        if hasattr(total_norm, "_everywhere"):
+            total_norm = total_norm.to_local()  # type: ignore[attr-defined]
         factor = clamp(float(max_norm) / (total_norm + 1e-6), None, 1.0)
         for gradient in _gradients(parameters):
             gradient.mul_(factor)

@@ -94,7 +94,7 @@ class PowerSGDState:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(self.rng.randint(1_000_000_000))
             for one in matrices:
-                one.copy_(torch.randn(*one.shape, dtype=one.dtype))
+                one.copy_(torch.randn(*one.shape, dtype=one.dtype, device="cpu"))
                 _orthogonalize(one, self.orthogonalization_epsilon)
 
 
@@ -151,7 +151,7 @@ def powerSGD_hook(state: PowerSGDState, bucket: Any) -> Any:
     fresh = not state.warm_start or key not in state.p_memory_dict
     if fresh:
         sizes = [sum(one.shape[0] * one.shape[dim] * min(*one.shape[1:], rank) for one in stacks) for dim in (1, 2)]
-        state.p_memory_dict[key], state.q_memory_dict[key] = (torch.empty(size, dtype=flat.dtype) for size in sizes)
+        state.p_memory_dict[key], state.q_memory_dict[key] = (flat.new_empty(size) for size in sizes)
     p_memory, q_memory = state.p_memory_dict[key], state.q_memory_dict[key]
     lefts, rights = _windows(p_memory, stacks, 1, rank), _windows(q_memory, stacks, 2, rank)
     if fresh:
@@ -194,7 +194,7 @@ def batched_powerSGD_hook(state: PowerSGDState, bucket: Any) -> Any:
     if not state.warm_start or key not in state.p_memory_dict:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(state.rng.randint(1_000_000_000))
-            state.q_memory_dict[key] = torch.randn(side, rank, dtype=flat.dtype)
+            state.q_memory_dict[key] = torch.randn(side, rank, dtype=flat.dtype, device="cpu").to(flat.device)
     right = state.q_memory_dict[key]
     _orthogonalize(right[None])
     left = state.p_memory_dict[key] = square @ right

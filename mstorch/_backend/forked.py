@@ -1,0 +1,45 @@
+"""What a process can do that was forked of one which had loaded MindSpore: its threads are not there, and kernels wait for them."""
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+
+from . import runtime
+
+
+class _Forked:
+    """Whether this process is such a one (``here``), and what has to be done as it begins (``told``)."""
+
+    def __init__(self) -> None:
+        self.here = False
+        self.told: list[Callable[[], None]] = []
+
+    def note(self) -> None:
+        """Say that it is."""
+        self.here = True
+        for function in self.told:
+            function()
+
+    def refuse(self, op: str, device: str = "CPU") -> None:
+        """Raise RuntimeError in a forked process, for an operation that has no kernel of the host's, or that works on a device."""
+        if device != "CPU":
+            self.refuse_device()
+        if self.here:
+            raise RuntimeError(
+                f"mstorch: {op} has no host kernel, and MindSpore's cannot run in a forked process (its threads are missing there): "
+                "start the process with 'spawn' (DataLoader(multiprocessing_context='spawn'))"
+            )
+
+    def refuse_device(self) -> None:
+        """Raise torch's RuntimeError in a forked process, for work on a device."""
+        if self.here:
+            kind = "CUDA" if runtime.DEVICE_TARGET == "GPU" else "NPU"
+            raise RuntimeError(
+                f"Cannot re-initialize {kind} in forked subprocess. To use {kind} with multiprocessing, "
+                "you must use the 'spawn' start method"
+            )
+
+
+forked = _Forked()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=forked.note)

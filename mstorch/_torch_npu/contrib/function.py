@@ -1,0 +1,47 @@
+"""torch_npu.contrib.function: what models written for Ascend call in place of torch's own."""
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import mstorch as torch
+
+F = torch.nn.functional
+
+
+def roll(x: Any, shifts: tuple[int, int], dims: tuple[int, int]) -> Any:
+    """(N, H, W, C), moved along H and W, round its edges. ValueError for another number of dimensions or shifts."""
+    if x.dim() != 4 or len(shifts) != 2 or len(dims) != 2:
+        raise ValueError(f"Expected x.dim() == 4 with two shifts and two dims, got {x.dim()}, {shifts} and {dims}")
+    return torch.roll(x, tuple(shifts), (1, 2))
+
+
+def matmul_transpose(tensor1: Any, tensor2: Any) -> Any:
+    """The product of a tensor with another one whose last dimensions change places."""
+    return torch.matmul(tensor1, tensor2.transpose(-2, -1))
+
+
+def npu_fast_condition_index_put(x: Any, condition: Any, value: float) -> Any:
+    """``x`` with a number in the places of a condition. TypeError for a condition that is not of truth values."""
+    if condition.dtype is not torch.bool:
+        raise TypeError(f"Expected condition.dtype in [torch.bool], got {condition.dtype}")
+    return torch.where(condition, torch.full_like(x, value), x)
+
+
+def fuse_add_softmax_dropout(
+    training: bool, dropout: Callable[[Any], Any], attn_mask: Any, attn_scores: Any, attn_head_size: float, p: float = 0.5, dim: int = -1
+) -> Any:
+    """Weights of attention from scores that are scaled and added to a mask, with dropout."""
+    weights = F.softmax(torch.add(attn_mask, attn_scores, alpha=1 / math.sqrt(attn_head_size)), dim=-1)
+    return F.dropout(weights, p, training) if dropout is None else dropout(weights)
+
+
+def dropout_with_byte_mask(input1: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
+    """Dropout. ValueError for a probability that is none, or in place."""
+    if not 0.0 <= p <= 1.0 or inplace:
+        raise ValueError(f"dropout probability has to be between 0 and 1, and not in place, but got {p}")
+    return F.dropout(input1, p, training)
+
+
+__all__ = ["dropout_with_byte_mask", "fuse_add_softmax_dropout", "matmul_transpose", "npu_fast_condition_index_put", "roll"]

@@ -1,0 +1,363 @@
+"""The operations of a group on tensors of a device: begun in MindSpore's order, ended by whoever waits for them."""
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from functools import partial
+from typing import Any
+
+from .._backend import collectives
+from .._backend.cast import cast
+from .._core.tensor_base import put_raw, value_of
+from ..futures import Future
+from ._types import ReduceOp
+from ._work import Work
+
+
+class _Row:
+    """A device's elements in a row. It is its own ``flat``, for what carries it may put other memory there."""
+
+    def __init__(self, raw: Any) -> None:
+        self.raw = raw
+
+    @property
+    def flat(self) -> _Row:
+        """Itself."""
+        return self
+
+    @property
+    def size(self) -> int:
+        """How many elements there are."""
+        return int(self.raw.size)
+
+    def divide(self, count: int) -> None:
+        """Divide each element by a number."""
+        self.raw = collectives.divided(self.raw, count)
+
+
+class DeviceFlat(_Row):
+    """The elements of a device's tensor in a row, truth values as bytes, which ``put_back`` writes back."""
+
+    def __init__(self, tensor: Any) -> None:
+        self._tensor, self._truths = tensor, tensor._dtype.name == "bool"
+        raw = cast(value_of(tensor), "uint8") if self._truths else value_of(tensor)
+        super().__init__(collectives.row_of(raw) if raw.size else raw)
+
+    def put_back(self) -> None:
+        """Write the elements back."""
+        if self.size:
+            raw = collectives.shaped(self.raw, self._tensor._shape)
+            put_raw(self._tensor, cast(raw, "bool") if self._truths else raw)
+
+
+class Begun:
+    """What a device was asked for, in steps that are taken when it is waited for."""
+
+    def __init__(self) -> None:
+        self._steps: list[Callable[[], Any]] = []
+        self._handles: list[Any] = []
+
+    def after(self, handle: Any, *steps: Callable[[], Any]) -> None:
+        """Wait for an operation before the steps that follow."""
+        self._handles.append(handle)
+        self._steps += [handle.wait, *steps]
+
+    def then(self, step: Callable[[], Any]) -> None:
+        """Take a step after those before it."""
+        self._steps.append(step)
+
+    def is_done(self, communication: Any) -> bool:
+        """Whether nothing has to be waited for."""
+        return all(map(communication.is_done, self._handles))
+
+    def finish(self) -> None:
+        """Take the steps, once."""
+        steps, self._steps = self._steps, []
+        for step in steps:
+            step()
+
+
+class DeviceWork(Work):
+    """A communication of devices: what is computed after ``wait`` comes after it on the device too, and the host goes on."""
+
+    def __init__(self, outputs: list[Any], begun: Begun, communication: Any, source: int = -1) -> None:
+        super().__init__(outputs, source)
+        self._begun, self._communication, self._ending = begun, communication, threading.RLock()
+
+    def _until(self, timeout: timedelta) -> None:
+        with self._ending:
+            if not self._done:
+                error: BaseException | None = None
+                try:
+                    self._begun.finish()
+                except Exception as raised:  # noqa: BLE001 - whoever waits for the work gets it
+                    error = raised
+                self._finish(error)
+
+    def is_completed(self) -> bool:
+        """Whether it is done, well or not."""
+        if not self._done and self._begun.is_done(self._communication):
+            self._until(timedelta(0))
+        return self._done
+
+    def get_future(self) -> Future[Any]:
+        """A future of the tensors that are filled: done at once, for what is computed with them comes after it on the device."""
+        self._until(timedelta(0))
+        return super().get_future()
+
+
+def _begin(
+    communication: Any, work: Callable[[Any], None], outputs: list[Any], put: Sequence[Any], waits: bool, source: int = -1
+) -> DeviceWork:
+    """Begin an operation, and end it if it is waited for."""
+    begun = Begun()
+    work(begun)
+    for row in put:
+        begun.then(row.put_back)
+    made = DeviceWork(outputs, begun, communication, source)
+    if waits:
+        made.wait()
+    return made
+
+
+def _checked(op: ReduceOp) -> str:
+    """The name of a reduction; of the sum for a mean, which HCCL lacks: what comes of it is divided. RuntimeError for another."""
+    name = "SUM" if op is ReduceOp.AVG else op.name
+    if name not in collectives.OPS:
+        raise RuntimeError(f"HCCL has no ReduceOp.{op.name}")
+    return name
+
+
+class Carrier:
+    """The operations of a group on a device's rows, with the names and arguments of those of the host.
+
+    MindSpore has the members of a group in the order of their numbers, whatever their order here.
+    """
+
+    def __init__(self, communication: Any, ranks: Sequence[int], me: int, handle: str | None) -> None:
+        self._native, self._ranks, self._me, self._handle = communication, list(ranks), me, handle
+        self._order = sorted(range(len(self._ranks)), key=self._ranks.__getitem__)
+        self._straight = self._order == list(range(len(self._ranks)))
+
+    def begin(self, work: Callable[[Any], None], outputs: list[Any], put: Sequence[Any], waits: bool, source: int = -1) -> DeviceWork:
+        """Begin an operation, and end it if it is waited for."""
+        return _begin(self._native, work, outputs, put, waits, source)
+
+    def _ordered(self, parts: Sequence[Any]) -> list[Any]:
+        """What is for each member, in MindSpore's order."""
+        return [parts[member] for member in self._order]
+
+    def _mean(self, begun: Begun, op: ReduceOp, rows: Sequence[_Row]) -> None:
+        if op is ReduceOp.AVG:
+            for row in rows:
+                begun.then(partial(row.divide, len(self._ranks)))
+
+    def _cut(self, whole: Any, start: int, rows: Sequence[_Row]) -> None:
+        """Let rows be the parts of a whole from ``start`` on."""
+        full = [row for row in rows if row.size]
+        for row, part in zip(full, collectives.cut(whole, start, [row.size for row in full])):
+            row.raw = part
+
+    def all_reduce(self, begun: Begun, row: _Row, op: ReduceOp) -> None:
+        """Replace a row by the combination of all members'."""
+        name = _checked(op)
+        if row.size:
+            begun.after(self._native.all_reduce(self._handle, row.raw, name))
+            self._mean(begun, op, [row])
+
+    def broadcast(self, begun: Begun, row: _Row, root: int) -> None:
+        """Fill a row with the root's."""
+        if row.size:
+            begun.after(self._native.broadcast(self._handle, row.raw, self._ranks[root]))
+
+    def all_gather(self, begun: Begun, outputs: Sequence[_Row], row: _Row) -> None:
+        """Fill a row for each member with its."""
+        if row.size:
+            begun.after(self._native.all_gather_list(self._handle, [output.raw for output in self._ordered(outputs)], row.raw))
+
+    def all_gather_row(self, begun: Begun, output: _Row, row: _Row) -> None:
+        """Fill one row with each member's, one after the other."""
+        if self._straight and row.size:
+            begun.after(self._native.all_gather(self._handle, output.raw, row.raw))
+        elif row.size:
+            parts = self._copies(row)
+            self.all_gather(begun, parts, row)
+            begun.then(lambda: setattr(output, "raw", collectives.joined([part.raw for part in parts])))
+
+    def all_gather_pieces(self, begun: Begun, into: Sequence[Sequence[_Row]], given: Sequence[_Row]) -> None:
+        """Fill the rows for each member with its; members may have different numbers of elements."""
+        for places in by_dtype(given):
+            taken = [[rows[place] for place in places] for rows in self._ordered(into)]
+            longest = max(sum(row.size for row in rows) for rows in taken)
+            if longest:
+                own = collectives.padded([given[place].raw for place in places], longest)
+                whole = collectives.empty(longest * len(into), own)
+                begun.after(self._native.all_gather(self._handle, whole, own))
+                for number, rows in enumerate(taken):
+                    begun.then(partial(self._cut, whole, number * longest, rows))
+
+    def reduce_scatter_pieces(self, begun: Begun, into: Sequence[_Row], given: Sequence[Sequence[_Row]], op: ReduceOp) -> None:
+        """Fill the rows that this member has with the combination of what all have for it; members' parts may differ in size."""
+        name, longest = _checked(op), max(sum(row.size for row in rows) for rows in given)
+        if longest:
+            wholes = [collectives.padded([row.raw for row in rows], longest) for rows in self._ordered(given)]
+            output = collectives.empty(longest, wholes[0])
+            handle = self._native.reduce_scatter(self._handle, output, collectives.joined(wholes), name)
+            begun.after(handle, partial(self._cut, output, 0, into))
+            self._mean(begun, op, [row for row in into if row.size])
+
+    def reduce(self, begun: Begun, row: _Row, op: ReduceOp, root: int) -> None:
+        """Replace the root's row by the combination of all members'."""
+        name = _checked(op)
+        if row.size:
+            begun.after(self._native.reduce(self._handle, row.raw, name, self._ranks[root]))
+            self._mean(begun, op, [row])
+
+    def reduce_scatter(self, begun: Begun, output: _Row, inputs: Sequence[_Row], op: ReduceOp) -> None:
+        """Fill a row with the combination of what all members have for this one."""
+        name = _checked(op)
+        if output.size:
+            whole = collectives.joined([row.raw for row in self._ordered(inputs)])
+            begun.after(self._native.reduce_scatter(self._handle, output.raw, whole, name))
+            self._mean(begun, op, [output])
+
+    def reduce_scatter_row(self, begun: Begun, output: _Row, whole: _Row, op: ReduceOp) -> None:
+        """Fill a row with this member's part of the combination of all members' rows."""
+        name = _checked(op)
+        if self._straight and output.size:
+            begun.after(self._native.reduce_scatter(self._handle, output.raw, whole.raw, name))
+            self._mean(begun, op, [output])
+        elif output.size:
+            self.reduce_scatter(begun, output, self._pieces(whole, [output.size] * len(self._ranks)), op)
+
+    def gather(self, begun: Begun, outputs: Sequence[_Row], row: _Row, root: int) -> None:
+        """Fill the root's rows with each member's: HCCL has no such operation, so that all get them."""
+        self.all_gather(begun, outputs if self._me == root else self._copies(row), row)
+
+    def _copies(self, row: _Row) -> list[_Row]:
+        """Rows for each member's, to be filled."""
+        return [_Row(collectives.empty(row.size, row.raw)) for _ in self._ranks]
+
+    def scatter(self, begun: Begun, row: _Row, inputs: Sequence[_Row], root: int) -> None:
+        """Fill each member's row with the one that the root has for it."""
+        if row.size:
+            parts = self._ordered([part.raw for part in inputs]) if self._me == root else [row.raw] * len(self._ranks)
+            begun.after(self._native.scatter(self._handle, row.raw, parts, self._ranks[root]))
+
+    def all_to_all(self, begun: Begun, outputs: Sequence[_Row], inputs: Sequence[_Row]) -> None:
+        """Fill a row for each member with what it has for this one."""
+        taken, given = self._ordered(outputs), self._ordered(inputs)
+        flat = collectives.joined([row.raw for row in given])
+        output = collectives.empty(sum(row.size for row in taken), flat)
+        handle = self._native.all_to_all(self._handle, output, flat, [row.size for row in taken], [row.size for row in given])
+        begun.after(handle, partial(self._cut, output, 0, taken))
+
+    def all_to_all_row(self, begun: Begun, output: _Row, row: _Row, taken: Sequence[int], given: Sequence[int]) -> None:
+        """Fill one row with the members' parts for this one, one after the other; the lengths of the parts are given."""
+        outputs = self._pieces(output, taken)
+        self.all_to_all(begun, outputs, self._pieces(row, given))
+        if output.size:
+            begun.then(lambda: setattr(output, "raw", collectives.joined([part.raw for part in outputs])))
+
+    def _pieces(self, row: _Row, lengths: Sequence[int]) -> list[_Row]:
+        """Parts of a row, to be read."""
+        return [_Row(part) for part in collectives.cut(row.raw, 0, lengths)]
+
+    def send(self, begun: Begun, row: _Row, member: int) -> None:
+        """Send a row to a member."""
+        if row.size:
+            begun.after(self._native.send(self._handle, row.raw, self._ranks[member]))
+
+    def recv(self, begun: Begun, row: _Row, member: int) -> None:
+        """Fill a row with one that a member sends."""
+        if row.size:
+            begun.after(self._native.receive(self._handle, row.raw, self._ranks[member]))
+
+    def together(self, calls: Sequence[tuple[str, Any, int]]) -> DeviceWork:
+        """Begin to send and receive ("isend", "irecv") tensors, none of which waits for another."""
+        rows = [(name, DeviceFlat(tensor), member) for name, tensor, member in calls]
+        full = [(name, row.raw, self._ranks[member]) for name, row, member in rows if row.size]
+
+        def work(begun: Begun) -> None:
+            if full:
+                begun.after(self._native.together(self._handle, full))
+
+        return self.begin(work, [tensor for _, tensor, _ in calls], [row for name, row, _ in rows if name == "irecv"], False)
+
+    def barrier(self) -> None:
+        """Wait for all members' devices."""
+        self._native.barrier(self._handle)
+
+
+class Alone:
+    """The operations of a group of one process."""
+
+    def begin(self, work: Callable[[Any], None], outputs: list[Any], put: Sequence[Any], waits: bool, source: int = -1) -> DeviceWork:
+        """Carry out an operation."""
+        return _begin(None, work, outputs, put, True, source)
+
+    def all_reduce(self, begun: Begun, row: _Row, op: ReduceOp) -> None:
+        """Nothing: a row is its combination."""
+        _checked(op)
+
+    def broadcast(self, begun: Begun, row: _Row, root: int) -> None:
+        """Nothing."""
+
+    def all_gather(self, begun: Begun, outputs: Sequence[_Row], row: _Row) -> None:
+        """Fill the one row with the other."""
+        outputs[0].raw = row.raw
+
+    def all_gather_row(self, begun: Begun, output: _Row, row: _Row) -> None:
+        """Fill a row with another."""
+        output.raw = row.raw
+
+    def all_gather_pieces(self, begun: Begun, into: Sequence[Sequence[_Row]], given: Sequence[_Row]) -> None:
+        """Fill rows with others."""
+        for output, row in zip(into[0], given):
+            output.raw = row.raw
+
+    def reduce_scatter_pieces(self, begun: Begun, into: Sequence[_Row], given: Sequence[Sequence[_Row]], op: ReduceOp) -> None:
+        """Fill rows with others."""
+        _checked(op)
+        self.all_gather_pieces(begun, [into], given[0])
+
+    def reduce(self, begun: Begun, row: _Row, op: ReduceOp, root: int) -> None:
+        """Nothing."""
+        _checked(op)
+
+    def reduce_scatter(self, begun: Begun, output: _Row, inputs: Sequence[_Row], op: ReduceOp) -> None:
+        """Fill a row with another."""
+        _checked(op)
+        output.raw = inputs[0].raw
+
+    def reduce_scatter_row(self, begun: Begun, output: _Row, whole: _Row, op: ReduceOp) -> None:
+        """Fill a row with another."""
+        self.reduce_scatter(begun, output, [whole], op)
+
+    def gather(self, begun: Begun, outputs: Sequence[_Row], row: _Row, root: int) -> None:
+        """Fill the one row with the other."""
+        outputs[0].raw = row.raw
+
+    def scatter(self, begun: Begun, row: _Row, inputs: Sequence[_Row], root: int) -> None:
+        """Fill a row with the one that is given."""
+        row.raw = inputs[0].raw
+
+    def all_to_all(self, begun: Begun, outputs: Sequence[_Row], inputs: Sequence[_Row]) -> None:
+        """Fill the one row with the other."""
+        outputs[0].raw = inputs[0].raw
+
+    def all_to_all_row(self, begun: Begun, output: _Row, row: _Row, taken: Sequence[int], given: Sequence[int]) -> None:
+        """Fill a row with another."""
+        output.raw = row.raw
+
+    def barrier(self) -> None:
+        """Nothing: nobody else is there."""
+
+
+def by_dtype(rows: Sequence[_Row]) -> list[list[int]]:
+    """The numbers of the rows of each dtype."""
+    found: dict[Any, list[int]] = {}
+    for number, row in enumerate(rows):
+        found.setdefault(row.raw.dtype, []).append(number)
+    return list(found.values())

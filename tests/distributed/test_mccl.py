@@ -1,0 +1,35 @@
+"""The calls of MindSpore's communication, by its own carrier of the CPU, under msrun."""
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+import mstorch  # noqa: F401 - before its parts
+from mstorch._backend import collectives
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SCRIPT = pathlib.Path(__file__).with_name("mccl_script.py")
+
+
+def test_collectives_by_mccl(tmp_path: pathlib.Path) -> None:
+    msrun = pathlib.Path(sys.executable).with_name("msrun")
+    if not msrun.exists():
+        pytest.skip("MindSpore's msrun is not beside Python")
+    command = [msrun, "--worker_num=2", "--local_worker_num=2", f"--master_port={collectives.free_address().split(':')[1]}", "--join=True"]
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("MSTORCH")} | {"PYTHONPATH": str(ROOT), "GLOG_v": "3"}
+    environment["PATH"] = f"{msrun.parent}{os.pathsep}{environment['PATH']}"
+    done = subprocess.run(
+        [*command, f"--log_dir={tmp_path}/logs", SCRIPT, tmp_path], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stdout[-3000:]
+    rows = [[0.0, 1.0, 2.0, 3.0], [10.0, 11.0, 12.0, 13.0]]
+    want = {
+        "all_reduce SUM": [10.0, 12.0, 14.0, 16.0], "all_reduce MAX": rows[1], "all_reduce MIN": rows[0],
+        "all_reduce PRODUCT": [0.0, 11.0, 24.0, 39.0], "broadcast": rows[1], "all_gather": rows, "barrier": None,
+    }  # fmt: skip
+    assert [json.loads((tmp_path / f"{rank}.json").read_text()) for rank in range(2)] == [want, want]
