@@ -14,10 +14,11 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
+import numpy as np
 from mindspore.mint import distributed
 
 from .device_memory import zeros
-from .raw import NAME_OF, Raw, scalar
+from .raw import NAME_OF, NP_DTYPE, Raw, from_numpy, scalar
 from .table import kernel
 
 _reshape, _slice, _cat, _clone = kernel("reshape"), kernel("slice"), kernel("cat"), kernel("clone")
@@ -61,8 +62,9 @@ def padded(parts: Sequence[Raw], size: int) -> Raw:
 
 def cut(flat: Raw, start: int, sizes: Sequence[int]) -> list[Raw]:
     """Parts of a row of these sizes, from ``start`` on, to be read: they may share its memory."""
-    ends = list(itertools.accumulate(sizes, initial=start))
-    return [_slice[NAME_OF[flat.dtype]](flat, 0, first, last, 1) for first, last in zip(ends, ends[1:])]
+    ends, name = list(itertools.accumulate(sizes, initial=start)), NAME_OF[flat.dtype]
+    nothing = from_numpy(np.empty(0, NP_DTYPE[name]))
+    return [_slice[name](flat, 0, first, last, 1) if first < last else nothing for first, last in zip(ends, ends[1:])]
 
 
 def divided(flat: Raw, count: int) -> Raw:

@@ -224,10 +224,11 @@ class Carrier:
 
     def reduce_scatter_row(self, begun: Begun, output: _Row, whole: _Row, op: ReduceOp) -> None:
         """Fill a row with this member's part of the combination of all members' rows."""
+        name = _checked(op)
         if self._straight and output.size:
-            begun.after(self._native.reduce_scatter(self._handle, output.raw, whole.raw, _checked(op)))
+            begun.after(self._native.reduce_scatter(self._handle, output.raw, whole.raw, name))
             self._mean(begun, op, [output])
-        else:
+        elif output.size:
             self.reduce_scatter(begun, output, self._pieces(whole, [output.size] * len(self._ranks)), op)
 
     def gather(self, begun: Begun, outputs: Sequence[_Row], row: _Row, root: int) -> None:

@@ -106,6 +106,28 @@ def case_different_sizes(torch, dist, rank, size):
     dist.barrier()
 
 
+def case_nothing(torch, dist, rank, size):
+    """Parts, and tensors, without elements."""
+    into, given = torch.full((2 + rank,), -1.0), torch.arange(2.0 + 1 - rank) + 10 * rank
+    dist.all_to_all_single(into, given, [0, 2] if rank == 0 else [3, 0], [0, 3] if rank == 0 else [2, 0])
+    assert into.tolist() == ([10.0, 11.0] if rank == 0 else [0.0, 1.0, 2.0]), into
+    only = torch.full((2 * (1 - rank),), -1.0)
+    dist.all_to_all_single(only, torch.arange(2.0 * rank), [0, 2 * (1 - rank)], [2 * rank, 0])
+    assert only.tolist() == ([0.0, 1.0] if rank == 0 else [])
+    none, whole = torch.empty(0, 3), torch.empty(0, 3)
+    for call in (lambda: dist.all_reduce(none), lambda: dist.broadcast(none, 0), lambda: dist.all_gather_single(whole, none),
+                 lambda: dist.reduce_scatter_single(whole, none, dist.ReduceOp.AVG), lambda: dist.all_to_all_single(whole, none),
+                 lambda: dist.all_gather([whole, whole], none), lambda: dist.reduce(none, 0)):  # fmt: skip
+        call()
+    for group in (dist.new_group([0, 1], sort_ranks=False), dist.new_group([1, 0], sort_ranks=False)):
+        parts, order = [torch.empty(1) for _ in range(2)], dist.get_process_group_ranks(group)
+        dist.all_gather(parts, torch.tensor([float(rank)]), group=group)
+        assert [int(part) for part in parts] == order, (order, parts)
+        own = torch.empty(1)
+        dist.reduce_scatter_single(own, torch.tensor([1.0, 10.0]), group=group)
+        assert own.item() == [2.0, 20.0][order.index(rank)]
+
+
 def case_groups_again(torch, dist, rank, size):
     local = dist.new_group([0, 1], use_local_synchronization=True)
     x = torch.ones(2)
@@ -215,6 +237,9 @@ def everything_on(torch, dist, rank, size, place):
     made.append(tensor.DTensor.from_local(torch.ones(3, 2, device="cpu"), mesh, [tensor.Replicate()]))
     for one in made:
         assert one.to_local().device.type == one.full_tensor().device.type == place, one
+    first = dist.init_device_mesh(place, (1,))  # without the second process
+    outside = tensor.distribute_tensor(torch.ones(3, 2, device=place), first, [tensor.Shard(0)])
+    assert outside.shape == (3, 2) and outside.to_local().numel() == (6 if rank == 0 else 0) and outside.to_local().device.type == place
     cut = nn.Parameter(tensor.distribute_tensor(torch.ones(1, 2, device=place), mesh, [tensor.Shard(0)]))  # one process has nothing
     (cut * 2).full_tensor().sum().backward()
     assert nn.utils.clip_grad_norm_([cut], 1.0, float("inf")).device.type == place

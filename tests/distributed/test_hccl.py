@@ -82,6 +82,43 @@ def test_the_others_are_told_of_a_rank_that_is_killed(tmp_path: pathlib.Path, ho
             assert f"rank 2 has ended; rank {rank} calls all_reduce sum float32 200000" in words and int(seconds) < 20, out + err
 
 
+AGAIN = """
+import os
+import torch, torch.distributed as dist
+rank = int(os.environ["RANK"])
+torch.npu.set_device(rank)
+for backend in ("gloo", "cpu:gloo,npu:hccl"):
+    dist.init_process_group(backend)
+    group = dist.new_group([1, 0], backend="hccl", sort_ranks=False)
+    x = torch.ones(2, device="npu") * (rank + 1)
+    dist.all_reduce(x, group=group)
+    try:
+        dist.all_reduce(torch.ones(2, device="npu"))
+        whole = True
+    except RuntimeError as error:
+        assert "No backend type associated with device type npu" in str(error)
+        whole = False
+    assert whole == ("hccl" in backend) and x.tolist() == [3, 3]
+    alone = dist.new_group([rank], backend="hccl", use_local_synchronization=True)
+    y = torch.ones(2, device="npu") * 3
+    dist.all_reduce(y, dist.ReduceOp.AVG, group=alone)
+    dist.destroy_process_group(alone)
+    doubled = dist.all_reduce(x, group=group, async_op=True).get_future().then(lambda done: done.value()[0] * 2)
+    assert doubled.wait().tolist() == [12, 12] and y.tolist() == [3, 3]
+    dist.barrier(device_ids=[rank])
+    dist.destroy_process_group()
+"""
+
+
+def test_groups_of_devices_come_late_and_again(tmp_path: pathlib.Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(AGAIN)
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "GLOG_v": "3", "MSTORCH_FAKE_DEVICE": "Ascend", "MSTORCH_FAKE_DEVICES": "2"}
+    command = [sys.executable, "-m", "mstorch.distributed.run", "--standalone", "--nproc_per_node", "2", str(script)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, env=environment, timeout=200)
+    assert done.returncode == 0, done.stderr[-3000:]
+
+
 def test_calls_fit_the_functions_of_mindspore() -> None:
     """Names and numbers of arguments, from the syntax tree of the one file that calls them."""
     tree = ast.parse((ROOT / "mstorch/_backend/collectives.py").read_text())

@@ -46,6 +46,7 @@ while True:
 SPAWNED = """
 import torch, torch.distributed as dist, torch.multiprocessing as mp
 def main(rank, address):
+    assert "mstorch" in torch.__version__
     dist.init_process_group("gloo", init_method=address, rank=rank, world_size=2)
     x = torch.tensor([1.0 + rank])
     dist.all_reduce(x)
@@ -58,9 +59,9 @@ if __name__ == "__main__":
 """
 
 
-def run(*command):
+def run(*command, path=()):
     environment = {key: value for key, value in os.environ.items() if not key.startswith("MSTORCH")}
-    environment |= {"PYTHONPATH": str(ROOT), "GLOG_v": "3", "OMP_NUM_THREADS": "1"}
+    environment |= {"PYTHONPATH": os.pathsep.join(map(str, (*path, ROOT))), "GLOG_v": "3", "OMP_NUM_THREADS": "1"}
     return subprocess.run([sys.executable, "-m", *map(str, command)], env=environment, cwd=ROOT, capture_output=True, timeout=200, text=True)
 
 
@@ -99,7 +100,8 @@ def test_a_process_that_is_killed(tmp_path):
 def test_processes_that_are_spawned(tmp_path):
     script = tmp_path / "script.py"
     script.write_text(SPAWNED)
-    done = run("mstorch", script, f"file://{tmp_path}/store")
+    (tmp_path / "sitecustomize.py").write_text((ROOT / "tools" / "mstorch_hook.pth").read_text())  # as the wheel brings it for children
+    done = run("mstorch", script, f"file://{tmp_path}/store", path=(tmp_path,))
     assert done.returncode == 0 and "done" in done.stdout, done.stderr
 
 

@@ -16,7 +16,7 @@ from datetime import timedelta
 import numpy as np
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PATIENCE = 400  # seconds
+PATIENCE = 400  # seconds, for two processes
 PLACE = "cpu"
 """The kind of device on which this process has its tensors."""
 AS_HCCL = "DISTRIBUTED_AS_HCCL" in os.environ
@@ -129,7 +129,7 @@ def run(library, module, size, place="cpu", as_hccl=False):
     with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as files:
         errors = [files.enter_context(open(f"{folder}/{rank}.txt", "w+")) for rank in range(size)]
         processes = start(library, module, folder, errors, place, as_hccl)
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + PATIENCE * max(1, size // 2)
         try:
             while any(process.poll() is None for process in processes) and not any(process.poll() for process in processes):
                 assert time.monotonic() < deadline, "\n\n".join(_tail(error) for error in errors)
