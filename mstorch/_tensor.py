@@ -71,9 +71,8 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
         place = kwargs.pop("device", None)
         if kwargs.keys() - {"data", "size", "other", "storage"} and cls is Tensor:
             raise TypeError(combination("new", args, kwargs if place is None else {**kwargs, "device": place}, ()))
-        if place is not None and devices.device(place).type != devices.current().type:
-            words = devices.current().type, devices.device(place).type
-            raise RuntimeError("legacy constructor expects device type: {} but device type: {} was passed".format(*words))
+        if place is not None and devices.device(place).type != "cpu":
+            raise RuntimeError(f"legacy constructor expects device type: cpu but device type: {devices.device(place).type} was passed")
         if len(args) == 1 and isinstance(args[0], TensorBase) and place is not None:
             raise RuntimeError(
                 "Legacy tensor constructor of the form torch.Tensor(tensor, device=device) is not supported.  Use torch.tensor(...) or "

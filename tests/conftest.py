@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 
 import mstorch
+from mstorch import _mt19937 as numbers
+from mstorch._backend import rehearsal, table
 from tests import against_torch
 
 if sys.version_info >= (3, 11):
@@ -18,6 +20,18 @@ if sys.version_info >= (3, 11):
 
 ON_DEVICE = bool(os.environ.get("MSTORCH_FAKE_DEVICE"))
 """Whether mstorch's tensors are made on the stand-in device, unless a test names another place."""
+REHEARSED = os.environ.get("MSTORCH_FAKE_DEVICE") == "rehearsal"
+"""Whether MindSpore plays that it computes on an Ascend, whose random numbers are its own."""
+_numpy = mstorch.Tensor.numpy
+
+
+def _read(self: Any, *, force: bool = False) -> Any:
+    """``numpy()`` of a device's tensor too, by way of the CPU: so tests look at results. What is shared with NumPy is the CPU's alone."""
+    return _numpy(self.detach().cpu() if self.is_npu and not self.requires_grad else self, force=force)
+
+
+if ON_DEVICE:
+    table.on_fallback.clear()  # tests that count warnings count those of torch
 REFUSED = tomllib.loads((pathlib.Path(__file__).parent / "devices" / "refused.toml").read_text()) if ON_DEVICE else {}
 """By test (or its function): why it cannot pass on a device."""
 # What a device may refuse, as docs/devices.md says: an operation that it has no kernel of, and reads of its memory.
@@ -30,7 +44,7 @@ REFUSALS = {
 # Files that start processes, kill them, send signals or train for long: half of the time of all tests, under the mark "slow".
 SLOW = (
     "backend/test_runtime.py", "compare/", "compile/test_breaks.py", "compile/test_training.py", "core/test_no_memory.py", "core/test_signals.py",
-    "debug/test_compare.py", "devices/test_stand_in.py", "devices/test_torch_npu.py", "distributed/", "interop/test_graphs.py",
+    "debug/test_compare.py", "devices/test_rehearsal.py", "devices/test_stand_in.py", "devices/test_torch_npu.py", "distributed/", "interop/test_graphs.py",
     "interop/test_on_devices.py", "interop/test_training.py", "multiprocessing/", "profile/", "serialization/test_atomic.py",
     "serialization/test_fuzz.py",
     "serialization/test_plain_pickles.py", "test_hook.py", "test_hook_children.py", "test_sweeps.py", "utils/data/test_ends.py",
@@ -63,18 +77,30 @@ def pytest_collection_finish() -> None:
 
 
 @pytest.fixture(autouse=ON_DEVICE)
-def _made_on_the_device() -> Iterator[None]:
+def _made_on_the_device(request: pytest.FixtureRequest) -> Iterator[None]:
     generators = mstorch._core.generator
-    generators.device_generator()._engine = generators.default_generator._engine  # the CPU's numbers, in the CPU's order
-    mstorch.set_default_device("npu")
+    engine = generators.default_generator._engine  # the CPU's numbers, in the CPU's order
+    if REHEARSED:
+        rehearsal.sources.update({
+            "rand": lambda shape, name: numbers.uniform(engine, shape, 0.0, 1.0, name),
+            "randn": lambda shape, name: numbers.normal(engine, shape, 0.0, 1.0, name, True),
+            "randint": lambda low, high, shape, name: numbers.random_between(engine, shape, low, high, name),
+            "randperm": lambda n, name: numbers.permutation(engine, n, name),
+        })  # fmt: skip
+    else:
+        generators.device_generator()._engine = engine
+    if request.node.get_closest_marker("on_the_cpu") is None:
+        mstorch.set_default_device("npu")
+        mstorch.Tensor.numpy = _read
     yield
+    mstorch.Tensor.numpy = _numpy
     mstorch.set_default_device(None)
 
 
 def _named_reason(name: str) -> str | None:
-    """Why the list says that a test cannot pass: an entry of its own, of its function, or of its function's named cases."""
+    """Why the list says that a test cannot pass: an entry of its own, of its function, its function's named cases, or its file."""
     function, _, case = name.partition("[")
-    found = REFUSED.get(name) or REFUSED.get(function)
+    found = REFUSED.get(name) or REFUSED.get(function) or REFUSED.get(name.partition("::")[0])
     if isinstance(found, dict):
         return found["why"] if case.removesuffix("]") in found["cases"] else None
     return found

@@ -58,6 +58,8 @@ def _stand_in(name: str, args: Any) -> Any:
     if name == "BatchNormExt":  # the image, and two numbers for each channel
         return args[0], args[1], args[1]
     first = next(_arrays(args), None)
+    if name == "Arange":
+        return from_numpy(np.arange(*args[:3]))
     made = first if first is not None else from_numpy(np.zeros(args[0], np.float32))
     count = _RESULTS.get(name, 1)
     return made if count == 1 else (made,) * count

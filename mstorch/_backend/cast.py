@@ -9,10 +9,12 @@ import numpy as np
 
 from .._quiet import quiet
 from .halves import BFLOAT16, FLOAT16, narrowed, widened
+from .primitives import run
 from .raw import MS_DTYPE, NAME_OF, NP_DTYPE, ON_CPU, Raw, from_numpy
 from .tape import function_node, grad_mode, tracing
 
 _cast_primitive = mindspore.ops.Cast()
+_differs = mindspore.ops.NotEqual()
 _DIFFERENTIABLE = frozenset(("float16", "bfloat16", "float32", "float64", "complex64", "complex128"))
 
 
@@ -79,6 +81,11 @@ def cast(raw: Raw, name: str) -> Raw:
     if not ON_CPU or tracing() is not None:
         for told in casts:
             told()
+        if name == "bool" and NAME_OF[raw.dtype] in ("complex64", "complex128"):
+            return _differs(raw, mindspore.Tensor(0, raw.dtype))  # Cast looks at the real part alone
+        once = getattr(raw, "_shown", None)
+        if once is not None and once.size == 1 and raw.size < 2 and tracing() is None and not any(raw.stride()) and raw.shape:
+            return run("BroadcastTo", _cast_primitive(once, MS_DTYPE[name]), at=(tuple(raw.shape),))  # one number, which stays expanded
         return _cast_primitive(raw, MS_DTYPE[name])
     if grad_mode.enabled and name in _DIFFERENTIABLE and raw._requires_grad:
         return _cast_recorded(raw, name)

@@ -22,7 +22,7 @@ from . import runtime
 from .geometry import contiguous_strides, flat_index
 from .primitives import run
 from .raw import MS_DTYPE, NAME_OF, NP_DTYPE, ON_CPU, Raw, from_numpy
-from .table import kernel
+from .table import CHANGES, kernel
 
 Sizes = tuple[int, ...]
 
@@ -208,11 +208,30 @@ def fill(base: Raw, shape: Sizes, strides: Sizes, offset: int, value: Any) -> Ra
     return _scatter[NAME_OF[base.dtype]](base, _places(shape, strides, offset), new)
 
 
+def change(base: Raw, shape: Sizes, strides: Sizes, offset: int, op: str, args: tuple[Any, ...]) -> Raw:
+    """Let an operation write its result into the window that is its first operand; returns the base as ``put`` does."""
+    if 0 in shape:
+        return base
+    if stand_in:
+        return stand_in[0].change(base, shape, strides, offset, op, args)
+    if writes_reach_base():
+        CHANGES[op](primitive_window(base, shape, strides, offset), *args)
+        return base
+    copy = _clone[NAME_OF[base.dtype]](primitive_window(base, shape, strides, offset))
+    CHANGES[op](copy, *args)
+    return put(base, shape, strides, offset, copy)
+
+
+def changes(op: str) -> bool:
+    """Whether the device has a kernel that writes the result of an operation into its first operand."""
+    return HAS_WINDOWS and op in CHANGES
+
+
 def _places(shape: Sizes, strides: Sizes, offset: int) -> Raw:
     return from_numpy(flat_index(shape, strides, offset))
 
 
 __all__ = [
-    "arange", "dense", "fill", "full", "is_dense", "laid_out", "owned", "parts", "primitive_window", "put", "shows_others", "stand_in",
-    "window", "writes_reach_base", "zeros",
+    "arange", "change", "changes", "dense", "fill", "full", "is_dense", "laid_out", "owned", "parts", "primitive_window", "put",
+    "shows_others", "stand_in", "window", "writes_reach_base", "zeros",
 ]  # fmt: skip

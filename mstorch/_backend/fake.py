@@ -17,7 +17,8 @@ from .._quiet import quiet as silenced
 from . import device_memory
 from .forked import forked
 from .primitives import VIEWS, refuses_steps, run, watchers
-from .raw import Raw, from_arrays, from_numpy, to_arrays
+from .raw import NAME_OF, Raw, from_arrays, from_numpy, to_arrays
+from .table import kernel
 from .tape import is_recording
 
 # What MindSpore says where the CPU has no kernel, and the kernels of the CPU that are not to be trusted (2.10).
@@ -31,9 +32,10 @@ WRONG = {
     "Exp", "Log", "Digamma", "Sinc",  # 4e-6 and no subnormal results, 1e-4 about 1, single precision in double, NaN in half precision
     "Div", "Pow",  # 1 / -0.0 is inf and NaN / 0.0 -inf, 0 / 0 of complex numbers 0; powers of uint8 do not wrap
     "ReduceMax", "ReduceMin", "Maximum", "Minimum", "ReLU", "ReluGrad", "HSwish", "ClampTensor", "SoftShrink", "HShrink",
-    "SoftplusExt",  # lose a NaN
+    "SoftplusExt", "AdaptiveMaxPool2D",  # lose a NaN
     "LeftShift", "RightShift", "Xlogy", "DivMod",  # shift by too much, an infinity times zero, divide by zero
     "InplaceCopy",  # does not write through windows
+    "UpsampleNearest2D", "UpsampleNearest3D",  # take the sizes where factors are given
     "SearchSorted",  # takes the NaN at the end of a sequence for the least number
 }
 
@@ -175,16 +177,45 @@ class StandIn:
         forked.refuse_device()
         began = time.thread_time()
         with uncounted():
-            face = base.asnumpy()
-            if not np.may_share_memory(face, base.asnumpy()):
-                base = from_numpy(np.array(face, order="C"))
-                face = base.asnumpy()
-            target = np.lib.stride_tricks.as_strided(face.reshape(-1)[offset:], shape, [step * face.itemsize for step in strides])
+            base, target = _shown(base, shape, strides, offset)
             target[...] = new.asnumpy() if isinstance(new, Raw) else new
         written["bytes"] += target.nbytes
         written[name] += 1
         _tell([name], began)
         return base
+
+    @staticmethod
+    def change(base: Raw, shape: Sequence[int], strides: Sequence[int], offset: int, op: str, args: tuple[Any, ...]) -> Raw:
+        """What an operation makes of a window, by the host's row, in the place of the window."""
+        began = time.thread_time()
+        with uncounted(), silenced():
+            base, target = _shown(base, shape, strides, offset)
+            target[...] = changed(op, np.array(target, order="C"), NAME_OF[base.dtype], args)
+        written["bytes"] += args[0].nbytes
+        written[op] += 1
+        _tell([f"({op} in place)"], began)
+        return base
+
+
+def changed(op: str, array: np.ndarray, name: str, args: tuple[Any, ...]) -> np.ndarray:
+    """What an operation that a device writes into its first operand makes of an array of its own."""
+    if op != "index_put":
+        return kernel(op).host[name](array, *map(to_arrays, args))
+    source, indices, adding = map(to_arrays, args)
+    if adding:
+        places = np.arange(array.size).reshape(array.shape)[indices]
+        return kernel("put").host[name](array, np.broadcast_to(source, places.shape), places, True)
+    array[indices] = source
+    return array
+
+
+def _shown(base: Raw, shape: Sequence[int], strides: Sequence[int], offset: int) -> tuple[Raw, np.ndarray]:
+    """A window as NumPy's, on the memory that the CPU shows of a base; of a base that is itself a view, on a copy, which comes first."""
+    face = base.asnumpy()
+    if not np.may_share_memory(face, base.asnumpy()):
+        base = from_numpy(np.array(face, order="C"))
+        face = base.asnumpy()
+    return base, np.lib.stride_tricks.as_strided(face.reshape(-1)[offset:], shape, [step * face.itemsize for step in strides])
 
 
 written: Counter[str] = Counter()

@@ -40,8 +40,9 @@ NP_DTYPE: dict[str, np.dtype] = _Known(
 NAME_OF_NP: dict[np.dtype, str] = {np_dtype: name for name, np_dtype in NP_DTYPE.items()}
 
 ON_CPU = runtime.DEVICE_TARGET == "CPU"
-SHARES = not runtime.FAKE_DEVICE
-"""Whether a raw tensor may lie over the memory of an array: the stand-in device has memory of its own."""
+SHARES = ON_CPU
+"""Whether a raw tensor may lie over the memory of an array: a device has memory of its own, and what is to go there must not see what is
+written to the array meanwhile."""
 
 
 _from_numpy = mindspore.Tensor.from_numpy

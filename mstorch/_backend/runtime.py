@@ -72,16 +72,18 @@ NUMPY_2 = _release(importlib.metadata.version("numpy")) >= (2,)
 _mindspore_version = _installed("mindspore") or _installed("mindspore-gpu") or _installed("mindspore-ascend")
 check_versions(_mindspore_version, importlib.metadata.version("numpy"))
 
-FAKE_DEVICE = os.environ.get("MSTORCH_FAKE_DEVICE", "")
-"""The device that the CPU's memory plays, for tests: "Ascend", or nothing."""
-if FAKE_DEVICE not in ("", "Ascend"):
-    raise ImportError(f"MSTORCH_FAKE_DEVICE can be Ascend, not {FAKE_DEVICE}")
+PLAYED = os.environ.get("MSTORCH_FAKE_DEVICE", "")
+"""What is played, for tests: "Ascend", "rehearsal" (MindSpore says that it computes on an Ascend, ``rehearsal.py``), or nothing."""
+if PLAYED not in ("", "Ascend", "rehearsal"):
+    raise ImportError(f"MSTORCH_FAKE_DEVICE can be Ascend or rehearsal, not {PLAYED}")
+FAKE_DEVICE = "" if PLAYED == "rehearsal" else PLAYED
+"""The device that the CPU's memory plays: "Ascend", or nothing."""
 
 # Under AVX-512 MindSpore 2.9 and 2.10 ask oneDNN for convolutions in a layout of weights that it only has a reference kernel for
 # (300 ms where AVX2 takes 6 ms). mstorch asks for them itself, in the layout that is quickest; where MindSpore's own convolutions
 # are to compute, on the stand-in device, it takes AVX2. oneDNN reads the variable once, when MindSpore is loaded.
 _TUNED: dict[str, str] = {}
-if TUNE and FAKE_DEVICE and "ONEDNN_MAX_CPU_ISA" not in os.environ:
+if TUNE and PLAYED and "ONEDNN_MAX_CPU_ISA" not in os.environ:
     os.environ["ONEDNN_MAX_CPU_ISA"] = "AVX2"
     _TUNED["ONEDNN_MAX_CPU_ISA"] = "AVX2"
 
@@ -106,6 +108,11 @@ def without_deprecations() -> Iterator[None]:
     finally:
         logger.removeFilter(keep)
 
+
+if PLAYED == "rehearsal":
+    from . import rehearsal
+
+    rehearsal.begin()
 
 HOST_TARGET: str = mindspore.get_context("device_target")
 """What MindSpore computes on."""

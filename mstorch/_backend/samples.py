@@ -75,6 +75,8 @@ BY_HAND: dict[str, list[Any]] = {
     "sigmoid_grad": [_floats(2, 3), _floats(2, 3)],
     "silu_grad": [_floats(2, 3), _floats(2, 3)],
     "tanh_grad": [_floats(2, 3), _floats(2, 3)],
+    "upsample": [_floats(1, 2, 3, 3), "bilinear", _pair(6, 6), None, False, None],
+    "upsample_grad": [_floats(1, 2, 6, 6), _pair(3, 3), "bilinear", _pair(6, 6), None, False, None],
     "window": [_floats(6), _pair(2, 2), _pair(3, 1), 1],
     "window_placed": [_floats(2, 2), 6, _pair(2, 2), _pair(3, 1), 1, False],
     "expand": [_floats(2, 1), _pair(2, 3)],

@@ -284,6 +284,8 @@ class HostKernel(dict):
             function = _host_through(row.function, NP_DTYPE[name], NP_DTYPE[row.via[name]], row.wide)
         else:
             function = through_mindspore(self.device.beside_host(name))
+            for lend in lenders if op not in ROWS or not ROWS[op].numpy_reason else ():
+                function = lend(op, name, function)
             self[name] = function
             return function
         direct = DIRECT.get((op, name))
@@ -340,7 +342,7 @@ class Kernel(dict):
             if compute is None:
                 raise NotImplementedError(f'"{self.op}" not implemented for {torch_type_name(name)} (mstorch, {device})')
             function = _through(function, name, compute)
-        if players and device != runtime.HOST_TARGET:
+        if players and device != "CPU":
             function = players[0](self.op, function, lambda: self.host[name], lambda: self._resolved(name, "CPU"))
         for trace in tracers:
             function = trace(self.op, name, f"MindSpore on {device}", function)
@@ -384,6 +386,9 @@ def _locked(function: Function, op: str, device: str) -> Function:
 tracers: list[Callable[[str, str, str, Function], Function]] = []
 """What takes kernels as they are resolved (operation, dtype, where, kernel) and gives what runs: ``MSTORCH_DEBUG=trace`` fills it."""
 
+lenders: list[Callable[[str, str, Function], Function]] = []
+"""What takes kernels of MindSpore's as they are to compute host memory (operation, dtype, kernel) and gives what runs: the rehearsal's."""
+
 players: list[Callable[..., Function]] = []
 """What makes the rows of a stand-in device run in host memory; none but in tests of devices."""
 
@@ -404,6 +409,9 @@ def serves(op: str, name: str) -> bool:
     """Whether the device of this process has a kernel of an operation for a dtype, without a detour through another."""
     return name in ROWS[op].dtypes.get(runtime.DEVICE_TARGET, ())
 
+
+CHANGES: dict[str, Function] = {}
+"""By operation: what lets a device write its result into the first argument itself, a window of any strides; it returns nothing."""
 
 _KERNELS: dict[str, Kernel] = {}
 

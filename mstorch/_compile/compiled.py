@@ -142,6 +142,7 @@ class Entry:
             tape.start_recording()
             raws = list(self.graph(inputs + self.natives + drawn))  # type: ignore[misc]
             tensors = [tensor_of(raw.asnumpy().copy()) for raw in raws]
+            tape.stop_recording()  # a device's tensors are computed by MindSpore next, and are not to be recorded
         node: Any = _GraphNode(edges)
         node.saved = USED_UP
         node.results, node.ends, node.places = raws, [inputs[place] for place in places], places

@@ -240,10 +240,7 @@ def _check_allowed() -> None:
 
 
 def engine_of(generator: Generator | None, device: Any = None) -> Any:
-    """The stream to draw from: the given generator's; else that of the device, if one is named; else the host's.
-
-    A draw that names no device uses torch's own numbers whatever MindSpore computes on.
-    """
+    """The stream to draw from: the given generator's; else that of the device, if one is named; else the host's."""
     _check_allowed()
     wanted = None if device is None else devices.resolve(device)
     if generator is None:

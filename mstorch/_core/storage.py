@@ -163,7 +163,8 @@ class DeviceMemory(_Native):
 
     ``base`` is a MindSpore tensor in row-major order, whose elements offsets and strides count. ``exchanges`` counts how often
     another one took its place: windows made before show the old one. ``lent``: somebody else holds the base, so that it stays.
-    ``shadow`` is the array that integers were made of, until they are written to: positions are read from it, without a transfer.
+    ``shadow`` is the array that integers and single numbers were made of, until they are written to: positions are read from it, without a
+    transfer.
     ``parameter`` is the mindspore.Parameter that the base is, once MindSpore's side asked for one.
     """
 
@@ -240,6 +241,14 @@ class DeviceMemory(_Native):
         self._keep(device_memory.fill(self.base, shape, _given(strides, shape), offset, value))
         return True
 
+    def change(self, op: str, args: tuple[Any, ...], kind: str, shape: tuple[int, ...], strides: Strides | None, offset: int) -> bool:
+        """Write what an operation makes of a window and ``args`` into the window; False where no kernel of the device does."""
+        if NAME_OF[self.base.dtype] != kind or not device_memory.changes(op):
+            return False
+        self.shadow = None
+        self._keep(device_memory.change(self.base, shape, _given(strides, shape), offset, op, args))
+        return True
+
     def _keep(self, base: Raw) -> None:
         if base is not self.base:
             self.exchange(base)
@@ -255,7 +264,7 @@ class DeviceMemory(_Native):
             set_value(self.parameter, base)
             base = self.parameter
         base._of_storage = True
-        self.base, self.lent = base, False
+        self.base, self.lent, self.shadow = base, False, None
         self.exchanges += 1
 
     @property

@@ -6,11 +6,13 @@ from typing import Any
 
 from .auto import DEFAULT, INFERENCE, MULTIPLE_OUTPUTS, OF_FUNCTION, WITHOUT_GRAD, Auto
 from .modes import modes
+from .storage import DeviceMemory
 from .strides import dense_order, overlaps
 from .tensor_base import (
     count_of,
     is_tracked,
     strides_of,
+    touch,
 )
 
 _LEAF = "a leaf Variable that requires grad is being used in an in-place operation."
@@ -130,3 +132,14 @@ def refuse_partial_overlap(target: Any, source: Any, alike: bool = True) -> None
         apart = ends[0] <= begins[1] or ends[1] <= begins[0]
     if not apart:
         raise RuntimeError(SHARED)
+
+
+def change_raw(tensor: Any, op: str, *args: Any) -> bool:
+    """Let a device's kernel of an operation write its result into the tensor, its first operand; False where there is none."""
+    storage = tensor._storage
+    if storage.__class__ is not DeviceMemory or modes.native is not None:
+        return False
+    if not storage.change(op, args, tensor._dtype.name, tensor._shape, tensor._stride, tensor._offset):
+        return False
+    touch(tensor)
+    return True

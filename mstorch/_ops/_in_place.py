@@ -15,7 +15,7 @@ from .._core.writable import check_history, check_writable, refuse_partial_overl
 from .._tape.apply import Applied
 from .._tape.node import bare_twin
 from .._tape.places import onto_meta
-from .._tape.writes import assign, detach_snapshot, snapshot
+from .._tape.writes import assign, computed_for, detach_snapshot, snapshot
 from ._dispatch import cast_tensor, check_result_cast
 
 # Operations whose in-place forms torch refuses where an operand is the tensor itself.
@@ -70,7 +70,7 @@ def stored(tensor: Any, function: Callable[..., Any], args: tuple[Any, ...], kwa
     before = snapshot(tensor)
     if tensor._storage.__class__ is Absent:
         args = tuple(map(onto_meta, args))  # what is written to no memory may come from anywhere
-    result = function(before, *args, **kwargs)
+    result = computed_for(before, lambda: function(before, *args, **kwargs), (*args, *kwargs.values()))
     if result is before:
         return tensor
     check_result_cast(result._dtype, tensor._dtype)

@@ -14,8 +14,10 @@ from .._core.tangents import LEVELS
 from .._core.tensor_base import TensorBase, array_of, fresh, is_tracked
 from .._tape import vocabulary as v
 from .._tape.node import Node, edge_of, named, refuse_history, saved_input
+from .._tape.windows import no_view
 from . import views
 from ._dispatch import call
+from ._named import call_node
 
 _gather = kernel("gather")
 
@@ -57,7 +59,7 @@ def values_at(input: Any, dim: int, indices: Any, label: str, shown: Any, keepdi
     """
     if input._storage.__class__ is not Storage or modes.native is not None or LEVELS or not input._shape:
         found = call(_gather, (input,), dim, indices, label=label)
-        return found if keepdim or not input._shape else views.squeeze(found, dim)
+        return found if keepdim or not input._shape else _without(found, dim, label)
     array, index = array_of(input), array_of(indices)
     own = index.shape if keepdim else index.shape[:dim] + index.shape[dim + 1 :]
     found = fresh(numpy_gather(array, dim, index).reshape(own))
@@ -70,10 +72,18 @@ def values_at(input: Any, dim: int, indices: Any, label: str, shown: Any, keepdi
     return found
 
 
+def _without(found: Any, dim: int, label: str) -> Any:
+    """Values without a dimension of length 1: one step in torch."""
+    squeezed = views.squeeze(found, dim)
+    return squeezed if modes.native is not None or LEVELS else call_node(no_view(squeezed), label)
+
+
 def without_dim(indices: Any, dim: int) -> Any:
     """Indices without a dimension of length 1, no view of others."""
-    if indices._storage.__class__ is not Storage or modes.native is not None:
+    if modes.native is not None:
         return views.squeeze(indices, dim)
+    if indices._storage.__class__ is not Storage:
+        return no_view(views.squeeze(indices, dim))
     array = array_of(indices)
     return fresh(array.reshape(array.shape[:dim] + array.shape[dim + 1 :]))
 

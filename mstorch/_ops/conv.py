@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from .._backend import runtime
 from .._backend.onednn.library import FOUND
 from .._backend.table import kernel, torch_type_name
 from .._core.modes import modes
@@ -167,7 +168,7 @@ def _convolve(
     _check(shape_of(input), shape_of(weight), bias, stride, padding, dilation, groups, False)
     _check_types(input, weight, bias)
     direct = rank < 3 or _any_rank(input)
-    if modes.native is None and direct and input._dtype.name in _DIRECT and count_of(input._shape) and count_of(weight._shape):
+    if modes.native is None and direct and _is_direct(input) and count_of(input._shape) and count_of(weight._shape):
         result = _direct(rank, input, weight, bias, stride, padding, dilation, groups)
     elif bias is None:
         result = call(_conv, (input, weight), None, stride, padding, dilation, groups)
@@ -178,11 +179,20 @@ def _convolve(
 
 
 _DIRECT = ("float32", "float16", "bfloat16")
+_BESIDE = runtime.HOST_TARGET != "CPU"
 
 
 def _any_rank(input: Any) -> bool:
-    """Whether the kernel of ``conv2d`` takes one and three dimensions too, and groups its transposed form: oneDNN's does."""
-    return FOUND and input._storage.__class__ is Storage
+    """Whether the kernel of ``conv2d`` takes one and three dimensions too, and groups its transposed form: the host's does.
+
+    Without oneDNN MindSpore's is faster, but for beside an Ascend, where it would compute there.
+    """
+    return (FOUND or _BESIDE) and input._storage.__class__ is Storage
+
+
+def _is_direct(input: Any) -> bool:
+    """Whether the kernel that has a rule of its own takes a dtype."""
+    return input._dtype.name in _DIRECT or (_BESIDE and input._dtype.name == "float64" and input._storage.__class__ is Storage)
 
 
 def _direct(rank: int, input: Any, weight: Any, bias: Any, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int) -> Any:
@@ -228,7 +238,7 @@ def _convolve_transposed(
         raise RuntimeError(f"output padding must be smaller than either stride or dilation, but got {words}")
     args = (stride, padding, output_padding, dilation, groups)
     direct = (rank == 2 and groups == 1) or _any_rank(input)
-    if modes.native is None and direct and input._dtype.name in _DIRECT and count_of(input._shape) and count_of(weight._shape):
+    if modes.native is None and direct and _is_direct(input) and count_of(input._shape) and count_of(weight._shape):
         tensors = (input, weight, bias)
         result = apply(_conv_transpose2d, input._dtype, tensors, args)
     elif bias is None:

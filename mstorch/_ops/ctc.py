@@ -16,6 +16,7 @@ from .elementwise import div, mul, neg
 from .from_data import made
 from .loss_reduction import chosen
 from .math import log
+from .placing import beside
 from .reduce import mean
 from .reduce import sum as sum_of
 
@@ -71,21 +72,22 @@ def ctc_loss(
     fits = wanted + repeats <= inputs
     loss = call(_ctc, (log_probs,), rows, inputs, np.where(fits, wanted, 0), blank, zero_infinity)
     if not fits.all():
-        loss = where(made(fits), loss, 0.0 if zero_infinity else _infinite(log_probs, inputs, fits))
+        loss = where(beside(made(fits), loss), loss, 0.0 if zero_infinity else _infinite(log_probs, inputs, fits))
     if zero_infinity:  # which the kernel overlooks where log-probabilities are -inf
         loss = where(eq(loss, float("inf")), 0.0, loss)
     if reduction == "none":
         return views.squeeze(loss, 0) if single else loss
     if reduction == "sum":
         return sum_of(loss)
-    return mean(div(loss, made(np.maximum(wanted, 1).astype(log_probs._dtype.np))))
+    return mean(div(loss, beside(made(np.maximum(wanted, 1).astype(log_probs._dtype.np)), loss)))
 
 
 def _infinite(log_probs: Any, inputs: np.ndarray, fits: np.ndarray) -> Any:
     """The losses of targets that no alignment reaches: infinite, with torch's gradient, NaN at each step of the input."""
     if not is_tracked(log_probs):
         return float("inf")
-    read = made((np.arange(shape_of(log_probs)[0])[:, None] < inputs)[:, :, None] & ~fits[:, None])
+    counted = made((np.arange(shape_of(log_probs)[0])[:, None] < inputs)[:, :, None] & ~fits[:, None])
+    read = beside(counted, log_probs)
     return neg(log(mul(sum_of(where(logical_and(read, isfinite(log_probs.detach())), log_probs, 0.0), (0, 2)), 0.0)))
 
 

@@ -5,11 +5,13 @@ from typing import Any
 
 import numpy as np
 
+from .._backend.device_memory import full
 from .._backend.table import kernel
 from .._core import determinism
 from .._core.dtype import bool_, int64, uint8
 from .._core.formats import contiguous_format
-from .._core.storage import Storage
+from .._core.modes import modes
+from .._core.storage import DeviceMemory, Storage
 from .._core.strides import beyond_storage, normalize, overlaps, preserved_strides
 from .._core.tangents import is_dual
 from .._core.tensor_base import (
@@ -18,14 +20,16 @@ from .._core.tensor_base import (
     count_of,
     in_order,
     is_tracked,
+    on_device,
     recording,
     strides_of,
     tensor_of,
     touch,
+    value_of,
     whole_storage,
     window,
 )
-from .._core.writable import check_history, check_writable
+from .._core.writable import change_raw, check_history, check_writable
 from .._tape.apply import apply
 from .._tape.node import watch
 from . import subscript, views
@@ -46,6 +50,7 @@ from ._dispatch import (
     type_word,
     wrap_dim,
 )  # fmt: skip
+from ._flat_put import flat_positions, put_by_one_kernel
 from ._forms import Forms
 from ._in_place import in_place, in_place_form
 from ._index_checks import check_index_dim, check_range, expect_dtype_of, index_tensor
@@ -71,7 +76,7 @@ _cumsum = kernel("cumsum")
 
 def keep_layout(input: Any, found: Any) -> Any:
     """A fresh contiguous result of the size of ``input``, in its strides if they are dense."""
-    if input._stride is None:
+    if input._stride is None or found is input:
         return found
     return in_order(found, preserved_strides(found._shape, input._stride))
 
@@ -292,8 +297,16 @@ def index_put_(self: Any, indices: Any, values: Any, accumulate: bool = False) -
     shape = shape_of(self)
     if self._storage.__class__ is Storage and count_of(shape) > _MANY and not recording((self, values)):
         return _add_without_places(self, key, values)
-    every = beside(tensor_of(np.arange(views.numel_of(shape)).reshape(shape)), self)
-    places = subscript.getitem(every, key)
+    if self._storage.__class__ is DeviceMemory and modes.native is None and 0 not in shape:
+        dims, indices_, common, adjacent = subscript.planned(self, key)
+        lengths = [shape[d] for d in range(len(shape)) if d not in dims]
+        front = dims[0] if adjacent else 0
+        wide = views.expand(values, (*lengths[:front], *common, *lengths[front:]))
+        if put_by_one_kernel(self, dims, indices_, common, adjacent, wide, True):
+            return self
+        places = flat_positions(shape, dims, indices_, common, adjacent, self)
+    else:
+        places = subscript.getitem(beside(tensor_of(np.arange(views.numel_of(shape)).reshape(shape)), self), key)
     return _put_anywhere(self, places, views.expand(values, shape_of(places)), accumulate=True)
 
 
@@ -392,6 +405,10 @@ def _flags(size: int, positions: Any) -> Any:
         chosen = np.zeros(size, np.bool_)
         chosen[values.reshape(-1)] = True
         return beside(tensor_of(chosen), positions)
+    if positions._storage.__class__ is DeviceMemory and modes.native is None:
+        held = on_device(full((size,), 0, "bool"))
+        if change_raw(held, "put", full(positions._shape, 1, "bool"), value_of(positions), False):
+            return held
     every = beside(tensor_of(np.arange(-size, size).reshape(2, size, 1)), positions)
     return any_of(any_of(eq(every, views.reshape(positions, (-1,))), 2), 0)
 

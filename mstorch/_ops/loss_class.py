@@ -1,6 +1,7 @@
 """Losses of a choice among classes."""
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -99,10 +100,11 @@ def _nll_loss(input: Any, target: Any, weight: Any, ignore_index: int, reduction
         )
     if _of_devices(input, target, weight):
         return _by_one_kernel(_nll_parts, input, target, weight, ignore_index, reduction)
+    if not capturing():
+        refuse_dtype("nll_loss_out_frame" if len(x) <= 2 else "nll_loss2d_forward_out_frame", input._dtype, 2)
+        expect_dtype(input._dtype, weight)
     if capturing() or readable(target) is None:
         return _nll_in_graph(input, target, weight, ignore_index, reduction)
-    refuse_dtype("nll_loss_out_frame" if len(x) <= 2 else "nll_loss2d_forward_out_frame", input._dtype, 2)
-    expect_dtype(input._dtype, weight)
     values, counted = _classes(target, classes, ignore_index)
     kind = input._dtype
     if reduction == "mean" and len(x) == 2 and weight is None and counted is None and _on_host(input) and values.size and classes:
@@ -171,8 +173,9 @@ def _nll_in_graph(input: Any, target: Any, weight: Any, ignore_index: int, reduc
     """The same where a graph is captured: which targets count is a part of the graph."""
     x, t = shape_of(input), shape_of(target)
     n, classes = (1, x[0]) if len(x) == 1 else x[:2]
-    counted, known, shares = _shares_in_graph(views.reshape(target, (n, -1)), weight, ignore_index, input._dtype)
-    picked = views.squeeze(gather(views.reshape(input, (n, classes, -1)), 1, views.unsqueeze(known, 1)), 1)
+    count = math.prod(t) // n if n else math.prod(x[2:])
+    counted, known, shares = _shares_in_graph(views.reshape(target, (n, count)), weight, ignore_index, input._dtype)
+    picked = views.squeeze(gather(views.reshape(input, (n, classes, count)), 1, views.unsqueeze(known, 1)), 1)
     flat = where(counted, neg(mul(picked, shares)), 0.0)
     if reduction == "none":
         return views.reshape(flat, () if len(x) == 1 else t)
@@ -209,7 +212,8 @@ def _by_one_kernel(kernel_: Any, input: Any, target: Any, weight: Any, ignore_in
     rows = input if len(x) == 2 else views.reshape(input if len(x) == 1 else views.movedim(input, 1, -1), (-1, classes))
     chosen_ = views.reshape(to_dtype(target, int64), (-1,))
     found = call(kernel_, (rows,), chosen_, weight, ignore_index, reduction)[0]
-    return watch(views.reshape(found, shape_of(target)) if reduction == "none" and len(x) != 2 else found, target)
+    found = watch(no_view(views.reshape(found, shape_of(target))) if reduction == "none" and len(x) != 2 else found, target)
+    return found if len(x) < 3 or found._node is None or reduction == "none" else call_node(found, "NllLoss2DBackward0")
 
 
 def _without(losses: Any, counted: np.ndarray) -> Any:

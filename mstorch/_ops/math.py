@@ -9,10 +9,10 @@ import numpy as np
 
 from .. import return_types
 from .._backend.table import Kernel, kernel
-from .._core.dtype import float32, get_default_dtype
+from .._core.dtype import float32, float64, get_default_dtype, int32
 from .._core.modes import modes
 from .._core.promotion import can_cast
-from .._core.storage import Storage
+from .._core.storage import NATIVE, Absent
 from .._core.tensor_base import array_of, in_order, recording, tensor_of
 from .._quiet import quiet
 from .._tape.composite import record, refuse
@@ -40,8 +40,9 @@ from ._named import by_value, node_called
 from ._operation import operation
 from ._parts import expect_parts
 from ._scalars import scalar_array
+from .compare import clamp
 from .copying import to_dtype
-from .elementwise import mul, pow, unkept, with_args
+from .elementwise import mul, pow, sub, unkept, with_args
 from .views import view
 
 _exp = kernel("exp")
@@ -275,7 +276,7 @@ def ldexp(input: Any, other: Any, *, out: Any = None) -> Any:
     moved = other._dtype.category < 2 and input._dtype.category == 2
     if moved and other._dtype.name not in ("uint8", "int8", "int16", "int32", "int64"):
         raise NotImplementedError(f"\"ldexp_cpu_exp\" not implemented for '{type_word(other._dtype)}'")
-    if modes.native is not None or any(item._storage.__class__ is not Storage for item in (input, other)):
+    if modes.native is not None or any(item._storage.__class__ is Absent for item in (input, other)):
         return mul(input, pow(2.0, to_dtype(other, input._dtype) if moved else other), out=out)
     if out is not None and recording((input, other, out)):
         raise no_derivative("ldexp")
@@ -290,10 +291,24 @@ def _moved(input: Any, other: Any) -> Any:
     """Numbers whose exponents are moved; as in torch, by the lower 32 bits of longer integers."""
     kind = input._dtype
     strides = result_strides((input, other), broadcast_shape(input._shape, other._shape))
+    if input._storage.__class__ in NATIVE:
+        return _moved_on_device(input, other)
     numbers = array_of(cast_tensor(input, float32) if kind.itemsize == 2 else input)
     with quiet():
         found = tensor_of(np.asarray(np.ldexp(numbers, array_of(other).astype(np.int32))))
     return in_order(found if found._dtype is kind else cast_tensor(found, kind), strides)
+
+
+def _moved_on_device(input: Any, other: Any) -> Any:
+    """The same by powers of two none of which is too large or too small for single precision, or double."""
+    double = input._dtype.name == "float64"
+    most, count = (1000, 3) if double else (120, 3)
+    found, left = to_dtype(input, float64 if double else float32), clamp(to_dtype(other, int32), -most * count, most * count)
+    for _ in range(count):
+        step = clamp(left, -most, most)
+        found = mul(found, pow(2.0, to_dtype(step, found._dtype)))
+        left = sub(left, step)
+    return to_dtype(found, input._dtype)
 
 
 def _ldexp_backward(gradients: Any, outputs: Any, inputs: Any) -> Any:

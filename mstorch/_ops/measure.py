@@ -5,7 +5,7 @@ from typing import Any
 
 from .._core.dtype import bfloat16, bool_, float16, float32
 from .._core.modes import modes
-from .._core.tensor_base import TensorBase, is_tracked
+from .._core.tensor_base import TensorBase, array_of, is_meta, is_tracked
 from .._core.warned import warn
 from .._tape.composite import record
 from .._tape.node import watch
@@ -13,6 +13,7 @@ from . import linalg, reduce, views
 from ._deprecated import warn_of
 from ._dispatch import (
     broadcast_shape,
+    capturing,
     expect_out_dtype,
     finish,
     finish_exactly,
@@ -128,7 +129,7 @@ def cov(input: Any, *, correction: int = 1, fweights: Any = None, aweights: Any 
                 f"cov(): expected {name} to have the same numel as there are observations in the input but got {given.numel()} "
                 f"!= {count}"
             )
-        values = readable(given)
+        values = None if capturing() or is_meta(given) else array_of(given)  # torch waits for a device here, too
         if values is not None and not (values >= 0).all():
             raise RuntimeError(f"cov(): {name} cannot be negative")
         weights = given if weights is None else weights * given

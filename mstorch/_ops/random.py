@@ -9,17 +9,20 @@ import numpy as np
 from .. import _mt19937
 from .._backend import trace
 from .._backend.cast import numpy_cast
-from .._backend.raw import Raw, from_numpy
+from .._backend.device_random import DeviceStream
+from .._backend.raw import ON_CPU, Raw, from_numpy
 from .._core import device as devices
 from .._core.dtype import bfloat16, bool_, dtype, get_default_dtype, int64
-from .._core.generator import drawn_in_slices, engine_of
+from .._core.generator import drawn_in_slices, engine_of, mask_engine
+from .._core.modes import modes
 from .._core.no_memory import tells_no_memory
+from .._core.storage import NATIVE
 from .._core.strides import iteration_order
 from .._core.tensor_base import TensorBase, array_of, is_meta, meta_tensor, recording, strides_of, touch, value_of, wrap
 from .._core.writable import check_history, check_writable
 from .._tape.composite import record
-from . import random_device
-from ._dispatch import broadcast_shape, capturing, deliver, shape_args, shape_of, type_word, write_array
+from . import elementwise, random_device
+from ._dispatch import broadcast_shape, capturing, deliver, shape_args, shape_of, type_word, write, write_array
 from ._forms import SIZE, Forms
 from ._fresh_out import fresh_out
 from ._operation import operation
@@ -27,7 +30,7 @@ from .copying import is_contiguous
 from .creation import _checked_size, empty_like
 from .from_data import made
 from .placing import beside, placed
-from .views import permute
+from .views import expand, permute
 
 
 @tells_no_memory
@@ -46,6 +49,19 @@ def draw(name: str, engine: Any, *args: Any) -> Any:
         return drawn_in_slices(engine, name, args, once) if isinstance(engine, _mt19937.Engine) else once(args)
 
     return drawn() if not capturing() else trace.drawn(lambda: _as_raw(drawn(), args))
+
+
+def _stream(generator: Any, like: Any, name: str) -> Any:
+    """Where numbers are drawn that go with a tensor: the generator that is given, else the tensor's device, if it has such draws."""
+    if generator is not None or ON_CPU or modes.native is not None or like._storage.__class__ not in NATIVE:
+        return engine_of(generator)
+    stream = mask_engine(False)
+    return stream if isinstance(stream, _mt19937.Engine) or hasattr(random_device, name) else engine_of(None)
+
+
+def _named_stream(generator: Any, device: Any) -> Any:
+    """Where a factory draws: of the generator that is given, else of the device that is asked for (None: the default)."""
+    return engine_of(generator, devices.resolve(device) if generator is None else device)
 
 
 def _as_raw(array: Any, args: tuple[Any, ...]) -> Raw:
@@ -101,7 +117,7 @@ def rand(
     kind = _floating(dtype, out, "check_uniform_bounds")
     if devices.is_meta(device):
         return meta_tensor(_checked_size(shape_args(size)), kind, None, requires_grad)
-    engine = engine_of(generator, device)
+    engine = _named_stream(generator, device)
     array = draw("uniform", engine, _checked_size(shape_args(size)), 0.0, 1.0, kind.name)
     return _tensor(array, kind, requires_grad, out, "rand")
 
@@ -118,7 +134,7 @@ def randn(
     kind = _floating(dtype, out, "normal_kernel_cpu")
     if devices.is_meta(device):
         return meta_tensor(_checked_size(shape_args(size)), kind, None, requires_grad)
-    engine = engine_of(generator, device)
+    engine = _named_stream(generator, device)
     array = draw("normal", engine, _checked_size(shape_args(size)), 0.0, 1.0, kind.name)
     return _tensor(array, kind, requires_grad, out, "randn")
 
@@ -168,7 +184,7 @@ def randint(
     _check_range(low, high, kind)
     if devices.is_meta(device):
         return meta_tensor(_checked_size(tuple(size)), kind, None, requires_grad)
-    engine = engine_of(generator, device)
+    engine = _named_stream(generator, device)
     array = draw("random_between", engine, _checked_size(tuple(size)), low, high, kind.name)
     return _tensor(array, kind, requires_grad, out, "randint")
 
@@ -182,7 +198,7 @@ def randperm(
     """A random permutation of 0 … n-1."""
     if pin_memory:
         devices.refuse_pinning(device)
-    engine = engine_of(generator, device)
+    engine = _named_stream(generator, device)
     if n < 0:
         raise RuntimeError(f"Trying to create tensor with negative dimension {n}: [{n}]")
     kind = dtype or (out._dtype if out is not None else int64)
@@ -254,7 +270,10 @@ def _put(tensor: Any, array: Any) -> Any:
     if not isinstance(array, Raw):
         array = np.asarray(array)
         array = array if array.dtype == kind.np else numpy_cast(array, kind.np)
-    write_array(tensor, array)
+    if isinstance(array, Raw) and modes.native is None:
+        write(tensor, wrap(array))
+    else:
+        write_array(tensor, array)
     return tensor
 
 
@@ -285,7 +304,7 @@ def uniform_(self: Any, from_: float = 0, to: float = 1, *, generator: Any = Non
             f"uniform_ expects to return a [from, to) range, but found from={low:g} > to={high:g}"
         )
     check_writable(self)
-    engine, name = engine_of(generator), self._dtype.name
+    engine, name = _stream(generator, self, "uniform"), self._dtype.name
     return _put(self, _drawn(self, lambda shape, _: draw("uniform", engine, shape, low, high, name)))
 
 
@@ -299,7 +318,7 @@ def normal_(self: Any, mean: float = 0, std: float = 1, *, generator: Any = None
         return self
     _floating(self._dtype, None, "normal_kernel_cpu")
     check_writable(self)
-    engine, name = engine_of(generator), self._dtype.name
+    engine, name = _stream(generator, self, "normal"), self._dtype.name
     return _put(
         self, _drawn(self, lambda shape, contiguous: draw("normal", engine, shape, float(mean), float(std), name, contiguous))
     )
@@ -319,7 +338,7 @@ def normal(
     """Normal random numbers of the given means and standard deviations (tensors or numbers), or of a given size."""
     if pin_memory:
         devices.refuse_pinning(device)
-    engine = engine_of(generator, device)
+    engine = _named_stream(generator, device)
     if size is not None:
         mean, std = (item.item() if isinstance(item, TensorBase) else item for item in (mean, std))
     if isinstance(mean, TensorBase) or isinstance(std, TensorBase):
@@ -327,12 +346,14 @@ def normal(
         if isinstance(std, TensorBase):
             if std._dtype.category == 3:
                 raise RuntimeError("normal expects standard deviation to be non-complex")
-            if std.numel() and bool((_array(std) < 0).any()):
+            if not _on_device(std) and std.numel() and bool((_array(std) < 0).any()):  # a device's values are not waited for
                 raise RuntimeError("normal expects all elements of std >= 0.0")
         else:
             _check_std(std)
         if isinstance(mean, TensorBase) and isinstance(std, TensorBase):
             broadcast_shape(shape_of(mean), shape_of(std))
+        if generator is None and any(_on_device(item) for item in (mean, std)):
+            return _around(mean, std, kind, out)
         centre = _array(mean) if isinstance(mean, TensorBase) else float(mean)
         spread = _array(std) if isinstance(std, TensorBase) else float(std)
         array = draw("normal_around", engine, centre, spread, kind.name)
@@ -345,6 +366,20 @@ def normal(
     return _tensor(array, kind, requires_grad, out, "normal")
 
 
+def _on_device(value: Any) -> bool:
+    return not ON_CPU and modes.native is None and isinstance(value, TensorBase) and value._storage.__class__ in NATIVE
+
+
+def _around(mean: Any, std: Any, kind: dtype, out: Any) -> Any:
+    """Normal numbers of the means and deviations of a device's tensors, none of which is read."""
+    given = [item for item in (mean, std) if isinstance(item, TensorBase)]
+    here = next(item for item in given if _on_device(item))
+    shape = np.broadcast_shapes(*(shape_of(item) for item in given))
+    drawn = _tensor(draw("normal", _stream(None, here, "normal"), shape, 0.0, 1.0, kind.name), kind, False, None)
+    found = elementwise.add(elementwise.mul(beside(drawn, here), std), mean)
+    return _sampled(value_of(found), kind, given, out)
+
+
 def random_(self: Any, *args: Any, generator: Any = None, **bounds: Any) -> Any:
     """Fill with random integers: ``random_()``, ``random_(to)``, ``random_(from, to)``."""
     check_writable(self)
@@ -353,7 +388,7 @@ def random_(self: Any, *args: Any, generator: Any = None, **bounds: Any) -> Any:
         low, high = (0, args[0]) if "to" not in bounds else (args[0], high)
     elif len(args) == 2:
         low, high = args
-    engine, kind = engine_of(generator), self._dtype
+    engine, kind = _stream(generator, self, "random_between"), self._dtype
     if high is None and low == 0 and not args:
         return _put(self, _drawn(self, lambda shape, _: draw("random_all", engine, shape, kind.name)))
     if high is not None:
@@ -376,10 +411,9 @@ def bernoulli_(self: Any, p: Any = 0.5, *, generator: Any = None) -> Any:
     if not isinstance(p, TensorBase):
         _check_probability(p)
     check_writable(self)
-    engine, name = engine_of(generator), self._dtype.name
+    engine, name = _stream(generator, self, "bernoulli"), self._dtype.name
     if isinstance(p, TensorBase):
-        chances = np.broadcast_to(_probabilities(p), shape_of(self))
-        return _put(self, draw("bernoulli_each", engine, np.asarray(chances, order="C"), name))
+        return _put(self, draw("bernoulli_each", engine, _chances(p, engine, shape_of(self)), name))
     return _put(self, _drawn(self, lambda shape, _: draw("bernoulli", engine, shape, float(p), name)))
 
 
@@ -387,6 +421,17 @@ def _array(tensor: Any) -> np.ndarray:
     """The values for the functions that draw: bfloat16, which NumPy lacks, as float32."""
     values = array_of(tensor)
     return numpy_cast(values, np.dtype(np.float32)) if tensor._dtype.name == "bfloat16" else values
+
+
+def _draws_there(engine: Any, tensor: Any) -> bool:
+    """Whether a device draws by values of its own, which nobody reads."""
+    return isinstance(engine, DeviceStream) and _on_device(tensor)
+
+
+def _chances(p: Any, engine: Any, shape: Any) -> Any:
+    if _draws_there(engine, p):
+        return expand(p, shape)
+    return np.asarray(np.broadcast_to(_probabilities(p), shape), order="C")
 
 
 def _probabilities(p: Any) -> np.ndarray:
@@ -406,14 +451,14 @@ def bernoulli(input: Any, p: float | None = None, *, generator: Any = None, out:
         if out._dtype is not input._dtype:
             chances = input if p is None else p
             return bernoulli_(out if out._shape == input._shape else out.resize_(input._shape), chances, generator=generator)
-    engine, kind = engine_of(generator), input._dtype
+    engine, kind = _stream(generator, input, "bernoulli"), input._dtype
     if p is not None:
         _check_probability(p)
         array = draw("bernoulli", engine, shape_of(input), float(p), kind.name)
     else:
         if kind.category < 2:
             raise NotImplementedError(f"\"bernoulli_tensor_cpu_p_\" not implemented for '{type_word(kind)}'")
-        array = draw("bernoulli_each", engine, _probabilities(input), kind.name)
+        array = draw("bernoulli_each", engine, _chances(input, engine, shape_of(input)), kind.name)
     return _sampled(array, kind, (input,), out)
 
 
@@ -427,7 +472,7 @@ def exponential_(self: Any, lambd: float = 1, *, generator: Any = None) -> Any:
             "Exponential distribution is a continuous probability distribution. dtype must be a floating point but you specified "
             f"{type_word(self._dtype)}"
         )
-    engine, name = engine_of(generator), self._dtype.name
+    engine, name = _stream(generator, self, "exponential"), self._dtype.name
     return _put(self, _drawn(self, lambda shape, _: draw("exponential", engine, shape, float(lambd), name)))
 
 
@@ -436,7 +481,7 @@ def geometric_(self: Any, p: float, *, generator: Any = None) -> Any:
     check_writable(self)
     if not 0 < p < 1:
         raise RuntimeError(f"geometric_ expects p to be in (0, 1), but got p={p:g}")
-    engine, name = engine_of(generator), self._dtype.name
+    engine, name = _stream(generator, self, "geometric"), self._dtype.name
     return _put(self, _drawn(self, lambda shape, _: draw("geometric", engine, shape, float(p), name)))
 
 
@@ -451,7 +496,7 @@ def cauchy_(self: Any, median: float = 0, sigma: float = 1, *, generator: Any = 
             f"but you specified {_cpp_int(self._dtype)}"
         )
     check_writable(self)
-    engine, name = engine_of(generator), self._dtype.name
+    engine, name = _stream(generator, self, "cauchy"), self._dtype.name
     return _put(self, _drawn(self, lambda shape, _: draw("cauchy", engine, shape, float(median), float(sigma), name)))
 
 
@@ -460,7 +505,7 @@ def log_normal_(self: Any, mean: float = 1, std: float = 2, *, generator: Any = 
     check_writable(self)
     if std <= 0:
         raise RuntimeError(f"log_normal_ expects std > 0.0, but found std={std:g}")
-    engine, name = engine_of(generator), _floating(self._dtype, None, "log_normal_cpu").name
+    engine, name = _stream(generator, self, "log_normal"), _floating(self._dtype, None, "log_normal_cpu").name
     return _put(self, _drawn(self, lambda shape, _: draw("log_normal", engine, shape, float(mean), float(std), name)))
 
 
@@ -481,17 +526,25 @@ def multinomial(input: Any, num_samples: int, replacement: bool = False, *, gene
         raise RuntimeError("number of categories cannot exceed 2^24")
     if not replacement and num_samples > shape[-1]:
         raise RuntimeError("cannot sample n_sample > prob_dist.size(-1) samples without replacement")
+    engine = _stream(generator, input, "multinomial")
+    drawn = draw("multinomial", engine, _weights(input, engine, num_samples, replacement), num_samples, replacement, input._dtype.name)
+    found = _tensor(drawn, int64, False, out)
+    return beside(found, input) if out is None else found
+
+
+def _weights(input: Any, engine: Any, num_samples: int, replacement: bool) -> Any:
+    """Weights to draw by, which are looked at unless a device draws by its own."""
+    if _draws_there(engine, input):
+        return input
     weights = _array(input)
     if not (np.isfinite(weights).all() and (weights >= 0).all()):
         if replacement and num_samples > 1:
             wrong = "= infinity or NaN" if not np.isfinite(weights).all() else "< 0"
             raise RuntimeError(f"invalid multinomial distribution (encountering probability entry {wrong})")
         raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
-    if shape[-1] and weights.size and (weights.sum(-1) == 0).any():
+    if weights.size and (weights.sum(-1) == 0).any():
         raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
-    drawn = draw("multinomial", engine_of(generator), weights, num_samples, replacement, input._dtype.name)
-    found = _tensor(drawn, int64, False, out)
-    return beside(found, input) if out is None else found
+    return weights
 
 
 def _word(tensor: Any) -> str:
@@ -505,23 +558,25 @@ def poisson(input: Any, generator: Any = None) -> Any:
     rates = _array(input)
     if rates.size and (rates.astype(np.float64) < 0).any():
         raise RuntimeError("invalid Poisson rate, expected rate to be non-negative")
-    return _sampled(draw("poisson", engine_of(generator), rates, input._dtype.name), input._dtype, (input,), None)
+    return _sampled(draw("poisson", _stream(generator, input, "poisson"), rates, input._dtype.name), input._dtype, (input,), None)
 
 
 def binomial(count: Any, prob: Any, generator: Any = None) -> Any:
     """Binomial random numbers of the given counts and probabilities."""
-    array = draw("binomial", engine_of(generator), _array(count), _array(prob))
+    array = draw("binomial", _stream(generator, count, "binomial"), _array(count), _array(prob))
     return beside(_tensor(array, count._dtype, False, None), count)
 
 
 def _standard_gamma(input: Any, generator: Any = None) -> Any:
     """Gamma random numbers of the concentrations in ``input`` and rate 1; the public function adds the gradient."""
-    return beside(_tensor(draw("standard_gamma", engine_of(generator), _array(input)), input._dtype, False, None), input)
+    array = draw("standard_gamma", _stream(generator, input, "standard_gamma"), _array(input))
+    return beside(_tensor(array, input._dtype, False, None), input)
 
 
 def _sample_dirichlet(input: Any, generator: Any = None) -> Any:
     """Dirichlet random numbers of the concentrations in the last dimension of ``input``."""
-    return beside(_tensor(draw("dirichlet", engine_of(generator), _array(input)), input._dtype, False, None), input)
+    array = draw("dirichlet", _stream(generator, input, "dirichlet"), _array(input))
+    return beside(_tensor(array, input._dtype, False, None), input)
 
 
 FUNCTIONS = tuple(

@@ -12,9 +12,9 @@ import numpy as np
 
 from .._backend.cast import cast
 from .._backend.device_random import DeviceStream
-from .._backend.raw import Raw
+from .._backend.raw import Raw, from_numpy
 from .._core.dtype import by_name
-from .._core.tensor_base import tensor_of, value_of, wrap
+from .._core.tensor_base import value_of, wrap
 from . import elementwise
 from . import math as mathematics
 from .compare import clamp, lt
@@ -56,7 +56,7 @@ def _normal(stream: DeviceStream, shape: tuple[int, ...], mean: float, std: floa
 def normal_around(stream: DeviceStream, mean: Any, std: Any, dtype: str) -> Raw:
     """Normal numbers of the given means and deviations, broadcast."""
     shape = np.broadcast_shapes(np.shape(mean), np.shape(std))
-    mean, std = (tensor_of(np.asarray(value)) if isinstance(value, np.ndarray) else value for value in (mean, std))
+    mean, std = (wrap(from_numpy(np.array(value))) if isinstance(value, np.ndarray) else value for value in (mean, std))
     drawn = wrap(stream.normal(shape, _computed_in(dtype)))
     return _stored(elementwise.add(elementwise.mul(drawn, std), mean), dtype)
 
@@ -90,9 +90,15 @@ def bernoulli(stream: DeviceStream, shape: tuple[int, ...], p: float, dtype: str
     return _stored(lt(_unit(stream, shape, "float32"), p), dtype)
 
 
-def bernoulli_each(stream: DeviceStream, p: np.ndarray, dtype: str) -> Raw:
+def _there(values: Any) -> Any:
+    """Values, an array or a tensor of the device, as a tensor of the device in single precision."""
+    return wrap(from_numpy(np.array(values, np.float32)) if isinstance(values, np.ndarray) else cast(value_of(values), "float32"))
+
+
+def bernoulli_each(stream: DeviceStream, p: Any, dtype: str) -> Raw:
     """1 with the probability that ``p`` has at its place, else 0."""
-    return _stored(lt(_unit(stream, p.shape, "float32"), tensor_of(p.astype(np.float32))), dtype)
+    chances = _there(p)
+    return _stored(lt(_unit(stream, tuple(chances._shape), "float32"), chances), dtype)
 
 
 def dropout_mask(stream: DeviceStream, n: int, keep: float) -> Raw:
@@ -124,10 +130,12 @@ def log_normal(stream: DeviceStream, shape: tuple[int, ...], mean: float, std: f
     return _stored(mathematics.exp(_normal(stream, shape, mean, std, dtype)), dtype)
 
 
-def multinomial(stream: DeviceStream, weights: np.ndarray, count: int, replacement: bool, dtype: str) -> Raw:
+def multinomial(stream: DeviceStream, weights: Any, count: int, replacement: bool, dtype: str) -> Raw:
     """Indices by weight: the largest of weight over an exponential number, drawn anew for each sample with replacement."""
-    rows = weights.reshape(-1, 1, weights.shape[-1])
-    draws = (rows.shape[0], count if replacement else 1, rows.shape[2])
-    race = elementwise.div(tensor_of(rows.astype(np.float32)), wrap(exponential(stream, draws, 1.0, "float32")))
+    flat = _there(weights)
+    *outer, kinds = flat._shape
+    race = elementwise.div(
+        reshape(flat, (-1, 1, kinds)), wrap(exponential(stream, (math.prod(outer), count if replacement else 1, kinds), 1.0, "float32"))
+    )
     _, indices = topk(race, 1 if replacement else count, -1)
-    return value_of(reshape(indices, (*weights.shape[:-1], count)))
+    return value_of(reshape(indices, (*outer, count)))

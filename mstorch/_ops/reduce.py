@@ -327,7 +327,7 @@ def _extremes(
     expect_parts(name, out)
     found = _with_indices(arg_kernel, name, kind, input, dim, keepdim)
     refuse_parts(out, input, found[0]._shape)
-    if out is not None and out[0] is input and not keepdim and input._storage.__class__ is Storage and not recording((input,)):
+    if out is not None and out[0] is input and not keepdim and modes.native is None and not recording((input,)):
         place = wrap_dim(dim, len(input._shape))
         resize(input, found[0]._shape)
         if not count_of(input._shape):

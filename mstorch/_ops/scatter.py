@@ -16,6 +16,7 @@ from .._core.tensor_base import TensorBase, array_of, count_of, is_tracked, tens
 from .._tape.apply import of_sizes
 from .._tape.composite import record, refuse
 from .._tape.node import watch
+from .._tape.writes import change
 from . import views
 from ._dispatch import call, finish, python_number, shape_of, type_word, wrap_dim
 from ._in_place import in_place_form
@@ -162,6 +163,8 @@ def scatter_reduce(
 
 def put_flat(input: Any, index: Any, source: Any, accumulate: bool) -> Any:
     """A copy with ``source`` put (or added) at flat positions."""
+    if change(input, "put", source, index, accumulate):
+        return input
     return call(_put, (input, source), index, accumulate)
 
 
@@ -247,6 +250,8 @@ def _index_written(input: Any, dim: int, positions: Any, source: Any, accumulate
     if not positions._shape:
         positions = views.reshape(positions, (1,))
 
+    if shape_of(input) and change(input, "index_write", source, dim, positions, accumulate):
+        return input
     label = "IndexAddBackward0" if accumulate else "IndexCopyBackward0"
     found = watch(call(_index_write, (input, source), dim, positions, accumulate, label=label), source if is_tracked(source) else None)
     return _without_indices(found, source) if accumulate else found

@@ -14,6 +14,7 @@ from .._core.dtype import bool_, by_name, float32, float64, int32, int64
 from .._core.formats import contiguous_format
 from .._core.storage import Storage
 from .._core.tensor_base import TensorBase, array_of, is_tracked, recording, strides_of, tensor_of, touch
+from .._tape import composite
 from .._tape.node import refuse_history
 from .._tape.whole import in_one_piece, record
 from . import views
@@ -29,13 +30,14 @@ from ._dispatch import (
     whole,
     wrap_dim,
 )
-from ._named import node_called
+from ._named import call_node, node_called
 from ._operation import operation
 from ._overlaps import refuse_overlap, refuse_parts
 from ._parts import expect_parts
 from ._values_at import values_at, without_dim
 from .compare import eq, isnan, where
 from .creation import arange
+from .elementwise import div
 from .index import gather, keep_layout
 from .join import cat
 from .placing import beside
@@ -227,20 +229,28 @@ def _median_of_all(input: Any, ignore_nan: bool) -> Any:
 
     def composed(x: Any) -> Any:
         inside = x.detach()
-        if waits:
-            chosen = where(isnan(found), isnan(inside), eq(inside, found))
-        else:
-            chosen = isnan(inside) if none else eq(inside, found)
+        chosen = isnan(inside) if none else eq(inside, found)
         return max(where(chosen, x, -math.inf))
 
     def slope(g: Any, x: np.ndarray) -> tuple[np.ndarray]:
         chosen = np.isnan(x) if none else x == array_of(found)
         return (np.asarray(chosen * (g / x.dtype.type(float(chosen.sum()))), x.dtype),)
 
+    label = "NanmedianBackward0" if ignore_nan else "MedianBackward0"
+    if waits:
+        return composite.record(label, _share_of_the_median, (input,), (found,))[0]
     if not in_one_piece((input,)):
-        return composed(input)
-    record(found, (input,), "NanmedianBackward0" if ignore_nan else "MedianBackward0", slope, composed, True)
+        return call_node(composed(input), label)
+    record(found, (input,), label, slope, composed, True)
     return found
+
+
+def _share_of_the_median(gradients: Any, outputs: Any, inputs: Any) -> Any:
+    """The gradient of a median whose value nobody has read."""
+    (g,), (found,), (input,) = gradients, outputs, inputs
+    inside = input.detach()
+    chosen = where(isnan(found), isnan(inside), eq(inside, found))
+    return (where(chosen, div(g, chosen.to(g._dtype).sum()), 0.0),)
 
 
 _NAN_AS_INTEGER = {bool_: True, int32: -(2**31), int64: -(2**63)}  # what processors make of NaN; 0 in the others

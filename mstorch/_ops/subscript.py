@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from .._backend.geometry import contiguous_strides
+from .._backend.raw import ON_CPU
 from .._backend.table import kernel
 from .._core.dtype import bool_, int64, uint8
 from .._core.modes import modes
@@ -18,17 +19,15 @@ from .._core.tensor_base import (
     count_of,
     is_meta,
     is_tracked,
-    put_raw,
     strides_of,
     tensor_of,
     touch,
-    value_of,
 )
 from .._core.warned import warn
 from .._core.writable import check_history, check_view, check_writable, refuse_partial_overlap, refuse_shared_places
 from .._tape.duals import write_parts
 from .._tape.native import through
-from .._tape.node import Node, bare, bare_twin, dressed, edge_of, watch
+from .._tape.node import Node, bare_twin, edge_of, watch
 from .._tape.windows import PART, linear, sorted_view
 from .._tape.writes import assign, settle, snapshot
 from . import views
@@ -43,6 +42,7 @@ from ._dispatch import (
     write,
     write_array,
 )
+from ._flat_put import filling, flat_positions, put_by_one_kernel, put_on_device
 from ._index_checks import expect_dtype_of
 from ._keys import (
     has_full_slices,
@@ -53,6 +53,7 @@ from ._keys import (
     stands_for_a_tuple,
     with_ellipses,
 )
+from ._mask_fill import fill, window_of_mask
 from ._numbers import fitting
 from ._values_put import fitted, number_as, stands_in, without_leading_ones
 from .placing import beside
@@ -382,6 +383,11 @@ def setitem(self: Any, key: Any, value: Any) -> None:
         key = None
     if value.__class__ is complex:
         number_as(value, self)
+    if not ON_CPU:
+        part = window_of_mask(self, key, value, _expanded, _basic)
+        if part is not None:
+            fill(part, value)
+            return
     try:
         current, advanced = (self, {}) if is_whole(key, self._shape) else _basic(self, key)
     except IndexError as error:
@@ -445,7 +451,7 @@ def _put_advanced(current: Any, advanced: dict[int, Any], value: Any, masked: bo
     if 0 in shape:
         _refuse_places_in_nothing(shape, advanced)
     try:
-        source = fitted(value, current, target)
+        source = filling(value, current, target)
     except RuntimeError:
         if isinstance(value, TensorBase):
             own = value._shape
@@ -466,61 +472,27 @@ def _put_advanced(current: Any, advanced: dict[int, Any], value: Any, masked: bo
         places = tuple(array_of(advanced[d]) if d in advanced else slice(None) for d in range(len(shape)))
         put_at(current, places, source, indices)
         return
-    positions = call(_linear, (indices[0],), shape, dims, indices, common, adjacent, dtype=int64)
+    if put_by_one_kernel(current, dims, indices, common, adjacent, beside(source, current), False):
+        return
+    positions = flat_positions(shape, dims, indices, common, adjacent, current)
     kernel_of = _scatter[current._dtype.name]
 
     def put(raw: Any, new: Any, index: Any) -> Any:
         return kernel_of(raw, index, new)
 
-    source = beside(contiguous_copy(source), current)
     if modes.native is None and not LEVELS:
-        _put_on_device(current, positions, source, indices)
+        put_on_device(current, positions, source, indices)
         return
+    source = beside(contiguous_copy(source), current)
     write(current, through("IndexPutBackward0", put, (current, source), (positions,), linear=True))
 
 
-def _put_on_device(target: Any, positions: Any, source: Any, watched: tuple[Any, ...] = ()) -> None:
-    """The elements of ``source`` at flat positions of a target on a device; ``watched`` as in ``put_at``."""
-    check_writable(target)
-    made = None
-    if modes.grad and (is_tracked(target) or is_tracked(source)):
-        if is_tracked(source):
-            check_view(target)
-        made = watch(_FlatPut.recorded(snapshot(target), positions, source), *watched)
-    put_raw(target, _scatter[target._dtype.name](value_of(target), value_of(positions), value_of(source)))
-    if modes.grad:
-        settle(target, made, "IndexPutBackward0")
-
-
-class _FlatPut(Node):
-    """The node of elements that were put at flat positions on a device."""
-
-    __slots__ = ("positions",)
-    positions: Any
-
-    label = "IndexPutBackward0"
-
-    @classmethod
-    def recorded(cls, before: Any, positions: Any, source: Any) -> Any:
-        """A stand-in for the written tensor, which has its history."""
-        made = bare_twin(before)
-        node = cls((edge_of(before), edge_of(source)))
-        node.positions = positions
-        made._node = node
-        return made
-
-    def run(self, gradients: Any, recorded: bool) -> Any:
-        """Zeros where elements were put, and the gradient that is found there."""
-        gradient, raw = gradients[0], value_of(self.positions)
-        whole = dressed(gradient)
-        rest = part = None
-        if self.edges[0] is not None:
-            nothing = tensor_of(np.zeros(raw.shape, whole._dtype.np))
-            rest = contiguous_copy(whole)
-            _put_on_device(rest, self.positions, beside(nothing, whole))
-        if self.edges[1] is not None:
-            part = call(_take, (whole,), self.positions)
-        return tuple(item if item is None or recorded else bare(item) for item in (rest, part))
+def planned(input: Any, key: Any) -> tuple[Any, ...]:
+    """For a key of index tensors, masks and whole slices: the dimensions, the indices, their shape, and whether they are adjacent."""
+    current, advanced = _basic(input, key)
+    common, dims, adjacent = _plan(current._shape, advanced)
+    _check_bounds(current._shape, advanced)
+    return dims, tuple(advanced[d] for d in dims), common, adjacent
 
 
 def put_at(target: Any, key: Any, source: Any, watched: tuple[Any, ...] = ()) -> None:

@@ -37,6 +37,7 @@ def put_back(flat: Any, tensors: Sequence[Any]) -> None:
         return
     for tensor in tensors:
         tensor._counter.version += writes
+        tensor._storage.shadow = None
     if getattr(tensors[0]._storage.base, "_part", (None, 0))[0] is not raw:  # else kernels wrote where the parts are
         for tensor, part in zip(tensors, device_memory.parts(raw, [tensor._shape for tensor in tensors])):
             tensor._storage.exchange(part)

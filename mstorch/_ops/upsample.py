@@ -8,8 +8,13 @@ from typing import Any
 import numpy as np
 
 from .._backend.cast import numpy_cast
-from .._backend.table import kernel, torch_type_name
+from .._backend.host.resample import Passes
+from .._backend.raw import ON_CPU
+from .._backend.table import kernel, serves, torch_type_name
 from .._core.dtype import by_name, float64, uint8
+from .._core.modes import modes
+from .._core.storage import DeviceMemory
+from .._core.tangents import LEVELS
 from .._core.warned import warn
 from ._dispatch import call, shape_of, with_format
 from ._named import node_called
@@ -19,6 +24,7 @@ from .pool import adaptive_avg_pool
 
 _along = kernel("along")
 _pick = kernel("pick_along")
+_upsample = kernel("upsample")
 
 
 def _scale(size: int, out: int, factor: float | None, corners: bool, kind: Any) -> Any:
@@ -159,6 +165,9 @@ def resize(
     if antialias and sizes == out:
         return clone(input)
     _check_kind(input, mode, len(sizes), antialias)
+    if not antialias and _has_kernel(input, mode):
+        passes = Passes(_axes(sizes, out, factors, mode, corners, input._dtype))
+        return call(_upsample, (input,), mode, out, factors if factors[0] is not None else None, corners, passes)
     if mode in ("nearest", "nearest-exact"):
         for i, (n, o, f) in enumerate(zip(sizes, out, factors)):
             input = call(_pick, (input,), _nearest(n, o, f, mode != "nearest", len(sizes) == 2), i + 2)
@@ -181,6 +190,28 @@ def resize(
             matrix, taps = _matrix(n, o, f, corners, mode == "bicubic", double, kind.name if half and mode != "bilinear" else "")
         input = call(_along, (input,), matrix, taps, i + 2)
     return input.to(kind) if half else input
+
+
+_KERNELS = ("nearest", "linear", "bilinear", "bicubic", "trilinear")
+
+
+def _has_kernel(input: Any, mode: str) -> bool:
+    """Whether a device interpolates in one kernel."""
+    if ON_CPU or modes.native is not None or LEVELS or input._storage.__class__ is not DeviceMemory:
+        return False
+    return mode in _KERNELS and serves("upsample", input._dtype.name)
+
+
+def _axes(sizes: Any, out: Any, factors: Any, mode: str, corners: bool, kind: Any) -> list[Any]:
+    """What the host does on each axis."""
+    found: list[Any] = []
+    for i, (n, o, f) in enumerate(zip(sizes, out, factors)):
+        if mode == "nearest":
+            found.append((i + 2, (_nearest(n, o, f, False, len(sizes) == 2),)))
+        else:
+            rounded = kind.name if kind.itemsize == 2 and mode != "bilinear" else ""
+            found.insert(0, (i + 2, _matrix(n, o, f, corners, mode == "bicubic", False, rounded)))
+    return found
 
 
 _BYTES = ("bilinear", "bicubic", "lanczos")

@@ -189,6 +189,8 @@ def put_together(parts: dict[int, Raw], keys: Sequence[Any], shape: tuple[int, .
     name = NAME_OF[next(iter(parts.values())).dtype]
     dim = len(keys[0]) - 1
     of_split = isinstance(keys[0][dim], slice)
+    if 0 in shape:
+        return zeros(tuple(shape), name)
     if len(parts) == 1 and len(keys) > 1:
         ((number, only),) = parts.items()
         return placed(only, keys[number], shape)

@@ -17,6 +17,7 @@ from .._core.modes import grad_set_to, modes
 from .._core.overriding import PLAIN, dispatches
 from .._core.promotion import WORDS, type_text
 from .._core.storage import Storage
+from .._core.strides import dense_order
 from .._core.tangents import LEVELS
 from .._core.tensor_base import (
     TensorBase,
@@ -492,7 +493,7 @@ def dressed(value: Any) -> Any:
         return value
     if isinstance(value, np.ndarray):
         return _expanded(value) if repeats(value) else tensor_of(value)
-    return wrap(value) if modes.native is not None or value.is_contiguous() else _expanded_raw(value)
+    return wrap(value) if modes.native is not None or (value.is_contiguous() and value.size > 1) else _expanded_raw(value)
 
 
 def repeats(array: np.ndarray) -> bool:
@@ -519,13 +520,19 @@ def _expanded(array: np.ndarray) -> Any:
 
 
 def _expanded_raw(raw: Any) -> Any:
-    """A tensor of a device's value that repeats elements, which stays expanded; of another window a copy."""
-    steps = tuple(raw.stride())
-    if 0 not in steps or raw.size < 2:
-        return wrap(raw)
-    once = wrap(primitive_window(raw, tuple(1 if step == 0 else n for n, step in zip(raw.shape, steps)), steps, 0))
+    """A tensor of a device's value that repeats elements, which stays expanded, or lies in another order; of another window a copy."""
+    steps, shape = tuple(raw.stride()), tuple(raw.shape)
+    if 0 not in steps:
+        return wrap(raw, steps if raw.size > 1 and dense_order(shape, steps) is not None else None)
+    if raw.size < 2:  # of nothing MindSpore tells other strides: torch's are those of what was one number
+        below = getattr(raw, "_shown", None)
+        if below is None or below.size != 1:
+            return wrap(raw)
+        once = wrap(primitive_window(below, (1,), (1,), 0))
+        return window(once._storage, once._dtype, shape, (0,) * len(shape), 0)
+    once = wrap(primitive_window(raw, tuple(1 if step == 0 else n for n, step in zip(shape, steps)), steps, 0))
     strides = tuple(0 if step == 0 else own for step, own in zip(steps, strides_of(once)))
-    return window(once._storage, once._dtype, tuple(raw.shape), strides, 0)
+    return window(once._storage, once._dtype, shape, strides, 0)
 
 
 def bare_of(value: Any, recorded: bool) -> Any:

@@ -83,8 +83,8 @@ def shaped(value: Any) -> Any:
 
 
 def onto_meta(value: Any) -> Any:
-    """A tensor of the host as one without memory; anything else as it is."""
-    if isinstance(value, TensorBase) and value._storage.__class__ is Storage:
+    """A tensor of the host or of a device as one without memory; anything else as it is."""
+    if isinstance(value, TensorBase) and value._storage.__class__ in (Storage, DeviceMemory):
         return meta_tensor(value._shape, value._dtype)
     return value
 

@@ -485,6 +485,8 @@ def comparable(value: Any) -> np.ndarray:
 def nothing(g: Any, shape: tuple[int, ...] | None = None) -> Any:
     """Zeros that depend on nothing, in the gradient's shape and order, or row-major in a given shape."""
     own = shape_of(g)
+    if g.__class__ is Raw:
+        return movement.zeros(own if shape is None else shape, dtype_name(g))
     if shape is not None:
         return like(np.zeros(shape, NP_DTYPE[dtype_name(g)]), g)
     if g.__class__ is np.ndarray:

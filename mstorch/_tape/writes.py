@@ -2,7 +2,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -31,10 +32,11 @@ from .._core.tensor_base import (
     twin,
     value_of,
 )
-from .._core.writable import check_view
+from .._core.writable import change_raw, check_view
 from .duals import tangent_of, write, write_into
 from .movement import Move, cleared, cloned
 from .node import FREED, USED_UP, Node, dressed, edge_of, named, node_of, on_host
+from .operands import as_raw
 from .refitted import refit
 from .windows import Linear, Map, linear, look_again, map_bare, window_maps
 
@@ -112,6 +114,34 @@ class Copied(Node):
     def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
         """Zeros, where something was before, and the gradient as it is."""
         return None if self.edges[0] is None else _zeros_like(gradients[0]), gradients[0]
+
+
+class _Target(threading.local):
+    """The tensor whose in-place form the thread computes, where nothing is recorded: a kernel may write into it at once."""
+
+    tensor: Any = None
+
+
+_target = _Target()
+
+
+def computed_for(target: Any, function: Callable[[], Any], others: Sequence[Any]) -> Any:
+    """What an in-place form stores in its target, which it may give itself: then a kernel has written into it (``change``)."""
+    if target._storage.__class__ is not DeviceMemory or modes.native is not None or LEVELS:
+        return function()
+    if modes.grad and any(isinstance(item, TensorBase) and is_tracked(item) for item in (target, *others)):
+        return function()
+    before = _target.tensor
+    _target.tensor = target
+    try:
+        return function()
+    finally:
+        _target.tensor = before
+
+
+def change(target: Any, op: str, *args: Any) -> bool:
+    """Write the result of an operation into its first operand if that is the one that is to be written; whether it was."""
+    return target is _target.tensor and change_raw(target, op, *map(as_raw, args))
 
 
 def snapshot(target: Any) -> Any:

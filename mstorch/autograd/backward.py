@@ -266,7 +266,11 @@ def _own(gradient: Any, starts: Sequence[tuple[Any, Any]]) -> Any:
         return laid_out(copy, None if copy.flags.c_contiguous else tuple(step // copy.itemsize for step in copy.strides))
     if shared and not gradient.flags.writeable:
         return view_of_hidden(dressed(gradient))
-    return dressed(gradient)
+    made = dressed(gradient)
+    if made._storage.__class__ not in NATIVE:
+        return made
+    alone = made._shape == (1,) and getattr(gradient, "_shown", None) is not None  # one number, seen with a dimension
+    return view_of_hidden(made) if alone or (made._stride is not None and 0 in made._stride) else made
 
 
 def _batched(

@@ -481,7 +481,7 @@ def _seed(output: Any, scattered: bool) -> Any:
     """A random gradient of an output, between -1 and 1; ``scattered`` ones have gaps in memory."""
     kind = output.dtype if is_inexact(output) else float64
     shape = tuple(output.shape)
-    drawn = uniform_(empty((*shape, *((2,) if output.is_complex() else ())), dtype=kind.to_real()), -1, 1)
+    drawn = uniform_(empty((*shape, *((2,) if output.is_complex() else ())), dtype=kind.to_real(), device=output.device), -1, 1)
     drawn = drawn.view(kind).squeeze(-1) if output.is_complex() else drawn
     if scattered and drawn.numel() > 1:
         drawn = drawn.repeat_interleave(2, dim=-1)[..., ::2]
@@ -512,7 +512,7 @@ def _get_numerical_jacobian(
             "Expected output to be non-complex. get_numerical_jacobian no longer supports functions that return complex outputs."
         )
     tensors = _iter_tensors(given if target is None else target, True)
-    return [tuple(made(jacobian) for jacobian in numerical(fn, given, tensor, eps, is_forward_ad)) for tensor in tensors]
+    return [tuple(beside(made(found), tensor) for found in numerical(fn, given, tensor, eps, is_forward_ad)) for tensor in tensors]
 
 
 def _old(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -554,7 +554,7 @@ def get_analytical_jacobian(inputs: Any, output: Any, nondet_tol: float = 0.0, g
             "Expected output to be non-complex. get_analytical_jacobian no longer supports functions that return complex outputs."
         )
     found, *answers = backward_twice(list(_iter_tensors(inputs)), output, nondet_tol)
-    return tuple(map(made, found)), *answers
+    return tuple(beside(made(jacobian), output) for jacobian in found), *answers
 
 
 def get_numerical_jacobian_wrt_specific_input(
@@ -562,4 +562,4 @@ def get_numerical_jacobian_wrt_specific_input(
 ) -> tuple[Any, ...]:
     """The Jacobians of all outputs with respect to one input, by differences."""
     tensor = inputs[input_idx] if input is None else input
-    return tuple(made(jacobian) for jacobian in numerical(fn, as_tuple(inputs), tensor, eps, is_forward_ad))
+    return tuple(beside(made(jacobian), tensor) for jacobian in numerical(fn, as_tuple(inputs), tensor, eps, is_forward_ad))

@@ -85,6 +85,7 @@ def test_default_devices(both: Both) -> None:
     both(body)
 
 
+@pytest.mark.on_the_cpu
 def test_modules_get_memory_and_values(both: Both) -> None:
     def body(torch: Any) -> Any:
         state = torch.nn.Linear(3, 4).state_dict()

@@ -391,6 +391,7 @@ def _names(torch, path):
     return names | ({getattr(key, "__name__", "") for key in found if not inspect.ismodule(key) and not inspect.isclass(key)} if path == "Tensor" else set())
 
 
+@pytest.mark.on_the_cpu
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("path", SPACES)
 def test_overridable_functions_are_torchs(path):

@@ -43,6 +43,7 @@ def test_numpy_shares_memory() -> None:
     assert array[0, 1] == 3 and part.strides == (12,)
 
 
+@pytest.mark.on_the_cpu
 def test_numpy_of_a_computed_tensor_shares_memory() -> None:
     tensor = mstorch.ones(3) + 1
     array = tensor.numpy()
@@ -52,6 +53,7 @@ def test_numpy_of_a_computed_tensor_shares_memory() -> None:
     assert tensor.tolist() == [1, 6, 6]
 
 
+@pytest.mark.on_the_cpu
 def test_numpy_sharing_does_not_reach_operands() -> None:
     source = mstorch.ones(3)
     other = source.reshape(3).clone()
@@ -216,6 +218,7 @@ def test_storages_on_the_meta_device_have_no_elements(both: Callable[..., Any], 
     both(lambda torch: call(torch.UntypedStorage(4, device="meta")))
 
 
+@pytest.mark.on_the_cpu
 @pytest.mark.parametrize("shown", ["numpy", "asarray", "view", "ufunc", "tolist", "repr", "save"])
 def test_memory_that_an_array_shows_cannot_grow(both, shown):
     """Or array and tensor would part in silence."""

@@ -148,6 +148,7 @@ def test_named_conversions(both: Callable[..., Any]) -> None:
     both(lambda torch: torch.tensor([1.5]).type_as(torch.tensor([1])))
 
 
+@pytest.mark.on_the_cpu
 def test_to_keeps_what_needs_no_change() -> None:
     tensor = mstorch.zeros(2)
     assert tensor.to(mstorch.float32) is tensor and tensor.to("cpu") is tensor and tensor.float() is tensor

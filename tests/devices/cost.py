@@ -1,4 +1,4 @@
-"""What training steps ask of the stand-in device: ``python -m tests.devices.cost [steps|moves|reads] [name…]`` prints it."""
+"""What training steps ask of the stand-in device: ``python -m tests.devices.cost [steps|moves|reads|writes] [name…]`` prints it."""
 from __future__ import annotations
 
 import importlib
@@ -108,6 +108,49 @@ def moves() -> dict[str, Any]:
         pairs = [*zip(here, _moved(function, there)), (here[1], there.grad)]
         wrong = not all(torch.allclose(a, b.cpu(), 1e-4, 1e-5) for a, b in pairs)
         costs[name] = {"forward": found.numbers(), "backward": back.numbers(), "wrong": wrong}
+    return costs
+
+
+# Writes by positions and masks that only the device knows: of x (64, 32), i and j (3) positions, m a mask of x, r one of its rows, v values.
+WRITES: dict[str, Callable[..., Any]] = {
+    "x[i] = number": lambda x, i, j, m, r, v: x.__setitem__(i, 0.5), "x[i] = rows": lambda x, i, j, m, r, v: x.__setitem__(i, v),
+    "x[:, i] = number": lambda x, i, j, m, r, v: x.__setitem__((slice(None), i), 2.0), "x[i, j]": lambda x, i, j, m, r, v: x.__setitem__((i, j), v[:, 0]),
+    "x[1:, i]": lambda x, i, j, m, r, v: x.__setitem__((slice(1, None), i), 3.0), "a view": lambda x, i, j, m, r, v: x[::2, 1:].__setitem__(i, 1.0),
+    "x[m] = number": lambda x, i, j, m, r, v: x.__setitem__(m, 0.0), "x[r] = number": lambda x, i, j, m, r, v: x.__setitem__(r, 1.0),
+    "x[m] = tensor": lambda x, i, j, m, r, v: x.__setitem__(m, v[0, 0]), "x[:, mask]": lambda x, i, j, m, r, v: x.__setitem__((slice(None), m[0]), 2.0),
+    "x[3:9, mask]": lambda x, i, j, m, r, v: x.__setitem__((slice(3, 9), m[1]), 2.0), "x[..., None, mask]": lambda x, i, j, m, r, v: x.__setitem__((..., None, m[2]), 4.0),
+    "index_put_": lambda x, i, j, m, r, v: x.index_put_((i, j), v[:, 0]), "index_put_, added": lambda x, i, j, m, r, v: x.index_put_((i,), v, accumulate=True),
+    "index_add_": lambda x, i, j, m, r, v: x.index_add_(0, i, v), "index_copy_": lambda x, i, j, m, r, v: x.index_copy_(0, i, v),
+    "index_copy_ of a view": lambda x, i, j, m, r, v: x[:, 4:20].index_copy_(0, i, v[:, :16]), "index_fill_": lambda x, i, j, m, r, v: x.index_fill_(0, i, 2.0),
+    "masked_fill_": lambda x, i, j, m, r, v: x.masked_fill_(m, 2.0), "scatter_": lambda x, i, j, m, r, v: x.scatter_(0, i[:, None], v[:, :1]),
+    "scatter_add_": lambda x, i, j, m, r, v: x.scatter_add_(0, i[:, None], v[:, :1]), "put_": lambda x, i, j, m, r, v: x.put_(i, v[:, 0]),
+    "put_, added": lambda x, i, j, m, r, v: x.put_(i, v[:, 0], accumulate=True), "transposed": lambda x, i, j, m, r, v: x.t().__setitem__(i, 5.0),
+}  # fmt: skip
+
+
+def _written_by(function: Callable[..., Any], place: str, track: bool) -> tuple[Any, Any, dict[str, Any]]:
+    """What a write leaves, the gradient of what was there before, and its cost."""
+    leaf = (torch.arange(64.0 * 32).reshape(64, 32) / 100).to(place).requires_grad_(track)
+    x = leaf * 1
+    i, j = (torch.tensor(rows).to(place) + 0 for rows in ([3, 1, 2], [5, -6, 0]))
+    m = (x.detach() * 100).round() % 3 == 0
+    given = i, j, m, m[:, 0], torch.arange(96.0).to(place).reshape(3, 32) + 1
+    with cost.counted() as found:
+        function(x, *given)
+    if track:
+        (x * x).sum().backward()
+    return x.detach(), leaf.grad, found.numbers()
+
+
+def writes() -> dict[str, Any]:
+    """The cost of each write; ``wrong`` is set where what it leaves, or a gradient, differs from the host's."""
+    costs = {}
+    for name, function in WRITES.items():
+        _written_by(function, "npu", False)
+        pairs = [(_written_by(function, "cpu", track), _written_by(function, "npu", track)) for track in (False, True)]
+        wrong = not all(torch.allclose(here[0], there[0].cpu()) for here, there in pairs)
+        here, there = pairs[1]
+        costs[name] = {**pairs[0][1][2], "wrong": wrong or not torch.allclose(here[1], there[1].cpu())}
     return costs
 
 
@@ -225,4 +268,4 @@ if __name__ == "__main__":
         for each in sys.argv[2:] or STEPS:
             print(each, step(each).text(30))
     else:
-        print(json.dumps({"steps": steps, "moves": moves, "reads": reads}[sys.argv[1]](*sys.argv[2:])))
+        print(json.dumps({"steps": steps, "moves": moves, "reads": reads, "writes": writes}[sys.argv[1]](*sys.argv[2:])))

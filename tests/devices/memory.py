@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import mstorch as torch
-from mstorch._backend import cost, fake
+from mstorch._backend import cost, device_memory, fake
 
 Counted = tuple[int, int]
 
@@ -106,4 +106,6 @@ def sharing() -> list[str]:
 
 
 if __name__ == "__main__":
+    if not device_memory.stand_in:
+        device_memory.writes_reach_base()  # which writes once, to find out
     print(views() + writes() + factories() + cache() + sharing())

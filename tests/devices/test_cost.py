@@ -45,11 +45,21 @@ def test_movements_send_nothing(device_cost: Costs) -> None:
         assert set(sent) <= {"block_diag"}, sent  # which is written into zeros of the host
 
 
+def test_writes_by_positions_and_masks_are_one_kernel(device_cost: Costs) -> None:
+    """And one for the number that is written; positions are not read, and no table of them is sent."""
+    costs = device_cost("writes")
+    assert len(costs) >= 24
+    assert not [name for name, cost in costs.items() if cost["wrong"]]
+    assert not {name: cost["bytes"] for name, cost in costs.items() if sum(cost["bytes"].values())}
+    assert not [name for name, cost in costs.items() if cost["reads"]]
+    assert not {name: cost["kernels"] for name, cost in costs.items() if sum(cost["kernels"].values()) > (2 if name != "index_fill_" else 4)}
+
+
 # Calls whose results depend on values in shape, that check values on the host as torch does, or whose numbers the stand-in draws there;
 # and what is computed on the host for now.
 READ = {"mask", "masked_select", "nonzero", "unique", "bincount", "allclose", "repeat_interleave", "item", "Normal.rsample", "Categorical"}
 DRAWN = {"multinomial", "bernoulli"}
-BY_THE_HOST = {"embedding_bag", "embedding_bag, sum", "logcumsumexp", "nearest", "avg_pool1d", "adaptive_avg_pool2d"}
+BY_THE_HOST = {"embedding_bag", "embedding_bag, sum", "logcumsumexp"}
 
 
 def test_which_calls_wait_for_a_device(device_cost: Costs) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 import mstorch
 
+pytestmark = pytest.mark.on_the_cpu
 LAYOUTS = ("plain", "turned", "packed")
 MASKS = ("none", "causal", "rows", "each", "empty", "added", "tail")
 SIZES = {"small": (2, 3, 5, 7, 4), "groups": (3, 2, 130, 129, 16), "chunks": (1, 2, 700, 400, 8), "one": (2, 4, 1, 9, 8)}
@@ -38,7 +39,7 @@ def inputs(torch: Any, layout: str, mask: str, size: str, dtype: str) -> tuple[l
     elif mask == "added":
         given = torch.from_numpy(random.randn(batch, heads, length, keys).astype(dtype))
     elif mask == "tail":
-        given = torch.zeros(1, 1, 1, keys, dtype=getattr(torch, dtype))
+        given = torch.from_numpy(np.zeros((1, 1, 1, keys), dtype))
         given[..., keys // 2 :] = -float("inf")
     return leaves, [seen(leaf) for leaf in leaves], given, torch.from_numpy(random.randn(batch, heads, length, width).astype(dtype))
 

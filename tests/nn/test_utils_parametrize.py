@@ -192,6 +192,7 @@ def test_older_hooks(both: Both, name: str) -> None:
     both(body, strides=False, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.on_the_cpu
 @pytest.mark.parametrize("make", [
     lambda t: t.nn.utils.parametrizations.weight_norm(t.nn.Linear(4, 3)),
     lambda t: t.nn.utils.parametrizations.spectral_norm(t.nn.Linear(4, 3)),

@@ -58,7 +58,7 @@ ARITHMETIC = [
 
 
 LEGACY = [
-    "FloatTensor(torch.ones(3).int())", "Tensor(torch.ones(3), device='cpu')", "ones(3).new(torch.ones(3), device='cpu')",
+    "FloatTensor(torch.ones(3).int())", pytest.param("Tensor(torch.ones(3), device='cpu')", marks=pytest.mark.on_the_cpu), "ones(3).new(torch.ones(3), device='cpu')",
     "ones(3).new(torch.ones(3).int())", "arange(1.2e-38, 3.4e38)", "empty([0, 4, 2305843009213693952])", "tensor(1).expand(2.0)",
 ]  # fmt: skip
 FACTORS = [

@@ -10,7 +10,7 @@ torch.zeros(size=(2, 3))
 torch.ones(size=(2,), dtype=torch.int64)
 torch.empty(size=(2, 3)).shape
 torch.rand(size=(3,))
-torch.randn(size=(3,), generator=torch.Generator().manual_seed(1))
+torch.randn(size=(3,), generator=torch.Generator().manual_seed(1), device='cpu')
 x.new_zeros(size=(2,))
 x.new_ones(size=(2,))
 x.new_empty(size=(2,)).shape

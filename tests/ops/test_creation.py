@@ -60,6 +60,7 @@ def test_errors(both, name):
     both(ERRORS[name])
 
 
+@pytest.mark.on_the_cpu
 @pytest.mark.parametrize(
     "text",
     [
@@ -85,6 +86,7 @@ def test_sources(both, text):
     both(lambda torch: eval(text, {"torch": torch, "np": np}))
 
 
+@pytest.mark.on_the_cpu
 def test_asarray_shares_memory(both):
     def body(torch):
         buffer, array, tensor = bytearray(8), np.zeros(2), torch.zeros(2)
@@ -107,6 +109,7 @@ def test_ranges_fill_a_view(both, name, args, width):
     both(body)
 
 
+@pytest.mark.on_the_cpu
 def test_arrays_keep_their_order(both):
     a = np.arange(60, dtype=np.uint8).reshape(4, 5, 3)
     for array in (a.transpose(2, 0, 1), a[:, ::2], a.T[:, :1], a[:1].T, np.asfortranarray(np.ones((2, 3), bool)), np.zeros((0, 3))):
@@ -145,6 +148,7 @@ def test_rows_of_truth_values_are_refused(both, call):
     both(lambda torch: eval(f"torch.{call}", {"torch": torch, "x": torch.ones(3, dtype=torch.bool)}))
 
 
+@pytest.mark.on_the_cpu
 @pytest.mark.parametrize(
     "make",
     ["from_numpy(a)", "as_tensor(a)", "asarray(a)", "tensor(a)", "asarray(a, copy=True)", "frombuffer(a, dtype=torch.float64)",
@@ -180,6 +184,7 @@ def test_pinned_memory(both, name):
     both(lambda torch: PINNED[name](torch, pin_memory=False).shape if name not in ("meta", "strided") else None)
 
 
+@pytest.mark.on_the_cpu
 @pytest.mark.parametrize("array", ["np.ones((3, 2))[:, :1]", "np.ones((1, 3)).T", "np.ones((4, 2, 1)).transpose(2, 0, 1)", "np.ones((1, 3))"])
 def test_steps_of_arrays_are_kept(both, array):
     both(lambda torch: [torch.from_numpy(eval(array, {"np": np})), torch.as_tensor(eval(array, {"np": np}))])

@@ -13,6 +13,7 @@ from mstorch._backend import blocks
 from mstorch._backend.blocks import BLOCK, LONG, threads
 from mstorch._backend.host import _ufunc
 
+pytestmark = pytest.mark.on_the_cpu
 Both = Callable[..., Any]
 
 

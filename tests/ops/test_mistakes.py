@@ -10,6 +10,7 @@ import pytest
 import torch as real_torch
 
 import mstorch
+from tests.against_torch import without_device
 
 CALLS = [line for line in (Path(__file__).parent / "mistakes.txt").read_text().splitlines() if line and not line.startswith("#")]
 for _library in ("torch", "mstorch"):
@@ -19,7 +20,7 @@ for _library in ("torch", "mstorch"):
 
 def _sentence(error: BaseException) -> str:
     """What an error says, without what torch adds about its inside; of a call in no form, what was given."""
-    words = str(error).replace("mstorch", "torch").partition("Exception raised from")[0].partition("\nC++")[0]
+    words = without_device(str(error)).replace("mstorch", "torch").partition("Exception raised from")[0].partition("\nC++")[0]
     words = re.sub("0x[0-9a-f]+", "0x", words.partition(", but expected")[0])
     return " ".join(words.split())
 

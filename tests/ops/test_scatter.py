@@ -207,6 +207,7 @@ def test_gradients_of_halves(both, name, dtype):
     both(body, rtol=0, atol=0)
 
 
+@pytest.mark.on_the_cpu
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 @pytest.mark.parametrize("alpha", [1, 2, 0.3, -1, 0])
 @pytest.mark.parametrize("dim", [0, 1, 2])

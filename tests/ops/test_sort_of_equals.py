@@ -63,6 +63,7 @@ def test_medians_of_nothing_but_nan(both, length):
     both(lambda torch: tuple(torch.full((2, length), float("nan")).nanmedian(1)))
 
 
+@pytest.mark.on_the_cpu
 @pytest.mark.parametrize("count", [32767, 32768])
 @pytest.mark.parametrize("dtype", ["uint16", "uint32", "int16"])
 def test_sorts_by_digits(both, dtype, count):

@@ -24,6 +24,7 @@ def _leaf(torch, *shape):
     return torch.ones(shape or (2,)).requires_grad_()
 
 
+@pytest.mark.on_the_cpu
 @pytest.mark.parametrize(
     "params",
     [

@@ -193,6 +193,7 @@ def test_checkpoints_of_old_versions(both, name, default):
     both(body, **({"rtol": 2e-2, "atol": 2e-2} if name == "Muon" else {"rtol": 1e-5, "atol": 1e-6}))
 
 
+@pytest.mark.on_the_cpu
 def test_words_on_capturable():
     for name in ("Adadelta", "Adam", "NAdam", "ASGD"):
         said = []

@@ -145,6 +145,7 @@ def test_copies_share_and_pickles_keep_strides(both: Both) -> None:
     both(body)
 
 
+@pytest.mark.on_the_cpu
 def test_numpy_and_views_see_one_memory(both: Both) -> None:
     def body(torch: Any) -> Any:
         x = torch.arange(4.0) * 2

@@ -1,6 +1,6 @@
 """The rows of Ascend, one file a family: which primitives of the device serve each operation. Importing the room fills the table."""
 from ..table import ROWS, VIA_HALF
-from . import activation, elementwise, fused, gradients, index, layers, linalg, math, reduce, special, storage  # noqa: F401
+from . import activation, elementwise, fused, gradients, index, layers, linalg, math, reduce, resample, special, storage  # noqa: F401
 from .refused import REFUSED
 
 _VIA = {**VIA_HALF, "uint8": "int32", "int8": "int32", "int16": "int32"}

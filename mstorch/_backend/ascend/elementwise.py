@@ -54,6 +54,13 @@ def _square(x: Raw) -> Raw:
     return run("Mul", x, x)
 
 
+def _scalar_power(x: Raw, exponent: Any) -> Raw:
+    """MindSpore rounds the exponent to single precision."""
+    if NAME_OF[x.dtype] in ("float64", "complex128"):
+        return run("Pow", x, constant(exponent, x))
+    return run("PowTensorScalar", x, exponent)
+
+
 def _where(condition: Raw, first: Raw, second: Raw) -> Raw:
     return run("Select", condition, first, second)
 
@@ -71,7 +78,7 @@ def _clamp(x: Raw, low: Raw | None, high: Raw | None) -> Raw:
 enter_all({
     "add": lambda x, y: run("AddExt", x, y, 1),
     "sub": lambda x, y: run("SubExt", x, y, 1),
-    "mul": "Mul", "div": "Div", "neg": "Neg", "pow": "Pow", "integer_power": "Pow", "scalar_power": "PowTensorScalar",
+    "mul": "Mul", "div": "Div", "neg": "Neg", "pow": "Pow", "integer_power": "Pow", "scalar_power": _scalar_power,
     "floor_divide": lambda x, y: run("DivMod", x, y, "floor"),
     "trunc_divide": lambda x, y: run("DivMod", x, y, "trunc"),
     "integer_divide": _divide, "remainder": "RemainderTensorTensor", "fmod": "FmodTensor",

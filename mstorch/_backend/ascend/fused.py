@@ -6,7 +6,7 @@ from functools import lru_cache
 import numpy as np
 
 from ..raw import Raw, from_numpy
-from ..table import FLOATS, HALVES
+from ..table import HALVES
 from ._primitives import enter, run
 
 _FAR = 2**31 - 1  # so many keys before and after a query: all of them
@@ -56,4 +56,4 @@ def _adamw_step(
 enter("attention", _attention, HALVES)
 enter("attention_grad", _attention_grad, HALVES)
 enter("adamw_step", _adamw_step, ("float32",))
-enter("add_scaled", lambda x, y, scale: run("AddExt", x, y, scale), FLOATS)
+enter("add_scaled", lambda x, y, scale: run("AddExt", x, y, scale), ("float32",))  # MindSpore rounds the scale to single precision

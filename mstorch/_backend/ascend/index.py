@@ -1,15 +1,16 @@
 """Elements by position on Ascend: gathers, scatters, paddings and windows."""
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
-from ..geometry import inverse_order
+from ..geometry import contiguous_strides, inverse_order
 from ..kernels._nodes import constant
 from ..kernels.padding import _positions
 from ..raw import MS_DTYPE, NAME_OF, NP_DTYPE, Raw, from_numpy
-from ..table import HALVES
+from ..table import CHANGES, HALVES
 from ._primitives import absent, dense, enter_all, run
 
 Sizes = tuple[int, ...]
@@ -42,8 +43,60 @@ def _counted_from_front(index: Raw, size: int) -> Raw:
 
 
 def _linear_index(first: Raw, shape: Sizes, dims: Sizes, indices: tuple[Raw, ...], common: Sizes, adjacent: bool) -> Raw:
-    every = from_numpy(np.arange(int(np.prod(shape)), dtype=np.int64).reshape(shape))
-    return _index(every, dims, indices, common, adjacent)
+    """The flat positions of what an index takes, by arithmetic: places times steps, and ranges for the other dimensions."""
+    steps = contiguous_strides(shape)
+    total: Any = None
+    for d, index in zip(dims, indices):
+        place = _counted_from_front(index, shape[d])
+        place = place if steps[d] == 1 else run("Mul", place, constant(steps[d], place))
+        total = place if total is None else run("AddExt", total, place, 1)
+    rest = [d for d in range(len(shape)) if d not in dims]
+    lead = [d for d in rest if d < dims[0]] if adjacent else []
+    wide = (*(shape[d] for d in lead), *common, *(shape[d] for d in rest if d not in lead))
+    if tuple(total.shape) != common:
+        total = run("BroadcastTo", total, at=(common,))
+    total = run("Reshape", total, (*(1,) * len(lead), *common, *(1,) * (len(rest) - len(lead))))
+    for group in _runs(rest):
+        count = math.prod(shape[d] for d in group)
+        if count > 1:
+            ordered = run("Arange", 0, count * steps[group[-1]], steps[group[-1]], MS_DTYPE["int64"])
+            total = run("AddExt", total, run("Reshape", ordered, _around(group, shape, lead, rest, common)), 1)
+    return total if tuple(total.shape) == wide else run("BroadcastTo", total, at=(wide,))
+
+
+def _runs(dims: list[int]) -> list[list[int]]:
+    """Dimensions in runs of neighbours."""
+    found: list[list[int]] = []
+    for d in dims:
+        if found and found[-1][-1] == d - 1:
+            found[-1].append(d)
+        else:
+            found.append([d])
+    return found
+
+
+def _around(group: list[int], shape: Sizes, lead: list[int], rest: list[int], common: Sizes) -> Sizes:
+    """The shape in which a range over some dimensions stands in the result of an index."""
+
+    def lengths(dims: list[int]) -> list[int]:
+        return [shape[d] if d in group else 1 for d in dims]
+
+    return (*lengths(lead), *(1,) * len(common), *lengths([d for d in rest if d not in lead]))
+
+
+def _change_put(x: Raw, source: Raw, index: Raw, accumulate: bool) -> None:
+    run("InplacePut", x, index, source, accumulate)
+
+
+def _change_index_put(x: Raw, source: Raw, indices: tuple[Raw, ...], accumulate: bool) -> None:
+    run("InplaceIndexPut", x, indices, source, accumulate)
+
+
+def _change_index_write(x: Raw, source: Raw, dim: int, index: Raw, accumulate: bool) -> None:
+    if accumulate:
+        run("InplaceIndexAddExt", x, dim, index, source, 1)
+    else:
+        run("InplaceIndexCopy", x, dim, index, source)
 
 
 def _scatter(x: Raw, source: Raw, dim: int, index: Raw, how: str) -> Raw:
@@ -133,5 +186,6 @@ enter_all({
     "nonzero": "NonZero", "scatter": _scatter, "put": _put, "index_write": _index_write, "pad": _pad, "pad_like": _pad_like,
     "pick_along": _pick_along, "im2col": _im2col, "col2im": _col2im, "along": _along,
 })  # fmt: skip
+CHANGES.update({"put": _change_put, "index_put": _change_index_put, "index_write": _change_index_write})
 absent("the device's scatter adds and multiplies only; extremes and means of what is scattered have no kernel", "scatter_reduce")
 

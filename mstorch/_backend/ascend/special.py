@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from ..kernels._nodes import constant
 from ..raw import Raw
@@ -21,8 +22,39 @@ def _entr(x: Raw) -> Raw:
     return run("Select", run("NotEqual", x, x), x, found)
 
 
+def _both(*conditions: Raw) -> Raw:
+    found = conditions[0]
+    for condition in conditions[1:]:
+        found = run("LogicalAnd", found, condition)
+    return found
+
+
+def _incomplete(name: str, at_zero: float) -> Any:
+    """An incomplete gamma function, where a zero or an infinity decides: the kernel makes NaN of them."""
+
+    def row(a: Raw, x: Raw) -> Raw:
+        zero, infinite = constant(0, x), constant(math.inf, x)
+        nothing, all_of_it = run("Equal", x, zero), run("Equal", x, infinite)
+        none, every = run("Equal", a, zero), run("Equal", a, infinite)
+        above, inside = run("LogicalNot", run("LessEqual", a, zero)), run("LogicalNot", run("Less", x, zero))
+        found = run(name, a, x)
+        low = run("LogicalOr", _both(nothing, above), _both(every, inside, run("LogicalNot", all_of_it)))
+        finite = run("LogicalNot", run("LogicalOr", every, run("Less", a, zero)))
+        high = run("LogicalOr", _both(none, run("Greater", x, zero)), _both(all_of_it, finite))
+        found = run("Select", low, constant(at_zero, x), found)
+        found = run("Select", high, constant(1 - at_zero, x), found)
+        outside = run("LogicalOr", run("LogicalOr", run("Less", a, zero), run("Less", x, zero)), _both(none, nothing))
+        return run("Select", outside, constant(math.nan, x), found)
+
+    return row
+
+
 enter_all({"erf": "Erf", "erfc": "Erfc", "erfinv": "Erfinv", "ndtr": _ndtr, "entr": _entr})
-for _op, _name in {"lgamma": "Lgamma", "digamma": "Digamma", "gammainc": "Igamma", "gammaincc": "Igammac", "i0": "BesselI0"}.items():
+_AICPU: dict[str, Any] = {
+    "lgamma": "Lgamma", "digamma": "Digamma", "gammainc": _incomplete("Igamma", 0.0), "gammaincc": _incomplete("Igammac", 1.0),
+    "i0": "BesselI0",
+}  # fmt: skip
+for _op, _name in _AICPU.items():
     enter(_op, _name, FLOATS)
 absent(
     "no kernel of the device computes this function", "erfcx", "ndtri", "log_ndtr", "polygamma", "zeta", "i0e", "i1", "i1e",

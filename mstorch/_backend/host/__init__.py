@@ -1,6 +1,7 @@
 """NumPy's kernels: what host memory is computed with, one file a family. Importing the room fills the table."""
 from . import (  # noqa: F401
     activation,
+    beside,
     bfloat16,
     bitwise,
     compare,

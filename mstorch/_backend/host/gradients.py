@@ -12,6 +12,7 @@ from ._slices import inner, padded, slices
 from ._ufunc import FLOATS, HALF
 from .norm import numpy_batch_norm_grad, numpy_batch_norm_train, numpy_running_average, standardised
 from .pool import largest_places, numpy_max_pool
+from .softmax import log_softmax_of
 
 Sizes = tuple[int, ...]
 
@@ -143,7 +144,7 @@ def numpy_cross_entropy_parts(
     x: np.ndarray, target: np.ndarray, weight: np.ndarray | None, ignored: int, reduction: str
 ) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
     """The cross entropy of rows of logits and classes, and the log-probabilities."""
-    logs = np.asarray(special.log_softmax(x, 1), x.dtype)
+    logs = log_softmax_of(x, 1)
     return numpy_nll_parts(logs, target, weight, ignored, reduction)[0], logs
 
 

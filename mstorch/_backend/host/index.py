@@ -78,7 +78,7 @@ def numpy_embedding_grad(g: np.ndarray, index: np.ndarray, rows: int, padding: i
     """The gradient of a table of which rows were taken."""
     whole = np.zeros((rows, g.shape[-1]), g.dtype)
     flat = index.reshape(-1)
-    part = g.reshape(flat.size, -1)
+    part = g.reshape(flat.size, g.shape[-1])
     if by_frequency:
         part = part / np.bincount(flat, minlength=rows)[flat][:, None].astype(g.dtype)
     kept = flat != padding

@@ -1,6 +1,8 @@
 """Resampling on the host: linear maps along one axis, im2col and its transpose."""
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ..._quiet import quiet
@@ -47,6 +49,41 @@ def numpy_pick_along(x: np.ndarray, positions: np.ndarray, axis: int) -> np.ndar
     return np.asarray(np.take(x, positions, axis), order="C")
 
 
+class Passes:
+    """Interpolation axis by axis, as the host computes it: of each axis the positions to take, or a matrix and its taps."""
+
+    __slots__ = ("axes",)
+
+    def __init__(self, axes: list[tuple[int, tuple[Any, ...]]]) -> None:
+        self.axes = axes
+
+
+def numpy_upsample(x: np.ndarray, mode: str, out: Sizes, factors: Any, corners: bool, passes: Passes) -> np.ndarray:
+    """(N, C, *sizes) → (N, C, *out)."""
+    for axis, weights in passes.axes:
+        x = numpy_along(x, weights[0], weights[1], axis) if len(weights) == 2 else numpy_pick_along(x, weights[0], axis)
+    return x
+
+
+def _added(g: np.ndarray, positions: np.ndarray, axis: int, length: int) -> np.ndarray:
+    found = np.zeros((length, *g.shape[:axis], *g.shape[axis + 1 :]), g.dtype)
+    np.add.at(found, positions, np.moveaxis(g, axis, 0))
+    return np.ascontiguousarray(np.moveaxis(found, 0, axis))
+
+
+def numpy_upsample_grad(
+    g: np.ndarray, sizes: Sizes, mode: str, out: Sizes, factors: Any, corners: bool, passes: Passes
+) -> np.ndarray:  # fmt: skip
+    """The transposed map: (N, C, *out) → (N, C, *sizes)."""
+    for axis, weights in reversed(passes.axes):
+        if len(weights) == 1:
+            g = _added(g, weights[0], axis, sizes[axis - 2])
+        else:
+            matrix, taps = weights
+            g = numpy_along(g, np.ascontiguousarray(matrix.T), taps[[1, 0, 2]], axis)
+    return g
+
+
 def windows(x: np.ndarray, table: np.ndarray, fill: float = 0) -> np.ndarray:
     """(N, C, *spatial) → (N, C, kernel elements, output elements), with ``fill`` for padding."""
     n, c = x.shape[:2]
@@ -76,5 +113,7 @@ def numpy_fold(x: np.ndarray, sizes: Sizes, kernel: Sizes, dilation: Sizes, padd
 
 define_host("along", numpy_along, FLOATS, HALF)
 define_host("pick_along", numpy_pick_along)
+define_host("upsample", numpy_upsample, FLOATS, HALF)
+define_host("upsample_grad", numpy_upsample_grad, FLOATS, HALF)
 define_host("im2col", numpy_unfold, (*FLOATS, *COMPLEX), HALF)
 define_host("col2im", numpy_fold, (*FLOATS, *COMPLEX), HALF)

@@ -1,4 +1,4 @@
-"""Rows that only rules on a device use: windows of any strides, and gradients that are one kernel there.
+"""Rows that only a device uses: windows of any strides, gradients and interpolations that are one kernel there.
 
 Host memory has NumPy's windows, and rules that compute gradients in one piece. On the CPU these rows are the host's.
 """
@@ -12,7 +12,7 @@ from ..table import HOST, Function, define
 OPS = (
     "window", "window_placed", "index_placed", "embedding_grad", "relu_grad", "gelu_grad", "silu_grad", "sigmoid_grad", "tanh_grad",
     "layer_norm_parts", "layer_norm_grad", "batch_norm_parts", "batch_norm_parts_grad", "max_pool_grad", "conv2d_both",
-    "nll_parts", "nll_grad", "cross_entropy_parts", "cross_entropy_grad",
+    "nll_parts", "nll_grad", "cross_entropy_parts", "cross_entropy_grad", "upsample", "upsample_grad",
 )  # fmt: skip
 
 
@@ -24,4 +24,4 @@ def _by_host(op: str) -> Function:
 
 
 for _op in OPS:
-    define(_op, cpu=_by_host(_op), numpy_reason="only rules on a device use it")
+    define(_op, cpu=_by_host(_op), numpy_reason="only a device uses it")

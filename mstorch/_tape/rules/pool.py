@@ -30,7 +30,7 @@ _max_pool, _fold = v.Primitive("max_pool"), v.Primitive("col2im")
 
 
 def _max_pool_on_device(node: Any, g: Raw) -> Any:
-    """The gradient window element by window element, by the device's kernels: the first largest one gets it."""
+    """The gradient window element by window element, by the device's kernels: the first largest one gets it, or the last that is NaN."""
     kernel, stride, padding, dilation, out = node.args
     shape = node.shapes[0]
     x = node.kept(g, 0)
@@ -44,15 +44,17 @@ def _max_pool_on_device(node: Any, g: Raw) -> Any:
     inside = None
     if any(before or after for before, after in widths):  # padding is never taken, though the image be as low
         inside = np.pad(np.ones(shape[2:], bool), widths)[None, None]
-    total = left = None
-    for key in slices(kernel, stride, dilation, out):
-        part = v.part_of(x, key)
-        hit = v.either(v.eq(part, y), v.both(v.ne(part, part), v.ne(y, y)))
-        if inside is not None and not inside[key].all():
-            hit = v.both(hit, np.array(inside[key], order="C"))
-        hit = hit if left is None else v.both(hit, left)
-        left = v.negated(hit) if left is None else v.both(left, v.negated(hit))
-        total = v.sum_of(total, v.placed_in(v.where(hit, g, 0), key, wide))
+    total = None
+    keys = list(slices(kernel, stride, dilation, out))
+    for no_number, order in ((False, keys), (True, keys[::-1])):
+        left = v.ne(y, y) if no_number else v.eq(y, y)
+        for key in order:
+            part = v.part_of(x, key)
+            hit = v.both(v.ne(part, part) if no_number else v.eq(part, y), left)
+            if inside is not None and not inside[key].all():
+                hit = v.both(hit, np.array(inside[key], order="C"))
+            left = v.both(left, v.negated(hit))
+            total = v.sum_of(total, v.placed_in(v.where(hit, g, 0), key, wide))
     return v.part_of(total, (slice(None), slice(None), *(slice(b, b + n) for (b, _), n in zip(widths, shape[2:]))))
 
 
@@ -137,10 +139,14 @@ def avg_pool(node: Any, g: Any) -> Any:
     def means(array: np.ndarray) -> np.ndarray:
         return np.asarray(window_sums(array, kernel, stride, padding, out) / counts.astype(array.dtype))
 
-    if v.of_device(g) and len(kernel) == 2 and all(
+    if v.of_device(g) and len(kernel) <= 2 and all(
         (n + 2 * p - k) // s + 1 == o for n, k, s, p, o in zip(shape[2:], kernel, stride, padding, out)
     ):
-        return _windows_added(g, shape, kernel, stride, padding, out, counts)
+        if len(kernel) == 2:
+            return _windows_added(g, shape, kernel, stride, padding, out, counts)
+        image = v.reshape(g, (*shape[:2], 1, *out))  # a row is an image of one row
+        flat = _windows_added(image, (*shape[:2], 1, *shape[2:]), (1, *kernel), (1, *stride), (0, *padding), (1, *out), counts[None])
+        return v.reshape(flat, shape)
     return v.mapped(g, spread, means, "AvgPool2DBackwardBackward0")
 
 
@@ -153,12 +159,23 @@ def _windows_added(g: Any, shape: Sizes, kernel: Sizes, stride: Sizes, padding: 
     return _fold(v.reshape(spread, (rows, count * size, int(np.prod(out)))), shape[2:], kernel, (1, 1), padding, stride, out)
 
 
+def _windows_apart(g: Any, shape: Sizes, out: Sizes) -> Any:
+    """The gradient of means of windows that lie side by side: each share in all of its window."""
+    sizes = [n // o for n, o in zip(shape[2:], out)]
+    once = tuple(length for o in out for length in (o, 1))
+    every = tuple(length for o, size in zip(out, sizes) for length in (o, size))
+    share = v.times(g, 1 / math.prod(sizes))
+    return v.reshape(v.spread(v.reshape(share, (*shape[:2], *once)), (*shape[:2], *every)), shape)
+
+
 @rule("adaptive_avg_pool", watch=(0,), label="AdaptiveAvgPool2DBackward0")
 def adaptive_avg_pool(node: Any, g: Any) -> Any:
     (out,) = node.args
     shape = node.shapes[0]
     if 0 in shape or 0 in out:
         return v.like(v.zeros(shape, node.kind), g)
+    if v.of_device(g) and all(n % o == 0 for n, o in zip(shape[2:], out)):
+        return _windows_apart(g, shape, out)
     table = adaptive_table(shape[2:], out)
     inside = table >= 0
     counts, positions, windows = inside.sum(0), table[inside], np.nonzero(inside)[1]

@@ -1,14 +1,15 @@
 """Gradients of sums."""
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from ..._backend.cast import cast
+from ..._backend.device_memory import dense
 from ..._backend.geometry import inverse_order
-from ..._backend.raw import Raw
+from ..._backend.raw import Raw, to_numpy
 from .. import movement
 from .. import vocabulary as v
 from ..apply import rule
@@ -111,8 +112,8 @@ def prod(node: Any, g: Any) -> Any:
     if not v.is_zero(x).any():
         result = v.reshape(node.kept(g, 1), tuple(1 if d in dims else n for d, n in enumerate(shape)))
         return v.mul(g, v.conj(v.div(result, x)))
-    if type(node).label == "ProdBackward0" and g.__class__ is np.ndarray and np.count_nonzero(v.is_zero(x)) > 1:
-        return np.zeros(shape, g.dtype)  # whatever the others are
+    if type(node).label == "ProdBackward0" and g.__class__ in (np.ndarray, Raw) and _count(v.is_zero(x)) > 1:
+        return v.nothing(g, shape)  # whatever the others are
     rest = tuple(d for d in range(len(shape)) if d not in dims)
     order = (*rest, *dims)
     flat = v.reshape(_reordered(x, order), (*(shape[d] for d in rest), -1))
@@ -120,10 +121,14 @@ def prod(node: Any, g: Any) -> Any:
     return v.mul(g, v.conj(others))
 
 
+def _count(mask: Any) -> int:
+    return int(np.count_nonzero(to_numpy(mask) if mask.__class__ is Raw else mask))
+
+
 def _reordered(x: Any, order: Sequence[int]) -> Any:
     """The dimensions in another order, in memory of its own: gradients through it are row-major."""
     if isinstance(x, Raw):
-        return v.permute(x, order)
+        return dense(v.permute(x, order))
     inverse = inverse_order(order)
 
     def given(array: np.ndarray) -> np.ndarray:
@@ -132,6 +137,7 @@ def _reordered(x: Any, order: Sequence[int]) -> Any:
     def taken(array: np.ndarray) -> np.ndarray:
         return np.ascontiguousarray(array.transpose(inverse))
 
-    return v.mapped(
-        x, given, taken, "PermuteBackward0", lambda raw: movement.permuted(raw, order), lambda raw: movement.permuted(raw, inverse)
-    )
+    def laid(order: Sequence[int]) -> Callable[[Raw], Raw]:
+        return lambda raw: dense(movement.permuted(raw, order))
+
+    return v.mapped(x, given, taken, "PermuteBackward0", laid(order), laid(inverse))

@@ -12,6 +12,7 @@ from ..apply import rule
 from ..primitives import Primitive
 
 _along, _turned = kernel("along"), Primitive("along")
+_upsample, _upsample_grad = Primitive("upsample"), Primitive("upsample_grad")
 _fold, _unfold = Primitive("col2im"), Primitive("im2col")
 
 
@@ -38,6 +39,16 @@ def pick_along(node: Any, g: Any) -> Any:
         return np.ascontiguousarray(np.moveaxis(found, 0, axis))
 
     return v.mapped(g, gathered, lambda array: numpy_pick_along(array, positions, axis), "UpsampleNearestBackward0")
+
+
+@rule("upsample", label="UpsampleBackward0")
+def upsample(node: Any, g: Any) -> Any:
+    return _upsample_grad(g, node.shapes[0][2:], *node.args)
+
+
+@rule("upsample_grad", label="UpsampleBackwardBackward0")
+def upsample_grad(node: Any, g: Any) -> Any:
+    return _upsample(g, *node.args[1:])
 
 
 @rule("im2col", label="Im2ColBackward0")

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._backend.raw import Raw, from_numpy, to_numpy
 from ..._backend.table import kernel
 from ..._core.dtype import finfo
 from ..._core.tensor_base import count_of
@@ -76,6 +77,8 @@ def cumprod(node: Any, g: Any) -> Any:
         return v.div(_from_behind(v.mul(g, v.conj(y)), dim), v.conj(x))
     if g.__class__ is np.ndarray:
         return _around_zeros(g, x, y, dim)
+    if g.__class__ is Raw:  # whose zeros were waited for anyway
+        return from_numpy(np.ascontiguousarray(_around_zeros(to_numpy(g), to_numpy(x), to_numpy(y), dim)))
     # Each element is a factor of its own product and of those behind it: what they are without it.
     found = None
     count = node.shapes[0][dim]

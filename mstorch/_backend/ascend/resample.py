@@ -1,0 +1,47 @@
+"""Interpolation on Ascend: one kernel there and one back."""
+from __future__ import annotations
+
+from typing import Any
+
+from ..raw import Raw
+from ..table import HALVES
+from ._primitives import enter, run
+
+Sizes = tuple[int, ...]
+_NAMES = {"linear": "Linear1D", "bilinear": "Bilinear2D", "trilinear": "Trilinear3D", "bicubic": "Bicubic2D"}
+
+
+def _how(mode: str, out: Sizes, factors: Any, corners: bool) -> tuple[str, tuple[Any, ...]]:
+    """The primitive's name, and what it is told beside tensors and sizes: sizes or factors, not both."""
+    given = (None, factors) if factors is not None else (out, None)
+    if mode == "nearest":
+        return f"UpsampleNearest{len(out)}D", given
+    return f"Upsample{_NAMES[mode]}", (*given, corners)
+
+
+def _upsample(x: Raw, mode: str, out: Sizes, factors: Any, corners: bool, passes: Any) -> Raw:
+    """The nearest of a row is that of an image of one row: UpsampleNearest1d is broken on the 910B."""
+    if mode == "nearest" and len(out) == 1:
+        image = run("Reshape", x, (*x.shape[:2], 1, x.shape[2]))
+        wide = _upsample(image, mode, (1, *out), None if factors is None else (1.0, *factors), corners, passes)
+        return run("Reshape", wide, (*x.shape[:2], *out))
+    name, given = _how(mode, out, factors, corners)
+    if mode == "trilinear":
+        return run(name, x, *given[:2], at=(corners,))
+    return run(name, x, *given)
+
+
+def _upsample_grad(g: Raw, sizes: Sizes, mode: str, out: Sizes, factors: Any, corners: bool, passes: Any) -> Raw:
+    if mode == "nearest" and len(out) == 1:
+        image = run("Reshape", g, (*g.shape[:2], 1, g.shape[2]))
+        wide = _upsample_grad(image, (1, *sizes), mode, (1, *out), None if factors is None else (1.0, *factors), corners, passes)
+        return run("Reshape", wide, (*g.shape[:2], *sizes))
+    name, given = _how(mode, out, factors, corners)
+    whole = (*g.shape[:2], *sizes)
+    if mode == "trilinear":
+        return run(f"{name}Grad", g, whole, *given[:2], at=(corners,))
+    return run(f"{name}Grad", g, whole, *given)
+
+
+enter("upsample", _upsample, ("float32", *HALVES))
+enter("upsample_grad", _upsample_grad, ("float32", *HALVES))

@@ -1,0 +1,80 @@
+"""Spare kernels of the host for what MindSpore's compute on the CPU otherwise: in forked processes, which lack its threads, and beside an
+Ascend, on which its own would compute tensors of the CPU."""
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..._quiet import quiet
+from ..table import COMPLEX, FLOATS, HALVES, VIA_HALF, define_host
+from .fft import numpy_angle
+from .index import numpy_index
+
+Sizes = tuple[int, ...]
+
+
+def numpy_small_matmul(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """(…, n, m) × (…, m, p), m > 0: the products are rounded and added in order."""
+    with quiet():
+        total = a[..., :, :1] * b[..., :1, :]
+        for term in range(1, a.shape[-1]):
+            total = total + a[..., :, term : term + 1] * b[..., term : term + 1, :]
+    return np.asarray(total, a.dtype)
+
+
+def numpy_linear_index(
+    first: np.ndarray, shape: Sizes, dims: Sizes, indices: tuple[np.ndarray, ...], common: Sizes, adjacent: bool
+) -> np.ndarray:
+    """Row-major positions, in an array of ``shape``, of the elements that an index takes."""
+    return numpy_index(np.arange(math.prod(shape), dtype=np.int64).reshape(shape), dims, indices, common, adjacent)
+
+
+def numpy_storage_gather(x: np.ndarray, index: np.ndarray) -> np.ndarray:
+    """The elements at flat positions."""
+    return np.asarray(x.reshape(-1)[index])
+
+
+def numpy_storage_scatter(x: np.ndarray, index: np.ndarray, new: np.ndarray) -> np.ndarray:
+    """A copy with elements at flat positions."""
+    found = np.array(x, order="C")
+    found.reshape(-1)[index.reshape(-1)] = new.reshape(-1)
+    return found
+
+
+def _complex(function: Callable[..., Any]) -> Callable[..., np.ndarray]:
+    def kernel(*args: Any) -> np.ndarray:
+        with quiet():
+            return np.asarray(function(*args), args[0].dtype)
+
+    return kernel
+
+
+def _sinc(x: np.ndarray) -> np.ndarray:
+    turned = x * np.pi
+    return np.where(x == 0, 1, np.sin(turned) / np.where(x == 0, 1, turned))
+
+
+def _logaddexp(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    first = x.real >= y.real
+    large, small = np.where(first, x, y), np.where(first, y, x)
+    return np.where(np.isinf(large.real) & (x == y), large, large + np.log1p(np.exp(small - large)))
+
+
+_OF_COMPLEX: dict[str, Callable[..., Any]] = {
+    "pow": np.power, "scalar_power": lambda x, exponent: np.power(x, x.dtype.type(exponent)),
+    "sqrt": np.sqrt, "rsqrt": lambda x: 1 / np.sqrt(x),
+    "reciprocal": lambda x: 1 / x, "sin": np.sin, "cos": np.cos, "tan": np.tan, "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan,
+    "sinh": np.sinh, "cosh": np.cosh, "asinh": np.arcsinh, "acosh": np.arccosh, "atanh": np.arctanh,
+    "exp2": lambda x: np.exp(x * math.log(2)),
+    "sinc": _sinc, "logaddexp": _logaddexp, "silu": lambda x: x / (1 + np.exp(-x)),
+}  # fmt: skip
+for _op, _function in _OF_COMPLEX.items():
+    define_host(_op, _complex(_function), COMPLEX, spare=True)
+define_host("small_matmul", numpy_small_matmul, (*FLOATS, *COMPLEX), VIA_HALF, spare=True)
+define_host("storage_gather", numpy_storage_gather, spare=True)
+define_host("storage_scatter", numpy_storage_scatter, spare=True)
+define_host("linear_index", numpy_linear_index, spare=True)
+define_host("angle", numpy_angle, (*FLOATS, *COMPLEX), dict.fromkeys(HALVES, "float32"), spare=True)

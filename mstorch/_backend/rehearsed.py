@@ -1,0 +1,87 @@
+"""The kernels of the rehearsal (MSTORCH_FAKE_DEVICE=rehearsal): rows as on the stand-in, memory and writes into windows played by NumPy."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import mindspore
+import numpy as np
+
+from . import device_memory, fake, rehearsal, table
+from .primitives import watchers
+
+LENT = ("ctc_loss",)
+"""Kernels of MindSpore's that compute tensors of the CPU all the same: there is no other."""
+loses_writes: list[bool] = []
+"""Anything in it: writes into a part of a base are lost, as the CPU's kernel loses them."""
+
+
+def _new(shape: Any, value: Any, dtype: Any) -> Any:
+    return mindspore.Tensor(np.full(shape, value, mindspore.dtype_to_nptype(dtype)), dtype)
+
+
+def _arange(start: Any, end: Any, step: Any, dtype: Any) -> Any:
+    return mindspore.Tensor(np.arange(start, end, step), dtype)
+
+
+FACTORIES: dict[str, Callable[..., Any]] = {
+    "Zeros": lambda shape, dtype: _new(shape, 0, dtype), "FillScalar": _new, "Arange": _arange,
+}  # fmt: skip
+WRITES: dict[str, Callable[..., Any]] = {
+    "InplaceCopy": lambda new: new, "InplaceFillScalar": lambda value: value, "InplaceZero": lambda: 0,
+}  # fmt: skip
+CHANGES: dict[str, Callable[..., tuple[str, tuple[Any, ...]]]] = {
+    "InplacePut": lambda index, source, adding: ("put", (source, index, adding)),
+    "InplaceIndexPut": lambda indices, source, adding: ("index_put", (source, indices, adding)),
+    "InplaceIndexCopy": lambda dim, index, source: ("index_write", (source, dim, index, False)),
+    "InplaceIndexAddExt": lambda dim, index, source, alpha: ("index_write", (source, dim, index, True)),
+}  # fmt: skip
+"""The operation and its arguments that a primitive computes in the place of its first one."""
+
+
+def play_writes() -> None:
+    """Play what makes memory of a device and writes into it, once the stand-in's rows are there."""
+    below = watchers[-1]
+
+    def watch(name: str, primitive: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+        if name in FACTORIES:
+            fake.asked[name] += 1
+            return FACTORIES[name](*args)
+        if name in WRITES or name in CHANGES:
+            fake.asked[name] += 1
+            return _written(fake.StandIn, name, *args)
+        return below(name, primitive, args)
+
+    watchers.append(watch)
+    rehearsal.uncounted[0] = fake.uncounted
+    device_memory.stand_in.clear()
+    table.lenders.append(_refused)
+
+
+def _refused(op: str, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """In the place of a kernel of MindSpore's that computes tensors of the CPU: beside an Ascend it would compute there."""
+
+    if op in LENT:
+        return function
+
+    def refuse(*args: Any) -> Any:
+        raise AssertionError(f"{op} of {name} on the CPU is MindSpore's, which computes on the Ascend")
+
+    return refuse
+
+
+def _written(played: Any, name: str, target: Any, *rest: Any) -> Any:
+    """A write into a tensor, or into the window that it is of another one's memory."""
+    base = target
+    while getattr(base, "_shown", None) is not None:
+        base = base._shown
+    if base.storage_offset() or not base.is_contiguous():
+        raise RuntimeError(f"{name} into a view whose base nobody holds")
+    if loses_writes and base is not target:
+        return target
+    window = tuple(target.shape), tuple(target.stride()), target.storage_offset()
+    if name in WRITES:
+        played.write(name, base, *window, WRITES[name](*rest))
+    else:
+        played.change(base, *window, *CHANGES[name](*rest))
+    return target

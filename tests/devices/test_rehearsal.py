@@ -1,0 +1,38 @@
+"""Programs of a device in a process whose MindSpore says that it is an Ascend, one of eight: what only a real device does runs here."""
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+ROOT = pathlib.Path(__file__).parents[2]
+
+
+def _run(command: list[str]) -> str:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "MSTORCH_FAKE_DEVICE": "rehearsal"}
+    done = subprocess.run([sys.executable, *command], cwd=ROOT, capture_output=True, text=True, env=environment)
+    assert done.returncode == 0, done.stderr[-3000:]
+    return done.stdout.strip().splitlines()[-1]
+
+
+@pytest.mark.parametrize("what", ["", "lost"])
+def test_what_only_a_real_device_does(what: str) -> None:
+    assert _run(["-W", "ignore", "-m", "tests.devices.rehearsed", *what.split()]) == "[]"
+
+
+@pytest.mark.parametrize(
+    "what", ["beside", "fused", "guards", "memory", "together", "stand_in operations", "indices refused", "indices early"]
+)
+def test_programs_of_the_device(what: str) -> None:
+    """Those of the stand-in. A kernel of MindSpore's that computes a tensor of the CPU raises here: on an Ascend it would compute there."""
+    assert _run(["-m", *f"tests.devices.{what}".split()]) == "[]"
+
+
+def test_movements_and_writes_are_the_hosts() -> None:
+    for what in ("moves", "writes"):
+        costs = json.loads(_run(["-m", "tests.devices.cost", what]))
+        assert not [name for name, cost in costs.items() if cost["wrong"]]
