@@ -174,10 +174,35 @@ def writes_reach_base() -> bool:
     return _reaches_base[0]
 
 
+def _apart(value: Any, base: Raw, shape: Sizes, strides: Sizes, offset: int) -> Any:
+    """What is to be read while a window is written, copied where it shows memory of the window: kernels read as they write."""
+    if isinstance(value, (tuple, list)):
+        return type(value)(_apart(item, base, shape, strides, offset) for item in value)
+    if not isinstance(value, Raw) or not value.size or _memory(value) is not _memory(base):
+        return value
+    first, begin = base.storage_offset() + offset, value.storage_offset()
+    if begin > first + _reach(shape, strides) or first > begin + _reach(value.shape, value.stride()):
+        return value
+    return _clone[NAME_OF[value.dtype]](value)
+
+
+def _memory(raw: Raw) -> Raw:
+    """The tensor whose memory a view shows."""
+    while getattr(raw, "_shown", None) is not None:
+        raw = raw._shown
+    return raw
+
+
+def _reach(shape: Sizes, strides: Sizes) -> int:
+    """How far the last element lies behind the first."""
+    return sum((length - 1) * step for length, step in zip(shape, strides))
+
+
 def put(base: Raw, shape: Sizes, strides: Sizes, offset: int, new: Raw) -> Raw:
     """Write ``new`` (of the window's shape and the base's dtype) into a window; returns the base, another one where it had to be made."""
     if 0 in shape:
         return base
+    new = _apart(new, base, shape, strides, offset)
     if stand_in:
         return stand_in[0].write("InplaceCopy", base, shape, strides, offset, new)
     whole = not offset and new.size == base.size and strides == contiguous_strides(shape)
@@ -212,6 +237,7 @@ def change(base: Raw, shape: Sizes, strides: Sizes, offset: int, op: str, args: 
     """Let an operation write its result into the window that is its first operand; returns the base as ``put`` does."""
     if 0 in shape:
         return base
+    args = tuple(_apart(arg, base, shape, strides, offset) for arg in args)
     if stand_in:
         return stand_in[0].change(base, shape, strides, offset, op, args)
     if writes_reach_base():

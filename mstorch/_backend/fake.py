@@ -178,6 +178,7 @@ class StandIn:
         began = time.thread_time()
         with uncounted():
             base, target = _shown(base, shape, strides, offset)
+            _refuse_overlap(target, (new,))
             target[...] = new.asnumpy() if isinstance(new, Raw) else new
         written["bytes"] += target.nbytes
         written[name] += 1
@@ -190,11 +191,21 @@ class StandIn:
         began = time.thread_time()
         with uncounted(), silenced():
             base, target = _shown(base, shape, strides, offset)
+            _refuse_overlap(target, args)
             target[...] = changed(op, np.array(target, order="C"), NAME_OF[base.dtype], args)
         written["bytes"] += args[0].nbytes
         written[op] += 1
         _tell([f"({op} in place)"], began)
         return base
+
+
+def _refuse_overlap(target: np.ndarray, values: Any) -> None:
+    """Raise AssertionError where a kernel would read the memory that it writes: a device's result is left open."""
+    for value in values:
+        if isinstance(value, (tuple, list)):
+            _refuse_overlap(target, value)
+        elif isinstance(value, Raw) and value.size:
+            assert not np.may_share_memory(target, value.asnumpy()), "a kernel is told to read what it writes"
 
 
 def changed(op: str, array: np.ndarray, name: str, args: tuple[Any, ...]) -> np.ndarray:

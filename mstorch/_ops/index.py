@@ -29,7 +29,7 @@ from .._core.tensor_base import (
     whole_storage,
     window,
 )
-from .._core.writable import change_raw, check_history, check_writable
+from .._core.writable import change_raw, check_history, check_writable, refuse_partial_overlap
 from .._tape.apply import apply
 from .._tape.node import watch
 from . import subscript, views
@@ -301,6 +301,8 @@ def index_put_(self: Any, indices: Any, values: Any, accumulate: bool = False) -
         dims, indices_, common, adjacent = subscript.planned(self, key)
         lengths = [shape[d] for d in range(len(shape)) if d not in dims]
         front = dims[0] if adjacent else 0
+        if values._storage is self._storage:
+            refuse_partial_overlap(self, values)
         wide = views.expand(values, (*lengths[:front], *common, *lengths[front:]))
         if put_by_one_kernel(self, dims, indices_, common, adjacent, wide, True):
             return self

@@ -249,5 +249,32 @@ def regions() -> list[str]:
     return wrong + ([] if sums == (f16, torch.float32, False) else [f"exp within npu: {sums}"])
 
 
+def overlaps() -> list[str]:
+    """Writes whose operands lie in the memory that is written: what differs from the CPU (the stand-in refuses to read while it writes)."""
+    wrong = []
+    programs: dict[str, Callable[[Any, Any], Any]] = {
+        "shifted": lambda x, i: x[1:].copy_(x[:-1]), "shifted back": lambda x, i: x[:-1].copy_(x[1:]), "turned": lambda x, i: x.copy_(x.t()),
+        "itself": lambda x, i: x.copy_(x), "put": lambda x, i: x.__setitem__(i, x[:3]), "put, turned": lambda x, i: x.__setitem__(i, x.t()[:3]),
+        "accumulated": lambda x, i: x.index_put_((i,), x[:3], accumulate=True), "added": lambda x, i: x.index_add_(0, i, x[1:]),
+        "copied by index": lambda x, i: x.index_copy_(1, i, x[:, :3]), "put_": lambda x, i: x.put_(i, x[0, :3]), "flipped": lambda x, i: x[:2].copy_(x[1:3]),
+        "another part": lambda x, i: x[:2].copy_(x[2:]), "scattered": lambda x, i: x.scatter_(0, i.expand(2, 3).clone(), x[:2, :3]),
+        "masked": lambda x, i: x.masked_scatter_(x > 5, x), "divided": lambda x, i: x.div_(x[:, :1]), "out": lambda x, i: torch.add(x[1:], 1, out=x[1:]),
+        "rolled": lambda x, i: x.copy_(x.roll(1)), "positions": lambda x, i: i.__setitem__(i, i.flip(0)), "sorted": lambda x, i: x.copy_(x.flip(0).sort(0)[0]),
+    }  # fmt: skip
+    for name, program in programs.items():
+        results = []
+        for place in ("cpu", "npu"):
+            x, i = torch.arange(1.0, 17, device=place).view(4, 4), torch.tensor([2, 0, 1], device=place)
+            try:
+                program(x, i)
+            except RuntimeError as error:  # torch refuses some of them
+                results.append((str(error), x.tolist(), i.tolist()))
+            else:
+                results.append(("", x.tolist(), i.tolist()))
+        if results[0] != results[1]:
+            wrong.append(f"{name}: {results}")
+    return wrong
+
+
 if __name__ == "__main__":
-    print(regions() + after_inference() + attention() + edges() + multiples() + losses() + ways_round())
+    print(regions() + overlaps() + after_inference() + attention() + edges() + multiples() + losses() + ways_round())
