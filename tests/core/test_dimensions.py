@@ -83,6 +83,7 @@ CALLS: dict[str, Callable[[Any], Any]] = {
 VIEWS = tuple(CALLS)[: tuple(CALLS).index("zeros")]
 
 
+@pytest.mark.on_the_cpu
 @pytest.mark.parametrize("name", CALLS)
 def test_more_dimensions_than_arrays_have(name: str) -> None:
     wanted = CALLS[name](real_torch)

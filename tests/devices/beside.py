@@ -2,13 +2,18 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
+import tempfile
 import warnings
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 import mstorch as torch
 
-L = torch.linalg
+L, F = torch.linalg, torch.nn.functional
 CALLS: dict[str, Callable[[Any], Any]] = {
     "cholesky": L.cholesky, "cholesky_ex": L.cholesky_ex, "inv": L.inv, "inv_ex": L.inv_ex, "det": L.det, "slogdet": L.slogdet,
     "solve": lambda a: L.solve(a, a + 1), "solve_ex": lambda a: L.solve_ex(a, a + 1), "qr": L.qr, "svd": L.svd, "svdvals": L.svdvals,
@@ -24,7 +29,42 @@ CALLS: dict[str, Callable[[Any], Any]] = {
     "scatter_reduce": lambda a: a.scatter_reduce(0, (a > 1).long(), a, "amax"), "max_pool3d": lambda a: torch.max_pool3d(a[None, None], (1, 2, 2)),
     "polygamma": lambda a: torch.polygamma(1, a.abs() + 1), "logcumsumexp": lambda a: a.logcumsumexp(1), "nextafter": lambda a: torch.nextafter(a, a + 1),
     "MultivariateNormal": lambda a: torch.distributions.MultivariateNormal(a[0], a).log_prob(a[1]),
+    "cross": lambda a: L.cross(a[:, :3], a[:, 1:]), "diagonal": L.diagonal, "vander": lambda a: L.vander(a[0]), "vecdot": lambda a: L.vecdot(a, a + 1),
+    "tensorsolve": lambda a: L.tensorsolve(a.reshape(2, 2, 4), a[0].reshape(2, 2)), "lu_factor_ex": lambda a: L.lu_factor_ex(a)[0],
+    "ldl_factor_ex": lambda a: L.ldl_factor_ex(a)[0], "matmul": lambda a: L.matmul(a, a), "svd_lowrank": lambda a: torch.svd_lowrank(a, 4)[1],
+    "eigvalsh of complex": lambda a: L.eigvalsh(torch.complex(a, a * 0)), "rfft": torch.fft.rfft, "irfft": lambda a: torch.fft.irfft(torch.fft.rfft(a)),
+    "fft2": torch.fft.fft2, "ctc_loss": lambda a: F.ctc_loss(a[:, None].log_softmax(2), torch.tensor([[1, 2]]), [4], [2]),
+    "cummin": lambda a: a.cummin(1), "histc": lambda a: torch.histc(a.detach(), 4), "bucketize": lambda a: torch.bucketize(a.detach(), a.detach()[0].sort()[0]),
+    "unique_consecutive": lambda a: a.detach().unique_consecutive(), "segment_reduce": lambda a: torch.segment_reduce(a, "max", lengths=torch.tensor([1, 3], device=a.device)),
+    "cov": torch.cov, "corrcoef": torch.corrcoef, "trapezoid": torch.trapezoid, "gammainc": lambda a: torch.special.gammainc(a.detach().abs(), a.abs()),
+    "bessel_j0": lambda a: torch.special.bessel_j0(a.detach()), "zeta": lambda a: torch.special.zeta(a.detach().abs() + 2, a.detach().abs() + 1),
+    "digamma": torch.digamma, "erfinv": lambda a: torch.erfinv(a.sigmoid() - 0.5), "grid_sample": lambda a: F.grid_sample(a[None, None], a[None, :, :2, None].expand(1, 4, 2, 2).tanh(), align_corners=False),
+    "fractional_max_pool2d": lambda a: F.fractional_max_pool2d(a[None, None], 2, 2, _random_samples=torch.full((1, 1, 2), 0.5, device=a.device)),
+    "adaptive_max_pool3d": lambda a: F.adaptive_max_pool3d(a.reshape(1, 1, 2, 2, 4), 2), "lp_pool1d": lambda a: F.lp_pool1d(a[None].abs(), 2.0, 2),
+    "conv_transpose3d": lambda a: F.conv_transpose3d(a.reshape(1, 1, 2, 2, 4), a[:2, :4].reshape(1, 1, 2, 2, 2)), "embedding_bag": lambda a: F.embedding_bag(torch.tensor([[0, 1]], device=a.device), a),
+    "quantile": lambda a: a.quantile(0.3, 1), "nanmedian": lambda a: a.nanmedian(), "mode": lambda a: a.mode(1), "combinations": lambda a: torch.combinations(a[0]),
+    "istft": lambda a: torch.istft(torch.stft(a.reshape(-1), 4, return_complex=True, window=torch.ones(4, device=a.device)), 4, window=torch.ones(4, device=a.device)),
+    "pdist": F.pdist, "tensordot": lambda a: torch.tensordot(a, a, 1), "searchsorted": lambda a: torch.searchsorted(a.detach().sort(1)[0], a.detach()),
+    "complex powers": lambda a: torch.complex(a, a + 1) ** 0.5, "acosh of complex": lambda a: torch.complex(a, a + 1).acosh(), "small products": lambda a: torch.matrix_exp(a / 8),
 }  # fmt: skip
+
+
+def recorded(path: str) -> None:
+    """Write down what the calls give where there is no device."""
+    found = {name: [item.detach().resolve_conj().numpy() for item in _given(function, "cpu")] for name, function in CALLS.items()}
+    np.savez(path, **{f"{name}/{number}": array for name, arrays in found.items() for number, array in enumerate(arrays)})
+
+
+def _alone() -> dict[str, list[np.ndarray]]:
+    """What the calls give in a process without a device."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("MSTORCH_")}
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "found.npz")
+        subprocess.run([sys.executable, "-W", "ignore", "-m", "tests.devices.beside", path], check=True, env=environment)
+        found: dict[str, list[np.ndarray]] = {}
+        for key, array in np.load(path).items():
+            found.setdefault(key.rpartition("/")[0], []).append(array)
+    return found
 
 
 def _leaves(value: Any) -> list[Any]:
@@ -45,6 +85,7 @@ def _given(function: Callable[[Any], Any], place: str) -> list[Any]:
 def sweep() -> list[str]:
     """Calls of CPU tensors that leave the CPU or warn, and of the device's tensors that are not like them, or elsewhere."""
     wrong = []
+    alone = _alone()
     for name, function in CALLS.items():
         with warnings.catch_warnings(record=True) as told:
             warnings.simplefilter("always")
@@ -56,6 +97,8 @@ def sweep() -> list[str]:
         if any(item.device.type != "cpu" for item in here) or any("no kernel" in str(item.message) for item in told):
             wrong.append(f"{name} on the CPU: {[str(item.device) for item in here]}")
             continue
+        if not all(np.allclose(item.detach().resolve_conj().numpy(), kept, 1e-5, 1e-6) for item, kept in zip(here, alone[name])):
+            wrong.append(f"{name} on the CPU: other values than without a device")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             try:
@@ -94,4 +137,7 @@ def warnings_and_refusals() -> list[str]:
 
 
 if __name__ == "__main__":
-    print(warnings_and_refusals() + sweep())
+    if len(sys.argv) > 1:
+        recorded(sys.argv[1])
+    else:
+        print(warnings_and_refusals() + sweep() + ([] if len(CALLS) >= 90 else [f"{len(CALLS)} calls"]))
