@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import mmap as mmap_module
 import os
@@ -124,7 +125,17 @@ def save(
             write(file)
     except OSError as error:
         # torch's own writer reports a full disk as RuntimeError, and scripts catch that.
-        raise RuntimeError(f"PytorchStreamWriter failed writing file {path}: file write failed: {error}") from error
+        raise RuntimeError(f"PytorchStreamWriter failed writing file {path}: file write failed: {error}{_room(error, path)}") from error
+
+
+def _room(error: OSError, path: str) -> str:
+    """What to do on a disk with room for one file, where the old one is kept until the new one is whole."""
+    if error.errno not in (errno.ENOSPC, errno.EDQUOT) or not os.path.exists(path):
+        return ""
+    return (
+        ". The old file is there, whole, until the new one is: where there is room for one only, remove it first, or write in place, "
+        "with an open file (torch.save(obj, file)), which a failure would leave cut off"
+    )
 
 
 @tells_no_memory

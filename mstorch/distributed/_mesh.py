@@ -190,7 +190,7 @@ class Mesh:
                     self._released(_NUMBER.unpack(read_exactly(connection, size))[0])
                 else:
                     break
-        except (OSError, struct.error):
+        except (OSError, RuntimeError, struct.error):  # RuntimeError: no memory for a block
             pass  # it is gone, or what it sends is no message
         with self.changed:
             peer.ended = True

@@ -98,6 +98,9 @@ def test_a_full_disk_leaves_the_old_file(tmp_path, monkeypatch, room, legacy):
         with pytest.raises(RuntimeError, match="file write failed: .*No space left on device") as caught:
             serialization.save([ones(1000), ones(500)], path, _use_new_zipfile_serialization=not legacy)
         assert caught.value.__cause__.errno == errno.ENOSPC
+        assert "remove it first, or write in place" in str(caught.value)
+        with pytest.raises(RuntimeError, match="No space left on device$"):  # there is no old file
+            serialization.save(ones(1000), tmp_path / "b.pt", _use_new_zipfile_serialization=not legacy)
     assert path.read_bytes() == before
     assert os.listdir(tmp_path) == ["a.pt"]
 
