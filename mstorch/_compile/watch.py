@@ -72,7 +72,8 @@ _OUTSIDE = tuple(
     f"{_HOME}.{room}"
     for room in ("multiprocessing", "serialization", "_serialization", "hub", "distributed", "monitor", "profiler", "cuda.memory")
 )
-_ENTRIES = f"{_HOME}._core.overriding"
+# What stands around a function of ours when a program calls it.
+_AROUND = frozenset((f"{_HOME}._core.overriding", f"{_HOME}._core.no_memory", f"{_HOME}._core.decorating"))
 
 
 class Again(GraphBreak):
@@ -191,7 +192,7 @@ def _asker(frame: Any) -> str:
 def _is_asked(frame: types.FrameType) -> bool:
     """Whether a function of ours was called by the user's code itself."""
     asking = frame.f_back
-    while asking is not None and asking.f_globals.get("__name__") == _ENTRIES:
+    while asking is not None and asking.f_globals.get("__name__") in _AROUND:
         asking = asking.f_back
     return asking is not None and origin_of_code(asking.f_code, asking.f_globals) is USER
 
