@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from .host.resample import Passes
+
 PATH = pathlib.Path(__file__).with_name("kernel_samples.json")
 
 
@@ -48,6 +50,8 @@ def _heads(count: int) -> list[Any]:
 
 # What host memory never asks the table for: windows are views there, and matrices go to LAPACK.
 _SQUARE = _floats(3, 3)
+_TWICE = Passes([(axis, (np.repeat(np.arange(3), 2),)) for axis in (2, 3)])
+
 BY_HAND: dict[str, list[Any]] = {
     "adamw_step": [*(_floats(3, 4) for _ in range(4)), 0.0, 0.01, 0.9, 0.999, 0.01, 1e-8, False],
     "add_scaled": [_floats(3, 4), _floats(3, 4), -0.1],
@@ -75,8 +79,8 @@ BY_HAND: dict[str, list[Any]] = {
     "sigmoid_grad": [_floats(2, 3), _floats(2, 3)],
     "silu_grad": [_floats(2, 3), _floats(2, 3)],
     "tanh_grad": [_floats(2, 3), _floats(2, 3)],
-    "upsample": [_floats(1, 2, 3, 3), "bilinear", _pair(6, 6), None, False, None],
-    "upsample_grad": [_floats(1, 2, 6, 6), _pair(3, 3), "bilinear", _pair(6, 6), None, False, None],
+    "upsample": [_floats(1, 2, 3, 3), "nearest", _pair(6, 6), None, False, _TWICE],
+    "upsample_grad": [_floats(1, 2, 6, 6), _pair(3, 3), "nearest", _pair(6, 6), None, False, _TWICE],
     "window": [_floats(6), _pair(2, 2), _pair(3, 1), 1],
     "window_placed": [_floats(2, 2), 6, _pair(2, 2), _pair(3, 1), 1, False],
     "expand": [_floats(2, 1), _pair(2, 3)],

@@ -55,12 +55,13 @@ class autocast(Block):
         self.prev = _settings.is_autocast_enabled(self.device)
         self.prev_fastdtype = _settings.get_autocast_dtype(self.device)
         enabled, dtypes, forget = state.enabled, state.dtypes, state.cache.clear
+        on = any(self._enabled if place == self.device else enabled.get(place) for place in PLACES)
         self.at_end(each(
             values_again(state, "on", "nesting", "cache_enabled"), functools.partial(enabled.update, {self.device: self.prev}),
             functools.partial(dtypes.update, {self.device: self.prev_fastdtype}), *(() if state.nesting else (forget,)),
         ))  # fmt: skip
         enabled[self.device] = self._enabled
-        state.on = any(map(enabled.get, PLACES))
+        state.on = on
         dtypes[self.device] = self.fast_dtype
         state.nesting += 1
         state.cache_enabled = self._cache_enabled

@@ -17,9 +17,10 @@ def trained(torch, rank, register, steps=5, optimizer=None):
     chosen = optimizer(chosen) if optimizer else chosen
     torch.manual_seed(20 + rank)
     found = []
-    for _ in range(steps):
+    batches = [torch.randn(8, 12) for _ in range(steps)]  # PowerSGD seeds: on a device for good, as in torch
+    for batch in batches:
         chosen.zero_grad()
-        model(torch.randn(8, 12)).square().sum().backward()
+        model(batch).square().sum().backward()
         found.append([one.grad.clone() for one in model.parameters()])
         chosen.step()
     return found, [one.detach().clone() for one in model.parameters()]
