@@ -13,7 +13,7 @@ from mindspore import Tensor as Raw
 from mindspore.ops import Primitive
 
 from mstorch._backend import primitives
-from mstorch._backend.raw import from_numpy
+from mstorch._backend.raw import from_numpy, instances
 
 # Primitives of several results, whose stand-ins are as many.
 _RESULTS = {
@@ -46,18 +46,10 @@ def lacks_kernel(error: BaseException) -> bool:
     return any(words in str(error) for words in MISSING)
 
 
-def _arrays(values: Any) -> Iterator[Raw]:
-    for value in values:
-        if isinstance(value, Raw):
-            yield value
-        elif isinstance(value, (list, tuple)):
-            yield from _arrays(value)
-
-
 def _stand_in(name: str, args: Any) -> Any:
     if name == "BatchNormExt":  # the image, and two numbers for each channel
         return args[0], args[1], args[1]
-    first = next(_arrays(args), None)
+    first = next(instances(args, Raw), None)
     if name == "Arange":
         return from_numpy(np.arange(*args[:3]))
     made = first if first is not None else from_numpy(np.zeros(args[0], np.float32))

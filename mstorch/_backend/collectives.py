@@ -154,6 +154,6 @@ class Communication:
         self._native.barrier(group)
 
     def is_done(self, handle: Any) -> bool:
-        """Whether an operation is over. MindSpore has no such question, and needs none: what is asked for later waits by itself."""
+        """Whether an operation has completed; True where the handle cannot tell (MindSpore's): later kernels wait by themselves."""
         asked = getattr(handle, "query", None)
         return asked is None or bool(asked())

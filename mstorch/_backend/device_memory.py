@@ -175,10 +175,10 @@ def writes_reach_base() -> bool:
 
 
 def _apart(value: Any, base: Raw, shape: Sizes, strides: Sizes, offset: int) -> Any:
-    """What is to be read while a window is written, copied where it shows memory of the window: kernels read as they write."""
+    """Return an operand of a kernel that writes into a window: a copy where the two overlap, since kernels read as they write."""
     if isinstance(value, (tuple, list)):
         return type(value)(_apart(item, base, shape, strides, offset) for item in value)
-    if not isinstance(value, Raw) or not value.size or _memory(value) is not _memory(base):
+    if not isinstance(value, Raw) or not value.size or memory_of(value) is not memory_of(base):
         return value
     first, begin = base.storage_offset() + offset, value.storage_offset()
     if begin > first + _reach(shape, strides) or first > begin + _reach(value.shape, value.stride()):
@@ -186,15 +186,15 @@ def _apart(value: Any, base: Raw, shape: Sizes, strides: Sizes, offset: int) -> 
     return _clone[NAME_OF[value.dtype]](value)
 
 
-def _memory(raw: Raw) -> Raw:
-    """The tensor whose memory a view shows."""
+def memory_of(raw: Raw) -> Raw:
+    """Return the tensor whose memory a view shows; another tensor itself."""
     while getattr(raw, "_shown", None) is not None:
         raw = raw._shown
     return raw
 
 
 def _reach(shape: Sizes, strides: Sizes) -> int:
-    """How far the last element lies behind the first."""
+    """Return the offset of the last element from the first."""
     return sum((length - 1) * step for length, step in zip(shape, strides))
 
 
@@ -249,7 +249,7 @@ def change(base: Raw, shape: Sizes, strides: Sizes, offset: int, op: str, args: 
 
 
 def changes(op: str) -> bool:
-    """Whether the device has a kernel that writes the result of an operation into its first operand."""
+    """Whether the device has an in-place kernel of an operation."""
     return HAS_WINDOWS and op in CHANGES
 
 
@@ -258,6 +258,6 @@ def _places(shape: Sizes, strides: Sizes, offset: int) -> Raw:
 
 
 __all__ = [
-    "arange", "change", "changes", "dense", "fill", "full", "is_dense", "laid_out", "owned", "parts", "primitive_window", "put",
-    "shows_others", "stand_in", "window", "writes_reach_base", "zeros",
+    "arange", "change", "changes", "dense", "fill", "full", "is_dense", "laid_out", "memory_of", "owned", "parts", "primitive_window",
+    "put", "shows_others", "stand_in", "window", "writes_reach_base", "zeros",
 ]  # fmt: skip

@@ -187,7 +187,7 @@ class StandIn:
 
     @staticmethod
     def change(base: Raw, shape: Sequence[int], strides: Sequence[int], offset: int, op: str, args: tuple[Any, ...]) -> Raw:
-        """What an operation makes of a window, by the host's row, in the place of the window."""
+        """Compute an operation in place on a window, by the host's row."""
         began = time.thread_time()
         with uncounted(), silenced():
             base, target = _shown(base, shape, strides, offset)
@@ -209,7 +209,7 @@ def _refuse_overlap(target: np.ndarray, values: Any) -> None:
 
 
 def changed(op: str, array: np.ndarray, name: str, args: tuple[Any, ...]) -> np.ndarray:
-    """What an operation that a device writes into its first operand makes of an array of its own."""
+    """Return what an in-place kernel of a device leaves in its first operand; ``array`` holds a copy of that."""
     if op != "index_put":
         return kernel(op).host[name](array, *map(to_arrays, args))
     source, indices, adding = map(to_arrays, args)

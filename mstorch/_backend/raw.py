@@ -1,7 +1,7 @@
 """Raw MindSpore tensors: made from NumPy, read by NumPy, cast, detached. No autograd wrapper is known here."""
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import mindspore
@@ -74,6 +74,15 @@ def host_face(array: np.ndarray) -> Raw:
 def host_array(raw: Raw) -> np.ndarray:
     """The values of a tensor that a kernel of the host made; no read from a device."""
     return _asnumpy(raw)
+
+
+def instances(values: Iterable[Any], kind: type) -> Iterator[Any]:
+    """Yield the instances of a class among values, and in lists and tuples among them."""
+    for value in values:
+        if isinstance(value, kind):
+            yield value
+        elif isinstance(value, (list, tuple)):
+            yield from instances(value, kind)
 
 
 def to_arrays(value: Any) -> Any:

@@ -72,9 +72,7 @@ def _refused(op: str, name: str, function: Callable[..., Any]) -> Callable[..., 
 
 def _written(played: Any, name: str, target: Any, *rest: Any) -> Any:
     """A write into a tensor, or into the window that it is of another one's memory."""
-    base = target
-    while getattr(base, "_shown", None) is not None:
-        base = base._shown
+    base = device_memory.memory_of(target)
     if base.storage_offset() or not base.is_contiguous():
         raise RuntimeError(f"{name} into a view whose base nobody holds")
     if loses_writes and base is not target:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,7 +18,7 @@ from . import runtime
 from .cast import cast
 from .forked import forked
 from .halves import narrowed, widened
-from .raw import MS_DTYPE, NP_DTYPE, Raw, from_arrays, host_array, host_face, to_arrays
+from .raw import MS_DTYPE, NP_DTYPE, Raw, from_arrays, host_array, host_face, instances, to_arrays
 from .tape import grad_mode
 
 FLOATS = ("float32", "float64")
@@ -234,14 +234,6 @@ def _raw_of(value: Any) -> Any:
     return value
 
 
-def _arrays_in(values: Any) -> Iterator[np.ndarray]:
-    for value in values:
-        if value.__class__ is np.ndarray:
-            yield value
-        elif isinstance(value, (list, tuple)):
-            yield from _arrays_in(value)
-
-
 def through_mindspore(function: Function) -> Function:
     """A kernel of MindSpore's tensors as one of NumPy arrays, whose results have memory of their own."""
 
@@ -257,7 +249,7 @@ def through_mindspore(function: Function) -> Function:
 
     def call(*args: Any) -> Any:
         with LOCK:
-            return fresh(function(*map(_raw_of, args)), list(_arrays_in(args)))
+            return fresh(function(*map(_raw_of, args)), list(instances(args, np.ndarray)))
 
     return call
 

@@ -15,7 +15,7 @@ import linecache
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import mindspore
@@ -23,7 +23,7 @@ from mindspore import ops
 
 from .._leaving import Block, each
 from . import tape
-from .raw import Raw
+from .raw import Raw, instances
 
 try:
     from mindspore.graph import jit_trace as _jit
@@ -140,14 +140,6 @@ _INSTEAD: dict[str, Callable[..., Raw]] = {
 }
 
 
-def _raws(values: Any) -> Iterator[Raw]:
-    for value in values:
-        if isinstance(value, Raw):
-            yield value
-        elif isinstance(value, (list, tuple)):
-            yield from _raws(value)
-
-
 class Capture(_jit.TraceJitContext):  # type: ignore[misc]
     """One run under the recorder: which raw tensors depend on inputs, which came from elsewhere, what was read."""
 
@@ -187,13 +179,13 @@ class Capture(_jit.TraceJitContext):  # type: ignore[misc]
             self.replaced[key] = made
             return made
         args = self._enter(name, prim_res, args)
-        if any(id(raw) in self.depends for raw in _raws((prim_res,))):
+        if any(id(raw) in self.depends for raw in instances((prim_res,), Raw)):
             if name in _OF_UNKNOWN_SHAPE and self.raise_at_reads:  # a trace takes what it saw, as torch's
                 self.refuse(f"the shape of what {name} gives depends on values")
             _recorder.new_node(prim, (prim_res, _FILES, _LINES, False), *args)
         else:
             # A constant of the graph: what MindSpore folds into one by itself cannot be exported (2.10).
-            for raw in _raws((prim_res,)):
+            for raw in instances((prim_res,), Raw):
                 self.known.pop(id(raw), None)
         return prim_res
 
@@ -208,14 +200,14 @@ class Capture(_jit.TraceJitContext):  # type: ignore[misc]
         if tape.grad_mode.enabled and self.uncut:
             args = self._cut(args)
         bits = 0
-        for raw in _raws(args):
+        for raw in instances(args, Raw):
             key = id(raw)
             found = self.depends.get(key)
             if found is not None:
                 bits |= found
             elif key not in self.known:
                 self.foreign[key] = self.known[key] = raw
-        for raw in _raws((result,)):
+        for raw in instances((result,), Raw):
             self.known[id(raw)] = raw
             if bits:
                 self.depends[id(raw)] = bits

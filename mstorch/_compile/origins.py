@@ -76,7 +76,7 @@ def origin_of_module(module: types.ModuleType) -> Origin:
 
 
 NAMED_TUPLE = "namedtuple_"
-HEAP = 1 << 9  # Py_TPFLAGSHEAPTYPE: other classes cannot be changed
+HEAP = 1 << 9  # Py_TPFLAGS_HEAPTYPE: other classes cannot be changed
 
 
 def origin_of_class(cls: type) -> Origin:

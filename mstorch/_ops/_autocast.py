@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import functools
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from .._backend import runtime
+from .._backend.raw import instances
 from .._core.dtype import bfloat16, dtype, float16, float32, float64
 from .._core.modes import modes
 from .._core.storage import Absent, DeviceMemory, Value
@@ -87,9 +88,11 @@ def set_enabled(device_type: str, enabled: bool) -> None:
 
 
 def _place(tensor: Any) -> str:
-    """The type of device whose regions cast a tensor; "meta" has none."""
-    cell = tensor._storage.__class__
-    return DEVICE if cell in _ON_DEVICE else "meta" if cell is Absent else "cpu"
+    """Return the type of device whose regions cast a tensor; "meta" has none."""
+    storage = tensor._storage
+    if storage.__class__ is Absent:
+        return str(storage.device.type)
+    return DEVICE if storage.__class__ in _ON_DEVICE else "cpu"
 
 
 _ON_DEVICE: Any = (DeviceMemory, Value)
@@ -97,16 +100,8 @@ _ON_DEVICE: Any = (DeviceMemory, Value)
 
 def _region(values: Any) -> str | None:
     """The type of device whose region an operation on these tensors is in: the accelerator's goes before the CPU's."""
-    found = {_place(item) for item in _tensors(values)}
+    found = {_place(item) for item in instances(values, TensorBase)}
     return next((place for place in reversed(PLACES) if place in found and state.enabled.get(place)), None)
-
-
-def _tensors(values: Any) -> Iterator[Any]:
-    for value in values:
-        if isinstance(value, TensorBase):
-            yield value
-        elif isinstance(value, (list, tuple)):
-            yield from _tensors(value)
 
 
 def _casts(tensor: Any, kind: dtype, place: str) -> bool:

@@ -66,29 +66,35 @@ def put_on_device(target: Any, positions: Any, source: Any, watched: tuple[Any, 
     if modes.grad and (is_tracked(target) or is_tracked(source)):
         if is_tracked(source):
             check_view(target)
-        made = watch(_FlatPut.recorded(snapshot(target), positions, source), *watched)
+        made = watch(_FlatPut.recorded(snapshot(target), source, positions=positions), *watched)
     if not change_raw(target, "put", value_of(source), value_of(positions), False):
         put_raw(target, _scatter[target._dtype.name](value_of(target), value_of(positions), value_of(source)))
     if modes.grad:
         settle(target, made, "IndexPutBackward0")
 
 
-class _FlatPut(Node):
+class Put(Node):
+    """A node of elements that were put into a tensor: its edges lead to the tensor before, and to the elements."""
+
+    __slots__ = ()
+    label = "IndexPutBackward0"
+
+    @classmethod
+    def recorded(cls, before: Any, source: Any, **members: Any) -> Any:
+        """Return a tensor that has the history of the written one: a node with these members."""
+        made = bare_twin(before)
+        node = cls((edge_of(before), edge_of(source)))
+        for name, value in members.items():
+            setattr(node, name, value)
+        made._node = node
+        return made
+
+
+class _FlatPut(Put):
     """The node of elements that were put at flat positions on a device."""
 
     __slots__ = ("positions",)
     positions: Any
-
-    label = "IndexPutBackward0"
-
-    @classmethod
-    def recorded(cls, before: Any, positions: Any, source: Any) -> Any:
-        """A stand-in for the written tensor, which has its history."""
-        made = bare_twin(before)
-        node = cls((edge_of(before), edge_of(source)))
-        node.positions = positions
-        made._node = node
-        return made
 
     def run(self, gradients: Any, recorded: bool) -> Any:
         """Zeros where elements were put, and the gradient that is found there."""

@@ -27,7 +27,7 @@ from .._core.warned import warn
 from .._core.writable import check_history, check_view, check_writable, refuse_partial_overlap, refuse_shared_places
 from .._tape.duals import write_parts
 from .._tape.native import through
-from .._tape.node import Node, bare_twin, edge_of, watch
+from .._tape.node import watch
 from .._tape.windows import PART, linear, sorted_view
 from .._tape.writes import assign, settle, snapshot
 from . import views
@@ -42,7 +42,7 @@ from ._dispatch import (
     write,
     write_array,
 )
-from ._flat_put import filling, flat_positions, put_by_one_kernel, put_on_device
+from ._flat_put import Put, filling, flat_positions, put_by_one_kernel, put_on_device
 from ._index_checks import expect_dtype_of
 from ._keys import (
     has_full_slices,
@@ -509,7 +509,7 @@ def put_at(target: Any, key: Any, source: Any, watched: tuple[Any, ...] = ()) ->
             check_view(target)
         # The target with its part written, as an operation of the old target and the source.
         before = snapshot(target)
-        made = watch(_IndexPut.recorded(before, key, source), *watched)
+        made = watch(_IndexPut.recorded(before, source, key=key, shape=before._shape), *watched)
     if 0 not in target._shape:
         array_of(target)[key] = values
     touch(target)
@@ -519,23 +519,12 @@ def put_at(target: Any, key: Any, source: Any, watched: tuple[Any, ...] = ()) ->
         write_parts(target, source, lambda tangent, part: put_at(tangent, key, part))
 
 
-class _IndexPut(Node):
+class _IndexPut(Put):
     """The node of elements that were put at index tensors."""
 
     __slots__ = ("key", "shape")
     key: Any
     shape: Any
-
-    label = "IndexPutBackward0"
-
-    @classmethod
-    def recorded(cls, before: Any, key: Any, source: Any) -> Any:
-        """A stand-in for the written tensor, which has its history."""
-        made = bare_twin(before)
-        node = cls((edge_of(before), edge_of(source)))
-        node.key, node.shape = key, before._shape
-        made._node = node
-        return made
 
     def run(self, gradients: Any, recorded: bool) -> Any:
         """Zeros where elements were put, and the gradient that is found there."""

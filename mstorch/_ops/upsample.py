@@ -165,30 +165,21 @@ def resize(
     if antialias and sizes == out:
         return clone(input)
     _check_kind(input, mode, len(sizes), antialias)
-    if not antialias and _has_kernel(input, mode):
-        passes = Passes(_axes(sizes, out, factors, mode, corners, input._dtype))
-        return call(_upsample, (input,), mode, out, factors if factors[0] is not None else None, corners, passes)
-    if mode in ("nearest", "nearest-exact"):
-        for i, (n, o, f) in enumerate(zip(sizes, out, factors)):
-            input = call(_pick, (input,), _nearest(n, o, f, mode != "nearest", len(sizes) == 2), i + 2)
-        return input
     if input._dtype is uint8 and mode in _BYTES:
         return _resize_bytes(input, out, factors, mode, corners, antialias)
     kind = input._dtype
-    double = kind.name == "float64"
+    axes = _axes(sizes, out, factors, mode, corners, antialias, kind)
+    if not antialias and _has_kernel(input, mode):
+        return call(_upsample, (input,), mode, out, factors if factors[0] is not None else None, corners, Passes(axes))
+    if mode in _NEAREST:
+        for axis, (positions,) in axes:
+            input = call(_pick, (input,), positions, axis)
+        return input
     half = kind.itemsize == 2
     if half:  # which rounds once, after all axes
         input = input.float()
-    # The last axis first, as its rows are contiguous.
-    for i in reversed(range(len(sizes))):
-        n, o, f = sizes[i], out[i], factors[i]
-        if antialias:
-            if n == o:
-                continue
-            matrix, taps = _smooth_matrix(n, o, f, corners, mode)
-        else:
-            matrix, taps = _matrix(n, o, f, corners, mode == "bicubic", double, kind.name if half and mode != "bilinear" else "")
-        input = call(_along, (input,), matrix, taps, i + 2)
+    for axis, (matrix, taps) in axes:
+        input = call(_along, (input,), matrix, taps, axis)
     return input.to(kind) if half else input
 
 
@@ -202,16 +193,19 @@ def _has_kernel(input: Any, mode: str) -> bool:
     return mode in _KERNELS and serves("upsample", input._dtype.name)
 
 
-def _axes(sizes: Any, out: Any, factors: Any, mode: str, corners: bool, kind: Any) -> list[Any]:
-    """What the host does on each axis."""
-    found: list[Any] = []
-    for i, (n, o, f) in enumerate(zip(sizes, out, factors)):
-        if mode == "nearest":
-            found.append((i + 2, (_nearest(n, o, f, False, len(sizes) == 2),)))
-        else:
-            rounded = kind.name if kind.itemsize == 2 and mode != "bilinear" else ""
-            found.insert(0, (i + 2, _matrix(n, o, f, corners, mode == "bicubic", False, rounded)))
-    return found
+_NEAREST = ("nearest", "nearest-exact")
+
+
+def _axes(sizes: Any, out: Any, factors: Any, mode: str, corners: bool, antialias: bool, kind: Any) -> list[tuple[int, tuple[Any, ...]]]:
+    """Return the axes in the order in which the host takes them, each with the positions to take, or with a matrix and its taps."""
+    lengths = [*enumerate(zip(sizes, out, factors), 2)]
+    if mode in _NEAREST:
+        return [(axis, (_nearest(n, o, f, mode != "nearest", len(sizes) == 2),)) for axis, (n, o, f) in lengths]
+    lengths.reverse()  # the last axis first, as its rows are contiguous
+    if antialias:
+        return [(axis, _smooth_matrix(n, o, f, corners, mode)) for axis, (n, o, f) in lengths if n != o]
+    rounded = kind.name if kind.itemsize == 2 and mode != "bilinear" else ""
+    return [(axis, _matrix(n, o, f, corners, mode == "bicubic", kind.name == "float64", rounded)) for axis, (n, o, f) in lengths]
 
 
 _BYTES = ("bilinear", "bicubic", "lanczos")
