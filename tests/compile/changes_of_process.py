@@ -36,6 +36,16 @@ def _file(text: str = "2.0") -> pathlib.Path:
     return path
 
 
+def _longer_folder() -> str:
+    """A folder whose path is longer than the working directory's, which comes back after the test."""
+    before = os.getcwd()
+    folder = tempfile.TemporaryDirectory()
+    RESTORE.extend([folder.cleanup, lambda: os.chdir(before)])  # the last one first
+    path = os.path.join(folder.name, "d" * min(len(before), 255))
+    os.mkdir(path)
+    return path
+
+
 def _variable(value: str) -> None:
     os.environ[CHAPTER] = value
     RESTORE.append(lambda: os.environ.pop(CHAPTER, None))
@@ -143,23 +153,19 @@ def environment_in_a_closure() -> Case:
 
 @case
 def working_directory() -> Case:
-    before, other = os.getcwd(), str(_file().parent)
-    RESTORE.insert(0, lambda: os.chdir(before))
-    RESTORE.append(lambda: os.chdir(before))
+    other = _longer_folder()
     return lambda x: x * len(os.getcwd()), lambda: os.chdir(other)
 
 
 @case
 def working_directory_by_a_path() -> Case:
-    before, other = os.getcwd(), str(_file().parent)
-    RESTORE.append(lambda: os.chdir(before))
+    other = _longer_folder()
     return lambda x: x * len(str(pathlib.Path.cwd())), lambda: os.chdir(other)
 
 
 @case
 def working_directory_of_a_relative_path() -> Case:
-    before, other = os.getcwd(), str(_file().parent)
-    RESTORE.append(lambda: os.chdir(before))
+    other = _longer_folder()
     return lambda x: x * len(os.path.abspath("a")), lambda: os.chdir(other)
 
 
@@ -173,7 +179,7 @@ def arguments_of_the_process() -> Case:
 def arguments_of_the_process_replaced() -> Case:
     before = sys.argv
     RESTORE.append(lambda: setattr(sys, "argv", before))
-    return lambda x: x * len(sys.argv[-1]), lambda: setattr(sys, "argv", ["longer than any name of a program can be"])
+    return lambda x: x * len(sys.argv[-1]), lambda: setattr(sys, "argv", ["longer than " + before[-1]])
 
 
 @case
@@ -186,7 +192,16 @@ def recursion_limit() -> Case:
 @case
 def number_of_an_object() -> Case:
     held: list[Any] = [object()]
-    return lambda x: x * float(id(held[0]) % 100_003 + 1), lambda: held.insert(0, object())
+
+    def factor() -> float:
+        return float(id(held[0]) // 16 % 7 + 1)
+
+    def change() -> None:
+        before = factor()
+        while factor() == before:
+            held.insert(0, object())
+
+    return lambda x: x * factor(), change
 
 
 @case
