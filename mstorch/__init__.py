@@ -325,6 +325,7 @@ _found_later = _missing(
     ).split()),
 )
 _ATEN = frozenset("_softmax _log_softmax _softmax_backward_data _log_softmax_backward_data _safe_softmax _adaptive_avg_pool2d".split())
+_debug.ready()
 _finished()
 
 
