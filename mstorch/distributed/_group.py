@@ -19,7 +19,7 @@ from .._core.storage import Storage
 from .._core.tensor_base import array_of
 from .._hook import not_yet
 from . import _host_backend as host
-from ._device_backend import carrier_of, carries_devices, check_carried, flat_of_device
+from ._device_backend import carrier_of, check_carried, flat_of_device, is_joined
 from ._mesh import Mesh
 from ._stores import Store
 from ._types import BackendConfig, ReduceOp
@@ -397,7 +397,7 @@ class ProcessGroup:
     def barrier(self, opts: Any = None, timeout: timedelta | None = None) -> Work:
         """Wait for all members, and for what their devices were asked for before."""
         work = self._start(host, host.barrier, [], [], opts, timeout)
-        if carries_devices(self._config) and not getattr(opts, "asyncOp", True):
+        if is_joined(self) and not getattr(opts, "asyncOp", True):
             carrier_of(self).barrier()
         return work
 

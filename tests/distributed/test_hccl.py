@@ -41,6 +41,59 @@ def test_collectives_and_training_on_devices_give_what_gloo_gives(size: int) -> 
     assert on_devices == _lines("gloo", size)
 
 
+LATER = """
+import os, sys
+from datetime import timedelta
+import torch, torch.distributed as dist
+from mstorch.distributed import _device_backend as devices
+rank, how = int(os.environ["RANK"]), sys.argv[1]
+dist.init_process_group(timeout=timedelta(seconds=5 if how == "alone" else 60))
+here = torch.full((3,), rank + 1.0)
+dist.all_reduce(here)
+pair = dist.new_group([0, 1])
+dist.barrier()
+assert here.tolist() == [3.0] * 3 and not devices.have_met()
+if how == "alone":
+    try:
+        if rank == 1:
+            dist.broadcast(here.npu(), 0)
+    except dist.DistBackendError as error:
+        print("rank 1:", "sends none: name the backend" in str(error), flush=True)
+    sys.exit()
+there = torch.full((3,), rank + 1.0, device="npu")
+if how == "pair":
+    dist.all_reduce(there, group=pair)
+elif how == "send":
+    dist.send(there, 1) if rank == 0 else dist.recv(there, 0)
+    there += 2
+elif how == "group":
+    dist.all_reduce(there, group=dist.new_group([0, 1]))
+    assert devices.have_met()
+else:
+    dist.all_reduce(there)
+dist.barrier()
+both = torch.ones(2, device="npu")
+dist.all_reduce(both, group=pair)
+dist.all_reduce(both)
+dist.destroy_process_group()
+sys.stdout.write(f"rank {rank} {there.tolist()} {both.tolist()} {devices.have_met()}\\n")
+"""
+
+
+@pytest.mark.parametrize("how", ["everyone", "pair", "group", "send", "alone"])
+def test_devices_meet_with_their_first_tensor_where_no_backend_is_named(how: str, tmp_path: pathlib.Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(LATER)
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "GLOG_v": "3", "MSTORCH_FAKE_DEVICE": "Ascend"}
+    done = subprocess.run(
+        [sys.executable, "-m", "mstorch.distributed.run", "--nproc_per_node", "2", str(script), how],
+        cwd=ROOT, capture_output=True, text=True, env=environment, timeout=300,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-3000:]
+    said = sorted(line for line in done.stdout.splitlines() if line.startswith("rank"))
+    assert said == (["rank 1: True"] if how == "alone" else [f"rank {rank} [3.0, 3.0, 3.0] [4.0, 4.0] False" for rank in (0, 1)])
+
+
 ENDED = """
 import os, signal, sys, time
 import torch, torch.distributed as dist
