@@ -55,9 +55,9 @@ def carrier_of(group: Any) -> Any:
     return _carriers[group.group_name]
 
 
-def flat_of_device(tensor: Any) -> Any:
-    """The elements of a device's tensor as what carries them takes them."""
-    return DeviceFlat(tensor)
+def flat_of_device(tensor: Any, kept: bool) -> Any:
+    """The elements of a device's tensor as what carries them takes them; a copy if they are to be ``kept``."""
+    return DeviceFlat(tensor, kept)
 
 
 def _meet(group: Any, ranks: Sequence[int], everyone: Any) -> None:
