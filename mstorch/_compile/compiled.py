@@ -34,6 +34,7 @@ from .functional import Plan, delivered, exchanged, plan, replaced, stand_in
 from .guards import Guards
 from .memory import (
     gradient_of,
+    graphs_read_windows,
     has_memory,
     input_of,
     put_state,
@@ -259,6 +260,7 @@ class Compiled:
 
     def _compile(self, form: Any, arguments: list[Any]) -> Entry | None:
         """An entry for these arguments; None if the function raises, with or without a graph."""
+        graphs_read_windows()  # found out before the recorder is at work
         stream = states_of_streams()
         enabled = modes.grad
         entry = Entry()
