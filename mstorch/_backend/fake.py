@@ -15,6 +15,7 @@ import numpy as np
 
 from .._quiet import quiet as silenced
 from . import device_memory
+from .cast import timed as timed_casts
 from .forked import forked
 from .primitives import VIEWS, refuses_steps, run, watchers
 from .raw import NAME_OF, Raw, from_arrays, from_numpy, to_arrays
@@ -66,6 +67,7 @@ on_time: list[Callable[[float], None]] = []
 
 _lacking: set[str] = set()
 _quiet = [0]
+_rows = [0]  # at work
 _seen: list[str] = []
 
 
@@ -117,6 +119,7 @@ def played(
 
     def call(*args: Any) -> Any:
         began, before = time.thread_time(), len(_seen)
+        _rows[0] += 1
         try:
             found = row(*args)
         except Lacking:
@@ -126,6 +129,8 @@ def played(
                 return _timed(lambda: of_cpu()(*args))
             with uncounted(), silenced():
                 return _timed(lambda: from_arrays(host()(*map(to_arrays, args))))
+        finally:
+            _rows[0] -= 1
         computed[op] += 1
         _tell(_seen[before:], began)
         for observer in observers:
@@ -236,6 +241,7 @@ written: Counter[str] = Counter()
 def _install() -> None:
     device_memory.stand_in.append(StandIn)
     watchers.append(_watch)
+    timed_casts.append(lambda convert: convert() if _rows[0] else _timed(convert))  # a row's time has that of its conversions
     read = Raw.asnumpy
 
     def asnumpy(self: Any) -> Any:

@@ -56,5 +56,8 @@ def _adamw_step(
 
 enter("attention", _attention, _KINDS)
 enter("attention_grad", _attention_grad, _KINDS)
+enter("addmm", "Addmm", _KINDS)
+enter("baddbmm", "Baddbmm", _KINDS)
+enter("lerp_scalar", "LerpScalar", _KINDS)
 enter("adamw_step", _adamw_step, ("float32",))
 enter("add_scaled", lambda x, y, scale: run("AddExt", x, y, scale), ("float32",))  # MindSpore rounds the scale to single precision
