@@ -124,31 +124,39 @@ def played(
             found = row(*args)
         except Lacking:
             replaced[op] += 1
-            _tell([f"({op})"], began)
+            _tell([f"({op})"])
             if is_recording():
-                return _timed(lambda: of_cpu()(*args))
-            with uncounted(), silenced():
-                return _timed(lambda: from_arrays(host()(*map(to_arrays, args))))
+                found = of_cpu()(*args)
+            else:
+                with uncounted(), silenced():
+                    found = from_arrays(host()(*map(to_arrays, args)))
+        else:
+            computed[op] += 1
+            _tell(_seen[before:])
+            for observer in observers:
+                observer(op, found, host, args)
         finally:
             _rows[0] -= 1
-        computed[op] += 1
-        _tell(_seen[before:], began)
-        for observer in observers:
-            observer(op, found, host, args)
+            _passed(began)
         return found
 
     return call
 
 
-def _tell(names: list[str], began: float) -> None:
+def _tell(names: list[str]) -> None:
     _seen.clear()
     for name in names:
         if name not in VIEWS:
             for told in on_kernel:
                 told(name)
-    passed = time.thread_time() - began
-    for timed in on_time:
-        timed(passed)
+
+
+def _passed(began: float) -> None:
+    """Tell the time that a kernel took, with what the stand-in did for it."""
+    if on_time:
+        passed = time.thread_time() - began
+        for told in on_time:
+            told(passed)
 
 
 def _timed(function: Callable[[], Any]) -> Any:
@@ -156,9 +164,7 @@ def _timed(function: Callable[[], Any]) -> Any:
     try:
         return function()
     finally:
-        passed = time.thread_time() - began
-        for told in on_time:
-            told(passed)
+        _passed(began)
 
 
 class StandIn:
@@ -173,7 +179,8 @@ class StandIn:
         except Lacking:
             with uncounted():
                 found = from_numpy(host())
-        _tell([name], began)
+        _tell([name])
+        _passed(began)
         return found
 
     @staticmethod
@@ -187,7 +194,8 @@ class StandIn:
             target[...] = new.asnumpy() if isinstance(new, Raw) else new
         written["bytes"] += target.nbytes
         written[name] += 1
-        _tell([name], began)
+        _tell([name])
+        _passed(began)
         return base
 
     @staticmethod
@@ -200,7 +208,8 @@ class StandIn:
             target[...] = changed(op, np.array(target, order="C"), NAME_OF[base.dtype], args)
         written["bytes"] += args[0].nbytes
         written[op] += 1
-        _tell([f"({op} in place)"], began)
+        _tell([f"({op} in place)"])
+        _passed(began)
         return base
 
 

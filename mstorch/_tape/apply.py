@@ -19,7 +19,9 @@ from .._core.tensor_base import (
     array_of,
     fresh,
     is_tracked,
+    on_device,
     tensor_of,
+    value_of,
 )
 from .mirrored import all_resolved, has_mirrored
 from .native import attach_native
@@ -39,7 +41,7 @@ from .node import (
     saved_input,
     watch,
 )
-from .operands import arrays_of, as_array, as_raw, in_order_of_memory, tensors_as_raw, wrapped
+from .operands import SIMPLE, arrays_of, as_array, as_raw, in_order_of_memory, tensors_as_raw, wrapped
 from .places import check_meta, check_places, on_host, shaped, without_memory
 from .saved import attribute, names_of
 
@@ -243,6 +245,8 @@ def _apply_anywhere(
 ) -> Any:  # fmt: skip
     """``apply`` where not all inputs are tensors in the host's memory, or MindSpore's own tape records."""
     native = modes.native
+    if not ON_CPU and native is None and not LEVELS and (strides is None or not pointwise) and _all_on_device(inputs, args):
+        return _apply_alone(op, kind, inputs, args, label, strides)
     if native is None and has_mirrored(inputs):
         return apply(op, kind, all_resolved(inputs), args, label=label, strides=strides, pointwise=pointwise)
     if not ON_CPU and args and native is None and not on_host(inputs) and not without_memory(inputs):
@@ -261,6 +265,35 @@ def _apply_anywhere(
             _watch_arguments(result, given)
     if LEVELS:
         pushed[0](op, kind, inputs, args, result)
+    return result
+
+
+def _all_on_device(inputs: Sequence[Any], args: tuple[Any, ...]) -> bool:
+    """Whether all inputs are tensors of a device and no argument is one: the common case there."""
+    for item in inputs:
+        if not isinstance(item, TensorBase) or item._storage.__class__ is not DeviceMemory:
+            return False
+    for arg in args:
+        if arg.__class__ not in SIMPLE and not (arg.__class__ is tuple and SIMPLE.issuperset(map(type, arg))):
+            return False
+    return True
+
+
+def _apply_alone(op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tuple[Any, ...], label: str | None, strides: Any) -> Any:
+    """``apply`` of tensors of a device and plain arguments, at the least cost."""
+    followed, raws = False, []
+    for item in inputs:
+        at = item._at
+        raws.append(item._raw if at is not None and at[0] is item._storage and at[1] == at[0].exchanges else value_of(item))
+        followed = followed or item._node is not None or (item._auto is not None and is_tracked(item))
+    found = op[kind.name](*raws, *args)
+    single = found.__class__ is Raw
+    result = on_device(found, strides) if single else wrapped(found, strides)
+    if followed and modes.grad:
+        if single and label is None:
+            _record_tensors(op, kind, inputs, args, result)
+        else:
+            _record(op, kind, inputs, args, result, label)
     return result
 
 

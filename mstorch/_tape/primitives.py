@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from .._backend.constants import constant_of
-from .._backend.raw import NAME_OF_NP, NP_DTYPE
+from .._backend.raw import NAME_OF_NP, NP_DTYPE, Raw
 from .._backend.table import kernel
 from .._core.dtype import OF_MS, dtype
 from .._core.storage import Storage
@@ -20,6 +20,9 @@ _ELEMENTWISE = frozenset(
     "add sub mul div neg exp log sqrt sin cos sign tanh sigmoid reciprocal square sinh cosh scalar_power conj where pow rsqrt abs log1p "
     "log2 sgn erf softplus trunc_divide floor_divide".split()
 )
+
+
+_BARE = frozenset((Raw, int, float, bool, str, type(None)))
 
 
 class Primitive:
@@ -41,7 +44,7 @@ class Primitive:
             while count < len(args) and isinstance(args[count], TensorBase):
                 count += 1
             return self.recorded(first._dtype, args[:count], args[count:])
-        return self.kernel[OF_MS[first.dtype].name](*[as_raw(item) for item in args])
+        return self.kernel[OF_MS[first.dtype].name](*[item if item.__class__ in _BARE else as_raw(item) for item in args])
 
     def recorded(self, kind: dtype, operands: tuple[Any, ...], args: tuple[Any, ...] = ()) -> Any:
         """The operation on tensors, computed in a dtype."""
