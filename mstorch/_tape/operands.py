@@ -26,15 +26,20 @@ from .._core.tensor_base import (
 from .mirrored import all_resolved, has_mirrored
 from .places import Shaped, on_host, without_memory
 
-SIMPLE = frozenset((int, float, bool, complex, str, type(None)))
+_SIMPLE = frozenset((int, float, bool, complex, str, type(None)))
+
+
+def all_simple(args: tuple[Any, ...]) -> bool:
+    """Whether no argument is an array or a tensor, or has one."""
+    for arg in args:
+        if arg.__class__ not in _SIMPLE and not (arg.__class__ is tuple and _SIMPLE.issuperset(map(type, arg))):
+            return False
+    return True
 
 
 def arrays_of(args: tuple[Any, ...], inputs: Sequence[Any]) -> tuple[Any, ...]:
     """Tensors among the arguments as arrays; those without memory only beside inputs without memory."""
-    for arg in args:
-        if arg.__class__ not in SIMPLE and not (arg.__class__ is tuple and SIMPLE.issuperset(map(type, arg))):
-            break
-    else:
+    if all_simple(args):
         return args
     plain = _plain(args)
     if plain is not None:
@@ -52,7 +57,7 @@ def _plain(args: tuple[Any, ...]) -> tuple[Any, ...] | None:
     found: list[Any] = []
     for arg in args:
         kind = arg.__class__
-        if kind in SIMPLE or kind is np.ndarray:
+        if kind in _SIMPLE or kind is np.ndarray:
             found.append(arg)
         elif kind is tuple:
             inner = _plain(arg)
@@ -69,7 +74,7 @@ def _plain(args: tuple[Any, ...]) -> tuple[Any, ...] | None:
 def as_array(item: Any) -> Any:
     if isinstance(item, TensorBase):
         return array_of(item)
-    if item.__class__ is np.ndarray or item.__class__ in SIMPLE:
+    if item.__class__ is np.ndarray or item.__class__ in _SIMPLE:
         return item
     if isinstance(item, (list, tuple)) and any(isinstance(part, (TensorBase, np.ndarray)) for part in item):
         return tuple(as_array(part) for part in item)
