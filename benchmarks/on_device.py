@@ -28,9 +28,10 @@ def _operations() -> tuple[dict[str, Callable[[Any], Any]], list[Any]]:
     mask = other > 0
     functions: dict[str, Callable[[Any], Any]] = {
         "add": lambda x: x + other, "mul": lambda x: x * other, "mul by a number": lambda x: x * 2.0, "sub": lambda x: x - other,
-        "div": lambda x: x / other, "relu": F.relu, "gelu": F.gelu, "silu": F.silu, "sigmoid": lambda x: x.sigmoid(), "tanh": lambda x: x.tanh(),
+        "div": lambda x: x / other, "relu": F.relu, "gelu": F.gelu, "silu": F.silu, "sigmoid": torch.sigmoid, "tanh": torch.tanh,
         "exp": lambda x: x.exp(), "linear": lambda x: F.linear(x, weight, bias), "matmul": lambda x: x @ other,
-        "softmax": lambda x: x.softmax(-1), "log_softmax": lambda x: x.log_softmax(-1), "layer_norm": lambda x: F.layer_norm(x, (16,), gain, bias),
+        "softmax": lambda x: x.softmax(-1), "log_softmax": lambda x: x.log_softmax(-1),
+        "layer_norm": lambda x: F.layer_norm(x, (16,), gain, bias),
         "sum": lambda x: x.sum(), "mean": lambda x: x.mean(-1), "view": lambda x: x.view(-1), "transpose": lambda x: x.transpose(0, 1),
         "slice": lambda x: x[:, 2:8], "cat": lambda x: torch.cat((x, other)), "embedding": lambda x: F.embedding(places, table),
         "cross_entropy": lambda x: F.cross_entropy(x, labels), "masked_fill": lambda x: x.masked_fill(mask, 0.0),
