@@ -5,10 +5,12 @@ from typing import Any
 
 from .._backend.raw import ON_CPU
 from .._backend.table import kernel, serves
+from .._core.dtype import float32
 from .._core.modes import modes
 from .._core.storage import DeviceMemory
 from .._core.tangents import LEVELS
 from .._tape.apply import apply
+from ._numbers import fitting
 
 _KERNELS = {2: kernel("addmm"), 3: kernel("baddbmm")}
 
@@ -16,7 +18,7 @@ _KERNELS = {2: kernel("addmm"), 3: kernel("baddbmm")}
 def in_one_kernel(input: Any, a: Any, b: Any, beta: Any, alpha: Any) -> Any:
     """The result for matrices, or batches of them, on a device; None where the kernel does not take the call.
 
-    A factor of zero, of which the kernel would make NaN of NaN, and empty operands are among what it does not take.
+    RuntimeError for a factor that no float32 is. A factor of zero, of which the kernel would make NaN of NaN, and empty operands are among what it does not take.
     """
     if ON_CPU or modes.native is not None or LEVELS:
         return None
@@ -30,4 +32,4 @@ def in_one_kernel(input: Any, a: Any, b: Any, beta: Any, alpha: Any) -> Any:
     shape = (*a._shape[:-1], b._shape[-1])
     if len(input._shape) > len(shape) or any(n not in (1, m) for n, m in zip(reversed(input._shape), reversed(shape))):
         return None
-    return apply(op, kind, (input, a, b), (float(beta), float(alpha)))
+    return apply(op, kind, (input, a, b), (float(fitting(beta, float32)), float(fitting(alpha, float32))))
