@@ -80,7 +80,7 @@ def products() -> list[str]:
                 found.append([item.detach().float().cpu() for item in (result, *slopes, *second) if item is not None])
             alike = all(torch.allclose(a, b, most, most) for a, b in zip(*found, strict=True))
             many = sum(counted.kernels.values())
-            if not alike or (many != kernels and kind is torch.float32):
+            if not alike or (many > kernels and kind is torch.float32):
                 wrong.append(f"{name}, {rest}, {kind}: {many} kernels, alike {alike}")
     return wrong
 
