@@ -563,7 +563,7 @@ def _own_on_device(gradient: Any, tensor: Any) -> Any:
         return dressed(gradient)
     if sys.getrefcount(gradient) > 5 + 2 * _PER_CALL:  # the callers' names and the argument here
         gradient = _clone[NAME_OF[gradient.dtype]](gradient)
-    return wrap(gradient, tensor._stride if tuple(gradient.shape) == tensor._shape and _is_dense(tensor) else None)
+    return wrap(gradient, tensor._stride if _is_dense(tensor) and tuple(gradient.shape) == tensor._shape else None)
 
 
 def _is_dense(leaf: Any) -> bool:
