@@ -199,7 +199,35 @@ def sparse() -> list[str]:
             wrong.append(f"{name}: other elements")
     if not torch.equal(dense.to_sparse().npu().to_dense().cpu(), dense):
         wrong.append("npu()")
+    wrong += [f"{name} of sparse gradients" for name, make in _OF_ROWS.items() if not torch.allclose(_trained("cpu", make), _trained("npu", make))]
+    if not torch.allclose(_product_gradient("cpu"), _product_gradient("npu")):
+        wrong.append("the gradient of a product of sparse tensors")
     return wrong
+
+
+_OF_ROWS: dict[str, Callable[[Any], Any]] = {
+    "SGD": lambda p: torch.optim.SGD(p, 0.1), "SGD, momentum": lambda p: torch.optim.SGD(p, 0.1, 0.5), "Adagrad": lambda p: torch.optim.Adagrad(p, 0.1),
+    "SGD, maximize": lambda p: torch.optim.SGD(p, 0.1, 0.5, maximize=True), "SparseAdam": lambda p: torch.optim.SparseAdam(p, 0.1),
+}  # fmt: skip
+
+
+def _trained(place: str, make: Callable[[Any], Any]) -> Any:
+    """A table whose gradients are sparse after four steps."""
+    table = torch.nn.Embedding.from_pretrained(torch.linspace(-1, 1, 18).reshape(6, 3).to(place), freeze=False, sparse=True)
+    optimizer = make(list(table.parameters()))
+    for i in range(4):
+        optimizer.zero_grad()
+        table(torch.tensor([i, 1, 1, 5], device=place)).square().sum().backward()
+        optimizer.step()
+    return table.weight.detach().cpu()
+
+
+def _product_gradient(place: str) -> Any:
+    places, values = torch.tensor([[0, 1, 0], [0, 1, 2]], device=place), torch.tensor([5.0, 7.0, 1.0], device=place).requires_grad_()
+    first = torch.sparse_coo_tensor(places, values, (2, 3))
+    second = torch.sparse_coo_tensor(places[:, :2], torch.ones(2, device=place), (2, 3))
+    (first * second).to_dense().square().sum().backward()
+    return values.grad.cpu()
 
 
 def _sparse_gradient(x: Any) -> Any:
