@@ -3,12 +3,13 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Any, NoReturn
 
 import mstorch as torch
 
 from ..._hook import not_yet
+from ..._leaving import END, Undo, undoing, values_again
 from ...nn.modules.module import Module
 from .._types import ReduceOp
 from .._world import default_group, get_rank
@@ -230,19 +231,11 @@ class FullyShardedDataParallel(Module):
             owner.refresh(fn)
         return self
 
-    @contextmanager
-    def no_sync(self) -> Iterator[None]:
+    def no_sync(self) -> AbstractContextManager[None]:
         """A block in which gradients of the whole add up in each process."""
         if getattr(self, "_inner", False):
             raise RuntimeError("`no_sync()` on inner FSDP instances is not supported. Please call `no_sync()` on root FSDP module.")
-        parts = self.fsdp_modules(self)
-        try:
-            for part in parts:
-                part._shards.syncs = False
-            yield
-        finally:
-            for part in parts:
-                part._shards.syncs = True
+        return _without_sync([part._shards for part in self.fsdp_modules(self)])
 
     def clip_grad_norm_(self, max_norm: float, norm_type: float = 2.0) -> Any:
         """Let the norm of all gradients, in all processes, not exceed ``max_norm``; gives what it was."""
@@ -347,19 +340,14 @@ class FullyShardedDataParallel(Module):
         return found[0]
 
     @staticmethod
-    @contextmanager
+    @undoing
     def state_dict_type(
-        module: Any, state_dict_type: StateDictType, state_dict_config: StateDictConfig | None = None,
+        undo: Undo, module: Any, state_dict_type: StateDictType, state_dict_config: StateDictConfig | None = None,
         optim_state_dict_config: OptimStateDictConfig | None = None,
-    ) -> Iterator[None]:  # fmt: skip
+    ) -> None:  # fmt: skip
         """A block in which states are of a kind."""
-        was = FullyShardedDataParallel.set_state_dict_type(module, state_dict_type, state_dict_config, optim_state_dict_config)
-        try:
-            yield
-        finally:
-            FullyShardedDataParallel.set_state_dict_type(
-                module, was.state_dict_type, was.state_dict_config, was.optim_state_dict_config
-            )
+        undo[END:] = [values_again(part, "_settings") for part in FullyShardedDataParallel.fsdp_modules(module)]
+        FullyShardedDataParallel.set_state_dict_type(module, state_dict_type, state_dict_config, optim_state_dict_config)
 
     def state_dict(self, *args: Any, destination: Any = None, prefix: str = "", keep_vars: bool = False) -> Any:
         """The module's state under its own names: whole tensors, or DTensors over the mesh."""
@@ -418,6 +406,13 @@ class FullyShardedDataParallel(Module):
         if load_directly:
             optim.load_state_dict(found)
         return found
+
+
+@undoing
+def _without_sync(undo: Undo, shards: list[Shards]) -> None:
+    for one in shards:
+        undo[END:] = (values_again(one, "syncs"),)
+        one.syncs = False
 
 
 def _own_parts(module: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
