@@ -5,6 +5,8 @@
 CPython runs handlers as a function written in Python begins, after a built-in function, and at jumps back; nowhere else. So a tracer that is
 itself a built-in function counts the steps of a program (``f_trace_opcodes``) and, at one of them, asks for SIGINT as Ctrl-C does
 (``_thread.interrupt_main``); CPython then raises KeyboardInterrupt at the next place where it would. Every step of a program in turn gives every place.
+A thread that CPython was about to start stays among those about to start, and one of a queue of multiprocessing's that was just started
+waits for ever: those are not counted.
 A number of an open file that a built-in function has just given is lost to an interrupt (the folder that a save flushes stays open then).
 What one call switches on for good (``set_grad_enabled(False)`` as a function) is not a block, and has no end that could be kept. Nor has
 a block that its constructor begins, in torch too (``with set_grad_enabled(False)``), between the constructor and the block.
@@ -15,12 +17,14 @@ import _thread
 import gc
 import io
 import itertools
+import multiprocessing
 import operator
 import os
 import signal
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -79,7 +83,7 @@ def state() -> dict[str, Any]:
         "determinism": dict(deterministic), "inside": compiled.inside.active, "stance": list(compiled.stance),
         "below autograd": {name: value for name, value in vars(calling).items() if isinstance(value, bool)},
         "engine": id(torch.default_generator._engine), "draws": len(generator._blocks.stack), "lock": free, "gc": (gc.isenabled(), gc.get_threshold()), "SIGINT": signal.getsignal(signal.SIGINT),
-        "profile": sys.getprofile(), "threads": threading.active_count(), "errors": np.geterr(),
+        "profile": sys.getprofile(), "threads": sum(thread.ident is not None and thread.name != "QueueFeederThread" for thread in threading.enumerate()), "processes": len(multiprocessing.active_children()), "errors": np.geterr(),
         "loading": (vars(OPTIONS).copy(), vars(LOCAL).copy(), torch.serialization.get_safe_globals()),
         "backends": [{name: value for name, value in vars(module).items() if isinstance(value, bool)} for module in _BACKENDS], "sdp": dict(cuda._sdp),
         "attention": (list(attention._chosen.enabled), list(attention._chosen.priority)), "early stop": list(checkpointing._early_stop),
@@ -93,6 +97,17 @@ def state() -> dict[str, Any]:
         "hooks": [len(net._forward_hooks) for net in WATCHED], "tensors": [[id(one) for one in net.state_dict(keep_vars=True).values()] for net in WATCHED if not hasattr(net, "_shards")],
         "reads": {name: vars(tape.Raw).get(name) for name in ("asnumpy", "item", "__bool__")},
     }  # fmt: skip
+
+
+def settled(before: dict[str, Any]) -> dict[str, Any]:
+    """The state, once threads and processes that are about to end have ended."""
+    deadline = time.monotonic() + 20
+    while True:
+        now = state()
+        if all(now[name] == before[name] for name in ("threads", "processes")) or time.monotonic() > deadline:
+            return now
+        gc.collect()
+        time.sleep(0.02)
 
 
 def _files() -> set[str]:
@@ -527,6 +542,29 @@ def sharded() -> Callable[[], Any]:
 
 
 @program
+def sharded_training() -> Callable[[], Any]:
+    _alone()
+    from mstorch.distributed.fsdp import FullyShardedDataParallel
+
+    net = FullyShardedDataParallel(nn.Linear(2, 2), device_id=torch.device("cpu"))
+    WATCHED.append(net)
+    x = torch.ones(1, 2)
+
+    def run() -> None:
+        net(x).sum().backward()
+        with FullyShardedDataParallel.summon_full_params(net):
+            pass
+
+    return run
+
+
+@program
+def loader_with_workers() -> Callable[[], Any]:
+    data = torch.utils.data.TensorDataset(torch.ones(4, 2))
+    return lambda: list(torch.utils.data.DataLoader(data, batch_size=2, num_workers=2))
+
+
+@program
 def replicated() -> Callable[[], Any]:
     from mstorch.distributed.tensor.experimental import implicit_replication
     from mstorch.distributed.tensor.parallel import loss_parallel
@@ -559,7 +597,7 @@ def broken(name: str, wanted: int, seed: int = 0) -> tuple[int, list[str]]:
             came += _interrupt(body, number)
         except Exception as error:  # noqa: BLE001 - what an earlier interrupt left
             faults.append(f"{name}, step {number} of {steps}: {type(error).__name__}: {error}")
-        now = state()
+        now = settled(before)
         faults += [f"{name}, step {number} of {steps}: {key} is {now[key]!r:.80}" for key in before if now[key] != before[key]]
         faults += [f"{name}, step {number} of {steps}: lost in {one.object!r:.80}" for one in lost if _is_ours(one)]
         if faults:

@@ -18,9 +18,9 @@ from ..tensor._moves import cut
 from ..tensor.placement_types import Shard
 from ._flat import FlatOwner
 from ._flat_states import loadable_state, named_state
-from ._fully_shard import MixedPrecisionPolicy, after, before
+from ._fully_shard import MixedPrecisionPolicy, gather, let_go
 from ._places import compute_device, device_of_id, move_states, moved_inputs, sync_states
-from ._shards import Shards
+from ._shards import Shards, forgetting
 from .api import (
     BackwardPrefetch,
     CPUOffload,
@@ -209,11 +209,12 @@ class FullyShardedDataParallel(Module):
             args, kwargs = torch.utils._pytree.tree_map_only(
                 torch.Tensor, lambda one: one.to(kind) if one.is_floating_point() else one, (args, kwargs)
             )
-        before(self, args, kwargs)
-        try:
-            return self.module(*args, **kwargs)
-        finally:
-            after(self, args, None)
+        gather(self)
+        with forgetting():
+            try:
+                return self.module(*args, **kwargs)
+            finally:
+                let_go(self)
 
     def _check_place(self) -> None:
         for owner in self._shards.owners:
