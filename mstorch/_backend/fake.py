@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from .._leaving import item_set_to
 from .._quiet import quiet as silenced
 from . import device_memory
 from .cast import timed as timed_casts
@@ -104,13 +104,9 @@ def _empty(args: Any) -> bool:
     return any(item.size == 0 if isinstance(item, Raw) else isinstance(item, (list, tuple)) and _empty(item) for item in args)
 
 
-@contextmanager
-def uncounted() -> Iterator[None]:
-    _quiet[0] += 1
-    try:
-        yield
-    finally:
-        _quiet[0] -= 1
+def uncounted() -> item_set_to:
+    """A block whose kernels are of a row, and are not counted besides it."""
+    return item_set_to(_quiet, 0, _quiet[0] + 1)
 
 
 def played(

@@ -11,7 +11,7 @@ from .._backend import device_memory, tape
 from .._backend.cell import set_value
 from .._backend.forked import forked
 from .._backend.geometry import contiguous_strides, flat_index
-from .._backend.raw import NAME_OF, NP_DTYPE, Raw, from_numpy
+from .._backend.raw import NAME_OF, NP_DTYPE, ON_CPU, Raw, from_numpy
 from .._backend.table import kernel
 from .._leaving import Block, values_again
 from .device import META
@@ -442,6 +442,8 @@ class NativeBlock(Block):
         """The value that stands for a storage whose elements are asked for in a dtype; ``leaf`` is ours that it belongs to."""
         found = self._cells.get(id(storage))
         if found is None:
+            if self.captured and not ON_CPU and storage.__class__ is Storage:
+                tape.refuse_cpu_in_trace("a tensor of the CPU is used")
             raw = storage.base if storage.__class__ is DeviceMemory else storage.parameter
             if raw is None:
                 source = storage._source

@@ -171,7 +171,7 @@ def _edges(roots: Sequence[Any]) -> list[Any]:
 
 def _refuse_in_graph() -> None:
     if capturing():
-        tape.refuse_in_trace("gradients are computed")
+        tape.refuse_in_trace("gradients are computed", "step")
     if modes.native is not None:
         raise RuntimeError("mstorch: backward() in the middle of a network that MindSpore trains; MindSpore computes the gradients")
 
