@@ -2,13 +2,13 @@
 from __future__ import annotations
 
 import collections.abc
-import contextlib
 import inspect
 import threading
 import typing
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, Dict, Final, List, Optional, Tuple, Union  # noqa: UP035  # torch's module has these names
 
+from ._leaving import values_set_to
 from .futures import Future
 
 
@@ -104,17 +104,9 @@ class _Running(threading.local):
 running = _Running()
 
 
-@contextlib.contextmanager
-def mode(**state: bool) -> Iterator[None]:
+def mode(**state: bool) -> values_set_to:
     """``scripted=`` or ``traced=`` inside, for this thread."""
-    before = {name: getattr(running, name) for name in state}
-    for name, value in state.items():
-        setattr(running, name, value)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            setattr(running, name, value)
+    return values_set_to(running, **state)
 
 
 def is_scripting() -> bool:

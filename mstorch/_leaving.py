@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import inspect
 import operator
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, MutableMapping
+from contextlib import ContextDecorator
 from typing import Any
 
 _VARARGS = 0x0001
@@ -99,13 +101,67 @@ def each(*ends: Callable[[], Any]) -> Callable[[], Any]:
     return functools.partial(deque, map(_call, ends), 0)  # keeps none of the results, and is false
 
 
-class values_set_to(Block):
-    """Attributes of an object that have other values in a block."""
+def all_of(ends: list[Callable[[], Any]]) -> Callable[[], Any]:
+    """What calls all that is in a list by then."""
+    return functools.partial(deque, map(_call, ends), 0)
 
-    def __init__(self, space: Any, **values: Any) -> None:
+
+class values_set_to(Block, ContextDecorator):
+    """Attributes of an object, or of this thread in a ``threading.local``, that have other values in a block or a decorated function."""
+
+    def __init__(self, space: Any, /, **values: Any) -> None:
         self._space, self._values = space, values
 
     def __enter__(self) -> None:
         self.at_end(values_again(self._space, *self._values))
         members = vars(self._space)
         members |= self._values  # an operator: no signal is looked for after it
+
+
+def item_again(items: Any, key: Any) -> Callable[[], Any]:
+    """What gives an item of a list or a dictionary the value that it has now, or takes away one that was not there."""
+    if isinstance(items, MutableMapping) and key not in items:
+        return each(functools.partial(items.pop, key, None))
+    return functools.partial(operator.setitem, items, key, items[key])
+
+
+class item_set_to(Block, ContextDecorator):
+    """An item of a list or a dictionary that has another value in a block."""
+
+    def __init__(self, items: Any, key: Any, value: Any) -> None:
+        self._items, self._key, self._value = items, key, value
+
+    def __enter__(self) -> None:
+        self.at_end(item_again(self._items, self._key))
+        self._items[self._key] = self._value
+
+
+Undo = list[Callable[[], Any]]
+
+
+class _Undoing(Block, ContextDecorator):
+    def __init__(self, begin: Callable[[Undo], Any]) -> None:
+        self._begin = begin
+
+    def __enter__(self) -> Any:
+        undo: Undo = []
+        self.at_end(all_of(undo))
+        try:
+            return self._begin(undo)
+        except BaseException:
+            _ends(self)[1]()
+            raise
+
+
+def undoing(begin: Callable[..., Any]) -> Callable[..., _Undoing]:
+    """Let a function begin a block. It makes one change after the other, and before each puts what undoes it, made of built-in functions,
+    into the list that is its first argument: at the end (``undo[END:] = (one,)``), or at the beginning of what is to be undone backwards.
+    """
+
+    @functools.wraps(begin)
+    def made(*args: Any, **kwargs: Any) -> _Undoing:
+        return _Undoing(lambda undo: begin(undo, *args, **kwargs))
+
+    whole = inspect.signature(begin)
+    made.__signature__ = whole.replace(parameters=list(whole.parameters.values())[1:])  # type: ignore[attr-defined]
+    return made

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from ._leaving import END, Undo, undoing, values_again
 from ._quiet import quiet
 
 __all__ = ["format_tensor", "get_printoptions", "printoptions", "set_printoptions"]
@@ -56,15 +56,11 @@ def get_printoptions() -> dict[str, Any]:
     return dataclasses.asdict(PRINT_OPTS)
 
 
-@contextlib.contextmanager
-def printoptions(**kwargs: Any) -> Iterator[None]:
+@undoing
+def printoptions(undo: Undo, **kwargs: Any) -> None:
     """Change the options inside a ``with`` block; takes the arguments of :func:`set_printoptions`."""
-    before = get_printoptions()
+    undo[END:] = (values_again(PRINT_OPTS, *get_printoptions()),)
     set_printoptions(**kwargs)
-    try:
-        yield
-    finally:
-        set_printoptions(**before)
 
 
 class _Column:

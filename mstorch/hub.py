@@ -11,7 +11,7 @@ import shutil
 import sys
 import tempfile
 import zipfile
-from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -19,6 +19,7 @@ from urllib.parse import urlparse
 from urllib.request import Request, urlopen
 
 from ._hook import not_yet
+from ._leaving import END, Undo, undoing
 from .serialization import load as _load
 
 try:
@@ -146,13 +147,10 @@ def _single_member(path: str) -> str | None:
 # Models
 
 
-@contextlib.contextmanager
-def _first_on_path(folder: str) -> Iterator[None]:
-    sys.path.insert(0, folder)
-    try:
-        yield
-    finally:
-        sys.path.remove(folder)
+@undoing
+def _first_on_path(undo: Undo, folder: str) -> None:
+    undo[END:] = (partial(sys.path.remove, folder),)  # directly before what it undoes: no interrupt comes between
+    sys.path[:0] = (folder,)
 
 
 def _module(folder: str) -> ModuleType:

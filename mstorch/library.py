@@ -5,11 +5,14 @@ come before their operator.
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from itertools import repeat
 from typing import Any
 
 from ._hook import missing as _missing
+from ._leaving import END, Undo, undoing
 from ._library import registry
 from ._library.schema import Schema, infer_schema, parse
 
@@ -71,14 +74,14 @@ class Library:
         registry.owned.discard(self.ns)
 
 
-@contextmanager
-def _scoped_library(*args: Any, **kwargs: Any) -> Iterator[Library]:
+@undoing
+def _scoped_library(undo: Undo, ns: str, kind: str, dispatch_key: str = "") -> Library:
     """A ``Library`` that ends with the block."""
-    made = Library(*args, **kwargs)
-    try:
-        yield made
-    finally:
-        made._destroy()
+    if kind != "DEF" or ns not in registry.owned:
+        undo[END:] = (partial(registry.owned.discard, ns),)
+    made = Library(ns, kind, dispatch_key)
+    undo[END:] = (partial(deque, map(registry.operators.pop, made._defined, repeat(None)), 0),)  # those that it has at the end
+    return made
 
 
 def define(qualname: str, schema: str, *, lib: Library | None = None, tags: Any = ()) -> None:

@@ -12,6 +12,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import IO, Any
 
 from mstorch._serialization import adapter, archive, legacy, plain, safetensors_format
@@ -41,6 +42,7 @@ from mstorch._serialization.zipfile_format import ZipReader, archive_name, looks
 from ._core.above import above
 from ._core.no_memory import tells_no_memory
 from ._core.warned import warn
+from ._leaving import Block, values_set_to
 
 _is_zipfile = looks_like_zip
 
@@ -371,7 +373,7 @@ def get_default_mmap_options() -> int | None:
     return OPTIONS.mmap_flags
 
 
-class set_default_mmap_options:
+class set_default_mmap_options(Block):
     """Set the flags with which load maps files, for good or inside a ``with`` block; raises ValueError for others."""
 
     def __init__(self, flags: int) -> None:
@@ -386,26 +388,17 @@ class set_default_mmap_options:
         OPTIONS.mmap_flags = flags
 
     def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, exc_type: object, exc_value: object, traceback: object) -> None:
-        OPTIONS.mmap_flags = self.prev
+        self.at_end(partial(setattr, OPTIONS, "mmap_flags", self.prev))
 
 
-class skip_data:
+class skip_data(values_set_to):
     """Inside a ``with`` block save leaves the room of the values empty, and load leaves tensors at zero."""
 
     def __init__(self, materialize_fake_tensors: bool = False):
         if materialize_fake_tensors:
             raise NotImplementedError("mstorch: there are no fake tensors to materialize")
+        super().__init__(LOCAL, skip_data=True)
         self.materialize_fake_tensors = materialize_fake_tensors
-
-    def __enter__(self):
-        self._before = LOCAL.skip_data
-        LOCAL.skip_data = True
-
-    def __exit__(self, type, value, tb):
-        LOCAL.skip_data = self._before
 
 
 def get_unsafe_globals_in_checkpoint(f: str | os.PathLike[str] | IO[bytes]) -> list[str]:

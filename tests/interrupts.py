@@ -5,8 +5,11 @@
 CPython runs handlers as a function written in Python begins, after a built-in function, and at jumps back; nowhere else. So a tracer that is
 itself a built-in function counts the steps of a program (``f_trace_opcodes``) and, at one of them, asks for SIGINT as Ctrl-C does
 (``_thread.interrupt_main``); CPython then raises KeyboardInterrupt at the next place where it would. Every step of a program in turn gives every place.
+A thread that CPython was about to start stays among those about to start, and one of a queue of multiprocessing's that was just started
+waits for ever: those are not counted.
 A number of an open file that a built-in function has just given is lost to an interrupt (the folder that a save flushes stays open then).
-What one call switches on for good (``set_grad_enabled(False)`` as a function) is not a block, and has no end that could be kept.
+What one call switches on for good (``set_grad_enabled(False)`` as a function) is not a block, and has no end that could be kept. Nor has
+a block that its constructor begins, in torch too (``with set_grad_enabled(False)``), between the constructor and the block.
 """
 from __future__ import annotations
 
@@ -14,20 +17,22 @@ import _thread
 import gc
 import io
 import itertools
+import multiprocessing
 import operator
 import os
 import signal
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
 import mstorch as torch
+from mstorch import _jit_internal, nn
 from mstorch import _leaving as leaving
-from mstorch import nn
 from mstorch._aten import calling
 from mstorch._backend import tape
 from mstorch._backend.table import LOCK
@@ -36,9 +41,20 @@ from mstorch._core import device as devices
 from mstorch._core import generator, overriding, tangents
 from mstorch._core.determinism import state as deterministic
 from mstorch._core.modes import modes
+from mstorch._library import registry
 from mstorch._ops._autocast import state as autocast
+from mstorch._serialization.options import LOCAL, OPTIONS
 from mstorch.autograd import forward_ad
+from mstorch.backends import cuda, cudnn, mkldnn
+from mstorch.distributed.tensor import _dtensor
 from mstorch.func import _levels
+from mstorch.nn import attention
+from mstorch.nn.modules._hooks import global_hooks
+from mstorch.nn.utils import parametrize
+from mstorch.utils import checkpoint as checkpointing
+
+_BACKENDS = cudnn, mkldnn
+WATCHED: list[Any] = []  # networks that a program is about to change
 
 PROGRAMS: dict[str, Callable[[], Callable[[], Any]]] = {}  # by name: what makes a program, whose steps are interrupted
 
@@ -67,9 +83,31 @@ def state() -> dict[str, Any]:
         "determinism": dict(deterministic), "inside": compiled.inside.active, "stance": list(compiled.stance),
         "below autograd": {name: value for name, value in vars(calling).items() if isinstance(value, bool)},
         "engine": id(torch.default_generator._engine), "draws": len(generator._blocks.stack), "lock": free, "gc": (gc.isenabled(), gc.get_threshold()), "SIGINT": signal.getsignal(signal.SIGINT),
-        "profile": sys.getprofile(), "threads": threading.active_count(), "errors": np.geterr(),
+        "profile": sys.getprofile(), "threads": sum(thread.ident is not None and thread.name != "QueueFeederThread" for thread in threading.enumerate()), "processes": len(multiprocessing.active_children()), "errors": np.geterr(),
+        "loading": (vars(OPTIONS).copy(), vars(LOCAL).copy(), torch.serialization.get_safe_globals()),
+        "backends": [{name: value for name, value in vars(module).items() if isinstance(value, bool)} for module in _BACKENDS], "sdp": dict(cuda._sdp),
+        "attention": (list(attention._chosen.enabled), list(attention._chosen.priority)), "early stop": list(checkpointing._early_stop),
+        "cached": (parametrize._cache.open, len(parametrize._cache.values)), "printing": torch._tensor_str.get_printoptions(),
+        "cores": torch.get_num_threads(), "libraries": (set(registry.owned), len(registry.operators)), "jit": vars(_jit_internal.running).copy(),
+        "global hooks": {name: len(hooks) for name, hooks in global_hooks.names.items() if isinstance(hooks, dict)},
+        "patched": (nn.Module.__call__, nn.Module.__getattr__), "config": torch._dynamo.config.suppress_errors,
+        "stream": id(torch.cpu.current_stream()), "replicating": list(_dtensor.replicating),
+        "losses": list(_dtensor.HANDLERS), "sync": [net.require_backward_grad_sync for net in WATCHED if hasattr(net, "require_backward_grad_sync")],
+        "shards": [(net._shards.syncs, net._settings) for net in WATCHED if hasattr(net, "_shards")],
+        "hooks": [len(net._forward_hooks) for net in WATCHED], "tensors": [[id(one) for one in net.state_dict(keep_vars=True).values()] for net in WATCHED if not hasattr(net, "_shards")],
         "reads": {name: vars(tape.Raw).get(name) for name in ("asnumpy", "item", "__bool__")},
     }  # fmt: skip
+
+
+def settled(before: dict[str, Any]) -> dict[str, Any]:
+    """The state, once threads and processes that are about to end have ended."""
+    deadline = time.monotonic() + 20
+    while True:
+        now = state()
+        if all(now[name] == before[name] for name in ("threads", "processes")) or time.monotonic() > deadline:
+            return now
+        gc.collect()
+        time.sleep(0.02)
 
 
 def _files() -> set[str]:
@@ -329,6 +367,215 @@ def checkpoint() -> Callable[[], Any]:
     return lambda: run_again(lambda x: x.sin(), x, use_reentrant=False).sum().backward()
 
 
+@program
+def saving_switches() -> Callable[[], Any]:
+    mapped = torch.serialization.mmap_module.MAP_PRIVATE
+
+    def run() -> None:
+        with torch.serialization.safe_globals([dict, _thread.allocate_lock]), torch.serialization.skip_data():
+            pass
+        with torch.serialization.set_default_mmap_options(mapped):
+            pass
+
+    return run
+
+
+@program
+def switches() -> Callable[[], Any]:
+    """Blocks of torch.backends, of attention and of checkpointing, and those that print and count."""
+    from mstorch.testing._internal import common_utils
+
+    def run() -> None:
+        with torch.backends.cudnn.flags(enabled=False), torch.backends.cuda.sdp_kernel(enable_flash=False), torch.backends.mkldnn.flags(False):
+            pass
+        with attention.sdpa_kernel(attention.SDPBackend.MATH), checkpointing.set_checkpoint_early_stop(False), parametrize.cached():
+            pass
+        with torch._tensor_str.printoptions(precision=2), common_utils.set_default_dtype(torch.float64):
+            pass
+
+    return run
+
+
+@program
+def operators_of_a_library() -> Callable[[], Any]:
+    def run() -> None:
+        with torch.library._scoped_library("interrupted", "DEF") as made:
+            made.define("twice(Tensor x) -> Tensor")
+            made.impl("twice", lambda x: x * 2, "CPU")
+
+    return run
+
+
+@program
+def dual_level() -> Callable[[], Any]:
+    x = torch.ones(2)
+
+    def run() -> None:
+        with forward_ad.dual_level():
+            forward_ad.unpack_dual(forward_ad.make_dual(x, x).sin())
+
+    return run
+
+
+@program
+def handle_of_a_hook() -> Callable[[], Any]:
+    net, x = nn.Linear(2, 2), torch.ones(1, 2)
+    WATCHED.append(net)
+    hook = lambda module, args, output: None
+    handles = [net.register_forward_hook(hook) for _ in range(2)]
+    several = torch.autograd.graph._MultiHandle(handles[1:])
+
+    def run() -> None:  # a hook whose handle an interrupt takes away before the block begins stays, as in torch
+        with handles[0], several:
+            net._forward_hooks.update({handle.id: hook for handle in handles})
+            net(x)
+
+    run()
+    return run
+
+
+@program
+def profiled() -> Callable[[], Any]:
+    x = torch.ones(2)
+
+    def run() -> None:
+        with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]), torch.profiler.record_function("block"):
+            torch.add(x, x)
+
+    return run
+
+
+@program
+def counted_operations() -> Callable[[], Any]:
+    from mstorch.utils.flop_counter import FlopCounterMode
+
+    net, x = nn.Sequential(nn.Linear(2, 2)), torch.ones(1, 2)
+
+    def run() -> None:
+        with FlopCounterMode(display=False):
+            net(x)
+
+    return run
+
+
+@program
+def other_parameters() -> Callable[[], Any]:
+    net, x = nn.Sequential(nn.Linear(2, 2), nn.BatchNorm1d(2)), torch.ones(3, 2)
+    WATCHED.append(net)
+    given = {name: tensor.detach().clone() for name, tensor in (*net.named_parameters(), *net.named_buffers())}
+    return lambda: torch.func.functional_call(net, dict(given), (x,))
+
+
+@program
+def traced() -> Callable[[], Any]:
+    from mstorch.fx import symbolic_trace
+
+    net = nn.Sequential(nn.Linear(2, 2), nn.ReLU())
+    WATCHED.append(net)
+    return lambda: symbolic_trace(net)
+
+
+@program
+def scripted() -> Callable[[], Any]:
+    x = torch.ones(2)
+    return lambda: torch.jit.script(_doubled)(x)
+
+
+def _doubled(x: Any) -> Any:
+    return x * 2
+
+
+@program
+def overriding_off() -> Callable[[], Any]:
+    from mstorch.utils._python_dispatch import _disable_current_modes
+
+    def run() -> None:
+        with torch._C.DisableTorchFunctionSubclass(), torch._C.DisableTorchFunction(), _disable_current_modes():
+            pass
+
+    return run
+
+
+@program
+def config() -> Callable[[], Any]:
+    def run() -> None:
+        with torch._dynamo.config.patch(suppress_errors=True):
+            pass
+        with torch.cpu.stream(torch.cpu.Stream()):
+            pass
+
+    return run
+
+
+def _alone() -> None:
+    """A group of this process alone."""
+    if not torch.distributed.is_initialized():
+        torch.distributed.init_process_group("gloo", store=torch.distributed.HashStore(), rank=0, world_size=1)
+
+
+@program
+def data_parallel() -> Callable[[], Any]:
+    _alone()
+    net, x = nn.parallel.DistributedDataParallel(nn.Linear(2, 2)), torch.ones(1, 2)
+    WATCHED.append(net)
+
+    def run() -> None:  # a backward that was broken off makes the next one raise, as in torch: others wait for its averages
+        with net.no_sync():
+            net(x).sum().backward()
+
+    return run
+
+
+@program
+def sharded() -> Callable[[], Any]:
+    _alone()
+    from mstorch.distributed.fsdp import FullyShardedDataParallel, StateDictType
+
+    net = FullyShardedDataParallel(nn.Linear(2, 2), device_id=torch.device("cpu"))
+    WATCHED.append(net)
+
+    def run() -> None:
+        with net.no_sync(), FullyShardedDataParallel.state_dict_type(net, StateDictType.SHARDED_STATE_DICT):
+            pass
+
+    return run
+
+
+@program
+def sharded_training() -> Callable[[], Any]:
+    _alone()
+    from mstorch.distributed.fsdp import FullyShardedDataParallel
+
+    net = FullyShardedDataParallel(nn.Linear(2, 2), device_id=torch.device("cpu"))
+    WATCHED.append(net)
+    x = torch.ones(1, 2)
+
+    def run() -> None:
+        net(x).sum().backward()
+        with FullyShardedDataParallel.summon_full_params(net):
+            pass
+
+    return run
+
+
+@program
+def loader_with_workers() -> Callable[[], Any]:
+    data = torch.utils.data.TensorDataset(torch.ones(4, 2))
+    return lambda: list(torch.utils.data.DataLoader(data, batch_size=2, num_workers=2))
+
+
+@program
+def replicated() -> Callable[[], Any]:
+    from mstorch.distributed.tensor.experimental import implicit_replication
+    from mstorch.distributed.tensor.parallel import loss_parallel
+
+    def run() -> None:
+        with implicit_replication(), loss_parallel():
+            pass
+
+    return run
+
+
 def _is_ours(lost: Any) -> bool:
     """Whether an interrupt was lost in a function of mstorch's that ends an object; those of CPython (weak dictionaries) are its own."""
     return lost.exc_type is KeyboardInterrupt and str(getattr(lost.object, "__module__", "")).startswith("mstorch")
@@ -336,6 +583,7 @@ def _is_ours(lost: Any) -> bool:
 
 def broken(name: str, wanted: int, seed: int = 0) -> tuple[int, list[str]]:
     """Interrupt a program at so many of its steps; how many came, and what was left otherwise than before."""
+    WATCHED.clear()
     body = PROGRAMS[name]()
     body()
     steps = _count(body)
@@ -349,7 +597,7 @@ def broken(name: str, wanted: int, seed: int = 0) -> tuple[int, list[str]]:
             came += _interrupt(body, number)
         except Exception as error:  # noqa: BLE001 - what an earlier interrupt left
             faults.append(f"{name}, step {number} of {steps}: {type(error).__name__}: {error}")
-        now = state()
+        now = settled(before)
         faults += [f"{name}, step {number} of {steps}: {key} is {now[key]!r:.80}" for key in before if now[key] != before[key]]
         faults += [f"{name}, step {number} of {steps}: lost in {one.object!r:.80}" for one in lost if _is_ours(one)]
         if faults:

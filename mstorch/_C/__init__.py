@@ -60,16 +60,13 @@ class _VariableFunctionsClass(metaclass=_Functions):
     """Has torch's functions as attributes: a pickle of torch's names ``torch.relu`` as ``torch._C._VariableFunctionsClass.relu``."""
 
 
-class _TorchFunctionOff:
+class _TorchFunctionOff(overriding.level_set_to):
     """A ``with`` block in which nobody is asked."""
 
     level: int
 
-    def __enter__(self) -> None:
-        self.before, overriding.state.level = overriding.state.level, max(self.level, overriding.state.level)
-
-    def __exit__(self, *error: Any) -> None:
-        overriding.state.level = self.before
+    def __init__(self) -> None:
+        super().__init__(self.level)
 
 
 class DisableTorchFunctionSubclass(_TorchFunctionOff):

@@ -8,6 +8,7 @@ from typing import Any
 import mindspore
 from mindspore import Parameter, ParameterTuple, ops
 
+from .._leaving import END, Undo, item_again, undoing
 from . import tape
 from .namesake import namesake
 from .raw import Raw
@@ -64,25 +65,19 @@ def differentiates_itself(cell: Any) -> bool:
     )
 
 
-@contextmanager
-def not_recorded(cell: Any) -> Iterator[None]:
+@undoing
+def not_recorded(undo: Undo, cell: Any) -> None:
     """For a block, calls of the Cell are not recorded; ``mindspore.grad`` inside of it works.
 
     Hooks of the backward are put aside: MindSpore asks a graph of its own for them, even where nothing is recorded.
     """
     names = ("_lazy_backward_hook", "_lazy_backward_pre_hook")
-    kept = [(part, name, part.__dict__[name]) for _, part in cell.cells_and_names() for name in names if part.__dict__.get(name)]
-    for part, name, _ in kept:
-        part.__dict__[name] = None
-    recording = tape.is_recording()
+    kept = [(part.__dict__, name) for _, part in cell.cells_and_names() for name in names if part.__dict__.get(name)]
+    undo[END:] = (tape.grad_enabled_again(), tape.recording_again(), *(item_again(*one) for one in kept))
+    for members, name in kept:
+        members[name] = None
     tape.set_recording(False)
-    try:
-        with tape.native_set_to(True):
-            yield
-    finally:
-        tape.set_recording(recording)
-        for part, name, hooks in kept:
-            part.__dict__[name] = hooks
+    tape.set_grad_enabled(True)
 
 
 def random_state() -> Any:

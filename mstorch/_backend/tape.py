@@ -8,14 +8,16 @@ descendants comes back as None, so gradients of non-leaves are caught by hooks.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+import operator
+from collections import deque
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import mindspore
 import mindspore._c_expression as _native
 from mindspore._c_expression.amp import AmpLevel, get_curr_amp_strategy
 
+from .._leaving import END, Block, Undo, each, undoing
 from .raw import NAME_OF, Raw
 
 try:
@@ -43,29 +45,27 @@ class _GradMode:
 
 
 grad_mode = _GradMode()
-_pynative_executor.set_enable_grad(True)
+_set_enable_grad = _pynative_executor._executor.set_enable_grad
+_set_enable_grad(True)
 
 
 def set_grad_enabled(mode: bool) -> None:
     """Turn recording on or off."""
     grad_mode.enabled = mode
-    _pynative_executor.set_enable_grad(mode)
+    _set_enable_grad(mode)
 
 
 def grad_enabled_again() -> Callable[[], Any]:
     """Return a function that sets MindSpore's grad mode to its present value."""
-    return functools.partial(set_grad_enabled, grad_mode.enabled)
-
-
-@contextmanager
-def native_set_to(enabled: bool) -> Iterator[None]:
-    """MindSpore's grad mode for a block."""
     before = grad_mode.enabled
-    try:
-        set_grad_enabled(enabled)
-        yield
-    finally:
-        set_grad_enabled(before)
+    return each(functools.partial(setattr, grad_mode, "enabled", before), functools.partial(_set_enable_grad, before))
+
+
+@undoing
+def native_set_to(undo: Undo, enabled: bool) -> None:
+    """MindSpore's grad mode for a block."""
+    undo[END:] = (grad_enabled_again(),)
+    set_grad_enabled(enabled)
 
 
 _recording = _pynative_executor._executor.grad_flag
@@ -94,6 +94,11 @@ def set_recording(on: bool) -> None:
     _set_recording(on)
 
 
+def recording_again() -> Callable[[], Any]:
+    """What puts the flag back to where it is now."""
+    return functools.partial(_set_recording, _recording())
+
+
 def stop_recording() -> None:
     """Switch the flag off if it was off before us: MindSpore's own training finds no graph of its own where it is on."""
     if _started[0]:
@@ -113,29 +118,26 @@ def read(raw: Raw) -> Any:
     return raw.asnumpy()
 
 
-@contextmanager
-def lent() -> Iterator[None]:
+class lent(Block):
     """MindSpore's side calls ours: where it records, nothing of ours switches that off; where it does not, all is as before."""
-    native, started = _recording(), _started[0]
-    if native:
-        _started[0] = False
-    try:
-        yield
-    finally:
-        if native:
-            _started[0] = started
-        else:
-            stop_recording()
+
+    def __enter__(self) -> None:
+        if _recording():
+            self.at_end(functools.partial(operator.setitem, _started, 0, _started[0]))
+            _started[0] = False
+        else:  # stop_recording(), of built-in functions: for each flag that is on because of us, off
+            stop: Callable[[], Any] = functools.partial(deque, map(_set_recording, map(operator.not_, filter(None, _started))), 0)
+            self.at_end(each(stop, functools.partial(operator.setitem, _started, 0, False)))
 
 
-@contextmanager
-def own_dtypes() -> Iterator[None]:
+@undoing
+def own_dtypes(undo: Undo) -> None:
     """Operations get the dtypes that they are given, whatever ``Cell.to_float`` asks for around this block."""
-    _pynative_executor.set_mixed_precision_type(_native.MixedPrecisionType.NOTSET)
-    try:
-        yield
-    finally:
-        _pynative_executor.set_mixed_precision_type(_native.MixedPrecisionType.NOTSET, False)
+    set_type = _pynative_executor._executor.set_mixed_precision_type
+    none = _native.MixedPrecisionType.NOTSET
+    end = functools.partial(set_type, none, False)
+    undo[END:] = (end,)  # directly before what it undoes: no interrupt comes between
+    set_type(none, True)
 
 
 def auto_dtype() -> str | None:

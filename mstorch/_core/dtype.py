@@ -1,11 +1,13 @@
 """torch's dtypes, finfo and iinfo, and the default dtype."""
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from .._backend.raw import MS_DTYPE, NP_DTYPE
+from .._leaving import item_again
 from .naming import is_torch
 
 
@@ -163,6 +165,11 @@ _default = [float32]
 def get_default_dtype() -> dtype:
     """The floating dtype of new tensors made from Python floats; float32 unless set."""
     return _default[0]
+
+
+def default_dtype_again() -> Callable[[], Any]:
+    """What sets the default floating dtype to what it is now."""
+    return item_again(_default, 0)
 
 
 def set_default_dtype(d: dtype, /) -> None:

@@ -3,12 +3,14 @@ from __future__ import annotations
 
 import weakref
 from collections import OrderedDict
+from functools import partial
 from typing import Any
 
+from .._leaving import Block, each
 from .warned import warn
 
 
-class RemovableHandle:
+class RemovableHandle(Block):
     """Removes a hook, by ``remove()`` or at the end of a ``with`` block."""
 
     next_id = 0
@@ -38,10 +40,9 @@ class RemovableHandle:
         RemovableHandle.next_id = max(RemovableHandle.next_id, self.id + 1)
 
     def __enter__(self) -> RemovableHandle:
+        held = (reference() for reference in (self.hooks_dict_ref, *self.extra_dict_ref))
+        self.at_end(each(*(partial(hooks.pop, self.id, None) for hooks in held if hooks is not None)))
         return self
-
-    def __exit__(self, *exc: Any) -> None:
-        self.remove()
 
 
 class Hooks(dict):

@@ -227,11 +227,14 @@ class DeviceMemory(_Native):
     def shadowed(self, kind: np.dtype, shape: tuple[int, ...], strides: Strides, offset: int) -> np.ndarray | None:
         """A window on the array that integers were made of, which nobody writes to; None where it has another dtype."""
         assert self.shadow is not None
-        flat = self.shadow.reshape(-1)
-        if flat.dtype != kind or 0 in shape:
+        shadow, size = self.shadow, kind.itemsize
+        if shadow.dtype != kind or 0 in shape:
             return None
-        steps = [step * flat.itemsize for step in strides]
-        return np.lib.stride_tricks.as_strided(flat[offset:], shape, steps, writeable=False)
+        if not shadow.flags.c_contiguous:
+            shadow = np.ascontiguousarray(shadow)
+        found: np.ndarray = np.ndarray(shape, kind, shadow, offset * size, [step * size for step in strides])
+        found.flags.writeable = False
+        return found
 
     def fill(self, kind: str, value: Any, shape: tuple[int, ...], strides: Strides | None, offset: int) -> bool:
         """Set the elements of a window to a number of Python's; False where the base has another dtype."""

@@ -5,15 +5,16 @@ import contextlib
 import functools
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from .._core.above import above
 from .._core.generator import default_generator
 from .._core.modes import modes
-from .._core.overriding import OFF, level_set_to, state
+from .._core.overriding import OFF, state
 from .._core.tangents import LEVELS
 from .._core.tensor_base import TensorBase, strides_of
+from .._leaving import END, Undo, undoing, values_again
 from .._tape.engine import running
 from .._tape.node import node_of
 from .client import Client
@@ -157,15 +158,12 @@ class Comparison:
             call.released()
             self.busy.now = False
 
-    @contextlib.contextmanager
-    def apart(self) -> Iterator[None]:
+    @staticmethod
+    @undoing
+    def apart(undo: Undo) -> None:
         """A block whose operations the program does not notice."""
-        hooks, modes.saved_hooks = modes.saved_hooks, []
-        try:
-            with level_set_to(OFF):
-                yield
-        finally:
-            modes.saved_hooks = hooks
+        undo[END:] = (values_again(modes, "saved_hooks"), values_again(state, "level"))
+        modes.saved_hooks, state.level = [], max(OFF, state.level)
 
     def _compare_error(self, call: Call, error: Exception) -> None:
         if call.shares_memory:

@@ -1,11 +1,11 @@
 """Switches of torch.backends: attributes of a module that take values of one type, and contexts that set several of them."""
 from __future__ import annotations
 
-import contextlib
 import sys
-from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
+
+from .._leaving import END, Undo, undoing, values_again
 
 
 class FlagModule(ModuleType):
@@ -24,16 +24,11 @@ def as_flags(module: str) -> None:
     sys.modules[module].__class__ = FlagModule
 
 
-@contextlib.contextmanager
-def switched(module: str, **values: Any) -> Iterator[None]:
+@undoing
+def switched(undo: Undo, module: str, **values: Any) -> None:
     """Set switches of a module inside of a ``with`` block; None leaves one as it is."""
     home = sys.modules[module]
-    before = {name: getattr(home, name) for name in values}
+    undo[END:] = (values_again(home, *values),)
     for name, value in values.items():
         if value is not None:
-            setattr(home, name, value)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
             setattr(home, name, value)

@@ -6,6 +6,7 @@ from typing import Any
 from .._backend import runtime, streams
 from .._core.device import current, index_of
 from .._core.device import device as Device
+from .._leaving import Block
 
 
 def _here() -> Device:
@@ -14,7 +15,7 @@ def _here() -> Device:
     return current()
 
 
-class Stream:
+class Stream(Block):
     """Work of the device in order; work of several streams may overlap. ``priority``: below 0 before others."""
 
     device_type = 20  # torch's number of devices that extensions name
@@ -54,12 +55,13 @@ class Stream:
         self.wait_event(stream.record_event())
 
     def __enter__(self) -> Stream:
-        self._outer = streams.current_stream()
-        streams.set_current(self._native)
+        self.at_end(streams.current_again())
+        try:
+            streams.set_current(self._native)
+        except BaseException:
+            self.__exit__()
+            raise
         return self
-
-    def __exit__(self, *error: object) -> None:
-        streams.set_current(self._outer)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Stream) and other.npu_stream == self.npu_stream
@@ -112,19 +114,20 @@ class Event:
         return f"<torch_npu.npu.Event {'recorded' if self._recorded else 'uninitialized'}>"
 
 
-class StreamContext:
+class StreamContext(Block):
     """Give work to a stream inside of a ``with`` block; None changes nothing."""
 
     def __init__(self, stream: Stream | None) -> None:
         self.stream = stream
 
     def __enter__(self) -> None:
-        if self.stream is not None:
-            self.stream.__enter__()
-
-    def __exit__(self, *error: object) -> None:
-        if self.stream is not None:
-            self.stream.__exit__(*error)
+        self.at_end(streams.current_again())
+        try:
+            if self.stream is not None:
+                streams.set_current(self.stream._native)
+        except BaseException:
+            self.__exit__()
+            raise
 
 
 def stream(stream: Stream | None) -> StreamContext:

@@ -4,8 +4,9 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable
-from types import TracebackType
 from typing import Any
+
+from .._leaving import Block, values_again
 
 verbose = False
 disable = False
@@ -32,27 +33,22 @@ log_file_name: str | None = None
 skip_fwd_side_effects_in_bwd_under_checkpoint = False
 
 
-class patch:
+class patch(Block):
     """Other values inside a ``with`` block or a decorated function: ``patch("verbose", True)``, ``patch(verbose=True)``."""
 
     def __init__(self, arg1: str | dict[str, Any] | None = None, arg2: Any = None, **kwargs: Any) -> None:
         if arg1 is not None and kwargs:
             raise AssertionError("cannot pass both positional and keyword arguments to patch")
         self._changes = {arg1: arg2} if isinstance(arg1, str) else dict(arg1 or kwargs)
-        self._before: list[dict[str, Any]] = []
 
     def __enter__(self) -> None:
         module = sys.modules[__name__]
         for name in self._changes:
             if not hasattr(module, name):
                 raise AttributeError(f"{__name__}.{name} does not exist")
-        self._before.append({name: getattr(module, name) for name in self._changes})
-        for name, value in self._changes.items():
-            setattr(module, name, value)
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        for name, value in self._before.pop().items():
-            setattr(sys.modules[__name__], name, value)
+        self.at_end(values_again(module, *self._changes))
+        members = vars(module)
+        members |= self._changes
 
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(function)

@@ -37,6 +37,8 @@ def has_kernels(op: str, params: Sequence[Any], grads: Sequence[Any], *states: S
         return False
     for group in (params, grads, *states):
         for tensor in group:
+            if getattr(tensor, "_layout", None) is not None:
+                return False
             cell = tensor._storage
             if cell.__class__ is not DeviceMemory or tensor._dtype.name != "float32":
                 return False

@@ -5,11 +5,14 @@ from __future__ import annotations
 from _codecs import encode
 from collections import Counter, OrderedDict
 from collections.abc import Callable
+from functools import partial
 from pickle import UnpicklingError
 from typing import Any
 
 from mstorch._serialization import adapter, names, rebuild
 from mstorch._serialization.file_storage import STORAGE_CLASSES, UNTYPED_DTYPES, StorageType
+
+from .._leaving import Block
 
 # Never allowed, even if the user lists something of theirs.
 BLOCKED_MODULES = frozenset({"sys", "os", "posix", "nt"})
@@ -33,17 +36,16 @@ def clear_safe_globals() -> None:
     _user_globals.clear()
 
 
-class safe_globals:
+class safe_globals(Block):
     """Allow these functions and classes inside a ``with`` block."""
 
     def __init__(self, safe_globals: list[Callable | tuple[Callable, str]]):
         self.safe_globals = safe_globals
 
     def __enter__(self) -> None:
-        add_safe_globals(self.safe_globals)
-
-    def __exit__(self, type: object, value: object, tb: object) -> None:
-        _user_globals.difference_update(self.safe_globals)
+        allowed, added = _user_globals, set(self.safe_globals)
+        self.at_end(partial(allowed.difference_update, added))
+        allowed |= added
 
 
 def user_globals() -> dict[str, Any]:

@@ -14,6 +14,7 @@ from .._core.sparse_parts import MAKERS
 from .._core.tensor_base import is_tracked
 from .._ops import views
 from .._ops.from_data import made
+from .._ops.placing import beside
 from .._tape import engine
 from .._tape.node import Accumulate, Node, bare_of, bare_twin, dressed, edge_of, named
 from .base import host, index_tensor, is_sparse, like, sparse
@@ -48,7 +49,7 @@ def values_at(source: Any, target: Any) -> Any:
     hit = have[order][place] == wanted
     found = taken(values, order[place])
     if not hit.all():
-        found = found * made(hit.astype(found._dtype.np).reshape(-1, *([1] * (found.dim() - 1))))
+        found = found * beside(made(hit.astype(found._dtype.np).reshape(-1, *([1] * (found.dim() - 1)))), found)
     return found.reshape(target._values_part.shape)
 
 

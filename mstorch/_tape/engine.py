@@ -114,7 +114,8 @@ def add(first: Any, second: Any) -> Any:
         found = silent.add(first, second)
         return found if found.__class__ is np.ndarray else np.asarray(found)
     if isinstance(first, Raw) and isinstance(second, Raw):
-        return first + second
+        name = NAME_OF[first.dtype]
+        return _add[name](first, second) if NAME_OF[second.dtype] == name else first + second
     first, second = dressed(first), dressed(second)
     return second + first if getattr(second, "_layout", None) is None and getattr(first, "_layout", None) is not None else first + second
 
@@ -562,7 +563,7 @@ def _own_on_device(gradient: Any, tensor: Any) -> Any:
         return dressed(gradient)
     if sys.getrefcount(gradient) > 5 + 2 * _PER_CALL:  # the callers' names and the argument here
         gradient = _clone[NAME_OF[gradient.dtype]](gradient)
-    return wrap(gradient, tensor._stride if tuple(gradient.shape) == tensor._shape and _is_dense(tensor) else None)
+    return wrap(gradient, tensor._stride if _is_dense(tensor) and tuple(gradient.shape) == tensor._shape else None)
 
 
 def _is_dense(leaf: Any) -> bool:

@@ -7,9 +7,12 @@ import sys
 import threading
 import time
 import types
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from .._core.built_in import written
+from .._leaving import each, length_again
 from ._profile_events import EventList, FunctionEvent
 
 _ROOMS = ("_ops", "_namespace", "nn._functional")
@@ -41,7 +44,7 @@ class Recorder:
         self._operations = _operations() if operations else {}
         self._stacks = threading.local()
         self._events: list[FunctionEvent] = []
-        self._begin = 0.0
+        self._begin, self._thread = 0.0, 0
         self._before: Any = None
 
     def _open(self) -> list[Any]:
@@ -85,7 +88,9 @@ class Recorder:
 
     def start(self) -> None:
         """Begin to write down."""
-        self._begin = time.perf_counter()
+        self._begin, self._thread = time.perf_counter(), threading.get_ident()
+        if sys.getprofile() is None:  # the interpreter lets go of a profiler that an interrupt came in
+            _recorders[:] = [one for one in _recorders if not one._operations or one._thread != self._thread]
         _recorders.append(self)
         if self._operations:
             self._before = sys.getprofile()
@@ -106,6 +111,13 @@ class Recorder:
         for number, event in enumerate(events, 1):
             event.id = number
         return EventList(events)
+
+
+def watching_again() -> Callable[[], Any]:
+    """What puts back which recorders run, and whom the interpreter tells of calls."""
+    profiler = sys.getprofile()
+    of_threads = partial(setattr, threading, "_profile_hook", threading.getprofile())
+    return each(partial(sys.setprofile, profiler), of_threads, length_again(_recorders))
 
 
 def running() -> list[Recorder]:

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 from typing import Any, NamedTuple
 
 from typing_extensions import Self
@@ -15,6 +16,7 @@ from .._core import tangents
 from .._core.modes import modes
 from .._core.overriding import state
 from .._core.tensor_base import TensorBase
+from .._leaving import END, each, length_again, values_again
 from .._tape.duals import tangent_of
 from . import _dual
 from .grad_mode import _Mode
@@ -31,11 +33,15 @@ class UnpackedDualTensor(NamedTuple):
     tangent: Any
 
 
+def _refuse_nested() -> None:
+    if tangents.LEVELS:
+        raise RuntimeError("Nested forward mode AD is not supported at the moment")
+
+
 def enter_dual_level() -> int:
     """Enter the level of forward mode, and return its number, 0. RuntimeError within another one: ``torch.func.jvp`` nests."""
     global _current_level
-    if tangents.LEVELS:
-        raise RuntimeError("Nested forward mode AD is not supported at the moment")
+    _refuse_nested()
     _entered.append(tangents.enter())
     _current_level += 1
     return _current_level
@@ -95,10 +101,16 @@ class dual_level(_Mode):
     """The level of forward mode for a ``with`` block or the calls of a decorated function; its value is the level's number."""
 
     def __enter__(self) -> int:  # type: ignore[override]
-        return enter_dual_level()
-
-    def __exit__(self, exc_type: Any, exc_value: Any, traceback: Any) -> None:
-        exit_dual_level()
+        global _current_level
+        _refuse_nested()
+        level, leave = tangents.new()
+        number = values_again(sys.modules[__name__], "_current_level")
+        self.at_end(each(values_again(modes, "levels"), length_again(_entered), number, leave))
+        modes.levels += 1
+        _current_level += 1
+        _entered[END:] = (level,)
+        tangents.LEVELS[END:] = (level,)
+        return _current_level
 
 
 def _is_fwd_grad_enabled() -> bool:

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Sequence
-from contextlib import ContextDecorator
+from functools import partial
 from typing import Any, NamedTuple
 
 from .._core.formats import contiguous_format
@@ -11,7 +11,7 @@ from .._core.hooks import Hooks, RemovableHandle
 from .._core.modes import modes
 from .._core.overriding import refuse_in_transform, state
 from .._core.tensor_base import TensorBase, auto_of, is_tracked
-from .._leaving import END, Block, length_again, values_set_to
+from .._leaving import END, Block, each, length_again, values_set_to
 from .._tape.engine import running
 from .._tape.node import Node, dressed, edge_of, node_of
 from ._mutation import allow_mutation_on_saved_tensors
@@ -129,7 +129,7 @@ class save_on_cpu(saved_tensors_hooks):
         super().__init__(pack, unpack)
 
 
-class disable_saved_tensors_hooks(values_set_to, ContextDecorator):
+class disable_saved_tensors_hooks(values_set_to):
     """A block in which ``saved_tensors_hooks`` raises RuntimeError with this message; raises it at once within such hooks."""
 
     def __init__(self, error_message: str) -> None:
@@ -142,7 +142,7 @@ class disable_saved_tensors_hooks(values_set_to, ContextDecorator):
         super().__enter__()
 
 
-class _MultiHandle:
+class _MultiHandle(Block):
     def __init__(self, handles: Sequence[RemovableHandle]) -> None:
         self.handles = tuple(handles)
 
@@ -152,10 +152,8 @@ class _MultiHandle:
             handle.remove()
 
     def __enter__(self) -> _MultiHandle:
+        self.at_end(each(*(partial(handle.__exit__, None, None, None) for handle in map(RemovableHandle.__enter__, self.handles))))
         return self
-
-    def __exit__(self, *args: object) -> None:
-        self.remove()
 
 
 def register_multi_grad_hook(tensors: Sequence[Any], fn: Callable[..., None], *, mode: str = "all") -> Any:

@@ -8,8 +8,9 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from .._leaving import Block, each
 from ._profile_events import EventList, FunctionEvent, FunctionEventAvg
-from ._recorder import Recorder, running
+from ._recorder import Recorder, running, watching_again
 
 
 def refuse(**options: Any) -> None:
@@ -48,7 +49,7 @@ class record_function:
         return named
 
 
-class profile:
+class profile(Block):
     """Times of the operations in a ``with`` block (see the module's text for what differs from torch)."""
 
     def __init__(
@@ -66,17 +67,21 @@ class profile:
 
     def __enter__(self) -> profile | None:  # type: ignore[return]
         if not self.enabled:
+            self.at_end(each())
             return None
         if self.entered:
             raise RuntimeError("Profiler context manager is not reentrant")
-        self.entered = True
-        self._recorder.start()
+        self.at_end(each(watching_again(), self._finish))
+        try:
+            self.entered = True
+            self._recorder.start()
+        except BaseException:
+            self.__exit__()
+            raise
         return self
 
-    def __exit__(self, *error: Any) -> None:
-        if self.enabled:
-            self._recorder.stop()
-            self.function_events = self._recorder.events()
+    def _finish(self) -> None:
+        self.function_events = self._recorder.events()
 
     def _events(self) -> EventList:
         if self.function_events is None:

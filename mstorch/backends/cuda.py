@@ -1,12 +1,12 @@
 """torch.backends.cuda: switches of GPU libraries, kept and read back; attention is computed by one way here."""
 from __future__ import annotations
 
-import contextlib
 import enum
-from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 from .._core import cuda_names
+from .._leaving import END, Undo, undoing
 
 _sdp = {"flash": True, "math": True, "mem_efficient": True, "cudnn": True, "fp16_bf16_reduction_math": False}
 
@@ -108,17 +108,14 @@ def can_use_cudnn_attention(params: Any, debug: bool = False) -> bool:
     return False
 
 
-@contextlib.contextmanager
+@undoing
 def sdp_kernel(
-    enable_flash: bool = True, enable_math: bool = True, enable_mem_efficient: bool = True, enable_cudnn: bool = True
-) -> Iterator[dict[str, Any]]:
+    undo: Undo, enable_flash: bool = True, enable_math: bool = True, enable_mem_efficient: bool = True, enable_cudnn: bool = True
+) -> dict[str, Any]:
     """Allow ways of attention inside of a ``with`` block."""
-    before = dict(_sdp)
+    undo[END:] = (partial(_sdp.update, dict(_sdp)),)
     _sdp.update(flash=enable_flash, math=enable_math, mem_efficient=enable_mem_efficient, cudnn=enable_cudnn)
-    try:
-        yield {}
-    finally:
-        _sdp.update(before)
+    return {}
 
 
 LinalgBackend = enum.Enum("_LinalgBackend", {"Default": 0, "Cusolver": 1, "Magma": 2})

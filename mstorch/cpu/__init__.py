@@ -2,9 +2,10 @@
 from __future__ import annotations
 
 import threading
-from contextlib import AbstractContextManager
+from functools import partial
 from typing import Any
 
+from .._leaving import Block
 from . import amp as amp
 
 
@@ -78,23 +79,19 @@ def current_stream(device: Any = None) -> Stream:
     return getattr(_in_use, "stream", _default_cpu_stream)
 
 
-class StreamContext(AbstractContextManager):  # type: ignore[type-arg]
+class StreamContext(Block):
     """Use a stream inside of a ``with`` block."""
 
     def __init__(self, stream: Any) -> None:
         self.stream = stream
-        self.before: list[Stream] = []
 
     def __enter__(self) -> None:
-        self.before.append(current_stream())
-        if self.stream is not None:
-            _in_use.stream = self.stream
-
-    def __exit__(self, kind: Any, value: Any, traceback: Any) -> None:
-        _in_use.stream = self.before.pop()
+        before = current_stream()
+        self.at_end(partial(setattr, _in_use, "stream", before))
+        _in_use.stream = before if self.stream is None else self.stream
 
 
-def stream(stream: Any) -> AbstractContextManager[None]:
+def stream(stream: Any) -> StreamContext:
     """Use a stream inside of a ``with`` block."""
     return StreamContext(stream)
 

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import os
 import signal
 import subprocess
@@ -19,6 +20,7 @@ from .elastic.multiprocessing.errors import ChildFailedError, ProcessFailure
 LAUNCHED = "MSTORCH_LAUNCHED"  # tells `python -m mstorch` to end with the launcher
 _GRACE = 10.0  # seconds between asking a process to end and killing it
 _OUT, _ERR = 1, 2
+_LINE = 1 << 16  # bytes of a process's output that are kept until its line ends
 
 
 @dataclasses.dataclass
@@ -178,7 +180,7 @@ class Agent:
 
     def _copy(self, stream: IO[bytes], copy: Callable[[bytes], None]) -> None:
         def run() -> None:
-            for line in stream:
+            for line in iter(functools.partial(stream.readline, _LINE), b""):
                 copy(line)
             stream.close()
 

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import fcntl
+import functools
 import os
 import time
 import weakref
@@ -10,10 +11,11 @@ from datetime import timedelta
 from typing import Any
 
 from ._stores import Store
-from ._table import Late, Table, pack, unpack
+from ._table import Late, NoRequest, Table, pack, unpack
 
 _PAUSE = 0.005  # seconds between two looks at the file
 _OPENED, _CLOSED = b"efcount/", b"cl/"  # how many stores have opened the file, and closed it
+_FIRST = pack([_OPENED, b"1"])  # record
 _WRITING = {"set", "add", "append", "compare_set", "delete_key"}
 _NO_QUEUES = "queue support is not implemented."
 
@@ -25,58 +27,98 @@ class _Log:
         self.path = path
         self.table = Table()
         self.position = 0
+        self.held = open(path, "ab")  # so that its number goes to no other file
 
     def transact(self, work: Callable[[], list[bytes]]) -> list[bytes]:
         """Take in what others wrote, carry out ``work`` on the table, and write down what it changed."""
         with open(self.path, "a+b") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
+            self._recognize(file)
             self._catch_up(file)
             before = dict(self.table.values)
-            found = work()
-            after = self.table.values
-            records = [[key, value] for key, value in after.items() if before.get(key) != value or key not in before]
-            records += [[key] for key in before if key not in after]
-            if records:
-                file.seek(0, os.SEEK_END)
-                file.write(b"".join(map(pack, records)))
-                file.flush()
-                self.position = file.tell()
+            try:
+                found = work()
+                after = self.table.values
+                records = [[key, value] for key, value in after.items() if before.get(key) != value or key not in before]
+                records += [[key] for key in before if key not in after]
+                if records:
+                    file.seek(0, os.SEEK_END)
+                    file.write(b"".join(map(pack, records)))
+                    file.flush()
+                    self.position = file.tell()
+            except BaseException:
+                self.table.values.clear()  # it may hold what was not written: all is read again
+                self.position = 0
+                raise
         return found
+
+    def _recognize(self, file: Any) -> None:
+        """RuntimeError where another file has the name now, of the next job maybe."""
+        if not os.path.samestat(os.fstat(file.fileno()), os.fstat(self.held.fileno())):
+            raise RuntimeError(f"FileStore: {self.path} is another file than the one that this store opened")
 
     def look(self) -> None:
         """Take in what others wrote."""
         self.transact(list)
 
     def _catch_up(self, file: Any) -> None:
-        file.seek(0, os.SEEK_END)
-        end = file.tell()
+        """Take in the records from the last position on. A part of one at the end is of a process that died as it wrote: it goes."""
+        end = file.seek(0, os.SEEK_END)
         file.seek(self.position)
-        while file.tell() < end:
-            key, *value = unpack(file.read)
+        while self.position < end:
+            try:
+                key, *value = unpack(functools.partial(_within, file, end))
+                if len(value) > 1 or (self.position == 0 and key != _OPENED):
+                    raise NoRequest("no record of a store")
+            except (NoRequest, ValueError):
+                if self.position == 0 and not _FIRST.startswith(_start(file)):
+                    raise RuntimeError(f"FileStore: what {self.path} holds are not the keys of a store") from None
+                file.truncate(self.position)
+                break
             if value:
                 self.table.values[key] = value[0]
             else:
                 self.table.values.pop(key, None)
-        self.position = end
+            self.position = file.tell()
+
+
+def _start(file: Any) -> bytes:
+    file.seek(0)
+    return bytes(file.read(len(_FIRST) + 1))
+
+
+def _within(file: Any, end: int, size: int) -> bytes:
+    """The next bytes of a file. NoRequest where it ends before."""
+    if size > end - file.tell():
+        raise NoRequest("the file has ended")
+    return bytes(file.read(size))
 
 
 def _leave(log: _Log) -> None:
     """The last one that opened the file takes it away."""
     try:
+        if not os.path.exists(log.path):
+            return
         log.transact(lambda: log.table.ask("add", 0, [_CLOSED, b"1"]))
         if log.table.values.get(_CLOSED) == log.table.values.get(_OPENED):
             os.unlink(log.path)
-    except OSError:
-        pass  # another one did
+    except (OSError, RuntimeError):
+        pass  # another one did, or wrote something else there
+    finally:
+        log.held.close()
 
 
 class FileStore(Store):
     """Keys in a file; it is removed when all that opened it are gone. RuntimeError for keys that do not come in time."""
 
     def __init__(self, file_name: str, world_size: int = -1) -> None:
-        self._timeout, self._root, self._world_size = timedelta(minutes=5), self, world_size
+        self._timeout, self._world_size = timedelta(minutes=5), world_size
         self._log = _Log(os.path.abspath(file_name))
-        self._log.transact(lambda: self._log.table.ask("add", 0, [_OPENED, b"1"]))
+        try:
+            self._log.transact(lambda: self._log.table.ask("add", 0, [_OPENED, b"1"]))
+        except BaseException:
+            self._log.held.close()
+            raise
         weakref.finalize(self, _leave, self._log)
 
     @property

@@ -7,16 +7,19 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import logging
 import os
 import secrets
-import select
+import selectors
 import socket
+import stat
 import struct
 import threading
 import time
 import weakref
 from collections import deque
 from collections.abc import Sequence
+from concurrent.futures import Future
 from datetime import timedelta
 from typing import Any
 
@@ -32,10 +35,18 @@ _NUMBER = struct.Struct("<Q")
 _RANK = struct.Struct("<I")
 _STRANGERS = 64  # connections that have not said who they are; the oldest give way
 _INLINE, _SHARED, _RELEASE, _END = range(4)
+_SIZES = {_SHARED: _PLACE.size, _RELEASE: _NUMBER.size, _END: 0}
 INLINE_BYTES = 1 << 16  # up to here a copy through the socket is quicker than the block's way there and back
 CHUNK_BYTES = 1 << 22  # larger messages are cut by their senders, so that copying in and out overlap
+_MOST_BYTES = 4 * CHUNK_BYTES  # of one message: who names more has sent something else
+_LONGEST_KEY = 1 << 12  # bytes
 _IN_FLIGHT = 16 * CHUNK_BYTES  # bytes in blocks that a point-to-point sender has out at most
 _FAREWELL = 30.0  # seconds that a process which ends waits for readers of its blocks
+_log = logging.getLogger(__name__)
+
+
+class _NoMessage(Exception):
+    """Bytes of another process that are no message."""
 
 
 class Message:
@@ -106,6 +117,14 @@ class _Peer:
             raise RuntimeError(f"Connection closed by peer [{self.address}]") from None
 
 
+    def cut(self) -> None:
+        """End the connection, also for what the other one still sends."""
+        with contextlib.suppress(OSError):
+            self.connection.shutdown(socket.SHUT_RDWR)  # ends a write that holds the lock
+        with self.lock:
+            self.connection.close()
+
+
 def _machine() -> str:
     """What two processes that see each other's /proc have in common."""
     try:
@@ -152,6 +171,9 @@ class Mesh:
             listener.listen(self.size + 2 * _STRANGERS)
             word, machine = secrets.token_hex(16), _machine()
             store.set(f"mesh/{self.rank}", "|".join((host, str(listener.getsockname()[1]), str(os.getpid()), machine, word)))
+            found: Future[dict[int, socket.socket]] = Future()
+            awaited = set(range(self.rank + 1, self.size))
+            threading.Thread(target=_welcomed, args=(found, listener, word.encode(), awaited, seconds), daemon=True).start()
             cards = {}
             for other in range(self.size):
                 if other != self.rank:
@@ -162,7 +184,7 @@ class Mesh:
                 to, port, _, _, secret = cards[other]
                 made[other] = connect(to, int(port), seconds)
                 made[other].sendall(secret.encode() + _RANK.pack(self.rank))
-            made.update(_welcome(listener, word.encode(), set(range(self.rank + 1, self.size)), seconds))
+            made.update(found.result())
         for other, connection in sorted(made.items()):
             to, port, pid, where, _ = cards[other]
             self.peers[other] = _Peer(connection, f"{to}:{port}", int(pid), where == machine)
@@ -171,29 +193,18 @@ class Mesh:
 
     def _receive(self, other: int, peer: _Peer) -> None:
         """What a thread does for each of the others: put what comes into its box."""
-        connection = peer.connection
         try:
-            while True:
-                kind, named, size = _HEADER.unpack(read_exactly(connection, _HEADER.size))
-                key = read_exactly(connection, named) if named else b""
-                if kind == _INLINE:
-                    data = np.empty(size, np.uint8)
-                    _read_into(connection, data)
-                    self._put(other, key, Message(data))
-                elif kind == _SHARED:
-                    descriptor, number, length, used = _PLACE.unpack(read_exactly(connection, size))
-                    block = peer.blocks.get(number)
-                    if block is None:
-                        block = peer.blocks[number] = Block(length, os.open(f"/proc/{peer.pid}/fd/{descriptor}", os.O_RDWR))
-                    self._put(other, key, Message(block.memory[:used], self, other, number))
-                elif kind == _RELEASE:
-                    self._released(_NUMBER.unpack(read_exactly(connection, size))[0])
-                else:
-                    break
-        except (OSError, RuntimeError, struct.error):  # RuntimeError: no memory for a block
-            pass  # it is gone, or what it sends is no message
+            while self._take(other, peer):
+                pass
+        except (_NoMessage, MemoryError, RuntimeError) as error:  # RuntimeError: no memory for a block
+            _log.warning("closed the connection of rank %d [%s]: %s", other, peer.address, error or "out of memory")
+            peer.cut()
+        except OSError:
+            pass  # it is gone
         with self.changed:
             peer.ended = True
+            if self._closed:
+                peer.cut()  # both have said all
             self.changed.notify_all()
             orphans = {posting for queue in self._posted.values() for posting in queue}
             orphans = {posting for posting in orphans if all(self.peers[source].ended for source in posting.sources)}
@@ -201,6 +212,24 @@ class Mesh:
                 self._withdraw(posting)
         for posting in orphans:
             posting.fail(RuntimeError(f"Connection closed by peer [{peer.address}]"))
+
+    def _take(self, other: int, peer: _Peer) -> bool:
+        """Do what the next message of another process says; False for the last one. _NoMessage for what is none."""
+        connection = peer.connection
+        kind, named, size = _HEADER.unpack(read_exactly(connection, _HEADER.size))
+        if named > _LONGEST_KEY or (size > _MOST_BYTES if kind == _INLINE else size != _SIZES.get(kind)):
+            raise _NoMessage(f"what it sends is no message: kind {kind}, {size} bytes for a key of {named}")
+        key = read_exactly(connection, named)
+        if kind == _INLINE:
+            data = np.empty(size, np.uint8)
+            _read_into(connection, data)
+            self._put(other, key, Message(data))
+        elif kind == _SHARED:
+            number, used, block = _placed(peer, read_exactly(connection, size))
+            self._put(other, key, Message(block.memory[:used], self, other, number))
+        elif kind == _RELEASE:
+            self._released(read_exactly(connection, size))
+        return kind != _END
 
     def _put(self, other: int, key: bytes, message: Message) -> None:
         finished = None
@@ -306,6 +335,8 @@ class Mesh:
     def publish(self, others: Any, key: bytes, *parts: np.ndarray) -> int | None:
         """Send the same bytes, in contiguous parts, to several processes, which read them from one block if they are many."""
         sent, size = None, sum(part.nbytes for part in parts)
+        if size > _MOST_BYTES or len(key) > _LONGEST_KEY:
+            raise RuntimeError(f"a message of {size} bytes with a key of {len(key)}; {_MOST_BYTES} and {_LONGEST_KEY} are taken")
         if size > INLINE_BYTES:
             readers = [other for other in others if self.peers[other].shares]
             if readers:
@@ -337,9 +368,12 @@ class Mesh:
             start += part.nbytes
         return sent
 
-    def _released(self, number: int) -> None:
+    def _released(self, named: bytes) -> None:
         with self.changed:
-            sent = self._out[number]
+            number = int.from_bytes(named, "little")
+            sent = self._out.get(number)
+            if sent is None:
+                raise _NoMessage(f"it gives back block {number}, which it has not")
             sent.readers -= 1
             if not sent.readers:
                 del self._out[number]
@@ -376,7 +410,35 @@ class Mesh:
                 peer.connection.shutdown(socket.SHUT_WR)
             except (RuntimeError, OSError):
                 pass
+            if peer.ended:
+                peer.cut()
         _open.discard(self)
+
+
+def _placed(peer: _Peer, place: bytes) -> tuple[int, int, Block]:
+    """The number, the bytes used and the memory of a block of another process. _NoMessage for what is no such block."""
+    descriptor, number, length, used = _PLACE.unpack(place)
+    block = peer.blocks.get(number)
+    if block is None:
+        path = f"/proc/{peer.pid}/fd/{descriptor}"
+        try:
+            if not stat.S_ISREG(os.stat(path).st_mode) or not 0 < length <= _MOST_BYTES:
+                raise FileNotFoundError
+            block = Block(length, os.open(path, os.O_RDWR))
+        except OSError:
+            raise _NoMessage(f"no {length} bytes of memory are at descriptor {descriptor} of process {peer.pid}") from None
+    if used > block.size or length != block.size:
+        raise _NoMessage(f"it names no memory of its own: {used} of {length} bytes in a block of {block.size}")
+    peer.blocks[number] = block
+    return number, used, block
+
+
+def _welcomed(found: Future[dict[int, socket.socket]], *args: Any) -> None:
+    """``_welcome`` in a thread, so that strangers are sent away while the others are waited for."""
+    try:
+        found.set_result(_welcome(*args))
+    except Exception as error:  # noqa: BLE001 - it is raised where the result is asked for
+        found.set_exception(error)
 
 
 def _welcome(listener: socket.socket, word: bytes, awaited: set[int], seconds: float) -> dict[int, socket.socket]:
@@ -388,7 +450,7 @@ def _welcome(listener: socket.socket, word: bytes, awaited: set[int], seconds: f
     try:
         while len(found) < len(awaited):
             left = deadline - time.monotonic()
-            ready = select.select([listener, *said], [], [], left)[0] if left > 0 else []
+            ready = _readable([listener, *said], left) if left > 0 else []
             if not ready:
                 raise RuntimeError(f"Timed out waiting {seconds * 1000:.0f}ms for the other processes to connect")
             for one in ready:
@@ -403,6 +465,14 @@ def _welcome(listener: socket.socket, word: bytes, awaited: set[int], seconds: f
         for connection in list(said):
             _dismiss(said, connection)
     return found
+
+
+def _readable(connections: list[socket.socket], seconds: float) -> list[Any]:
+    """Those that something has come on, after waiting for it; their numbers may be above what select() takes."""
+    with selectors.DefaultSelector() as selector:
+        for connection in connections:
+            selector.register(connection, selectors.EVENT_READ)
+        return [key.fileobj for key, _ in selector.select(seconds)]
 
 
 def _hear(

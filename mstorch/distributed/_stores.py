@@ -28,8 +28,12 @@ class Store:
     def __init__(self) -> None:
         raise TypeError("mstorch: torch.distributed.Store is a base; TCPStore, FileStore, HashStore and PrefixStore are stores")
 
-    _root: Store
     _timeout: timedelta
+
+    @property
+    def _root(self) -> Store:
+        """The store that has the keys: no attribute, so that a store ends, and its server, with the last name for it."""
+        return self
 
     def _ask(self, name: str, seconds: float, args: list[bytes]) -> list[bytes]:
         raise NotImplementedError
@@ -154,7 +158,6 @@ class HashStore(Store):
     def __init__(self) -> None:
         self._table = Table()
         self._timeout = timedelta(minutes=5)
-        self._root = self
 
     def _ask(self, name: str, seconds: float, args: list[bytes]) -> list[bytes]:
         return self._table.ask(name, seconds, args)
@@ -166,7 +169,11 @@ class PrefixStore(Store):
     def __init__(self, prefix: str, store: Store) -> None:
         if not isinstance(prefix, str) or not isinstance(store, Store):
             raise TypeError(f"__init__(): incompatible constructor arguments. Invoked with: {prefix!r}, {store!r}")
-        self._prefix, self._store, self._root = prefix, store, store._root
+        self._prefix, self._store = prefix, store
+
+    @property
+    def _root(self) -> Store:
+        return self._store._root
 
     def _full(self, key: Any, what: str) -> str:
         return self._store._full(f"{self._prefix}/{super()._full(key, what)}", what)

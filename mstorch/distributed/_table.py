@@ -132,18 +132,24 @@ def pack(parts: Sequence[bytes]) -> bytes:
 MOST_BYTES = 1 << 23  # of one byte string that a server takes
 
 
-def unpack(read: Callable[[int], bytes], most: int | None = None) -> list[bytes]:
+def unpack(read: Callable[[int], bytes], most: int | None = None, first: tuple[bytes, ...] = ()) -> list[bytes]:
     """The byte strings that ``pack`` joined; ``read(n)`` gives the next n bytes. NoRequest for more, or longer ones, than are taken:
-    ``most`` is the bytes of one, and four times as many are taken in all."""
+    ``most`` is the bytes of one, and four times as many are taken in all. ``first``: what the first one may be, all of one length."""
     count, left = int.from_bytes(read(4), "little"), None if most is None else 4 * most
     if left is not None and count > _MANY:
         raise NoRequest(f"{count} byte strings")
-    found = []
+    found: list[bytes] = []
     for _ in range(count):
         size = int.from_bytes(read(8), "little")
         if most is not None and left is not None:
             left -= size + 8
             if size > most or left < 0:
                 raise NoRequest(f"{size} bytes")
+        if first and not found and size != len(first[0]):
+            raise NoRequest(f"{size} bytes")
         found.append(read(size))
+        if first and found[0] not in first:
+            raise NoRequest(f"{found[0]!r}")
+    if first and not found:
+        raise NoRequest("nothing")
     return found

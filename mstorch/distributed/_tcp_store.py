@@ -14,7 +14,7 @@ from ._stores import Store
 from ._table import MOST_BYTES, Late, NoRequest, Table, pack, unpack
 from ._types import DistNetworkError, DistStoreError
 
-_FINE, _LATE, _NO_NUMBER = b"0", b"1", b"2"
+_STATES = _FINE, _LATE, _NO_NUMBER = b"0", b"1", b"2"
 _JOINED = b"init/"  # counts the processes that have come
 _CLOSED = "Failed to recv, got 0 bytes. Connection was likely closed. Did the remote server shutdown or crash?"
 _AT_ONCE = 1 << 20  # bytes
@@ -181,16 +181,24 @@ class TCPStore(Store):
         timeout: timedelta = timedelta(seconds=300), wait_for_workers: bool = True, multi_tenant: bool = False,
         master_listen_fd: int | None = None, use_libuv: bool = True,
     ) -> None:  # fmt: skip
-        self._timeout, self._root = timeout, self
+        self._timeout = timeout
         self._host, self.libuvBackend = host_name, use_libuv
         self._server = _serving(host_name, port, multi_tenant, master_listen_fd) if is_master else None
         self._port = port if self._server is None else self._server.port
-        self._lock = threading.Lock()
-        self._connection = connect(host_name, self._port, timeout.total_seconds())
-        weakref.finalize(self, self._connection.close)
+        self._join()
         joined = int(self._ask("add", 0, [_JOINED, b"1"])[0])
         if is_master and wait_for_workers and world_size is not None:
             self._gather(joined, world_size)
+
+    def _join(self) -> None:
+        self._lock = threading.Lock()
+        self._begin()
+
+    def _begin(self) -> None:
+        """Connect with the server; again, where Ctrl-C left an answer unread that the next question would take for its."""
+        self._connection = connect(self._host, self._port, self._timeout.total_seconds())
+        weakref.finalize(self, self._connection.close)
+        self._unread = False
 
     def _gather(self, joined: int, world_size: int) -> None:
         seconds = self._timeout.total_seconds()
@@ -223,9 +231,18 @@ class TCPStore(Store):
             raise DistStoreError(f"a key or value of {longest} bytes; a TCPStore takes {MOST_BYTES}")
         try:
             with self._lock:
+                if self._unread:
+                    self._connection.close()
+                    self._begin()
+                self._unread = True
                 self._connection.sendall(pack([name.encode(), repr(seconds).encode(), *args]))
-                state, *found = unpack(lambda count: read_exactly(self._connection, count))
+                state, *found = unpack(lambda count: read_exactly(self._connection, count), first=_STATES)
+                self._unread = False
+        except NoRequest as error:
+            self._connection.close()
+            raise DistNetworkError(f"what ({self._host}, {self._port}) answered is no answer of a TCPStore: {error}") from None
         except OSError as error:
+            self._unread = False  # the connection has ended, and stays so
             raise DistNetworkError(str(error.strerror or error)) from None
         if state == _LATE:
             raise Late
@@ -246,9 +263,7 @@ class TCPStore(Store):
     def clone(self) -> TCPStore:
         """The same keys over another connection, so that one that waits does not hold up the other."""
         made = TCPStore.__new__(TCPStore)
-        made._timeout, made._root, made._server = self._timeout, made, None
+        made._timeout, made._server = self._timeout, None
         made._host, made._port, made.libuvBackend = self._host, self._port, self.libuvBackend
-        made._lock = threading.Lock()
-        made._connection = connect(self._host, self._port, self._timeout.total_seconds())
-        weakref.finalize(made, made._connection.close)
+        made._join()
         return made

@@ -5,42 +5,32 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from .._leaving import Block, Undo, all_of, item_again
 from .proxy import proxy_in
 
 
-class Patches:
+class Patches(Block):
     """Replaces attributes and items for a while."""
 
     def __init__(self) -> None:
-        self._undo: list[Callable[[], None]] = []
+        self._undo: Undo = []  # the last one first
 
     def attribute(self, owner: Any, name: str, value: Any) -> None:
         """Give an attribute another value."""
         own = name in vars(owner)
         before = getattr(owner, name)
-        self._undo.append((lambda: setattr(owner, name, before)) if own else (lambda: delattr(owner, name)))
+        undo = functools.partial(setattr, owner, name, before) if own else functools.partial(delattr, owner, name)
+        self._undo[:0] = (undo,)  # directly before what it undoes: no interrupt comes between
         setattr(owner, name, value)
 
     def item(self, owner: dict[str, Any], name: str, value: Any) -> None:
         """Give an item another value, or add it."""
-        missing = object()
-        before = owner.get(name, missing)
-
-        def undo() -> None:
-            if before is missing:
-                owner.pop(name, None)
-            else:
-                owner[name] = before
-
-        self._undo.append(undo)
+        self._undo[:0] = (item_again(owner, name),)
         owner[name] = value
 
     def __enter__(self) -> Patches:
+        self.at_end(all_of(self._undo))
         return self
-
-    def __exit__(self, *error: Any) -> None:
-        while self._undo:
-            self._undo.pop()()
 
 
 def wrapped(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -1,12 +1,13 @@
 """torch.fx.graph: steps in order, and the code that does them."""
 from __future__ import annotations
 
-import contextlib
 import copy
+import functools
 import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from .._leaving import Block
 from ._code import CodeGen, Namespace, PythonCode
 from .node import Argument as Argument
 from .node import Node, Target, map_arg
@@ -119,15 +120,15 @@ class Graph:
         """What the graph returns."""
         return self.create_node("output", "output", (result,), type_expr=type_expr)
 
-    def inserting_before(self, n: Node | None = None) -> contextlib.AbstractContextManager[None]:
+    def inserting_before(self, n: Node | None = None) -> _Back:
         """New nodes come in front of a node, in a ``with`` block or from now on; at the graph's beginning without one."""
         return self._inserting(self._root.append if n is None else n.prepend, n)
 
-    def inserting_after(self, n: Node | None = None) -> contextlib.AbstractContextManager[None]:
+    def inserting_after(self, n: Node | None = None) -> _Back:
         """New nodes come directly behind a node, the last one first, in a ``with`` block or from now on; without one at the end."""
         return self._inserting(self._root.prepend if n is None else n.append, n)
 
-    def _inserting(self, place: Callable[[Node], None], node: Node | None) -> contextlib.AbstractContextManager[None]:
+    def _inserting(self, place: Callable[[Node], None], node: Node | None) -> _Back:
         if node is not None and node.graph is not self:
             raise AssertionError("Node to insert at is not in graph.")
         before, self._place = self._place, place
@@ -257,15 +258,14 @@ class Graph:
             print("  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip())
 
 
-class _Back(contextlib.AbstractContextManager):  # type: ignore[type-arg]
+class _Back(Block):
     """Puts the place for new nodes back when the block ends."""
 
     def __init__(self, graph: Graph, before: Callable[[Node], None]) -> None:
-        self.graph = graph
-        self.before = before
+        self._again = functools.partial(setattr, graph, "_place", before)
 
-    def __exit__(self, *error: Any) -> None:
-        self.graph._place = self.before
+    def __enter__(self) -> None:
+        self.at_end(self._again)  # the place is another one since the call that gave this
 
 
 __all__ = ["CodeGen", "Graph", "PythonCode"]

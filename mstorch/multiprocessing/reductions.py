@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import os
 import weakref
-from multiprocessing.reduction import DupFd, ForkingPickler
+from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
 from .. import storage as storages
@@ -14,6 +14,7 @@ from .._core.tensor_base import strides_of, window
 from .._tensor import Tensor
 from ..nn.parameter import Parameter
 from ..storage import TypedStorage, UntypedStorage
+from ._handles import handle
 
 _NOT_A_LEAF = (
     "Cowardly refusing to serialize non-leaf tensor which requires_grad, since autograd does not support crossing process "
@@ -32,7 +33,7 @@ def reduce_storage(storage: UntypedStorage) -> tuple[Any, ...]:
     storage.share_memory_()
     block = storage._cell.shared
     shared_cache[block.key] = storage._cell
-    return rebuild_storage_fd, (type(storage), DupFd(block.descriptor), block.size)
+    return rebuild_storage_fd, (type(storage), handle(block.descriptor), block.size)
 
 
 def rebuild_storage_empty(cls: type) -> Any:

@@ -4,7 +4,6 @@ from __future__ import annotations
 import logging
 import multiprocessing
 import os
-import pickle
 import signal
 import sys
 import tempfile
@@ -20,6 +19,8 @@ from ._process import die_with_parent
 
 ENV_VAR_PARALLEL_START = "TORCH_MP_PARALLEL_START"
 _PATIENCE = 30.0  # seconds between asking a process to end and killing it
+
+_MOST_TEXT = 1 << 24  # characters of an error that are shown
 
 log = logging.getLogger(__name__)
 
@@ -70,9 +71,20 @@ def _run(function: Callable[..., Any], number: int, args: Sequence[Any], error_f
     except KeyboardInterrupt:
         pass
     except Exception:  # noqa: BLE001 - whatever it is, the process that waits raises it
-        with open(error_file, "wb") as file:
-            pickle.dump(traceback.format_exc(), file)
+        with open(error_file, "w", encoding="utf-8", errors="replace") as file:
+            file.write(traceback.format_exc())
         sys.exit(1)
+
+
+def _told(path: str) -> str:
+    """What a process wrote of its error, as far as it came."""
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            text = file.read(_MOST_TEXT)
+        os.unlink(path)
+    except OSError:
+        return ""
+    return text
 
 
 class ProcessContext:
@@ -121,10 +133,8 @@ class ProcessContext:
 
     def _failure(self, number: int) -> ProcessException:
         pid, code, path = self.processes[number].pid, self.processes[number].exitcode, self.error_files[number]
-        if os.access(path, os.R_OK):
-            with open(path, "rb") as file:
-                text = pickle.load(file)
-            os.unlink(path)
+        text = _told(path)
+        if text:
             return ProcessRaisedException(f"\n\n-- Process {number} terminated with the following error:\n{text}", number, pid)
         if code >= 0:
             return ProcessExitedException(f"process {number} terminated with exit code {code}", number, pid, code)

@@ -3,13 +3,14 @@ from __future__ import annotations
 
 import importlib
 import itertools
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from .._core.trees import tree_flatten, tree_unflatten
+from .._leaving import END, Undo, undoing
 from .._ops.from_data import tensor
 from .._tensor import Tensor
 from ..autograd import no_grad
@@ -152,17 +153,13 @@ def _emit(writer: Writer, step: Step) -> None:
             writer.bind(value, name)
 
 
-@contextmanager
-def _in_evaluation(model: Any) -> Iterator[None]:
+@undoing
+def _in_evaluation(undo: Undo, model: Any) -> None:
     """A block in which a module and all below it are in evaluation; afterwards each is as it was."""
     training = [part for part in model.modules() if part.training] if isinstance(model, Module) else []
-    try:
-        if training:
-            model.eval()
-        yield
-    finally:
-        for part in training:
-            part.training = True
+    undo[END:] = [partial(setattr, part, "training", True) for part in training]
+    if training:
+        model.eval()
 
 
 def _end_shape(name: str, shape: Sequence[Any], words: Sequence[str]) -> list[Any]:

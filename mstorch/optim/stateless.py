@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections import defaultdict
-from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
+from .._leaving import END, Undo, each, undoing
 from .._tensor import Tensor
 from .optimizer import Optimizer
 
@@ -46,27 +46,20 @@ def _checked(optimizer: Optimizer, parameters: dict[str, Tensor], state_dict: An
     return chosen
 
 
-@contextlib.contextmanager
+@undoing
 def swap_in_optimizer_params_and_state(
-    optimizer: Optimizer, swapin_parameters: dict[str, Tensor], swapin_optim_state: dict[str, Any]
-) -> Iterator[None]:
+    undo: Undo, optimizer: Optimizer, swapin_parameters: dict[str, Tensor], swapin_optim_state: dict[str, Any]
+) -> None:
     """Within the context the optimiser has the given parameters (in its own order) and the given ``state_dict``.
 
     What is changed in place stays changed in the given tensors; the optimiser then has its own again.
     """
     chosen = _checked(optimizer, swapin_parameters, swapin_optim_state)
-    own_state = optimizer.state
-    own_groups = [dict(group) for group in optimizer.param_groups]
+    undo[END:] = [each(group.clear, partial(group.update, dict(group))) for group in optimizer.param_groups]
+    undo[END:] = (partial(setattr, optimizer, "state", optimizer.state),)
     state: defaultdict[Any, Any] = defaultdict(dict)
-    try:
-        for group, given, params in zip(optimizer.param_groups, swapin_optim_state["param_groups"], chosen):
-            group.update({key: value for key, value in given.items() if key != "params"}, params=params)
-            for param, key in zip(params, given["params"]):
-                state[param] = dict(swapin_optim_state["state"].get(key, {}))
-        optimizer.state = state
-        yield
-    finally:
-        for group, before in zip(optimizer.param_groups, own_groups):
-            group.clear()
-            group.update(before)
-        optimizer.state = own_state
+    for group, given, params in zip(optimizer.param_groups, swapin_optim_state["param_groups"], chosen):
+        group.update({key: value for key, value in given.items() if key != "params"}, params=params)
+        for param, key in zip(params, given["params"]):
+            state[param] = dict(swapin_optim_state["state"].get(key, {}))
+    optimizer.state = state

@@ -8,8 +8,9 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from .._leaving import Block, each
 from ..autograd._profile_events import EventList
-from ..autograd._recorder import Recorder
+from ..autograd._recorder import Recorder, watching_again
 from ..autograd.profiler import kineto_available, record_function, refuse
 
 
@@ -85,7 +86,7 @@ def supported_activities() -> set[ProfilerActivity]:
     return {ProfilerActivity.CPU}
 
 
-class profile:
+class profile(Block):
     """Times of operations in a ``with`` block, or in the steps that a schedule names.
 
     ``on_trace_ready`` is called with the profiler at the end of each cycle. ``record_shapes``, ``with_stack``,
@@ -114,11 +115,13 @@ class profile:
         self._events: EventList | None = None
 
     def __enter__(self) -> profile:
-        self.start()
+        self.at_end(each(watching_again(), self.stop))
+        try:
+            self.start()
+        except BaseException:
+            self.__exit__()
+            raise
         return self
-
-    def __exit__(self, *error: Any) -> None:
-        self.stop()
 
     def start(self) -> None:
         """Begin with the first step."""

@@ -6,14 +6,13 @@ so do operators whose parts are not known; optimisers compute in one piece, whic
 """
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager
 from typing import Any
 
 from .._aten import calling
 from .._core.overriding import MODES, dispatches, state
 from .._core.tensor_base import TensorBase
-from .._leaving import END, Block, each, length_again
+from .._leaving import END, Block, Undo, each, length_again, undoing, values_again
 
 __all__ = ["TorchDispatchMode", "is_traceable_wrapper_subclass", "return_and_correct_aliasing"]
 
@@ -85,12 +84,13 @@ def _pop_mode_temporarily(k: Any = None) -> AbstractContextManager[Any]:
     return calling.without_innermost()
 
 
-@contextmanager
-def _disable_current_modes() -> Iterator[list[Any]]:
+@undoing
+def _disable_current_modes(undo: Undo) -> list[Any]:
     """No mode is on in the block."""
-    before = list(state.dispatchers)
-    with calling.unseen():
-        yield before
+    before = state.dispatchers
+    undo[END:] = (values_again(state, "dispatchers"),)
+    state.dispatchers = []
+    return list(before)
 
 
 def is_traceable_wrapper_subclass(t: Any) -> bool:

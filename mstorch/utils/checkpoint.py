@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from .. import amp, random
@@ -11,6 +11,7 @@ from .._core import generator
 from .._core.tensor_base import TensorBase
 from .._core.trees import tree_flatten
 from .._core.warned import warn
+from .._leaving import item_set_to
 from .._tape import engine
 from ..amp import _settings
 from ..autograd import backward
@@ -157,14 +158,9 @@ def noop_context_fn() -> tuple[Any, Any]:
 _early_stop: list[bool | None] = [None]
 
 
-@contextlib.contextmanager
-def set_checkpoint_early_stop(enable: bool) -> Iterator[None]:
+def set_checkpoint_early_stop(enable: bool) -> item_set_to:
     """Whether the second computation may end when all that backward needs is there (the default)."""
-    before, _early_stop[0] = _early_stop[0], enable
-    try:
-        yield
-    finally:
-        _early_stop[0] = before
+    return item_set_to(_early_stop, 0, enable)
 
 
 def _metadata(tensor: Any) -> dict[str, Any]:

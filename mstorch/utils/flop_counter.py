@@ -13,6 +13,7 @@ from typing import Any
 from .._core.tensor_base import TensorBase
 from .._core.warned import warn
 from .._hook import missing as _missing
+from .._leaving import Block, Undo, all_of
 from ..ops import OpOverloadPacket, aten
 from ._python_dispatch import TorchDispatchMode
 from ._pytree import tree_leaves, tree_map
@@ -142,7 +143,7 @@ def convert_to_percent_str(num: float, denom: float) -> str:
     return f"{num / denom:.2%}" if denom else "0%"
 
 
-class FlopCounterMode:
+class FlopCounterMode(Block):
     """A ``with`` block that counts operations, by module and operator, and prints a table at its end if ``display`` is set.
 
     ``depth``: how deep the table goes into modules. ``custom_mapping``: formulas for further operators.
@@ -189,16 +190,21 @@ class FlopCounterMode:
 
     def __enter__(self) -> FlopCounterMode:
         self.flop_counts.clear()
-        self.mod_tracker.__enter__()
+        undo: Undo = [self._show]
         self.mode = _Counting(self)
-        self.mode.__enter__()
+        self.at_end(all_of(undo))
+        try:
+            for inner in (self.mod_tracker, self.mode):
+                leave = inner.__exit__
+                inner.__enter__()
+                undo[:0] = (leave,)  # directly after what it undoes: no interrupt comes between
+        except BaseException:
+            self.__exit__()
+            raise
         return self
 
-    def __exit__(self, *args: Any) -> None:
-        assert self.mode is not None, "the block was not entered"
-        self.mode.__exit__(*args)
+    def _show(self) -> None:
         self.mode = None
-        self.mod_tracker.__exit__()
         if self.display:
             print(self.get_table(self.depth))
 

@@ -2,19 +2,25 @@
 from __future__ import annotations
 
 import weakref
+from collections import deque
 from collections.abc import Callable
+from functools import partial
+from operator import methodcaller
 from typing import Any
 
+from .._core.hooks import RemovableHandle
 from .._core.tensor_base import TensorBase
+from .._leaving import Block, each
 from .._tape.engine import next_callback, running
 from ..autograd.graph import register_multi_grad_hook
-from ..nn.modules.module import Module, register_module_forward_hook, register_module_forward_pre_hook
+from ..nn.modules._hooks import global_hooks
+from ..nn.modules.module import Module
 from ._pytree import tree_leaves
 
 __all__ = ["ModuleTracker"]
 
 
-class ModuleTracker:
+class ModuleTracker(Block):
     """A ``with`` block in which ``parents`` has the names of the modules whose forward, or gradient, is being computed.
 
     A module is called by its class and the path below the outermost module: ``Net.layers.0``. "Global" is always among them.
@@ -78,10 +84,10 @@ class ModuleTracker:
             self._hooks.append(register_multi_grad_hook(tensors, function))
 
     def __enter__(self) -> ModuleTracker:
-        self._handles = register_module_forward_pre_hook(self._before), register_module_forward_hook(self._after)
+        begun = [(global_hooks[kind], hook) for kind, hook in (("forward_pre_hooks", self._before), ("forward_hooks", self._after))]
+        numbers = [RemovableHandle(hooks).id for hooks, _ in begun]
+        ends = [partial(hooks.pop, number, None) for (hooks, _), number in zip(begun, numbers)]
+        self.at_end(each(*ends, partial(deque, map(methodcaller("remove"), self._hooks), 0), self._hooks.clear))
+        (pre, before), (post, after) = begun
+        pre[numbers[0]], post[numbers[1]] = before, after
         return self
-
-    def __exit__(self, *error: Any) -> None:
-        for hook in (*self._handles, *self._hooks):
-            hook.remove()
-        self._hooks.clear()

@@ -1,38 +1,23 @@
 """What strangers send to the sockets of a job: they are cut off, memory stays bounded, and the job goes on."""
 from __future__ import annotations
 
+import _thread
 import datetime
 import os
-import random
 import socket
 import struct
-import subprocess
-import sys
 import threading
 import time
-from pathlib import Path
 
 import pytest
 
 import mstorch
+from mstorch._core.shared import Block
 from mstorch.distributed import _mesh
 from mstorch.distributed._table import MOST_BYTES, pack
+from mstorch.distributed.elastic.multiprocessing.errors import ProcessFailure
 
-ROOT = Path(__file__).parents[2]
-
-# Bytes that are no request, and end the connection.
-NO_REQUESTS = {
-    "http": b"GET / HTTP/1.1\r\nHost: here\r\n\r\n", "zeros": bytes(64), "ones": b"\xff" * 64, "text": b"hello, who is there?" * 4,
-    "no parts": pack([]), "one part": pack([b"get"]), "unknown operation": pack([b"shutdown", b"1", b"a"]),
-    "private name": pack([b"__init__", b"1", b"a"]), "no text": pack([b"\xff\xfe", b"1", b"a"]), "no seconds": pack([b"get", b"soon", b"a"]),
-    "not a number of seconds": pack([b"get", b"nan", b"a"]), "too few": pack([b"set", b"1", b"a"]), "too many": pack([b"get", b"1", b"a", b"b"]),
-    "no key": pack([b"get", b"1"]), "3 GiB": struct.pack("<IQ", 1, 3 << 30), "largest size": struct.pack("<IQ", 1, 2**64 - 1),
-    "many parts": struct.pack("<IQ", 2**32 - 1, 0), "long in all": struct.pack("<I", 100) + (struct.pack("<Q", MOST_BYTES) + bytes(MOST_BYTES)) * 5,
-    "TLS": bytes.fromhex("16030100c8010000c40303") + bytes(200), "SSH": b"SSH-2.0-OpenSSH_9.6\r\n" * 3, "pickle": b"\x80\x04cos\nsystem\n(S'true'\ntR." * 4,
-}  # fmt: skip
-
-for _number in range(10):
-    NO_REQUESTS[f"garbage {_number}"] = b"\xff" + random.Random(_number).randbytes(40 << _number)
+from . import strangers
 
 
 @pytest.fixture
@@ -40,18 +25,9 @@ def store():
     return mstorch.distributed.TCPStore("127.0.0.1", 0, 1, True, datetime.timedelta(seconds=20))
 
 
-def _is_cut_off(port: int, data: bytes) -> bool:
-    with socket.create_connection(("127.0.0.1", port), 10) as connection:
-        try:
-            connection.sendall(data)
-            return connection.recv(1) == b""
-        except ConnectionError:
-            return True
-
-
-@pytest.mark.parametrize("name", NO_REQUESTS)
+@pytest.mark.parametrize("name", strangers.NO_REQUESTS)
 def test_what_is_no_request_ends_the_connection(name, store):
-    assert _is_cut_off(store.port, NO_REQUESTS[name])
+    assert strangers.to_port(store.port, strangers.NO_REQUESTS[name])
     store.set("a", "b")
     assert store.get("a") == b"b"
 
@@ -76,14 +52,14 @@ def test_a_value_that_no_server_takes_is_refused_where_it_is_set(store):
     assert len(store.get("a")) == MOST_BYTES
 
 
-MESH_STRANGERS = (b"", b"x", *NO_REQUESTS.values())
+MESH_STRANGERS = (b"", b"x", *strangers.NO_REQUESTS.values())
 
 
 def test_strangers_do_not_hold_up_processes_that_meet():
     listener = socket.create_server(("127.0.0.1", 0), backlog=400)
     port = listener.getsockname()[1]
-    strangers = [socket.create_connection(("127.0.0.1", port)) for _ in range(200)]
-    for number, stranger in enumerate(strangers):
+    many = [socket.create_connection(("127.0.0.1", port)) for _ in range(200)]
+    for number, stranger in enumerate(many):
         stranger.sendall(MESH_STRANGERS[number % len(MESH_STRANGERS)][:60_000])
     wrong_rank = socket.create_connection(("127.0.0.1", port))
     wrong_rank.sendall(b"word" * 8 + struct.pack("<I", 77))
@@ -96,31 +72,71 @@ def test_strangers_do_not_hold_up_processes_that_meet():
     assert found[1].getpeername() == friend.getsockname()
     with pytest.raises(RuntimeError, match="Timed out waiting 100ms"):
         _mesh._welcome(listener, b"word" * 8, {1}, 0.1)
-    for one in (*strangers, wrong_rank, friend, found[1], listener):
+    for one in (*many, wrong_rank, friend, found[1], listener):
         one.close()
 
 
-def test_a_server_goes_on_in_little_memory(tmp_path):
-    """A process that may not take more than what it has and a little: sizes that strangers name take nothing."""
-    script = (
-        "import datetime, mstorch\n"
-        "store = mstorch.distributed.TCPStore('127.0.0.1', 0, 1, True, datetime.timedelta(seconds=20))\n"
-        "print(store.port, flush=True); input()\n"
-        "store.set('a', 'b'); print(store.get('a'), flush=True); input()\n"
-    )
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    process = subprocess.Popen([sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)
-    port = int(process.stdout.readline())
-    before = _most_memory(process.pid)
-    for data in NO_REQUESTS.values():
-        assert _is_cut_off(port, data)
-    print(file=process.stdin, flush=True)
-    assert process.stdout.readline() == "b'b'\n"
-    assert _most_memory(process.pid) - before < 64 << 10
-    process.communicate("\n", timeout=60)
+@pytest.mark.slow
+@pytest.mark.parametrize("name", strangers.READERS)
+def test_garbage_takes_little_memory_and_a_proper_one_is_served(name):
+    assert list(strangers.READERS[name]()) == []
 
 
-def _most_memory(pid: int) -> int:
-    """The most kilobytes that a process has taken."""
-    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-    return int(next(line for line in lines if line.startswith("VmHWM")).split()[1])
+def test_an_answer_that_was_not_awaited_is_not_the_next_one(store):
+    """Ctrl-C as an answer is awaited: the next question gets its own."""
+    store.set("mine", "right")
+    threading.Timer(0.3, _thread.interrupt_main).start()
+    other = store.clone()
+    with pytest.raises(KeyboardInterrupt):
+        other.wait(["never"], datetime.timedelta(seconds=3))
+    assert other._unread and other.get("mine") == b"right"
+    other._unread = True  # as an interrupt between question and answer leaves it
+    other._connection.sendall(pack([b"get", b"1", b"mine"]))
+    assert other.add("count", 2) == 2
+    assert other.get("mine") == b"right"
+
+
+def test_a_part_of_a_record_is_of_a_process_that_died(tmp_path):
+    path = str(tmp_path / "keys")
+    one, other = (mstorch.distributed.FileStore(path, 2) for _ in range(2))
+    one.set("a", "b")
+    with open(path, "ab") as file:
+        file.write(pack([b"a", b"x" * 100])[:50])
+    other.set("c", "d")
+    assert other.get("a") == b"b" and one.get("c") == b"d" and one.add("n", 1) == 1
+
+
+def test_a_foreign_file_stays_and_is_named(tmp_path):
+    path = tmp_path / "keys"
+    path.write_text("x")
+    with pytest.raises(RuntimeError, match=f"what {path} holds are not the keys of a store"):
+        mstorch.distributed.FileStore(str(path), 1)
+    assert path.read_text() == "x"
+
+
+def test_a_store_that_ends_leaves_the_next_ones_file(tmp_path):
+    path = tmp_path / "keys"
+    first = mstorch.distributed.FileStore(str(path), 1)
+    path.unlink()
+    second = mstorch.distributed.FileStore(str(path), 1)
+    second.set("a", "b")
+    with pytest.raises(RuntimeError, match="is another file"):
+        first.set("a", "c")
+    del first
+    assert second.get("a") == b"b" and path.exists()
+    del second
+    assert not path.exists()  # with the last name, not when garbage is collected
+
+
+def test_memory_beyond_a_files_end_is_refused():
+    memory = Block(64)
+    with pytest.raises(RuntimeError, match="unable to mmap 8192 bytes from shared memory: it has 64"):
+        Block(8192, os.dup(memory.descriptor))
+
+
+@pytest.mark.parametrize("text", ['{"message": {"extraInfo": {"py_callst', "3", '{"message": {}}', "[" * 100_000, ""])
+def test_a_part_of_a_report_is_no_report(text, tmp_path):
+    path = tmp_path / "error.json"
+    path.write_text(text)
+    failure = ProcessFailure(0, 77, -9, str(path))
+    assert failure.message == "Signal -9 (SIGKILL) received by PID 77".replace("-9", "9") and failure.error_file == "<N/A>"

@@ -73,7 +73,9 @@ class FlatOwner:
         """Nothing: this parameter stays the same object."""
 
     def put(self, tensor: Any) -> None:
-        """Let the modules have their windows of the whole, or without it no parameters but the flat one."""
+        """Let the modules have their windows of the whole, or without it no parameters but the flat one. Whatever comes between, a module
+        has one or the other.
+        """
         present = tensor is not self.sharded
         if not self.visible:
             self.holder._parameters[FLAT_PARAM] = self.sharded
@@ -81,12 +83,12 @@ class FlatOwner:
             window = tensor[entry.start : entry.stop].view(entry.shape) if present else None
             for module, name in entry.places:
                 if present:
-                    module._parameters.pop(name, None)
                     object.__setattr__(module, name, window)
+                    module._parameters.pop(name, None)
                 else:
-                    module.__dict__.pop(name, None)
                     if self.visible:
                         module._parameters[name] = entry.orig
+                    module.__dict__.pop(name, None)
 
     def give(self, local: Any) -> None:
         """Add this process's part of a gradient."""

@@ -8,6 +8,7 @@ from typing import Any
 import mstorch as torch
 
 from ..._hook import not_yet
+from ..._leaving import END
 from ...utils._pytree import tree_map_only
 from .._world import get_world_size
 from ..device_mesh import DeviceMesh, init_device_mesh
@@ -213,7 +214,8 @@ def _cast(value: Any, kind: Any) -> Any:
     return tree_map_only(torch.Tensor, lambda tensor: tensor.to(kind) if tensor.is_floating_point() else tensor, value)
 
 
-def before(module: Any, inputs: Any, kwargs: Any) -> Any:
+def gather(module: Any) -> None:
+    """Let a module that is about to compute have its whole parameters."""
     shards = module._shards
     if module._reshard_given is None and not getattr(module, "_inner", False):
         shards.reshard_after_forward = False  # as in torch, the outermost one is needed again at once
@@ -221,9 +223,26 @@ def before(module: Any, inputs: Any, kwargs: Any) -> Any:
     shards.prefetch()
     if torch.is_grad_enabled():
         shards.expect([owner.whole for owner in shards.owners])
-    block = forgetting()
+
+
+def let_go(module: Any) -> None:
+    """A module has computed: its whole parameters go, if they are not kept for backward."""
+    shards = module._shards
+    if shards.reshard_after_forward or not torch.is_grad_enabled():
+        shards.reshard()
+
+
+def before(module: Any, inputs: Any, kwargs: Any) -> Any:
+    gather(module)
+    given = _given(module, module._shards, inputs, kwargs)
+    block, blocks = forgetting(), module.__dict__.setdefault("_fsdp_blocks", [])
     block.__enter__()
-    module.__dict__.setdefault("_fsdp_blocks", []).append(block)
+    blocks[END:] = (block,)  # no interrupt comes between
+    return given
+
+
+def _given(module: Any, shards: Shards, inputs: Any, kwargs: Any) -> Any:
+    """The arguments, moved and cast; None where they are as they were."""
     policy = shards.policy
     if shards.device.type != "cpu" and not getattr(module, "_inner", False):
         inputs, kwargs = moved_inputs(inputs, shards.device), moved_inputs(kwargs, shards.device)
@@ -237,10 +256,11 @@ def before(module: Any, inputs: Any, kwargs: Any) -> Any:
 def after(module: Any, inputs: Any, outputs: Any) -> Any:
     blocks = module.__dict__.get("_fsdp_blocks")
     if blocks:
-        blocks.pop().__exit__(None, None, None)
+        leave = blocks[-1].__exit__
+        blocks[-1:] = ()
+        leave()
+    let_go(module)
     shards = module._shards
-    if shards.reshard_after_forward or not torch.is_grad_enabled():
-        shards.reshard()
     if shards.policy.output_dtype is not None and outputs is not None:
         return _cast(outputs, shards.policy.output_dtype)
     return None

@@ -109,7 +109,7 @@ class Shards:
     @property
     def together(self) -> bool:
         """Whether the modules have the whole parameters."""
-        return bool(self.owners) and self.owners[0].whole is not None
+        return bool(self.owners) and all(owner.whole is not None for owner in self.owners)
 
     def prepare(self) -> None:
         """Begin to put the wholes together."""
@@ -130,11 +130,12 @@ class Shards:
         for owner in self.owners:
             owner.follow()
         for place, (owner, full) in enumerate(zip(self.owners, self._gathered())):
-            owner.whole = torch.nn.Parameter(full, owner.needs_grad)
-            _wholes[owner.whole._storage] = (self, place)
+            whole = torch.nn.Parameter(full, owner.needs_grad)
+            _wholes[whole._storage] = (self, place)
             if owner.needs_grad:
-                owner.whole.register_post_accumulate_grad_hook(lambda _, owner=owner: self._arrive(owner))
-            owner.put(owner.whole)
+                whole.register_post_accumulate_grad_hook(lambda _, owner=owner: self._arrive(owner))
+            owner.put(whole)
+            owner.whole = whole  # last: what an interrupt comes before is done again
 
     def reshard(self) -> None:
         """Let the modules have their parts, and let the memory of the wholes go."""
@@ -142,10 +143,10 @@ class Shards:
             self._gathered()
         for owner in self.owners:
             if owner.whole is not None:
+                whole, owner.whole = owner.whole, None  # first: what an interrupt comes before is put together again
                 owner.put(owner.sharded)
-                owner.whole._storage.let_go()
-                owner.whole._array = owner.whole._raw = owner.whole._at = None
-                owner.whole = None
+                whole._storage.let_go()
+                whole._array = whole._raw = whole._at = None
 
     def _storage(self, place: int) -> Any:
         """The memory of a whole parameter in backward, which is put together anew."""

@@ -3,12 +3,13 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Any, NoReturn
 
 import mstorch as torch
 
 from ..._hook import not_yet
+from ..._leaving import END, Undo, undoing, values_again
 from ...nn.modules.module import Module
 from .._types import ReduceOp
 from .._world import default_group, get_rank
@@ -17,9 +18,9 @@ from ..tensor._moves import cut
 from ..tensor.placement_types import Shard
 from ._flat import FlatOwner
 from ._flat_states import loadable_state, named_state
-from ._fully_shard import MixedPrecisionPolicy, after, before
+from ._fully_shard import MixedPrecisionPolicy, gather, let_go
 from ._places import compute_device, device_of_id, move_states, moved_inputs, sync_states
-from ._shards import Shards
+from ._shards import Shards, forgetting
 from .api import (
     BackwardPrefetch,
     CPUOffload,
@@ -208,11 +209,12 @@ class FullyShardedDataParallel(Module):
             args, kwargs = torch.utils._pytree.tree_map_only(
                 torch.Tensor, lambda one: one.to(kind) if one.is_floating_point() else one, (args, kwargs)
             )
-        before(self, args, kwargs)
-        try:
-            return self.module(*args, **kwargs)
-        finally:
-            after(self, args, None)
+        gather(self)
+        with forgetting():
+            try:
+                return self.module(*args, **kwargs)
+            finally:
+                let_go(self)
 
     def _check_place(self) -> None:
         for owner in self._shards.owners:
@@ -230,19 +232,11 @@ class FullyShardedDataParallel(Module):
             owner.refresh(fn)
         return self
 
-    @contextmanager
-    def no_sync(self) -> Iterator[None]:
+    def no_sync(self) -> AbstractContextManager[None]:
         """A block in which gradients of the whole add up in each process."""
         if getattr(self, "_inner", False):
             raise RuntimeError("`no_sync()` on inner FSDP instances is not supported. Please call `no_sync()` on root FSDP module.")
-        parts = self.fsdp_modules(self)
-        try:
-            for part in parts:
-                part._shards.syncs = False
-            yield
-        finally:
-            for part in parts:
-                part._shards.syncs = True
+        return _without_sync([part._shards for part in self.fsdp_modules(self)])
 
     def clip_grad_norm_(self, max_norm: float, norm_type: float = 2.0) -> Any:
         """Let the norm of all gradients, in all processes, not exceed ``max_norm``; gives what it was."""
@@ -347,19 +341,14 @@ class FullyShardedDataParallel(Module):
         return found[0]
 
     @staticmethod
-    @contextmanager
+    @undoing
     def state_dict_type(
-        module: Any, state_dict_type: StateDictType, state_dict_config: StateDictConfig | None = None,
+        undo: Undo, module: Any, state_dict_type: StateDictType, state_dict_config: StateDictConfig | None = None,
         optim_state_dict_config: OptimStateDictConfig | None = None,
-    ) -> Iterator[None]:  # fmt: skip
+    ) -> None:  # fmt: skip
         """A block in which states are of a kind."""
-        was = FullyShardedDataParallel.set_state_dict_type(module, state_dict_type, state_dict_config, optim_state_dict_config)
-        try:
-            yield
-        finally:
-            FullyShardedDataParallel.set_state_dict_type(
-                module, was.state_dict_type, was.state_dict_config, was.optim_state_dict_config
-            )
+        undo[END:] = [values_again(part, "_settings") for part in FullyShardedDataParallel.fsdp_modules(module)]
+        FullyShardedDataParallel.set_state_dict_type(module, state_dict_type, state_dict_config, optim_state_dict_config)
 
     def state_dict(self, *args: Any, destination: Any = None, prefix: str = "", keep_vars: bool = False) -> Any:
         """The module's state under its own names: whole tensors, or DTensors over the mesh."""
@@ -418,6 +407,13 @@ class FullyShardedDataParallel(Module):
         if load_directly:
             optim.load_state_dict(found)
         return found
+
+
+@undoing
+def _without_sync(undo: Undo, shards: list[Shards]) -> None:
+    for one in shards:
+        undo[END:] = (values_again(one, "syncs"),)
+        one.syncs = False
 
 
 def _own_parts(module: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:

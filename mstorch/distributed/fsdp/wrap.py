@@ -2,11 +2,12 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any
 
 from ... import nn
+from ..._leaving import END, Undo, undoing
 
 
 def always_wrap_policy(*args: Any, **kwargs: Any) -> bool:
@@ -141,16 +142,13 @@ class _Context:
     settings: dict[str, Any] = {}
 
 
-@contextmanager
-def enable_wrap(*, wrapper_cls: Any, **wrapper_kwargs: Any) -> Iterator[None]:
+@undoing
+def enable_wrap(undo: Undo, *, wrapper_cls: Any, **wrapper_kwargs: Any) -> None:
     """A block in which ``wrap`` wraps. NotImplementedError within another one."""
     if _Context.wrapper is not None:
         raise NotImplementedError("You are already within an autowrap context and we currently do not supported nested autowrap.")
+    undo[END:] = (partial(setattr, _Context, "wrapper", None), partial(setattr, _Context, "settings", {}))
     _Context.wrapper, _Context.settings = wrapper_cls, wrapper_kwargs
-    try:
-        yield
-    finally:
-        _Context.wrapper, _Context.settings = None, {}
 
 
 def wrap(module: Any, **wrap_overrides: Any) -> Any:

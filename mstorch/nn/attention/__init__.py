@@ -1,14 +1,13 @@
 """torch.nn.attention: the choice of kernels (of which there is one here), causal biases, attention with functions of scores."""
 from __future__ import annotations
 
-import contextlib
 import threading
-from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from enum import IntEnum
 from typing import Any
 
 from ..._hook import missing as _missing
-from ..._leaving import values_set_to
+from ..._leaving import END, Undo, undoing, values_again
 from ..._namespace.attention_choice import ALLOWED
 from ._registry import (
     activate_flash_attention_impl,
@@ -64,8 +63,8 @@ def _cur_sdpa_kernel_backends(with_priority: bool = False) -> list[SDPBackend]:
     return sorted(_chosen.enabled, key=_chosen.priority.index) if with_priority else list(_chosen.enabled)
 
 
-@contextlib.contextmanager
-def sdpa_kernel(backends: Any, set_priority: bool = False) -> Iterator[dict[Any, Any]]:
+@undoing
+def sdpa_kernel(undo: Undo, backends: Any, set_priority: bool = False) -> dict[Any, Any]:
     """Allow ``scaled_dot_product_attention`` these kernels only; with ``set_priority`` in this order.
 
     RuntimeError from attention where none of them serves. Differs from torch: there are no warnings that say why.
@@ -78,14 +77,13 @@ def sdpa_kernel(backends: Any, set_priority: bool = False) -> Iterator[dict[Any,
     values = {"enabled": [SDPBackend[name] for name in _NAMES.values() if SDPBackend[name] in wanted]}
     if set_priority:
         values["priority"] = wanted + [backend for backend in _chosen.priority if backend not in wanted]
-    with values_set_to(_chosen, **values):
-        yield {}
+    undo[END:] = (values_again(_chosen, *values),)
+    vars(_chosen).update(values)
+    return {}
 
 
-@contextlib.contextmanager
-def _sdpa_kernel_variadic(*backends: SDPBackend) -> Iterator[None]:
-    with sdpa_kernel(list(backends)):
-        yield
+def _sdpa_kernel_variadic(*backends: SDPBackend) -> AbstractContextManager[Any]:
+    return sdpa_kernel(list(backends))
 
 
 __all__ = [

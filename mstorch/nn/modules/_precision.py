@@ -4,13 +4,14 @@ MindSpore's own way, to cast the inputs of every primitive behind our back, woul
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from ..._backend import tape
 from ..._core import dtype as dtypes
 from ..._core.tensor_base import TensorBase
+from ..._leaving import END, Undo, item_again, undoing
 from ..._ops._autocast import DEVICE
 from ...amp.autocast_mode import autocast
 from ._trees import changed
@@ -35,36 +36,25 @@ def _cast(value: Any, kind: Any) -> Any:
     return value
 
 
-@contextmanager
-def _parameters_cast(module: Any) -> Iterator[None]:
+@undoing
+def _parameters_cast(undo: Undo, module: Any) -> None:
     """The parameters of a module and of those in it are of the dtype that each computes in, for a while."""
-    before: list[tuple[dict[str, Any], str, Any]] = []
-    try:
-        for part in module.modules():
-            kind = getattr(part, "_mstorch_float_type", None)
-            if kind is None or any(hasattr(part, name) for name in _KEPT):
-                continue
-            members = part.__dict__["_parameters"]
-            for name, parameter in list(members.items()):
-                cast = _cast(parameter, kind)
-                if cast is not parameter:
-                    before.append((members, name, parameter))
-                    members[name] = cast
-        yield
-    finally:
-        for members, name, parameter in before:
-            members[name] = parameter
+    for part in module.modules():
+        kind = getattr(part, "_mstorch_float_type", None)
+        if kind is None or any(hasattr(part, name) for name in _KEPT):
+            continue
+        members = part.__dict__["_parameters"]
+        for name, parameter in list(members.items()):
+            cast = _cast(parameter, kind)
+            if cast is not parameter:
+                undo[END:] = (item_again(members, name),)
+                members[name] = cast
 
 
-@contextmanager
-def auto() -> Iterator[None]:
+def auto() -> AbstractContextManager[Any]:
     """Within a network of mindspore.amp's level "auto": torch's autocast in its dtype, so that what follows a primitive fits it."""
     name = tape.auto_dtype()
-    if name is None:
-        yield
-    else:
-        with autocast(DEVICE, getattr(dtypes, name)):
-            yield
+    return nullcontext() if name is None else autocast(DEVICE, getattr(dtypes, name))
 
 
 def run(module: Any, call: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -1,8 +1,7 @@
 """torch.nn.parallel.distributed: a module in several processes, whose gradients are averaged."""
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 from ... import is_grad_enabled, no_grad, ones, tensor
@@ -10,6 +9,7 @@ from ..._core.device import current as _current
 from ..._core.device import device as _device
 from ..._core.device import index_of as _index_of
 from ..._hook import not_yet
+from ..._leaving import values_set_to
 from ...distributed._group import by_the_host
 from ...distributed._objects import all_gather_object
 from ...distributed._reducer import FIRST_BUCKET_BYTES, GradBucket, Reducer
@@ -186,15 +186,9 @@ class DistributedDataParallel(Module, Joinable):
         super().train(mode)
         return self
 
-    @contextmanager
-    def no_sync(self) -> Iterator[None]:
+    def no_sync(self) -> values_set_to:
         """A block in which gradients add up in each process; the first backward of a forward after it averages the sums."""
-        before = self.require_backward_grad_sync
-        self.require_backward_grad_sync = False
-        try:
-            yield
-        finally:
-            self.require_backward_grad_sync = before
+        return values_set_to(self, require_backward_grad_sync=False)
 
     # Hooks
 

@@ -100,18 +100,19 @@ class NamedMemberAccessor:
             self.memo[name] = found
         return self.memo[name]
 
-    def _home(self, name: str) -> tuple[Module, str]:
+    def home(self, name: str) -> tuple[Module, str]:
+        """The module that has the tensor or module of a dotted name, and its last part."""
         prefix, _, last = name.rpartition(".")
         return self.get_submodule(prefix), last
 
     def swap_submodule(self, path: str, value: Module) -> Module:
         """Replace the submodule at a path, and return the one that was there."""
-        home, last = self._home(path)
+        home, last = self.home(path)
         return swap_submodule(home, last, value)
 
     def get_tensor(self, name: str) -> Any:
         """The tensor of a name; TypeError if it is none."""
-        home, last = self._home(name)
+        home, last = self.home(name)
         try:
             found = getattr(home, last)
         except AttributeError:
@@ -122,17 +123,17 @@ class NamedMemberAccessor:
 
     def set_tensor(self, name: str, value: Any) -> None:
         """Put a tensor in the place of the one of a name."""
-        home, last = self._home(name)
+        home, last = self.home(name)
         set_tensor(home, last, value)
 
     def del_tensor(self, name: str) -> None:
         """Remove the tensor of a name."""
-        home, last = self._home(name)
+        home, last = self.home(name)
         swap_tensor(home, last, _MISSING)
 
     def swap_tensor(self, name: str, value: Any, allow_missing: bool = False) -> Any:
         """Replace the tensor of a name, and return the one that was there."""
-        home, last = self._home(name)
+        home, last = self.home(name)
         return swap_tensor(home, last, value, allow_missing)
 
     def get_tensors(self, names: Iterable[str]) -> list[Any]:

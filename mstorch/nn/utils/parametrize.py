@@ -3,10 +3,11 @@ from __future__ import annotations
 
 import contextlib
 import copy
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from ..._core.tensor_base import TensorBase
+from ..._leaving import END, Undo, undoing, values_again
 from ..._tensor import Tensor
 from ...autograd.grad_mode import no_grad
 from ..modules.container import ModuleDict, ModuleList
@@ -30,16 +31,11 @@ class _Cache:
 _cache = _Cache()
 
 
-@contextlib.contextmanager
-def cached() -> Iterator[None]:
+@undoing
+def cached(undo: Undo) -> None:
     """Within the context each parametrized tensor is computed once, when it is first read."""
+    undo[END:] = (values_again(_cache, "open"), *(() if _cache.open else (_cache.values.clear,)))
     _cache.open += 1
-    try:
-        yield
-    finally:
-        _cache.open -= 1
-        if not _cache.open:
-            _cache.values.clear()
 
 
 def _put(module: Module, name: str, tensor: Any) -> None:

@@ -1,14 +1,14 @@
 """Modules called with other parameters and buffers than their own."""
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 from ..._core.warned import warn
+from ..._leaving import Undo, each, item_again, undoing
 from ..modules.module import Module
 from ..parallel import DataParallel
-from ._named_member_accessor import _MISSING, NamedMemberAccessor
+from ._named_member_accessor import NamedMemberAccessor
 
 __all__ = ["functional_call"]
 
@@ -52,23 +52,22 @@ def _check_names(module: Module, given: dict[str, Any]) -> None:
         raise RuntimeError(f"Error(s) in reparametrizing for {module._get_name()}:\n\t{text}")
 
 
-@contextlib.contextmanager
-def replaced(module: Module, tensors: dict[str, Any], tie_weights: bool, strict: bool) -> Iterator[None]:
-    """Within the context the module has the given tensors; buffers that it rebinds are put into ``tensors``."""
+@undoing
+def replaced(undo: Undo, module: Module, tensors: dict[str, Any], tie_weights: bool, strict: bool) -> None:
+    """Within the context the module has the given tensors."""
     complete = _with_ties(module, tensors) if tie_weights else dict(tensors)
     if strict:
         _check_names(module, complete)
     accessor = NamedMemberAccessor(module)
-    before: dict[str, Any] = {}
-    try:
-        for name, tensor in complete.items():
-            before[name] = accessor.swap_tensor(name, tensor, allow_missing=True)
-        yield
-    finally:
-        for name, tensor in reversed(before.items()):
-            now = accessor.swap_tensor(name, tensor, allow_missing=True)
-            if name in tensors and now is not _MISSING:
-                tensors[name] = now
+    for name, tensor in complete.items():
+        home, last = accessor.home(name)
+        members = next((members for members in (home._parameters, home._buffers) if last in members), vars(home))
+        if members is not vars(home):
+            undo[:0] = (item_again(members, last),)
+        else:  # a tensor that is no parameter nor buffer, or none: what is assigned may become either
+            again = item_again(members, last)
+            undo[:0] = (each(*(partial(others.pop, last, None) for others in (home._parameters, home._buffers)), again),)
+        accessor.swap_tensor(name, tensor, allow_missing=True)
 
 
 def called(
@@ -80,7 +79,13 @@ def called(
         raise RuntimeError("The stateless API can't be used with nn.DataParallel module")
     arguments = () if args is None else args if isinstance(args, tuple) else (args,)
     with replaced(module, tensors, tie_weights, strict):
-        return module(*arguments, **(kwargs or {}))
+        try:
+            return module(*arguments, **(kwargs or {}))
+        finally:  # buffers that the module has bound to others
+            accessor = NamedMemberAccessor(module)
+            for name in tensors:
+                home, last = accessor.home(name)
+                tensors[name] = getattr(home, last, tensors[name])
 
 
 def functional_call(

@@ -1,18 +1,19 @@
 """torch.testing._internal.common_utils: a test case that compares tensors, tests of several parameters, and small helpers."""
 from __future__ import annotations
 
-import contextlib
 import functools
 import random
 import sys
 import unittest
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 import mstorch as torch
 
+from ..._core.dtype import default_dtype_again
+from ..._leaving import END, Undo, undoing
 from .. import assert_close, make_tensor
 from .._comparison import default_tolerances
 
@@ -39,22 +40,16 @@ def set_rng_seed(seed: int = SEED) -> None:
     np.random.seed(seed)
 
 
-@contextlib.contextmanager
-def freeze_rng_state(*args: Any, **kwargs: Any) -> Iterator[None]:
+def freeze_rng_state(*args: Any, **kwargs: Any) -> Any:
     """A block after which torch's random numbers go on as if it had drawn none."""
-    with torch.random.fork_rng(*args, **kwargs):
-        yield
+    return torch.random.fork_rng(*args, **kwargs)
 
 
-@contextlib.contextmanager
-def set_default_dtype(dtype: Any) -> Iterator[None]:
+@undoing
+def set_default_dtype(undo: Undo, dtype: Any) -> None:
     """A block in which tensors of Python's floats have a dtype."""
-    before = torch.get_default_dtype()
-    try:
-        torch.set_default_dtype(dtype)
-        yield
-    finally:
-        torch.set_default_dtype(before)
+    undo[END:] = (default_dtype_again(),)
+    torch.set_default_dtype(dtype)
 
 
 class TestCase(unittest.TestCase):

@@ -128,6 +128,8 @@ def run(job: Job, worker: int, tasks, results, done) -> None:
             try:
                 task = tasks.get(timeout=CHECK_INTERVAL)
             except queue.Empty:
+                if done[0]:
+                    break
                 continue
             if task is None:
                 break
@@ -139,7 +141,7 @@ def run(job: Job, worker: int, tasks, results, done) -> None:
                 ended = False
                 results.put(ForkingPickler.dumps((RESTART, None)).tobytes())
                 continue
-            if done.value:
+            if done[0]:
                 break
             if ended:
                 continue
@@ -150,7 +152,7 @@ def run(job: Job, worker: int, tasks, results, done) -> None:
     except KeyboardInterrupt:
         # The main process gets it too, and reads no more.
         interrupted = True
-    if interrupted or done.value or os.getppid() != parent:
+    if interrupted or done[0] or os.getppid() != parent:
         # Nobody reads any more, so there is nothing to wait for.
         results.cancel_join_thread()
         results.close()

@@ -17,6 +17,7 @@ from typing import Any, Generic, TypeVar
 
 from ..._core.warned import warn
 from ...accelerator import is_available
+from ...storage import UntypedStorage
 from ._collate import default_collate, default_convert
 from ._pipes import draw_shared_seed, is_pipe, new_group, prepare_worker, reseed, world, wrapped
 from ._signals import unwatch, watch
@@ -360,6 +361,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
 
     def __init__(self, loader: DataLoader) -> None:
         self._workers: list[Any] = []
+        self._done: UntypedStorage | None = None
         self._process = os.getpid()
         super().__init__(loader)
         self._timeout = loader.timeout
@@ -368,8 +370,9 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         self._ahead = loader.num_workers * (loader.prefetch_factor or 0)
         context = loader.multiprocessing_context or multiprocessing.get_context()
         self._results = context.Queue()
-        # A plain byte: a worker that is killed while it looks at an Event takes the Event's lock with it.
-        self._done = context.RawValue("b", 0)
+        # A plain byte: a worker that is killed while it looks at an Event takes the Event's lock with it, and an interrupt of
+        # multiprocessing's own allocator breaks that for good.
+        self._done = UntypedStorage(1).fill_(0).share_memory_()
         self._tasks = [context.Queue() for _ in range(loader.num_workers)]
         for tasks in self._tasks:
             # An interrupt may come between a `put` and the notice of it: the end of the program must not wait for the queue's thread.
@@ -475,10 +478,14 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
     def _shutdown(self) -> None:
         workers, self._workers = self._workers, []
         # A worker forked later has a copy of this object, and must leave the others alone.
-        if not workers or os.getpid() != self._process:
+        if os.getpid() != self._process:
+            return
+        done, self._done = self._done, None
+        if done is not None:
+            done[0] = 1  # also for one that an interrupt came to before it was among the workers
+        if not workers:
             return
         unwatch(id(self))
-        self._done.value = 1
         for tasks in self._tasks:
             tasks.put(None)
         for worker in workers:

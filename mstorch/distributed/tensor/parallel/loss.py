@@ -1,12 +1,11 @@
 """torch.distributed.tensor.parallel.loss: the cross entropy of logits whose classes are spread over processes, from the parts."""
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import mstorch as torch
 
+from ...._leaving import item_set_to
 from ....autograd import Function
 from ..._types import ReduceOp
 from .._dtensor import HANDLERS, DTensor, wrapped
@@ -61,14 +60,9 @@ def _cross_entropy(
     return wrapped(losses, mesh, [Replicate()], tuple(losses.shape))
 
 
-@contextmanager
-def loss_parallel() -> Iterator[None]:
+def loss_parallel() -> item_set_to:
     """A block in which ``cross_entropy`` of logits that are cut along their classes needs no whole logits; targets may be plain."""
-    HANDLERS["cross_entropy"] = _cross_entropy
-    try:
-        yield
-    finally:
-        HANDLERS.pop("cross_entropy", None)
+    return item_set_to(HANDLERS, "cross_entropy", _cross_entropy)
 
 
 __all__ = ["loss_parallel"]

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, get_type_hints
 
+from ...._leaving import Block
 from ._typing import _DataPipeMeta
 from .datapipe import IterDataPipe, MapDataPipe
 
@@ -35,7 +38,7 @@ class functional_datapipe:
 _determinism = False
 
 
-class guaranteed_datapipes_determinism:
+class guaranteed_datapipes_determinism(Block):
     """From its creation to the end of its `with` block, making a pipe that is non-deterministic is a TypeError."""
 
     prev: bool
@@ -46,11 +49,7 @@ class guaranteed_datapipes_determinism:
         _determinism = True
 
     def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, exc_type: Any, exc_value: Any, traceback: Any) -> None:
-        global _determinism
-        _determinism = self.prev
+        self.at_end(partial(setattr, sys.modules[__name__], "_determinism", self.prev))
 
 
 class non_deterministic:
@@ -135,7 +134,7 @@ def argument_validation(f: Callable) -> Callable:
 _runtime_validation_enabled = True
 
 
-class runtime_validation_disabled:
+class runtime_validation_disabled(Block):
     """From its creation to the end of its `with` block, `runtime_validation` checks nothing."""
 
     prev: bool
@@ -146,11 +145,7 @@ class runtime_validation_disabled:
         _runtime_validation_enabled = False
 
     def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, exc_type: Any, exc_value: Any, traceback: Any) -> None:
-        global _runtime_validation_enabled
-        _runtime_validation_enabled = self.prev
+        self.at_end(partial(setattr, sys.modules[__name__], "_runtime_validation_enabled", self.prev))
 
 
 def runtime_validation(f: Callable) -> Callable:

@@ -12,6 +12,7 @@ import traceback
 from collections.abc import Callable, Mapping
 from typing import Any
 
+_MOST_TEXT = 1 << 24  # characters of an error file
 _HINT = "To enable traceback see: https://pytorch.org/docs/stable/elastic/errors.html"
 
 
@@ -29,14 +30,22 @@ class ProcessFailure:
 
     def __post_init__(self) -> None:
         self.timestamp, self.error_file_data = int(time.time()), {}
-        if os.path.isfile(self.error_file):
-            with open(self.error_file) as file:
-                self.error_file_data = json.load(file)
-            self.message = self.error_file_data["message"]["extraInfo"]["py_callstack"]
-            self.timestamp = int(self.error_file_data["message"]["extraInfo"]["timestamp"])
+        if os.path.isfile(self.error_file) and self._read():
             return
         self.error_file = "<N/A>"
         self.message = f"Signal {-self.exitcode} ({self.signal_name()}) received by PID {self.pid}" if self.exitcode < 0 else _HINT
+
+    def _read(self) -> bool:
+        """Whether the error file holds a report: a process that was killed as it wrote it left a part of one."""
+        try:
+            with open(self.error_file) as file:
+                found = json.loads(file.read(_MOST_TEXT))
+            told = found["message"]["extraInfo"]
+            self.message, self.timestamp = told["py_callstack"], int(told["timestamp"])
+        except (OSError, ValueError, LookupError, TypeError, RecursionError):
+            return False
+        self.error_file_data = found
+        return True
 
     def signal_name(self) -> str:
         """The name of the signal that ended it."""

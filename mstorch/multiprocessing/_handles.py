@@ -1,0 +1,138 @@
+"""Descriptors of open files for other processes of the same user: a name that is pickled, and a server that gives the descriptor for it.
+
+Python's own (``multiprocessing.resource_sharer``) speaks with one process at a time and waits for it without end: one that is stopped
+half way, or a stranger that says nothing, would keep tensors from all others.
+"""
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import selectors
+import signal
+import socket
+import threading
+import time
+from multiprocessing import context, util
+from typing import Any
+
+_NAME = 32  # bytes of a name, which only those know who got it with the object
+_STRANGERS = 64  # connections that have not said a name; the oldest give way
+_PATIENCE = 5.0  # seconds that each of them has
+
+
+class Handle:
+    """A descriptor that goes to another process; ``detach`` there gives one of its own. It can be called once."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._address, self._name = _server.keep(descriptor)
+
+    def detach(self) -> int:
+        """The descriptor, here. FileNotFoundError or ConnectionError where the process that had it has ended, or has given it already."""
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.connect(self._address)
+            connection.sendall(self._name)
+            said, found, _, _ = socket.recv_fds(connection, 1, 1)
+        if not said or not found:
+            raise ConnectionResetError("the process that sent a tensor has no such memory, or has given it already")
+        return found[0]
+
+
+def handle(descriptor: int) -> Any:
+    """What is pickled for a descriptor: one that a process which is being started inherits, or one that it asks for."""
+    starting = context.get_spawning_popen()
+    if starting is not None:
+        return starting.DupFd(starting.duplicate_for_child(descriptor))
+    return Handle(descriptor)
+
+
+class _Server:
+    """The descriptors that this process has promised, and the thread that gives them. A forked process has none of them."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._kept: dict[bytes, int] = {}
+        self._address = ""
+        self._listener: socket.socket | None = None
+        os.register_at_fork(after_in_child=self._forget)
+
+    def keep(self, descriptor: int) -> tuple[str, bytes]:
+        """The address to ask, and the name to ask for."""
+        name, mine = secrets.token_bytes(_NAME), os.dup(descriptor)
+        with self._lock:
+            if self._listener is None:
+                self._start()
+            self._kept[name] = mine
+            return self._address, name
+
+    def _start(self) -> None:
+        listener = socket.socket(socket.AF_UNIX)
+        self._address = os.path.join(util.get_temp_dir(), f"handles-{secrets.token_hex(8)}")  # a folder that only this user may enter
+        listener.bind(self._address)
+        listener.listen(_STRANGERS)
+        listener.setblocking(False)
+        threading.Thread(target=self._serve, args=(listener,), daemon=True, name="handles").start()
+        util.Finalize(self, _unlink, (self._address,), exitpriority=0)
+        self._listener = listener
+
+    def _forget(self) -> None:
+        self._lock = threading.Lock()
+        for descriptor in self._kept.values():
+            os.close(descriptor)
+        self._kept = {}
+        if self._listener is not None:
+            self._listener.close()
+        self._listener = None
+
+    def _serve(self, listener: socket.socket) -> None:
+        signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+        said: dict[socket.socket, tuple[float, bytes]] = {}  # by those who have not said a whole name, and since when
+        with selectors.DefaultSelector() as selector:
+            selector.register(listener, selectors.EVENT_READ)
+            while True:
+                done = set()
+                for key, _ in selector.select(_PATIENCE if said else None):
+                    if key.fileobj is not listener:
+                        done |= self._hear(key.fileobj, said)
+                        continue
+                    with contextlib.suppress(OSError):
+                        connection = listener.accept()[0]
+                        connection.setblocking(False)
+                        said[connection] = time.monotonic(), b""
+                        selector.register(connection, selectors.EVENT_READ)
+                late = (one for one, (since, _) in said.items() if time.monotonic() - since > _PATIENCE)
+                for one in done.union(late, list(said)[: max(len(said) - _STRANGERS, 0)]):
+                    del said[one]
+                    selector.unregister(one)
+                    with contextlib.suppress(OSError):
+                        one.shutdown(socket.SHUT_RDWR)  # a process that was forked meanwhile may hold it open
+                    one.close()
+
+    def _hear(self, connection: Any, said: dict[socket.socket, tuple[float, bytes]]) -> set[socket.socket]:
+        """Take what came on a connection, and give what it asks for; the connection, if that was all."""
+        since, before = said[connection]
+        try:
+            got = connection.recv(_NAME - len(before))
+        except BlockingIOError:
+            return set()
+        except OSError:
+            got = b""
+        name = before + got
+        if got and len(name) < _NAME:
+            said[connection] = since, name
+            return set()
+        with self._lock:
+            descriptor = self._kept.pop(name, None)
+        if descriptor is not None:
+            with contextlib.suppress(OSError):
+                socket.send_fds(connection, [b"+"], [descriptor])
+            os.close(descriptor)
+        return {connection}
+
+
+def _unlink(path: str) -> None:
+    with contextlib.suppress(OSError):
+        os.unlink(path)
+
+
+_server = _Server()
