@@ -120,6 +120,9 @@ def _files() -> set[str]:
     return found
 
 
+os.register_at_fork(after_in_child=lambda: sys.settrace(None))  # the steps of other processes are not this one's
+
+
 def _count(body: Callable[[], Any]) -> int:
     """How many steps a program has."""
     counter = itertools.count()
