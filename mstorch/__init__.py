@@ -240,6 +240,11 @@ from ._namespace.symbolic import (
 )  # fmt: skip
 from ._namespace.attention_choice import _fused_sdp_choice
 from ._namespace.control import cond, while_loop
+from ._library.function_schema import Argument, FunctionSchema
+from ._library.schema_types import (
+    AnyType, BoolType, ComplexType, DeviceObjType, FloatType, IntType, JitType, ListType, NoneType, NumberType, OptionalType,
+    StreamObjType, StringType, TensorType, TupleType,
+)  # fmt: skip
 from ._library.tags import Tag
 from ._namespace.implicit import _dirichlet_grad, _sample_dirichlet, _standard_gamma, _standard_gamma_grad
 from ._namespace.unresolved import _conj, _neg_view
@@ -325,6 +330,7 @@ _found_later = _missing(
     ).split()),
 )
 _ATEN = frozenset("_softmax _log_softmax _softmax_backward_data _log_softmax_backward_data _safe_softmax _adaptive_avg_pool2d".split())
+_debug.ready()
 _finished()
 
 

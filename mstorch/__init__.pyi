@@ -32,6 +32,8 @@ from ._namespace.checks import _has_compatible_shallow_copy_type as _has_compati
 from ._namespace.symbolic import SymBool as SymBool, SymFloat as SymFloat, SymInt as SymInt, sym_float as sym_float, sym_fresh_size as sym_fresh_size, sym_int as sym_int, sym_ite as sym_ite, sym_max as sym_max, sym_min as sym_min, sym_not as sym_not, sym_sum as sym_sum, _sym_acos as _sym_acos, _sym_asin as _sym_asin, _sym_atan as _sym_atan, _sym_cos as _sym_cos, _sym_cosh as _sym_cosh, _sym_log2 as _sym_log2, _sym_sin as _sym_sin, _sym_sinh as _sym_sinh, _sym_sqrt as _sym_sqrt, _sym_tan as _sym_tan, _sym_tanh as _sym_tanh, sym_sqrt as sym_sqrt
 from ._namespace.attention_choice import _fused_sdp_choice as _fused_sdp_choice
 from ._namespace.control import cond as cond, while_loop as while_loop
+from ._library.function_schema import Argument as Argument, FunctionSchema as FunctionSchema
+from ._library.schema_types import AnyType as AnyType, BoolType as BoolType, ComplexType as ComplexType, DeviceObjType as DeviceObjType, FloatType as FloatType, IntType as IntType, JitType as JitType, ListType as ListType, NoneType as NoneType, NumberType as NumberType, OptionalType as OptionalType, StreamObjType as StreamObjType, StringType as StringType, TensorType as TensorType, TupleType as TupleType
 from ._library.tags import Tag as Tag
 from ._namespace.implicit import _dirichlet_grad as _dirichlet_grad, _sample_dirichlet as _sample_dirichlet, _standard_gamma as _standard_gamma, _standard_gamma_grad as _standard_gamma_grad
 from ._namespace.unresolved import _conj as _conj, _neg_view as _neg_view

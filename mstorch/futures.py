@@ -27,6 +27,8 @@ class Future(Generic[T]):
 
     def wait(self) -> T:
         """The result, as soon as there is one; raises the error if that came instead."""
+        if deferred.pending:
+            deferred.bring()
         with self._changed:
             while not self._done:
                 self._changed.wait()
@@ -88,6 +90,27 @@ class Future(Generic[T]):
 
         self.add_done_callback(follow)
         return following
+
+
+class _Deferred(threading.local):
+    """The futures of a thread that have a result once somebody waits for one, each with what brings it. None: they have theirs at once."""
+
+    pending: list[tuple[Future[Any], Callable[[], Any]]] | None = None
+
+    def bring(self) -> None:
+        """Bring the results of all."""
+        pending = self.pending
+        while pending:
+            future, fetch = pending.pop(0)
+            try:
+                value = fetch()
+            except Exception as error:  # noqa: BLE001 - whoever waits for the future gets it
+                future.set_exception(error)
+            else:
+                future.set_result(value)
+
+
+deferred = _Deferred()
 
 
 def collect_all(futures: list[Future[Any]]) -> Future[list[Future[Any]]]:

@@ -4,6 +4,7 @@ Differs from torch: an operation is one function that takes every overload, so t
 """
 from __future__ import annotations
 
+import functools
 import importlib
 import os
 from collections.abc import Callable
@@ -14,7 +15,7 @@ from ._aten import calling
 from ._aten.overloads import overload, overloads
 from ._core.above import above
 from ._library import aten as aten_only
-from ._library import registry
+from ._library import function_schema, registry
 from ._ops import native
 
 
@@ -33,8 +34,7 @@ class OpOverload:
         self.__module__ = packet.__module__
         self._shown = f"{packet}.{name}"
         known = overload(packet.__name__, name) if self.namespace == "aten" else None
-        if known is not None:
-            self._schema: Any = known
+        self._known = known
         self._is_in_place = known is not None and bool(known.arguments) and known.arguments[0].is_write
         self._is_view = known is not None and "(a" in known.returns and not self._is_in_place and packet.__name__ not in _NO_VIEWS
         self._is_detached = packet.__name__ in _WITHOUT_GRADIENT
@@ -52,6 +52,13 @@ class OpOverload:
     def before(self, tensor: Any) -> Any:
         """A copy of what is about to be written to."""
         return aten.clone.default(tensor)
+
+    @functools.cached_property
+    def _schema(self) -> function_schema.FunctionSchema:
+        """What the overload takes and gives. AttributeError where that is not known."""
+        if self._known is None:
+            raise AttributeError(f"'{type(self).__name__}' object has no attribute '_schema' (mstorch knows none of {self})")
+        return function_schema.FunctionSchema(self._known)
 
     def name(self) -> str:
         """``aten::add.Tensor``."""
@@ -151,7 +158,7 @@ class CustomOverload(OpOverload):
     def __init__(self, packet: OpOverloadPacket, name: str, operator: registry.Operator) -> None:
         super().__init__(packet, name)
         self._operator = operator
-        self._schema = operator.schema
+        self._known = operator.schema
         self._qualname = operator.title + (f".{operator.schema.overload}" if operator.schema.overload else "")
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

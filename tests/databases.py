@@ -86,11 +86,11 @@ def _whole(plain: torch.Tensor) -> torch.Tensor:
 
 
 def _through_file(module: Any) -> Any:
-    """A module or a sparse tensor of torch's as mstorch's, as ``torch.save`` and ``mstorch.load`` hand it over."""
+    """A module or a sparse tensor of torch's as mstorch's, on the default device, by ``torch.save`` and ``mstorch.load``."""
     file = io.BytesIO()
     torch.save(module, file)
     file.seek(0)
-    return mstorch.load(file, weights_only=False)
+    return mstorch.load(file, weights_only=False).to(mstorch.get_default_device())
 
 
 def theirs(value: Any, leaves: list[Any]) -> Any:

@@ -144,7 +144,7 @@ def test_tags():
 def test_a_tensor_that_is_written_without_a_letter() -> None:
     mstorch.library.define("mstorch_tests::fill_ones", "(Tensor! out, Tensor x) -> ()")
     first, second = mstorch.ops.mstorch_tests.fill_ones.default._schema.arguments
-    assert (first.name, first.type, first.is_write) == ("out", "Tensor", True) and not second.is_write
+    assert (first.name, str(first.type), first.alias_info.is_write) == ("out", "Tensor", True) and second.alias_info is None
 
 
 def test_overloads_of_the_profilers_operations(both):

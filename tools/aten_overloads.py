@@ -27,6 +27,7 @@ INTERNAL = frozenset("""
     nll_loss2d_forward nll_loss_backward nll_loss_forward select_backward sigmoid_backward silu_backward slice slice_backward
     smooth_l1_loss_backward softplus_backward tanh_backward threshold_backward upsample_bilinear2d upsample_bilinear2d_backward
     upsample_nearest2d upsample_nearest2d_backward _embedding_bag _fused_rms_norm _safe_softmax _is_all_true _is_any_true
+    _efficient_attention_forward _efficient_attention_backward _flash_attention_forward _flash_attention_backward
     binary_cross_entropy_backward glu_backward log_sigmoid_forward log_sigmoid_backward constant_pad_nd
 """.split())
 

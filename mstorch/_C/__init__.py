@@ -16,6 +16,8 @@ from .._core.modes import modes
 from .._core.size import Size
 from .._core.warned import warn
 from .._hook import missing as _missing
+from .._library import schema_types as _schema_types
+from .._library.function_schema import Argument, FunctionSchema, parse_schema
 from .._library.tags import Tag as Tag
 from .._ops._dispatch import broadcast_shape
 from .._ops.linalg_factor import _LinAlgError
@@ -27,12 +29,14 @@ from ..autograd.grad_mode import is_grad_enabled, is_multithreading_enabled, set
 from ..overrides import has_torch_function, has_torch_function_unary, has_torch_function_variadic
 from . import _autograd, _cpu, _functions, _functorch, _nn
 from ._graphs import Block, Graph, Node, Type, Value
+from ._schemas import _get_schema, _jit_get_schemas_for_operator
 from ._storage import StorageBase
 
 __all__ = [
-    "Block", "DisableTorchFunction", "DisableTorchFunctionSubclass", "DispatchKey", "Generator", "Graph", "Node", "Size", "StorageBase",
-    "Type", "Value", "_LinAlgError", "_autograd", "_cpu", "_functions", "_functorch", "_nn", "default_generator", "device", "dtype",
-    "is_grad_enabled", "layout", "memory_format",
+    "Argument", "Block", "DisableTorchFunction", "DisableTorchFunctionSubclass", "DispatchKey", "FunctionSchema", "Generator",
+    "Graph", "Node", "Size", "StorageBase", "Type", "Value", "_LinAlgError", "_autograd", "_cpu", "_functions", "_functorch",
+    "_get_schema", "_jit_get_schemas_for_operator", "_nn", "default_generator", "device", "dtype", "is_grad_enabled", "layout",
+    "memory_format", "parse_schema",
 ]  # fmt: skip
 
 _has_cuda = _has_cudnn = _has_cusparselt = _has_magma = _has_mps = _has_xpu = False
@@ -284,4 +288,12 @@ def _jit_can_fuse_on_cpu() -> bool:
 
 
 _jit_can_fuse_on_gpu = _jit_can_fuse_on_cpu
-__getattr__ = _missing("mstorch._C")
+_JIT_TYPES = {name: value for name, value in vars(_schema_types).items() if name.endswith("Type")}
+
+
+def __getattr__(name: str) -> Any:
+    """Types of schemas, which ``torch`` has as well."""
+    return _JIT_TYPES[name] if name in _JIT_TYPES else _absent(name)
+
+
+_absent = _missing("mstorch._C")

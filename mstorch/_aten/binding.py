@@ -146,7 +146,7 @@ def _list(inner: str, count: str, value: Any) -> Any:
         return [value] * int(count) if count else _NO
     if not isinstance(value, (tuple, list)):
         return _NO
-    parts: Sequence[Any] = [_value(Argument("", inner, None, False, False, False), item, False) for item in value]
+    parts: Sequence[Any] = [_value(Argument("", inner, None, False, False, ""), item, False) for item in value]
     if any(part is _NO for part in parts):
         return _NO
     if inner in _INTEGERS and count and count != "1" and len(parts) == 1:

@@ -81,12 +81,20 @@ def cast(raw: Raw, name: str) -> Raw:
     if not ON_CPU or tracing() is not None:
         for told in casts:
             told()
-        if name == "bool" and NAME_OF[raw.dtype] in ("complex64", "complex128"):
-            return _differs(raw, mindspore.Tensor(0, raw.dtype))  # Cast looks at the real part alone
-        once = getattr(raw, "_shown", None)
-        if once is not None and once.size == 1 and raw.size < 2 and tracing() is None and not any(raw.stride()) and raw.shape:
-            return run("BroadcastTo", _cast_primitive(once, MS_DTYPE[name]), at=(tuple(raw.shape),))  # one number, which stays expanded
-        return _cast_primitive(raw, MS_DTYPE[name])
+        return timed[0](lambda: _cast_on_device(raw, name)) if timed else _cast_on_device(raw, name)
     if grad_mode.enabled and name in _DIFFERENTIABLE and raw._requires_grad:
         return _cast_recorded(raw, name)
     return _cast_numpy(raw, name)
+
+
+timed: list[Callable[[Callable[[], Raw]], Raw]] = []
+"""What calls a conversion on the stand-in device and takes its time."""
+
+
+def _cast_on_device(raw: Raw, name: str) -> Raw:
+    if name == "bool" and NAME_OF[raw.dtype] in ("complex64", "complex128"):
+        return _differs(raw, mindspore.Tensor(0, raw.dtype))  # Cast looks at the real part alone
+    once = getattr(raw, "_shown", None)
+    if once is not None and once.size == 1 and raw.size < 2 and tracing() is None and not any(raw.stride()) and raw.shape:
+        return run("BroadcastTo", _cast_primitive(once, MS_DTYPE[name]), at=(tuple(raw.shape),))  # one number, which stays expanded
+    return _cast_primitive(raw, MS_DTYPE[name])

@@ -1,12 +1,14 @@
 """What a Module needs of mindspore.nn.Cell, and mindspore.Parameter."""
 from __future__ import annotations
 
+import threading
 import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from mindspore import Parameter, context, nn
 
+from .._leaving import Block, values_again
 from . import device_memory, tape
 from .geometry import contiguous_strides
 from .namesake import namesake
@@ -26,9 +28,22 @@ def init_cell(cell: Any) -> None:
     Cell.total_instance_count += 1
 
 
+class _Capturing(threading.local, Block):
+    """A block in which a thread's calls of Modules run as graphs, the outermost each as one."""
+
+    on = False
+
+    def __enter__(self) -> None:
+        self.at_end(values_again(self, "on"))
+        self.on = True
+
+
+capturing_modules = _Capturing()
+
+
 def graph_mode() -> bool:
-    """Whether ``mindspore.set_context(mode=GRAPH_MODE)`` is in force."""
-    return _context._mode == context.GRAPH_MODE
+    """Whether calls of Modules run as graphs: ``mindspore.set_context(mode=GRAPH_MODE)``, or a step of torch.compile's in parts."""
+    return capturing_modules.on or _context._mode == context.GRAPH_MODE
 
 
 def is_raw(value: Any) -> bool:

@@ -2,21 +2,38 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from typing import Any
 
 import numpy as np
 
-from .raw import ON_CPU, Raw, from_numpy
+from .raw import NP_DTYPE, ON_CPU, Raw, from_numpy
 
 _SMALL = 64  # bytes
 _MOST = 4096
-_KEPT: OrderedDict[tuple[str, tuple[int, ...], bytes], Raw] = OrderedDict()
+_KEPT: OrderedDict[tuple[np.dtype, tuple[int, ...], bytes], Raw] = OrderedDict()
+
+
+_NUMBERS: dict[tuple[float, str], Raw] = {}
+
+
+def number_of(number: Any, name: str) -> Raw:
+    """A number of Python's as a tensor of a dtype without dimensions, for kernels to read."""
+    known = number.__class__ in (int, float) and number != 0  # zero has a sign that keys do not tell
+    found = _NUMBERS.get((number, name)) if known else None
+    if found is None:
+        found = constant_of(np.asarray(number, NP_DTYPE[name]))
+        if known and not ON_CPU:
+            if len(_NUMBERS) >= _MOST:
+                _NUMBERS.clear()
+            _NUMBERS[number, name] = found
+    return found
 
 
 def constant_of(array: np.ndarray) -> Raw:
     """An array as a tensor that kernels read and nobody writes to; on a device small ones are kept for the next time."""
     if ON_CPU or array.nbytes > _SMALL:
         return from_numpy(np.ascontiguousarray(array).reshape(array.shape))
-    key = (array.dtype.name, array.shape, array.tobytes())
+    key = (array.dtype, array.shape, array.tobytes())
     found = _KEPT.get(key)
     if found is None:
         found = _KEPT[key] = from_numpy(np.array(array, order="C"))

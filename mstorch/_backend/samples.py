@@ -55,6 +55,8 @@ _TWICE = Passes([(axis, (np.repeat(np.arange(3), 2),)) for axis in (2, 3)])
 BY_HAND: dict[str, list[Any]] = {
     "adamw_step": [*(_floats(3, 4) for _ in range(4)), 0.0, 0.01, 0.9, 0.999, 0.01, 1e-8, False],
     "add_scaled": [_floats(3, 4), _floats(3, 4), -0.1],
+    "addmm": [_floats(4), _floats(3, 5), _floats(5, 4), 0.5, 2.0],
+    "baddbmm": [_floats(3, 1), _floats(2, 3, 5), _floats(2, 5, 4), 0.5, 2.0],
     "attention": [*_heads(3), None, 0.25, True],
     "attention_grad": [*_heads(4), None, *_heads(1), _floats(1, 2, 4, 8), _floats(1, 2, 4, 8), 0.25, True],
     "batch_norm_parts": [_floats(2, 3, 4), _floats(3), _floats(3), _floats(3), _floats(3), 0.1, 1e-5],
@@ -68,6 +70,7 @@ BY_HAND: dict[str, list[Any]] = {
     "embedding_grad": [_floats(2, 3), _indices(0, 4), 5, -1, False],
     "gelu_grad": [_floats(2, 3), _floats(2, 3), "none"],
     "index_placed": [_floats(2, 4), _pair(3, 4), _pair(0), _pair(_indices(0, 2)), _pair(2), True],
+    "lerp_scalar": [_floats(2, 3), _floats(3), 0.3],
     "layer_norm_grad": [_floats(2, 4), _floats(2, 4), _floats(4), _floats(4), _floats(2, 1), _floats(2, 1), 1],
     "layer_norm_parts": [_floats(2, 4), _floats(4), _floats(4), 1, 1e-5],
     "max_pool_grad": [

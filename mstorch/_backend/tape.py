@@ -317,11 +317,19 @@ def function_node(name: str, forward: Callable[..., Any], backward: Callable[...
     return apply
 
 
-def refuse_in_trace(what: str) -> None:
-    """End a capture that is going on, if any: ``what`` has no place in a graph."""
+def refuse_in_trace(what: str, kind: str = "graph") -> None:
+    """End a capture that is going on, if any: ``what`` has no place in a graph.
+
+    ``kind``: "graph", or "kernel" for what MindSpore's graphs lack, or "step" for gradients, around which the rest may be graphs.
+    """
     context = tracing()
     if context is not None and hasattr(context, "refuse"):
-        context.refuse(what)
+        context.refuse(what, kind)
+
+
+def refuse_cpu_in_trace(what: str) -> None:
+    """End a capture beside a device, if one is going on: MindSpore would compute tensors of the CPU on the device."""
+    refuse_in_trace(f"{what}, and MindSpore's graphs compute on the device", "kernel")
 
 
 _zeros_like = mindspore.ops.ZerosLike()

@@ -23,7 +23,8 @@ from mindspore import ops
 
 from .._leaving import Block, each
 from . import tape
-from .raw import Raw, instances
+from .geometry import flat_index
+from .raw import Raw, from_numpy, instances
 
 try:
     from mindspore.graph import jit_trace as _jit
@@ -60,6 +61,10 @@ _OF_UNKNOWN_SHAPE = frozenset((
 class KernelBreak(GraphBreak):
     """What MindSpore's graphs have not, or get wrong (a kernel, tensors of a device): the function runs without a graph even where
     one is demanded."""
+
+
+class StepBreak(GraphBreak):
+    """The function computes gradients: it runs as it is, and the modules that it calls as graphs, forward and backward each as one."""
 
 
 # What gives a program values, or a shape that depends on values, so that torch too has no graph of it.
@@ -123,6 +128,20 @@ def _narrow(raw: Raw, dim: int, start: int, length: int) -> Raw:
     return _strided_slice(raw, tuple(begin), tuple(end), (1,) * len(begin))
 
 
+def _sliced(raw: Raw, dim: int, start: int, end: int, step: int) -> Raw:
+    length = raw.shape[dim]
+    begins, ends, steps = [0] * len(raw.shape), list(raw.shape), [1] * len(raw.shape)
+    begins[dim], ends[dim], steps[dim] = (start + length if start < 0 else start), min(end + length if end < 0 else end, length), step
+    return _strided_slice(raw, tuple(begins), tuple(ends), tuple(steps))
+
+
+_gather = ops.Gather()
+
+
+def _strided(raw: Raw, shape: Sequence[int], strides: Sequence[int], offset: int) -> Raw:
+    return _gather(_reshape(raw, (-1,)), from_numpy(flat_index(tuple(shape), tuple(strides), offset)), 0)
+
+
 def _entry(raw: Raw, dim: int, index: int) -> Raw:
     index %= raw.shape[dim]
     shape = tuple(raw.shape)
@@ -131,12 +150,15 @@ def _entry(raw: Raw, dim: int, index: int) -> Raw:
 
 # View operations have no CPU kernel in a graph (2.7.2 says so; 2.10 keeps their first result as a constant, silently).
 _INSTEAD: dict[str, Callable[..., Raw]] = {
+    "AsStrided": _strided,
     "BroadcastToView": _broadcast,
     "TransposeExtView": _exchange,
     "TransposeView": lambda raw, order: _transpose(raw, tuple(order)),
     "NarrowView": _narrow,
     "SelectExtView": _entry,
     "SelectView": _entry,
+    "SliceExt": _sliced,
+    "SliceExtView": _sliced,
 }
 
 
@@ -196,7 +218,7 @@ class Capture(_jit.TraceJitContext):  # type: ignore[misc]
 
     def _enter(self, name: str, result: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
         if name.endswith("View") or name.startswith(("Inplace", "Assign")):
-            self.stop(GraphBreak(f"MindSpore's {name} has no form in a graph"))
+            self.stop(KernelBreak(f"MindSpore's {name} has no form in a graph"))
         if tape.grad_mode.enabled and self.uncut:
             args = self._cut(args)
         bits = 0
@@ -241,9 +263,9 @@ class Capture(_jit.TraceJitContext):  # type: ignore[misc]
             self.broken = reason
         raise reason
 
-    def refuse(self, what: str) -> None:
-        """End the capture because of something that no graph holds."""
-        self.stop(GraphBreak(what))
+    def refuse(self, what: str, kind: str = "graph") -> None:
+        """End the capture because of something that no graph holds (``kind``: see ``tape.refuse_in_trace``)."""
+        self.stop({"graph": GraphBreak, "kernel": KernelBreak, "step": StepBreak}[kind](what))
 
     def read(self, raw: Any, how: str) -> None:
         """The host reads the values of ``raw``."""
@@ -282,6 +304,12 @@ def current() -> Capture | None:
     """The capture that is going on, if any."""
     context = tape.tracing()
     return context if isinstance(context, Capture) else None
+
+
+def depends(raw: Raw) -> bool:
+    """Whether a capture goes on of whose inputs a raw tensor was made, so that its values are not known."""
+    context = current()
+    return context is not None and id(raw) in context.depends
 
 
 def drawn(make: Callable[[], Raw]) -> Raw:
@@ -402,6 +430,7 @@ def capture(
             except KeyboardInterrupt:
                 _recorder.end_graph(_FILES, _LINES, _CONFIG, every[0])
                 raise
+        tape.stop_recording()
     return (Graph(phase, len(outputs)) if finished else None), context
 
 

@@ -28,8 +28,8 @@ def compile(
     three times (captured, checked, and once more where no graph holds it): what it prints then appears more than once.
     Differs from torch: shapes are always static, and ``dynamic``, ``mode`` and ``options`` choose nothing; on a CPU the default
     backend makes no graphs (eager is faster there), ``fullgraph`` and ``backend="mindspore"`` do; a break puts the whole
-    function back, not a part of it; gradients cannot be differentiated again. After ``recompile_limit`` graphs (64) other
-    arguments run without one.
+    function back, but where it computes gradients, so that the modules that it calls stay graphs; gradients of a graph cannot be
+    differentiated again. After ``recompile_limit`` graphs (64) other arguments run without one.
     Raises RuntimeError for an unknown mode or backend.
     """
     if mode is not None and options is not None:

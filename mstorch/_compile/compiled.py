@@ -9,36 +9,40 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from .._backend import tape, trace
-from .._backend.cell import is_parameter, keeps_statistics
-from .._backend.raw import ON_CPU, Raw
+from .._backend.cell import capturing_modules, is_parameter, keeps_statistics
+from .._backend.raw import Raw
 from .._backend.table import LOCK
 from .._backend.tape import native_set_to
-from .._backend.trace import Graph, GraphBreak, KernelBreak
-from .._core.generator import default_generator
+from .._backend.trace import Graph, GraphBreak, KernelBreak, StepBreak
+from .._core.generator import put_states, states_of_streams
 from .._core.modes import modes
 from .._core.overriding import mode_is_on
-from .._core.storage import DeviceMemory, Storage, Value, face
+from .._core.storage import DeviceMemory, Storage, Value
 from .._core.tangents import on as forward_mode
 from .._core.tensor_base import (
     TensorBase,
-    array_of,
     is_tracked,
-    put_array,
     strides_of,
-    tensor_of,
-    value_of,
-    whole_storage,
 )
 from .._core.warned import warn
 from .._leaving import Block, values_again
 from .._ops._dispatch import write
 from .._tape.node import USED_UP, Node, edge_of, is_leaf
 from . import verify
-from .functional import Plan, delivered, exchanged, plan, replaced, stand_in, state_value
+from .functional import Plan, delivered, exchanged, plan, replaced, stand_in
 from .guards import Guards
+from .memory import (
+    gradient_of,
+    has_memory,
+    input_of,
+    put_state,
+    refuse_cpu,
+    result_of,
+    seed_of,
+    state_value,
+    stays_behind,
+)
 from .settings import setting_key
 from .trees import check_result, flatten, leaves, unflatten
 from .watch import Again, Watch
@@ -64,11 +68,11 @@ class _GraphNode(Node):
             raise RuntimeError("torch.compile with aot_autograd does not currently support double backward")
         chosen = [number for number, gradient in enumerate(gradients) if gradient is not None]
         with LOCK:
-            seeds = [face(np.asarray(gradients[number])) for number in chosen]
+            seeds = [seed_of(gradients[number]) for number in chosen]
             found = tape.run_backward([self.results[number] for number in chosen], seeds, self.ends, True, False)
         full: list[Any] = [None] * len(self.edges)
         for place, raw in zip(self.places, found):
-            full[place] = None if raw is None else raw.asnumpy().copy()
+            full[place] = gradient_of(raw)
         return full
 
     def release(self) -> None:
@@ -107,7 +111,7 @@ class Entry:
         for i, tensor in self.identical:
             if arguments[i] is not tensor:
                 return False
-        return self.guards is None or self.guards.holds()
+        return self.guards is None or isinstance(self.reason, StepBreak) or self.guards.holds()
 
     def run(self, arguments: Sequence[Any]) -> Any:
         """The function's result by way of the graph."""
@@ -115,7 +119,7 @@ class Entry:
         drawn = [make() for make in self.draws]
         tensors: list[Any] = []
         if self.graph is not None:
-            inputs = [value_of(tensor) for tensor in used] + [state_value(tensor) for tensor in self.states]
+            inputs = [input_of(tensor) for tensor in used] + [state_value(tensor) for tensor in self.states]
             follow = modes.grad and True in self.plan.tracked
             tensors = self._recorded(used, inputs, drawn) if follow else self._computed(inputs, drawn)
         return self._deliver(tensors, used)
@@ -123,7 +127,7 @@ class Entry:
     def _computed(self, inputs: list[Raw], drawn: list[Raw]) -> list[Any]:
         with LOCK, native_set_to(False):
             raws = self.graph(inputs + self.natives + drawn)  # type: ignore[misc]
-            return [tensor_of(raw.asnumpy().copy()) for raw in raws]
+        return [*map(result_of, raws, self.plan.kept())]
 
     def _recorded(self, used: list[Any], inputs: list[Raw], drawn: list[Raw]) -> list[Any]:
         """The graph's outputs, with a history where the function's results have one."""
@@ -141,8 +145,9 @@ class Entry:
                 tape.mark_leaf(inputs[place])
             tape.start_recording()
             raws = list(self.graph(inputs + self.natives + drawn))  # type: ignore[misc]
-            tensors = [tensor_of(raw.asnumpy().copy()) for raw in raws]
-            tape.stop_recording()  # a device's tensors are computed by MindSpore next, and are not to be recorded
+            tape.stop_recording()  # what comes next is no part of the graph
+        with native_set_to(False):
+            tensors = [*map(result_of, raws, self.plan.kept())]
         node: Any = _GraphNode(edges)
         node.saved = USED_UP
         node.results, node.ends, node.places = raws, [inputs[place] for place in places], places
@@ -157,10 +162,7 @@ class Entry:
         made = self.plan
         fresh = [delivered(number, tensors) for number in made.fresh]
         for tensor, number in made.states:
-            value = delivered(number, tensors)
-            whole = whole_storage(tensor)
-            put_array(whole, array_of(value).reshape(-1))
-            tensor._counter.version += tensor._counter is not whole._storage
+            put_state(tensor, delivered(number, tensors))
         for i, number in made.arguments:
             write(used[i], delivered(number, tensors))
         found = []
@@ -241,9 +243,11 @@ class Compiled:
             raise reason
         if not self._warned:
             self._warned = True
-            warn(
-                f"torch.compile: {self.name} runs without a graph: {reason.reason}, at {reason.place}", UserWarning
-            )
+            parts = "; the modules that it calls are graphs" if isinstance(reason, StepBreak) else ""
+            warn(f"torch.compile: {self.name} runs without a graph: {reason.reason}, at {reason.place}{parts}", UserWarning)
+        if isinstance(reason, StepBreak):
+            with capturing_modules:
+                return self.function(*args, **kwargs)
         return self._plainly(args, kwargs)
 
     def reset(self) -> None:
@@ -255,25 +259,24 @@ class Compiled:
 
     def _compile(self, form: Any, arguments: list[Any]) -> Entry | None:
         """An entry for these arguments; None if the function raises, with or without a graph."""
-        stream = default_generator.engine.get_state()
+        stream = states_of_streams()
         enabled = modes.grad
         entry = Entry()
         try:
             entry.guards = Guards(self.function, (*leaves(form), *{type(tensor) for tensor in arguments}))
             self._capture(entry, form, arguments)
             entry.guards.finish()
-            default_generator.engine.set_state(stream)
+            put_states(stream)
             verify.compare(entry, self.function, form, arguments)
             entry.settle()
         except GraphBreak as reason:
             entry.reason = reason
         except Exception as error:  # noqa: BLE001 - whether it is the function's own error, a run without a graph tells
             modes.grad = enabled
-            default_generator.engine.set_state(stream)
+            put_states(stream)
             if entry.guards is None or verify.fails(self.function, form, arguments, entry.states):
                 return None
-            text = str(error).strip().splitlines()
-            entry.reason = GraphBreak(f"{type(error).__name__}: {text[0] if text else ''}", place=self.name)
+            entry.reason = _reason_of(error, self.name)
         finally:
             modes.grad = enabled
             if entry.guards is not None:
@@ -282,26 +285,26 @@ class Compiled:
                 except BaseException:  # an interrupt: another one is not to be expected
                     entry.guards.restore()
                     raise
-            default_generator.engine.set_state(stream)
+            put_states(stream)
         return entry
 
     def _capture(self, entry: Entry, form: Any, arguments: list[Any]) -> None:
         guards: Any = entry.guards
         while True:
             self._prepare(entry, arguments)
-            stream = default_generator.engine.get_state()
+            stream = states_of_streams()
             try:
                 context = self._run(entry, form, arguments)
             except Again:
                 guards.restore()
-                default_generator.engine.set_state(stream)
+                put_states(stream)
                 continue
             changed = guards.restore()
             if changed:
                 raise GraphBreak(f"the function changes {changed}", place=self.name)
             natives = [raw for raw in context.foreign.values() if is_parameter(raw)]
             if len(context.draws) == len(entry.draws) and not natives:
-                if default_generator.engine.get_state() != stream:
+                if states_of_streams() != stream:
                     raise GraphBreak("random numbers are drawn in a way that no graph can repeat", place=self.name)
                 if "grad" in guards.names and any(tensor._auto is not None and tensor._auto.grad is not None for tensor in arguments):
                     raise GraphBreak("an argument has a gradient that the function may read", place=self.name)
@@ -321,8 +324,8 @@ class Compiled:
                 raise GraphBreak(f"MindSpore's {type(cell).__name__} changes its running statistics", place=self.name)
         own = {id(tensor._storage) for tensor in entry.states}
         for i, tensor in enumerate(arguments):
-            if not ON_CPU and isinstance(tensor._storage, DeviceMemory):
-                raise KernelBreak("a tensor of a device is an argument", place=self.name)
+            if stays_behind(tensor):
+                refuse_cpu("a tensor of the CPU is an argument", self.name)
             if id(tensor._storage) in own:
                 if not any(tensor is state for state in entry.known):
                     raise GraphBreak("an argument is a view of a parameter or of another known tensor", place=self.name)
@@ -331,13 +334,11 @@ class Compiled:
                 raise GraphBreak("an argument has attributes of its own", place=self.name)
             elif not any(arguments[j] is tensor for j in entry.numbers):
                 entry.numbers.append(i)
-        if not ON_CPU:
-            raise KernelBreak("MindSpore's graphs compute on the device, and its tensors are on the CPU", place=self.name)
 
     def _run(self, entry: Entry, form: Any, arguments: list[Any]) -> trace.Capture:
         """One capture: finds the plan and the graph, and inputs that are still unknown."""
         numbers, states = entry.numbers, entry.states
-        argument_raws = [tape.detached(value_of(arguments[i])) for i in numbers]
+        argument_raws = [tape.detached(input_of(arguments[i])) for i in numbers]
         state_raws = [tape.detached(state_value(tensor)) for tensor in states]
         known = {id(tensor): tensor for tensor in entry.known}
 
@@ -369,13 +370,24 @@ class Compiled:
         return context
 
 
+_OF_MINDSPORE = "C++ Call Stack"
+
+
+def _reason_of(error: Exception, name: str) -> GraphBreak:
+    """Why there is no graph where the function itself raises nothing: what MindSpore says, without its headings."""
+    lines = [line.strip() for line in str(error).splitlines()]
+    said = next((line for line in lines if line.strip("- ") and not line.startswith("- ")), "")
+    kind = KernelBreak if _OF_MINDSPORE in str(error) else GraphBreak
+    return kind(f"{type(error).__name__}: {said}", place=name)
+
+
 def _states(guards: Guards) -> list[Any]:
     found: dict[int, Any] = {}
     for tensor, *_ in guards.tensors:
-        if not ON_CPU and isinstance(tensor._storage, DeviceMemory):
-            raise KernelBreak("a tensor of a device is used")
-        if not isinstance(tensor._storage, Storage):
+        if not has_memory(tensor):
             raise GraphBreak("a tensor of MindSpore's side is used")
+        if stays_behind(tensor):
+            continue  # the capture ends where it is used
         held = found.get(id(tensor._storage))
         if held is None or (is_tracked(tensor) and not is_tracked(held)):
             found[id(tensor._storage)] = tensor
@@ -422,7 +434,7 @@ def _check_escapes(
         storage = getattr(tensor, "_storage", None) if type(tensor).__name__ != "SparseTensor" else None
         if storage is None or id(storage) in known:
             continue
-        if isinstance(storage, Storage):
+        if isinstance(storage, (Storage, DeviceMemory)):
             if id(storage) in used:
                 raise GraphBreak(f"a tensor is used that is no argument, parameter or variable of the function{_holder(tensor)}")
             continue
@@ -447,7 +459,7 @@ def _holder(tensor: Any) -> str:
 
 def _signature(tensor: Any) -> tuple[Any, ...]:
     return (
-        tensor._shape, tensor._dtype, None if tensor._stride is None else strides_of(tensor), is_tracked(tensor),
+        tensor._storage.__class__, tensor._shape, tensor._dtype, None if tensor._stride is None else strides_of(tensor), is_tracked(tensor),
         is_leaf(tensor), type(tensor), bool(getattr(tensor, "__dict__", None)),
         tensor._auto is not None and (tensor._auto.inference, tensor._auto.grad is not None),
     )  # fmt: skip

@@ -8,15 +8,16 @@ from typing import Any
 import numpy as np
 
 from .._backend.geometry import contiguous_strides
-from .._backend.raw import Raw, from_numpy
+from .._backend.raw import ON_CPU, Raw
 from .._backend.trace import GraphBreak
 from .._core.modes import grad_set_to
-from .._core.storage import NativeBlock, Storage, Value
+from .._core.storage import DeviceMemory, NativeBlock, Value
 from .._core.strides import dense_order
-from .._core.tensor_base import array_of, is_tracked, laid_out, strides_of, tensor_of, whole_storage, window, wrap
+from .._core.tensor_base import array_of, is_tracked, laid_out, strides_of, value_of, window, wrap
 from .._leaving import Block, each
 from .._tape.node import is_leaf
 from .._tape.windows import window_on
+from .memory import constant, copy_of
 
 
 def packed_strides(tensor: Any) -> tuple[int, ...] | None:
@@ -40,7 +41,8 @@ def stand_in(tensor: Any, raw: Raw) -> Any:
 
 def copied(tensor: Any) -> Any:
     """A tensor like an argument, over a copy of its values."""
-    made = laid_out(np.array(array_of(tensor), order="C"), packed_strides(tensor))
+    strides = packed_strides(tensor)
+    made = laid_out(np.array(array_of(tensor), order="C"), strides) if ON_CPU else wrap(copy_of(value_of(tensor)), strides)
     made.__class__ = type(tensor)
     if is_tracked(tensor):
         made.requires_grad_()
@@ -55,15 +57,6 @@ def replaced(arguments: Sequence[Any], numbers: Sequence[int], made: Sequence[An
     return [found.get(id(argument), argument) for argument in arguments]
 
 
-def state_value(tensor: Any) -> Raw:
-    """MindSpore's tensor over the memory of a known tensor's whole storage, in the tensor's shape where it has all of it."""
-    whole = whole_storage(tensor)
-    array = array_of(whole)
-    if tensor._stride is None and not tensor._offset and array.size == array_of(tensor).size:
-        array = array.reshape(tensor._shape)
-    return from_numpy(array)
-
-
 def exchanged(states: Sequence[Any], raws: Sequence[Raw]) -> NativeBlock:
     """A capture's block in which other values stand for the storages of known tensors."""
     block = NativeBlock(captured=True)
@@ -76,16 +69,15 @@ class copied_memory(Block):
     """The known tensors' storages have copies of their memory for a while; what is written to them is forgotten."""
 
     def __init__(self, states: Sequence[Any]) -> None:
-        self._storages: list[Storage] = [tensor._storage for tensor in states]
+        self._storages: list[Any] = [tensor._storage for tensor in states]
 
     def __enter__(self) -> None:
-        copies = [storage.memory.copy() for storage in self._storages]
-        again = each(*[
-            functools.partial(setattr, storage, name, getattr(storage, name)) for storage in self._storages for name in _OF_STORAGES
-        ])  # fmt: skip
+        copies = [storage.copied().base if storage.__class__ is DeviceMemory else storage.memory.copy() for storage in self._storages]
+        again = each(*[functools.partial(setattr, storage, name, value) for storage in self._storages for name, value in _now(storage)])
         self.at_end(again)
         try:
             for storage, copy in zip(self._storages, copies):
+                storage.parameter = None
                 storage.exchange(copy)
         except BaseException:
             again()
@@ -93,6 +85,15 @@ class copied_memory(Block):
 
 
 _OF_STORAGES = ("_source", "_memory", "moved", "parameter", "version")
+_OF_DEVICES = ("base", "lent", "shadow", "parameter", "version")
+_MANY = 1 << 32  # more than a function exchanges one memory: no window of a copy counts as one of the memory
+
+
+def _now(storage: Any) -> list[tuple[str, Any]]:
+    """The attributes that a storage is to have once its copy is gone."""
+    if storage.__class__ is DeviceMemory:
+        return [("exchanges", storage.exchanges + _MANY), *[(name, getattr(storage, name)) for name in _OF_DEVICES]]
+    return [(name, getattr(storage, name)) for name in _OF_STORAGES]
 
 
 class Recipe:
@@ -137,6 +138,11 @@ class Plan:
         self.fresh: list[Any] = []  # the number of the output, or a constant's values
         self.states: list[tuple[Any, Any]] = []  # known tensor; number or values of its whole storage
         self.arguments: list[tuple[int, Any]] = []
+
+    def kept(self) -> list[bool]:
+        """Which outputs of the graph live on as tensors; the others are written to known tensors."""
+        lasting = {number for number in [*self.fresh, *[number for _, number in self.arguments]] if isinstance(number, int)}
+        return [number in lasting for number in range(len(self.raws))]
 
     def output(self, raw: Raw) -> int:
         """The number of a raw tensor among the outputs of the graph."""
@@ -201,7 +207,7 @@ def _source(made: Plan, raw: Raw, depends: Callable[[Raw], bool]) -> Any:
 
 def delivered(number: Any, tensors: Sequence[Any]) -> Any:
     """An output of the graph by its number, or a copy of a constant, as a tensor."""
-    return tensors[number] if isinstance(number, int) else tensor_of(number.copy())
+    return tensors[number] if isinstance(number, int) else constant(number)
 
 
 def array_source(number: Any, raws: Sequence[Raw]) -> np.ndarray:

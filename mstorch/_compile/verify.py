@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from .._backend import tape
-from .._backend.raw import NAME_OF, Raw, from_numpy
+from .._backend.raw import NAME_OF, ON_CPU, Raw, from_numpy, to_arrays
 from .._backend.table import LOCK
 from .._backend.tape import native_set_to
 from .._backend.trace import GraphBreak, KernelBreak
@@ -20,7 +20,8 @@ from .._core.tensor_base import array_of, is_tracked, whole_storage
 from .._quiet import quiet
 from .._tape import engine
 from .._tape.node import edge_of
-from .functional import array_source, copied, copied_memory, replaced, state_value
+from .functional import array_source, copied, copied_memory, replaced
+from .memory import copy_of, input_of, refuse_cpu, state_value, stays_behind
 from .trees import flatten, unflatten
 
 # Largest difference allowed, as a part of the largest value.
@@ -30,14 +31,17 @@ _TOLERANCE = {"float16": 1e-2, "bfloat16": 5e-2, "float32": 1e-3, "complex64": 1
 @contextmanager
 def _reference(
     function: Callable[..., Any], form: Any, arguments: Sequence[Any], numbers: Sequence[int], states: Sequence[Any]
-) -> Iterator[tuple[list[Any], list[Any]]]:
-    """The outputs and the stand-ins of a run of the function on copies, while the copies are in place."""
+) -> Iterator[tuple[list[Any], list[Any], list[Any]]]:
+    """The outputs and the stand-ins of a run of the function on copies, while the copies are in place, and where gradients of what the
+    function was given end (None: nowhere).
+    """
     with copied_memory(states):
         made = [copied(arguments[i]) for i in numbers]
+        ends = [edge_of(owner) if is_tracked(owner) and owner._dtype.category >= 2 else None for owner in (*made, *states)]
         args, kwargs = unflatten(form, iter(replaced(arguments, numbers, made)))
         outputs: list[Any] = []
         flatten(function(*args, **kwargs), outputs)
-        yield outputs, made
+        yield outputs, made, ends
 
 
 def fails(function: Callable[..., Any], form: Any, arguments: Sequence[Any], states: Sequence[Any]) -> bool:
@@ -56,14 +60,15 @@ def compare(entry: Any, function: Callable[..., Any], form: Any, arguments: Sequ
 
     The run without a graph also tells which results have a gradient.
     """
-    if entry.graph is None:
-        return
     made = entry.plan
-    inputs = [from_numpy(np.array(array_of(arguments[i]), order="C")) for i in entry.numbers]
-    inputs += [from_numpy(np.array(state_value(tensor).asnumpy(), order="C")) for tensor in entry.states]
-    with _reference(function, form, arguments, entry.numbers, entry.states) as (outputs, stand_ins):
+    if entry.graph is None and not made.recipes:
+        return
+    inputs = [copy_of(input_of(arguments[i])) for i in entry.numbers] + [copy_of(state_value(tensor)) for tensor in entry.states]
+    with _reference(function, form, arguments, entry.numbers, entry.states) as (outputs, stand_ins, ends):
         if len(outputs) != len(made.recipes):
             raise GraphBreak("the function does not do the same every time")
+        if any(map(stays_behind, outputs)):
+            refuse_cpu("a result is a tensor of the CPU")
         pairs: list[tuple[Any, Any]] = []
         for recipe, tensor in zip(made.recipes, outputs):
             recipe.tracked = is_tracked(tensor)
@@ -81,23 +86,30 @@ def compare(entry: Any, function: Callable[..., Any], form: Any, arguments: Sequ
                 made.tracked[number] = made.tracked[number] or is_tracked(tensor)
                 pairs.append((number, tensor))
         entry.settle()
-        _compare_run(entry, arguments, inputs, stand_ins, values, pairs)
+        if entry.graph is None:
+            return
+        _compare_run(entry, inputs, [*stand_ins, *entry.states], ends, values, pairs)
 
 
 def _whole(tensor: Any) -> Any:
     """All of an output's storage, which is what the graph gives."""
     whole = whole_storage(tensor)
-    return tensor if tensor.numel() == whole.numel() else whole
+    return tensor if tensor._stride is None and tensor.numel() == whole.numel() else whole
+
+
+def _as_it_lies(values: np.ndarray, tensor: Any) -> np.ndarray:
+    """Values of a tensor's shape in the order of its memory, all of which it shows."""
+    if tensor._stride is None:
+        return values
+    flat = np.empty(values.size, values.dtype)
+    np.lib.stride_tricks.as_strided(flat, values.shape, [step * flat.itemsize for step in tensor._stride])[...] = values
+    return flat
 
 
 def _compare_run(
-    entry: Any, arguments: Sequence[Any], inputs: list[Raw], stand_ins: Sequence[Any], values: Sequence[Any], pairs: Sequence[Any]
+    entry: Any, inputs: list[Raw], owners: Sequence[Any], ends: Sequence[Any], values: Sequence[Any], pairs: Sequence[Any]
 ) -> None:
-    owners = [*stand_ins, *entry.states]
-    places = [
-        i for i, (owner, cut) in enumerate(zip(owners, entry.cut))
-        if modes.grad and not cut and is_tracked(owner) and edge_of(owner) is not None and owner._dtype.category >= 2
-    ]  # fmt: skip
+    places = [i for i, (end, cut) in enumerate(zip(ends, entry.cut)) if modes.grad and not cut and end is not None]
     with LOCK, native_set_to(bool(places)):
         for place in places:
             tape.mark_leaf(inputs[place])
@@ -115,10 +127,8 @@ def _compare_run(
             return
         random = np.random.RandomState(0)
         seeds = [random.uniform(-1, 1, tensor._shape).astype(tensor._dtype.np) for tensor, _ in followed]
-        roots: list[Any] = [(edge_of(tensor), seed) for (tensor, _), seed in zip(followed, seeds)]
-        found = engine.run(roots, True, False, [edge_of(owners[place]) for place in places])
-        wanted = [None if gradient is None else from_numpy(np.ascontiguousarray(gradient)) for gradient in found]
-        faces = [from_numpy(seed.reshape(tuple(given.shape))) for seed, (_, given) in zip(seeds, followed)]
+        wanted = _gradients([tensor for tensor, _ in followed], seeds, [ends[place] for place in places])
+        faces = [from_numpy(_as_it_lies(seed, tensor).reshape(tuple(given.shape))) for seed, (tensor, given) in zip(seeds, followed)]
         found_there = tape.run_backward([given for _, given in followed], faces, [inputs[place] for place in places], False, False)
         got = [raw if raw is None or want is None else raw.reshape(want.shape) for raw, want in zip(found_there, wanted)]
         # What cancels to zero (a bias before a normalisation) is noise of the size of the other gradients' rounding.
@@ -126,6 +136,15 @@ def _compare_run(
         for place, want, given in zip(places, wanted, got):
             zeros = from_numpy(np.zeros(owners[place]._shape, owners[place]._dtype.np))
             same(zeros if want is None else want, zeros if given is None else given, "gradient", noise)
+
+
+def _gradients(roots: Sequence[Any], seeds: Sequence[np.ndarray], ends: Sequence[Any]) -> list[Raw | None]:
+    """The gradients without a graph; MindSpore's tape does not look on where it computes them."""
+    tape.stop_recording()
+    with native_set_to(False):
+        starts: list[Any] = [(edge_of(root), seed if ON_CPU else from_numpy(seed)) for root, seed in zip(roots, seeds)]
+        found = engine.run(starts, True, False, ends)
+    return [None if gradient is None else from_numpy(np.ascontiguousarray(to_arrays(gradient))) for gradient in found]
 
 
 def _finite(raw: Raw) -> np.ndarray:

@@ -40,9 +40,29 @@ def is_there() -> bool:
     return _switch.on or runtime.device_type() == "cuda"
 
 
+class _Either(str):
+    """The type of the Ascend device while "cuda" names it: ``"npu"``, and equal to ``"cuda"`` too, as scripts and packages compare it."""
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        return str.__eq__(self, other) is True or (isinstance(other, str) and str.__eq__("cuda", other))
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    __hash__ = str.__hash__
+
+    def __reduce__(self) -> tuple[type, tuple[str]]:
+        return str, (str(self),)
+
+
+_EITHER = _Either("npu")
+
+
 def meant(kind: str) -> str:
-    """The type of device that a type names: "npu" for "cuda" while the switch is on."""
-    return "npu" if kind == "cuda" and _switch.on else kind
+    """The type of device that a type names: for "cuda" that of the Ascend device while the switch is on."""
+    return _EITHER if _switch.on and kind in ("cuda", "npu") else kind
 
 
 is_cuda = property(lambda self: self.device.type == meant("cuda"), doc="Whether the memory is on the device that cuda names.")

@@ -7,7 +7,7 @@ from typing import Any
 
 from .._backend import binding, runtime
 from .._leaving import END, Block, length_again
-from .cuda_names import meant
+from .cuda_names import is_on, meant
 
 _TYPES = (
     "cpu cuda ipu xpu mkldnn opengl opencl ideep hip ve fpga maia xla lazy vulkan mps meta hpu mtia privateuseone npu"
@@ -62,7 +62,7 @@ class device(Block):
         return f"device(type='{self.type}')" if self.index is None else f"device(type='{self.type}', index={self.index})"
 
     def __str__(self) -> str:
-        return self.type if self.index is None else f"{self.type}:{self.index}"
+        return str(self.type) if self.index is None else f"{self.type}:{self.index}"
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, device) and (self.type, self.index) == (other.type, other.index)
@@ -79,7 +79,7 @@ class device(Block):
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return (device, (self.type,) if self.index is None else (self.type, self.index))
+        return (device, (str(self.type),) if self.index is None else (str(self.type), self.index))
 
 
 class _Defaults(threading.local):
@@ -95,7 +95,7 @@ defaults = _Defaults()
 CPU = device("cpu")
 META = device("meta")
 _TYPE = runtime.device_type()
-_PLACES: dict[int, device] = {}
+_PLACES: dict[tuple[int, bool], device] = {}
 
 
 # What torch's errors say of devices, after their first words.
@@ -112,9 +112,9 @@ def current() -> device:
     if _TYPE == "cpu":
         return CPU
     index = binding.index()
-    found = _PLACES.get(index)
+    found = _PLACES.get((index, is_on()))
     if found is None:
-        found = _PLACES[index] = device(_TYPE, index)
+        found = _PLACES[index, is_on()] = device(_TYPE, index)
     return found
 
 

@@ -151,6 +151,21 @@ def device_generator() -> Generator:
     return _device_generators[0]
 
 
+def states_of_streams() -> list[Any]:
+    """The states of the default streams, the host's and the device's."""
+    return [generator.engine.get_state() for generator in _default_generators()]
+
+
+def put_states(states: list[Any]) -> None:
+    """Give the default streams the states that ``states_of_streams`` gave."""
+    for generator, state in zip(_default_generators(), states):
+        generator.engine.set_state(state)
+
+
+def _default_generators() -> list[Generator]:
+    return [default_generator] if devices.current().type == "cpu" or forked.here else [default_generator, device_generator()]
+
+
 def seed_devices(seed: int) -> None:
     """Start the accelerator's default stream anew, if there is an accelerator, which a forked process has not."""
     if devices.current().type != "cpu" and not forked.here:

@@ -11,7 +11,7 @@ from .._backend import device_memory, tape
 from .._backend.cell import set_value
 from .._backend.forked import forked
 from .._backend.geometry import contiguous_strides, flat_index
-from .._backend.raw import NAME_OF, NP_DTYPE, Raw, from_numpy
+from .._backend.raw import NAME_OF, NP_DTYPE, ON_CPU, Raw, from_numpy
 from .._backend.table import kernel
 from .._leaving import Block, values_again
 from .device import META
@@ -227,11 +227,14 @@ class DeviceMemory(_Native):
     def shadowed(self, kind: np.dtype, shape: tuple[int, ...], strides: Strides, offset: int) -> np.ndarray | None:
         """A window on the array that integers were made of, which nobody writes to; None where it has another dtype."""
         assert self.shadow is not None
-        flat = self.shadow.reshape(-1)
-        if flat.dtype != kind or 0 in shape:
+        shadow, size = self.shadow, kind.itemsize
+        if shadow.dtype != kind or 0 in shape:
             return None
-        steps = [step * flat.itemsize for step in strides]
-        return np.lib.stride_tricks.as_strided(flat[offset:], shape, steps, writeable=False)
+        if not shadow.flags.c_contiguous:
+            shadow = np.ascontiguousarray(shadow)
+        found: np.ndarray = np.ndarray(shape, kind, shadow, offset * size, [step * size for step in strides])
+        found.flags.writeable = False
+        return found
 
     def fill(self, kind: str, value: Any, shape: tuple[int, ...], strides: Strides | None, offset: int) -> bool:
         """Set the elements of a window to a number of Python's; False where the base has another dtype."""
@@ -439,6 +442,8 @@ class NativeBlock(Block):
         """The value that stands for a storage whose elements are asked for in a dtype; ``leaf`` is ours that it belongs to."""
         found = self._cells.get(id(storage))
         if found is None:
+            if self.captured and not ON_CPU and storage.__class__ is Storage:
+                tape.refuse_cpu_in_trace("a tensor of the CPU is used")
             raw = storage.base if storage.__class__ is DeviceMemory else storage.parameter
             if raw is None:
                 source = storage._source

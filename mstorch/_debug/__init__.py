@@ -19,6 +19,7 @@ from .steps import Steps
 from .trace import Tracer
 
 VARIABLE = "MSTORCH_DEBUG"
+_begun: list[Comparison] = []
 _WORDS = frozenset(("compare", "trace", "all"))
 
 
@@ -30,6 +31,7 @@ def begin(wanted: str) -> None:
         raise ValueError(f"mstorch: {VARIABLE}={wanted!r} is not known; it takes 'compare', 'compare,all', 'trace', or 'compare,trace'")
     if "compare" in words:
         comparison = Comparison(goes_on="all" in words)
+        _begun.append(comparison)
         overriding.watchers.append(comparison.watched)
         step_watchers.append(Steps(comparison).watched)
     if "trace" in words:
@@ -37,6 +39,12 @@ def begin(wanted: str) -> None:
         overriding.watchers.append(tracer.watched)
         table.tracers.append(tracer.traced_kernel)
         copy_watchers.append(tracer.host_copy)
+
+
+def ready() -> None:
+    """Wait for real torch, which was imported beside mstorch. Raises ImportError where there is none."""
+    for comparison in _begun:
+        assert comparison.client.version
 
 
 def begin_profile(file: str) -> None:

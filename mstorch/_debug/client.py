@@ -1,13 +1,15 @@
 """The way to the process that has real torch."""
 from __future__ import annotations
 
+import io
 import os
 import subprocess
 import sys
 import threading
 from pathlib import Path
 
-from .oracle import Message, receive, send
+from .memories import Pickler, Sent
+from .oracle import BUFFER, Message, receive, send
 
 PYTHON = "MSTORCH_DEBUG_PYTHON"
 _START = (
@@ -25,9 +27,18 @@ class Client:
     def __init__(self) -> None:
         self._lock = threading.RLock()
         self._owner = os.getpid()
-        self.version = self._begin()
+        self._version = ""
+        self._begin()
 
-    def _begin(self) -> str:
+    @property
+    def version(self) -> str:
+        """torch's version. Waits until its process has imported it."""
+        with self._lock:
+            if not self._version:
+                self._version = self._first()
+        return self._version
+
+    def _begin(self) -> None:
         python = os.environ.get(PYTHON) or sys.executable
         # One thread: two pools of threads that wait by spinning would take the processors from each other, call by call.
         environment = {**os.environ, **dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")}
@@ -35,14 +46,21 @@ class Client:
         try:
             self._process = subprocess.Popen(
                 [python, "-c", _START, str(Path(__file__).with_name("oracle.py"))], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                cwd="/", env=environment, start_new_session=True,
+                cwd="/", env=environment, start_new_session=True, bufsize=BUFFER,
                 pipesize=1 << 20,  # the most that Linux gives: a data set of which one sample is taken goes through in one piece
             )  # fmt: skip
-            first = receive(self._process.stdout)
-        except (OSError, EOFError) as error:
+        except OSError as error:
             raise ImportError(_absent(python, str(error))) from error
+        self._python, self._version, self._sent = python, "", Sent()
+
+    def _first(self) -> str:
+        """What the process says first: the version of its torch."""
+        try:
+            first = receive(self._process.stdout, {})
+        except EOFError as error:
+            raise ImportError(_absent(self._python, str(error))) from error
         if "missing" in first:
-            raise ImportError(_absent(python, first["missing"]))
+            raise ImportError(_absent(self._python, first["missing"]))
         version: str = first["version"]
         return version
 
@@ -54,8 +72,11 @@ class Client:
         """torch's answer."""
         with self._lock:
             try:
-                send(self._process.stdin, request)
-                return receive(self._process.stdout)
+                assert self.version  # the first message has been read
+                data = io.BytesIO()
+                Pickler(data, self._sent).dump(request)
+                send(self._process.stdin, data.getbuffer())
+                return receive(self._process.stdout, {})
             except (EOFError, BrokenPipeError):
                 status = self._process.wait()
                 self._begin()

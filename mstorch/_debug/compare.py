@@ -13,12 +13,12 @@ from .._core.generator import default_generator
 from .._core.modes import modes
 from .._core.overriding import OFF, state
 from .._core.tangents import LEVELS
-from .._core.tensor_base import TensorBase, array_of, strides_of
+from .._core.tensor_base import TensorBase, strides_of
 from .._leaving import END, Undo, undoing, values_again
 from .._tape.engine import running
 from .._tape.node import node_of
 from .client import Client
-from .differences import difference, scale_of
+from .differences import Scale, difference
 from .messages import Encoder, Message, NotComparable, encoded_result
 from .oracle import Decoder, gradients, settings_of, tensors_in
 from .places import Place, call_text, called_by_rule, place_of_call
@@ -67,7 +67,7 @@ class Call:
         }  # fmt: skip
         self.tensors = encoder.tensors
         self.message["leaves"] = [number for number, tensor in enumerate(self.tensors) if tensor.is_leaf]
-        self.scale = scale_of((self.message["args"], self.message["kwargs"]))
+        self.scale = Scale((self.message["args"], self.message["kwargs"]))
         self._versions = [tensor._counter.version for tensor in self.tensors]
         self.nodes = {id(node_of(tensor)) for tensor in self.tensors}
 
@@ -94,7 +94,9 @@ class Call:
 
 
 def _random_state() -> bytes:
-    return bytes(array_of(default_generator.get_state()))
+    engine = default_generator.engine
+    with engine.lock:
+        return engine.get_state()
 
 
 class Comparison:
@@ -183,7 +185,7 @@ class Comparison:
             if found is None:
                 written = encoded_result(call.tensors[number])
                 found = difference(answer["written"][number], written, f"tensor {number} of the arguments, written to", call.scale, values)
-        if found is None and answer["state"] != _random_state():
+        if found is None and (answer["state"] or call.message["state"]) != _random_state():
             found = "the random numbers that follow: mstorch and torch have not drawn equally many"
         if found is not None:
             return self._tell(call, "", found)
@@ -229,7 +231,7 @@ class Comparison:
             return  # backward raises it too
         finally:
             default_generator.set_state(before)
-        scale = scale_of((request["args"], request["kwargs"], list(messages.values())))
+        scale = Scale((request["args"], request["kwargs"], list(messages.values())))
         for number, want in answer["gradients"].items():
             what = f"gradient of tensor {number} of the arguments"
             differs = difference(want, encoded_result(found.get(number)), what, scale, True, False)

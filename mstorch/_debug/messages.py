@@ -15,9 +15,11 @@ from .._core.formats import layout, memory_format
 from .._core.generator import Generator
 from .._core.overriding import PLAIN
 from .._core.tensor_base import TensorBase, array_of, is_meta, is_tracked, strides_of
+from .memories import Recent
 
 Message = Any
 _SIMPLE = frozenset((int, float, bool, complex, str, bytes, type(None)))
+_RECENT = Recent()
 
 
 class NotComparable(Exception):
@@ -73,7 +75,8 @@ class Encoder:
         tracked = bool(is_tracked(tensor))
         return {
             "is": "tensor", "dtype": tensor._dtype.name, "shape": tuple(tensor._shape), "strides": strides,
-            "data": None if is_meta(tensor) else _spanned(array_of(tensor), strides), "grad": tracked,
+            "data": None if is_meta(tensor) else _RECENT.copy((id(tensor._storage), tensor._offset), _spanned(array_of(tensor), strides)),
+            "grad": tracked,
             "leaf": tracked and bool(tensor.is_leaf), "number": len(self.tensors) - 1,
         }  # fmt: skip
 

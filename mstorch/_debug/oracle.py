@@ -1,16 +1,16 @@
 """The process that has real torch: it computes the calls that it is sent, and nothing of mstorch is imported in it.
 
-Requests and answers are pickled dictionaries behind their length in 8 bytes. Each request has all that its call needs, so that the
-process keeps nothing between them. See ``messages.py`` for values.
+Requests and answers are pickled dictionaries behind their length in 8 bytes. Each request has all that its call needs but large
+memories that were sent before, which are kept as long as the requests say. See ``messages.py`` for values, ``memories.py`` for memories.
 """
 from __future__ import annotations
 
 import contextlib
 import importlib
+import io
 import os
 import pickle
 import struct
-import sys
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -18,22 +18,39 @@ from typing import Any
 import numpy as np
 
 Message = Any
+BUFFER = 1 << 16  # bytes; a usual message goes through in one piece, at which the other process wakes once
 
 
-def send(file: Any, message: Message) -> None:
-    """Write a message to a pipe."""
-    data = pickle.dumps(message, protocol=4)
+class Unpickler(pickle.Unpickler):
+    """Reads messages; ``kept`` has the memories that may be named by their numbers."""
+
+    def __init__(self, file: Any, kept: dict[int, bytes]) -> None:
+        super().__init__(file)
+        self._kept = kept
+
+    def persistent_load(self, reference: tuple[int, bytes | None, tuple[int, ...]]) -> bytes:
+        """A memory, by its number or new; it and those to forget are noted."""
+        number, data, forgotten = reference
+        for old in forgotten:
+            del self._kept[old]
+        if data is not None:
+            self._kept[number] = data
+        return self._kept[number]
+
+
+def send(file: Any, data: Any) -> None:
+    """Write a pickled message to a pipe."""
     file.write(struct.pack("<Q", len(data)))
     file.write(data)
     file.flush()
 
 
-def receive(file: Any) -> Message:
+def receive(file: Any, kept: dict[int, bytes]) -> Message:
     """The next message of a pipe. Raises EOFError at its end."""
     head = file.read(8)
     if len(head) < 8:
         raise EOFError("the other process has ended")
-    return pickle.loads(file.read(struct.unpack("<Q", head)[0]))
+    return Unpickler(io.BytesIO(file.read(struct.unpack("<Q", head)[0])), kept).load()
 
 
 class Decoder:
@@ -62,8 +79,9 @@ class Decoder:
             made = torch.empty_strided(message["shape"], message["strides"], dtype=kind)
         else:
             name = message["dtype"]
-            flat = np.frombuffer(bytearray(message["data"]), np.int16 if name == "bfloat16" else np.dtype(name))
-            made = torch.from_numpy(flat).clone()  # memory that can be resized
+            flat = np.frombuffer(message["data"], np.int16 if name == "bfloat16" else np.dtype(name))
+            made = torch.empty(flat.size, dtype=torch.int16 if name == "bfloat16" else kind, device="cpu")  # memory that can be resized
+            made.numpy()[...] = flat
             made = (made.view(kind) if name == "bfloat16" else made).as_strided(message["shape"], message["strides"])
         made = made.detach()
         if message["grad"]:
@@ -257,26 +275,28 @@ class Server:
             copies = {id(tensor): copied(torch, tensor) for number, tensor in written.items() if number not in request["leaves"]}
             written = {number: copies.get(id(tensor), tensor) for number, tensor in written.items()}
             result = function(*exchanged(args, copies), **exchanged(kwargs, copies))
+        state = bytes(torch.get_rng_state().numpy())
         return {
-            "result": self.message(result), "state": bytes(torch.get_rng_state().numpy()),
+            "result": self.message(result), "state": None if state == request["state"] else state,
             "written": {number: self.message(tensor) for number, tensor in written.items()},
         }  # fmt: skip
 
 
 def serve() -> None:
     """Answer requests from standard input until it ends; what torch prints goes to standard error."""
-    answers = os.fdopen(os.dup(1), "wb")
+    answers, requests = os.fdopen(os.dup(1), "wb", BUFFER), os.fdopen(0, "rb", BUFFER)
     os.dup2(2, 1)
     try:
         torch = importlib.import_module("torch")
     except ImportError as error:
-        send(answers, {"missing": f"{type(error).__name__}: {error}"})
+        send(answers, pickle.dumps({"missing": f"{type(error).__name__}: {error}"}))
         return
-    send(answers, {"version": str(torch.__version__)})
+    send(answers, pickle.dumps({"version": str(torch.__version__)}))
     server = Server(torch)
+    kept: dict[int, bytes] = {}
     with contextlib.suppress(EOFError, BrokenPipeError):
         while True:
-            send(answers, server.answer(receive(sys.stdin.buffer)))
+            send(answers, pickle.dumps(server.answer(receive(requests, kept)), protocol=5))
 
 
-__all__ = ["Decoder", "gradients", "receive", "send", "serve", "settings_of", "tensors_in"]
+__all__ = ["BUFFER", "Decoder", "gradients", "receive", "send", "serve", "settings_of", "tensors_in"]

@@ -7,7 +7,7 @@ from typing import Any
 
 from .._core.tensor_base import TensorBase
 from .compare import Comparison
-from .differences import difference, scale_of
+from .differences import Scale, difference
 from .messages import Encoder, Message, NotComparable, encoded_result
 from .places import call_text, place_of_call
 
@@ -49,7 +49,7 @@ class Steps:
         answer = self.comparison.client.ask(request)
         if "params" not in answer:
             return
-        scale = scale_of([value for value, _ in request["params"]])
+        scale = Scale([value for value, _ in request["params"]])
         for number, (want, param) in enumerate(zip(answer["params"], _params(optimizer))):
             found = difference(want, encoded_result(param), f"parameter {number}", scale, True, False)
             if found is not None:

@@ -23,7 +23,12 @@ class Argument(NamedTuple):
     default: Any
     has_default: bool
     kwarg_only: bool
-    is_write: bool
+    alias: str  # "(a!)": which memory it shares with a result, and whether it is written to
+
+    @property
+    def is_write(self) -> bool:
+        """Whether it is written to."""
+        return "!" in self.alias
 
 
 class Schema(NamedTuple):
@@ -84,7 +89,7 @@ def _fits(value: Any, kind: str) -> bool:
     return kind not in _PYTHON or isinstance(value, _PYTHON[kind])
 
 
-def _split(text: str) -> list[str]:
+def split(text: str) -> list[str]:
     """The parts between commas that stand in no brackets."""
     parts, depth, part = [], 0, ""
     for character in text:
@@ -111,7 +116,7 @@ def parse(namespace: str, text: str) -> Schema:
         raise RuntimeError(f"mstorch: no operator schema: {text!r}")
     name, _, overload = match[1].rpartition("::")[2].partition(".")
     arguments, kwarg_only = [], False
-    for part in _split(match[2]):
+    for part in split(match[2]):
         if part == "*":
             kwarg_only = True
             continue
@@ -119,7 +124,7 @@ def parse(namespace: str, text: str) -> Schema:
         if found is None:
             raise RuntimeError(f"mstorch: no parameter of an operator schema: {part!r}")
         default = None if found[5] is None else _value(found[5])
-        arguments.append(Argument(found[4], found[1] + found[3], default, found[5] is not None, kwarg_only, "!" in (found[2] or "")))
+        arguments.append(Argument(found[4], found[1] + found[3], default, found[5] is not None, kwarg_only, found[2] or ""))
     return Schema(namespace, name, overload, tuple(arguments), match[3], text.strip())
 
 

@@ -23,6 +23,7 @@ from ._numbers import fitting
 from ._one_dtype import expect_dtype
 from ._operation import operation
 from ._scalars import scalar_array
+from ._scaled_product import in_one_kernel
 from .creation import eye
 from .linalg_factor import attach, inv
 from .matmul import bmm, dot, matmul
@@ -475,6 +476,9 @@ def addmm(
     for number, matrix in ((1, mat1), (2, mat2)):
         if len(shape_of(matrix)) != 2:
             raise RuntimeError(f"mat{number} must be a matrix, got {len(shape_of(matrix))}-D tensor")
+    found = in_one_kernel(input, mat1, mat2, beta, alpha)
+    if found is not None:
+        return finish_exactly(found, out)
     if input._dtype.name in ("float16", "bfloat16") and mat1._dtype is input._dtype and mat2._dtype is input._dtype:
         # Half precision rounds once, after the sum, and looks at the factors always.
         whole = _scaled_sum("", input.float(), matmul(mat1.float(), mat2.float()), beta, alpha)
@@ -550,6 +554,9 @@ def baddbmm(
         words = (cpp_word(tensor._dtype) for tensor in (input, batch1, batch2))
         raise RuntimeError("Input dtypes must be the same, got: input {}, batch1: {}, batch2: {}".format(*words))
     expect_dtype(batch1._dtype, batch2)
+    found = in_one_kernel(input, batch1, batch2, beta, alpha) if len(shape_of(batch1)) == len(shape_of(batch2)) == 3 else None
+    if found is not None:
+        return finish_exactly(found, out)
     if input._dtype.itemsize == 2 and input._dtype.category == 2:
         # Half precision rounds once, after the sum.
         whole = baddbmm(input.float(), batch1.float(), batch2.float(), beta=beta, alpha=alpha)

@@ -7,6 +7,7 @@ import numpy as np
 
 from .._backend.raw import ON_CPU
 from .._backend.table import kernel
+from .._backend.tape import refuse_cpu_in_trace
 from .._core import device as devices
 from .._core.cuda_names import meant
 from .._core.device import device as device_class
@@ -144,7 +145,9 @@ def to(self: Any, *args: Any, **kwargs: Any) -> Any:
             if found is not devices.META:
                 raise NotImplementedError("Cannot copy out of meta tensor; no data!")
             return meta_tensor(self._shape, kind or self._dtype, self._stride)
-        if not ON_CPU and modes.native is None and found is not devices.META and is_elsewhere(self, found):
+        if not ON_CPU and found is not devices.META and is_elsewhere(self, found) and modes.native is not None:
+            refuse_cpu_in_trace("a tensor is copied between the CPU and the device")
+        elif not ON_CPU and found is not devices.META and is_elsewhere(self, found):
             here = moved(self, found.type == "cpu")
             return to_dtype(here, kind or self._dtype, False, format_)
     return to_dtype(self, kind or self._dtype, copy, format_)

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from ._memory_order import result_strides
 from .elementwise import add, mul, sub
 from .placing import beside
 from .random import draw
-from .views import reshape
+from .views import permute, reshape
 
 _mul = kernel("mul")
 
@@ -50,13 +51,22 @@ def _kept(input: Any, p: float, channels: bool, scale: float) -> Any:
         # A product of 0-d arrays is a NumPy scalar.
         noise = tensor_of(np.asarray(keep.astype(kind.np, order="C") * kind.np.type(scale), kind.np))
         return beside(noise, input)
-    return mul(reshape(cast_tensor(wrap(keep), kind), shape), scale)
+    order = None if channels or input._stride is None else _order_of_memory(own, strides_of(input))
+    drawn = cast_tensor(wrap(keep), kind)
+    if order is not None:
+        return mul(permute(reshape(drawn, [shape[i] for i in order]), [order.index(i) for i in range(len(order))]), scale)
+    return mul(reshape(drawn, shape), scale)
+
+
+def _order_of_memory(shape: tuple[int, ...], strides: tuple[int, ...]) -> Sequence[int] | None:
+    """The dimensions of a tensor as its elements lie in memory, whose order draws for it follow; None for the order of its shape."""
+    dense = elementwise_strides(shape, [(shape, strides)])
+    return None if dense is None else dense_order(shape, dense)
 
 
 def _in_memory_order(drawn: np.ndarray, shape: tuple[int, ...], strides: tuple[int, ...]) -> np.ndarray:
-    """What was drawn for a tensor, in its shape: the draws follow the memory of the result, which has the input's order."""
-    dense = elementwise_strides(shape, [(shape, strides)])
-    order = dense_order(shape, dense) if dense is not None else None
+    """What was drawn for a tensor, in its shape."""
+    order = _order_of_memory(shape, strides)
     if order is None:
         return drawn.reshape(shape)
     return drawn.reshape([shape[i] for i in order]).transpose(np.argsort(order))

@@ -49,7 +49,7 @@ from .copying import to_dtype
 from .creation import scalar_tensor
 
 _add, _sub, _mul, _div = kernel("add"), kernel("sub"), kernel("mul"), kernel("div")
-_add_scaled = kernel("add_scaled")
+_add_scaled, _lerp_scalar = kernel("add_scaled"), kernel("lerp_scalar")
 _pow, _integer_power, _scalar_power = kernel("pow"), kernel("integer_power"), kernel("scalar_power")
 _floor_divide, _trunc_divide, _integer_divide = kernel("floor_divide"), kernel("trunc_divide"), kernel("integer_divide")
 _remainder, _fmod = kernel("remainder"), kernel("fmod")
@@ -93,12 +93,12 @@ def _scaled(other: Any, alpha: Any, first: Any) -> Any:
     return mul(other, alpha) if isinstance(alpha, TensorBase) else other * alpha
 
 
-def adds_in_one_kernel(input: Any, other: Any, alpha: Any) -> bool:
-    """Whether a device adds a multiple of one tensor to another at once."""
+def adds_in_one_kernel(input: Any, other: Any, alpha: Any, op: str = "add_scaled") -> bool:
+    """Whether a device adds a multiple of one tensor to another at once, or what ``op`` does with two tensors and a number."""
     if alpha.__class__ not in (int, float) or not (isinstance(input, TensorBase) and isinstance(other, TensorBase)):
         return False
     kind = input._dtype
-    if kind.category != 2 or other._dtype is not kind or modes.native is not None or not serves("add_scaled", kind.name):
+    if kind.category != 2 or other._dtype is not kind or modes.native is not None or not serves(op, kind.name):
         return False
     return input._storage.__class__ is DeviceMemory and other._storage.__class__ is DeviceMemory
 
@@ -513,6 +513,8 @@ def lerp(input: Any, end: Any, weight: Any, *, out: Any = None) -> Any:
         found = lerp(input.detach(), end.detach(), weight.detach())
         kept = (0, 1, 2) if is_tracked(weight) else (2,)
         return record("LerpBackward1", _lerp_slopes, (input, end, weight), (found,), needed=(), kept=kept)[0]
+    if adds_in_one_kernel(input, end, weight, "lerp_scalar") and builtins.abs(weight) < 0.5:  # the kernel computes from the first end
+        return finish(elementwise_in(kind, _lerp_scalar, (input, end), (float(weight),), label="LerpBackward0"), out, input, end, weight)
     if _halves(input, end):
         wide = weight.float() if isinstance(weight, TensorBase) else weight
         return finish(lerp(input.float(), end.float(), wide).to(input._dtype), out, input, end, weight)

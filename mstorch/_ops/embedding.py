@@ -73,7 +73,11 @@ def _rows_gradient(padding: int, gradients: Any, outputs: Any, inputs: Any, indi
 def _lookup(weight: Any, input: Any, padding: int, by_frequency: bool, sparse: bool = False) -> Any:
     if sparse and recording((weight,)) and not capturing() and is_leaf(weight):
         return _lookup_sparse(weight, input, padding, by_frequency)
-    return call(_embedding, (weight,), input, padding, by_frequency)
+    found = call(_embedding, (weight,), input, padding, by_frequency)
+    if padding < 0 or not capturing():
+        return found
+    # A graph is differentiated as it stands: rows of the padding are taken as they are.
+    return where(views.unsqueeze(ne(input, padding), -1), found, views.detach(found))
 
 
 def embedding(

@@ -207,10 +207,10 @@ def _by_one_kernel(kernel_: Any, input: Any, target: Any, weight: Any, ignore_in
     """The loss of a device's tensors, in rows; classes that are here anyhow are checked."""
     x = shape_of(input)
     classes = x[0] if len(x) == 1 else x[1]
-    if readable(target) is not None:
+    if not reading_waits(target):
         _classes(target, classes, ignore_index)
     rows = input if len(x) == 2 else views.reshape(input if len(x) == 1 else views.movedim(input, 1, -1), (-1, classes))
-    chosen_ = views.reshape(to_dtype(target, int64), (-1,))
+    chosen_ = target if len(target._shape) == 1 and target._dtype is int64 else views.reshape(to_dtype(target, int64), (-1,))
     found = call(kernel_, (rows,), chosen_, weight, ignore_index, reduction)[0]
     found = watch(no_view(views.reshape(found, shape_of(target))) if reduction == "none" and len(x) != 2 else found, target)
     return found if len(x) < 3 or found._node is None or reduction == "none" else call_node(found, "NllLoss2DBackward0")

@@ -152,7 +152,8 @@ def _placing(function: Callable[..., Any], like: bool, drawn: bool) -> Callable[
         made = made_on_device(function, *_at(args, kwargs, "meta"))
         if made is None:
             given, named_ones = hosted()
-            made = moved(function(*given, **named_ones), False)
+            made = function(*given, **named_ones)
+            made = moved(made, False) if getattr(made, "_layout", None) is None else made.to(found)
         if asked and made._dtype.category < 2:
             raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
         if asked:

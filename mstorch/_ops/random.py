@@ -53,7 +53,7 @@ def draw(name: str, engine: Any, *args: Any) -> Any:
 
 def _stream(generator: Any, like: Any, name: str) -> Any:
     """Where numbers are drawn that go with a tensor: the generator that is given, else the tensor's device, if it has such draws."""
-    if generator is not None or ON_CPU or modes.native is not None or like._storage.__class__ not in NATIVE:
+    if generator is not None or ON_CPU or (modes.native is not None and not capturing()) or like._storage.__class__ not in NATIVE:
         return engine_of(generator)
     stream = mask_engine(False)
     return stream if isinstance(stream, _mt19937.Engine) or hasattr(random_device, name) else engine_of(None)
@@ -270,7 +270,7 @@ def _put(tensor: Any, array: Any) -> Any:
     if not isinstance(array, Raw):
         array = np.asarray(array)
         array = array if array.dtype == kind.np else numpy_cast(array, kind.np)
-    if isinstance(array, Raw) and modes.native is None:
+    if isinstance(array, Raw) and (modes.native is None or capturing()):
         write(tensor, wrap(array))
     else:
         write_array(tensor, array)

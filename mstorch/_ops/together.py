@@ -30,11 +30,17 @@ def laid_out(tensors: Sequence[Any]) -> Any:
     return on_device(raw)
 
 
-def put_back(flat: Any, tensors: Sequence[Any]) -> None:
-    """Let tensors have the elements of what ``laid_out`` gave of them, and its version's changes."""
+def has_clean_gaps(flat: Any) -> bool:
+    """Whether what lies between the tensors in what ``laid_out`` gave of them is zero."""
+    return not getattr(value_of(flat), "_spoiled", False)
+
+
+def put_back(flat: Any, tensors: Sequence[Any], clean: bool = True) -> None:
+    """Let tensors have the elements of what ``laid_out`` gave of them, and its version's changes; ``clean``: its gaps are zeros still."""
     raw, writes = value_of(flat), flat._counter.version
     if not writes:
         return
+    raw._spoiled = not clean or not has_clean_gaps(flat)
     for tensor in tensors:
         tensor._counter.version += writes
         tensor._storage.shadow = None

@@ -5,14 +5,18 @@ import builtins
 import math
 from typing import Any
 
+from .._backend.table import kernel, serves
 from .._core.modes import modes
+from .._core.storage import DeviceMemory
 from .._core.tensor_base import recording
 from .._tape.composite import record
 from . import reduce
-from ._dispatch import finish_exactly, shape_of, type_word, wrap_dims
+from ._dispatch import call, finish_exactly, shape_of, type_word, wrap_dims
 from ._operation import operation
 from .compare import where
 from .complex_views import imag, real
+
+_p_norm = kernel("p_norm")
 
 
 @operation(numpy_names=True)
@@ -44,6 +48,9 @@ def vector_norm(
 
 def _rounded(x: Any, p: float, dims: Any, keepdim: bool) -> Any:
     """The norm; half precision rounds once, after the root."""
+    on_device = x._storage.__class__ is DeviceMemory and serves("p_norm", x._dtype.name)
+    if on_device and p in (1, 2, math.inf) and x._shape and 0 not in x._shape:
+        return call(_p_norm, (x,), p, dims or tuple(range(len(x._shape))), keepdim, True)
     if x._dtype.name in ("float16", "bfloat16"):
         return _norm(x.float(), p, dims, keepdim).to(x._dtype)
     return _norm(x, p, dims, keepdim)

@@ -9,8 +9,8 @@ from .walk import Walk
 
 PACKAGES = {
     "triton": "write the kernel with torch's operations; Triton's kernels are compiled for GPUs",
-    "flash_attn": "torch.nn.functional.scaled_dot_product_attention is one kernel of Ascend in half precision",
-    "flash_attn_2_cuda": "torch.nn.functional.scaled_dot_product_attention is one kernel of Ascend in half precision",
+    "flash_attn": "torch.nn.functional.scaled_dot_product_attention is one kernel of Ascend",
+    "flash_attn_2_cuda": "torch.nn.functional.scaled_dot_product_attention is one kernel of Ascend",
     "xformers": "torch.nn.functional.scaled_dot_product_attention for memory_efficient_attention",
     "apex": "torch.autocast and torch.amp.GradScaler for apex.amp, torch.optim for its fused optimizers, nn.LayerNorm and nn.SyncBatchNorm",
     "transformer_engine": "torch.autocast in bfloat16; layers of torch.nn",

@@ -7,6 +7,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from .._backend.raw import ON_CPU
 from .._core.above import above
 from .._core.auto import Auto
 from .._core.device import device
@@ -15,7 +16,7 @@ from .._core.modes import modes
 from .._core.naming import is_torch
 from .._core.overriding import FORMED, disabled
 from .._core.size import Size
-from .._core.storage import Counter
+from .._core.storage import Counter, DeviceMemory, Storage
 from .._core.tensor_base import SparseOperand, array_of, auto_of, is_tracked
 from .._ops import copying, views
 from .._ops._dispatch import wrap_dim
@@ -266,7 +267,9 @@ def sparse(kind: layout, index: Sequence[Any], values: Any, size: Sequence[int],
     tensor._stride = (0,) * len(size)
     tensor._offset = 0
     tensor._layout = kind
-    tensor._index = tuple(index)
+    # Indices are where the values are; a device keeps what they were made of, so that reading them waits for nothing.
+    beside = not ON_CPU and values._storage.__class__ is DeviceMemory
+    tensor._index = tuple(part.to(values.device) if beside and part._storage.__class__ is Storage else part for part in index)
     tensor._size = tuple(int(length) for length in size)
     # One element alone is in order.
     tensor._coalesced = coalesced or (kind is sparse_coo and values.shape[0] < 2)

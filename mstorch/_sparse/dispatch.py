@@ -204,16 +204,16 @@ def _new(self: Any, *args: Any, device: Any = None) -> Any:
     size = args[0] if len(args) == 1 and not isinstance(args[0], int) else args or (0,)
     if not isinstance(size, (list, tuple)):
         raise TypeError(f"new() received an invalid combination of arguments - got ({type(size).__name__}), but expected one of:")
-    return coo.nothing(size, self._dtype)
+    return coo.nothing(size, self._dtype, device=self.device)
 
 
 def _kept_methods() -> dict[str, Function]:
     """Methods of sparse tensors that follow from their values."""
     kept: dict[str, Function] = {name: elementwise.conversion(name) for name in CONVERSIONS}
-    kept.update(to=elementwise.to, cpu=elementwise.conversion("cpu"), cuda=elementwise.conversion("cuda"))
+    kept.update({name: elementwise.conversion(name) for name in ("cpu", "cuda", "npu")}, to=elementwise.to)
     kept["type_as"] = lambda self, other: self.to(other._dtype)
-    kept["new_zeros"] = kept["new_empty"] = lambda self, *size, dtype=None, **options: coo.nothing(
-        size[0] if len(size) == 1 and not isinstance(size[0], int) else size, dtype or self._dtype
+    kept["new_zeros"] = kept["new_empty"] = lambda self, *size, dtype=None, device=None, **options: coo.nothing(
+        size[0] if len(size) == 1 and not isinstance(size[0], int) else size, dtype or self._dtype, device=device or self.device
     )
     kept["is_nonzero"] = _is_nonzero
     kept["new"] = _new

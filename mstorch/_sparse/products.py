@@ -1,6 +1,7 @@
 """Products of sparse matrices with dense and with sparse ones."""
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -8,6 +9,7 @@ import numpy as np
 from .._core.dtype import bfloat16, float16, float32
 from .._core.formats import sparse_coo
 from .._ops import views
+from .._ops._autocast import lowered, state
 from .._ops._dispatch import finish
 from .._ops._one_dtype import expect_dtype
 from .._ops.index import index_select
@@ -67,6 +69,8 @@ def _times_sparse(first: Any, second: Any) -> Any:
 
 def mm(input: Any, mat2: Any, *, out: Any = None) -> Any:
     """The product of two matrices of which one or both are sparse; sparse if both are."""
+    if state.on and out is None and not (is_sparse(input) and is_sparse(mat2)):
+        return lowered(mm, input, mat2)
     _matrix(input, "addmm")
     if is_sparse(mat2) and mat2.dim() != 2:
         _matrix(mat2, "addmm")
@@ -87,6 +91,8 @@ def mm(input: Any, mat2: Any, *, out: Any = None) -> Any:
 
 def mv(input: Any, vec: Any, *, out: Any = None) -> Any:
     """The product of a sparse matrix and a dense vector."""
+    if state.on and out is None:
+        return lowered(mv, input, vec)
     if not is_sparse(input) or is_sparse(vec):
         raise NotImplementedError("mv has kernels for a sparse matrix with a dense vector only; use to_dense()")
     if input.dim() != 2 or vec.dim() != 1:
@@ -101,6 +107,8 @@ def mv(input: Any, vec: Any, *, out: Any = None) -> Any:
 
 def bmm(input: Any, mat2: Any, *, out: Any = None) -> Any:
     """The products of a COO tensor of matrices (b, n, m) with dense ones (b, m, p)."""
+    if state.on and out is None:
+        return lowered(bmm, input, mat2)
     if not is_sparse(input) or input.dim() != 3:
         raise RuntimeError(f"bmm_sparse: Tensor 'self' must have 3 sparse dims, but has {input.sparse_dim()}")
     if is_sparse(mat2) or mat2.dim() != 3:
@@ -128,6 +136,8 @@ def matmul(input: Any, other: Any, *, out: Any = None) -> Any:
 
 def addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Any:
     """``beta * input + alpha * (mat1 @ mat2)`` with a sparse ``mat1``."""
+    if state.on and out is None and not is_sparse(mat2):
+        return lowered(functools.partial(addmm, beta=beta, alpha=alpha), input, mat1, mat2)
     if not is_sparse(mat2) and mat2.dim() != 2:
         raise RuntimeError(f"mat2 must be a matrix, got {mat2.dim()}-D tensor")
     product = mm(mat1, mat2)

@@ -9,6 +9,7 @@ from .._core.formats import sparse_coo
 from .._core.tensor_base import TensorBase, value_of
 from .._ops._dispatch import wrap_dim, wrap_dims
 from .._ops.from_data import made
+from .._ops.placing import beside
 from .base import WORDS, host, index_tensor, is_sparse, like, sparse
 from .convert import to_sparse_coo
 from .coo import added, coalesce, taken
@@ -108,7 +109,7 @@ def _shifted(values: Any, group: np.ndarray, count: int) -> Any:
     greatest = np.full((count, *array.shape[1:]), -np.inf, array.dtype)
     np.maximum.at(greatest, group, array)
     greatest[~np.isfinite(greatest)] = 0
-    return values - made(np.ascontiguousarray(greatest[group]))
+    return values - beside(made(np.ascontiguousarray(greatest[group])), values)
 
 
 def _normalized(input: Any, dim: int, dtype: Any, name: str) -> Any:

@@ -334,10 +334,10 @@ def zeros_like(input: Any, *, dtype: Any = None, layout: Any = None, device: Any
     """A tensor of the same size and layout without specified elements."""
     kind = dtype or input._dtype
     if input._layout is sparse_coo:
-        return nothing(input._size, kind, input.sparse_dim()).requires_grad_(requires_grad)
+        return nothing(input._size, kind, input.sparse_dim(), input.device if device is None else device).requires_grad_(requires_grad)
     batch = input._index[0].dim() - 1
     values = input._values_part
-    empty = values.new_zeros((*values.shape[:batch], 0, *values.shape[batch + 1 :]), dtype=kind)
+    empty = values.new_zeros((*values.shape[:batch], 0, *values.shape[batch + 1 :]), dtype=kind, device=device)
     starts = index_tensor(np.zeros(tuple(input._index[0].shape)))
     plain = index_tensor(np.zeros((*input._index[1].shape[:-1], 0)))
     assert block_of(input._layout, values, batch)
@@ -359,7 +359,7 @@ def sparse_resize_(self: Any, size: Any, sparse_dim: int, dense_dim: int) -> Any
             f"first; it has {self.sparse_dim()} sparse and {self.dense_dim()} dense dimensions"
         )
     if not self._nnz():
-        return replace(self, nothing(size, self._dtype, sparse_dim))
+        return replace(self, nothing(size, self._dtype, sparse_dim, self.device))
     if any(new < old for new, old in zip(size, self._size)):
         raise RuntimeError("shrinking the size of sparse dimensions on a non-empty sparse tensor is not supported.")
     values = self._values_part
@@ -373,7 +373,7 @@ def sparse_resize_(self: Any, size: Any, sparse_dim: int, dense_dim: int) -> Any
 def sparse_resize_and_clear_(self: Any, size: Any, sparse_dim: int, dense_dim: int) -> Any:
     """Give the tensor another size, without specified elements."""
     _check_numbers(size, sparse_dim, dense_dim)
-    return replace(self, nothing(tuple(size), self._dtype, sparse_dim))
+    return replace(self, nothing(tuple(size), self._dtype, sparse_dim, self.device))
 
 
 def _check_numbers(size: Any, sparse_dim: int, dense_dim: int) -> None:

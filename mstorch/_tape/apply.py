@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from .._backend.constants import constant_of
 from .._backend.raw import ON_CPU, Raw
 from .._backend.table import Kernel
 from .._core import fallback  # noqa: F401 - tells of it
@@ -19,6 +20,7 @@ from .._core.tensor_base import (
     array_of,
     fresh,
     is_tracked,
+    on_device,
     tensor_of,
 )
 from .mirrored import all_resolved, has_mirrored
@@ -39,7 +41,7 @@ from .node import (
     saved_input,
     watch,
 )
-from .operands import arrays_of, as_array, as_raw, in_order_of_memory, tensors_as_raw, wrapped
+from .operands import all_simple, arrays_of, as_array, as_raw, in_order_of_memory, tensors_as_raw, wrapped
 from .places import check_meta, check_places, on_host, shaped, without_memory
 from .saved import attribute, names_of
 
@@ -243,6 +245,8 @@ def _apply_anywhere(
 ) -> Any:  # fmt: skip
     """``apply`` where not all inputs are tensors in the host's memory, or MindSpore's own tape records."""
     native = modes.native
+    if not ON_CPU and native is None and not LEVELS and (strides is None or not pointwise) and _all_on_device(inputs):
+        return _apply_alone(op, kind, inputs, args, label, strides)
     if native is None and has_mirrored(inputs):
         return apply(op, kind, all_resolved(inputs), args, label=label, strides=strides, pointwise=pointwise)
     if not ON_CPU and args and native is None and not on_host(inputs) and not without_memory(inputs):
@@ -261,6 +265,59 @@ def _apply_anywhere(
             _watch_arguments(result, given)
     if LEVELS:
         pushed[0](op, kind, inputs, args, result)
+    return result
+
+
+def _all_on_device(inputs: Sequence[Any]) -> bool:
+    """Whether all inputs are tensors of a device, lists of such, or numbers, at least one of them a tensor: the common case there."""
+    found = False
+    for item in inputs:
+        if isinstance(item, TensorBase):
+            if item._storage.__class__ is DeviceMemory:
+                found = True
+            elif item._storage.__class__ is not Storage or item._shape:
+                return False  # but a number of the CPU goes with any
+        elif item.__class__ is list:
+            if not item or not _all_on_device(item):
+                return False
+            found = True
+        elif item.__class__ is not np.ndarray:
+            return False
+    return found
+
+
+def _value(tensor: Any) -> Any:
+    """The value of a tensor of a device, or of a number of the CPU as a device's."""
+    at = tensor._at
+    return tensor._raw if at is not None and at[0] is tensor._storage and at[1] == at[0].exchanges else as_raw(tensor)
+
+
+def _apply_alone(op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tuple[Any, ...], label: str | None, strides: Any) -> Any:
+    """``apply`` of tensors of a device alone, at the least cost; tensors among the arguments may be anywhere."""
+    followed, plain, raws = False, True, []
+    for item in inputs:
+        if item.__class__ is np.ndarray:
+            raws.append(constant_of(item))
+            plain = False
+        elif item.__class__ is list:
+            raws.append(tuple(map(_value, item)))
+            followed = followed or any(map(is_tracked, item))
+            plain = False
+        else:
+            raws.append(_value(item))
+            followed = followed or item._node is not None or (item._auto is not None and is_tracked(item))
+    simple = all_simple(args)
+    found = op[kind.name](*raws, *(args if simple else map(as_raw, args)))
+    single = found.__class__ is Raw
+    result = on_device(found, strides) if single else wrapped(found, strides)
+    if followed and modes.grad:
+        told = args if simple else tuple(map(tensors_as_raw, args))
+        if plain and single and label is None:
+            _record_tensors(op, kind, inputs, told, result)
+        else:
+            _record(op, kind, inputs, told, result, label)
+        if not simple:
+            _watch_arguments(result, args)
     return result
 
 

@@ -114,7 +114,8 @@ def add(first: Any, second: Any) -> Any:
         found = silent.add(first, second)
         return found if found.__class__ is np.ndarray else np.asarray(found)
     if isinstance(first, Raw) and isinstance(second, Raw):
-        return first + second
+        name = NAME_OF[first.dtype]
+        return _add[name](first, second) if NAME_OF[second.dtype] == name else first + second
     first, second = dressed(first), dressed(second)
     return second + first if getattr(second, "_layout", None) is None and getattr(first, "_layout", None) is not None else first + second
 

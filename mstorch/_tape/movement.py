@@ -95,6 +95,8 @@ def fitted(raw: Raw, shape: Sequence[int]) -> Raw:
     """The sum over what broadcasting repeated."""
     own, name = tuple(raw.shape), NAME_OF[raw.dtype]
     lead = len(own) - len(shape)
+    if lead and own[lead:] == tuple(shape):
+        return _sum[name](raw, tuple(range(lead)), False)
     axes = tuple(i for i in range(len(own)) if i < lead or (shape[i - lead] == 1 and own[i] != 1))
     return reshaped(_sum[name](raw, axes, True), shape) if axes else reshaped(raw, shape)
 

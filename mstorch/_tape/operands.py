@@ -29,12 +29,17 @@ from .places import Shaped, on_host, without_memory
 _SIMPLE = frozenset((int, float, bool, complex, str, type(None)))
 
 
-def arrays_of(args: tuple[Any, ...], inputs: Sequence[Any]) -> tuple[Any, ...]:
-    """Tensors among the arguments as arrays; those without memory only beside inputs without memory."""
+def all_simple(args: tuple[Any, ...]) -> bool:
+    """Whether no argument is an array or a tensor, or has one."""
     for arg in args:
         if arg.__class__ not in _SIMPLE and not (arg.__class__ is tuple and _SIMPLE.issuperset(map(type, arg))):
-            break
-    else:
+            return False
+    return True
+
+
+def arrays_of(args: tuple[Any, ...], inputs: Sequence[Any]) -> tuple[Any, ...]:
+    """Tensors among the arguments as arrays; those without memory only beside inputs without memory."""
+    if all_simple(args):
         return args
     plain = _plain(args)
     if plain is not None:

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from .._backend.constants import constant_of
-from .._backend.raw import NAME_OF_NP, NP_DTYPE
+from .._backend.constants import number_of
+from .._backend.raw import NAME_OF, NAME_OF_NP, NP_DTYPE, Raw
 from .._backend.table import kernel
 from .._core.dtype import OF_MS, dtype
 from .._core.storage import Storage
@@ -20,6 +20,9 @@ _ELEMENTWISE = frozenset(
     "add sub mul div neg exp log sqrt sin cos sign tanh sigmoid reciprocal square sinh cosh scalar_power conj where pow rsqrt abs log1p "
     "log2 sgn erf softplus trunc_divide floor_divide".split()
 )
+
+
+_BARE = frozenset((Raw, int, float, bool, str, type(None)))
 
 
 class Primitive:
@@ -36,12 +39,14 @@ class Primitive:
         if first.__class__ is np.ndarray:
             found = self.kernel.host[NAME_OF_NP[first.dtype]](*args)
             return found if found.__class__ is np.ndarray else np.asarray(found)
+        if first.__class__ is Raw:
+            return self.kernel[NAME_OF[first.dtype]](*[item if item.__class__ in _BARE else as_raw(item) for item in args])
         if isinstance(first, TensorBase):
             count = 1
             while count < len(args) and isinstance(args[count], TensorBase):
                 count += 1
             return self.recorded(first._dtype, args[:count], args[count:])
-        return self.kernel[OF_MS[first.dtype].name](*[as_raw(item) for item in args])
+        return self.kernel[OF_MS[first.dtype].name](*[item if item.__class__ in _BARE else as_raw(item) for item in args])
 
     def recorded(self, kind: dtype, operands: tuple[Any, ...], args: tuple[Any, ...] = ()) -> Any:
         """The operation on tensors, computed in a dtype."""
@@ -58,6 +63,8 @@ def _strides(operands: tuple[Any, ...]) -> Any:
 
 def dtype_name(value: Any) -> str:
     """The dtype's name of a bare value or a tensor."""
+    if value.__class__ is Raw:
+        return NAME_OF[value.dtype]
     if isinstance(value, TensorBase):
         return value._dtype.name
     return NAME_OF_NP[value.dtype] if value.__class__ is np.ndarray else OF_MS[value.dtype].name
@@ -89,7 +96,7 @@ def _wrapped_number(array: np.ndarray) -> Any:
 def constant(number: Any, like: Any) -> Any:
     """A 0-d value of the dtype and kind of another."""
     name = dtype_name(like)
+    if like.__class__ is Raw:
+        return number_of(number, name)
     array = np.asarray(number, NP_DTYPE[name])
-    if isinstance(like, TensorBase):
-        return _wrapped_number(array)
-    return array if like.__class__ is np.ndarray else constant_of(array)
+    return _wrapped_number(array) if isinstance(like, TensorBase) else array

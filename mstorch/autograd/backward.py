@@ -14,9 +14,9 @@ from .._core.modes import grad_set_to, modes
 from .._core.no_memory import tells_no_memory
 from .._core.overriding import MODES, PLAIN, dispatches, for_maps, state
 from .._core.size import Size
-from .._core.storage import NATIVE, Storage
+from .._core.storage import NATIVE, DeviceMemory, Storage
 from .._core.tangents import LEVELS
-from .._core.tensor_base import TensorBase, array_of, count_of, is_tracked, laid_out, on_device, tensor_of
+from .._core.tensor_base import TensorBase, array_of, count_of, is_tracked, laid_out, on_device, tensor_of, value_of
 from .._core.warned import warn_once
 from .._ops._dispatch import capturing, cast_tensor
 from .._ops.join import stack
@@ -95,23 +95,25 @@ def _root_gradients(roots: Sequence[Any], gradients: Sequence[Any], recorded: bo
 
 
 def _plain_start(root: Any, gradient: Any) -> tuple[Any, Any] | None:
-    """Where backward begins at one tensor of the host whose gradient is an array of its own kind, the common case; None in any other."""
+    """Where backward begins at one tensor whose gradient is of its own kind and place, the common case; None in any other."""
     if root.__class__ not in PLAIN or not isinstance(root, TensorBase) or LEVELS or MODES or modes.native is not None:
         return None
-    shape, kind = root._shape, root._dtype
-    if root._storage.__class__ is not Storage or shape is None or not is_tracked(root):
+    shape, kind, place = root._shape, root._dtype, root._storage.__class__
+    if (place is not Storage and place is not DeviceMemory) or shape is None or not is_tracked(root):
         return None
     edge = edge_of(root)
     if edge is None:  # a view of a leaf that has no history
         return None
     if gradient is None:
-        return (edge, np.ones(shape, kind.np)) if kind.category == 2 and count_of(shape) == 1 else None
+        if kind.category != 2 or count_of(shape) != 1:
+            return None
+        return edge, np.ones(shape, kind.np) if place is Storage else full(shape, 1, kind.name)
     if (
-        gradient.__class__ not in PLAIN or not isinstance(gradient, TensorBase) or gradient._storage.__class__ is not Storage
+        gradient.__class__ not in PLAIN or not isinstance(gradient, TensorBase) or gradient._storage.__class__ is not place
         or gradient._dtype is not kind or gradient._shape != shape
     ):  # fmt: skip
         return None
-    return edge, array_of(gradient)
+    return edge, array_of(gradient) if place is Storage else value_of(gradient)
 
 
 def from_one(root: Any, gradient: Any, retain_graph: bool | None) -> bool:
@@ -169,7 +171,7 @@ def _edges(roots: Sequence[Any]) -> list[Any]:
 
 def _refuse_in_graph() -> None:
     if capturing():
-        tape.refuse_in_trace("gradients are computed")
+        tape.refuse_in_trace("gradients are computed", "step")
     if modes.native is not None:
         raise RuntimeError("mstorch: backward() in the middle of a network that MindSpore trains; MindSpore computes the gradients")
 

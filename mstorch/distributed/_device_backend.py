@@ -1,14 +1,13 @@
 """What carries tensors of a device between processes: HCCL, by MindSpore; on the stand-in device ``_played_hccl.py`` plays it."""
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 from typing import Any
 
 from .._backend import runtime
 from .._core.device import current
 from .._hook import not_yet
-from ._types import Backend, BackendConfig
+from ._types import Backend, BackendConfig, DistBackendError, DistStoreError
 
 NAMES = {"nccl": "NCCL", "hccl": "HCCL", "xccl": "XCCL", "ucc": "UCC"}
 PLAYED = bool(runtime.FAKE_DEVICE)
@@ -42,18 +41,51 @@ def check_carried(what: str, tensor: Any) -> None:
 
 
 _carriers: dict[str, Any] = {}
+# Groups that join with their first tensor of a device: their processes, and the group of all.
+_later: dict[str, tuple[Sequence[int], Any]] = {}
 
 
 def carrier_of(group: Any) -> Any:
     """What carries the tensors of a device in a group."""
+    if group.group_name in _later:
+        _meet(group, *_later[group.group_name])
+        del _later[group.group_name]
     if group.group_name not in _carriers:
         raise RuntimeError(f"the group {group.group_name} was made without HCCL; name the backend hccl, or cpu:gloo,npu:hccl")
     return _carriers[group.group_name]
 
 
-def flat_of_device(tensor: Any) -> Any:
-    """The elements of a device's tensor as what carries them takes them."""
-    return DeviceFlat(tensor)
+def flat_of_device(tensor: Any, kept: bool) -> Any:
+    """The elements of a device's tensor as what carries them takes them; a copy if they are to be ``kept``."""
+    return DeviceFlat(tensor, kept)
+
+
+def _meet(group: Any, ranks: Sequence[int], everyone: Any) -> None:
+    """Let all devices meet, as the first tensor of one is to be sent. DistBackendError where a process sends none."""
+    try:
+        meet_devices(everyone)
+    except DistStoreError as error:
+        raise DistBackendError(
+            "init_process_group() named no backend, so that the devices of all processes meet with the first tensor of a device that each "
+            f"sends, and one sends none: name the backend (\"cpu:gloo,npu:hccl\"), and they meet there. {error}"
+        ) from None
+    join_devices(group, ranks)
+
+
+def is_joined(group: Any) -> bool:
+    """Whether a group carries a device's tensors already."""
+    return group.group_name in _carriers
+
+
+def have_met() -> bool:
+    """Whether the devices of all processes have met."""
+    return bool(_met)
+
+
+def join_later(group: Any, ranks: Sequence[int], everyone: Any) -> None:
+    """Let a group whose backend nobody named carry a device's tensors from the first one on, as in torch."""
+    if carries_devices(group._config):
+        _later[group.group_name] = ranks, everyone
 
 
 def carries_devices(config: BackendConfig) -> bool:
@@ -65,13 +97,14 @@ def meet_devices(everyone: Any) -> None:
     """Let the devices of all processes meet, unless they did; each process calls it."""
     if everyone.size() == 1 or _met:
         return
-    store, key = everyone.get_group_store(), f"hccl address {next(_meetings)}"
+    store, key = everyone.get_group_store(), f"hccl address {len(_meetings)}"
     if everyone.rank() == 0:
         store.set(key, collectives.free_address())
     if PLAYED:
         native.mesh = everyone._mesh
     communication.start(store.get(key).decode(), everyone.rank(), everyone.size(), everyone._timeout)
     _met.append(everyone)
+    _meetings.append(key)
 
 
 def join_devices(group: Any, ranks: Sequence[int]) -> None:
@@ -90,13 +123,14 @@ def join_devices(group: Any, ranks: Sequence[int]) -> None:
 def leave_devices(group: Any) -> None:
     """End what carries a device's tensors in a group; with that of all processes, in every one."""
     _carriers.pop(group.group_name, None)
+    _later.pop(group.group_name, None)
     if _met and _met[0] is group:
         _met.clear()
         _carriers.clear()
         communication.end(None)
 
 
-_meetings = itertools.count(1)
+_meetings: list[str] = []  # where they met, each time
 _met: list[Any] = []  # the group of all processes whose devices have met
 
 

@@ -9,8 +9,10 @@ from typing import Any
 
 from .._backend import collectives
 from .._backend.cast import cast
-from .._core.tensor_base import put_raw, value_of
-from ..futures import Future
+from .._backend.device_memory import is_dense, memory_of
+from .._core.storage import is_all_of_device_memory
+from .._core.tensor_base import put_raw, touch, value_of
+from ..futures import Future, deferred
 from ._types import ReduceOp
 from ._work import Work
 
@@ -37,18 +39,36 @@ class _Row:
 
 
 class DeviceFlat(_Row):
-    """The elements of a device's tensor in a row, truth values as bytes, which ``put_back`` writes back."""
+    """The elements of a device's tensor in a row, truth values as bytes: the memory itself where that is a row (buckets of gradients, flat
+    parameters), unless it is to be ``kept``; else a copy, which ``put_back`` writes back.
+    """
 
-    def __init__(self, tensor: Any) -> None:
+    def __init__(self, tensor: Any, kept: bool = False) -> None:
         self._tensor, self._truths = tensor, tensor._dtype.name == "bool"
+        self._memory = None if kept or self._truths else _row_in_memory(tensor)
+        if self._memory is not None:
+            super().__init__(self._memory)
+            return
         raw = cast(value_of(tensor), "uint8") if self._truths else value_of(tensor)
         super().__init__(collectives.row_of(raw) if raw.size else raw)
 
     def put_back(self) -> None:
-        """Write the elements back."""
-        if self.size:
+        """Write the elements back, or count what was written in place."""
+        if self.raw is self._memory:
+            self._tensor._storage.shadow = None
+            touch(self._tensor)
+        elif self.size:
             raw = collectives.shaped(self.raw, self._tensor._shape)
             put_raw(self._tensor, cast(raw, "bool") if self._truths else raw)
+
+
+def _row_in_memory(tensor: Any) -> Any:
+    """The memory of a tensor of one dimension that is all of it, so that an operation may fill it; None for another."""
+    storage = tensor._storage
+    if len(tensor._shape) != 1 or not is_all_of_device_memory(tensor) or storage.parameter is not None:
+        return None
+    base = storage.base
+    return base if base.size and len(base.shape) == 1 and is_dense(base) and memory_of(base) is base else None
 
 
 class Begun:
@@ -102,9 +122,20 @@ class DeviceWork(Work):
         return self._done
 
     def get_future(self) -> Future[Any]:
-        """A future of the tensors that are filled: done at once, for what is computed with them comes after it on the device."""
+        """A future of the tensors that are filled: done at once, for what is computed with them comes after it on the device.
+
+        In a hook of DistributedDataParallel it is done once somebody waits, so that backward goes on meanwhile.
+        """
+        if deferred.pending is not None and not self._done:
+            future: Future[Any] = Future()
+            deferred.pending.append((future, self._filled))
+            return future
         self._until(timedelta(0))
         return super().get_future()
+
+    def _filled(self) -> Any:
+        self.wait()
+        return self._result
 
 
 def _begin(

@@ -19,7 +19,7 @@ from .._core.storage import Storage
 from .._core.tensor_base import array_of
 from .._hook import not_yet
 from . import _host_backend as host
-from ._device_backend import carrier_of, carries_devices, check_carried, flat_of_device
+from ._device_backend import carrier_of, check_carried, flat_of_device, is_joined
 from ._mesh import Mesh
 from ._stores import Store
 from ._types import BackendConfig, ReduceOp
@@ -52,15 +52,18 @@ def by_the_host(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class _Flat:
-    """A tensor's elements in a row: its memory, or a copy that ``put_back`` writes there."""
+    """A tensor's elements in a row: its memory, or a copy that ``put_back`` writes there.
+
+    ``kept``: what is written to them without ``put_back`` is not to be seen.
+    """
 
     flat: Any
 
-    def __new__(cls, tensor: Any) -> Any:
+    def __new__(cls, tensor: Any, kept: bool = False) -> Any:
         """On a device the copy is there."""
-        return object.__new__(cls) if tensor._storage.__class__ is Storage else flat_of_device(tensor)
+        return object.__new__(cls) if tensor._storage.__class__ is Storage else flat_of_device(tensor, kept)
 
-    def __init__(self, tensor: Any) -> None:
+    def __init__(self, tensor: Any, kept: bool = False) -> None:
         self._array = array_of(tensor)
         self.flat = np.ascontiguousarray(self._array).reshape(-1)
         self._copied = bool(self.flat.size) and not np.may_share_memory(self.flat, self._array)
@@ -306,7 +309,7 @@ class ProcessGroup:
         op, root = op if op is not None else _op_of(opts), getattr(opts, "rootRank", root)
         self._check("reduce", *tensors)
         op = self._check_op(op, tensors[0])
-        flat, by = _Flat(tensors[0]), self._by(tensors)
+        flat, by = _Flat(tensors[0], kept=self._me != root), self._by(tensors)
         put = [flat] if self._me == root else []
         return self._start(by, lambda exchange: by.reduce(exchange, flat.flat, op, root), tensors, put, opts, timeout)
 
@@ -397,7 +400,7 @@ class ProcessGroup:
     def barrier(self, opts: Any = None, timeout: timedelta | None = None) -> Work:
         """Wait for all members, and for what their devices were asked for before."""
         work = self._start(host, host.barrier, [], [], opts, timeout)
-        if carries_devices(self._config) and not getattr(opts, "asyncOp", True):
+        if is_joined(self) and not getattr(opts, "asyncOp", True):
             carrier_of(self).barrier()
         return work
 

@@ -12,7 +12,7 @@ import mstorch as torch
 from .._core.tensor_base import is_tracked, window
 from .._tape.engine import next_callback
 from .._tape.node import Accumulate, edge_of
-from ..futures import Future
+from ..futures import Future, deferred
 from ._group import by_the_host
 from ._types import ReduceOp
 
@@ -121,6 +121,7 @@ class Reducer:
         self.counts: dict[int, int] | None = None  # with ``static``: how often each was used in the first backward
         self.used: np.ndarray | None = None
         self.fired = [0] * len(self.parameters)
+        self.deferred: list[Any] = []  # futures of hooks that are done once somebody waits
         sizes = [(one.dtype, one.numel() * one.element_size()) for one in self.parameters]
         self._build(list(reversed(divided(sizes, self.limits))))
         self.handles = [
@@ -195,8 +196,6 @@ class Reducer:
                 view.zero_()
             elif parameter.grad._storage is not view._storage:
                 view.copy_(parameter.grad.detach())
-            if self.hook is None and self.divisor > 1 and parameter.grad is not None:
-                view.div_(self.divisor)
         if self.as_view and parameter.grad is not None:
             parameter.grad = view
         bucket.pending -= 1
@@ -213,10 +212,17 @@ class Reducer:
 
     def _launch(self, bucket: GradBucket) -> None:
         if self.hook is None:
+            if self.divisor > 1:
+                with torch.no_grad():
+                    bucket._buffer.div_(self.divisor)
             bucket.launched = self.group.allreduce([bucket._buffer], ReduceOp.SUM)
         else:
             state, function = self.hook
-            bucket.launched = function(state, bucket)
+            deferred.pending = self.deferred
+            try:
+                bucket.launched = function(state, bucket)
+            finally:
+                deferred.pending = None
             if not isinstance(bucket.launched, Future):
                 raise RuntimeError(f"callback must return a torch.futures.Future object, but got {type(bucket.launched)}")
 
@@ -256,12 +262,21 @@ class Reducer:
         return self.used
 
     def _collect(self, bucket: GradBucket) -> None:
+        self._bring()
         found = bucket.launched.wait()
         if isinstance(bucket.launched, Future):
             value = found[0] if isinstance(found, (list, tuple)) else found
             if value is not bucket._buffer:
                 with torch.no_grad():
                     bucket._buffer.copy_(value.detach().reshape(bucket._buffer.shape))
+
+    def _bring(self) -> None:
+        """Wait for what hooks have begun on a device."""
+        deferred.pending = self.deferred
+        try:
+            deferred.bring()
+        finally:
+            deferred.pending = None
 
     def _deliver(self, place: int, parameter: Any) -> None:
         bucket, number = self.where[place]
@@ -296,6 +311,7 @@ class Reducer:
             self._launch(bucket)
         if self.used is None and self.static or self.find_unused and not self.static:
             self.group.allreduce([torch.zeros(len(self.parameters), dtype=torch.int32, device="cpu")], ReduceOp.SUM).wait()
+        self._bring()
         for bucket in self.buckets:
             bucket.launched.wait()
 

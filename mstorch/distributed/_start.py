@@ -11,9 +11,11 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
+from .._backend import binding
 from .._core.device import current, device, resolve
+from .._ops.from_data import tensor
 from ._compared import group_class
-from ._device_backend import available, carries_devices, join_devices, leave_devices, meet_devices
+from ._device_backend import available, carries_devices, have_met, join_devices, join_later, leave_devices, meet_devices
 from ._group import ProcessGroup
 from ._mesh import Mesh
 from ._settings import default_pg_timeout
@@ -81,9 +83,12 @@ def init_process_group(
     world.groups[world.default.group_name] = world.default
     if device_id is not None:
         resolve(device_id)  # binds the process to it
-    if carries_devices(world.default._config):
-        meet_devices(world.default)
-    join_devices(world.default, range(world_size))
+    if chosen == Backend.UNDEFINED and device_id is None:
+        join_later(world.default, range(world_size), world.default)
+    else:
+        if carries_devices(world.default._config):
+            meet_devices(world.default)
+        join_devices(world.default, range(world_size))
     _mark_errors(rank)
 
 
@@ -187,7 +192,8 @@ def new_group(
     if use_local_synchronization:
         world.count -= 1
         name = _hashed(members)
-    if carries_devices(BackendConfig(chosen)) and not use_local_synchronization:
+    waits = chosen == Backend.UNDEFINED and not _devices_count(everyone, use_local_synchronization)
+    if carries_devices(BackendConfig(chosen)) and not use_local_synchronization and not waits:
         meet_devices(everyone)
     if everyone.rank() not in members:
         return _OutsideGroup(members)
@@ -198,8 +204,20 @@ def new_group(
     )
     made.bound_device_id = everyone.bound_device_id
     world.groups[name] = made
-    join_devices(made, members)
+    if waits:
+        join_later(made, members, everyone)
+    else:
+        join_devices(made, members)
     return made
+
+
+def _devices_count(everyone: Any, alone: bool) -> bool:
+    """Whether the devices of all processes have met, or some process uses its own already; all ask, unless ``alone``."""
+    if have_met() or alone or current().type == "cpu" or everyone.size() == 1:
+        return have_met()
+    used = tensor(int(binding.is_used()), device="cpu")
+    everyone.allreduce([used]).wait()
+    return bool(used)
 
 
 def _hashed(ranks: list[int]) -> str:

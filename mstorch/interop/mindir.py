@@ -10,10 +10,11 @@ from .._backend.cell import is_raw
 from .._backend.raw import Raw
 from .._compile import verify
 from .._compile.compiled import _states, inside
-from .._compile.functional import exchanged, stand_in, state_value
+from .._compile.functional import exchanged, stand_in
 from .._compile.guards import Guards
+from .._compile.memory import state_value
 from .._compile.trees import flatten
-from .._core.generator import default_generator
+from .._core.generator import put_states, states_of_streams
 from .._core.tensor_base import TensorBase, value_of
 from .._serialization.atomic import replacing
 from .._tensor import from_mindspore
@@ -36,7 +37,7 @@ def export_mindir(module: Callable[..., Any], *inputs: Any, path: str | os.PathL
     if not target.endswith(".mindir"):
         target += ".mindir"
     function = module._call_impl if isinstance(module, Module) else module
-    stream = default_generator.engine.get_state()
+    stream = states_of_streams()
     try:
         with no_grad(), inside:
             graph, raws, results = _captured(function, given)
@@ -45,7 +46,7 @@ def export_mindir(module: Callable[..., Any], *inputs: Any, path: str | os.PathL
             for tensor, got in zip(wanted, graph(raws)):
                 verify.same(value_of(tensor), got, "value")
     finally:
-        default_generator.engine.set_state(stream)
+        put_states(stream)
     with replacing(target) as file:
         file.write(graph.mindir())
     return target

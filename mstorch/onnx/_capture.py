@@ -165,7 +165,7 @@ class _Operators(TorchDispatchMode):
         kwargs = kwargs or {}
         if func.namespace != "aten":
             raise OnnxExporterError(f"mstorch: torch.onnx.export has no translation of {func} to ONNX")
-        schema = func._schema
+        schema = func._known
         names = [argument.name for argument in schema.arguments]
         given = {argument.name: argument.default for argument in schema.arguments if argument.has_default}
         given |= dict(zip(names, args)) | kwargs

@@ -50,8 +50,9 @@ def adafactor(
             param.mul_(1 - lr * weight_decay)
 
         if grad.dim() > 1:
-            rows.lerp_(grad.norm(dim=-1, keepdim=True).square_().div_(grad.size(-1)), weight)
-            columns.lerp_(grad.norm(dim=-2, keepdim=True).square_().div_(grad.size(-2)), weight)
+            of_rows, of_columns = _mean_squares(grad)
+            rows.lerp_(of_rows, weight)
+            columns.lerp_(of_columns, weight)
             variance = (rows @ columns).div_(rows.mean(dim=-2, keepdim=True).clamp_(min=eps1))
         else:
             variance.lerp_(grad * grad, weight)
@@ -62,6 +63,14 @@ def adafactor(
 
 def _rms(x: Tensor) -> float:
     return x.norm(2).item() / x.numel() ** 0.5
+
+
+def _mean_squares(grad: Tensor) -> list[Tensor]:
+    """The mean squares of rows and of columns; of half precision by norms, since squares of small numbers vanish there."""
+    if grad.element_size() < 4:
+        return [grad.norm(dim=dim, keepdim=True).square_().div_(grad.size(dim)) for dim in (-1, -2)]
+    squares = grad * grad
+    return [squares.mean(dim, keepdim=True) for dim in (-1, -2)]
 
 
 def _row_var(param, group, optimizer):

@@ -485,3 +485,24 @@ def test_accelerator_lists(monkeypatch):
     monkeypatch.setattr(_autocast.state, "on", True)
     assert cast["exp"](x).dtype is mstorch.float32 and cast["softmax"](x, 0).dtype is mstorch.float32
     assert cast["mv"](x.float(), x[0]).dtype is mstorch.float16 and cast["tanh"](x).dtype is mstorch.float16
+
+
+@pytest.mark.parametrize("kind", ["bfloat16", "float16"])
+@pytest.mark.parametrize("name", ["sparse.mm", "mm", "matmul", "mv", "addmm", "sparse.addmm", "dense by sparse", "two sparse"])
+def test_products_of_sparse_matrices(name, kind, both):
+    def body(torch):
+        dense = torch.tensor([[0, 1.5, 2.0], [0.25, 3.0, 0]])
+        other, start = torch.arange(12.0).reshape(3, 4).requires_grad_(), torch.ones(2, 4)
+        matrix = dense.to_sparse()
+        calls = {
+            "sparse.mm": lambda: torch.sparse.mm(matrix, other), "mm": lambda: torch.mm(matrix, other), "matmul": lambda: matrix @ other,
+            "mv": lambda: matrix.mv(other[:, 0]), "addmm": lambda: torch.addmm(start, matrix, other), "sparse.addmm": lambda: torch.sparse.addmm(start, matrix, other),
+            "dense by sparse": lambda: other.t() @ matrix.t(), "two sparse": lambda: torch.sparse.mm(matrix, matrix.t()).to_dense(),
+        }  # fmt: skip
+        with torch.autocast("cpu", dtype=getattr(torch, kind)):
+            found = calls[name]()
+        if name in ("mm", "matmul", "addmm", "dense by sparse"):  # torch's gradients of the others fail for the mixed dtypes
+            found.float().sum().backward()
+        return found.detach(), other.grad
+
+    both(body)

@@ -185,3 +185,56 @@ def test_the_default_on_a_cpu_is_eager() -> None:
     slope.sum().backward()
     assert not graphs(compiled) and x.grad is not None, "a graph could not be differentiated twice"
     assert not graphs(pickle.loads(pickle.dumps(compiled))) and torch.compile(lambda x: x.item())(torch.ones(1)) == 1.0
+
+
+def test_a_step_runs_its_modules_as_graphs() -> None:
+    torch = mstorch
+    model, other = (NETWORKS["cnn"](torch) for _ in range(2))
+    images, labels = (torch.from_numpy(array[:16]) for array in digits())
+
+    def step_of(net: Any) -> Any:
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+
+        def step() -> Any:
+            optimizer.zero_grad()
+            loss = torch.nn.functional.cross_entropy(net(images), labels)
+            loss.backward()
+            optimizer.step()
+            return loss.item()
+
+        return step
+
+    run = torch.compile(step_of(model), backend="mindspore")
+    with pytest.warns(UserWarning, match="gradients are computed.*the modules that it calls are graphs"):
+        found = [run() for _ in range(3)]
+    np.testing.assert_allclose(found, [step() for step in [step_of(other)] * 3], rtol=1e-5, atol=1e-5)
+    entries = [entry for kind in model.__dict__["_graphs"].entries.values() for entry in kind]
+    assert len(entries) == 1 and entries[0].graph is not None
+    with pytest.raises(RuntimeError, match="gradients are computed"):
+        torch.compile(step_of(model), fullgraph=True)()
+
+
+def test_orders_of_memory_histories_and_padding_are_captured() -> None:
+    nn, functional = mstorch.nn, mstorch.nn.functional
+    mstorch.manual_seed(0)
+    lstm, table = nn.LSTM(8, 6, batch_first=True), nn.Embedding(5, 8, padding_idx=1)
+    rows, tokens = mstorch.randn(2, 5, 8, requires_grad=True), mstorch.tensor([[0, 1, 4], [1, 2, 1]])
+    cases = {
+        "lstm": (lambda x: lstm(x)[0], rows), "dropout": (lambda x: functional.dropout(x.transpose(0, 1), 0.3), rows),
+        "padding": (table, tokens), "view": (lambda x: x.view(10, 8), rows), "noise": (lambda x: x + mstorch.empty_like(x).normal_(), rows),
+    }  # fmt: skip
+    for name, (function, given) in cases.items():
+        results = []
+        for run in (function, mstorch.compile(function, fullgraph=True)):
+            mstorch.manual_seed(1)
+            for leaf in (rows, table.weight):
+                leaf.grad = None
+            out = run(given)
+            out.sin().sum().backward()
+            leaf = table.weight if given is tokens else rows
+            results.append((out.detach().numpy(), leaf.grad.numpy(), out.stride()))
+        np.testing.assert_allclose(results[1][0], results[0][0], rtol=1e-5, atol=1e-6, err_msg=name)
+        np.testing.assert_allclose(results[1][1], results[0][1], rtol=1e-5, atol=1e-6, err_msg=name)
+        assert results[0][2] == results[1][2], name
+    lstm.compile(backend="mindspore")
+    np.testing.assert_allclose(lstm(rows)[0].detach().numpy(), lstm.forward(rows)[0].detach().numpy(), rtol=1e-5, atol=1e-6)

@@ -14,6 +14,7 @@ import numpy as np
 
 import mstorch as torch
 from mstorch._backend import device_memory, table
+from mstorch._backend.raw import from_numpy
 from mstorch._devices import check
 
 PLANTED = "MSTORCH_TEST_PLANTED"
@@ -34,7 +35,10 @@ def _nothing(base: Any, *rest: Any) -> Any:
 
 
 def plant() -> None:
-    """Ten faults: wrong values in one dtype, a wrong gradient, errors, a crash, a lost write, numbers that do not repeat, a wrong step."""
+    """Ten faults: wrong values in one dtype, a wrong gradient, errors, a crash, a lost write, numbers that do not repeat, a wrong step.
+
+    And ten that only tensors of one layout or size meet.
+    """
     add = table.kernel("add")["float32"]
     wrong = {"float32": lambda raw: add(raw, table.kernel("add")["float32"](raw, raw))}
     _changed("tanh", "float32", wrong["float32"])
@@ -46,12 +50,57 @@ def plant() -> None:
     _changed("amax", "float32", lambda raw: table.kernel("neg")["float32"](raw))
     _changed("adamw_step", "float32", lambda raws: (table.kernel("neg")["float32"](raws[0]), *raws[1:]))
     device_memory.fill = _nothing
+    for op, (name, met, change) in AMONG.items():
+        _where(op, name, met, change)
     torch._core.generator.Generator.manual_seed = lambda self, seed: self  # type: ignore[method-assign]
 
+
+def _where(op: str, name: str, met: Any, change: Any) -> None:
+    """Change what a kernel gives of a first operand that meets a condition."""
+    kernel = table.kernel(op)
+    own = kernel[name]
+    kernel[name] = lambda first, *rest: change(own(first, *rest)) if met(first) else own(first, *rest)
+
+
+def _lies_transposed(raw: Any) -> bool:
+    return len(raw.shape) > 1 and 1 not in raw.shape[-2:] and raw.stride()[-1] != 1 and raw.stride()[-2] == 1
+
+
+def _has_steps(raw: Any) -> bool:
+    return len(raw.shape) > 1 and raw.stride()[-1] == 2
+
+
+def _one(raw: Any) -> bool:
+    return raw.shape == ()
+
+
+def _none(raw: Any) -> bool:
+    return 0 in raw.shape
+
+
+def _negative(name: str) -> Any:
+    return lambda raw: table.kernel("neg")[name](raw)
+
+
+def _longer(raw: Any) -> Any:
+    return from_numpy(np.ones((1, *raw.shape[1:]), np.float32))
+
+
+# By row: the dtype, which operands meet the fault, and what the kernel makes then.
+AMONG: dict[str, Any] = {
+    "cos": ("float32", _lies_transposed, _negative("float32")), "sinh": ("float32", _has_steps, _negative("float32")),
+    "relu": ("float16", _lies_transposed, _negative("float16")), "log1p": ("bfloat16", _has_steps, _negative("bfloat16")),
+    "tan": ("float32", _lies_transposed, _raises), "floor": ("float32", _has_steps, _raises), "reciprocal": ("float32", _one, _negative("float32")),
+    "rsqrt": ("float16", _one, _raises), "expm1": ("float32", _none, _longer), "trunc": ("float32", _none, _raises),
+}  # fmt: skip
 
 # What names each planted fault, by group.
 FOUND = {
     "rows": ("tanh, float32", "ceil, float32", "gelu_grad, float32", "sigmoid, float32", "erf, float32", "sqrt, float16", "amax, float32", "adamw_step, float32"),
+    "layouts": (
+        "cos, float32, transposed", "sinh, float32, sliced", "relu, float16, transposed", "log1p, bfloat16, sliced", "tan, float32, transposed", "floor, float32, sliced",
+    ),
+    "sizes": ("reciprocal, float32, 0-d", "rsqrt, float16, 0-d", "expm1, float32, empty", "trunc, float32, empty"),
     "memory": ("zeros",), "random": ("rand",),
 }  # fmt: skip
 
@@ -82,6 +131,7 @@ if __name__ == "__main__":
     sound = _report(False)
     for group, outcomes in sound["groups"].items():
         missed += [f"{group}, {name}: {one['text']}" for name, one in outcomes.items() if one["text"] and not one["text"].startswith(("absent", "alone"))]
+    missed += [f"memory of {group}" for group, told in sound["memory"].items() if set(told) != {"before", "after"} or told["after"]["host"] < 1 << 20]
     if sound["status"] or len(sound["groups"]) != len(check.GROUPS) or "mindspore" not in sound["versions"]:
         missed.append("the report of a sound device")
     faulty = _report(True)

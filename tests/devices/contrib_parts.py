@@ -61,9 +61,9 @@ def contrib() -> list[str]:
     if fetched != [("npu", [float(i)] * 2) for i in range(3)]:
         found.append(f"prefetcher {fetched}")
     try:
-        found.append(f"{extra.ROIAlign}")
+        found.append(f"{extra.PSROIPool}")
     except AttributeError as error:
-        found += [] if "ROIAlign" in str(error) else [str(error)]
+        found += [] if "PSROIPool" in str(error) else [str(error)]
     return found
 
 

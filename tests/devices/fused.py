@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 import mstorch as torch
-from mstorch._backend import fake, table
+from mstorch._backend import cost, fake, table
 
 F = torch.nn.functional
 
@@ -38,7 +38,7 @@ def attention() -> list[str]:
     ]  # fmt: skip
     wrong = []
     for name, given, heads, shape, rest, fused in cases:
-        for kind, most in ((torch.float16, 8e-3), (torch.bfloat16, 8e-2)):
+        for kind, most in ((torch.float32, 1e-4), (torch.float16, 8e-3), (torch.bfloat16, 8e-2)):
             own = given.to(kind) if given is not None and given.is_floating_point() else given
             here, _ = _attended(kind, "cpu", own, heads, shape, rest)
             fake.replaced.clear()
@@ -57,6 +57,31 @@ def attention() -> list[str]:
     except RuntimeError as error:
         if "is not implemented" not in str(error):
             wrong.append(str(error))
+    return wrong
+
+
+def products() -> list[str]:
+    """``addmm`` and ``baddbmm`` that differ from the CPU, with both derivatives, or are another number of kernels."""
+    wrong = []
+    matrices, batches = [(3, 5), (5, 4)], [(2, 3, 5), (2, 5, 4)]
+    for name, shapes, rest, kernels in (
+        ("addmm", [(4,), *matrices], {}, 1), ("addmm", [(3, 4), *matrices], {"beta": 0.5, "alpha": 2}, 1), ("addmm", [(3, 1), *matrices], {"beta": 0}, 3),
+        ("baddbmm", [(3, 1), *batches], {"beta": 0.5}, 1), ("baddbmm", [(2, 3, 4), *batches], {"alpha": -1.0}, 1),
+    ):  # fmt: skip
+        for kind, most in ((torch.float32, 1e-4), (torch.bfloat16, 0.1)):
+            found = []
+            for place in ("cpu", "npu"):
+                torch.manual_seed(0)
+                leaves = [torch.randn(*shape).to(kind).to(place).requires_grad_() for shape in shapes]
+                with cost.counted() as counted:
+                    result = getattr(torch, name)(*leaves, **rest)
+                slopes = torch.autograd.grad(result.float().square().sum(), leaves, create_graph=True)
+                second: Any = () if kind is torch.bfloat16 else torch.autograd.grad(sum(slope.float().square().sum() for slope in slopes), leaves, allow_unused=True)
+                found.append([item.detach().float().cpu() for item in (result, *slopes, *second) if item is not None])
+            alike = all(torch.allclose(a, b, most, most) for a, b in zip(*found, strict=True))
+            many = sum(counted.kernels.values())
+            if not alike or (many != kernels and kind is torch.float32):
+                wrong.append(f"{name}, {rest}, {kind}: {many} kernels, alike {alike}")
     return wrong
 
 
@@ -132,4 +157,4 @@ def memory() -> list[str]:
 
 
 if __name__ == "__main__":
-    print(attention() + optimizers() + memory())
+    print(attention() + products() + optimizers() + memory())

@@ -189,6 +189,26 @@ def losses() -> list[str]:
     return wrong
 
 
+def at_infinity() -> list[str]:
+    """Losses of classes at infinite logits and of rows that are ignored, in memory that held other numbers before."""
+    wrong = []
+    rows = [[-INF, 0.0, 0.0], [-INF, 0.0, -INF], [INF, 0.0, 1.0], [-1e38, INF, 0.0], [0.0, float("nan"), 1.0], [0.0, 1.0, 2.0]]
+    for reduction in ("none", "sum", "mean"):
+        for smoothing in (0.0, 0.1):
+            for classes in ([-100] * 6, [1] * 6, [-100, 1, 2, 0, -100, 1]):
+                results = []
+                for place in ("cpu", "npu"):
+                    x, y = torch.tensor(rows, device=place).requires_grad_(), torch.tensor(classes, device=place)
+                    spoiled = [torch.full((6,), 7.0, device=place) * 2 for _ in range(4)]
+                    del spoiled
+                    found = F.cross_entropy(x, y, reduction=reduction, label_smoothing=smoothing)
+                    found.sum().backward()
+                    results.append((found.detach().cpu(), x.grad.cpu(), F.nll_loss(x.detach(), y, reduction=reduction).cpu()))
+                if not all(torch.allclose(a, b, 1e-5, 1e-6, equal_nan=True) for a, b in zip(*results)):
+                    wrong.append(f"cross_entropy, {reduction}, {smoothing}, {classes}: {results}")
+    return wrong
+
+
 # Rows whose primitives the 910B was seen to refuse, or to get wrong: they must not be asked for again.
 REFUSED = ("AvgPool1D", "AvgPool2D", "Im2ColExt", "IsInf", "Square", "ReduceAny", "Var", "SoftmaxBackward", "LogSoftmaxGrad", "BinaryCrossEntropy", "Index")
 
@@ -277,4 +297,4 @@ def overlaps() -> list[str]:
 
 
 if __name__ == "__main__":
-    print(regions() + overlaps() + after_inference() + attention() + edges() + multiples() + losses() + ways_round())
+    print(regions() + overlaps() + after_inference() + attention() + edges() + multiples() + losses() + at_infinity() + ways_round())

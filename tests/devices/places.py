@@ -168,7 +168,47 @@ def modules() -> list[str]:
     return wrong
 
 
+def _parts(made: Any) -> list[Any]:
+    """The tensors that a sparse tensor consists of."""
+    if made.layout is torch.sparse_coo:
+        return [made._indices(), made._values()]
+    rows = made.layout in (torch.sparse_csr, torch.sparse_bsr)
+    return [*((made.crow_indices(), made.col_indices()) if rows else (made.ccol_indices(), made.row_indices())), made.values()]
+
+
+def sparse() -> list[str]:
+    """Sparse tensors of which a part is elsewhere than the tensor, or whose elements are not the CPU's."""
+    dense = torch.tensor([[0, 1.0, 2], [0, 3.0, 0]])
+    calls: dict[str, Callable[[Any, Any], Any]] = {
+        "coo": lambda x, s: s, "csr": lambda x, s: x.to_sparse_csr(), "csc": lambda x, s: x.to_sparse_csc(), "bsr": lambda x, s: x.to_sparse_bsr((1, 3)),
+        "csr of coo": lambda x, s: s.to_sparse_csr(), "coo of csr": lambda x, s: x.to_sparse_csr().to_sparse(), "add": lambda x, s: s + s.t().t(),
+        "mul": lambda x, s: s * s, "div": lambda x, s: s / 2, "t": lambda x, s: s.t(), "sum": lambda x, s: torch.sparse.sum(s, 0), "mm": lambda x, s: torch.sparse.mm(s, s.t()),
+        "mask": lambda x, s: x.sparse_mask(s), "select": lambda x, s: s[0], "rows": lambda x, s: s.index_select(0, torch.tensor([1], device=x.device)),
+        "cat": lambda x, s: torch.cat([s, s]), "softmax": lambda x, s: torch.sparse.softmax(s, 1), "log_softmax": lambda x, s: torch.sparse.log_softmax(s, 0),
+        "unsqueeze": lambda x, s: s.unsqueeze(0), "zeros_like": lambda x, s: torch.zeros_like(s), "zeros_like csr": lambda x, s: torch.zeros_like(x.to_sparse_csr()),
+        "zeros": lambda x, s: torch.zeros(2, 3, layout=torch.sparse_coo, device=x.device), "resized": lambda x, s: s.clone().sparse_resize_and_clear_((4, 4), 2, 0),
+        "new_zeros": lambda x, s: s.new_zeros(2, 2), "csr * 2": lambda x, s: x.to_sparse_csr() * 2, "moved": lambda x, s: s.cpu().to(x.device),
+        "gradient": lambda x, s: _sparse_gradient(x), "uncoalesced": lambda x, s: (s + s).coalesce(), "csr.t": lambda x, s: x.to_sparse_csr().t(),
+    }  # fmt: skip
+    wrong = []
+    for name, call in calls.items():
+        here, there = (call(x, x.to_sparse()) for x in (dense, dense.npu()))
+        if {part.device.type for part in _parts(there)} != {"npu"} or there.layout is not here.layout:
+            wrong.append(f"{name}: {[part.device.type for part in _parts(there)]}")
+        if not all(torch.allclose(a, b.cpu()) for a, b in zip(_parts(here), _parts(there), strict=True)):
+            wrong.append(f"{name}: other elements")
+    if not torch.equal(dense.to_sparse().npu().to_dense().cpu(), dense):
+        wrong.append("npu()")
+    return wrong
+
+
+def _sparse_gradient(x: Any) -> Any:
+    table = torch.nn.Embedding.from_pretrained(x.detach().clone(), freeze=False, sparse=True)
+    table(torch.tensor([1, 0], device=x.device)).sum().backward()
+    return table.weight.grad
+
+
 if __name__ == "__main__":
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        print(functions() + factories() + aliases() + leaves() + modules())
+        print(functions() + factories() + aliases() + leaves() + modules() + sparse())

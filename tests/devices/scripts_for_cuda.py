@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import io
+import pickle
 import warnings
 from typing import Any
 
@@ -178,9 +179,14 @@ def _random() -> list[str]:
 
 def _environment() -> list[str]:
     """CUDA_VISIBLE_DEVICES and ASCEND_RT_VISIBLE_DEVICES may not say two things; what asks by torch's inner names is told the same."""
+    kind, made = torch.ones(2).cuda().device.type, torch.device("cuda")
     checks = {
+        "types": kind == "npu" == made.type and kind == "cuda" and "cuda" == made.type and kind in ("cpu", "cuda"),
+        "other types": kind not in ("cpu", "meta") and torch.ones(2).device.type != "cuda" and kind != torch.device("cpu").type,
+        "texts of types": str(kind) == f"{kind}" == "npu" and str(made) == "npu" and type(pickle.loads(pickle.dumps(made.type))) is str,
+        "keys": {"npu": 1}[kind] == 1 and b"cuda_names" not in pickle.dumps((made, kind, torch.device("npu", 0))),
         "storages": torch.ones(2).cuda().untyped_storage().is_cuda and not torch.ones(2).storage().is_cuda and torch.ones(2).npu().storage().is_cuda,
-        "initialized": torch.cuda._initialized is True, "capability": torch.cuda.get_device_capability() is None,
+        "initialized": torch.cuda._initialized is True, "capability": torch.cuda.get_device_capability() == (0, 0),
         "class": torch.cuda.FloatTensor.is_cuda and not torch.FloatTensor.is_cuda, "version": torch.version.cuda is None,
     }  # fmt: skip
     return [name for name, good in checks.items() if not good]

@@ -1,12 +1,16 @@
 """What programs ask of a device: kernels, copies from the host, reads. Counted on the stand-in device (tests/devices/cost.py)."""
 from __future__ import annotations
 
+import importlib.util
+import json
 import os
 import pathlib
 import subprocess
 import sys
 from collections.abc import Callable
 from typing import Any
+
+from .launched import STEPS
 
 ROOT = pathlib.Path(__file__).parents[2]
 Costs = Callable[[str], dict[str, Any]]
@@ -34,6 +38,26 @@ def test_the_tool_names_kernels_copies_and_reads_of_each_step(tmp_path: pathlib.
     assert "reads 1," in first and "reads          1  script.py:9" in first
     assert "script.py:6 (_ops/placing.py" in first and ", 8 bytes" in first
     assert "1  Dense" in first and done.stderr.splitlines()[-1].startswith("3 steps, of ")
+
+
+def _launched(library: str, names: list[str]) -> dict[str, Any]:
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path]), "MSTORCH_FAKE_DEVICE": "Ascend"}
+    done = subprocess.run([sys.executable, "-m", "tests.devices.launched", library, *names], cwd=ROOT, capture_output=True, text=True, env=environment)
+    assert done.returncode == 0, done.stderr[-3000:]
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+def test_steps_launch_what_torch_launches() -> None:
+    """At most 1.3 times the kernels that torch's dispatcher counts, conversions among them; twice for recurrent layers."""
+    names = [name for name in STEPS if name not in ("BERT", "Llama") or importlib.util.find_spec("transformers")]
+    most = {"LSTM": 2.0, "GRU": 2.0}
+    torch, ours = (_launched(library, names) for library in ("torch", "mstorch"))
+    counted = {name: (sum(ours[name]["kernels"].values()) + sum(ours[name]["casts"].values()), sum(torch[name].values())) for name in names}
+    assert len(counted) >= 10 and all(many > 10 for pair in counted.values() for many in pair), counted
+    assert not {name: pair for name, pair in counted.items() if pair[0] > most.get(name, 1.3) * pair[1]}
+    assert not {name: ours[name]["copies"] for name in names if sum(ours[name]["copies"].values()) > ours[name]["parts"] + 2}
+    assert not {name: ours[name]["reads"] for name in names if ours[name]["reads"] and name not in ("BERT", "Llama")}  # whose code looks at its mask
 
 
 def test_movements_send_nothing(device_cost: Costs) -> None:

@@ -34,7 +34,7 @@ def test_programs_of_the_device(program: str) -> None:
     assert _said("-m", f"tests.devices.{program}").splitlines()[-1] == "[]"
 
 
-@pytest.mark.parametrize("program", ["torch_npu_parts", "contrib_parts", "compiled"])
+@pytest.mark.parametrize("program", ["torch_npu_parts", "contrib_parts", "contrib_regions", "compiled"])
 def test_modules_of_torch_npu(program: str) -> None:
     assert _said("-m", "mstorch", "-m", f"tests.devices.{program}").splitlines()[-1] == "[]"
 

@@ -18,7 +18,8 @@ FOREACH: dict[str, tuple[Callable[[Any], Any], int]] = {
     "AdamW": (optim.AdamW, 10), "Adam, decay": (lambda p: optim.Adam(p, weight_decay=0.1), 10), "RMSprop": (optim.RMSprop, 7),
     "RMSprop, centred": (lambda p: optim.RMSprop(p, momentum=0.9, centered=True), 11), "NAdam": (optim.NAdam, 11), "RAdam": (optim.RAdam, 11),
     "Adagrad": (optim.Adagrad, 7), "Adadelta": (optim.Adadelta, 13), "Adamax": (optim.Adamax, 8), "Rprop": (optim.Rprop, 97), "ASGD": (optim.ASGD, 44),
-    "maximize": (lambda p: optim.AdamW(p, maximize=True), 10), "Adafactor": (optim.Adafactor, 10**6),
+    "maximize": (lambda p: optim.AdamW(p, maximize=True), 10), "Adafactor": (lambda p: optim.Adafactor(p, lr=1e-3), 50),
+    "Muon": (lambda p: optim.Muon([item for item in p if item.dim() == 2]), 69),  # which torch has no foreach form of
 }  # fmt: skip
 
 
@@ -58,7 +59,7 @@ def optimizers() -> list[str]:
                 with cost.counted() as step:
                     optimizer.step()
             found.append(_values(net, optimizer))
-        kernels = sum(step.kernels.values())
+        kernels = sum(step.kernels.values()) + sum(step.casts.values())
         if not _alike(*found) or kernels > max(1.5 * most, 2):
             wrong.append(f"{name}: {kernels} kernels, alike {_alike(*found)}")
     return wrong
@@ -189,6 +190,41 @@ def scaler() -> list[str]:
     return wrong + ([] if _alike(*found) else ["scaled steps differ"])
 
 
+def clipped() -> list[str]:
+    """Gradients that are held within bounds all at once: values, the memory of views, and a NaN that must not outlast its step."""
+    wrong = []
+    utils = nn.utils
+    for name, clip, fresh, broken in (
+        ("norm", lambda p: utils.clip_grad_norm_(p, 0.5), True, None), ("norm, kept gradients", lambda p: utils.clip_grad_norm_(p, 0.5), False, None),
+        ("NaN", lambda p: utils.clip_grad_norm_(p, 0.5), True, 1), ("NaN, kept gradients", lambda p: utils.clip_grad_norm_(p, 0.5), False, 1),
+        ("largest", lambda p: utils.clip_grad_norm_(p, 0.5, float("inf")), True, None), ("smallest", lambda p: utils.clip_grad_norm_(p, 0.5, -1.0), True, None),
+        ("values", lambda p: utils.clip_grad_value_(p, 0.1), True, None), ("no order", lambda p: utils.clip_grad_norm_(p, 0.5, 0.0), False, None),
+    ):  # fmt: skip
+        found: list[list[Any]] = []
+        for place in ("cpu", "npu"):
+            net, values = _net(place), []
+            optimizer = optim.AdamW(net.parameters(), lr=0.01)
+            torch.manual_seed(5)
+            for i in range(4):
+                optimizer.zero_grad(set_to_none=fresh)
+                _backward(net, place)
+                if i == broken:
+                    net[0].bias.grad[1] = float("nan")
+                seen = net[2].weight.grad.view(-1)
+                with cost.counted() as step:
+                    total = clip(net.parameters())
+                values += [item.detach().cpu().clone() for item in (*(p.grad for p in net.parameters()), seen, *([] if total is None else [total]))]
+                if i == broken:
+                    for parameter in net.parameters():
+                        parameter.grad.zero_()
+                optimizer.step()
+            found.append([*values, *_values(net, optimizer)])
+        alike = all(torch.allclose(a, b, 1e-4, 1e-6, equal_nan=True) for a, b in zip(*found, strict=True))
+        if not alike or (fresh and name != "smallest" and sum(step.kernels.values()) > 7):
+            wrong.append(f"{name}: alike {alike}, {dict(step.kernels)}")
+    return wrong
+
+
 def memory() -> list[str]:
     """What was copied from parameters and changes with them, or is a view and does not, where the kernel writes into their memory."""
 
@@ -219,4 +255,4 @@ def memory() -> list[str]:
 
 
 if __name__ == "__main__":
-    print(optimizers() + gaps() + events() + scaler() + memory())
+    print(optimizers() + gaps() + events() + scaler() + clipped() + memory())

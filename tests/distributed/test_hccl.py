@@ -41,6 +41,138 @@ def test_collectives_and_training_on_devices_give_what_gloo_gives(size: int) -> 
     assert on_devices == _lines("gloo", size)
 
 
+OVERLAPPED = """
+import os, sys
+import torch, torch.distributed as dist
+from torch.distributed.algorithms.ddp_comm_hooks import default_hooks, powerSGD_hook
+from torch.nn.parallel import DistributedDataParallel
+from mstorch._backend import fake
+from mstorch.distributed import _device_backend
+rank = int(os.environ["RANK"])
+torch.npu.set_device(rank)
+dist.init_process_group("hccl")
+events = []
+fake.on_kernel.append(events.append)
+native = _device_backend.communication._native
+begin = native.all_reduce
+
+def all_reduce(*args):
+    handle = begin(*args)
+    events.append("begun")
+    ended = handle.wait
+
+    def wait():
+        events.append("waited")
+        return ended()
+
+    handle.wait = wait
+    return handle
+
+native.all_reduce = all_reduce
+
+def own(state, bucket):
+    return dist.all_reduce(bucket.buffer().div_(2), async_op=True).get_future().then(lambda done: done.value()[0])
+
+def waiting(state, bucket):
+    both = [dist.all_reduce(bucket.buffer() / 2, async_op=True).get_future() for _ in range(2)]
+    return torch.futures.collect_all([torch.futures.collect_all(both).wait()[0]]).then(lambda done: done.value()[0].value()[0])
+
+def dropped(state, bucket):
+    dist.all_reduce(torch.ones(3, device="npu"), async_op=True).get_future().then(lambda done: events.append("told"))
+    return own(state, bucket)
+
+def gradients(hook):
+    torch.manual_seed(3)
+    net = torch.nn.Sequential(*[torch.nn.Linear(64, 64) for _ in range(5)]).npu()
+    model = DistributedDataParallel(net, device_ids=[rank], bucket_cap_mb=0.02)
+    if hook is not None:
+        state = powerSGD_hook.PowerSGDState(None, matrix_approximation_rank=2, start_powerSGD_iter=9) if hook is powerSGD_hook.powerSGD_hook else None
+        model.register_comm_hook(state, hook)
+    x = torch.randn(4, 64, generator=torch.Generator().manual_seed(rank)).npu()
+    for _ in range(2):
+        net.zero_grad()
+        events.clear()
+        model(x).square().mean().backward()
+    return [one.grad.cpu() for one in net.parameters()]
+
+plain = gradients(None)
+for name, hook in {"allreduce": default_hooks.allreduce_hook, "own": own, "dropped": dropped, "waiting": waiting, "fp16": default_hooks.fp16_compress_hook, "power": powerSGD_hook.powerSGD_hook}.items():
+    found = gradients(hook)
+    between = events[events.index("begun") + 1 : events.index("waited")]
+    good = all(torch.allclose(a, b, rtol=1e-2 if name == "fp16" else 1e-6, atol=1e-3 if name == "fp16" else 1e-7) for a, b in zip(found, plain))
+    ended = events.count("begun") == events.count("waited") and events.count("told") == (events.count("begun") // 2 if name == "dropped" else 0)
+    sys.stdout.write(f"rank {rank} {name} {good} {ended} {'(mm)' in between}\\n")
+dist.destroy_process_group()
+"""
+
+
+def test_hooks_go_on_while_backward_does(tmp_path: pathlib.Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(OVERLAPPED)
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "GLOG_v": "3", "MSTORCH_FAKE_DEVICE": "Ascend", "MSTORCH_FAKE_DEVICES": "2"}
+    done = subprocess.run(
+        [sys.executable, "-m", "mstorch.distributed.run", "--nproc_per_node", "2", str(script)],
+        cwd=ROOT, capture_output=True, text=True, env=environment, timeout=300,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-3000:]
+    said = sorted(line for line in done.stdout.splitlines() if line.startswith("rank"))
+    names = {"allreduce": True, "own": True, "dropped": True, "waiting": False, "fp16": True, "power": True}
+    assert said == sorted(f"rank {rank} {name} True True {overlaps}" for rank in (0, 1) for name, overlaps in names.items())
+
+
+LATER = """
+import os, sys
+from datetime import timedelta
+import torch, torch.distributed as dist
+from mstorch.distributed import _device_backend as devices
+rank, how = int(os.environ["RANK"]), sys.argv[1]
+dist.init_process_group(timeout=timedelta(seconds=5 if how == "alone" else 60))
+here = torch.full((3,), rank + 1.0)
+dist.all_reduce(here)
+pair = dist.new_group([0, 1])
+dist.barrier()
+assert here.tolist() == [3.0] * 3 and not devices.have_met()
+if how == "alone":
+    try:
+        if rank == 1:
+            dist.broadcast(here.npu(), 0)
+    except dist.DistBackendError as error:
+        print("rank 1:", "sends none: name the backend" in str(error), flush=True)
+    sys.exit()
+there = torch.full((3,), rank + 1.0, device="npu")
+if how == "pair":
+    dist.all_reduce(there, group=pair)
+elif how == "send":
+    dist.send(there, 1) if rank == 0 else dist.recv(there, 0)
+    there += 2
+elif how == "group":
+    dist.all_reduce(there, group=dist.new_group([0, 1]))
+    assert devices.have_met()
+else:
+    dist.all_reduce(there)
+dist.barrier()
+both = torch.ones(2, device="npu")
+dist.all_reduce(both, group=pair)
+dist.all_reduce(both)
+dist.destroy_process_group()
+sys.stdout.write(f"rank {rank} {there.tolist()} {both.tolist()} {devices.have_met()}\\n")
+"""
+
+
+@pytest.mark.parametrize("how", ["everyone", "pair", "group", "send", "alone"])
+def test_devices_meet_with_their_first_tensor_where_no_backend_is_named(how: str, tmp_path: pathlib.Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(LATER)
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "GLOG_v": "3", "MSTORCH_FAKE_DEVICE": "Ascend"}
+    done = subprocess.run(
+        [sys.executable, "-m", "mstorch.distributed.run", "--nproc_per_node", "2", str(script), how],
+        cwd=ROOT, capture_output=True, text=True, env=environment, timeout=300,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-3000:]
+    said = sorted(line for line in done.stdout.splitlines() if line.startswith("rank"))
+    assert said == (["rank 1: True"] if how == "alone" else [f"rank {rank} [3.0, 3.0, 3.0] [4.0, 4.0] False" for rank in (0, 1)])
+
+
 ENDED = """
 import os, signal, sys, time
 import torch, torch.distributed as dist

@@ -34,14 +34,14 @@ def carry_by_the_host():
     raws = importlib.import_module("mstorch._backend.raw")
 
     class Flat:
-        def __init__(self, tensor):
+        def __init__(self, tensor, kept):
             self._tensor = tensor
             self.flat = np.array(raws.host_array(base.value_of(tensor)), order="C").reshape(-1)
 
         def put_back(self):
             base.put_raw(self._tensor, raws.from_numpy(self.flat.reshape(self._tensor._shape).copy()))
 
-    group.flat_of_device, group.carrier_of, group.carries_devices = Flat, lambda _: group.host, lambda _: False
+    group.flat_of_device, group.carrier_of, group.is_joined = Flat, lambda _: group.host, lambda _: False
 
 
 def plain(value):

@@ -46,6 +46,24 @@ def test_values_and_gradients(both, with_gradients, name):
     both(lambda torch: body(torch, torch.tensor(X.T.copy()).t(), torch.tensor(SOURCE.T.copy()).t()))
 
 
+VECTORS = {
+    **{f"index_reduce {how}": lambda torch, x, s, how=how: x.index_reduce(0, torch.tensor([1, 1]), s, how) for how in ("prod", "mean", "amax", "amin")},
+    **{f"scatter_reduce {how}": lambda torch, x, s, how=how: x.scatter_reduce(0, torch.tensor([2, 0]), s, how) for how in ("sum", "mean", "amax")},
+    "index_add": lambda torch, x, s: x.index_add(0, torch.tensor([2, 2]), s),
+    "index_copy": lambda torch, x, s: x.index_copy(0, torch.tensor([2, 0]), s),
+    "put": lambda torch, x, s: x.put(torch.tensor([[2, 0]]), s),
+    "put, added": lambda torch, x, s: x.put(torch.tensor([1, 1]), s, accumulate=True),
+    "put, one number": lambda torch, x, s: x.put(torch.tensor([2]), s[0]),
+    **{f"index_reduce {how}, one row": lambda torch, x, s, how=how: x.index_reduce(0, torch.tensor([1]), s[:1], how) for how in ("mean", "amax")},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", VECTORS)
+def test_vectors(with_gradients, name):
+    """Of one dimension, where a position is an element."""
+    with_gradients(VECTORS[name], X[:, 0].copy(), SOURCE[:, 0].copy())
+
+
 @pytest.mark.parametrize("name", OPS)
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_dtypes(both, name, dtype):

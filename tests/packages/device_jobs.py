@@ -288,7 +288,11 @@ def lightning_fit(place: str) -> Any:
 
     lightning.seed_everything(3, verbose=False)
     net, data = Net(), torch.utils.data.TensorDataset(torch.randn(24, 4), torch.randint(0, 2, (24,)))
-    how = {"accelerator": "cpu"} if place == "cpu" else {"strategy": SingleDeviceStrategy(torch.device("npu", 0), accelerator=Npus())}
+    how: dict[str, Any] = {"accelerator": "cpu"}
+    if place == "npu" and torch.cuda.is_available():  # cuda means npu
+        how = {"accelerator": "auto"}
+    elif place == "npu":
+        how = {"strategy": SingleDeviceStrategy(torch.device("npu", 0), accelerator=Npus())}
     trainer = lightning.Trainer(
         max_epochs=3, devices=1, **how, logger=False, enable_progress_bar=False, enable_model_summary=False,
         gradient_clip_val=1.0, default_root_dir=".",

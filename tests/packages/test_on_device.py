@@ -55,6 +55,12 @@ def test_as_on_the_cpu(package: str) -> None:
     _compare(_jobs("cpu", "-m", MODULE, package), _jobs("npu", "-m", MODULE, package))
 
 
+def test_lightning_chooses_the_device_that_cuda_names() -> None:
+    if not _installed("lightning"):
+        pytest.skip("lightning is not installed")
+    _compare(_jobs("cpu", "-m", MODULE, "lightning"), _jobs("npu", "--cuda-is-npu", "-m", MODULE, "lightning"))
+
+
 def test_accelerate_launches_two_processes() -> None:
     if not _installed("accelerate"):
         pytest.skip("accelerate is not installed")

@@ -8,7 +8,8 @@ from typing import Any
 from ..primitives import primitive, refuses_steps, watchers, with_steps
 from ..primitives import run as _run
 from ..raw import NAME_OF, Raw
-from ..table import ALL, Function, absent_on, define_on, kernel, same_on
+from ..table import ALL, HALVES, Function, absent_on, define_on, kernel, same_on
+from .documented import DOCUMENTED, PAGE_OF
 
 
 def run(name: str, *args: Any, at: tuple[Any, ...] = ()) -> Any:
@@ -40,7 +41,15 @@ def one(name: str) -> Function:
 
 
 def enter(op: str, function: Function | str, dtypes: tuple[str, ...] = ALL, via: Mapping[str, str] | None = None) -> None:
-    """Enter the Ascend kernel of a row: a function of raw tensors, or the name of the one primitive that it is."""
+    """Enter the Ascend kernel of a row: a function of raw tensors, or the name of the one primitive that it is.
+
+    Of the dtypes those are entered that CANN documents, where the row stands in that table.
+    """
+    if op in PAGE_OF:
+        known = DOCUMENTED[PAGE_OF[op]]
+        dtypes = tuple(name for name in dtypes if name in known)
+        if "float32" in known:
+            via = {**{name: "float32" for name in HALVES if name not in known}, **(via or {})}
     define_on("Ascend", op, one(function) if isinstance(function, str) else function, dtypes, via)
 
 

@@ -11,6 +11,7 @@ from ._primitives import enter, run
 
 _FAR = 2**31 - 1  # so many keys before and after a query: all of them
 _SIDE = 2048  # of the triangle that stands for one of any size
+_KINDS = ("float32", *HALVES)  # what CANN's pages of aclnnFlashAttentionScore and its gradient list (8.0 to 8.2)
 
 
 @lru_cache(1)
@@ -53,7 +54,10 @@ def _adamw_step(
     return param, mean, square
 
 
-enter("attention", _attention, HALVES)
-enter("attention_grad", _attention_grad, HALVES)
+enter("attention", _attention, _KINDS)
+enter("attention_grad", _attention_grad, _KINDS)
+enter("addmm", "Addmm", _KINDS)
+enter("baddbmm", "Baddbmm", _KINDS)
+enter("lerp_scalar", "LerpScalar", _KINDS)
 enter("adamw_step", _adamw_step, ("float32",))
 enter("add_scaled", lambda x, y, scale: run("AddExt", x, y, scale), ("float32",))  # MindSpore rounds the scale to single precision

@@ -62,11 +62,11 @@ def _tile(x: Raw, repeats: Sizes) -> Raw:
 
 
 def _flip(x: Raw, dims: Sizes) -> Raw:
-    return run("ReverseV2", x, at=(tuple(dims),)) if dims and x.shape else run("Clone", x)
+    return run("ReverseV2", x, at=(tuple(dims),)) if dims and x.shape and 0 not in x.shape else run("Clone", x)
 
 
 def _roll(x: Raw, shifts: Sizes, dims: Sizes) -> Raw:
-    return run("Roll", x, at=(tuple(shifts), tuple(dims))) if x.shape else run("Clone", x)
+    return run("Roll", x, at=(tuple(shifts), tuple(dims))) if x.shape and 0 not in x.shape else run("Clone", x)
 
 
 def _triangle(x: Raw, diagonal: int, lower: bool) -> Raw:

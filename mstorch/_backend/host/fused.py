@@ -76,8 +76,25 @@ def add_scaled(x: np.ndarray, y: np.ndarray, scale: float) -> np.ndarray:
     return np.asarray(x + y * x.dtype.type(scale))
 
 
+def lerp_scalar(x: np.ndarray, end: np.ndarray, weight: float) -> np.ndarray:
+    """``x + weight * (end - x)``, rounded once."""
+    with quiet():
+        wide = x.astype(np.float32)
+        return np.asarray(wide + (end.astype(np.float32) - wide) * np.float32(weight)).astype(x.dtype)
+
+
+def scaled_product(x: np.ndarray, a: np.ndarray, b: np.ndarray, beta: float, alpha: float) -> np.ndarray:
+    """``beta * x + alpha * (a @ b)``, rounded once."""
+    with quiet():
+        product = np.matmul(a.astype(np.float32), b.astype(np.float32))
+        return np.asarray(x.astype(np.float32) * np.float32(beta) + product * np.float32(alpha)).astype(a.dtype)
+
+
 _KINDS = ("float32", *HALVES)
 define_host("attention", attention, _KINDS)
 define_host("attention_grad", attention_grad, _KINDS)
+define_host("addmm", scaled_product, _KINDS)
+define_host("baddbmm", scaled_product, _KINDS)
+define_host("lerp_scalar", lerp_scalar, _KINDS)
 define_host("adamw_step", adamw_step, FLOATS)
 define_host("add_scaled", add_scaled, FLOATS)

@@ -24,8 +24,12 @@ def _of_arrays(function: Callable[..., Any]) -> Callable[..., Any]:
 _REASON = "the CPU never asks for this row: the operation has a form of its own there"
 numpy_attention, numpy_attention_grad = _of_arrays(fused.attention), _of_arrays(fused.attention_grad)
 numpy_adamw_step, numpy_add_scaled = _of_arrays(fused.adamw_step), _of_arrays(fused.add_scaled)
+numpy_scaled_product = _of_arrays(fused.scaled_product)
 _KINDS = ("float32", *HALVES)
 define("attention", cpu=numpy_attention, dtypes=_KINDS, numpy_reason=_REASON)
 define("attention_grad", cpu=numpy_attention_grad, dtypes=_KINDS, numpy_reason=_REASON)
+define("addmm", cpu=numpy_scaled_product, dtypes=_KINDS, numpy_reason=_REASON)
+define("baddbmm", cpu=numpy_scaled_product, dtypes=_KINDS, numpy_reason=_REASON)
+define("lerp_scalar", cpu=_of_arrays(fused.lerp_scalar), dtypes=_KINDS, numpy_reason=_REASON)
 define("adamw_step", cpu=numpy_adamw_step, dtypes=FLOATS, numpy_reason=_REASON)
 define("add_scaled", cpu=numpy_add_scaled, dtypes=FLOATS, numpy_reason=_REASON)

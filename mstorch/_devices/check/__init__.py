@@ -5,10 +5,12 @@ A group of items runs in one process, which a kernel that crashes ends: the grou
 from __future__ import annotations
 
 import argparse
+import gc
 import importlib
 import json
 import os
 import queue
+import resource
 import subprocess
 import sys
 import threading
@@ -17,13 +19,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from ..._backend import runtime
+from ..._backend import runtime, streams
 
 Item = tuple[str, Callable[[], str]]
 """A name, and what says how the device differs from the host: nothing where it does not."""
 
 GROUPS = {
-    "rows": "rows", "layouts": "rows", "operations": "programs", "memory": "programs", "attention": "programs", "random": "draws",
+    "rows": "rows", "layouts": "rows", "sizes": "rows",
+    "operations": "programs", "memory": "programs", "attention": "programs", "random": "draws",
     "optimizers": "training", "autocast": "training", "networks": "training",
 }  # fmt: skip
 """Groups of items, and the file of each."""
@@ -39,8 +42,31 @@ def items(group: str) -> list[Item]:
     return found
 
 
+def _memory() -> dict[str, int]:
+    """Bytes of the device that tensors take, and the most so far, as MindSpore's pool tells; and the most of the host's."""
+    gc.collect()
+    told = streams.memory_stats() if runtime.DEVICE_TARGET != "CPU" else {}
+    found = {word: int(told.get(f"allocated_bytes.all.{key}", 0)) for word, key in (("allocated", "current"), ("most", "peak"))}
+    return {**found, "host": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024}
+
+
+_VERSION_FILES = ("version.cfg", "version.info", "opp/version.info")
+
+
+def cann() -> str:
+    """The version of CANN that the environment points to, from its own files; empty where there is none."""
+    for variable in ("ASCEND_TOOLKIT_HOME", "ASCEND_HOME_PATH", "ASCEND_OPP_PATH"):
+        home = Path(os.environ.get(variable) or "/usr/local/Ascend/ascend-toolkit/latest")
+        for path in (*sorted(home.glob("*/ascend_toolkit_install.info")), *(home / name for name in _VERSION_FILES)):
+            for line in path.read_text(errors="replace").splitlines() if path.is_file() else ():
+                if line.lower().startswith(("version=", "toolkit_running_version=")):
+                    return line.partition("=")[2].strip()
+    return ""
+
+
 def work(group: str, first: int) -> int:
-    """Run the items of a group from a place on: a line of JSON before each of them, and one after it."""
+    """Run the items of a group from a place on: a line of JSON before each of them, and one after it; and what memory there was."""
+    before = _memory()
     for place, (name, run) in enumerate(items(group)):
         if place < first:
             continue
@@ -53,7 +79,7 @@ def work(group: str, first: int) -> int:
         except Exception as error:  # noqa: BLE001 - whatever is raised belongs into the report
             text = f"raises {type(error).__name__}: {_line(error)}"
         print(json.dumps({"item": name, "text": text, "seconds": round(time.perf_counter() - began, 3)}), flush=True)
-    print(json.dumps({"done": group}), flush=True)
+    print(json.dumps({"done": group, "memory": {"before": before, "after": _memory()}}), flush=True)
     return 0
 
 
@@ -97,8 +123,12 @@ def _lines(command: list[str]) -> Iterator[dict[str, Any]]:
                 break
 
 
-def results(group: str) -> dict[str, dict[str, Any]]:
-    """The outcome of each item of a group, by its name: ``text`` ("" where the device is the host's equal) and ``seconds``."""
+def results(group: str) -> tuple[dict[str, dict[str, Any]], dict[str, Any]]:
+    """The outcome of each item of a group, by its name: ``text`` ("" where the device is the host's equal) and ``seconds``; and memory.
+
+    Memory is what the last process of the group had before its items and after them; nothing where it did not come to the end.
+    """
+    memory: dict[str, Any] = {}
     found: dict[str, dict[str, Any]] = {}
     place, open_item = 0, ""
     while True:
@@ -115,8 +145,9 @@ def results(group: str) -> dict[str, dict[str, Any]]:
                 open_item = ""
             else:
                 done = True
+                memory = told["memory"]
         if done:
-            return found
+            return found, memory
 
 
 def main(arguments: list[str]) -> int:
@@ -129,17 +160,18 @@ def main(arguments: list[str]) -> int:
     options = parser.parse_args(arguments)
     if options.group:
         return work(options.group, options.first)
-    known = {key: str(value) for key, value in runtime.describe().items()}
+    known = {**{key: str(value) for key, value in runtime.describe().items()}, "cann": cann() or "not found"}
     for key, value in known.items():
         print(f"{key}: {value}")
     if runtime.FAKE_DEVICE:
         print("the device is a stand-in: the CPU's memory plays it")
     if runtime.DEVICE_TARGET == "CPU":
         print("there is no device: the host is compared with itself")
-    report: dict[str, Any] = {"versions": known, "stand-in": runtime.FAKE_DEVICE, "groups": {}}
+    report: dict[str, Any] = {"versions": known, "stand-in": runtime.FAKE_DEVICE, "groups": {}, "memory": {}}
     failed = 0
     for group in options.only or GROUPS:
-        outcomes = report["groups"][group] = results(group)
+        outcomes, memory = results(group)
+        report["groups"][group], report["memory"][group] = outcomes, memory
         bad = {name: one["text"] for name, one in outcomes.items() if one["text"] and not one["text"].startswith(("absent", "alone"))}
         other = len([1 for one in outcomes.values() if one["text"]]) - len(bad)
         failed += len(bad)
@@ -147,6 +179,10 @@ def main(arguments: list[str]) -> int:
         print(f"{group}: {len(outcomes)} tried, {equal} equal to the host's, {len(bad)} differ or raise, {other} absent or alone")
         for name, text in bad.items():
             print(f"  {name}: {text}")
+        if memory:
+            before, after = memory["before"], memory["after"]
+            words = f"{before['allocated']} bytes before, {after['allocated']} after, {after['most']} at most"
+            print(f"  memory: {words}; of the host {after['host']}")
     Path(options.json).write_text(json.dumps(report, indent=1) + "\n")
     print(f"{failed} differ or raise; please send {options.json} back")
     return int(failed > 0)

@@ -1,4 +1,7 @@
-"""Each row of the table on its sample call: in the dtypes that it takes, and of tensors with steps, beside the host's row."""
+"""Each row of the table on its sample call, in the dtypes that it takes, beside the host's row.
+
+Of contiguous tensors, transposed ones, ones with steps, ones without dimensions and ones without elements.
+"""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
@@ -13,6 +16,7 @@ from ..._backend.geometry import contiguous_strides
 from ..._backend.raw import NAME_OF_NP, NP_DTYPE, Raw, from_numpy
 from ..._backend.samples import samples
 from ..._backend.table import HOST, ROWS, kernel
+from ..._quiet import quiet
 from . import Item
 
 KINDS = ("float32", "float16", "bfloat16", "float64", "int64", "int32", "uint8", "bool")
@@ -39,7 +43,7 @@ def _plain(array: np.ndarray) -> Raw:
 
 def _given(value: Any, lay: Callable[[np.ndarray], Raw]) -> Any:
     if isinstance(value, np.ndarray):
-        return lay(value) if value.ndim > 1 and value.size and value.dtype.kind == "f" else _plain(value)
+        return lay(value) if value.ndim > 1 and value.size and value.dtype.kind not in "iub" else _plain(value)
     return type(value)(_given(item, lay) for item in value) if isinstance(value, (list, tuple)) else value
 
 
@@ -67,8 +71,10 @@ def difference(found: Any, wanted: Any, close: tuple[float, float] = (1e-3, 1e-4
 
 def _in_kind(value: Any, first: np.dtype, kind: np.dtype) -> Any:
     """A sample's arguments with another dtype for that of the first."""
+    if first == kind:
+        return value
     if isinstance(value, np.ndarray) and value.dtype == first:
-        return (value * 10 if kind.kind in "iu" else value > 0.5 if kind.kind == "b" else value).astype(kind)
+        return np.asarray((value * 10 if kind.kind in "iu" else value > 0.5 if kind.kind == "b" else value).astype(kind))
     return type(value)(_in_kind(item, first, kind) for item in value) if isinstance(value, (list, tuple)) else value
 
 
@@ -96,24 +102,75 @@ def _calls() -> Iterator[tuple[str, list[Any], np.dtype]]:
             yield op, args, first.dtype
 
 
+def _kinds(op: str, first: np.dtype) -> list[str]:
+    """The dtype of a row's sample, and each other one that the row and the host's row take."""
+    own = NAME_OF_NP[first]
+    return [own, *(name for name in KINDS if name != own and first.kind == "f" and _takes(op, name))]
+
+
 def rows() -> list[Item]:
-    """Every row in the dtype of its sample, and in each other floating or integer dtype that it and the host's row take."""
-    found: list[Item] = []
-    for op, args, first in _calls():
-        own = NAME_OF_NP[first]
-        others = [name for name in KINDS if name != own and first.kind == "f" and _takes(op, name)]
-        for name in (own, *others):
-            given = args if name == own else _in_kind(args, first, NP_DTYPE[name])
-            found.append((f"{op}, {name}", partial(_compared, op, name, given, _plain)))
-    return found
+    """Every row in each dtype, of contiguous tensors."""
+    return [
+        (f"{op}, {name}", partial(_compared, op, name, _in_kind(args, first, NP_DTYPE[name]), _plain))
+        for op, args, first in _calls() for name in _kinds(op, first)
+    ]  # fmt: skip
 
 
 def layouts() -> list[Item]:
-    """Rows of floating matrices, which lie transposed, or with steps."""
+    """Every row in each dtype, of tensors that lie transposed, or with steps."""
     if not HAS_WINDOWS:
         return []
     return [
-        (f"{op}, {lay.__name__}", partial(_compared, op, NAME_OF_NP[first], args, lay))
-        for op, args, first in _calls() for lay in (transposed, sliced)
+        (f"{op}, {name}, {lay.__name__}", partial(_compared, op, name, _in_kind(args, first, NP_DTYPE[name]), lay))
+        for op, args, first in _calls() for name in _kinds(op, first) for lay in (transposed, sliced)
         if runtime.DEVICE_TARGET in ROWS[op].functions and any(item.ndim > 1 and item.dtype.kind == "f" for item in _arrays(args))
     ]  # fmt: skip
+
+
+def _single(array: np.ndarray) -> np.ndarray:
+    return np.asarray(array.reshape(-1)[0])
+
+
+def _nothing(array: np.ndarray) -> np.ndarray:
+    return array[:0]
+
+
+def _names_dimensions(args: list[Any]) -> bool:
+    """Whether whole numbers are among the arguments: dimensions, which what has none cannot be asked for."""
+    return any(arg.__class__ is int or (isinstance(arg, (list, tuple)) and _names_dimensions(list(arg))) for arg in args)
+
+
+def _of_size(value: Any, shape: tuple[int, ...], change: Callable[[np.ndarray], np.ndarray]) -> Any:
+    """A sample's arguments with another size for the arrays of the first one's shape."""
+    if isinstance(value, np.ndarray) and value.shape == shape and value.size:
+        return change(value)
+    return type(value)(_of_size(item, shape, change) for item in value) if isinstance(value, (list, tuple)) else value
+
+
+def _serves(op: str, name: str, args: list[Any], shape: tuple[int, ...]) -> bool:
+    """Whether the host's row takes such arguments, and gives what has no dimension or no elements either."""
+    if op not in HOST:
+        return False
+    try:
+        with quiet():
+            found = next(_arrays(kernel(op).host[name](*(np.copy(item) if isinstance(item, np.ndarray) else item for item in args))), None)
+    except Exception:  # noqa: BLE001 - what makes no sense fails in many ways
+        return False
+    return found is not None and found.shape == shape
+
+
+def sizes() -> list[Item]:
+    """Rows whose result has its operand's shape, in each dtype, of tensors without dimensions and without elements."""
+    found: list[Item] = []
+    for op, args, first in _calls():
+        shape = next(_arrays(args)).shape
+        if not shape:
+            continue
+        for word, change in (("0-d", _single), ("empty", _nothing)):
+            if word == "0-d" and _names_dimensions(args):
+                continue
+            for name in _kinds(op, first):
+                given = _of_size(_in_kind(args, first, NP_DTYPE[name]), shape, change)
+                if runtime.DEVICE_TARGET in ROWS[op].functions and _serves(op, name, given, next(_arrays(given)).shape):
+                    found.append((f"{op}, {name}, {word}", partial(_compared, op, name, given, _plain)))
+    return found

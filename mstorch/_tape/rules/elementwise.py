@@ -30,6 +30,16 @@ def add_scaled(node: Any, g: Any) -> Any:
     )
 
 
+@rule("lerp_scalar", label="LerpBackward0")
+def lerp_scalar(node: Any, g: Any) -> Any:
+    """Of a way from one tensor to another, on a device."""
+    (first, second), (weight,) = node.edges, node.args
+    return (
+        None if first is None else v.fit(v.times(g, 1 - weight), node.shapes[0]),
+        None if second is None else v.fit(v.times(g, weight), node.shapes[1]),
+    )
+
+
 @rule("sub")
 def sub(node: Any, g: Any) -> Any:
     first, second = node.edges

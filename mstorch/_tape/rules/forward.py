@@ -67,6 +67,13 @@ def add_scaled(call: Call) -> Any:
     return v.spread(v.sum_of(call.t(0), None if second is None else v.times(second, call.args[0])), call.shape())
 
 
+@forward_rule("lerp_scalar")
+def lerp_scalar(call: Call) -> Any:
+    (first, second), (weight,) = (call.t(0), call.t(1)), call.args
+    start, end = (None if part is None else v.times(part, factor) for part, factor in ((first, 1 - weight), (second, weight)))
+    return v.spread(v.sum_of(start, end), call.shape())
+
+
 @forward_rule("sub")
 def sub(call: Call) -> Any:
     second = call.t(1)

@@ -11,6 +11,24 @@ from ..apply import apply, rule
 _grad = kernel("attention_grad")
 
 
+def _scaled_product(node: Any, g: Any) -> Any:
+    (of_input, of_first, of_second), (beta, alpha) = node.edges, node.args
+    scaled = g if alpha == 1 or of_first is of_second is None else v.times(g, alpha)
+    return (
+        None if of_input is None else v.fit(g if beta == 1 else v.times(g, beta), node.shapes[0]),
+        None if of_first is None else _product(scaled, v.transpose(node.kept(g, 1))),
+        None if of_second is None else _product(v.transpose(node.kept(g, 0)), scaled),
+    )
+
+
+def _product(a: Any, b: Any) -> Any:
+    return (v.mm if len(a.shape) == 2 else v.bmm)(a, b)
+
+
+addmm = rule("addmm", keep=(1, 2))(_scaled_product)
+baddbmm = rule("baddbmm", keep=(1, 2))(_scaled_product)
+
+
 @rule("attention", keep=(0, 1, 2, 3, "result", "result1", "result2"), label="ScaledDotProductFlashAttentionBackward0")
 def attention(node: Any, gradients: Any) -> Any:
     g = gradients[0]

@@ -55,7 +55,7 @@ def put(node: Any, g: Any) -> Any:
     shape = node.shapes[0]
     if v.of_device(g):
         kept = g if accumulate else _put(g, v.zeros_beside(node.shapes[1], g), index, False)
-        return None if node.edges[0] is None else kept, None if node.edges[1] is None else _take(g, index)
+        return None if node.edges[0] is None else kept, None if node.edges[1] is None else v.reshape(_take(g, index), node.shapes[1])
     flat = (int(np.prod(shape)),)
     places = Places((index.reshape(-1),), flat, node.shapes[1], True)
     first, second = places.gradients(node, v.reshape(g, flat), accumulate)
@@ -79,7 +79,7 @@ _reduced = Primitive("scatter_reduce")
 @rule("scatter_reduce", keep=(0, 1, "result"))
 def scatter_reduce(node: Any, g: Any) -> Any:
     dim, index, how, include_self = node.args
-    places = _along(node.shapes[0], dim, index, node.shapes[1])
+    places = _along(node.shapes[0], dim, v.host_array(index), node.shapes[1])
     x, source, result = node.kept(g, 0), node.kept(g, 1), node.kept(g, 2)
     if how == "prod":
         by_x, by_source = _of_product(node, g, places, x, source, result)

@@ -1,17 +1,31 @@
 """torch_npu.contrib: ``from torch_npu.contrib import transfer_to_npu`` lets cuda mean npu; layers and functions of models for Ascend.
 
-What stands here is written with torch's own operations. Convolutions with offsets, pooling of regions, quantised layers, boxes and
-``MultiheadAttention`` are not here: importing one raises ImportError with its name.
+What stands here is written with torch's own operations. Suppression of boxes, YOLO's deltas, ``PSROIPool``, ``FusedColorJitter``, quantised
+layers, the old fused attention and ``MultiheadAttention`` are not here: importing one raises ImportError with its name.
 """
 from __future__ import annotations
 
 from ..._version import __version__ as _own
 from . import function as function
 from . import module as module
-from .function import fuse_add_softmax_dropout, matmul_transpose, npu_fast_condition_index_put, roll
+from .function import (
+    fuse_add_softmax_dropout,
+    matmul_transpose,
+    npu_bbox_coder_decode_xywh2xyxy,
+    npu_bbox_coder_encode_xyxy2xywh,
+    npu_ciou,
+    npu_diou,
+    npu_fast_condition_index_put,
+    npu_giou,
+    npu_iou,
+    npu_ptiou,
+    npu_single_level_responsible_flags,
+    roll,
+)
 from .module import (
     BiLSTM,
     ChannelShuffle,
+    DCNv2,
     FastBatchNorm1d,
     FastBatchNorm2d,
     FastBatchNorm3d,
@@ -19,10 +33,12 @@ from .module import (
     Focus,
     LabelSmoothingCrossEntropy,
     Mish,
+    ModulatedDeformConv,
     NpuCachedDropout,
     NpuDropPath,
     NpuFairseqDropout,
     Prefetcher,
+    ROIAlign,
     SiLU,
     Swish,
 )
@@ -33,7 +49,9 @@ def __getattr__(name: str) -> object:
 
 
 __all__ = [
-    "BiLSTM", "ChannelShuffle", "FastBatchNorm1d", "FastBatchNorm2d", "FastBatchNorm3d", "FastSyncBatchNorm", "Focus",
-    "LabelSmoothingCrossEntropy", "Mish", "NpuCachedDropout", "NpuDropPath", "NpuFairseqDropout", "Prefetcher", "SiLU", "Swish",
-    "fuse_add_softmax_dropout", "matmul_transpose", "npu_fast_condition_index_put", "roll",
+    "BiLSTM", "ChannelShuffle", "DCNv2", "FastBatchNorm1d", "FastBatchNorm2d", "FastBatchNorm3d", "FastSyncBatchNorm", "Focus",
+    "LabelSmoothingCrossEntropy", "Mish", "ModulatedDeformConv", "NpuCachedDropout", "NpuDropPath", "NpuFairseqDropout",
+    "Prefetcher", "ROIAlign", "SiLU", "Swish", "fuse_add_softmax_dropout", "matmul_transpose", "npu_bbox_coder_decode_xywh2xyxy",
+    "npu_bbox_coder_encode_xyxy2xywh", "npu_ciou", "npu_diou", "npu_fast_condition_index_put", "npu_giou", "npu_iou", "npu_ptiou",
+    "npu_single_level_responsible_flags", "roll",
 ]  # fmt: skip

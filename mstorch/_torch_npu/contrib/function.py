@@ -7,6 +7,17 @@ from typing import Any
 
 import mstorch as torch
 
+from .boxes import (
+    npu_bbox_coder_decode_xywh2xyxy,
+    npu_bbox_coder_encode_xyxy2xywh,
+    npu_ciou,
+    npu_diou,
+    npu_giou,
+    npu_iou,
+    npu_ptiou,
+    npu_single_level_responsible_flags,
+)
+
 F = torch.nn.functional
 
 
@@ -44,4 +55,8 @@ def dropout_with_byte_mask(input1: Any, p: float = 0.5, training: bool = True, i
     return F.dropout(input1, p, training)
 
 
-__all__ = ["dropout_with_byte_mask", "fuse_add_softmax_dropout", "matmul_transpose", "npu_fast_condition_index_put", "roll"]
+__all__ = [
+    "dropout_with_byte_mask", "fuse_add_softmax_dropout", "matmul_transpose", "npu_bbox_coder_decode_xywh2xyxy",
+    "npu_bbox_coder_encode_xyxy2xywh", "npu_ciou", "npu_diou", "npu_fast_condition_index_put", "npu_giou", "npu_iou", "npu_ptiou",
+    "npu_single_level_responsible_flags", "roll",
+]  # fmt: skip

@@ -6,38 +6,37 @@ from typing import Any
 import mstorch as torch
 from mstorch import nn, npu
 
-from ..._core.warned import warn
+from .boxes import deprecated
 from .function import dropout_with_byte_mask
+from .sampled import DCNv2, ModulatedDeformConv, ROIAlign
 
 F = nn.functional
 
 
-def _deprecated(name: str, instead: str) -> None:
-    warn(f"torch_npu.contrib.{name} is deprecated. Please use {instead} as a replacement.", FutureWarning)
+class _Deprecated(nn.Module):
+    """An activation that torch.nn has under the same name; deprecated."""
+
+    activation: Any
+
+    def __init__(self) -> None:
+        super().__init__()
+        deprecated(f"module.{type(self).__name__}", f"torch.nn.{type(self).__name__}")
+
+    def forward(self, x: Any) -> Any:
+        """A tensor of the same shape."""
+        return self.activation(x)
 
 
-class Mish(nn.Module):
+class Mish(_Deprecated):
     """x · tanh(softplus(x)); deprecated for ``torch.nn.Mish``."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        _deprecated("module.Mish", "torch.nn.Mish")
-
-    def forward(self, x: Any) -> Any:
-        """A tensor of the same shape."""
-        return F.mish(x)
+    activation = staticmethod(F.mish)
 
 
-class SiLU(nn.Module):
+class SiLU(_Deprecated):
     """x · sigmoid(x); deprecated for ``torch.nn.SiLU``."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        _deprecated("module.SiLU", "torch.nn.SiLU")
-
-    def forward(self, x: Any) -> Any:
-        """A tensor of the same shape."""
-        return F.silu(x)
+    activation = staticmethod(F.silu)
 
 
 Swish = SiLU
@@ -48,7 +47,7 @@ class BiLSTM(nn.Module):
 
     def __init__(self, input_size: int, hidden_size: int) -> None:
         super().__init__()
-        _deprecated("BiLSTM", "torch.nn.LSTM")
+        deprecated("BiLSTM", "torch.nn.LSTM")
         self.fw_rnn, self.bw_rnn = nn.LSTM(input_size, hidden_size), nn.LSTM(input_size, hidden_size)
 
     def forward(self, inputs: Any) -> Any:
@@ -216,8 +215,7 @@ class Prefetcher:
 
 
 __all__ = [
-    "BiLSTM", "ChannelShuffle", "DropoutWithByteMask", "FastBatchNorm1d", "FastBatchNorm2d", "FastBatchNorm3d", "FastSyncBatchNorm",
-    "Focus",
-    "LabelSmoothingCrossEntropy", "Mish", "NpuCachedDropout", "NpuDropPath", "NpuFairseqDropout", "NpuPreGenDropout", "Prefetcher", "SiLU",
-    "Swish",
+    "BiLSTM", "ChannelShuffle", "DCNv2", "DropoutWithByteMask", "FastBatchNorm1d", "FastBatchNorm2d", "FastBatchNorm3d",
+    "FastSyncBatchNorm", "Focus", "LabelSmoothingCrossEntropy", "Mish", "ModulatedDeformConv", "NpuCachedDropout", "NpuDropPath",
+    "NpuFairseqDropout", "NpuPreGenDropout", "Prefetcher", "ROIAlign", "SiLU", "Swish",
 ]  # fmt: skip

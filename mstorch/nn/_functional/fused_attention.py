@@ -3,14 +3,16 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..._backend import trace
 from ..._backend.raw import ON_CPU
 from ..._backend.table import kernel, serves
 from ..._core.dtype import bool_
 from ..._core.modes import modes
 from ..._core.storage import DeviceMemory
 from ..._core.tangents import LEVELS
-from ..._core.tensor_base import array_of, is_meta
+from ..._core.tensor_base import array_of, is_meta, value_of
 from ..._ops import views
+from ..._ops._dispatch import capturing
 from ..._ops.compare import logical_not, logical_or, where
 from ..._ops.from_data import made
 from ..._ops.placing import beside
@@ -78,7 +80,9 @@ def _hidden(mask: Any, shape: tuple[int, ...], keys: int, single: bool) -> tuple
 
 
 def reads_are_dear(tensor: Any) -> bool:
-    """Whether a device alone knows the values, or nobody does."""
+    """Whether a device alone knows the values, or nobody does: a graph's inputs, and what is made of them."""
+    if capturing():
+        return trace.depends(value_of(tensor))
     return is_meta(tensor) or (tensor._storage.__class__ is DeviceMemory and tensor._storage.shadow is None)
 
 

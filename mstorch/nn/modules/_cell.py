@@ -130,7 +130,7 @@ class CellMixin:
                 _checked[0] -= 1
         if self._compiled_call_impl is None and self._mstorch_float_type is None and not graph_mode():
             return self._call_impl(*args, **kwargs)
-        return self._run(args, kwargs)
+        return self._mstorch_run(args, kwargs)
 
     def construct(self, *args: Any, **kwargs: Any) -> Any:
         """``forward`` on MindSpore's own tensors: the way in for MindSpore's tools."""
@@ -138,18 +138,18 @@ class CellMixin:
             tape.forget()
             raise RuntimeError("In no_grad context, MindSpore cannot compute gradients of a module: leave torch.no_grad() before.")
         with tape.lent(), tape.own_dtypes(), _precision.auto(), NativeBlock():
-            return as_native(self._run(as_mstorch(args), as_mstorch(kwargs)))
+            return as_native(self._mstorch_run(as_mstorch(args), as_mstorch(kwargs)))
 
     # The graph compiler reads the source of what a function wraps: it comes to an error that says what to do instead.
     construct.__wrapped__ = _unreadable  # type: ignore[attr-defined]
 
-    def _run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _mstorch_run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A call, compiled if ``compile()`` or MindSpore's graph mode ask for it."""
         if self._mstorch_float_type is not None:
-            return _precision.run(self, self._run_as_is, args, kwargs)
-        return self._run_as_is(*args, **kwargs)
+            return _precision.run(self, self._mstorch_run_as_is, args, kwargs)
+        return self._mstorch_run_as_is(*args, **kwargs)
 
-    def _run_as_is(self, *args: Any, **kwargs: Any) -> Any:
+    def _mstorch_run_as_is(self, *args: Any, **kwargs: Any) -> Any:
         if self._compiled_call_impl is not None:
             return self._compiled_call_impl(*args, **kwargs)
         if graph_mode():

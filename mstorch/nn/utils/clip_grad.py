@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ..._core.tensor_base import TensorBase
@@ -12,6 +12,7 @@ from ..._ops.compare import clamp
 from ..._ops.creation import scalar_tensor
 from ..._ops.distance import p_norm
 from ..._ops.join import stack
+from ..._ops.together import can_be_laid_out, has_clean_gaps, laid_out, put_back
 from ..._tensor import Tensor
 from ...autograd.grad_mode import no_grad
 
@@ -30,33 +31,58 @@ def _norm(part: Any, order: float) -> Any:
     return p_norm(part, order, tuple(range(part.dim()))) if spread is None else spread(order)
 
 
+def _together(gradients: Sequence[Any]) -> Any:
+    """The gradients one after the other, where a device's kernel may take all of them at once; else None."""
+    if len(gradients) < 2 or hasattr(gradients[0], "_global_norm") or len({part._dtype for part in gradients}) > 1:
+        return None
+    return laid_out(gradients) if can_be_laid_out(gradients) else None
+
+
 def get_total_norm(
     tensors: Any, norm_type: float = 2.0, error_if_nonfinite: bool = False, foreach: bool | None = None
 ) -> Tensor:
     """The norm of the norms of all tensors; of tensors that are spread over processes it is one that all of them have."""
     with no_grad():
         parts = [tensors] if isinstance(tensors, TensorBase) else list(tensors)
-        if not parts:
-            return scalar_tensor(0.0)
-        norms = [_norm(part, float(norm_type)) for part in parts]
-        total = p_norm(stack(norms), float(norm_type), 0)
+        return _total_norm(parts, _together(parts), float(norm_type), error_if_nonfinite)
+
+
+def _total_norm(parts: Sequence[Any], flat: Any, order: float, error_if_nonfinite: bool) -> Any:
+    """The norm of all tensors; ``flat``: the same one after the other, or None."""
+    if not parts:
+        return scalar_tensor(0.0)
+    with no_grad():
+        if flat is not None and order > 0 and has_clean_gaps(flat):
+            total = p_norm(flat, order, 0)
+        else:
+            total = p_norm(stack([_norm(part, order) for part in parts]), order, 0)
         if error_if_nonfinite and not math.isfinite(total.item()):
             raise RuntimeError(
-                f"The total norm of order {float(norm_type)} for gradients from `parameters` is non-finite, so it cannot be "
+                f"The total norm of order {order} for gradients from `parameters` is non-finite, so it cannot be "
                 "clipped. To disable this error and scale the gradients by the non-finite norm anyway, set "
                 "`error_if_nonfinite=False`"
             )
         spread = next((part for part in parts if hasattr(part, "_everywhere")), None)
-        return total if spread is None else spread._everywhere(total)  # type: ignore[no-any-return]
+        return total if spread is None else spread._everywhere(total)
 
 
 def clip_grads_with_norm_(parameters: Any, max_norm: float, total_norm: Tensor, foreach: bool | None = None) -> None:
     """Scale the gradients in place so that their norm, which is given, is at most ``max_norm``."""
+    gradients = _gradients(parameters)
+    _scale(gradients, _together(gradients), max_norm, total_norm)
+
+
+def _scale(gradients: Sequence[Any], flat: Any, max_norm: float, total_norm: Any) -> None:
+    """Scale gradients in place, whose norm is given; ``flat``: the same one after the other, or None."""
     with no_grad():
         if hasattr(total_norm, "_everywhere"):
-            total_norm = total_norm.to_local()  # type: ignore[attr-defined]
+            total_norm = total_norm.to_local()
         factor = clamp(float(max_norm) / (total_norm + 1e-6), None, 1.0)
-        for gradient in _gradients(parameters):
+        if flat is not None:
+            flat.mul_(factor)
+            put_back(flat, gradients, clean=False)  # a factor that is NaN makes NaN of the gaps
+            return
+        for gradient in gradients:
             gradient.mul_(factor)
 
 
@@ -70,9 +96,11 @@ def clip_grad_norm_(
         parameters = list(parameters)
         if not parameters:
             warn("`parameters` is an empty generator, no gradient clipping will occur.")
-    total = get_total_norm(_gradients(parameters), norm_type, error_if_nonfinite, foreach)
-    clip_grads_with_norm_(parameters, max_norm, total, foreach)
-    return total
+    gradients = _gradients(parameters)
+    flat = _together(gradients)
+    total = _total_norm(gradients, flat, float(norm_type), error_if_nonfinite)
+    _scale(gradients, flat, max_norm, total)
+    return total  # type: ignore[no-any-return]
 
 
 def clip_grad_norm(
@@ -89,7 +117,13 @@ def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: float, f
     """Cut every gradient off at ±``clip_value``, in place."""
     limit = float(clip_value)
     with no_grad():
-        for gradient in _gradients(parameters):
+        gradients = _gradients(parameters)
+        flat = _together(gradients)
+        if flat is not None:
+            flat.clamp_(-limit, limit)
+            put_back(flat, gradients)
+            return
+        for gradient in gradients:
             gradient.copy_(clamp(gradient, -limit, limit))
 
 

@@ -1,0 +1,88 @@
+"""The dtypes that CANN documents for the kernels of rows whose values the CPU cannot show.
+
+From the pages of aclnn functions (``aclnn<name>.md``, the first input, on Atlas A2) in the public repositories of CANN's operators
+(ops-math, ops-nn, ops-cv, ops-transformer) as of August 2026. What a page does not name is computed on the CPU, with its warning; half
+precision where a page has float32 alone is computed in that.
+"""
+from __future__ import annotations
+
+_PAGES: dict[str, str] = {
+    "float16 float32 float64":
+        "Acosh",
+    "float16 bfloat16 float32":
+        "AdaptiveAvgPool2d Addmm ApplyAdamWV2 Baddbmm BatchNorm BatchNormBackward Convolution ConvolutionBackward CrossEntropyLoss "
+        "CrossEntropyLossGrad EmbeddingDenseBackward FlashAttentionScore FlashAttentionScoreGrad GeluBackwardV2 GeluV2 Im2colBackward "
+        "LayerNorm LayerNormBackward LeakyRelu Lerps LinalgVectorNorm LogSigmoid Matmul MaxPool2dWithIndices MaxPool2dWithMask "
+        "MaxPool2dWithMaskBackward Mish Mm NLLLoss UpsampleBilinear2dBackward",
+    "uint8 int8 int16 int32 int64":
+        "Bincount",
+    "float16 bfloat16 float32 float64":
+        "LogSoftmax UpsampleBilinear2d",
+    "bool uint8 int8 int16 int32 int64":
+        "BitwiseNot",
+    "float16 float32 float64 complex64 complex128":
+        "LinalgQr",
+    "int32 int64 float16 bfloat16 float32 float64":
+        "RemainderTensorTensor",
+    "uint8 int8 int16 int32 int64 float16 bfloat16 float32":
+        "Frac Threshold",
+    "bool uint8 int8 int16 int32 int64 uint16 uint32 uint64":
+        "BitwiseOrTensor BitwiseXorTensor",
+    "uint8 int8 int32 int64 float16 bfloat16 float32 float64":
+        "FmodTensor",
+    "bool uint8 int8 int16 int32 int64 float16 float32 float64":
+        "Acos Asin Asinh",
+    "uint8 int8 int16 int32 int64 float16 bfloat16 float32 float64":
+        "ArgMax ArgMin Hardtanh",
+    "bool uint8 int8 int16 int32 int64 float16 bfloat16 float32 float64":
+        "Atan Atan2 Cummin Exp2 IndexAdd IndexPutImpl",
+    "bool uint8 int8 int16 int32 int64 uint32 float16 bfloat16 float32 complex64":
+        "Roll",
+    "bool uint8 int8 int16 int32 int64 float16 bfloat16 float32 float64 complex64":
+        "Index",
+    "bool uint8 int8 int16 int32 int64 uint16 uint32 uint64 float16 bfloat16 float32":
+        "Sort",
+    "uint8 int8 int16 int32 int64 float16 bfloat16 float32 float64 complex64 complex128":
+        "Cumsum",
+    "uint8 int8 int16 int32 int64 uint16 uint32 uint64 float16 bfloat16 float32 float64":
+        "Topk",
+    "bool uint8 int8 int16 int32 int64 float16 bfloat16 float32 float64 complex64 complex128":
+        "Embedding InplacePut Log10 Log2 Scatter ScatterAdd",
+    "bool uint8 int8 int16 int32 int64 uint16 uint32 uint64 float16 bfloat16 float32 float64":
+        "LogAddExp LogAddExp2",
+    "bool uint8 int8 int16 int32 int64 uint16 uint32 uint64 float16 bfloat16 float32 float64 complex64":
+        "Tril",
+    "bool uint8 int8 int16 int32 int64 uint16 uint32 uint64 float16 bfloat16 float32 float64 complex64 complex128":
+        "ConstantPadNd IndexSelect InplaceCopy Repeat Stack Take",
+}
+"""By dtypes, the pages that name them."""
+
+PAGE_OF: dict[str, str] = {
+    "acos": "Acos", "acosh": "Acosh", "adamw_step": "ApplyAdamWV2", "adaptive_avg_pool": "AdaptiveAvgPool2d", "addmm": "Addmm",
+    "along": "Matmul", "argmax": "ArgMax", "argmin": "ArgMin", "argsort": "Sort", "asin": "Asin", "asinh": "Asinh", "atan": "Atan",
+    "atan2": "Atan2", "attention": "FlashAttentionScore", "attention_grad": "FlashAttentionScoreGrad", "avg_pool": "Convolution",
+    "baddbmm": "Baddbmm", "batch_norm_eval": "BatchNorm", "batch_norm_grad": "BatchNormBackward", "batch_norm_parts": "BatchNorm",
+    "batch_norm_parts_grad": "BatchNormBackward", "batch_norm_train": "BatchNorm", "bitwise_not": "BitwiseNot",
+    "bitwise_or": "BitwiseOrTensor", "bitwise_xor": "BitwiseXorTensor", "bmm": "Matmul", "clone": "InplaceCopy",
+    "col2im": "Im2colBackward", "conv": "Convolution", "conv2d": "Convolution", "conv2d_both": "ConvolutionBackward",
+    "conv2d_input": "ConvolutionBackward", "conv2d_weight": "ConvolutionBackward", "conv_transpose": "Convolution",
+    "conv_transpose2d": "Convolution", "count_positions": "Bincount", "cross_entropy": "CrossEntropyLoss",
+    "cross_entropy_grad": "CrossEntropyLossGrad", "cross_entropy_parts": "CrossEntropyLoss", "cummin_indices": "Cummin",
+    "cumsum": "Cumsum", "embedding": "Embedding", "embedding_grad": "EmbeddingDenseBackward", "exp2": "Exp2", "fmod": "FmodTensor",
+    "frac": "Frac", "gelu": "GeluV2", "gelu_grad": "GeluBackwardV2", "gelu_tanh": "GeluV2", "hardtanh": "Hardtanh",
+    "im2col": "ConstantPadNd", "index": "Index", "index_placed": "IndexPutImpl", "index_select": "IndexSelect",
+    "index_write": "IndexAdd", "kth_index": "Sort", "layer_norm": "LayerNorm", "layer_norm_grad": "LayerNormBackward",
+    "layer_norm_parts": "LayerNorm", "leaky_relu": "LeakyRelu", "lerp_scalar": "Lerps", "linalg_qr": "LinalgQr", "linear": "Matmul",
+    "linear_bias": "Addmm", "log10": "Log10", "log2": "Log2", "log_softmax": "LogSoftmax", "logaddexp": "LogAddExp",
+    "logaddexp2": "LogAddExp2", "logsigmoid": "LogSigmoid", "max_pool": "MaxPool2dWithMask",
+    "max_pool_grad": "MaxPool2dWithMaskBackward", "max_pool_indices": "MaxPool2dWithIndices", "mish": "Mish", "mm": "Mm",
+    "nll": "NLLLoss", "nll_grad": "NLLLoss", "nll_parts": "NLLLoss", "p_norm": "LinalgVectorNorm", "pad": "ConstantPadNd",
+    "pad_like": "IndexSelect", "pick_along": "IndexSelect", "put": "InplacePut", "remainder": "RemainderTensorTensor", "roll": "Roll",
+    "running_sum": "Cumsum", "scatter": "Scatter", "segment_sum": "ScatterAdd", "small_matmul": "Matmul", "stack": "Stack",
+    "storage_gather": "Take", "storage_scatter": "Scatter", "take": "Take", "threshold": "Threshold", "tile": "Repeat",
+    "topk_indices": "Topk", "triangle": "Tril", "upsample": "UpsampleBilinear2d", "upsample_grad": "UpsampleBilinear2dBackward",
+}  # fmt: skip
+"""By row, the page of the kernel that its dtypes go by."""
+
+DOCUMENTED: dict[str, frozenset[str]] = {page: frozenset(dtypes.split()) for dtypes, pages in _PAGES.items() for page in pages.split()}
+"""By page, the dtypes that it names."""

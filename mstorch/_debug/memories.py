@@ -1,0 +1,79 @@
+"""Copies of tensors' memory that are met again: kept by this process to be known, and by torch's to be sent once."""
+from __future__ import annotations
+
+import itertools
+import pickle
+import threading
+from collections import OrderedDict
+from collections.abc import Hashable
+from typing import Any
+
+_LEAST = 4096  # bytes; smaller ones are sent each time
+_MOST = 1 << 27  # bytes that are kept; the least recently used go first
+
+
+class Memory(bytes):
+    """What a tensor's memory held. Another copy of the same memory is the same object as long as the bytes are equal."""
+
+
+class Recent:
+    """The last copy of each memory that was met of late."""
+
+    def __init__(self) -> None:
+        self._copies: OrderedDict[Hashable, Memory] = OrderedDict()
+        self._size = 0
+        self._lock = threading.Lock()
+
+    def copy(self, place: Hashable, data: bytes) -> bytes:
+        """The copy that was kept of a place, if it holds these bytes, else these."""
+        if not _LEAST <= len(data) <= _MOST:
+            return data
+        with self._lock:
+            kept = self._copies.pop(place, None)
+            if kept is None or kept != data:
+                self._size += len(data) - (0 if kept is None else len(kept))
+                kept = Memory(data)
+            self._copies[place] = kept
+            while self._size > _MOST:
+                self._size -= len(self._copies.popitem(last=False)[1])
+        return kept
+
+
+class Sent:
+    """The copies that the other process keeps, by numbers."""
+
+    def __init__(self) -> None:
+        self._numbers: OrderedDict[int, tuple[Memory, int]] = OrderedDict()
+        self._size = 0
+        self._next = itertools.count()
+
+    def reference(self, memory: Memory) -> tuple[int, Any, tuple[int, ...]]:
+        """A copy's number, its bytes if they are new to the other process, and the numbers of those to forget."""
+        found = self._numbers.get(id(memory))
+        if found is not None:
+            self._numbers.move_to_end(id(memory))
+            return found[1], None, ()
+        forgotten = []
+        self._size += len(memory)
+        while self._size > _MOST:
+            old, number = self._numbers.popitem(last=False)[1]
+            self._size -= len(old)
+            forgotten.append(number)
+        number = next(self._next)
+        self._numbers[id(memory)] = memory, number
+        return number, pickle.PickleBuffer(memory), tuple(forgotten)
+
+
+class Pickler(pickle.Pickler):
+    """Writes messages in which copies that were sent before are numbers."""
+
+    def __init__(self, file: Any, sent: Sent) -> None:
+        super().__init__(file, protocol=5)
+        self._sent = sent
+
+    def persistent_id(self, value: Any) -> Any:
+        """What stands for a copy."""
+        return self._sent.reference(value) if type(value) is Memory else None
+
+
+__all__ = ["Memory", "Pickler", "Recent", "Sent"]

@@ -1,0 +1,162 @@
+"""torch.FunctionSchema: what an operator takes and gives, as ``op._schema`` tells, and ``torch._C.parse_schema`` reads."""
+from __future__ import annotations
+
+import re
+from typing import Any, NamedTuple
+
+from .schema import Schema, parse, split
+from .schema_types import JitType, type_of
+
+
+class AliasInfo(NamedTuple):
+    """Which memory a parameter shares with a result, by letters, and whether it is written to."""
+
+    is_write: bool
+    before_set: frozenset[str]
+    after_set: frozenset[str]
+
+
+class Argument(NamedTuple):
+    """A parameter or a result of an operator. ``N``: the length that a number is repeated to."""
+
+    name: str
+    type: JitType
+    default_value: Any
+    kwarg_only: bool
+    N: int | None
+    alias_info: AliasInfo | None
+    has_default: bool
+
+    @property
+    def is_out(self) -> bool:
+        """Whether it is where a result goes: written to, and named."""
+        return self.kwarg_only and self.alias_info is not None and self.alias_info.is_write
+
+    def has_default_value(self) -> bool:
+        """Whether it may be left out."""
+        return self.has_default
+
+    def takes(self, old: Argument) -> bool:
+        """Whether a value for another parameter is one for this."""
+        return (
+            self.name == old.name and self.alias_info == old.alias_info and old.type.isSubtypeOf(self.type)
+            and (old.kwarg_only or not self.kwarg_only)
+            and (not old.has_default or (self.has_default and _same(self.default_value, old.default_value)))
+        )  # fmt: skip
+
+    def gives(self, old: Argument) -> bool:
+        """Whether this result serves where another was expected."""
+        return self.name == old.name and self.alias_info == old.alias_info and self.type.isSubtypeOf(old.type)
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Whether two defaults are of one type and equal."""
+    return type(one) is type(other) and one == other
+
+
+class FunctionSchema:
+    """An operator's name, parameters and results."""
+
+    def __init__(self, schema: Schema) -> None:
+        self.name = f"{schema.namespace}::{schema.name}" if schema.namespace else schema.name
+        self.overload_name = schema.overload
+        self.arguments = [
+            _argument(item.name, item.type, item.alias, item.kwarg_only, item.default, item.has_default) for item in schema.arguments
+        ]
+        self.returns = [_result(part) for part in _parts(schema.returns)]
+        self._text = _text(schema, self.name)
+
+    @property
+    def is_mutable(self) -> bool:
+        """Whether a parameter is written to."""
+        return any(argument.alias_info is not None and argument.alias_info.is_write for argument in self.arguments)
+
+    def is_backward_compatible_with(self, old: FunctionSchema) -> bool:
+        """Whether each call of an older operator is a call of this one, and gives what was expected."""
+        if (self.name, self.overload_name, len(self.returns)) != (old.name, old.overload_name, len(old.returns)):
+            return False
+        return (
+            len(self.arguments) >= len(old.arguments)
+            and all(new.gives(was) for new, was in zip(self.returns, old.returns))
+            and all(new.takes(was) for new, was in zip(self.arguments, old.arguments))
+            and all(new.has_default for new in self.arguments[len(old.arguments) :])
+        )
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, FunctionSchema) and all(
+            getattr(self, part) == getattr(other, part) for part in ("name", "overload_name", "arguments", "returns")
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.overload_name))
+
+    def __str__(self) -> str:
+        return self._text
+
+    __repr__ = __str__
+
+
+def _text(schema: Schema, name: str) -> str:
+    """A schema as torch writes it."""
+    parts = []
+    for item in schema.arguments:
+        if item.kwarg_only and "*" not in parts:
+            parts.append("*")
+        parts.append(f"{_before_brackets(item.type, item.alias)} {item.name}" + (f"={_literal(item.default)}" if item.has_default else ""))
+    return f"{name}{'.' * bool(schema.overload)}{schema.overload}({', '.join(parts)}) -> {schema.returns}"
+
+
+def _before_brackets(kind: str, alias: str) -> str:
+    word = re.match(r"[\w.]+", kind)
+    return kind if word is None else word[0] + alias + kind[word.end() :]
+
+
+def _literal(value: Any) -> str:
+    """A default as torch writes it: floating point numbers to 17 digits."""
+    if isinstance(value, float):
+        digits = f"{value:.17g}"
+        return digits if re.search(r"[.en]", digits) else f"{digits}."
+    if isinstance(value, (list, tuple)):
+        return f"[{', '.join(map(_literal, value))}]"
+    return f'"{value}"' if isinstance(value, str) else str(value)
+
+
+def _alias(text: str, listed: bool) -> AliasInfo | None:
+    """What ``(a!)`` or ``(a -> *)`` says; of a list the letter is its elements'."""
+    if not text:
+        return None
+    if listed:
+        return AliasInfo("!" in text, frozenset(), frozenset())
+    before, _, after = text.strip("()").replace("!", "").partition("->")
+    sets = [frozenset(part.strip() for part in side.split("|")) for side in (before, after or before)]
+    return AliasInfo("!" in text, *sets)
+
+
+def _argument(name: str, kind: str, alias: str, kwarg_only: bool, default: Any, has_default: bool) -> Argument:
+    type_, length = type_of(kind)
+    if has_default and length and not isinstance(default, (list, type(None))):
+        default = [default] * length
+    return Argument(name, type_, default, kwarg_only, length, _alias(alias, "[" in kind), has_default)
+
+
+def _parts(text: str) -> list[str]:
+    return split(text[1:-1]) if text.startswith("(") and text.endswith(")") else [text]
+
+
+def _result(text: str) -> Argument:
+    found = re.fullmatch(r"([\w.]+?)(\([^)]*\))?((?:\[\d*\]|\?)*)(?:\s+(\w+))?", text)
+    if found is None:
+        raise RuntimeError(f"mstorch: no result of an operator schema: {text!r}")
+    return _argument(found[4] or "", found[1] + found[3], found[2] or "", False, None, False)
+
+
+def parse_schema(schema: str, allow_typevars: bool = True) -> FunctionSchema:
+    """The schema of a text like ``"aten::add(Tensor self, int n=1) -> Tensor"``. RuntimeError for what is none."""
+    text = schema.strip()
+    if re.fullmatch(r"[\w:.]+", text):
+        raise RuntimeError("Tried to parse a function schema but only the operator name was given")
+    namespace, _, rest = text.rpartition("::") if "::" in text.partition("(")[0] else ("", "", text)
+    return FunctionSchema(parse(namespace, rest))
+
+
+__all__ = ["AliasInfo", "Argument", "FunctionSchema", "parse_schema"]

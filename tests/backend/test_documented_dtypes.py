@@ -1,0 +1,58 @@
+"""Rows of Ascend take what CANN documents; the rest is the CPU's, and says so."""
+from __future__ import annotations
+
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+import mstorch
+from mstorch._backend.ascend.documented import DOCUMENTED, PAGE_OF
+from mstorch._backend.table import ALL, HALVES, ROWS
+
+ROOT = pathlib.Path(__file__).parents[2]
+# Made of kernels whose dtypes are those of comparisons and sums: integers alone come to it.
+OF_INTEGERS = {"linear_index"}
+
+FALLS_BACK = """
+import warnings, mstorch as torch
+F = torch.nn.functional
+for kind in (torch.float64, torch.float32):
+    x, w = torch.arange(18.0).reshape(1, 2, 3, 3).to(kind), torch.ones(1, 2, 2, 2).to(kind)
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        leaf = x.npu().requires_grad_()
+        found = F.conv2d(leaf, w.npu())
+        found.sum().backward()
+    assert torch.equal(found.cpu(), F.conv2d(x, w)) and leaf.grad.is_npu, kind
+    print([str(warning.message).split(" has no kernel")[0] for warning in seen if "has no kernel on this device" in str(warning.message)])
+"""
+
+
+def test_rows_list_what_their_pages_name() -> None:
+    assert mstorch.__version__ and set().union(*DOCUMENTED.values()) == set(ALL)
+    assert set(PAGE_OF.values()) == set(DOCUMENTED)
+    taken = {op: ROWS[op].dtypes["Ascend"] for op in PAGE_OF if "Ascend" in ROWS[op].dtypes}
+    assert len(taken) > 90 and not {op: dtypes for op, dtypes in taken.items() if not dtypes or dtypes - DOCUMENTED[PAGE_OF[op]]}
+    assert ROWS["conv2d"].dtypes["Ascend"] == {"float16", "bfloat16", "float32"}
+    for op in taken:  # half precision that a page leaves out is computed in single
+        missing = {name for name in HALVES if name not in DOCUMENTED[PAGE_OF[op]]} if "float32" in DOCUMENTED[PAGE_OF[op]] else set()
+        assert all(ROWS[op].via["Ascend"][name] == "float32" for name in missing), op
+
+
+def test_no_row_that_nobody_saw_compute_says_all_without_a_page() -> None:
+    """docs/kernels.md tells which rows name primitives that the CPU has not."""
+    table = (ROOT / "docs" / "kernels.md").read_text().partition("## GPU")[0]
+    named = re.findall(r"^\| (\w+) \|[^|]*\|[^|]*\| by name \|[^|]*\|[^|]*\| ([\w ]*) \|", table, re.M)
+    assert len(named) > 70
+    pages = {op for op, dtypes in named if dtypes.strip() == "all"} - OF_INTEGERS
+    assert not {op for op in pages if op not in PAGE_OF or DOCUMENTED[PAGE_OF[op]] != set(ALL)}
+
+
+def test_a_dtype_without_a_kernel_is_computed_on_the_cpu_and_said() -> None:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "MSTORCH_FAKE_DEVICE": "Ascend"}
+    done = subprocess.run([sys.executable, "-c", FALLS_BACK], cwd=ROOT, capture_output=True, text=True, env=environment)
+    assert done.returncode == 0, done.stderr[-2000:]
+    double, single = done.stdout.splitlines()
+    assert "mstorch: torch.conv" in double and single == "[]"

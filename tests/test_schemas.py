@@ -1,0 +1,97 @@
+"""Schemas of operators: ``op._schema``, ``torch._C.parse_schema``, and the types in them, beside real torch's."""
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+
+import mstorch
+from mstorch._aten import overloads
+
+WORDS = (
+    "bool int float complex Scalar str Device ScalarType Layout MemoryFormat Generator Tensor? int[] int[3] int[2]? Tensor?[] SymInt[] bool[3] "
+    "Tensor[] SymInt Any int[1]? Stream float[]? Scalar? ScalarType? t"
+).split()
+SCHEMAS = (
+    "a::b(Tensor x) -> Tensor", "a::b(Tensor x, int y=1) -> Tensor", "a::b(Tensor x, int y=2) -> Tensor", "a::b(Tensor x, int y) -> Tensor",
+    "a::b(Tensor x, *, int y=1) -> Tensor", "a::b(Tensor x, *, int y) -> Tensor", "a::b(Tensor? x) -> Tensor", "a::b(Tensor x) -> Tensor?",
+    "a::b(Tensor z) -> Tensor", "a::b(Tensor(a!) x) -> Tensor(a!)", "a::b(Tensor x, int? y=None, *, float z=1.) -> Tensor",
+    "a::b(Tensor x, int y=1, int z=2) -> Tensor", "a::b(Tensor x) -> (Tensor, Tensor)", "a::b(Tensor x) -> ()", "a::b.c(Tensor x) -> Tensor",
+    "a::c(Tensor x) -> Tensor", "a::b(Tensor x, int[] y=[1, 2]) -> Tensor", "a::b(Tensor x, *, int z=3, int y=1) -> Tensor",
+    "a::b(Tensor x, Scalar y=1) -> Tensor", "a::b(Tensor x, float y=1.) -> Tensor", "a::b(Tensor x) -> Tensor y",
+    "a::b(Tensor x, *, Tensor(a!) out) -> Tensor(a!)", "a::b(Tensor[] x) -> Tensor[]", "a::b(Tensor x, int y=1, *, int z=2) -> Tensor",
+    "a::b(Tensor x, SymInt y=1) -> Tensor", "b(Tensor x) -> Tensor", "a::b.d(Tensor(a) x, Tensor(b!) y) -> (Tensor(a), Tensor(b!) q)",
+)  # fmt: skip
+
+
+def _told(argument: Any) -> tuple[Any, ...]:
+    alias = argument.alias_info
+    shared = alias and (alias.is_write, sorted(alias.before_set), sorted(alias.after_set))
+    return argument.name, str(argument.type), type(argument.type).__name__, argument.default_value, argument.kwarg_only, argument.N, shared
+
+
+def _whole(schema: Any) -> tuple[Any, ...]:
+    parts = schema.name, schema.overload_name, str(schema), repr(schema), schema.is_mutable
+    flags = [(argument.has_default_value(), argument.is_out) for argument in schema.arguments]
+    return *parts, [_told(argument) for argument in schema.arguments], [_told(result) for result in schema.returns], flags
+
+
+@pytest.mark.parametrize("word", WORDS)
+def test_types(word: str) -> None:
+    text = f"a::b({word} x, *, {word} y) -> {word}"
+    want, got = torch._C.parse_schema(text), mstorch._C.parse_schema(text)
+    assert _told(want.arguments[0])[:2] == _told(got.arguments[0])[:2] and str(want.returns[0].type) == str(got.returns[0].type)
+    kind = want.arguments[0].type
+    assert got.arguments[0].type.kind() == kind.kind() or type(kind).__name__ == "Type"
+    for name in ("TensorType", "ListType", "OptionalType", "IntType", "NumberType"):
+        assert isinstance(got.arguments[0].type, getattr(mstorch, name)) == isinstance(kind, getattr(torch, name))
+
+
+def test_schemas_of_texts() -> None:
+    for text in SCHEMAS:
+        assert _whole(mstorch._C.parse_schema(text)) == _whole(torch._C.parse_schema(text))
+
+
+def test_which_schema_takes_the_calls_of_which() -> None:
+    for library in (torch, mstorch):
+        parsed = [library._C.parse_schema(text) for text in SCHEMAS]
+        found = [[new.is_backward_compatible_with(old) for old in parsed] for new in parsed]
+        equal = [[new == old for old in parsed] for new in parsed]
+        if library is torch:
+            want = found, equal
+    assert (found, equal) == want
+
+
+def test_operators_tell_their_schemas() -> None:
+    names = sorted({line.partition("(")[0].partition(".")[0] for line in overloads._PAGE.read_text().splitlines()})
+    count = 0
+    for name in names:
+        packet = getattr(mstorch.ops.aten, name, None)
+        for which in packet.overloads() if packet is not None else ():
+            got, want = getattr(packet, which)._schema, getattr(getattr(torch.ops.aten, name), which)._schema
+            assert _whole(got) == _whole(want), f"{name}.{which}"
+            count += 1
+    assert count > 850
+
+
+def test_custom_operators_tell_theirs() -> None:
+    for library in (torch, mstorch):
+        home = library.library.Library("schemas_test", "DEF")
+        home.define("two(Tensor x, *, float s=2.0) -> (Tensor, int)")
+        schema = library.ops.schemas_test.two.default._schema
+        assert (schema.name, str(schema), len(schema.returns)) == ("schemas_test::two", "schemas_test::two(Tensor x, *, float s=2.) -> (Tensor, int)", 2)
+
+
+@pytest.mark.parametrize("text", ["a::b", "a::b(", "a::b(Tensor x)", "a::b(Foo x) -> Tensor", ""])
+def test_what_is_no_schema(text: str) -> None:
+    for library in (torch, mstorch):
+        with pytest.raises(RuntimeError):
+            library._C.parse_schema(text)
+
+
+def test_attention_of_xformers_is_asked_about() -> None:
+    ours, theirs = (library.ops.aten._efficient_attention_forward.default for library in (mstorch, torch))
+    assert ours._schema.is_backward_compatible_with(mstorch._C.parse_schema(str(theirs._schema)))
+    with pytest.raises(NotImplementedError, match="_efficient_attention_forward"):
+        ours(mstorch.ones(1), mstorch.ones(1))
