@@ -16,15 +16,17 @@ _libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
 
 
 def _unnamed(size: int) -> int:
-    if hasattr(os, "memfd_create"):
-        descriptor = os.memfd_create("mstorch", os.MFD_CLOEXEC)
-    else:
-        with tempfile.TemporaryFile() as file:
-            descriptor = os.dup(file.fileno())
+    descriptor = -1
     try:
+        if hasattr(os, "memfd_create"):
+            descriptor = os.memfd_create("mstorch", os.MFD_CLOEXEC)
+        else:
+            with tempfile.TemporaryFile() as file:
+                descriptor = os.dup(file.fileno())
         os.ftruncate(descriptor, size)
     except OSError as error:
-        os.close(descriptor)
+        if descriptor >= 0:
+            os.close(descriptor)
         raise RuntimeError(f"unable to allocate shared memory(shm) of {size} bytes: {error.strerror} ({error.errno})") from None
     return descriptor
 

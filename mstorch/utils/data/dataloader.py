@@ -476,19 +476,21 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
                     raise RuntimeError(f"DataLoader timed out after {self._timeout} seconds") from None
 
     def _shutdown(self) -> None:
-        workers, self._workers = self._workers, []
         # A worker forked later has a copy of this object, and must leave the others alone.
         if os.getpid() != self._process:
             return
-        done, self._done = self._done, None
-        if done is not None:
-            done[0] = 1  # also for one that an interrupt came to before it was among the workers
-        if not workers:
+        if self._done is not None:
+            self._done[0] = 1  # first: whatever an interrupt leaves of the rest, the workers end, also one that is not in the list yet
+            self._done = None
+        if not self._workers:
             return
         unwatch(id(self))
+        for channel in (*self._tasks, self._results):
+            _free(channel)
         for tasks in self._tasks:
             tasks.put(None)
-        for worker in workers:
+        while self._workers:
+            worker = self._workers.pop()
             worker.join(timeout=CHECK_INTERVAL)
             if worker.is_alive():
                 worker.terminate()
@@ -498,6 +500,13 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
 
     def __del__(self) -> None:
         self._shutdown()
+
+
+def _free(channel: Any) -> None:
+    """Let go of a queue's lock that an interrupt of ``put`` left held: whoever ends the queue, Python's exit too, would wait for ever."""
+    lock = channel._notempty  # held for moments only, otherwise
+    lock.acquire(timeout=1.0)
+    lock.release()
 
 
 _RUNNING: weakref.WeakSet[_MultiProcessingDataLoaderIter] = weakref.WeakSet()
