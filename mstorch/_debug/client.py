@@ -1,12 +1,15 @@
 """The way to the process that has real torch."""
 from __future__ import annotations
 
+import contextlib
 import io
 import os
 import subprocess
 import sys
 import threading
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 from .memories import Pickler, Sent
 from .oracle import BUFFER, Message, receive, send
@@ -70,24 +73,60 @@ class Client:
 
     def ask(self, request: Message) -> Message:
         """torch's answer."""
+        with self.question(request) as answer:
+            return answer()
+
+    @contextlib.contextmanager
+    def question(self, request: Message) -> Iterator[Callable[[], Message]]:
+        """A block while torch works on a request; what it is given waits for the answer. Other threads' questions wait for its end."""
         with self._lock:
+            found: list[Message] = []
+
+            def answer() -> Message:
+                if not found:
+                    found.append(self._answered(self._receive))
+                return found[0]
+
+            self._answered(self._send, request)
             try:
-                assert self.version  # the first message has been read
-                data = io.BytesIO()
-                Pickler(data, self._sent).dump(request)
-                send(self._process.stdin, data.getbuffer())
-                return receive(self._process.stdout, {})
-            except (EOFError, BrokenPipeError):
-                status = self._process.wait()
-                self._begin()
-                raise RuntimeError(
-                    f"mstorch: MSTORCH_DEBUG=compare: the process with real torch has ended (exit status {status}) before it answered; "
-                    "a negative status is the signal that killed it"
-                ) from None
-            except BaseException:  # Ctrl-C in the middle of a message: the next one goes to a process that knows nothing of it
-                self._process.kill()
-                self._begin()
+                yield answer
+            except Exception:
+                answer()  # nobody else is to take it for theirs
                 raise
+            except BaseException:
+                if not found:
+                    self._again()
+                raise
+            answer()
+
+    def _send(self, request: Message) -> None:
+        assert self.version  # the first message has been read
+        data = io.BytesIO()
+        Pickler(data, self._sent).dump(request)
+        send(self._process.stdin, data.getbuffer())
+
+    def _receive(self) -> Message:
+        return receive(self._process.stdout, {})
+
+    def _answered(self, step: Callable[..., Any], *args: Any) -> Any:
+        """Half of a question. RuntimeError where torch's process has ended."""
+        try:
+            return step(*args)
+        except (EOFError, BrokenPipeError):
+            status = self._process.wait()
+            self._begin()
+            raise RuntimeError(
+                f"mstorch: MSTORCH_DEBUG=compare: the process with real torch has ended (exit status {status}) before it answered; "
+                "a negative status is the signal that killed it"
+            ) from None
+        except BaseException:  # Ctrl-C in the middle of a message
+            self._again()
+            raise
+
+    def _again(self) -> None:
+        """Ask another process from now on, which knows nothing of the question that was broken off."""
+        self._process.kill()
+        self._begin()
 
 
 def _absent(python: str, why: str) -> str:

@@ -143,16 +143,18 @@ class Comparison:
     def _computed(self, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         self.busy.now = True
         try:
-            try:
-                result = call.function(*args, **kwargs)
-            except NotImplementedError:
-                raise
-            except Exception as error:
-                self._compare_error(call, error)
-                raise
-            if call.note_writes():
-                with self.apart():
-                    self._compare(call, result)
+            with self.client.question(call.message) as answer:
+                try:
+                    result = call.function(*args, **kwargs)
+                except NotImplementedError:
+                    raise
+                except Exception as error:
+                    self._compare_error(call, error, answer())
+                    raise
+                comparable = call.note_writes()
+            if comparable:
+                with self.apart():  # torch has to know what was written to
+                    self._compare(call, result, self.client.ask(call.message) if call.message["writes"] else answer())
             return result
         finally:
             call.released()
@@ -165,15 +167,11 @@ class Comparison:
         undo[END:] = (values_again(modes, "saved_hooks"), values_again(state, "level"))
         modes.saved_hooks, state.level = [], max(OFF, state.level)
 
-    def _compare_error(self, call: Call, error: Exception) -> None:
-        if call.shares_memory:
-            return
-        answer = self.client.ask(call.message)
-        if "result" in answer:
+    def _compare_error(self, call: Call, error: Exception, answer: Message) -> None:
+        if "result" in answer and not call.shares_memory:
             self._tell(call, "", f"mstorch raises {type(error).__name__}: {error}\n              torch gives a result", error)
 
-    def _compare(self, call: Call, result: Any) -> None:
-        answer = self.client.ask(call.message)
+    def _compare(self, call: Call, result: Any, answer: Message) -> None:
         if "absent" in answer:
             return
         if "error" in answer:
@@ -219,20 +217,24 @@ class Comparison:
         except NotComparable:
             return
         request = {**call.message, "given": messages}
-        answer = self.client.ask(request)
-        if "gradients" not in answer:
-            return
         before = default_generator.get_state()
-        try:
-            with contextlib.ExitStack() as stack:
-                settings_of(above.torch, request, stack)
-                found = gradients(above.torch, call.function, request, Decoder(above.torch))
-        except NotImplementedError:
-            return  # backward raises it too
-        finally:
-            default_generator.set_state(before)
+        with self.client.question(request) as answer:
+            try:
+                with contextlib.ExitStack() as stack:
+                    settings_of(above.torch, request, stack)
+                    found = gradients(above.torch, call.function, request, Decoder(above.torch))
+            except NotImplementedError:
+                return  # backward raises it too
+            except Exception:
+                if "gradients" in answer():
+                    raise
+                return
+            finally:
+                default_generator.set_state(before)
+        if "gradients" not in answer():
+            return
         scale = Scale((request["args"], request["kwargs"], list(messages.values())))
-        for number, want in answer["gradients"].items():
+        for number, want in answer()["gradients"].items():
             what = f"gradient of tensor {number} of the arguments"
             differs = difference(want, encoded_result(found.get(number)), what, scale, True, False)
             if differs is not None:
