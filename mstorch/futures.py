@@ -14,7 +14,8 @@ class Future(Generic[T]):
 
     def __init__(self, *, devices: list[Any] | None = None) -> None:
         self._devices = list(devices or ())
-        self._changed = threading.Condition()
+        self._lock = threading.RLock()  # entered itself: a Condition's own ``__enter__`` can be interrupted after it has taken it
+        self._changed = threading.Condition(self._lock)
         self._done = False
         self._value: Any = None
         self._error: BaseException | None = None
@@ -22,21 +23,21 @@ class Future(Generic[T]):
 
     def done(self) -> bool:
         """Whether there is a result or an error."""
-        with self._changed:
+        with self._lock:
             return self._done
 
     def wait(self) -> T:
         """The result, as soon as there is one; raises the error if that came instead."""
         if deferred.pending:
             deferred.bring()
-        with self._changed:
+        with self._lock:
             while not self._done:
                 self._changed.wait()
         return self.value()
 
     def value(self) -> T:
         """The result; RuntimeError while there is none, or the error that came instead."""
-        with self._changed:
+        with self._lock:
             if not self._done:
                 raise RuntimeError("torch.futures.Future.value() called before the future is done")
         if self._error is not None:
@@ -54,7 +55,7 @@ class Future(Generic[T]):
         self._finish(None, result)
 
     def _finish(self, value: Any, error: BaseException | None) -> None:
-        with self._changed:
+        with self._lock:
             if self._done:
                 raise RuntimeError(
                     "Attempting to mark a completed Future as complete again. Note that a Future can only be marked completed once."
@@ -67,7 +68,7 @@ class Future(Generic[T]):
 
     def add_done_callback(self, callback: Callable[[Future[T]], Any]) -> None:
         """Call ``callback(self)`` when there is a result, at once if there is one."""
-        with self._changed:
+        with self._lock:
             if not self._done:
                 self._callbacks.append(callback)
                 return

@@ -524,7 +524,7 @@ class _Receiving(Work):
     def wait(self, timeout: timedelta = timedelta(0)) -> bool:
         """True when the tensor is filled; RuntimeError when the sender is gone, or nothing comes in time."""
         seconds = timeout.total_seconds() or self._seconds
-        with self._changed:
+        with self._lock:
             if not self._changed.wait_for(lambda: self._done, seconds):
                 raise RuntimeError(f"Timed out waiting {seconds * 1000:.0f}ms for recv operation to complete")
         return super().wait()

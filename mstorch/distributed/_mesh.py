@@ -149,7 +149,8 @@ class Mesh:
 
     def __init__(self, store: Store, rank: int, size: int, timeout: timedelta) -> None:
         self.rank, self.size = rank, size
-        self.changed = threading.Condition()
+        self.changing = threading.RLock()  # entered itself: a Condition's own ``__enter__`` can be interrupted after it has taken it
+        self.changed = threading.Condition(self.changing)
         self._posted: dict[tuple[int, bytes], deque[Posting]] = {}
         self._boxes: dict[tuple[int, bytes], deque[Message]] = {}
         self._free: dict[int, list[_Sent]] = {}
@@ -201,7 +202,7 @@ class Mesh:
             peer.cut()
         except OSError:
             pass  # it is gone
-        with self.changed:
+        with self.changing:
             peer.ended = True
             if self._closed:
                 peer.cut()  # both have said all
@@ -233,7 +234,7 @@ class Mesh:
 
     def _put(self, other: int, key: bytes, message: Message) -> None:
         finished = None
-        with self.changed:
+        with self.changing:
             queue = self._posted.get((other, key))
             if queue:
                 posting = queue[0]
@@ -248,7 +249,7 @@ class Mesh:
             finished.finish()
 
     def _keep(self, other: int, key: bytes, message: Message) -> None:
-        with self.changed:
+        with self.changing:
             box = self._boxes.get((other, key))
             if box is None:
                 box = self._boxes[other, key] = deque()
@@ -262,7 +263,7 @@ class Mesh:
     def receive_from(self, others: Any, key: bytes, seconds: float) -> tuple[int, Message]:
         """The first message with a key that one of several processes sends, and which one."""
         deadline = None
-        with self.changed:
+        with self.changing:
             while True:
                 gone = 0
                 for other in others:
@@ -285,7 +286,7 @@ class Mesh:
     def post(self, posting: Posting) -> None:
         """Let messages be handed to a posting as they come, after those that wait for others with the same key."""
         finished = False
-        with self.changed:
+        with self.changing:
             free = not any(self._posted.get((other, posting.key)) for other in posting.sources)
             while free and not finished:
                 ready = next((other for other in posting.sources if self._boxes.get((other, posting.key))), None)
@@ -352,7 +353,7 @@ class Mesh:
 
     def _block(self, parts: Sequence[np.ndarray], used: int, readers: int) -> _Sent:
         size = 1 << (used - 1).bit_length()
-        with self.changed:
+        with self.changing:
             waiting = self._free.get(size)
             if waiting:
                 sent = waiting.pop()
@@ -369,7 +370,7 @@ class Mesh:
         return sent
 
     def _released(self, named: bytes) -> None:
-        with self.changed:
+        with self.changing:
             number = int.from_bytes(named, "little")
             sent = self._out.get(number)
             if sent is None:
@@ -385,7 +386,7 @@ class Mesh:
         """Wait until a block was read by the one process it was for. RuntimeError when that is gone, or the time is over."""
         if number is None:
             return
-        with self.changed:
+        with self.changing:
             if not self.changed.wait_for(lambda: number not in self._out or self.peers[other].ended, seconds):
                 raise RuntimeError(f"Timed out waiting {seconds * 1000:.0f}ms for send operation to complete")
             if number in self._out:
@@ -393,14 +394,14 @@ class Mesh:
 
     def wait_room(self, other: int, seconds: float) -> None:
         """Wait until not too much is out, so that a sender cannot fill the memory."""
-        with self.changed:
+        with self.changing:
             self.changed.wait_for(lambda: self._bytes_out <= _IN_FLIGHT or self.peers[other].ended, seconds)
 
     def close(self) -> None:
         """Say goodbye, once the blocks that are out were read."""
         if self._closed:
             return
-        with self.changed:
+        with self.changing:
             self.changed.wait_for(lambda: not self._out or all(peer.ended for peer in self.peers.values()), _FAREWELL)
             self._closed = True
             self.changed.notify_all()

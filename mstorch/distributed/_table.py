@@ -28,7 +28,8 @@ class Table:
     def __init__(self) -> None:
         self.values: dict[bytes, bytes] = {}
         self._queues: dict[bytes, deque[bytes]] = {}
-        self._changed = threading.Condition()
+        self._lock = threading.RLock()  # entered itself: a Condition's own ``__enter__`` can be interrupted after it has taken it
+        self._changed = threading.Condition(self._lock)
         self._operations: dict[str, Callable[[float, list[bytes]], list[bytes]]] = {
             name: getattr(self, f"_{name}")
             for name in ("set", "get", "add", "append", "compare_set", "check", "wait", "delete_key", "num_keys", "list_keys",
@@ -37,7 +38,7 @@ class Table:
 
     def ask(self, name: str, seconds: float, args: list[bytes]) -> list[bytes]:
         """Carry out an operation. Late when what it waits for does not come, ValueError for a counter that is no number."""
-        with self._changed:
+        with self._lock:
             return self._operations[name](seconds, args)
 
     def request(self, parts: list[bytes]) -> tuple[str, float, list[bytes]]:

@@ -21,11 +21,12 @@ class Work:
         self._source = source
         self._error: BaseException | None = None
         self._done = False
-        self._changed = threading.Condition()
+        self._lock = threading.RLock()  # entered itself: a Condition's own ``__enter__`` can be interrupted after it has taken it
+        self._changed = threading.Condition(self._lock)
         self._future: Future[Any] | None = None
 
     def _finish(self, error: BaseException | None = None) -> None:
-        with self._changed:
+        with self._lock:
             self._error, self._done = error, True
             future = self._future
             self._changed.notify_all()
@@ -39,7 +40,7 @@ class Work:
             future._finish(None, self._error)
 
     def _until(self, timeout: timedelta) -> None:
-        with self._changed:
+        with self._lock:
             if not self._changed.wait_for(lambda: self._done, timeout.total_seconds() if timeout > _NO_TIMEOUT else None):
                 raise RuntimeError(f"Operation timed out after {timeout.total_seconds() * 1000:.0f} ms")
 
@@ -80,7 +81,7 @@ class Work:
 
     def get_future(self) -> Future[Any]:
         """A future of the tensors that are filled."""
-        with self._changed:
+        with self._lock:
             if self._future is None:
                 self._future = Future()
                 if self._done:
@@ -93,16 +94,18 @@ class Runner:
 
     def __init__(self, name: str) -> None:
         self._name = name
-        self._changed = threading.Condition()
+        self._lock = threading.RLock()  # entered itself: a Condition's own ``__enter__`` can be interrupted after it has taken it
+        self._changed = threading.Condition(self._lock)
         self._waiting: deque[tuple[Callable[[], None], Work]] = deque()
-        self._busy = False
+        self._turn = threading.Lock()  # held while a function runs
+        self._busy = False  # whether the thread runs one
         self._started = False
         self._ended = False
 
     def submit(self, function: Callable[[], None], result: Any) -> Work:
         """Let the thread run a function when those before it are done."""
         work = Work(result)
-        with self._changed:
+        with self._lock:
             self._waiting.append((function, work))
             if not self._started:
                 self._started = True
@@ -112,42 +115,36 @@ class Runner:
 
     def run(self, function: Callable[[], None]) -> None:
         """Run a function and wait for it: in this thread, if no other one is running."""
-        with self._changed:
+        with self._lock:
             free = not self._busy and not self._waiting
-            if free:
-                self._busy = True
         if not free:
             self.submit(function, None).wait()
             return
-        try:
+        with self._turn:
             function()
-        finally:
-            with self._changed:
-                self._busy = False
-                self._changed.notify_all()
 
     def _loop(self) -> None:
         set_thread_name("pg_worker")
         while True:
-            with self._changed:
-                self._changed.wait_for(lambda: (self._waiting and not self._busy) or (self._ended and not self._waiting))
+            with self._lock:
+                self._changed.wait_for(lambda: self._waiting or self._ended)
                 if not self._waiting:
                     return
                 function, work = self._waiting.popleft()
                 self._busy = True
             error: BaseException | None = None
             try:
-                function()
+                with self._turn:
+                    function()
             except Exception as raised:  # noqa: BLE001 - whoever waits for the work gets it
                 error = raised
-            with self._changed:
+            with self._lock:
                 self._busy = False
-                self._changed.notify_all()
             work._finish(error)
             del function, work
 
     def end(self) -> None:
         """Let the thread end once nothing waits."""
-        with self._changed:
+        with self._lock:
             self._ended = True
             self._changed.notify_all()
