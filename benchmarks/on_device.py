@@ -1,4 +1,4 @@
-"""What does the host do for an operation on a device, and for its gradient, outside of kernels? Microseconds of CPU time on the stand-in.
+"""Measure the host's CPU time, outside of kernels, for an operation on the stand-in device, and for its gradient, in microseconds.
 
     MSTORCH_FAKE_DEVICE=Ascend python benchmarks/on_device.py [name…]
 """

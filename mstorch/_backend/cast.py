@@ -88,7 +88,7 @@ def cast(raw: Raw, name: str) -> Raw:
 
 
 timed: list[Callable[[Callable[[], Raw]], Raw]] = []
-"""What calls a conversion on the stand-in device and takes its time."""
+"""Functions that call a conversion on the stand-in device, and measure how long it takes."""
 
 
 def _cast_on_device(raw: Raw, name: str) -> Raw:

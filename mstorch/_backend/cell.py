@@ -42,7 +42,7 @@ capturing_modules = _Capturing()
 
 
 def graph_mode() -> bool:
-    """Whether calls of Modules run as graphs: ``mindspore.set_context(mode=GRAPH_MODE)``, or a step of torch.compile's in parts."""
+    """Return True if Modules run as graphs when called: under ``GRAPH_MODE``, or in a compiled step that itself runs without a graph."""
     return capturing_modules.on or _context._mode == context.GRAPH_MODE
 
 

@@ -154,6 +154,6 @@ class Communication:
         self._native.barrier(group)
 
     def is_done(self, handle: Any) -> bool:
-        """Whether an operation has completed; True where the handle cannot tell (MindSpore's): later kernels wait by themselves."""
+        """Return whether an operation has completed. True for MindSpore's handles, which cannot be asked: later kernels wait for it."""
         asked = getattr(handle, "query", None)
         return asked is None or bool(asked())

@@ -249,7 +249,7 @@ def change(base: Raw, shape: Sizes, strides: Sizes, offset: int, op: str, args: 
 
 
 def changes(op: str) -> bool:
-    """Whether the device has an in-place kernel of an operation."""
+    """Return True if the device has an in-place kernel for an operation."""
     return HAS_WINDOWS and op in CHANGES
 
 

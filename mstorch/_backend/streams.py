@@ -100,7 +100,7 @@ def set_current(stream: Any) -> None:
 
 
 def current_again() -> Callable[[], Any]:
-    """What gives work to the stream that it is given to now."""
+    """Return a function that makes the present stream the current one again."""
     now = current_stream()
     return partial(setitem, _stand_in(), 1, now) if runtime.FAKE_DEVICE else partial(_native.set_cur_stream, now)
 

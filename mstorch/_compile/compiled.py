@@ -376,7 +376,7 @@ _OF_MINDSPORE = "C++ Call Stack"
 
 
 def _reason_of(error: Exception, name: str) -> GraphBreak:
-    """Why there is no graph where the function itself raises nothing: what MindSpore says, without its headings."""
+    """Turn MindSpore's error during a capture into a graph break that quotes its first line, without the headings."""
     lines = [line.strip() for line in str(error).splitlines()]
     said = next((line for line in lines if line.strip("- ") and not line.startswith("- ")), "")
     kind = KernelBreak if _OF_MINDSPORE in str(error) else GraphBreak

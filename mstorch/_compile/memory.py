@@ -28,7 +28,7 @@ def has_memory(tensor: Any) -> bool:
 
 
 def stays_behind(tensor: Any) -> bool:
-    """Whether a tensor is the CPU's in a process whose graphs compute on a device."""
+    """Return True for a tensor of the CPU in a process whose graphs compute on a device."""
     return not ON_CPU and tensor._storage.__class__ is not DeviceMemory
 
 

@@ -13,7 +13,7 @@ _MOST = 1 << 27  # bytes that are kept; the least recently used go first
 
 
 class Memory(bytes):
-    """What a tensor's memory held. Another copy of the same memory is the same object as long as the bytes are equal."""
+    """The bytes of a tensor's memory. As long as they do not change, copying the memory again gives this same object."""
 
 
 class Recent:
@@ -72,7 +72,7 @@ class Pickler(pickle.Pickler):
         self._sent = sent
 
     def persistent_id(self, value: Any) -> Any:
-        """What stands for a copy."""
+        """Return the reference that stands for kept bytes, or None to pickle the object as usual."""
         return self._sent.reference(value) if type(value) is Memory else None
 
 

@@ -94,7 +94,7 @@ def _scaled(other: Any, alpha: Any, first: Any) -> Any:
 
 
 def adds_in_one_kernel(input: Any, other: Any, alpha: Any, op: str = "add_scaled") -> bool:
-    """Whether a device adds a multiple of one tensor to another at once, or what ``op`` does with two tensors and a number."""
+    """Return True if a device has one kernel for ``input + alpha * other``, or for ``op`` of two tensors and a number."""
     if alpha.__class__ not in (int, float) or not (isinstance(input, TensorBase) and isinstance(other, TensorBase)):
         return False
     kind = input._dtype

@@ -31,7 +31,7 @@ def laid_out(tensors: Sequence[Any]) -> Any:
 
 
 def has_clean_gaps(flat: Any) -> bool:
-    """Whether what lies between the tensors in what ``laid_out`` gave of them is zero."""
+    """Return True if the gaps between the tensors in the memory that ``laid_out`` made are still zeros."""
     return not getattr(value_of(flat), "_spoiled", False)
 
 

@@ -269,7 +269,7 @@ def _apply_anywhere(
 
 
 def _all_on_device(inputs: Sequence[Any]) -> bool:
-    """Whether all inputs are tensors of a device, lists of such, or numbers, at least one of them a tensor: the common case there."""
+    """Return True if the inputs are tensors of a device, lists of them, or numbers, with at least one tensor."""
     found = False
     for item in inputs:
         if isinstance(item, TensorBase):
@@ -293,7 +293,7 @@ def _value(tensor: Any) -> Any:
 
 
 def _apply_alone(op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tuple[Any, ...], label: str | None, strides: Any) -> Any:
-    """``apply`` of tensors of a device alone, at the least cost; tensors among the arguments may be anywhere."""
+    """Apply an operation whose inputs are all on a device. Tensors among ``args`` may be on any device."""
     followed, plain, raws = False, True, []
     for item in inputs:
         if item.__class__ is np.ndarray:

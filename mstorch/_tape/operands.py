@@ -30,7 +30,7 @@ _SIMPLE = frozenset((int, float, bool, complex, str, type(None)))
 
 
 def all_simple(args: tuple[Any, ...]) -> bool:
-    """Whether no argument is an array or a tensor, or has one."""
+    """Return True if no argument is or contains an array or a tensor."""
     for arg in args:
         if arg.__class__ not in _SIMPLE and not (arg.__class__ is tuple and _SIMPLE.issuperset(map(type, arg))):
             return False
