@@ -5,7 +5,6 @@ from __future__ import annotations
 from ._hook import missing as _missing
 from ._ops.linalg import (
     cond,
-    det,
     householder_product,
     ldl_factor,
     ldl_factor_ex,
@@ -19,8 +18,8 @@ from ._ops.linalg import (
     matrix_rank,
     norm,
     pinv,
-    slogdet,
 )  # fmt: skip
+from ._ops.linalg_det import det, slogdet
 from ._ops.linalg_exp import matrix_exp
 from ._ops.linalg_factor import (
     LinAlgError,

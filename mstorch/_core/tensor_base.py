@@ -309,7 +309,7 @@ def meta_tensor(shape: tuple[int, ...], kind: dtype, strides: Strides | None = N
 
 
 def to_meta(tensor: Any, requires_grad: bool = False) -> Any:
-    """A tensor of the same shape, strides and dtype on the meta device."""
+    """One of the same shape, strides and dtype on the meta device."""
     return meta_tensor(tensor._shape, tensor._dtype, tensor._stride, requires_grad)
 
 
@@ -521,8 +521,7 @@ def require_grad(tensor: Any, requires_grad: bool) -> None:
 
 def whole_storage(tensor: Any) -> Any:
     """A tensor of one dimension that shows all of a tensor's storage in its dtype."""
-    storage = tensor._storage
-    return _make(storage, tensor._dtype, (storage.nbytes // tensor._dtype.itemsize,), None, 0)
+    return _make(tensor._storage, tensor._dtype, (tensor._storage.nbytes // tensor._dtype.itemsize,), None, 0)
 
 
 def become(tensor: Any, other: Any) -> None:
@@ -590,7 +589,10 @@ def in_order(tensor: Any, strides: Strides | None) -> Any:
     """A fresh tensor's values and history with memory in another order; ``strides`` leave no gaps."""
     if strides is None or tensor._stride == strides:
         return tensor
-    made = wrap(value_of(tensor), strides) if tensor._storage.__class__ is not Storage else laid_out(array_of(tensor), strides)
+    made = (
+        meta_tensor(tensor._shape, tensor._dtype, strides) if is_meta(tensor)
+        else laid_out(array_of(tensor), strides) if tensor._storage.__class__ is Storage else wrap(value_of(tensor), strides)
+    )  # fmt: skip
     made._node, made._number = tensor._node, tensor._number
     if LEVELS and tensor._auto is not None:
         for level, tangent in (tensor._auto.tangents or {}).items():

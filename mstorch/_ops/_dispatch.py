@@ -110,7 +110,9 @@ def cast_tensor(tensor: Any, kind: dtype, strides: Any = None) -> Any:
     if kind.category >= 2 and ((modes.grad and is_tracked(tensor)) or (LEVELS and is_dual(tensor))):
         there, back = functools.partial(_cast_in_order, target=target), functools.partial(_cast_in_order, target=source)
         made = linear(tensor, there, back, "ToCopyBackward0")
-        if meta or made._stride == strides:
+        if meta:
+            return in_order(made, strides)
+        if made._stride == strides:
             return made
         laid = laid_out(array_of(made), strides)
         laid._node = made._node
@@ -397,6 +399,11 @@ def readable(tensor: Any) -> np.ndarray | None:
     """The values, for a check of arguments; None while a graph is captured, which holds no such check, where there are none, and
     where they are a device's, which is not waited for."""
     return None if capturing() or is_meta(tensor) or reading_waits(tensor) else array_of(tensor)
+
+
+def values_if_any(tensor: Any) -> np.ndarray | None:
+    """The values, for a check that waits for a device; None of a tensor on the meta device, where checks of values are left out."""
+    return None if is_meta(tensor) else array_of(tensor)
 
 
 def reading_waits(tensor: Any) -> bool:

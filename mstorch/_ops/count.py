@@ -14,14 +14,25 @@ from .._backend.geometry import contiguous_strides
 from .._backend.table import kernel
 from .._core.dtype import bool_, float32, float64, iinfo, int8, int32, int64, uint8
 from .._core.strides import normalize
-from .._core.tensor_base import TensorBase, array_of, count_of, in_order, tensor_of
+from .._core.tensor_base import TensorBase, array_of, count_of, in_order, is_meta, meta_tensor, tensor_of
 from .._core.warned import warn_once
 from .._quiet import quiet
 from .._tape.composite import refuse
 from .._tape.operands import computed
 from .._tape.windows import no_view
 from . import views
-from ._dispatch import call, cpp_word, expect_out_dtype, finish, is_number, result_dtype, shape_of, type_word, wrap_dim
+from ._dispatch import (
+    call,
+    cpp_word,
+    expect_out_dtype,
+    finish,
+    is_number,
+    result_dtype,
+    shape_of,
+    type_word,
+    values_if_any,
+    wrap_dim,
+)
 from ._forms import SELF, Forms
 from ._memory_order import row_major
 from ._operation import operation
@@ -223,8 +234,8 @@ def searchsorted(
             raise RuntimeError(
                 f"torch.searchsorted(): sorter must be a tensor of long dtype but got dtype {type_word(sorter._dtype)}"
             )
-        places = array_of(sorter)
-        if places.size and (places.min() < 0 or places.max() >= shape[-1]):
+        places = values_if_any(sorter)
+        if places is not None and places.size and (places.min() < 0 or places.max() >= shape[-1]):
             raise RuntimeError("torch.searchsorted(): sorter index out of range")
         sorted_sequence = gather(sorted_sequence, -1, sorter)
     for name, value in (("input value", input), ("boundary", sorted_sequence)):
@@ -314,6 +325,8 @@ def histc(input: Any, bins: int = 100, min: Any = 0, max: Any = 0, *, out: Any =
             if low == high and (low == limits.min or low == limits.max):
                 raise RuntimeError(f"value cannot be converted to type {limits.dtype}_t without overflow")
         raise NotImplementedError(f"\"histogram_cpu\" not implemented for '{type_word(input._dtype)}'")
+    if is_meta(input):
+        return finish(meta_tensor((bins,), input._dtype), out)
     values = views.reshape(input.detach(), (views.numel_of(shape_of(input)),))
     low, high = _range_of(values, min, max, "torch.histc", 1.0)
     ends = tensor_of(np.array([low, high, bins])).to(values._dtype)

@@ -15,7 +15,7 @@ from .._core.promotion import can_cast, promote_types
 from .._core.size import Size
 from .._core.strides import channels_last_strides, normalize, preserved_strides, suggests_channels_last
 from .._core.tangents import LEVELS
-from .._core.tensor_base import TensorBase, array_of, in_order, is_tracked, tensor_of
+from .._core.tensor_base import TensorBase, array_of, in_order, is_meta, is_tracked, meta_tensor, tensor_of
 from .._tape.apply import apply
 from .._tape.movement import Move, cloned, flipped, permuted
 from .._tape.windows import linear_node, no_view
@@ -316,6 +316,10 @@ def _contiguous() -> Any:
 
 
 def _interleaved(input: Any, counts: Any, dim: int, output_size: int | None) -> Any:
+    if is_meta(counts):
+        if output_size is None:
+            raise NotImplementedError("mstorch: repeat_interleave of repeats without values takes an output_size")
+        return call(_index_select, (input,), dim, meta_tensor((output_size,), int64))
     array = array_of(counts)
     if (array < 0).any():
         raise RuntimeError("repeats can not be negative")

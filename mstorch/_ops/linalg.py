@@ -1,4 +1,4 @@
-"""torch.linalg: determinants, LU, pseudo-inverses, least squares, norms and products, made of the factorizations."""
+"""torch.linalg: LU, pseudo-inverses, least squares, norms and products, made of the factorizations."""
 from __future__ import annotations
 
 import math
@@ -10,8 +10,7 @@ import numpy as np
 from .. import return_types
 from .._backend.table import kernel
 from .._core.dtype import int64
-from .._core.tensor_base import TensorBase, array_of, tensor_of
-from .._quiet import quiet
+from .._core.tensor_base import TensorBase, array_of, is_meta, meta_tensor, tensor_of
 from .._tape.composite import record
 from .._tape.operands import computed
 from .._tape.windows import no_view
@@ -33,7 +32,6 @@ from .linalg_factor import (
     check_square,
     check_system,
     eigh_pair,
-    finite,
     is_vector,
     solve_matrices,
     svd_parts,
@@ -44,7 +42,7 @@ from .placing import beside
 from .shape import tril, triu
 from .vector_norm import vector_norm
 
-_lu, _ldl, _ldl_solve, _svd = (kernel(f"linalg_{name}") for name in ("lu_factor", "ldl_factor", "ldl_solve", "svd"))
+_lu, _ldl, _ldl_solve = (kernel(f"linalg_{name}") for name in ("lu_factor", "ldl_factor", "ldl_solve"))
 
 
 # LU
@@ -80,6 +78,8 @@ def _lu_backward(gradients: Any, outputs: Any, inputs: Any, permutation: Any) ->
 
 def permutation_of(pivots: Any, rows: int, like: Any) -> Any:
     """The matrices P of ``P @ L @ U`` from LAPACK's row exchanges."""
+    if is_meta(pivots):
+        return meta_tensor((*shape_of(pivots)[:-1], rows, rows), like)
     exchanges = array_of(pivots)
     batch = exchanges.shape[:-1]
     count = math.prod(batch)
@@ -192,81 +192,6 @@ def lu_solve(LU: Any, pivots: Any, B: Any, *, left: bool = True, adjoint: bool =
     else:
         found = triangular(upper, triangular(unit, permutation.mT @ right, False, True), True)
     return finish_exactly(by_columns(found) if left else by_columns(found).mH, out)
-
-
-# Determinants
-
-
-def _cofactors(A: Any) -> Any:
-    """The gradient of the determinant by singular values, which is right for singular matrices too."""
-    u, s, vh = map(array_of, computed(_svd, A.detach(), True))
-    size = s.shape[-1]
-    others = np.broadcast_to(s[..., None, :], (*s.shape, size)).copy()
-    others[..., np.arange(size), np.arange(size)] = 1
-    scale = np.linalg.det(u) * np.linalg.det(vh)
-    found = (u * others.prod(-1)[..., None, :]) @ vh * scale.conj_physical()[..., None, None]
-    return beside(tensor_of(np.ascontiguousarray(found.astype(s.dtype if u.dtype.kind == "f" else u.dtype))), A)
-
-
-def _det_backward(gradients: Any, outputs: Any, inputs: Any) -> Any:
-    (gradient,), (value,), (A,) = gradients, outputs, inputs
-    if gradient is None:
-        return (None,)
-    inverse, info = solve_matrices(A.mH, eye(shape_of(A)[-1], dtype=A._dtype, device=A.device))
-    if array_of(info).any() or not finite(inverse):
-        return (views.unsqueeze(views.unsqueeze(gradient, -1), -1) * _cofactors(A),)
-    return (views.unsqueeze(views.unsqueeze(gradient * value.conj_physical(), -1), -1) * inverse,)
-
-
-def _sign_of(A: Any) -> tuple[np.ndarray, np.ndarray]:
-    """The diagonal of U and the sign of the row exchanges."""
-    array, exchanged = map(array_of, computed(_lu, A.detach())[:2])
-    odd = (exchanged != np.arange(1, exchanged.shape[-1] + 1)).sum(-1) % 2
-    return np.diagonal(array, axis1=-2, axis2=-1), (1 - 2 * odd).astype(array.dtype)
-
-
-@operation(forms=Forms({"input": "A"}))
-def det(A: Any, *, out: Any = None) -> Any:
-    """The determinant of square matrices."""
-    check_floating(A, "linalg.det")
-    check_square(A, "linalg.det")
-    diagonal, sign = _sign_of(A)
-    with quiet():  # a product that is too large is infinite
-        found = beside(tensor_of(np.array(diagonal.prod(-1) * sign, A._dtype.np)), A)
-    return finish_exactly(attach("LinalgDetBackward0", _det_backward, (A,), (found,))[0], out)
-
-
-def _slogdet_backward(gradients: Any, outputs: Any, inputs: Any) -> Any:
-    (gs, gl), (sign, _), (A,) = gradients, outputs, inputs
-    if gl is None and (gs is None or not A.is_complex()):
-        return (None,)
-    scale = None if gl is None else gl.to(A.dtype)
-    if gs is not None and A.is_complex():
-        part = (gs.conj_physical() * sign).imag.to(A.dtype) * -1j
-        scale = part if scale is None else scale + part
-    size = shape_of(A)[-1]
-    right = views.unsqueeze(views.unsqueeze(scale, -1), -1) * eye(size, dtype=A._dtype, device=A.device)
-    return (solve_matrices(A.mH, right)[0],)
-
-
-def signed_log(A: Any, name: str) -> tuple[Any, Any]:
-    check_floating(A, name)
-    check_square(A, name)
-    diagonal, sign = _sign_of(A)
-    with quiet():
-        size = np.abs(diagonal)
-        turns = diagonal / np.where(size == 0, 1, size) if diagonal.dtype.kind == "c" else np.nan_to_num(np.sign(diagonal))
-        sign = np.where((size == 0).any(-1), 0, sign * turns.prod(-1))
-        log = np.log(size).sum(-1)
-    parts = np.array(sign, A._dtype.np), np.array(log, A._dtype.to_real().np)
-    found = tuple(beside(tensor_of(part), A) for part in parts)
-    sign_, log_ = attach("LinalgSlogdetBackward0", _slogdet_backward, (A,), found)
-    return sign_, log_
-
-
-def slogdet(A: Any, *, out: Any = None) -> Any:
-    """The sign of the determinant and the logarithm of its size."""
-    return finish_exactly(return_types.linalg_slogdet(signed_log(A, "linalg.slogdet")), out)
 
 
 # Pseudo-inverses, ranks, least squares

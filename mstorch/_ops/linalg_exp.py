@@ -8,7 +8,7 @@ import numpy as np
 
 from .._backend.table import kernel
 from .._core.modes import modes
-from .._core.tensor_base import array_of
+from .._core.tensor_base import array_of, is_meta
 from . import views
 from ._dispatch import call, capturing, shape_of, without_grad
 from ._forms import Forms
@@ -103,7 +103,7 @@ def _by_norm(A: Any, one: Any, norms: Any, limits: tuple[float, ...], wanted: tu
 def _values(A: Any) -> Any:
     """The exponential of matrices of float or complex elements, without a gradient."""
     shape = shape_of(A)
-    if 0 in shape:
+    if 0 in shape or is_meta(A):
         return A.clone()
     limits = _LIMITS[8 if A._dtype.name in ("float64", "complex128") else 4]
     one = eye(shape[-1], dtype=A._dtype, device=A.device)

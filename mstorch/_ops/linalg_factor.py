@@ -10,11 +10,11 @@ import numpy as np
 from .. import return_types
 from .._backend.table import kernel
 from .._core.strides import columns_first
-from .._core.tensor_base import array_of, in_order, recording
+from .._core.tensor_base import array_of, in_order, is_meta, recording
 from .._tape.composite import record
 from .._tape.operands import computed
 from . import views
-from ._dispatch import broadcast_shape, capturing, finish_exactly, finish_safely, shape_of, type_word
+from ._dispatch import broadcast_shape, capturing, finish_exactly, finish_safely, shape_of, type_word, values_if_any
 from ._named import node_called
 from ._operation import operation
 from .creation import eye, zeros_like
@@ -113,8 +113,9 @@ def check_system(b: Any, A: Any, name: str, prefix: str = "") -> None:
 
 def check_info(info: Any, text: str, name: str, error: type[Exception] | None = None) -> None:
     """Raise torch's error (LinAlgError) if a factorization failed; ``text`` names the place by ``{}``."""
-    codes = array_of(info).reshape(-1)
-    if codes.any():
+    codes = values_if_any(info)
+    if codes is not None and codes.any():
+        codes = codes.reshape(-1)
         first = int(codes.nonzero()[0][0])
         batch = f"(Batch element {first}): " if info.shape else ""
         raise (error or _LinAlgError)(f"{name}: {batch}{text.format(int(codes[first]))}")
@@ -127,8 +128,8 @@ def batch_of(tensor: Any, batch: tuple[int, ...]) -> Any:
 
 
 def finite(tensor: Any) -> bool:
-    """Whether no element is NaN or infinite."""
-    return bool(np.isfinite(array_of(tensor)).all())
+    """Whether no element is NaN or infinite; True of a tensor without values."""
+    return is_meta(tensor) or bool(np.isfinite(array_of(tensor)).all())
 
 
 def by_columns(found: Any) -> Any:
@@ -195,8 +196,8 @@ def _solve_any(A: Any, B: Any, left: bool, name: str) -> tuple[Any, Any]:
 def solve(A: Any, B: Any, *, left: bool = True, out: Any = None) -> Any:
     """The X of ``A @ X = B``, or with ``left=False`` of ``X @ A = B``."""
     found, info = _solve_any(A, B, left, "linalg.solve")
-    codes = array_of(info)
-    if codes.any():
+    codes = values_if_any(info)
+    if codes is not None and codes.any():
         place = "" if not info.shape else f"(Batch element {int(codes.reshape(-1).nonzero()[0][0])}): "
         raise _LinAlgError(f"torch.linalg.solve: {place}The solver failed because the input matrix is singular.")
     return finish_exactly(found, out)
@@ -536,8 +537,9 @@ def _svd_backward(gradients: Any, outputs: Any, inputs: Any) -> Any:
 
 def _refuse_nan(A: Any, name: str) -> None:
     """Raise torch's error for the first matrix that has a NaN in it; infinities only make NaN of the results."""
-    wrong = np.isnan(array_of(A)).any((-2, -1))
-    if wrong.any():
+    values = values_if_any(A)
+    wrong = None if values is None else np.isnan(values).any((-2, -1))
+    if wrong is not None and wrong.any():
         batch = f"(Batch element {int(wrong.reshape(-1).argmax())}): " if wrong.ndim else ""
         raise _LinAlgError(
             f"{name}: {batch}The algorithm failed to converge because the input matrix contained non-finite values."

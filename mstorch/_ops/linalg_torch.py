@@ -8,17 +8,27 @@ from typing import Any
 import numpy as np
 
 from .. import return_types
-from .._core.tensor_base import TensorBase, array_of
+from .._core.tensor_base import TensorBase
 from . import linalg, views
 from . import linalg_factor as factor
 from ._deprecated import warn_of
-from ._dispatch import broadcast_shape, finish, finish_exactly, finish_safely, readable, shape_of, type_word
+from ._dispatch import (
+    broadcast_shape,
+    finish,
+    finish_exactly,
+    finish_safely,
+    readable,
+    shape_of,
+    type_word,
+    values_if_any,
+)
 from ._forms import Forms, accepting
 from ._named import node_called
 from ._operation import operation
 from .compare import where
 from .creation import eye, zeros
-from .linalg import check_scales, det, householder_product, permutation_of, pinv, signed_log, triangles  # noqa: F401 - names of the torch namespace too
+from .linalg import check_scales, householder_product, permutation_of, pinv, triangles
+from .linalg_det import det, signed_log  # noqa: F401 - names of the torch namespace too
 from .linalg_exp import matrix_exp  # noqa: F401 - a name of the torch namespace too
 from .linalg_factor import (  # noqa: F401 - names of the torch namespace too
     LinAlgError,
@@ -148,8 +158,9 @@ def cholesky_inverse(L: Any, upper: bool = False, *, out: Any = None) -> Any:
     """The inverse of A from its Cholesky factor."""
     check_square(L, "cholesky_inverse")
     check_floating(L, "cholesky_inverse")
-    zero = np.diagonal(array_of(L), axis1=-2, axis2=-1) == 0
-    if zero.any():
+    values = values_if_any(L)
+    zero = None if values is None else np.diagonal(values, axis1=-2, axis2=-1) == 0
+    if zero is not None and zero.any():
         raise LinAlgError(_zero_of("cholesky_inverse", zero))
     factors = L.detach()
     found = triangular_pair(batch_of(eye(shape_of(L)[-1], dtype=L._dtype, device=L.device), shape_of(L)[:-2]), factors, upper)

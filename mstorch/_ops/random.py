@@ -22,7 +22,7 @@ from .._core.tensor_base import TensorBase, array_of, is_meta, meta_tensor, reco
 from .._core.writable import check_history, check_writable
 from .._tape.composite import record
 from . import elementwise, random_device
-from ._dispatch import broadcast_shape, capturing, deliver, shape_args, shape_of, type_word, write, write_array
+from ._dispatch import broadcast_shape, capturing, deliver, finish, shape_args, shape_of, type_word, write, write_array
 from ._forms import SIZE, Forms
 from ._fresh_out import fresh_out
 from ._operation import operation
@@ -83,8 +83,8 @@ def _tensor(array: Any, kind: dtype, requires_grad: bool, out: Any, name: str = 
 
 
 def _sampled(array: Any, kind: dtype, parameters: Sequence[Any], out: Any) -> Any:
-    """Numbers that were drawn with tensors as parameters, on their device."""
-    sample = _tensor(array, kind, False, out)
+    """Numbers that were drawn with tensors as parameters, on their device; of a shape alone, on the meta device."""
+    sample = finish(meta_tensor(array, kind), out) if array.__class__ is tuple else _tensor(array, kind, False, out)
     if out is None:
         for parameter in parameters:
             sample = beside(sample, parameter)
@@ -346,7 +346,8 @@ def normal(
         if isinstance(std, TensorBase):
             if std._dtype.category == 3:
                 raise RuntimeError("normal expects standard deviation to be non-complex")
-            if not _on_device(std) and std.numel() and bool((_array(std) < 0).any()):  # a device's values are not waited for
+            # A device's values are not waited for.
+            if not _on_device(std) and not is_meta(std) and std.numel() and bool((_array(std) < 0).any()):
                 raise RuntimeError("normal expects all elements of std >= 0.0")
         else:
             _check_std(std)
@@ -354,10 +355,13 @@ def normal(
             broadcast_shape(shape_of(mean), shape_of(std))
         if generator is None and any(_on_device(item) for item in (mean, std)):
             return _around(mean, std, kind, out)
+        given = [item for item in (mean, std) if isinstance(item, TensorBase)]
+        if any(map(is_meta, given)):
+            return _sampled(np.broadcast_shapes(*map(shape_of, given)), kind, given, out)
         centre = _array(mean) if isinstance(mean, TensorBase) else float(mean)
         spread = _array(std) if isinstance(std, TensorBase) else float(std)
         array = draw("normal_around", engine, centre, spread, kind.name)
-        return _sampled(array, kind, [p for p in (mean, std) if isinstance(p, TensorBase)], out)
+        return _sampled(array, kind, given, out)
     _check_std(std)
     kind = _floating(dtype, out, "normal_kernel_cpu")
     if out is None and devices.is_meta(device):
@@ -452,6 +456,8 @@ def bernoulli(input: Any, p: float | None = None, *, generator: Any = None, out:
             chances = input if p is None else p
             return bernoulli_(out if out._shape == input._shape else out.resize_(input._shape), chances, generator=generator)
     engine, kind = _stream(generator, input, "bernoulli"), input._dtype
+    if is_meta(input):
+        return _sampled(input._shape, kind, (input,), out)
     if p is not None:
         _check_probability(p)
         array = draw("bernoulli", engine, shape_of(input), float(p), kind.name)
@@ -526,6 +532,8 @@ def multinomial(input: Any, num_samples: int, replacement: bool = False, *, gene
         raise RuntimeError("number of categories cannot exceed 2^24")
     if not replacement and num_samples > shape[-1]:
         raise RuntimeError("cannot sample n_sample > prob_dist.size(-1) samples without replacement")
+    if is_meta(input):
+        return finish(meta_tensor((*shape[:-1], num_samples), int64), out)
     engine = _stream(generator, input, "multinomial")
     drawn = draw("multinomial", engine, _weights(input, engine, num_samples, replacement), num_samples, replacement, input._dtype.name)
     found = _tensor(drawn, int64, False, out)

@@ -13,7 +13,7 @@ from .._backend.table import kernel
 from .._core.dtype import bool_, by_name, float32, float64, int32, int64
 from .._core.formats import contiguous_format
 from .._core.storage import Storage
-from .._core.tensor_base import TensorBase, array_of, is_tracked, recording, strides_of, tensor_of, touch
+from .._core.tensor_base import TensorBase, array_of, is_meta, is_tracked, recording, strides_of, tensor_of, touch
 from .._tape import composite
 from .._tape.node import refuse_history
 from .._tape.whole import in_one_piece, record
@@ -224,7 +224,7 @@ def _median_of_all(input: Any, ignore_nan: bool) -> Any:
     if not recording((input,)):
         return found
     refuse_history(found._dtype)
-    waits = reading_waits(found)
+    waits = reading_waits(found) or is_meta(found)
     none = not waits and bool(found.isnan())
 
     def composed(x: Any) -> Any:

@@ -472,6 +472,9 @@ def _put_advanced(current: Any, advanced: dict[int, Any], value: Any, masked: bo
         places = tuple(array_of(advanced[d]) if d in advanced else slice(None) for d in range(len(shape)))
         put_at(current, places, source, indices)
         return
+    if modes.native is None and is_meta(current):
+        write(current, through("IndexPutBackward0", _unread, (current, source), host=_unread))
+        return
     if put_by_one_kernel(current, dims, indices, common, adjacent, beside(source, current), False):
         return
     positions = flat_positions(shape, dims, indices, common, adjacent, current)
@@ -485,6 +488,11 @@ def _put_advanced(current: Any, advanced: dict[int, Any], value: Any, masked: bo
         return
     source = beside(contiguous_copy(source), current)
     write(current, through("IndexPutBackward0", put, (current, source), (positions,), linear=True))
+
+
+def _unread(old: Any, new: Any) -> Any:
+    """What stands for a write where there is no memory: the target's shape."""
+    return old
 
 
 def planned(input: Any, key: Any) -> tuple[Any, ...]:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from .._backend import shapes
 from .._backend.constants import constant_of
 from .._backend.raw import ON_CPU, Raw
 from .._backend.table import Kernel
@@ -20,6 +21,7 @@ from .._core.tensor_base import (
     array_of,
     fresh,
     is_tracked,
+    meta_tensor,
     on_device,
     tensor_of,
 )
@@ -42,7 +44,7 @@ from .node import (
     watch,
 )
 from .operands import all_simple, arrays_of, as_array, as_raw, in_order_of_memory, tensors_as_raw, wrapped
-from .places import check_meta, check_places, on_host, shaped, without_memory
+from .places import check_meta, check_places, on_host, shaped, without_memory, without_values
 from .saved import attribute, names_of
 
 Rule = Callable[..., Any]
@@ -70,6 +72,8 @@ class Applied(Node):
         """The rule's gradients."""
         if self.results and len(gradients) < self.results:  # outputs that nobody used, at the end
             gradients = [*gradients, *[None] * (self.results - len(gradients))]
+        if recorded and not modes.grad and without_values(gradients):
+            return [None if edge is None else meta_tensor(shape, self.kind) for edge, shape in zip(self.edges, self.shapes)]
         try:
             found = self.rule(self, gradients if self.results else gradients[0])
         except ValueError as error:  # NumPy's: what was saved got another shape since (``.data =``, ``set_``)
@@ -176,7 +180,7 @@ def _compute(op: Kernel, name: str, inputs: Sequence[Any], args: Sequence[Any]) 
         check_places(op.op, inputs)
         check_meta(op.op)
         with shapes_only():
-            return shaped(op.host[name](*map(as_array, inputs), *args))
+            return shaped(shapes.told(op.op, op.host[name], tuple(map(as_array, inputs)), args))
     return op[name](*[as_raw(item) for item in inputs], *map(as_raw, args))
 
 

@@ -36,6 +36,7 @@ from .._core.tensor_base import (
 )
 from .._quiet import silent
 from .node import FREED, Accumulate, Edge, Node, bare_of, dressed
+from .places import without_values
 from .replaced import all_replaced, replaced
 
 _clone, _add = kernel("clone"), kernel("add")
@@ -272,7 +273,7 @@ def run(
     what leads to those edges runs, and the gradients that arrive there are returned (None where nothing does); no leaf gets any.
     While forward mode follows, gradients are tensors, so that they have tangents.
     """
-    tensors = recorded or (bool(LEVELS) and modes.levels > 0 and on())
+    tensors = recorded or (bool(LEVELS) and modes.levels > 0 and on()) or without_values([gradient for _, gradient in roots])
     if tensors and not recorded:
         roots = [(edge, dressed(gradient)) for edge, gradient in roots]
     first, buffers = _placed(roots)
@@ -326,11 +327,10 @@ def _push(ready: list[Any], node: Node) -> None:
 
 
 def _count_down(node: Node, counts: dict[Node, int], ready: list[Any]) -> None:
-    for edge in node.edges:
-        if edge is not None:
-            counts[edge[0]] -= 1
-            if counts[edge[0]] == 0:
-                _push(ready, edge[0])
+    for below, _ in filter(None, node.edges):
+        counts[below] -= 1
+        if counts[below] == 0:
+            _push(ready, below)
 
 
 def _put(buffer: list[Any], number: int, gradient: Any) -> None:
@@ -393,8 +393,7 @@ def put_gradient(node: Accumulate, gradient: Any, recorded: bool) -> None:
     auto = tensor._auto
     if not auto.leaf and not is_tracked(tensor):
         return  # it was detached in place since
-    if tensor._storage.__class__ is not Storage and is_meta(tensor):
-        gradient = to_meta(tensor)
+    gradient = to_meta(tensor) if tensor._storage.__class__ is not Storage and is_meta(tensor) else gradient
     if node.marks is not None and node.before:
         given = (dressed(gradient),)
         for hook in list(node.before.values()):

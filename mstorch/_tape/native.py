@@ -19,11 +19,12 @@ from .._core.tensor_base import (
     TensorBase,
     is_tracked,
     recording,
+    to_meta,
     value_of,
 )
 from .node import Node, dressed, edge_of, named, saved_input
 from .operands import as_array, as_raw, wrapped
-from .places import on_host, shaped, without_memory
+from .places import on_host, shaped, without_memory, without_values
 
 pushed_native: list[Callable[..., None]] = []  # what forward mode, which stands above this file, does with results
 pushed_gradient: list[Callable[..., None]] = []
@@ -44,6 +45,8 @@ class Native(Node):
         """The gradients by MindSpore's tape; recorded ones are found again by it when they are differentiated."""
         forked.refuse(self.name())
         values = [item.value(self, recorded) for item in self.saved]
+        if recorded and not modes.grad and without_values(gradients):
+            return [None if edge is None else to_meta(value) for edge, value in zip(self.edges, values)]
         chosen = [number for number, gradient in enumerate(gradients) if gradient is not None and number in self.outputs]
         seeds = [gradients[number] for number in chosen]
         return _pulled(self.function, values, self.given, self.args, self.places, seeds, chosen, self.count, recorded)

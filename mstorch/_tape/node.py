@@ -22,6 +22,7 @@ from .._core.tangents import LEVELS
 from .._core.tensor_base import (
     TensorBase,
     array_of,
+    is_meta,
     is_tracked,
     strides_of,
     tensor_of,
@@ -537,8 +538,8 @@ def _expanded_raw(raw: Any) -> Any:
 
 def bare_of(value: Any, recorded: bool) -> Any:
     """What a hook or the user gave, as the engine passes it on."""
-    if recorded or not isinstance(value, TensorBase) or getattr(value, "_layout", None) is not None:
-        return value  # a sparse gradient stays a tensor
+    if recorded or not isinstance(value, TensorBase) or getattr(value, "_layout", None) is not None or is_meta(value):
+        return value  # a sparse gradient stays a tensor, and one without memory
     if type(value) not in PLAIN and dispatches(type(value)):
         return value  # and one whose class computes
     return bare(value)

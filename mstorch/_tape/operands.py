@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from .._backend import shapes
 from .._backend.constants import constant_of
 from .._backend.raw import ON_CPU, Raw
 from .._core.device_tensors import device_tensor
@@ -24,7 +25,7 @@ from .._core.tensor_base import (
     wrap,
 )
 from .mirrored import all_resolved, has_mirrored
-from .places import Shaped, on_host, without_memory
+from .places import Shaped, on_host, shaped, without_memory
 
 _SIMPLE = frozenset((int, float, bool, complex, str, type(None)))
 
@@ -149,4 +150,8 @@ def computed(kernel_: Any, *operands: Any) -> Any:
         operands = all_resolved(operands)
     if modes.native is None and on_host(operands):
         return wrapped(kernel_.host[first._dtype.name](*map(as_array, operands)))
+    if modes.native is None and without_memory(operands):
+        with shapes_only():
+            given = tuple(map(as_array, operands))
+            return wrapped(shaped(shapes.told(kernel_.op, kernel_.host[first._dtype.name], given, ())))
     return wrapped(kernel_[first._dtype.name](*map(as_raw, operands)))

@@ -43,6 +43,11 @@ def without_memory(inputs: Sequence[Any]) -> bool:
     )
 
 
+def without_values(gradients: Sequence[Any]) -> bool:
+    """Whether gradients are tensors on the meta device, of which only shapes are known."""
+    return any(isinstance(item, TensorBase) and getattr(item, "_layout", None) is None and is_meta(item) for item in gradients)
+
+
 _LENIENT = frozenset("mm bmm small_matmul linear conv conv2d conv_transpose conv_transpose2d scatter".split())
 """What torch gives the shape of without a look at the other operands' devices."""
 

@@ -386,6 +386,8 @@ class Parts(Node):
 def put_together(given: dict[int, Any], keys: Sequence[Any], shape: tuple[int, ...], label: str) -> Any:
     """A value of zeros with parts in their places; recorded if the parts are tensors."""
     first = next(iter(given.values()))
+    if isinstance(first, TensorBase) and is_meta(first) and not modes.grad:
+        return meta_tensor(tuple(shape), first._dtype)
     value = bare(first) if isinstance(first, TensorBase) else first
     if value.__class__ is Raw:
         bares = {number: bare(part) if isinstance(part, TensorBase) else part for number, part in given.items()}

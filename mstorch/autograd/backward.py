@@ -16,7 +16,18 @@ from .._core.overriding import MODES, PLAIN, dispatches, for_maps, state
 from .._core.size import Size
 from .._core.storage import NATIVE, DeviceMemory, Storage
 from .._core.tangents import LEVELS
-from .._core.tensor_base import TensorBase, array_of, count_of, is_tracked, laid_out, on_device, tensor_of, value_of
+from .._core.tensor_base import (
+    TensorBase,
+    array_of,
+    count_of,
+    is_meta,
+    is_tracked,
+    laid_out,
+    on_device,
+    tensor_of,
+    to_meta,
+    value_of,
+)
 from .._core.warned import warn_once
 from .._ops._dispatch import capturing, cast_tensor
 from .._ops.join import stack
@@ -63,11 +74,13 @@ def _root_gradients(roots: Sequence[Any], gradients: Sequence[Any], recorded: bo
             if engine.is_watched() or type(root) not in PLAIN and dispatches(type(root)):
                 found.append(engine.beginnings[0](root))
                 continue
-            if root._storage.__class__ in NATIVE:
+            if is_meta(root):
+                ones = to_meta(root)
+            elif root._storage.__class__ in NATIVE:
                 ones = on_device(full(root._shape, 1, root._dtype.name))
             else:
                 ones = tensor_of(np.ones(root._shape, root._dtype.np))
-            found.append(ones if recorded else bare(ones))
+            found.append(bare_of(ones, recorded))
             continue
         if not isinstance(gradient, TensorBase):
             raise TypeError(f"gradients can be either Tensors or None, but got {type(gradient).__name__}")

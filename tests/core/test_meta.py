@@ -7,9 +7,14 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 
 import mstorch
+from mstorch._backend import samples, shapes
+from mstorch._backend.table import kernel
+from tests import absent
+from tests.known import SECTIONS, hold
 
 Both = Callable[..., Any]
 
@@ -118,3 +123,63 @@ def test_a_large_model_needs_no_memory() -> None:
         layers = [mstorch.nn.Linear(16384, 16384) for _ in range(26)]
     assert sum(p.numel() for layer in layers for p in layer.parameters()) > 6.9e9
     assert time.monotonic() - start < 20
+
+
+# What the meta device computes: shapes alone, whatever their size
+
+
+def _look(found: Any) -> Any:
+    return tuple(map(_look, found)) if isinstance(found, tuple) else (found.shape, found.dtype) if hasattr(found, "shape") else None
+
+
+def _dtype_of(values: Any) -> str | None:
+    arrays = (item if isinstance(item, np.ndarray) else None if not isinstance(item, tuple) else _dtype_of(item) for item in values)
+    return next((array if isinstance(array, str) else str(array.dtype) for array in arrays if array is not None), None)
+
+
+ROWS = samples.samples()
+
+
+@pytest.mark.parametrize("op", ROWS)
+def test_each_row_tells_its_shapes(op: str) -> None:
+    args = tuple(ROWS[op])
+    function = kernel(op).host[_dtype_of(args)]
+    assert _look(shapes.told(op, function, args, ())) == _look(function(*args))
+
+
+OPERATORS = dict(list(absent.items().items())[::3])
+REASONS = {name: reason for reason, names in SECTIONS["absent"].items() for name in names}
+
+
+@pytest.mark.on_the_cpu
+@pytest.mark.parametrize("name", OPERATORS)
+@pytest.mark.filterwarnings("ignore")
+def test_operators(name: str) -> None:
+    hold(name, OPERATORS[name], REASONS)
+
+
+LARGE: dict[str, Callable[[Any], Any]] = {
+    "product": lambda t: t(30000, 20000) @ t(20000, 40000),
+    "convolution": lambda t: mstorch.nn.functional.conv2d(t(512, 256, 512, 512), t(512, 256, 3, 3), padding=1),
+    "attention": lambda t: mstorch.nn.functional.scaled_dot_product_attention(*[t(64, 32, 8192, 128)] * 3, is_causal=True),
+    "sort": lambda t: t(30000, 30000).sort(-1)[0],
+    "norm and softmax": lambda t: mstorch.nn.functional.layer_norm(t(30000, 30000), (30000,)).softmax(-1),
+    "factors": lambda t: mstorch.linalg.svd(t(20000, 20000))[1],
+    "pieces": lambda t: mstorch.cat([part.sin() for part in t(30000, 30000).chunk(7)]),
+    "loss": lambda t: mstorch.nn.functional.cross_entropy(t(100000, 50000), mstorch.zeros(100000, dtype=mstorch.int64, device="meta")),
+}
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_large_operations_and_their_gradients_do_no_work(name: str) -> None:
+    """Each would take minutes and gigabytes."""
+    leaves: list[Any] = []
+
+    def made(*shape: int) -> Any:
+        leaves.append(mstorch.empty(shape, device="meta", requires_grad=True))
+        return leaves[-1]
+
+    began = time.process_time()
+    LARGE[name](made).sum().backward()
+    assert all(leaf.grad.shape == leaf.shape and leaf.grad.is_meta for leaf in leaves)
+    assert time.process_time() - began < 20

@@ -9,7 +9,7 @@ import numpy as np
 from ..._backend.cast import numpy_cast
 from ..._backend.raw import from_numpy
 from ..._core.generator import engine_of
-from ..._core.tensor_base import array_of, tensor_of, value_of, wrap
+from ..._core.tensor_base import array_of, is_meta, tensor_of, value_of, wrap
 from ..._core.warned import warn
 from ..._ops import activation as acts
 from ..._ops import math as maths
@@ -122,6 +122,8 @@ def rrelu(
 
 
 def _slopes(input: Any, lower: float, upper: float) -> Any:
+    if is_meta(input):
+        return input.detach()
     values = numpy_cast(array_of(input), np.dtype(np.float64))
     slopes = np.ones(values.shape)
     chosen = values <= 0
