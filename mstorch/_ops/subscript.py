@@ -149,7 +149,8 @@ def _basic(self: Any, key: Any) -> tuple[Any, dict[int, Any]]:
             current = views.unsqueeze(current, dim)
             dim += 1
         elif isinstance(item, slice):
-            current = _sliced(current, dim, item)
+            if item.start is not None or item.stop is not None or item.step is not None:
+                current = _sliced(current, dim, item)
             dim += 1
         elif isinstance(item, (int, np.integer)) or (
             isinstance(item, TensorBase) and item._dtype.category == 1 and item._dtype is not uint8 and not item._shape
@@ -176,7 +177,7 @@ def _basic(self: Any, key: Any) -> tuple[Any, dict[int, Any]]:
                 "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices (got "
                 f"{type(item).__name__})"
             )
-    return current, advanced
+    return views.alias(current) if current is self and not advanced else current, advanced
 
 
 def _around(self: Any, key: Any) -> Any:
@@ -218,7 +219,7 @@ def _sliced(current: Any, dim: int, item: slice) -> Any:
     stop = None if item.stop is None else int(item.stop)
     start, stop, step = slice(start, stop, step).indices(length)
     if start == 0 and step == 1 and stop == length:
-        return views.alias(current) if item.start is None and item.stop is None else views.slice_dim(current, dim, 0, length, 1)
+        return views.slice_dim(current, dim, 0, length, 1)
     return views.slice_dim(current, dim, start, max(start, stop), step)
 
 

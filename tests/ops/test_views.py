@@ -81,3 +81,40 @@ def test_steps_along_single_elements(both, key):
 
 def test_what_is_empty_rolls_in_its_order(both):
     both(lambda torch: [torch.zeros(2, 2, 2).narrow(1, 1, 0).roll(*a) for a in ((1, 0), (1,), ((1, 2), (0, 1)))])
+
+
+KEYS = {
+    ":": lambda torch, x: np.s_[:], ":, :": lambda torch, x: np.s_[:, :], "...": lambda torch, x: np.s_[...],
+    ":, 2:4": lambda torch, x: np.s_[:, 2:4], "2:3, :": lambda torch, x: np.s_[2:3, :], "..., :": lambda torch, x: np.s_[..., :],
+    "..., 2:3": lambda torch, x: np.s_[..., 2:3], ":, None": lambda torch, x: np.s_[:, None], "0:4": lambda torch, x: np.s_[0:4],
+    "0:4, 0:5": lambda torch, x: np.s_[0:4, 0:5], ":, 0": lambda torch, x: np.s_[:, 0],
+    ":, index": lambda torch, x: np.s_[:, torch.tensor([0, 1])], "..., index": lambda torch, x: np.s_[..., torch.tensor([0])],
+    "2:, index": lambda torch, x: np.s_[2:, torch.tensor([0, 1])], ":, :, mask": lambda torch, x: np.s_[:, :, x[0, 0] > 0],
+    "mask": lambda torch, x: x > 0, ":, None, index": lambda torch, x: np.s_[:, None, torch.tensor([0])],
+}  # fmt: skip
+
+
+def _histories(tensor):
+    """The names of the nodes that made a tensor, along the first operands."""
+    node, found = tensor.grad_fn, []
+    while node is not None:
+        found.append(node.name().split("::")[-1])
+        node = node.next_functions[0][0] if node.next_functions else None
+    return found
+
+
+@pytest.mark.parametrize("name", KEYS)
+def test_a_key_is_the_nodes_that_torch_makes_of_it(both, name):
+    """Whole slices within a key make none."""
+
+    def body(torch):
+        x = torch.arange(120.0).sub(60).reshape(4, 5, 6).requires_grad_()
+        key = KEYS[name](torch, x)
+        found = [_histories(x[key])]
+        for value in (1.0, torch.ones((), requires_grad=True)):
+            y, z = x * 1, torch.zeros(4, 5, 6)
+            y[key] = z[key] = value
+            found += [_histories(y), _histories(z), z._version]
+        return found
+
+    both(body)
