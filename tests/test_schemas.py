@@ -1,6 +1,7 @@
 """Schemas of operators: ``op._schema``, ``torch._C.parse_schema``, and the types in them, beside real torch's."""
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import pytest
@@ -8,6 +9,7 @@ import torch
 
 import mstorch
 from mstorch._aten import overloads
+from mstorch._core.built_in import written
 
 WORDS = (
     "bool int float complex Scalar str Device ScalarType Layout MemoryFormat Generator Tensor? int[] int[3] int[2]? Tensor?[] SymInt[] bool[3] "
@@ -95,3 +97,33 @@ def test_attention_of_xformers_is_asked_about() -> None:
     assert ours._schema.is_backward_compatible_with(mstorch._C.parse_schema(str(theirs._schema)))
     with pytest.raises(NotImplementedError, match="_efficient_attention_forward"):
         ours(mstorch.ones(1), mstorch.ones(1))
+
+
+# What Python's function takes under the name of an overload
+NUMBERS_WITH_A_FACTOR = {("add", "Scalar"), ("sub", "Scalar"), ("rsub", "Scalar"), ("addmm", "dtype"), ("baddbmm", "dtype")}
+"""Their last argument is taken by its keyword alone."""
+
+
+def _positional(packet: Any) -> list[str] | None:
+    """The names of positional arguments; None where there may be any number."""
+    found = inspect.signature(inspect.unwrap(written(packet._function))).parameters.values()
+    if any(one.kind is one.VAR_POSITIONAL for one in found):
+        return None
+    return [one.name for one in found if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
+
+
+def test_positional_arguments_stand_where_the_schema_says() -> None:
+    """``aten.elu(x, alpha, scale)`` went to a function whose third argument is ``inplace``."""
+    wrong = []
+    for name in sorted(overloads._lines()):
+        packet = getattr(mstorch.ops.aten, name, None)
+        own = None if packet is None else _positional(packet)
+        for schema in () if own is None else overloads.overloads(name):
+            wanted = [argument.name for argument in schema.arguments if not argument.kwarg_only]
+            swapped = [
+                (one, other) for one, other in zip(wanted[1:], own[1:])
+                if one != other and {one, other} & {"inplace", "out", "dtype", "size_average", "reduce", "reduction", "scale", "training"}
+            ]
+            if swapped or (len(own) < len(wanted) and (name, schema.overload) not in NUMBERS_WITH_A_FACTOR):
+                wrong.append((name, schema.overload, wanted, own))
+    assert not wrong

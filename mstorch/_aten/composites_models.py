@@ -182,3 +182,30 @@ def _drawn(name: str, first: str, second: str) -> None:
 
 _drawn("uniform_", "a", "b")
 _drawn("normal_", "mean", "std")
+
+
+@composite("prelu")
+def _prelu(input: Any, weight: Any) -> Any:
+    slope = weight if weight.numel() == 1 else weight.view(-1, *[1] * max(0, input.dim() - 2))
+    return aten("where.self", aten("gt.Scalar", input, 0), input, input * slope)
+
+
+@composite("selu")
+def _selu(input: Any, inplace: bool = False) -> Any:
+    if inplace:
+        return NotImplemented
+    return aten("elu", input, 1.6732632423543772, 1.0507009873554805)
+
+
+@composite("instance_norm")
+def _instance_norm(
+    input: Any, running_mean: Any = None, running_var: Any = None, weight: Any = None, bias: Any = None, use_input_stats: bool = True,
+    momentum: float = 0.1, eps: float = 1e-5, *rest: Any, **named: Any,
+) -> Any:  # fmt: skip
+    """Batch norm of one sample that has the channels of all."""
+    if rest or named or running_mean is not None:
+        raise NotImplementedError("mstorch: instance_norm with running statistics is not known in the terms of torch.ops.aten")
+    batch, channels = input.shape[:2]
+    flat = input.contiguous().view(1, batch * channels, *input.shape[2:])
+    scale, shift = (None if part is None else part.repeat(batch) for part in (weight, bias))
+    return functional.batch_norm(flat, None, None, scale, shift, True, momentum, eps).view(input.shape)

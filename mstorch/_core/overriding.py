@@ -136,6 +136,11 @@ def mode_is_on() -> bool:
     return bool(state.modes) and state.level != OFF
 
 
+def is_taken(*values: Any) -> bool:
+    """Whether a mode takes calls, above autograd or below it, or the class of one of these values does."""
+    return mode_is_on() or bool(state.dispatchers) or any(type(value) not in PLAIN and dispatches(type(value)) for value in values)
+
+
 def overrides(value: Any) -> bool:
     """Whether a value's class takes calls over."""
     kind = type(value)

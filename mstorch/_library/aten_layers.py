@@ -54,6 +54,36 @@ def linalg_vector_norm(self: Tensor, ord: Any = 2, dim: Any = None, keepdim: boo
 # Activations
 
 
+def elu(self: Tensor, alpha: Any = 1, scale: Any = 1, input_scale: Any = 1) -> Tensor:
+    """``scale * x`` where x is above zero, ``scale * alpha * (exp(input_scale * x) - 1)`` elsewhere."""
+    if input_scale != 1:
+        return (self * scale).where(self > 0, (self * input_scale).expm1() * (alpha * scale))
+    found = F.elu(self, alpha)
+    return found if scale == 1 else found * scale
+
+
+def elu_(self: Tensor, alpha: Any = 1, scale: Any = 1, input_scale: Any = 1) -> Tensor:
+    """``elu`` in place."""
+    return self.copy_(elu(self, alpha, scale, input_scale))
+
+
+def binary_cross_entropy(self: Tensor, target: Tensor, weight: Tensor | None = None, reduction: int = 1) -> Tensor:
+    """The binary cross entropy of probabilities."""
+    return F.binary_cross_entropy(self, target, weight, reduction=_REDUCTIONS[reduction])
+
+
+def multi_margin_loss(
+    self: Tensor, target: Tensor, p: Any = 1, margin: Any = 1, weight: Tensor | None = None, reduction: int = 1
+) -> Tensor:
+    """The margin loss of many classes."""
+    return F.multi_margin_loss(self, target, p, margin, weight, reduction=_REDUCTIONS[reduction])
+
+
+def soft_margin_loss(self: Tensor, target: Tensor, reduction: int = 1) -> Tensor:
+    """``log(1 + exp(-target * x))``."""
+    return F.soft_margin_loss(self, target, reduction=_REDUCTIONS[reduction])
+
+
 def threshold_backward(grad_output: Tensor, self: Tensor, threshold: Any) -> Tensor:
     """The gradient where the value is above the threshold."""
     return grad_output.masked_fill(self <= threshold, 0)
@@ -103,9 +133,9 @@ def elu_backward(
     grad_output: Tensor, alpha: float, scale: float, input_scale: float, is_result: bool, self_or_result: Tensor
 ) -> Tensor:
     """The gradient of ``elu``."""
-    if scale != 1 or input_scale != 1 or is_result:
-        raise NotImplementedError("mstorch: aten.elu_backward takes no scales, and the input")
-    return _derived(lambda x: F.elu(x, alpha), grad_output, self_or_result)[0]
+    if is_result:
+        raise NotImplementedError("mstorch: aten.elu_backward takes the input, not the result")
+    return _derived(lambda x: elu(x, alpha, scale, input_scale), grad_output, self_or_result)[0]
 
 
 def hardtanh_backward(grad_output: Tensor, self: Tensor, min_val: float, max_val: float) -> Tensor:

@@ -14,6 +14,10 @@ from typing import Any, NamedTuple
 
 from .._core.dtype import dtype
 from .._core.formats import layout, memory_format
+from ..utils import _pytree as pytree
+from ..utils._pytree import tree_unflatten
+from . import _pytree
+from ._pytree import tree_flatten_spec
 from .node import Node, _get_qualified_name
 
 _BINARY = {
@@ -145,7 +149,7 @@ class _Writer:
             self.inputs.append(f"{prefix}{self.names.create_name(node.name, node)}{default}")
             return None
         if node.op == "output":
-            self.result = f"return {self.text(node.args[0])}"
+            self.result = self.text(node.args[0])
             return None
         if node.op == "get_attr":
             return self.attribute(self.root, node.target)
@@ -205,6 +209,10 @@ class CodeGen:
         """Further global names."""
         return []
 
+    def result(self, values: str) -> str:
+        """The last line of the function, given the code of what the graph returns."""
+        return f"return {values}"
+
     def write(self, nodes: list[Node], root: str) -> PythonCode:
         """The function's code; the last value that nobody needs any more is let go of."""
         writer = _Writer(root)
@@ -225,10 +233,38 @@ class CodeGen:
             if done:
                 line += f";  {' = '.join([*done, 'None'])}"
             lines.append(line)
-        lines.append(writer.result or "pass")
+        lines.append(self.result(writer.result) if writer.result else "pass")
         body = "\n".join(f"    {line}" for line in lines)
         head = self.gen_fn_def(list(writer.inputs), "")
         return PythonCode(f"\n\n\n{head}\n{body}\n    ", writer.globals)
 
 
-__all__ = ["CodeGen", "Namespace", "PythonCode"]
+class PyTreeCodeGen(CodeGen):
+    """Code that takes nested arguments apart by their form, and nests what it returns."""
+
+    def __init__(self, names: list[str], in_spec: Any, out_spec: Any) -> None:
+        self.names, self.in_spec, self.out_spec = names, in_spec, out_spec
+
+    def gen_fn_def(self, free_vars: list[str], maybe_return_annotation: str) -> str:
+        """The first line of the function, and the one that takes its arguments apart."""
+        head = super().gen_fn_def(list(self.names), maybe_return_annotation)
+        return f"{head}\n    {', '.join(free_vars)}, = fx_pytree.tree_flatten_spec([{', '.join(self.names)}], self._in_spec)"
+
+    def process_inputs(self, *args: Any) -> Any:
+        """The leaves of the arguments."""
+        return tree_flatten_spec(list(args), self.in_spec)
+
+    def process_outputs(self, outputs: Any) -> Any:
+        """The outputs, nested."""
+        return tree_unflatten(list(outputs), self.out_spec)
+
+    def additional_globals(self) -> list[tuple[str, Any]]:
+        """What takes apart and nests."""
+        return [("fx_pytree", _pytree), ("pytree", pytree)]
+
+    def result(self, values: str) -> str:
+        """The last line of the function."""
+        return f"return pytree.tree_unflatten({values}, self._out_spec)"
+
+
+__all__ = ["CodeGen", "Namespace", "PyTreeCodeGen", "PythonCode"]

@@ -14,7 +14,7 @@ from .._core.above import above
 from .._tensor import Tensor
 from ..nn.modules.module import Module
 from ..nn.parameter import Parameter
-from ._code import PythonCode
+from ._code import PythonCode, PyTreeCodeGen
 from .graph import Graph
 
 _USER_PRESERVED_ATTRIBUTES_KEY = "_user_preserved_attributes"
@@ -162,6 +162,9 @@ class GraphModule(Module):
 
     def recompile(self) -> PythonCode:
         """Make ``forward`` from the graph."""
+        codegen = self.graph._codegen
+        if isinstance(codegen, PyTreeCodeGen):
+            self.__dict__["_in_spec"], self.__dict__["_out_spec"] = codegen.in_spec, codegen.out_spec
         code = self.graph.python_code(root_module="self")
         self.__dict__["_code"], self.__dict__["_written"] = code.src, code
         type(self).forward = _compiled(code)  # type: ignore[method-assign]

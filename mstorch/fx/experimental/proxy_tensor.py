@@ -1,9 +1,168 @@
-"""torch.fx.experimental.proxy_tensor: tracing by way of tensors, which is not here."""
+"""torch.fx.experimental.proxy_tensor: a function's calls of ``torch.ops.aten`` as a graph, forward and backward.
+
+The function runs once with its arguments, under a mode that sees every call. Differs from torch: it computes in every ``tracing_mode``,
+since there are no tensors without values to trace with, and sizes are numbers (``symbolic`` raises); ``detach`` calls that autograd makes
+for itself are not shown.
+"""
+from __future__ import annotations
+
+import functools
+import inspect
+import operator
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ... import ops
+from ..._core.overriding import state
+from ..._hook import not_yet
+from ..._leaving import END, Undo, undoing, values_again
+from ..._tensor import Tensor
+from ...nn.modules.module import Module
+from ...nn.parameter import Parameter
+from ...utils._python_dispatch import TorchDispatchMode
+from ...utils._pytree import tree_flatten, tree_map, tree_unflatten
+from .._code import PyTreeCodeGen
+from ..graph import Graph
+from ..graph_module import GraphModule
+from ..node import Node
+from ..passes.shape_prop import _extract_tensor_metadata
+
+_READ = (
+    "It appears that you're trying to get value out of a tracing tensor with {} - erroring out! It's likely that this is caused by "
+    "data-dependent control flow or similar."
+)
 
 
-def get_proxy_mode() -> None:
-    """The way tensors are traced at the moment: none."""
-    return None
+class ProxyTorchDispatchMode(TorchDispatchMode):
+    """Writes the calls that it sees into a graph. A tensor is known by its window on memory, which its copies without history share."""
+
+    def __init__(self, graph: Graph, decompositions: Mapping[Any, Callable[..., Any]]) -> None:
+        super().__init__()
+        self.graph, self.decompositions = graph, decompositions
+        self.constants: dict[str, Tensor] = {}
+        self._nodes: dict[Any, Node] = {}
+        self._names: dict[Any, str] = {}
+        self._alive: list[Tensor] = []  # no other tensor gets their place
+
+    def enter(self, tensor: Tensor, node: Node) -> None:
+        """Let a node stand for a tensor."""
+        self._nodes[_place(tensor)] = node
+        self._alive.append(tensor)
+        node.meta["val"], node.meta["tensor_meta"] = tensor.detach().to("meta"), _extract_tensor_metadata(tensor)
+
+    def is_traced(self, tensor: Tensor) -> bool:
+        """Whether a node stands for a tensor."""
+        return _place(tensor) in self._nodes
+
+    def node_of(self, value: Any) -> Any:
+        """The node that stands for a tensor, which becomes an attribute of the graph's module if none does; other values as they are."""
+        if not isinstance(value, Tensor):
+            return value
+        place = _place(value)
+        found = self._nodes.get(place)
+        if found is None:
+            name = self._names.get(place)
+            if name is None:
+                kind = "_param_constant" if isinstance(value, Parameter) else "_tensor_constant"
+                name = self._names[place] = f"{kind}{sum(known.startswith(kind) for known in self.constants)}"
+                self.constants[name] = value
+                self._alive.append(value)
+            found = self.graph.get_attr(name)
+            found.meta["val"], found.meta["tensor_meta"] = value.detach().to("meta"), _extract_tensor_metadata(value)
+        return found
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """The call's result; a node of the graph stands for it."""
+        kwargs = kwargs or {}
+        decomposition = self.decompositions.get(func)
+        if decomposition is not None:
+            with self:
+                return decomposition(*args, **kwargs)
+        if func is ops.aten._local_scalar_dense.default:
+            if self.is_traced(args[0]):
+                raise RuntimeError(_READ.format(func))
+            return func(*args, **kwargs)
+        given, named = tree_map(self.node_of, args), tree_map(self.node_of, kwargs)
+        result = func(*args, **kwargs)
+        node = self.graph.create_node("call_function", func, tuple(given), named, name=func.overloadpacket.__name__)
+        if isinstance(result, Tensor):
+            self.enter(result, node)
+        elif isinstance(result, (tuple, list)):
+            for number, part in enumerate(result):
+                if isinstance(part, Tensor):
+                    self.enter(part, self.graph.create_node("call_function", operator.getitem, (node, number), {}, name="getitem"))
+        return result
 
 
-__all__ = ["get_proxy_mode"]
+def _place(tensor: Any) -> Any:
+    return id(tensor._storage), tensor._offset, tensor._shape, tensor._stride, tensor._dtype
+
+
+def get_proxy_mode() -> ProxyTorchDispatchMode | None:
+    """The mode that writes a graph at the moment; None outside of ``make_fx``."""
+    return next((mode for mode in reversed(state.dispatchers) if isinstance(mode, ProxyTorchDispatchMode)), None)
+
+
+@undoing
+def disable_proxy_modes_tracing(undo: Undo) -> None:
+    """No graph is written in the block."""
+    before = state.dispatchers
+    undo[END:] = (values_again(state, "dispatchers"),)
+    state.dispatchers = [mode for mode in before if not isinstance(mode, ProxyTorchDispatchMode)]
+
+
+def _names_of(function: Callable[..., Any], args: tuple[Any, ...]) -> list[str]:
+    """The names of positional parameters; ``arg0`` and so on where the function says none."""
+    plain = inspect.unwrap(function)
+    code = getattr(plain, "__code__", None)
+    if code is None or code.co_flags & inspect.CO_VARARGS:
+        return [f"arg{number}" for number in range(len(args))]
+    own = code.co_varnames[: code.co_argcount]
+    return list(own[1:] if inspect.ismethod(plain) else own)[: len(args)]
+
+
+def make_fx(
+    f: Callable[..., Any], decomposition_table: Mapping[Any, Callable[..., Any]] | None = None, tracing_mode: str = "real",
+    _allow_non_fake_inputs: bool = False, *, pre_dispatch: bool = False, record_module_stack: bool = False,
+    _allow_fake_constant: bool = False, _error_on_data_dependent_ops: bool = True, record_stack_traces: bool = False,
+    proxy_module_inputs: bool = False, _disable_torch_fn_metadata_mode: bool = False,
+) -> Callable[..., GraphModule]:  # fmt: skip
+    """Return a function that runs ``f`` with arguments and gives a GraphModule of the calls of ``torch.ops.aten`` that it made.
+
+    ``decomposition_table`` maps overloads to functions that are traced in their place. Tensors that are no arguments become attributes of
+    the module. RuntimeError where ``f`` reads a value of a traced tensor; NotImplementedError for ``tracing_mode="symbolic"`` and pre_dispatch.
+    """
+    if tracing_mode not in ("real", "fake", "symbolic"):
+        raise AssertionError(f"tracing_mode must be real/fake/symbolic, got {tracing_mode}")
+    if tracing_mode == "symbolic" or pre_dispatch:
+        raise NotImplementedError(f"mstorch: make_fx traces sizes as numbers, and calls below autograd {not_yet()}")
+
+    @functools.wraps(f)
+    def wrapped(*args: Any) -> GraphModule:
+        return _traced(f, args, decomposition_table or {})
+
+    return wrapped
+
+
+def _traced(function: Callable[..., Any], args: tuple[Any, ...], decompositions: Mapping[Any, Callable[..., Any]]) -> GraphModule:
+    graph, names = Graph(), _names_of(function, args)
+    mode = ProxyTorchDispatchMode(graph, decompositions)
+    leaves, form = tree_flatten(list(args))
+    nested = len(leaves) != len(args) or any(leaf is not arg for leaf, arg in zip(leaves, args))
+    wanted = [name for name, arg in zip(names, args) for _ in tree_flatten(arg)[0]]
+    for leaf, name in zip(leaves, wanted):
+        node = graph.placeholder(f"{name}_1")
+        if isinstance(leaf, Tensor):
+            mode.enter(leaf, node)
+    with mode:
+        result = function(*args)
+    found, shape = tree_flatten(result)
+    outputs = [mode.node_of(value) for value in found]
+    graph.output(outputs if nested else tree_unflatten(outputs, shape))
+    if nested:
+        graph.set_codegen(PyTreeCodeGen(names, form, shape))
+    name = type(function).__name__ if isinstance(function, Module) else getattr(function, "__name__", type(function).__name__)
+    return GraphModule(mode.constants, graph, name)
+
+
+__all__ = ["ProxyTorchDispatchMode", "disable_proxy_modes_tracing", "get_proxy_mode", "make_fx"]

@@ -9,7 +9,7 @@ from typing import Any, overload
 
 from ... import init
 from ..._core.above import above
-from ..._core.overriding import for_maps, mode_is_on
+from ..._core.overriding import for_maps, is_taken
 from ..._core.warned import warn
 from ..._ops import rnn
 from ..._ops._autocast import state as autocast
@@ -224,12 +224,15 @@ class RNNBase(Module):
             self.training,
         )  # fmt: skip
 
-    def _as_function(self, input: Tensor, states: tuple[Tensor, ...]) -> tuple[Tensor, tuple[Tensor, ...]]:
-        """The layer as the function of its weights that torch's layers call, which modes see."""
+    def _as_function(
+        self, input: Tensor, states: tuple[Tensor, ...], batch_sizes: Tensor | None = None
+    ) -> tuple[Tensor, tuple[Tensor, ...]]:
+        """The layer as the function of its weights that torch's layers call, which modes see; of packed rows with their batch sizes."""
         function = getattr(above.torch, self.mode.lower())
+        rows, form = ((input,), (self.batch_first,)) if batch_sizes is None else ((input, batch_sizes), ())
         output, *last = function(
-            input, states if self.mode == "LSTM" else states[0], self._flat_weights, self.bias, self.num_layers, self.dropout,
-            self.training, self.bidirectional, self.batch_first,
+            *rows, states if self.mode == "LSTM" else states[0], self._flat_weights, self.bias, self.num_layers, self.dropout,
+            self.training, self.bidirectional, *form,
         )  # fmt: skip
         return output, tuple(last)
 
@@ -243,7 +246,10 @@ class RNNBase(Module):
             else:
                 states = self.permute_hidden(tuple(states), sorted_indices)
             self._check_states(states, batch)
-            output, last = self._run(data, [int(n) for n in batch_sizes.tolist()], states)
+            if is_taken(data, *self._parameters.values()):
+                output, last = self._as_function(data, states, batch_sizes)
+            else:
+                output, last = self._run(data, [int(n) for n in batch_sizes.tolist()], states)
             packed = PackedSequence(output, batch_sizes, sorted_indices, unsorted_indices)
             return packed, self.permute_hidden(last, unsorted_indices)
         if input.dim() not in (2, 3):
@@ -276,7 +282,7 @@ class RNNBase(Module):
         if states is None:
             states = self._initial(input, batch)
         self._check_states(states, batch)
-        if mode_is_on():
+        if is_taken(input, *self._parameters.values()):
             output, last = self._as_function(input, states)
         else:
             rows, last = self._run(steps_first.reshape(length * batch, steps_first.shape[-1]), [batch] * length, states)
@@ -441,6 +447,12 @@ class RNNCellBase(Module):
                 raise RuntimeError(f"Input batch size {x.size(0)} doesn't match hidden{i} batch size {state.size(0)}")
             if state.size(1) != self.hidden_size:
                 raise RuntimeError(f"hidden{i} has inconsistent hidden_size: got {state.size(1)}, expected {self.hidden_size}")
+        if is_taken(x, *self._parameters.values()):
+            function = getattr(above.torch, f"{mode.lower()}_cell")
+            given = states if mode == "LSTM" else states[0]
+            found = function(x, given, self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh)
+            last = tuple(found) if mode == "LSTM" else (found,)
+            return last if batched else tuple(state.squeeze(0) for state in last)
         last = _step(mode, linear(x, self.weight_ih, self.bias_ih), states, self.weight_hh, self.bias_hh)
         return last if batched else tuple(state.squeeze(0) for state in last)
 
