@@ -126,6 +126,21 @@ class classproperty:
         return self.function(type(instance) if owner is None else owner)
 
 
+def _get_obj_state(obj: Any) -> Any:
+    """What an object of a user's class keeps beside its elements."""
+    return obj.__getstate__() if hasattr(obj, "__getstate__") else vars(obj)
+
+
+def _set_obj_state(obj: Any, state: Any) -> Any:
+    """Give an object what ``_get_obj_state`` said, ``(dict, slots)`` or the dict alone; return it."""
+    if isinstance(state, tuple) and len(state) != 2:
+        raise RuntimeError(f"Invalid serialized state: {state}")
+    for part in state if isinstance(state, tuple) else (state,):
+        for name, value in (part or {}).items():
+            setattr(obj, name, value)
+    return obj
+
+
 def _get_device_module(device_type: str) -> Any:
     """The module of a type of device: ``torch.cpu`` of "cpu"; RuntimeError if there is none."""
     module = getattr(above.torch, device_type, None)
