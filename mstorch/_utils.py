@@ -13,6 +13,7 @@ from ._core.dtype import dtype as _dtype
 from ._hook import missing as _missing
 from ._ops.join import cat
 from ._serialization import rebuild as _rebuild
+from ._serialization.adapter import user_state as _user_state
 from ._tensor import Tensor
 from ._tensor_str import printoptions
 from .accelerator import current_accelerator, current_device_index
@@ -128,7 +129,7 @@ class classproperty:
 
 def _get_obj_state(obj: Any) -> Any:
     """What an object of a user's class keeps beside its elements."""
-    return obj.__getstate__() if hasattr(obj, "__getstate__") else vars(obj)
+    return _user_state(obj) if isinstance(obj, Tensor) else obj.__getstate__() if hasattr(obj, "__getstate__") else vars(obj)
 
 
 def _set_obj_state(obj: Any, state: Any) -> Any:

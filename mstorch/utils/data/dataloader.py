@@ -292,6 +292,7 @@ class _BaseDataLoaderIter:
         self._world_size, self._rank = world() if is_pipe(loader.dataset) else (1, 0)
         self._shared_seed = self._draw_shared_seed(loader)
         self._begin_pass(loader)
+        self._profile_name = f"enumerate(DataLoader)#{type(self).__name__}.__next__"
         # Drawn without workers too: what comes after in the generator is then the same as in torch.
         self._base_seed = _draw_seed(loader.generator)
 

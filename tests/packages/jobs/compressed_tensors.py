@@ -3,7 +3,13 @@ from __future__ import annotations
 
 import torch
 from compressed_tensors.compressors import pack_to_int32, unpack_from_int32
-from compressed_tensors.quantization import QuantizationArgs, QuantizationConfig, QuantizationScheme, apply_quantization_config, fake_quantize
+from compressed_tensors.quantization import (
+    QuantizationArgs,
+    QuantizationConfig,
+    QuantizationScheme,
+    apply_quantization_config,
+    fake_quantize,
+)
 from compressed_tensors.quantization.utils import calculate_qparams
 
 

@@ -7,7 +7,15 @@ from fastai.data.core import DataLoaders
 from fastai.learner import Learner, load_learner
 from fastai.losses import CrossEntropyLossFlat
 from fastai.metrics import accuracy
-from fastai.tabular.all import Categorify, FillMissing, Normalize, RandomSplitter, TabularPandas, range_of, tabular_learner
+from fastai.tabular.all import (
+    Categorify,
+    FillMissing,
+    Normalize,
+    RandomSplitter,
+    TabularPandas,
+    range_of,
+    tabular_learner,
+)
 from fastcore.basics import noop
 
 

@@ -3,7 +3,13 @@ from __future__ import annotations
 
 import torch
 from lightly.loss import BarlowTwinsLoss, DINOLoss, NegativeCosineSimilarity, NTXentLoss, SwaVLoss, VICRegLoss
-from lightly.models.modules import BYOLPredictionHead, BYOLProjectionHead, DINOProjectionHead, SimCLRProjectionHead, SwaVPrototypes
+from lightly.models.modules import (
+    BYOLPredictionHead,
+    BYOLProjectionHead,
+    DINOProjectionHead,
+    SimCLRProjectionHead,
+    SwaVPrototypes,
+)
 from lightly.models.utils import deactivate_requires_grad, update_momentum
 
 

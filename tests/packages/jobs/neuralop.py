@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import torch
 from neuralop.losses import H1Loss, LpLoss
-from neuralop.models import FNO, UNO
+from neuralop.models import FNO
 
 
 def job_fourier_operator():

@@ -3,7 +3,13 @@ from __future__ import annotations
 
 import torch
 from tensordict import TensorDict, from_module, tensorclass
-from tensordict.nn import InteractionType, NormalParamExtractor, ProbabilisticTensorDictModule, ProbabilisticTensorDictSequential, TensorDictModule
+from tensordict.nn import (
+    InteractionType,
+    NormalParamExtractor,
+    ProbabilisticTensorDictModule,
+    ProbabilisticTensorDictSequential,
+    TensorDictModule,
+)
 
 
 @tensorclass
