@@ -209,13 +209,14 @@ class _LoadsNoLibraries(importlib.abc.Loader):
 
     def exec_module(self, module: Any) -> None:
         self.loader.exec_module(module)
-        load, folder = getattr(module, "_load_lib", None), getattr(module, "_LIB_DIR", None)
+        if not hasattr(module, "_load_lib") or not hasattr(module, "_LIB_DIR"):
+            return
+        load, folder = module._load_lib, module._LIB_DIR
 
         def _load_lib(lib: str) -> bool:
             return not any(is_linked_to_torch(str(path)) for path in folder.glob(f"*{lib}*.so")) and load(lib)
 
-        if load is not None and folder is not None:
-            module._load_lib = _load_lib
+        module._load_lib = _load_lib
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.loader, name)

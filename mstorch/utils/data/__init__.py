@@ -1,7 +1,8 @@
 """torch.utils.data: datasets, samplers and the loader that makes batches of them."""
 
 from ._collate import default_collate, default_convert
-from .dataloader import DataLoader, _DatasetKind, get_worker_info
+from .dataloader import DataLoader, get_worker_info
+from .dataloader import _DatasetKind as _DatasetKind
 from .datapipes._decorator import (
     argument_validation,
     functional_datapipe,

@@ -367,8 +367,8 @@ class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
         if loader.timeout != 0:
             raise AssertionError("_SingleProcessDataLoaderIter requires timeout == 0")
         super().__init__(loader)
-        if is_pipe(self._dataset):
-            apply_sharding(self._dataset, self._world_size, self._rank)
+        if is_pipe(loader.dataset):
+            apply_sharding(loader.dataset, self._world_size, self._rank)
         self._dataset_fetcher = _DatasetKind.create_fetcher(
             self._dataset_kind, self._dataset, self._auto_collation, self._collate_fn, self._drop_last
         )
