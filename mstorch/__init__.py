@@ -259,7 +259,7 @@ from ._namespace.process import (
     get_device_module, get_file_path, get_num_interop_threads, has_lapack, has_mkl, has_openmp, has_spectral, init_num_threads,
     is_vulkan_available, per_channel_affine, per_channel_affine_float_qparams, per_channel_symmetric,
     per_tensor_affine, per_tensor_symmetric, prepare_multiprocessing_environment, qscheme, set_default_tensor_type,
-    set_deterministic_debug_mode, set_flush_denormal, set_num_interop_threads,
+    set_deterministic_debug_mode, set_flush_denormal, set_num_interop_threads, set_vital,
 )  # fmt: skip
 from ._namespace.streams import Event, Stream
 from ._namespace.recurrent import (
@@ -285,6 +285,7 @@ from ._namespace.absent import (
     batch_norm_gather_stats_with_counts, batch_norm_stats, empty_quantized, native_norm,
 )  # fmt: skip
 from ._compile import compile
+from .compiler import _disable_dynamo
 from .amp import GradScaler, autocast
 from .amp._settings import (
     autocast_decrement_nesting, autocast_increment_nesting, clear_autocast_cache, get_autocast_cpu_dtype, get_autocast_dtype,
@@ -325,7 +326,7 @@ if accelerator.current_accelerator() == device("npu"):  # where users of Ascend 
 _found_later = _missing(
     "mstorch",
     tuple((
-        "_C _VF __future__ _dynamo _functorch _jit_internal _utils ao distributed export futures fx hub jit classes library "
+        "_C _VF __future__ _dynamo _functorch _guards _jit_internal _utils ao distributed export futures fx hub jit classes library "
         "monitor onnx profiler quasirandom types"
     ).split()),
 )
@@ -338,4 +339,6 @@ def __getattr__(name: str) -> object:
     """``Storage`` is the class of storages of the default dtype, a few names are operators'; others are looked for among the submodules."""
     if name in _ATEN:
         return getattr(ops.aten, name)
+    if name == "StorageBase":
+        return _found_later("_C").StorageBase  # type: ignore[attr-defined]
     return _default_storage() if name == "Storage" else _found_later(name)

@@ -188,10 +188,38 @@ class _WithoutTorchsExtensions(importlib.abc.MetaPathFinder):
     def find_spec(self, fullname, path=None, target=None) -> importlib.machinery.ModuleSpec | None:
         spec = self.finder.find_spec(fullname, path, target)
         compiled = spec is not None and isinstance(spec.loader, importlib.machinery.ExtensionFileLoader)
-        return None if compiled and is_linked_to_torch(spec.origin) else spec
+        if compiled and is_linked_to_torch(spec.origin):
+            return None
+        if fullname == "torchaudio._extension.utils" and spec is not None and spec.loader is not None:
+            spec.loader = _LoadsNoLibraries(spec.loader)
+        return spec
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.finder, name)
+
+
+class _LoadsNoLibraries(importlib.abc.Loader):
+    """Loads torchaudio's module that looks for its libraries in a folder itself: those linked to torch's are not there for it either."""
+
+    def __init__(self, loader: Any) -> None:
+        self.loader = loader
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType | None:
+        return self.loader.create_module(spec)
+
+    def exec_module(self, module: Any) -> None:
+        self.loader.exec_module(module)
+        if not hasattr(module, "_load_lib") or not hasattr(module, "_LIB_DIR"):
+            return
+        load, folder = module._load_lib, module._LIB_DIR
+
+        def _load_lib(lib: str) -> bool:
+            return not any(is_linked_to_torch(str(path)) for path in folder.glob(f"*{lib}*.so")) and load(lib)
+
+        module._load_lib = _load_lib
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.loader, name)
 
 
 def is_linked_to_torch(path: str) -> bool:

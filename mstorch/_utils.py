@@ -13,6 +13,7 @@ from ._core.dtype import dtype as _dtype
 from ._hook import missing as _missing
 from ._ops.join import cat
 from ._serialization import rebuild as _rebuild
+from ._serialization.adapter import user_state as _user_state
 from ._tensor import Tensor
 from ._tensor_str import printoptions
 from .accelerator import current_accelerator, current_device_index
@@ -124,6 +125,21 @@ class classproperty:
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self.function(type(instance) if owner is None else owner)
+
+
+def _get_obj_state(obj: Any) -> Any:
+    """What an object of a user's class keeps beside its elements."""
+    return _user_state(obj) if isinstance(obj, Tensor) else obj.__getstate__() if hasattr(obj, "__getstate__") else vars(obj)
+
+
+def _set_obj_state(obj: Any, state: Any) -> Any:
+    """Give an object what ``_get_obj_state`` said, ``(dict, slots)`` or the dict alone; return it."""
+    if isinstance(state, tuple) and len(state) != 2:
+        raise RuntimeError(f"Invalid serialized state: {state}")
+    for part in state if isinstance(state, tuple) else (state,):
+        for name, value in (part or {}).items():
+            setattr(obj, name, value)
+    return obj
 
 
 def _get_device_module(device_type: str) -> Any:

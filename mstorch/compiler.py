@@ -53,6 +53,10 @@ def disable(fn: Callable[..., Any] | None = None, recursive: bool = True, *, rea
     return disabled
 
 
+def _disable_dynamo(fn: Callable[..., Any] | None = None, recursive: bool = True) -> Any:
+    return disable(fn, recursive)
+
+
 def allow_in_graph(fn: Any) -> Any:
     """The function itself: whatever it calls is captured."""
     if isinstance(fn, (list, tuple)):

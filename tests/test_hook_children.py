@@ -126,3 +126,44 @@ def test_extensions_that_are_linked_to_torchs_library_are_not_there(tmp_path):
     )
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", ""), os.getcwd()])}
     subprocess.run([sys.executable, "-c", script], check=True, env=environment)
+
+
+def test_a_package_that_looks_for_its_library_itself(tmp_path):
+    """torchaudio's search for its libraries finds none that is linked to torch's, and goes on as if it had been built without."""
+    import torch
+
+    package = tmp_path / "torchaudio"
+    (package / "_extension").mkdir(parents=True)
+    (package / "lib").mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "_extension" / "__init__.py").write_text("from .utils import _load_lib\nFOUND = _load_lib('_torchaudio')\n")
+    (package / "_extension" / "utils.py").write_text(
+        "from pathlib import Path\nimport torch\n_LIB_DIR = Path(__file__).parent.parent / 'lib'\n\n"
+        "def _load_lib(lib):\n    paths = list(_LIB_DIR.glob(f'{lib}*.so'))\n"
+        "    return bool(paths) and (torch.ops.load_library(paths[0]) or True)\n"
+    )
+    (package / "lib" / "_torchaudio.so").symlink_to(torch._C.__file__)
+    script = (
+        "import mstorch._hook as hook\nhook.install()\nimport torchaudio._extension as found, torchaudio._extension.utils as utils\n"
+        "assert found.FOUND is False and utils._load_lib('nothing') is False and utils.__file__.endswith('utils.py')\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", ""), os.getcwd()])}
+    subprocess.run([sys.executable, "-c", script], check=True, env=environment)
+
+
+def test_pickles_by_a_pickler_in_c(tmp_path):
+    """cloudpickle's pickler, and others that derive from C's: classes, functions and dtypes are written by torch's names."""
+    script = (
+        "import io, pickle, types, zipfile, _pickle\nimport mstorch._hook as hook\nhook.install()\nimport torch\n"
+        "class Pickler(_pickle.Pickler): pass\n"
+        "mine = types.SimpleNamespace(__name__='mine', Pickler=Pickler, Unpickler=pickle.Unpickler, dumps=pickle.dumps, load=pickle.load)\n"
+        "net = torch.nn.Linear(2, 2)\nnet.kind, net.dtype, net.act = torch.Tensor, torch.float32, torch.relu\n"
+        f"torch.save(net, {str(tmp_path / 'net.pt')!r}, pickle_module=mine)\n"
+        f"assert b'mstorch' not in zipfile.ZipFile({str(tmp_path / 'net.pt')!r}).read('net/data.pkl')\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [os.environ.get("PYTHONPATH", ""), os.getcwd()]))}
+    subprocess.run([sys.executable, "-c", script], check=True, env=environment)
+    import torch
+
+    net = torch.load(tmp_path / "net.pt", weights_only=False)
+    assert (net.kind, net.dtype, net.act) == (torch.Tensor, torch.float32, torch.relu) and net.weight.shape == (2, 2)

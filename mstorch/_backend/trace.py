@@ -59,8 +59,8 @@ _OF_UNKNOWN_SHAPE = frozenset((
 
 
 class KernelBreak(GraphBreak):
-    """What MindSpore's graphs have not, or get wrong (a kernel, tensors of a device): the function runs without a graph even where
-    one is demanded."""
+    """What graphs here have not, or get wrong, and torch's have (a kernel, tensors of a device, arguments with attributes): the
+    function runs without a graph even where one is demanded."""
 
 
 class StepBreak(GraphBreak):

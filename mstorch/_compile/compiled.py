@@ -309,7 +309,7 @@ class Compiled:
                 if states_of_streams() != stream:
                     raise GraphBreak("random numbers are drawn in a way that no graph can repeat", place=self.name)
                 if "grad" in guards.names and any(tensor._auto is not None and tensor._auto.grad is not None for tensor in arguments):
-                    raise GraphBreak("an argument has a gradient that the function may read", place=self.name)
+                    raise KernelBreak("an argument has a gradient that the function may read", place=self.name)
                 return
             entry.draws, entry.drawn = context.draws, context.drawn
             entry.natives += natives
@@ -330,10 +330,10 @@ class Compiled:
                 refuse_cpu("a tensor of the CPU is an argument", self.name)
             if id(tensor._storage) in own:
                 if not any(tensor is state for state in entry.known):
-                    raise GraphBreak("an argument is a view of a parameter or of another known tensor", place=self.name)
+                    raise KernelBreak("an argument is a view of a parameter or of another known tensor", place=self.name)
                 entry.identical.append((i, tensor))
             elif getattr(tensor, "__dict__", None):
-                raise GraphBreak("an argument has attributes of its own", place=self.name)
+                raise KernelBreak("an argument has attributes of its own", place=self.name)
             elif not any(arguments[j] is tensor for j in entry.numbers):
                 entry.numbers.append(i)
 

@@ -24,6 +24,7 @@ from .formats import layout, memory_format
 from .generator import Generator
 from .in_python import Handed, handed_on, written_in_python
 from .no_memory import limit_reached, tells_no_memory
+from .other_words import in_own_words
 from .refusals import EXPLAINED, explained, in_numbers, of_mindspore
 from .size import Size
 from .warned import warn
@@ -367,6 +368,9 @@ def entry(
                 raise told from None
             given = tuple(item for item in (first, second, *rest) if item is not _MISSING)
             known_as = spoken(known if public is None else public())
+            words = in_own_words(known_as, function, given, named, error)
+            if words is not None:
+                return entered(*given, **words)
             numbers = in_numbers(known_as, given, named, isinstance(error, (RuntimeError, IndexError)))
             if numbers is not None:
                 return entered(*numbers[0], **numbers[1])

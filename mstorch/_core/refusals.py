@@ -106,6 +106,13 @@ def of_mindspore(args: tuple[Any, ...], named: dict[str, Any], error: Exception)
     return TypeError(f"{error}. A mindspore.Tensor was given: mstorch.from_mindspore(tensor) is the same memory as a tensor of torch's")
 
 
+def in_python(path: list[str], name: str) -> bool:
+    """Whether torch has a function or a method in Python, which takes no words but its own."""
+    if path[-2:] == ["nn", "functional"]:
+        return name not in _COMPILED and name not in _COMPILED_THERE
+    return name in _IN_PYTHON and path[-1:] in (["torch"], ["Tensor"])
+
+
 def explained(
     spoken: str, function: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any], error: Exception
 ) -> TypeError | None:

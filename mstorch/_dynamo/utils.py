@@ -1,11 +1,13 @@
 """torch._dynamo.utils: what programs ask torch's compiler about itself."""
 from __future__ import annotations
 
+import sys
 import warnings
 from collections import Counter, defaultdict
 from functools import cache
 from typing import Any
 
+from . import config
 from .eval_frame import is_dynamo_supported
 
 counters: defaultdict[str, Counter[str]] = defaultdict(Counter)
@@ -24,4 +26,9 @@ def warn_once(msg: str, stacklevel: int = 1) -> None:
     warnings.warn(msg, stacklevel=stacklevel + 1)
 
 
-__all__ = ["counters", "is_compile_supported", "warn_once"]
+def disable_cache_limit() -> config.patch:
+    """A ``with`` block in which the settings for how many graphs a function may have say that any number is well."""
+    return config.patch(recompile_limit=sys.maxsize, accumulated_recompile_limit=sys.maxsize)
+
+
+__all__ = ["counters", "disable_cache_limit", "is_compile_supported", "warn_once"]

@@ -49,6 +49,8 @@ def _python_array(data: Any, kind: dtype | None) -> np.ndarray:
         probe = probe[0]
     leaves: list[Any] = []
     _flatten(data, shape, 0, leaves)
+    if bytes in map(type, leaves[:1]) and shape and kind is not None:  # of a dtype that is told they are numbers
+        return _python_array(_spread(data), kind)
     if kind is None:
         kind = _inferred(leaves)
     flat = [_number(leaf) for leaf in leaves]
@@ -64,6 +66,11 @@ def _python_array(data: Any, kind: dtype | None) -> np.ndarray:
     if not kind.is_complex and any(isinstance(value, complex) for value in flat):
         raise TypeError("must be real number, not complex")
     return numpy_cast(np.array(flat, wide).reshape(shape), kind.np)
+
+
+def _spread(data: Any) -> Any:
+    """Nested lists with a tuple of numbers in the place of each bytes object."""
+    return tuple(data) if isinstance(data, bytes) else [_spread(item) for item in data] if isinstance(data, (list, tuple)) else data
 
 
 def _check_range(flat: list[Any], kind: dtype) -> None:
@@ -114,8 +121,8 @@ def _number(value: Any) -> Any:
         return value.item()
     if _is_sequence(value):
         raise TypeError(f"'{type(value).__name__}' object cannot be interpreted as an integer")
-    if isinstance(value, str):
-        raise TypeError("new(): invalid data type 'str'")
+    if isinstance(value, (str, bytes)):
+        raise TypeError(f"new(): invalid data type '{type(value).__name__}'")
     for protocol in ("__index__", "__float__", "__complex__"):
         if hasattr(value, protocol):
             return getattr(value, protocol)()

@@ -45,6 +45,12 @@ def _check_channels(name: str, tensor: Any, channels: int) -> None:
         raise RuntimeError(f"{name} should contain {channels} elements not {count_of(tensor._shape)}")
 
 
+def _beside_singles(input: Any, *parameters: Any) -> bool:
+    """Whether half precision is normalised with float32 parameters: torch computes in float32 then and rounds the result alone."""
+    kind = input._dtype
+    return kind.itemsize == 2 and kind.category == 2 and any(item is not None and item._dtype is float32 for item in parameters)
+
+
 def _moves_running(input: Any, *statistics: Any) -> bool:
     """Whether a device's kernel normalises and moves the running statistics: whole tensors of single precision that nobody records."""
     if input._storage.__class__ is not DeviceMemory or modes.native is not None or LEVELS or 0 in input._shape:
@@ -77,6 +83,8 @@ def batch_norm(
     kind = input._dtype
     refuse_dtype("batch_norm", kind, 2)
     expect_parameters("batch_norm", input, weight, bias, running_mean, running_var)
+    if _beside_singles(input, weight, bias, running_mean, running_var):
+        return _wide_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)
     weight = ones(channels, dtype=kind, device=input.device) if weight is None else weight
     bias = zeros(channels, dtype=kind, device=input.device) if bias is None else bias
     if len(shape) < 2:
@@ -100,6 +108,11 @@ def batch_norm(
     return with_format(y, input)
 
 
+@node_called("NativeBatchNormBackward0")
+def _wide_batch_norm(input: Any, *others: Any) -> Any:
+    return to_dtype(batch_norm(to_dtype(input, float32), *others), input._dtype)
+
+
 @operation
 def layer_norm(
     input: Any, normalized_shape: Sequence[int], weight: Any = None, bias: Any = None, eps: float = 1e-05,
@@ -110,12 +123,19 @@ def layer_norm(
     _check_normalized(shape, wanted, weight, bias)
     kind = input._dtype
     expect_parameters("LayerNormKernelImpl", input, weight, bias)
+    if _beside_singles(input, weight, bias):
+        return _wide_layer_norm(input, wanted, weight, bias, eps)
     weight = ones(wanted, dtype=kind, device=input.device) if weight is None else weight
     bias = zeros(wanted, dtype=kind, device=input.device) if bias is None else bias
     operands, begin = (input, weight, bias), len(shape) - len(wanted)
     if input._storage.__class__ in NATIVE and modes.native is None and not LEVELS and recording(operands) and 0 not in shape:
         return call(_layer_norm_parts, operands, begin, eps)[0]  # what the kernel of the gradient takes is kept
     return call(_layer_norm, operands, begin, eps)
+
+
+@node_called("NativeLayerNormBackward0")
+def _wide_layer_norm(input: Any, *others: Any) -> Any:
+    return to_dtype(layer_norm(to_dtype(input, float32), *others), input._dtype)
 
 
 def _check_normalized(shape: tuple[int, ...], wanted: tuple[int, ...], weight: Any, bias: Any = None) -> None:
@@ -214,6 +234,9 @@ def instance_norm(
     for name, running in (("running_mean", running_mean), ("running_var", running_var)):
         if running is not None and count_of(running._shape) != channels:
             raise RuntimeError(f"{name} should contain {channels} elements not {count_of(running._shape)}")
+    if _beside_singles(input, weight, bias, running_mean, running_var) and n:
+        wide = instance_norm(input.float(), weight, bias, running_mean, running_var, use_input_stats, momentum, eps)
+        return to_dtype(wide, input._dtype)
     if not n and weight is not None:
         raise IndexError("select(): index 0 out of range for tensor of size [0] at dimension 0")
     flat = views.reshape(input, (1, n * channels, *shape[2:]))

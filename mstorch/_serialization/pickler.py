@@ -177,6 +177,14 @@ def dump(obj: Any, pickle_module: Any, protocol: int, table: StorageTable, legac
         ) from None
 
 
+def _is_misnamed(obj: Any) -> bool:
+    """Whether a pickler that reads names off objects would write another than torch's for one of ours; under the hook they say torch's."""
+    if adapter.is_dtype(obj):
+        return getattr(sys.modules.get("torch"), adapter.dtype_name(obj), None) is not obj or obj.__reduce__() != adapter.dtype_name(obj)
+    target = names.torch_name(obj)
+    return target is not None and tuple(target) != (obj.__module__, obj.__qualname__)
+
+
 def _dump_fast(obj: Any, base: Any, protocol: int, table: StorageTable, legacy: bool) -> bytes:
     """Pickle with a pickler in C, which looks every global up before it writes the name.
 
@@ -197,7 +205,7 @@ def _dump_fast(obj: Any, base: Any, protocol: int, table: StorageTable, legacy: 
             obj.__module__ = module
             setattr(modules[module], obj.name, obj)
             return obj.name
-        if adapter.is_dtype(obj) or isinstance(obj, _NAMED) and names.torch_name(obj) is not None:
+        if (adapter.is_dtype(obj) or isinstance(obj, _NAMED)) and _is_misnamed(obj):
             raise _NeedsTorchNames(repr(obj))
         found = rules.reduced(obj)
         if found is NotImplemented:

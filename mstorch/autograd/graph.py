@@ -101,6 +101,15 @@ def get_gradient_edge(tensor: Any) -> GradientEdge:
 
 
 
+def _get_grad_fn_or_grad_acc(t: Any) -> Node:
+    """The node where the gradient of a tensor, or of an edge, arrives."""
+    if isinstance(t, GradientEdge):
+        return t.node
+    if not is_tracked(t):
+        raise AssertionError("Expected gradient function to be set")
+    return edge_of(t)[0]  # type: ignore[index]
+
+
 class saved_tensors_hooks(Block):
     """A block in which ``pack_hook`` gets each tensor that backward needs, and ``unpack_hook`` gives it back in backward."""
 

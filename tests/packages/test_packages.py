@@ -17,7 +17,8 @@ from tests.packages.reports import differences
 
 PYTHON = os.environ.get("MSTORCH_PACKAGES_PYTHON", sys.executable)
 SAMPLE = {("einops", "layers"), ("safetensors", "files")}
-MODULES = {"tensorboard_": "tensorboard"}
+MODULES = {"tensorboard_": "tensorboard", "optimum_quanto": "optimum.quanto"}
+NOT_EQUAL = {("optimum_quanto", "int4"): "the package compiles a function in C++ against torch"}
 
 
 def _jobs() -> list[tuple[str, str]]:
@@ -41,6 +42,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def test_job(package: str, job: str) -> None:
     if not _installed(package):
         pytest.skip(f"{package} is not installed")
+    if (package, job) in NOT_EQUAL:
+        pytest.xfail(NOT_EQUAL[package, job])
     want = json.loads((record.FOLDER / "recorded" / f"{package}.json").read_text())[job]
     assert want is not None, "real torch fails at this job"
     got, text = record.report([PYTHON, "-W", "ignore", "-m", "mstorch"], package, job, 900)

@@ -103,9 +103,9 @@ def prelu(node: Any, g: Any) -> Any:
 def elu(node: Any, g: Any) -> Any:
     alpha, scale, inner = node.args
     x = node.kept(g)
-    below = v.at_most(x, 0)
-    slope = v.wide(lambda g, x: v.mul(g, v.times(v.exp(v.times(v.where(v.less_than(x, 0), x, 0), inner)), alpha * scale * inner)))
-    return v.where(below, slope(g, x), v.times(g, scale))
+    above = v.positive(x)  # no number is below, as in most of torch's loop
+    slope = v.wide(lambda g, x: v.mul(g, v.times(v.exp(v.times(v.where(v.positive(x), 0, x), inner)), alpha * scale * inner)))
+    return v.where(above, v.times(g, scale), slope(g, x))
 
 
 _softplus = v.Primitive("softplus")

@@ -2,6 +2,7 @@
 
 from ._collate import default_collate, default_convert
 from .dataloader import DataLoader, get_worker_info
+from .dataloader import _DatasetKind as _DatasetKind
 from .datapipes._decorator import (
     argument_validation,
     functional_datapipe,

@@ -16,6 +16,7 @@ import numpy as np
 from ..._tensor import Tensor
 from ...random import default_generator
 from ...storage import TypedStorage, UntypedStorage
+from ._fetch import _IterableDatasetFetcher, _MapDatasetFetcher
 from ._pipes import prepare_worker, reseed
 
 # Seconds after which a process that waits looks whether the other one is still there.
@@ -58,8 +59,8 @@ class Job:
 
     def fetcher(self) -> Callable[[Any], Any]:
         """Return a function from what the sampler gives to collated data."""
-        make = fetch_next if self.iterable else fetch_at
-        return make(self.dataset, self.batched, self.collate_fn, self.drop_last)
+        make = _IterableDatasetFetcher if self.iterable else _MapDatasetFetcher
+        return make(self.dataset, self.batched, self.collate_fn, self.drop_last).fetch
 
 
 class End:
@@ -182,42 +183,3 @@ def _packed(number: int, outcome: Any, worker: int) -> bytes:
         return _Pickler.dumps((number, outcome)).tobytes()
     except Exception as error:  # noqa: BLE001 - objects of the user may raise anything
         return _Pickler.dumps((number, Failure(error, worker))).tobytes()
-
-
-def fetch_at(dataset, batched: bool, collate_fn: Callable, drop_last: bool) -> Callable[[Any], Any]:
-    """Return a function from an index, or a list of them, to collated data."""
-
-    def fetch(index):
-        if not batched:
-            return collate_fn(dataset[index])
-        if getattr(dataset, "__getitems__", None):
-            return collate_fn(dataset.__getitems__(index))
-        return collate_fn([dataset[i] for i in index])
-
-    return fetch
-
-
-def fetch_next(dataset, batched: bool, collate_fn: Callable, drop_last: bool) -> Callable[[Any], Any]:
-    """Return a function that takes as many samples as it is given indices; StopIteration when there are no more."""
-    samples = iter(dataset)
-    ended = False
-
-    def fetch(index):
-        nonlocal ended
-        if ended:
-            raise StopIteration
-        if not batched:
-            return collate_fn(next(samples))
-        batch = []
-        for _ in index:
-            try:
-                batch.append(next(samples))
-            except StopIteration:
-                # Asked no more: an iterator may go on after its end, and the loader must not.
-                ended = True
-                break
-        if not batch or (drop_last and len(batch) < len(index)):
-            raise StopIteration
-        return collate_fn(batch)
-
-    return fetch

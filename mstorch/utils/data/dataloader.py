@@ -19,6 +19,7 @@ from ..._core.warned import warn
 from ...accelerator import is_available
 from ...storage import UntypedStorage
 from ._collate import default_collate, default_convert
+from ._fetch import _IterableDatasetFetcher, _MapDatasetFetcher
 from ._pipes import draw_shared_seed, is_pipe, new_group, prepare_worker, reseed, world, wrapped
 from ._signals import unwatch, watch
 from ._utils.pin_memory import pin_memory
@@ -51,6 +52,12 @@ def _sharding_worker_init_fn(worker_init_fn: _worker_init_fn_t | None, world_siz
 class _DatasetKind:
     Map = 0
     Iterable = 1
+
+    @staticmethod
+    def create_fetcher(kind: int, dataset: Any, auto_collation: bool, collate_fn: Callable, drop_last: bool) -> Any:
+        """What fetches samples of a dataset of this kind."""
+        fetcher = _MapDatasetFetcher if kind == _DatasetKind.Map else _IterableDatasetFetcher
+        return fetcher(dataset, auto_collation, collate_fn, drop_last)
 
 
 class _InfiniteConstantSampler(Sampler):
@@ -266,20 +273,26 @@ def _context_of(context):
 class _BaseDataLoaderIter:
     """One pass over a loader; a subclass says where the next data come from."""
 
+    # The attributes are called as torch's: packages derive loaders that can be continued (torchdata) from this class.
     def __init__(self, loader: DataLoader) -> None:
-        self._pinning = loader.pin_memory and is_available()
-        if loader.pin_memory and not self._pinning:
+        self._pin_memory = loader.pin_memory and is_available()
+        self._pin_memory_device: str | None = None
+        if loader.pin_memory and not self._pin_memory:
             warn(
                 "'pin_memory' argument is set as true but no accelerator is found, "
                 "then device pinned memory won't be used.",
             )
         self._dataset = loader.dataset
-        self._iterable = loader._dataset_kind == _DatasetKind.Iterable
-        self._num_workers = loader.num_workers
+        self._dataset_kind = loader._dataset_kind
+        self._auto_collation, self._collate_fn, self._drop_last = loader._auto_collation, loader.collate_fn, loader.drop_last
+        self._num_workers, self._timeout = loader.num_workers, loader.timeout
+        self._persistent_workers = loader.persistent_workers
         self._index_sampler = loader._index_sampler
-        self._group = new_group() if isinstance(self._dataset, IterDataPipe) else None
+        self._pg = new_group() if isinstance(self._dataset, IterDataPipe) else None
+        self._world_size, self._rank = world() if is_pipe(loader.dataset) else (1, 0)
         self._shared_seed = self._draw_shared_seed(loader)
-        self._begin(loader)
+        self._begin_pass(loader)
+        self._profile_name = f"enumerate(DataLoader)#{type(self).__name__}.__next__"
         # Drawn without workers too: what comes after in the generator is then the same as in torch.
         self._base_seed = _draw_seed(loader.generator)
 
@@ -287,19 +300,27 @@ class _BaseDataLoaderIter:
         """Draw and set the seed of the pipes that are random; None without pipes."""
         if not isinstance(self._dataset, IterDataPipe):
             return None
-        seed = draw_shared_seed(loader.generator, self._group)
+        seed = draw_shared_seed(loader.generator, self._pg)
         reseed(self._dataset, seed)
         return seed
 
-    def _begin(self, loader: DataLoader) -> None:
+    def _begin_pass(self, loader: DataLoader) -> None:
         self._sampler_iter = iter(self._index_sampler)
-        self._length_said = loader._IterableDataset_len_called
+        self._IterableDataset_len_called = loader._IterableDataset_len_called
         self._num_yielded = 0
+
+    def _reset(self, loader: DataLoader, first_iter: bool = False) -> None:
+        """Begin another pass."""
+        self._begin_pass(loader)
+        self._shared_seed = self._draw_shared_seed(loader)
+
+    def _next_index(self) -> Any:
+        return next(self._sampler_iter)  # StopIteration at its end
 
     def _job(self, loader: DataLoader) -> Job:
         return Job(
             loader.dataset,
-            self._iterable,
+            self._dataset_kind == _DatasetKind.Iterable,
             loader._auto_collation,
             loader.collate_fn,
             loader.drop_last,
@@ -307,7 +328,7 @@ class _BaseDataLoaderIter:
             loader.num_workers,
             self._base_seed,
             self._shared_seed,
-            world() if is_pipe(loader.dataset) else (1, 0),
+            (self._world_size, self._rank),
         )
 
     def _next_data(self) -> Any:
@@ -318,12 +339,11 @@ class _BaseDataLoaderIter:
 
     def __next__(self) -> Any:
         data = self._next_data()
-        if self._pinning:
-            data = pin_memory(data)
         self._num_yielded += 1
-        if self._iterable and self._length_said is not None and self._num_yielded > self._length_said:
+        said = self._IterableDataset_len_called
+        if self._dataset_kind == _DatasetKind.Iterable and said is not None and self._num_yielded > said:
             message = (
-                f"Length of IterableDataset {self._dataset} was reported to be {self._length_said}"
+                f"Length of IterableDataset {self._dataset} was reported to be {said}"
                 f"(when accessing len(dataloader)), but {self._num_yielded} samples have been fetched. "
             )
             if self._num_workers > 0:
@@ -347,13 +367,15 @@ class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
         if loader.timeout != 0:
             raise AssertionError("_SingleProcessDataLoaderIter requires timeout == 0")
         super().__init__(loader)
-        job = self._job(loader)
-        if is_pipe(job.dataset):
-            apply_sharding(job.dataset, *job.processes)
-        self._fetch = job.fetcher()
+        if is_pipe(loader.dataset):
+            apply_sharding(loader.dataset, self._world_size, self._rank)
+        self._dataset_fetcher = _DatasetKind.create_fetcher(
+            self._dataset_kind, self._dataset, self._auto_collation, self._collate_fn, self._drop_last
+        )
 
     def _next_data(self) -> Any:
-        return self._fetch(next(self._sampler_iter))
+        data = self._dataset_fetcher.fetch(self._next_index())
+        return pin_memory(data) if self._pin_memory else data
 
 
 class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
@@ -364,9 +386,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         self._done: UntypedStorage | None = None
         self._process = os.getpid()
         super().__init__(loader)
-        self._timeout = loader.timeout
         self._in_order = loader.in_order
-        self._persistent = loader.persistent_workers
         self._ahead = loader.num_workers * (loader.prefetch_factor or 0)
         context = loader.multiprocessing_context or multiprocessing.get_context()
         self._results = context.Queue()
@@ -398,12 +418,11 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         for _ in range(self._ahead):
             self._send()
 
-    def _reset(self, loader: DataLoader) -> None:
+    def _reset(self, loader: DataLoader, first_iter: bool = False) -> None:
         """Begin another pass with the same workers; what is left of the last one is thrown away."""
-        self._begin(loader)
-        seed = self._draw_shared_seed(loader)
+        super()._reset(loader, first_iter)
         for tasks in self._tasks:
-            tasks.put((RESTART, seed))
+            tasks.put((RESTART, self._shared_seed))
         restarted = 0
         while restarted < self._num_workers:
             restarted += self._receive()[0] == RESTART
@@ -414,7 +433,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         if worker is None:
             return
         try:
-            index = next(self._sampler_iter)
+            index = self._next_index()
         except StopIteration:
             return
         self._owner[self._sent] = worker
@@ -427,7 +446,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
             if self._wanted in self._waiting:
                 return self._give(self._wanted, self._waiting.pop(self._wanted))
             if not self._owner:
-                if not self._persistent:
+                if not self._persistent_workers:
                     self._shutdown()
                 raise StopIteration
             number, data = self._receive()
@@ -456,7 +475,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         self._send()
         if isinstance(data, Failure):
             data.reraise()
-        return data
+        return pin_memory(data) if self._pin_memory else data
 
     def _receive(self) -> tuple[Any, Any]:
         began = time.monotonic()

@@ -1,0 +1,55 @@
+"""Keywords that torch takes for an argument that is called otherwise here: its own name of it, and NumPy's (``x``, ``x1``, ``axis``).
+
+Nothing is looked at beforehand: a call that failed over a word is read again.
+"""
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from .call_forms import NUMPY_NAMES, Form, forms_of
+from .refusals import in_python
+
+_OF_PLACE = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.POSITIONAL_ONLY)
+_TARGETS = {other: name for name, others in NUMPY_NAMES.items() for other in others}
+
+
+def in_own_words(
+    spoken: str, function: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any], error: Exception
+) -> dict[str, Any] | None:
+    """The keywords of a call that failed with ``error``, by the function's own names; None where they do not explain it."""
+    if not named or error.__class__ is not TypeError:
+        return None
+    *path, last = spoken.split(".")
+    room = path[-1] if path else ""
+    if in_python(path, last):
+        return None
+    try:
+        own = inspect.signature(function).parameters
+    except ValueError:
+        return None
+    places = [parameter.name for parameter in own.values() if parameter.kind in _OF_PLACE]
+    if all(name in own for name in named):
+        return None
+    method = room == "Tensor"
+    for form in forms_of(room, last) or forms_of(room, last.removesuffix("_")):
+        found = _renamed(form, own, places[method:], len(args) - method, named)
+        if found is not None:
+            return found
+    return None
+
+
+def _renamed(form: Form, own: Any, places: list[str], given: int, named: dict[str, Any]) -> dict[str, Any] | None:
+    words = [parameter.name for parameter in form.parameters]
+    found: dict[str, Any] = {}
+    for key, value in named.items():
+        word = key if key in words else _TARGETS.get(key)
+        if word not in words:
+            return None
+        place = words.index(word)
+        name = word if word in own else places[place] if given <= place < len(places) and not form.parameters[place].by_word else None
+        if name is None or name in found:
+            return None
+        found[name] = value
+    return found

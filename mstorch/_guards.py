@@ -1,0 +1,33 @@
+"""torch._guards: what programs ask about the tracing that goes on. Nothing is traced with tensors without values here."""
+from __future__ import annotations
+
+from typing import Any
+
+from ._hook import missing as _missing
+
+
+def active_fake_mode() -> None:
+    """The mode in which tensors have no values: there is none."""
+    return None
+
+
+def detect_fake_mode(inputs: Any = None) -> None:
+    """The same, of these inputs."""
+    return None
+
+
+class TracingContext:
+    """What a trace by torch's compiler keeps: there is never one."""
+
+    @staticmethod
+    def try_get() -> None:
+        """The one of the trace that goes on."""
+        return None
+
+    @staticmethod
+    def get() -> TracingContext:
+        """The same; raises RuntimeError where nothing is traced."""
+        raise RuntimeError("TracingContext.get() must be called within an ongoing trace.")
+
+
+__getattr__ = _missing(__name__)

@@ -1,0 +1,17 @@
+"""torch.ao.quantization.fx._decomposed: what packages that quantize by themselves ask of it."""
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ...._hook import missing as _missing
+
+
+def _per_token_quant_qparam_dim_check(input: Any, scales: Any, zero_points: Any) -> None:
+    tokens = math.prod(input.shape[:-1])
+    for name, given in (("scales", scales), ("zero_points", zero_points)):
+        if given.numel() != tokens:
+            raise AssertionError(f"num_tokens: {tokens} {name}: {given.size()}")
+
+
+__getattr__ = _missing(__name__)

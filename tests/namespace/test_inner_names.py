@@ -1,0 +1,85 @@
+"""Names from the inside of torch that packages use in their functions (tensordict, torchao, deepspeed, torchdata)."""
+from __future__ import annotations
+
+import pytest
+
+from tests.against_torch import both
+
+
+def test_guards():
+    both(lambda t: (t._guards.active_fake_mode(), t._guards.detect_fake_mode([t.ones(1)]), t._guards.TracingContext.try_get()))
+
+
+def test_storage_base():
+    both(lambda t: (t.StorageBase is t._C.StorageBase, isinstance(t.ones(2).untyped_storage(), t.StorageBase), isinstance(3, t.StorageBase)))
+
+
+def test_object_state():
+    def body(t):
+        class Own(t.Tensor):
+            pass
+
+        x = t.ones(2).as_subclass(Own)
+        x.mark = 3
+        y = t._utils._set_obj_state(t.zeros(2).as_subclass(Own), {"mark": 5})
+        z = t._utils._set_obj_state(t.zeros(2), ({"mark": 6}, None))
+        with pytest.raises(RuntimeError, match="Invalid serialized state"):
+            t._utils._set_obj_state(z, (1, 2, 3))
+        return t._utils._get_obj_state(x), y.mark, z.mark
+
+    both(body)
+
+
+def test_disabled_functions():
+    def body(t):
+        double = t._disable_dynamo(lambda x: x * 2)
+
+        @t._disable_dynamo(recursive=False)
+        def more(x):
+            return x + 1
+
+        with t._dynamo.utils.disable_cache_limit():
+            inside = t._dynamo.config.recompile_limit
+        return double(t.ones(2)), more(t.ones(2)), inside, t._dynamo.config.recompile_limit
+
+    both(body)
+
+
+def test_where_a_gradient_arrives():
+    def body(t):
+        x = t.ones(2, requires_grad=True)
+        node = t.autograd.graph._get_grad_fn_or_grad_acc
+        edge = t.autograd.graph.get_gradient_edge(x)
+        return node(x).name(), node(x * 2).name(), node(edge).name(), node(x) is node(x)
+
+    both(body)
+
+
+@pytest.mark.parametrize("make", [
+    lambda t: t.tensor(b"abc"), lambda t: t.ByteTensor(b"abc"), lambda t: t.ByteTensor([b"abc"]), lambda t: t.zeros(1).new_tensor([b"ab"]),
+    lambda t: t.tensor([b"ab", [1, 2]], dtype=t.int32), lambda t: t.tensor([b"a"]), lambda t: t.tensor([[b""]], dtype=t.uint8),
+    lambda t: t.tensor([bytearray(b"ab")]), lambda t: t.Tensor([b"ab"]),
+])  # fmt: skip
+def test_bytes_as_numbers(make):
+    both(make)
+
+
+def test_checks_of_quantised_tokens():
+    def body(t):
+        from importlib import import_module
+
+        check = import_module(f"{t.__name__}.ao.quantization.fx._decomposed")._per_token_quant_qparam_dim_check
+        with pytest.raises(AssertionError, match="num_tokens: 6 scales"):
+            check(t.ones(2, 3, 4), t.ones(5), t.ones(6))
+        return check(t.ones(2, 3, 4), t.ones(6), t.ones(2, 3))
+
+    both(body)
+
+
+def test_a_graph_is_demanded_of_an_argument_with_attributes():
+    def body(t):
+        x = t.ones(3)
+        x.mark = "mine"
+        return t.compile(lambda x: x * 2, fullgraph=True, backend="eager" if t.__name__ == "torch" else "mindspore")(x)
+
+    both(body)

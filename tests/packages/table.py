@@ -1,0 +1,40 @@
+"""Write the table of docs/packages.md from the jobs, with the versions in a folder of packages: ``python -m tests.packages.table SITE_PACKAGES``."""
+from __future__ import annotations
+
+import re
+import sys
+from importlib.metadata import distributions
+
+from tests.packages import record
+from tests.packages.test_packages import MODULES, NOT_EQUAL
+
+PAGE = record.FOLDER.parents[1] / "docs" / "packages.md"
+HEAD = "| package | version | jobs |\n|---|---|---|\n"
+# Where the distribution is not called as its module.
+CALLED = {
+    "chronos": "chronos-forecasting", "ignite": "pytorch-ignite", "laplace": "laplace-torch", "neuralop": "neuraloperator", "open_clip": "open-clip-torch",
+    "pyro": "pyro-ppl", "whisper": "openai-whisper",
+}  # fmt: skip
+
+
+def rows(site: str) -> str:
+    """The table, a line each package."""
+    versions = {re.sub("[-_.]+", "-", found.metadata["Name"]).lower(): found.version for found in distributions(path=[site])}
+    lines = []
+    for package in record.packages():
+        name = CALLED.get(package, MODULES.get(package, package)).replace("_", "-").replace(".", "-")
+        jobs = [job for job in record.names(package) if (package, job) not in NOT_EQUAL]
+        lines.append((name, f"| {name} | {versions.get(name, '-')} | {', '.join(job.replace('_', ' ') for job in jobs)} |\n"))
+    return "".join(line for _, line in sorted(lines))
+
+
+def main(site: str) -> None:
+    """Put the table in the place of the one before."""
+    page = PAGE.read_text()
+    before, _, rest = page.partition(HEAD)
+    after = rest[re.search(r"^(?!\|)", rest, re.MULTILINE).start() :]  # type: ignore[union-attr]
+    PAGE.write_text(before + HEAD + rows(site) + after)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
