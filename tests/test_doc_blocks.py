@@ -31,11 +31,11 @@ SAYS = {
     r"python -m mstorch port .* --write": r"",
     r"python -m mstorch env": r"MindSpore version: +2\.",
     r"pytest .*": r"1 passed",
-    r"python -m mstorch --cuda-is-npu train\.py": r"epoch 1 on npu: loss 0\.\d+",
+    r"python -m mstorch --cuda-is-npu train\.py": r"epoch 1 on npu: loss \d",
     r".*python -m mstorch examples/digits_mlp\.py --device npu": r"test accuracy +9\d",
     r"python -m mstorch examples/digits_cnn\.py": r"test accuracy +9\d",
     r"python (-m mstorch )?examples/tasks/speech\.py.*": r"step 20: loss \d",
-    r"MSTORCH_FAKE_DEVICE=Ascend python -m tools\.device_cost script\.py": r"kernels",
+    r"MSTORCH_FAKE_DEVICE=Ascend python -m tools\.device_cost script\.py --device npu": r"step 2: .*kernels [1-9]",
     r"(torchrun|python -m mstorch\.distributed\.run) .*": r"(?s)epoch 1 on cpu.*epoch 1 on cpu",
     r"(MSTORCH_DEBUG=compare )?python -m mstorch (-m my_project\.train|your_script\.py|train\.py( --epochs 1)?)": r"epoch 0 on cpu: loss \d",
 }
@@ -81,7 +81,7 @@ def test_commands_run(key: tuple[str], tmp_path: Path) -> None:
     done = subprocess.run(command, shell=True, cwd=folder, env=environment(**block.variables), capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, f"{block.page}:{block.line}\n{done.stdout[-2000:]}\n{done.stderr[-3000:]}"
     (words,) = [words for pattern, words in SAYS.items() if re.fullmatch(pattern, command)]
-    assert re.search(words, done.stdout), f"{block.page}:{block.line}\n{done.stdout}"
+    assert re.search(words, done.stderr if "tools.device_cost" in command else done.stdout), f"{block.page}:{block.line}\n{done.stdout}"
     assert "Traceback" not in done.stderr
     if command.endswith("--write"):
         assert "import mstorch as torch" in (folder / "my_project" / "train.py").read_text()
