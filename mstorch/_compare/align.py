@@ -260,7 +260,7 @@ class Alignment:
             apart = {name: deviation(value, two["value"].get(name), _SHARE, 1e-3 * largest) for name, value in one["value"].items()}
             name = next((name for name, value in apart.items() if value > limit), None)
             if name is not None:
-                text = f"the gradient of {name}, right as backward gave it, is another at the step: clipping, scaling, or zero_grad left out"
+                text = f"the gradient of {name}, right as backward gave it, differs at the step: clipping, scaling, or no zero_grad"
                 return Found("step", step, f"{one['class']} (optimizer {one['optimizer']})", text, apart[name], 0.0)
         return None
 

@@ -10,7 +10,7 @@ from torch import nn
 from torch.nn import functional as F
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "examples" / "models"))
-from resnet import ResNet18  # noqa: E402
+from resnet import ResNet18
 
 PLANT = os.environ.get("PLANT", "") if hasattr(torch.version, "mstorch") else ""
 

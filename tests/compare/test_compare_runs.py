@@ -49,7 +49,7 @@ FAULTS_OF_RESNET = {
     "draw": ("the script", "forward", 2, "random numbers"),
     "decay": ("SGD (optimizer 0)", "step", 0, "weight_decay is 0.005"),
     "scheduler": ("SGD (optimizer 0)", "step", 0, "or a scheduler"),
-    "kept": ("SGD (optimizer 0)", "step", 3, "zero_grad left out"),
+    "kept": ("SGD (optimizer 0)", "step", 3, "no zero_grad"),
     "clipped": ("SGD (optimizer 0)", "step", 0, "clipping"),
 }
 
