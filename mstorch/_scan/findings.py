@@ -79,7 +79,8 @@ def _absent(walks: list[tuple[Source, Walk]]) -> list[str]:
     roots = {item.module.partition(".")[0] for _, walk in walks for item in walk.imports
              if not item.level and not left_behind.handled(item.state)}  # fmt: skip
     unknown = roots - beside - STANDARD - set(left_behind.PACKAGES)
-    return sorted(root for root in unknown if root and located(root) is None)
+    uses = {use.name for _, walk in walks for use in walk.uses if use.what == "import" and not left_behind.handled(use.state)}
+    return sorted({root for root in unknown if root and located(root) is None} | {name for name in map(names.package_for, uses) if name})
 
 
 def _of_cuda(name: str) -> bool:
