@@ -188,11 +188,16 @@ class Alignment:
         return None
 
     def _own(self, one: Event, two: Event) -> list[tuple[str, float, bool]]:
-        """The parameters and buffers of a module: their names, how far they are apart, and whether that came out of nothing."""
+        """The parameters and buffers of a module: their names, how far they are apart, and whether that came out of nothing.
+
+        Statistics of a batch may be nothing but rounding, as the mean of what has none: they are held against the size of the batch's elements.
+        """
         found = []
+        size = max((given["largest"] for given in one["in"] if "float" in given["dtype"]), default=0.0)
         for name, value in one["own"].items():
-            apart = deviation(value, two["own"].get(name))
             full = f"{one['module']}.{name}"
+            least = _finite(size) if name in one["buffers"] and full in self._known else 0.0
+            apart = deviation(value, two["own"].get(name), least=least)
             drift = max(self._known[full], self._drift) if full in self._known else 0.0
             allowed = max(self.tolerance, _GROWTH * drift)
             found.append((name, apart, apart > allowed))

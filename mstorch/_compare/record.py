@@ -88,7 +88,7 @@ class Record:
             "kind": "forward", "call": self.calls, "step": self.step, "module": self.names[id(module)], "class": type(module).__name__,
             "settings": module.extra_repr()[:_PRINTED], "training": module.training, "depth": self.depth,
             "random": zlib.crc32(bytes(self.torch.get_rng_state().numpy())),
-            "own": {name: self.stats(value) for name, value in own.items()},
+            "own": {name: self.stats(value) for name, value in own.items()}, "buffers": sorted(module._buffers),
         }  # fmt: skip
         self.calls += 1
         self.depth += 1

@@ -119,6 +119,28 @@ def test_models_give_no_false_alarm(model: str, tmp_path: Path) -> None:
     assert code == 0
 
 
+NO_MEAN = """
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+project = nn.Sequential(nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.ReLU6(), nn.Conv2d(8, 8, 1, bias=False), nn.BatchNorm2d(8))
+net = nn.Sequential(project, nn.Conv2d(8, 16, 1, bias=False), nn.BatchNorm2d(16), nn.ReLU6(), nn.Flatten(), nn.Linear(16 * 36, 3))
+optimizer = torch.optim.SGD(net.parameters(), 0.05, momentum=0.9, nesterov=True)
+for step in range(6):
+    loss = nn.functional.cross_entropy(net(torch.randn(16, 3, 8, 8)), torch.randint(3, (16,)))
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+
+
+def test_statistics_that_are_nothing_but_rounding_are_no_difference(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """What a batch norm gives has no mean, and neither has a product of it: the next one's running mean is rounding."""
+    (tmp_path / "script.py").write_text(NO_MEAN)
+    assert __main__.main(["compare", "--html", str(tmp_path / "a.html"), str(tmp_path / "script.py")]) == 0, capfd.readouterr().out
+
+
 TUNING = """
 import torch
 from transformers import BertConfig, BertForSequenceClassification, get_linear_schedule_with_warmup
