@@ -1,3 +1,3 @@
 """The versions: mstorch's own, and that of the torch whose API it has."""
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 TORCH_API = "2.13.0"

@@ -43,6 +43,7 @@ from ._core.above import above
 from ._core.no_memory import tells_no_memory
 from ._core.warned import warn
 from ._leaving import Block, values_set_to
+from ._progress import Progress
 
 _is_zipfile = looks_like_zip
 
@@ -171,15 +172,27 @@ def load(
     _check_dill_version(module)
     mapping = OPTIONS.mmap if mmap is None else mmap
     pickle_load_args.setdefault("encoding", "utf-8")
-    if isinstance(f, (str, os.PathLike)) and os.fspath(f).endswith(".safetensors"):
-        return safetensors_format.load(os.fspath(f), map_location)
-    with _opened(f) as file:
-        try:
+    outer, LOCAL.progress = LOCAL.progress, _reading(f)
+    try:
+        if isinstance(f, (str, os.PathLike)) and os.fspath(f).endswith(".safetensors"):
+            return safetensors_format.load(os.fspath(f), map_location)
+        with _opened(f) as file:
             return _load(f, file, map_location, module, weights_only, mapping, pickle_load_args)
-        except pickle.UnpicklingError as error:
-            if not weights_only:
-                raise
-            raise pickle.UnpicklingError(_explained(str(error))) from None
+    except pickle.UnpicklingError as error:
+        if not weights_only:
+            raise
+        raise pickle.UnpicklingError(_explained(str(error))) from None
+    finally:
+        LOCAL.progress.end()
+        LOCAL.progress = outer
+
+
+def _reading(f: Any) -> Progress:
+    """What tells somebody at a terminal how much of a large file has been read."""
+    if not isinstance(f, (str, os.PathLike)):
+        return Progress("loading")
+    path = os.fspath(f)
+    return Progress(f"loading {os.path.basename(path)!s}", os.path.getsize(path) if os.path.isfile(path) else 0)
 
 
 above.load = load

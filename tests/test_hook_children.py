@@ -61,7 +61,7 @@ def test_the_variable_alone_loads_no_package(python, tmp_path):
         "print('mstorch' in sys.modules, 'mindspore' in sys.modules)"
     )
     version, loaded = run(python, "-c", code, cwd=tmp_path, MSTORCH_HOOK="1").splitlines()
-    assert version.startswith("2.13.0+mstorch0.2.0 ") and version.endswith("/mstorch/__init__.py")
+    assert version.startswith("2.13.0+mstorch0.3.0 ") and version.endswith("/mstorch/__init__.py")
     assert loaded == "False False"
 
 

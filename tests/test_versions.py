@@ -10,9 +10,9 @@ from packaging.version import Version
 import mstorch
 
 
-@pytest.mark.parametrize("text", ["2.13.0+mstorch0.2.0", "2.13.0", "1.10.0a", "parrot"])
+@pytest.mark.parametrize("text", ["2.13.0+mstorch0.3.0", "2.13.0", "1.10.0a", "parrot"])
 @pytest.mark.parametrize(
-    "other", [(2,), (2, 13), (1, 10, 0), [2, 13, 1], "2.13", "2.9", "2.13.0+mstorch0.2.0", "3", "parrot", "", None, 2.13, 3]
+    "other", [(2,), (2, 13), (1, 10, 0), [2, 13, 1], "2.13", "2.9", "2.13.0+mstorch0.3.0", "3", "parrot", "", None, 2.13, 3]
 )
 def test_comparing(both, text, other):
     def body(torch):
@@ -29,9 +29,9 @@ def test_comparing(both, text, other):
 
 
 def test_comparing_with_a_version_of_packaging():
-    version = mstorch.torch_version.TorchVersion("2.13.0+mstorch0.2.0")
+    version = mstorch.torch_version.TorchVersion("2.13.0+mstorch0.3.0")
     assert version > Version("2.12") and version >= Version("2.13.0") and version < Version("2.14")
-    assert version == Version("2.13.0+mstorch0.2.0") and Version("2.13.0") < Version(version)
+    assert version == Version("2.13.0+mstorch0.3.0") and Version("2.13.0") < Version(version)
 
 
 def test_ordering_refuses_numbers(both):

@@ -21,6 +21,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from .._progress import Progress, on_terminal
 from . import page
 from .align import Alignment, Found
 
@@ -52,6 +53,8 @@ def main(arguments: list[str]) -> int:
     names = ("the CPU", options.device) if options.device else ("torch", "mstorch")
     records = []
     for second in (False, True):
+        if on_terminal():
+            print(f"mstorch: the run under {names[second]} …", file=sys.stderr)
         record = _run(options, second)
         if record is None:
             print(f"compare: the run under {names[second]} wrote nothing", file=sys.stderr)
@@ -61,7 +64,12 @@ def main(arguments: list[str]) -> int:
     alignment = Alignment(records[0]["events"], records[1]["events"], options.tolerance, names, ended)
     below = ""
     if alignment.found is not None and not options.device and alignment.found.phase != "step":
-        below = _operation(options) or "each gives what torch gives: look at the module's code, settings and arguments"
+        progress = Progress("looking for the operation below")
+        try:
+            below = _operation(options)
+        finally:
+            progress.end()
+        below = below or "each gives what torch gives: look at the module's code, settings and arguments"
     lines = report(alignment, records, names, below)
     print("\n".join(lines))
     Path(options.html).write_text(page.page(alignment, lines, names), "utf-8")

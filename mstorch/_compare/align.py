@@ -5,6 +5,7 @@ a fault comes out of nothing. Gradients of kinks (ReLU at 0) turn over where rou
 """
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable
 from typing import Any, NamedTuple
@@ -99,7 +100,7 @@ class Alignment:
             first = first or found
             if first is not None and number > first.step + 2:
                 break  # for the picture: some steps after it
-        kinds = [[event["kind"] for event in events if event["kind"] != "gradient"] for events in (want, have)]
+        kinds = [[event["kind"] for event in events if event["kind"] not in ("gradient", "parameter")] for events in (want, have)]
         if first is None and self._ended and len(kinds[0]) != len(kinds[1]):
             text = f"{len(kinds[0])} calls, losses and steps in {self.names[0]}, {len(kinds[1])} in {self.names[1]}"
             return Found("forward", self.steps, "the script", text, math.inf, 0.0)
@@ -117,8 +118,11 @@ class Alignment:
         result = None if found is None else found[0]
         result = result or self._loss(step, want, have)
         grads = [[event for event in events if event["kind"] == "grads"] for events in (want, have)]
-        backward = self._backward(step, calls, gradients, first_calls, grads)
+        params = [_first_gradients(events) for events in (want, have)]
+        backward = self._backward(step, calls, gradients, first_calls, params)
         result = result or backward
+        if result is None:
+            result = self._handled(step, *grads)
         for one, two in zip(*([event for event in events if event["kind"] in ("grads", "step")] for events in (want, have))):
             updated = self._options(step, one, two) if one["kind"] == "grads" else self._update(step, grads, one, two)
             result = result or updated
@@ -184,11 +188,16 @@ class Alignment:
         return None
 
     def _own(self, one: Event, two: Event) -> list[tuple[str, float, bool]]:
-        """The parameters and buffers of a module: their names, how far they are apart, and whether that came out of nothing."""
+        """The parameters and buffers of a module: their names, how far they are apart, and whether that came out of nothing.
+
+        Statistics of a batch may be nothing but rounding, as the mean of what has none: they are held against the size of the batch's elements.
+        """
         found = []
+        size = max((given["largest"] for given in one["in"] if "float" in given["dtype"]), default=0.0)
         for name, value in one["own"].items():
-            apart = deviation(value, two["own"].get(name))
             full = f"{one['module']}.{name}"
+            least = _finite(size) if name in one["buffers"] and full in self._known else 0.0
+            apart = deviation(value, two["own"].get(name), least=least)
             drift = max(self._known[full], self._drift) if full in self._known else 0.0
             allowed = max(self.tolerance, _GROWTH * drift)
             found.append((name, apart, apart > allowed))
@@ -205,12 +214,12 @@ class Alignment:
 
     # Backward
 
-    def _backward(self, step: int, calls: Any, gradients: Any, first: list[int], grads: Any) -> Found | None:
+    def _backward(self, step: int, calls: Any, gradients: Any, first: list[int], params: list[dict[str, Any]]) -> Found | None:
         """The module whose own gradient is the first to go wrong: what came in agrees, what goes out does not."""
         limit = max(_GRADIENT, _GROWTH * self._drift)
-        params = _params(grads)
-        largest = max((value["largest"] for value in params[0].values() if value is not None), default=0.0)
-        wrong: list[tuple[int, int, Found]] = []
+        largest = _largest(params[0])
+        wrong: list[tuple[int, int, int, Found]] = []
+        own_fault: dict[int, Found] = {}
         worst: dict[str, float] = {}
         for one in calls[0]:
             came, came_most, left = _of_call(gradients, first, one["call"])
@@ -222,12 +231,19 @@ class Alignment:
             if came <= limit and (left > allowed or own > allowed):
                 side = "its input" if left > allowed else "its parameters"
                 text = f"the gradient that {one['class']} gives {side}"
-                wrong.append((time, -one["depth"], Found("backward", step, one["module"], text, max(left, own), came_most)))
+                own_fault[one["call"]] = Found("backward", step, one["module"], text, max(left, own), came_most)
+                wrong.append((time, -one["depth"], one["call"], own_fault[one["call"]]))
             elif came > limit and self._agreed_before(gradients, first, one["call"], limit):
                 text = f"the gradient of what is computed from the result of {one['module']}, outside of modules"
-                wrong.append((time + 1, -one["depth"], Found("backward", step, one["module"], text, came, 0.0)))
+                wrong.append((time + 1, -one["depth"], one["call"], Found("backward", step, one["module"], text, came, 0.0)))
         self.layers = [layer._replace(backward=worst.get(layer.module, 0.0)) if layer.step == step else layer for layer in self.layers]
-        return min(wrong, key=lambda item: item[:2])[2] if wrong else None
+        if not wrong:
+            return None
+        *_, call, found = min(wrong, key=lambda item: item[:2])
+        while call in own_fault and (inner := [other for other in _within(call, calls[0]) if other in own_fault]):
+            call = max(inner)  # backward comes to the last of them first
+            found = own_fault[call]
+        return found
 
     def _agreed_before(self, gradients: Any, first: list[int], call: int, limit: float) -> bool:
         """Return whether every gradient that backward computed before this call's agrees."""
@@ -240,6 +256,18 @@ class Alignment:
         return True
 
     # Optimizers
+
+    def _handled(self, step: int, want: list[Event], have: list[Event]) -> Found | None:
+        """What the script has done with gradients that agreed as backward gave them."""
+        limit = max(_GRADIENT, _GROWTH * self._drift)
+        for one, two in zip(want, have):
+            largest = _largest(one["value"])
+            apart = {name: deviation(value, two["value"].get(name), _SHARE, 1e-3 * largest) for name, value in one["value"].items()}
+            name = next((name for name, value in apart.items() if value > limit), None)
+            if name is not None:
+                text = f"the gradient of {name}, right as backward gave it, differs at the step: clipping, scaling, or no zero_grad"
+                return Found("step", step, f"{one['class']} (optimizer {one['optimizer']})", text, apart[name], 0.0)
+        return None
 
     def _options(self, step: int, one: Event, two: Event) -> Found | None:
         for mine, other in zip(one["options"], two["options"]):
@@ -277,6 +305,13 @@ def _caller(one: Event, pairs: list[tuple[Event, Event]]) -> tuple[Event, Event]
     """The call within which another is made."""
     above = [pair for pair in pairs if pair[0]["call"] < one["call"] and pair[0]["depth"] == one["depth"] - 1]
     return max(above, key=lambda pair: pair[0]["call"]) if above else None  # type: ignore[no-any-return]
+
+
+def _within(call: int, events: list[Event]) -> list[int]:
+    """The calls that are made within another one."""
+    depths = {event["call"]: event["depth"] for event in events}
+    after = [other for other in sorted(depths) if other > call]
+    return list(itertools.takewhile(lambda other: depths[other] > depths[call], after))
 
 
 def _losses(events: list[Event]) -> list[float]:
@@ -318,8 +353,17 @@ def _names(event: Event) -> list[str]:
     return [f"{event['module']}.{name}" for name in event["own"]]
 
 
-def _params(grads: Any) -> list[dict[str, Any]]:
-    return [{name: value for event in events for name, value in event["value"].items()} for events in grads]
+def _first_gradients(events: list[Event]) -> dict[str, Any]:
+    """The gradients that backward gave parameters (the first, where there are several backward passes)."""
+    found: dict[str, Any] = {}
+    for event in events:
+        if event["kind"] == "parameter":
+            found.setdefault(event["name"], event["value"])
+    return found
+
+
+def _largest(values: dict[str, Any]) -> float:
+    return max((value["largest"] for value in values.values() if value is not None), default=0.0)
 
 
 def _equal(first: Any, second: Any) -> bool:

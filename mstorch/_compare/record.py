@@ -38,6 +38,7 @@ class Record:
         self.calls = 0
         self.step = 0
         self.optimizers: dict[int, int] = {}
+        self.watched: dict[int, Any] = {}  # parameters whose gradients are written down
         self._loads = options.get("checkpoint")
 
     def stats(self, value: Any) -> dict[str, Any] | None:
@@ -87,11 +88,12 @@ class Record:
             "kind": "forward", "call": self.calls, "step": self.step, "module": self.names[id(module)], "class": type(module).__name__,
             "settings": module.extra_repr()[:_PRINTED], "training": module.training, "depth": self.depth,
             "random": zlib.crc32(bytes(self.torch.get_rng_state().numpy())),
-            "own": {name: self.stats(value) for name, value in own.items()},
+            "own": {name: self.stats(value) for name, value in own.items()}, "buffers": sorted(module._buffers),
         }  # fmt: skip
         self.calls += 1
         self.depth += 1
         module.__dict__.setdefault("_compare_calls", []).append(event)
+        self.watch_all(self.tensors(args), event["call"], "in")  # now: a module that writes into its input leaves another tensor there
 
     def after(self, module: Any, args: Any, output: Any) -> None:
         """A module has been called."""
@@ -106,10 +108,14 @@ class Record:
         event["in"], event["out"] = self.many(given), self.many(found)
         self.events.append(event)
         if self.torch.is_grad_enabled():
-            for side, values in (("out", found), ("in", given)):
-                for number, tensor in enumerate(values):
-                    if tensor.requires_grad and tensor.is_floating_point():
-                        self.watch(tensor, event["call"], side, number)
+            self.watch_parameters(module)
+            self.watch_all(found, event["call"], "out")
+
+    def watch_all(self, values: list[Any], call: int, side: str) -> None:
+        """Write down the gradients of what a module is given or gives."""
+        for number, tensor in enumerate(values):
+            if self.torch.is_grad_enabled() and tensor.requires_grad and tensor.is_floating_point():
+                self.watch(tensor, call, side, number)
 
     def watch(self, tensor: Any, call: int, side: str, number: int) -> None:
         """Write down a tensor's gradient."""
@@ -118,6 +124,17 @@ class Record:
             self.events.append({"kind": "gradient", "call": call, "side": side, "number": number, "value": self.stats(gradient)})
 
         tensor.register_hook(seen)
+
+    def watch_parameters(self, module: Any) -> None:
+        """Write down the gradients of a module's own parameters as backward gives them: clipping and older gradients are not in them."""
+        for name, param in module._parameters.items():
+            if param is not None and param.requires_grad and id(param) not in self.watched:
+                self.watched[id(param)] = param
+
+                def seen(gradient: Any, full: str = f"{self.names[id(module)]}.{name}") -> None:
+                    self.events.append({"kind": "parameter", "name": full, "value": self.stats(gradient)})
+
+                param.register_hook(seen)
 
     def name_below(self, root: Any) -> None:
         """Name a module and those below it, as ``named_modules`` does."""

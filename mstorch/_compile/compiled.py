@@ -28,6 +28,7 @@ from .._core.tensor_base import (
 from .._core.warned import warn
 from .._leaving import Block, values_again
 from .._ops._dispatch import write
+from .._progress import Progress
 from .._tape.node import USED_UP, Node, edge_of, is_leaf
 from . import verify
 from .functional import Plan, delivered, exchanged, plan, replaced, stand_in
@@ -264,6 +265,7 @@ class Compiled:
         stream = states_of_streams()
         enabled = modes.grad
         entry = Entry()
+        progress = Progress(f"capturing {self.name}")
         try:
             entry.guards = Guards(self.function, (*leaves(form), *{type(tensor) for tensor in arguments}))
             self._capture(entry, form, arguments)
@@ -288,6 +290,7 @@ class Compiled:
                     entry.guards.restore()
                     raise
             put_states(stream)
+            progress.end()
         return entry
 
     def _capture(self, entry: Entry, form: Any, arguments: list[Any]) -> None:

@@ -57,9 +57,9 @@ class Profile:
 
     # What happens
 
-    def start(self) -> None:
+    def start(self, where: str) -> None:
         """The program calls its first operation."""
-        self.began = time.perf_counter()
+        self.began, self._line = time.perf_counter(), where
         hooks = above.torch.nn.modules.module
         hooks.register_module_forward_pre_hook(self.enter_module)
         hooks.register_module_forward_hook(self.leave_module)
@@ -96,10 +96,10 @@ class Profile:
         def timed(*args: Any, **kwargs: Any) -> Any:
             if self.inside or threading.get_ident() != self._main or not hasattr(above, "torch"):
                 return function(*args, **kwargs)
-            if self.began is None:
-                self.start()
             place = place_of_call()
             where = f"{place.file}:{place.line}"
+            if self.began is None:
+                self.start(where)
             self.inside = not backward
             begin = time.perf_counter()
             try:
@@ -224,9 +224,7 @@ class Profile:
                 frame = frame.f_back
             if frame is not None:
                 self._line = f"{frame.f_code.co_filename}:{frame.f_lineno}"
-                self.until(time.perf_counter())
-            else:
-                self._sampled = time.perf_counter()
+            self.until(time.perf_counter())  # where no line is going on the script has ended, on the last one
 
     def until(self, now: float) -> None:
         """Count the time since the last sample for the line of this one."""
@@ -238,8 +236,7 @@ class Profile:
         self.ended = time.perf_counter()
         self._over.set()
         self._sampler.join()
-        if self._line:  # on a busy machine the last sample may be long ago
-            self.until(self.ended)
+        self.until(self.ended)  # on a busy machine the last sample may be long ago
         began = self.began or self.ended
         out = {
             "wall": self.ended - began, "lines": dict(self.lines), "memory": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,

@@ -6,10 +6,17 @@ import bisect
 import itertools
 import re
 from collections.abc import Iterator
+from typing import TypeGuard
 
 from .._scan.sources import requirements
 
 Edit = tuple[int, int, str]
+
+
+class _OfCuda(ast.Attribute):
+    value: ast.Attribute
+
+
 _DEVICE = re.compile(r"cuda(:\d+)?")
 # Names of torch.cuda that torch.accelerator has for all devices; the others are the device's module's.
 _ACCELERATOR = {
@@ -32,27 +39,33 @@ def edited(source: bytes, tree: ast.Module, device: str) -> bytes:
 
 def _edits(source: bytes, tree: ast.Module, starts: list[int], device: str) -> Iterator[Edit]:
     named = _names_of_torch(tree)
+    extra = f", mstorch.{device}" if device == "npu" and _names_the_device(tree, named) else ""
     documents = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             for alias in node.names:
                 if alias.name.partition(".")[0] == "torch":
-                    yield _alias(source, starts, alias)
+                    yield _alias(source, starts, alias, extra)
         elif isinstance(node, ast.ImportFrom) and not node.level and (node.module or "").partition(".")[0] == "torch":
             start = starts[node.lineno - 1] + node.col_offset
             at = source.index(b"torch", start)
             yield at, at + len("torch"), "mstorch"
+            if device == "npu" and node.module == "torch.cuda.amp":
+                yield at + len("torch."), at + len("torch.cuda"), device
         if device != "cuda" and id(node) not in documents:
             yield from _device(source, node, starts, named, device)
 
 
-def _alias(source: bytes, starts: list[int], alias: ast.alias) -> Edit:
-    """One name of an ``import``: without ``as`` it binds ``torch``, which it has to bind afterwards, too."""
+def _alias(source: bytes, starts: list[int], alias: ast.alias, extra: str) -> Edit:
+    """One name of an ``import``: without ``as`` it binds ``torch``, which it has to bind afterwards, too.
+
+    ``extra`` goes with torch itself: the device's module, which is not there by itself on machines without one.
+    """
     start, end = _span(alias, starts)
     ours = f"mstorch{alias.name.removeprefix('torch')}"
     if alias.asname:
-        return start, end, f"{ours} as {alias.asname}"
-    return start, end, "mstorch as torch" if alias.name == "torch" else f"mstorch as torch, {ours}"
+        return start, end, f"{ours} as {alias.asname}{extra if alias.name == 'torch' else ''}"
+    return start, end, f"mstorch as torch{extra}" if alias.name == "torch" else f"mstorch as torch, {ours}"
 
 
 def _device(source: bytes, node: ast.AST, starts: list[int], named: set[str], device: str) -> Iterator[Edit]:
@@ -67,13 +80,23 @@ def _device(source: bytes, node: ast.AST, starts: list[int], named: set[str], de
         yield at, at + len("cuda"), device
     elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "cuda":
         yield from _last_name(source, node.func, starts, device)
-    elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Attribute) and node.value.attr == "cuda":
-        if isinstance(node.value.value, ast.Name) and node.value.value.id in named:
-            if node.attr in _ACCELERATOR:
-                yield from _last_name(source, node.value, starts, "accelerator")
-                yield from _last_name(source, node, starts, _ACCELERATOR[node.attr])
-            else:
-                yield from _last_name(source, node.value, starts, device)
+    elif _is_of_cuda(node, named):
+        if node.attr in _ACCELERATOR:
+            yield from _last_name(source, node.value, starts, "accelerator")
+            yield from _last_name(source, node, starts, _ACCELERATOR[node.attr])
+        else:
+            yield from _last_name(source, node.value, starts, device)
+
+
+def _is_of_cuda(node: ast.AST, named: set[str]) -> TypeGuard[_OfCuda]:
+    """Whether this is ``torch.cuda.something``."""
+    inner = node.value if isinstance(node, ast.Attribute) else None
+    return isinstance(inner, ast.Attribute) and inner.attr == "cuda" and isinstance(inner.value, ast.Name) and inner.value.id in named
+
+
+def _names_the_device(tree: ast.Module, named: set[str]) -> bool:
+    """Whether a file names what only the device's own module has."""
+    return any(_is_of_cuda(node, named) and node.attr not in _ACCELERATOR for node in ast.walk(tree))
 
 
 def _last_name(source: bytes, node: ast.Attribute, starts: list[int], text: str) -> Iterator[Edit]:

@@ -13,6 +13,7 @@ import json
 import sys
 from pathlib import Path
 
+from .._progress import Progress
 from . import report
 from .devices import DEVICES
 from .findings import scan
@@ -40,13 +41,13 @@ def main(arguments: list[str]) -> int:
         path, package = place
         for item in map(read, files_below(path)):
             (sources if isinstance(item, Source) else unread).append(item)  # type: ignore[arg-type]
-            if sys.stderr.isatty() and len(sources) % 20 == 0:
-                print(f"\r{len(sources)} files read", end="", file=sys.stderr, flush=True)
         if package:
             verdicts.append(verdict_on(package, path if path.is_dir() and "." not in package else None))
-    if sys.stderr.isatty():
-        print("\r", end="", file=sys.stderr)
-    scanned = scan(sources, DEVICES[options.device] if options.device else None)
+    progress = Progress("looking at the files", len(sources))
+    try:
+        scanned = scan(sources, DEVICES[options.device] if options.device else None, progress)
+    finally:
+        progress.end()
     result = report.Result(scanned, len(sources), unread, verdicts, options.device)
     print(result.text())
     if options.json:

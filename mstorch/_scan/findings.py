@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from .._progress import Progress
 from . import calls, devices, left_behind, names
 from .guards import IN_FUNCTION
 from .parameters import OF_CONTAINERS
@@ -45,9 +46,13 @@ class Scanned(NamedTuple):
     absent: list[str]
 
 
-def scan(sources: list[Source], device: str | None) -> Scanned:
+def scan(sources: list[Source], device: str | None, progress: Progress | None = None) -> Scanned:
     """Look at all files; names that one of them sets are there for all."""
-    walks = [(source, walk_of(source)) for source in sources]
+    walks = []
+    for source in sources:
+        walks.append((source, walk_of(source)))
+        if progress is not None:
+            progress.done = len(walks)
     own = set().union(*(walk.sets for _, walk in walks)) if walks else set()
     ends = {tuple(name.split(".")[-2:]) for name in own}
     # A method of the program's own classes, or of a container, says that the value is no plain tensor.
@@ -74,7 +79,8 @@ def _absent(walks: list[tuple[Source, Walk]]) -> list[str]:
     roots = {item.module.partition(".")[0] for _, walk in walks for item in walk.imports
              if not item.level and not left_behind.handled(item.state)}  # fmt: skip
     unknown = roots - beside - STANDARD - set(left_behind.PACKAGES)
-    return sorted(root for root in unknown if root and located(root) is None)
+    uses = {use.name for _, walk in walks for use in walk.uses if use.what == "import" and not left_behind.handled(use.state)}
+    return sorted({root for root in unknown if root and located(root) is None} | {name for name in map(names.package_for, uses) if name})
 
 
 def _of_cuda(name: str) -> bool:

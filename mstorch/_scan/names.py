@@ -42,13 +42,30 @@ def _found(dotted: str) -> tuple[Any, Lack | None]:
                 return None, Lack(path, False)
             try:
                 value = importlib.import_module(f"{value.__name__}.{part}")
-            except ModuleNotFoundError:
-                return None, Lack(path, False)
+            except ModuleNotFoundError as error:
+                return None, Lack(path, False) if _is_ours(error) else None
         except RuntimeError:  # a property of a device that is not here
             return None, None
         if is_unbuilt(value):
             return None, Lack(path, True)
     return value, None
+
+
+def _is_ours(error: ModuleNotFoundError) -> bool:
+    """Whether a module is missing here, and not a package that torch asks for, too."""
+    return (error.name or "").partition(".")[0] in ("", _hook.ours("torch"))
+
+
+@functools.cache
+def package_for(dotted: str) -> str | None:
+    """The package that a module of torch needs and that is not installed, such as tensorboard."""
+    parts = dotted.split(".")
+    for number in range(2, len(parts) + 1):
+        try:
+            importlib.import_module(_hook.ours(".".join(parts[:number])))
+        except ModuleNotFoundError as error:
+            return None if _is_ours(error) or not error.name else error.name.partition(".")[0]
+    return None
 
 
 def lack_of(dotted: str, importing: bool = False) -> Lack | None:

@@ -88,6 +88,9 @@ class _Following:
                 lack = names.lack_of(use.name, importing=use.what != "call")
                 if lack is not None and lack.name not in found.walk.sets:
                     self.reasons.append((path, use.line, f"{lack.name} is missing"))
+                wanted = names.package_for(use.name) if lack is None and use.what == "import" else None
+                if wanted is not None:
+                    self.reasons.append((path, use.line, f"needs {wanted}, which is not installed"))
         package = module if path.name == "__init__.py" else module.rpartition(".")[0]
         for item in found.walk.imports:
             if item.state != AT_IMPORT:

@@ -73,7 +73,10 @@ def load(reader: ZipReader, map_location: Any, pickle_module: Any, weights_only:
         if mapped is not None and nbytes and reader.is_stored(name):
             start = reader.offset(name)
             return mapped[start : start + nbytes]
-        return reader.read_into(name, np.empty(0, np.uint8))
+        data = reader.read_into(name, np.empty(0, np.uint8))
+        if LOCAL.progress is not None:
+            LOCAL.progress.done += nbytes
+        return data
 
     def persistent_load(pid: Any) -> Any:
         if not isinstance(pid, tuple) or len(pid) != 5:

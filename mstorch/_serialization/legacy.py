@@ -97,6 +97,8 @@ class _Storages:
             if key not in self.storages:
                 raise RuntimeError(f"storage key {brief(key)} not found in deserialized_objects")
             _read_storage(self.file, *self.storages[key])
+            if LOCAL.progress is not None:
+                LOCAL.progress.done += self.storages[key][0].nbytes()
         for ref in self.views.values():
             adapter.refresh(ref.storage)
 

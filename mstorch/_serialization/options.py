@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
+from mstorch._progress import Progress
+
 DEFAULT_PROTOCOL = 2
 DEFAULT_ALIGNMENT = 64
 
@@ -37,6 +39,7 @@ class _Local(threading.local):
     def __init__(self) -> None:
         self.skip_data: bool = False
         self.map_location: Any = None
+        self.progress: Progress | None = None  # of the file that is read
         self.values_later: bool = False  # while a format is read that has the values at its end
 
 

@@ -33,7 +33,12 @@ class autocast(Block):
     ) -> None:
         if not isinstance(device_type, str):
             raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
-        self.device = device_type = cuda_names.meant(device_type)
+        device_type = cuda_names.meant(device_type)
+        if device_type == "npu" and not is_autocast_available(device_type):  # a ported script, on a machine without one
+            if enabled:
+                warn("NPU is not available. Disabling autocast.")
+            device_type, enabled = "privateuseone", False
+        self.device = device_type
         self.fast_dtype = _settings.get_autocast_dtype(device_type) if dtype is None else dtype
         if not is_autocast_available(device_type):
             raise RuntimeError(f"User specified an unsupported autocast device_type '{device_type}'")

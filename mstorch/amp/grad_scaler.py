@@ -15,6 +15,7 @@ from .._ops.creation import full
 from .._ops.together import can_be_laid_out, laid_out, put_back
 from .._tensor import Tensor
 from ..autograd.grad_mode import no_grad
+from ._settings import is_autocast_available
 
 
 class OptState(Enum):
@@ -55,6 +56,9 @@ class GradScaler:
         self._enabled = enabled
         if device == "cuda" and enabled and not cuda_names.is_there():
             warn("torch.cuda.amp.GradScaler is enabled, but CUDA is not available.  Disabling.")
+            self._enabled = False
+        if device == "npu" and enabled and not is_autocast_available(device):
+            warn("torch.npu.amp.GradScaler is enabled, but NPU is not available.  Disabling.")
             self._enabled = False
         if not self._enabled:
             return

@@ -1,6 +1,7 @@
 """``python -m mstorch compare``: planted faults are named, runs without any give none."""
 from __future__ import annotations
 
+import importlib.util
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +13,9 @@ from mstorch import __main__, _compare
 from mstorch._compare.align import Alignment
 
 SCRIPT = str(Path(__file__).with_name("planted.py"))
-MODELS = Path(__file__).parents[2] / "examples" / "models"
+RESNET = str(Path(__file__).with_name("planted_resnet.py"))
+EXAMPLES = Path(__file__).parents[2] / "examples"
+MODELS = EXAMPLES / "models"
 
 # The fault of planted.py: the module that is to be named, in which phase, at which step, and words of what is said of it.
 FAULTS = {
@@ -33,6 +36,23 @@ FAULTS = {
     "step": ("SGD (optimizer 0)", "step", 0, "Net.head.bias"),
 }
 
+# The same of planted_resnet.py.
+FAULTS_OF_RESNET = {
+    "eps": ("ResNet18.stages.2.1.bn2", "forward", 0, "eps=0.001"),
+    "statistics": ("ResNet18.stages.2.1.bn1", "forward", 1, "running_mean of BatchNorm2d is another"),
+    "weight": ("ResNet18.stages.1.0.conv2", "forward", 0, "weight of Conv2d is another"),
+    "frozen": ("ResNet18.stages.3.0.downsample.1", "forward", 0, "training=False"),
+    "padding": ("ResNet18.stages.2.1.conv1", "forward", 0, "padding_mode=circular"),
+    "hook": ("ResNet18.stages.1.1.conv1", "backward", 0, "the gradient that Conv2d gives its input"),
+    "function": ("ResNet18.fc.2", "backward", 0, "the gradient that SquaredReLU gives its input"),
+    "input": ("ResNet18", "forward", 0, "the data"),
+    "draw": ("the script", "forward", 2, "random numbers"),
+    "decay": ("SGD (optimizer 0)", "step", 0, "weight_decay is 0.005"),
+    "scheduler": ("SGD (optimizer 0)", "step", 0, "or a scheduler"),
+    "kept": ("SGD (optimizer 0)", "step", 3, "no zero_grad"),
+    "clipped": ("SGD (optimizer 0)", "step", 0, "clipping"),
+}
+
 
 def options(*arguments: str) -> Any:
     """What a command line means."""
@@ -48,10 +68,19 @@ def want() -> list[dict[str, Any]]:
     return events
 
 
-def found_with(plant: str, want: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch) -> Alignment:
+@pytest.fixture(scope="module")
+def want_of_resnet() -> list[dict[str, Any]]:
+    """What real torch gives of ResNet-18."""
+    record = _compare._run(options(RESNET), False)
+    assert record is not None and record["error"] is None
+    events: list[dict[str, Any]] = record["events"]
+    return events
+
+
+def found_with(plant: str, want: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch, script: str = SCRIPT) -> Alignment:
     """The comparison with a fault."""
     monkeypatch.setenv("PLANT", plant)
-    record = _compare._run(options(SCRIPT), True)
+    record = _compare._run(options(script), True)
     assert record is not None and "mstorch" in record["version"] and record["error"] is None
     return Alignment(want, record["events"])
 
@@ -60,6 +89,19 @@ def found_with(plant: str, want: list[dict[str, Any]], monkeypatch: pytest.Monke
 def test_planted_faults_are_named(plant: str, want: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch) -> None:
     found = found_with(plant, want, monkeypatch).found
     where, phase, step, words = FAULTS[plant]
+    assert found is not None and (found.where, found.phase, found.step) == (where, phase, step)
+    assert words in found.what
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("plant", ["", *FAULTS_OF_RESNET])
+def test_faults_of_a_resnet_are_named(plant: str, want_of_resnet: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its gradients are clipped, so that a wrong one changes all others at the step."""
+    found = found_with(plant, want_of_resnet, monkeypatch, RESNET).found
+    if not plant:
+        assert found is None
+        return
+    where, phase, step, words = FAULTS_OF_RESNET[plant]
     assert found is not None and (found.where, found.phase, found.step) == (where, phase, step)
     assert words in found.what
 
@@ -75,6 +117,75 @@ def test_without_a_fault_all_agrees(want: list[dict[str, Any]], monkeypatch: pyt
 def test_models_give_no_false_alarm(model: str, tmp_path: Path) -> None:
     code = __main__.main(["compare", "--steps", "5", "--html", str(tmp_path / "a.html"), str(MODELS / "train.py"), model, "--steps", "5"])
     assert code == 0
+
+
+NO_MEAN = """
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+project = nn.Sequential(nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.ReLU6(), nn.Conv2d(8, 8, 1, bias=False), nn.BatchNorm2d(8))
+net = nn.Sequential(project, nn.Conv2d(8, 16, 1, bias=False), nn.BatchNorm2d(16), nn.ReLU6(), nn.Flatten(), nn.Linear(16 * 36, 3))
+optimizer = torch.optim.SGD(net.parameters(), 0.05, momentum=0.9, nesterov=True)
+for step in range(6):
+    loss = nn.functional.cross_entropy(net(torch.randn(16, 3, 8, 8)), torch.randint(3, (16,)))
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+
+
+def test_statistics_that_are_nothing_but_rounding_are_no_difference(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """What a batch norm gives has no mean, and neither has a product of it: the next one's running mean is rounding."""
+    (tmp_path / "script.py").write_text(NO_MEAN)
+    assert __main__.main(["compare", "--html", str(tmp_path / "a.html"), str(tmp_path / "script.py")]) == 0, capfd.readouterr().out
+
+
+TUNING = """
+import torch
+from transformers import BertConfig, BertForSequenceClassification, get_linear_schedule_with_warmup
+
+torch.manual_seed(0)
+small = {"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 128}
+model = BertForSequenceClassification(BertConfig(vocab_size=100, max_position_embeddings=32, **small))
+optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+schedule = get_linear_schedule_with_warmup(optimizer, 2, 10)
+for step in range(8):
+    tokens = torch.randint(1, 100, (16, 12))
+    loss = model(input_ids=tokens, attention_mask=torch.ones_like(tokens), labels=tokens.sum(1) % 2).loss
+    optimizer.zero_grad()
+    loss.backward()
+    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    optimizer.step()
+    schedule.step()
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("script", ["digits", "characters", "bert", "lora"])
+def test_programs_give_no_false_alarm(script: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    if script in ("bert", "lora"):
+        for name in ("transformers", "peft")[: 1 if script == "bert" else 2]:
+            if importlib.util.find_spec(name) is None:
+                pytest.skip(f"{name} is not installed")
+    (tmp_path / "bert.py").write_text(TUNING)
+    command = {
+        "digits": [str(EXAMPLES / "digits_cnn.py"), "--epochs", "2"], "characters": [str(Path(__file__).with_name("characters.py"))],
+        "bert": [str(tmp_path / "bert.py")], "lora": [str(EXAMPLES / "tasks" / "tune_bert.py"), "--steps", "8"],
+    }  # fmt: skip
+    assert __main__.main(["compare", "--html", str(tmp_path / "a.html"), *command[script]]) == 0
+    assert "all modules, gradients and steps agree" in capfd.readouterr().out
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("plant", ["", "device"])
+def test_a_gradient_of_a_device(plant: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+    """A kernel that is wrong on the device only: ReLU's gradient, of a module that writes into its input."""
+    monkeypatch.setenv("MSTORCH_FAKE_DEVICE", "Ascend")
+    monkeypatch.setenv("PLANT", plant)
+    script = [RESNET, "--device", "{device}"]
+    assert __main__.main(["compare", "--device", "npu", "--html", str(tmp_path / "a.html"), *script]) == (1 if plant else 0)
+    assert ("first        ResNet18.stages.3.1.relu, backward, step 0" in capfd.readouterr().out) is bool(plant)
 
 
 def test_the_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:

@@ -26,7 +26,10 @@ LINES = {
     "import torch; d = 'cuda' if torch.cuda.is_available() else 'cpu'": "import mstorch as torch; d = 'npu' if torch.accelerator.is_available() else 'cpu'",
     "x.to('cuda:1').cuda(); y = x.cuda(non_blocking=True)": "x.to('npu:1').npu(); y = x.npu(non_blocking=True)",
     "d = f'cuda:{rank}'": "d = f'npu:{rank}'",
-    "import torch; torch.cuda.set_device(1); torch.cuda.manual_seed(1)": "import mstorch as torch; torch.accelerator.set_device_index(1); torch.npu.manual_seed(1)",
+    "import torch; torch.cuda.set_device(1); torch.cuda.manual_seed(1)": "import mstorch as torch, mstorch.npu; torch.accelerator.set_device_index(1); torch.npu.manual_seed(1)",
+    "import torch as th; th.cuda.empty_cache(); th.cuda.ipc_collect()": "import mstorch as th, mstorch.npu; th.accelerator.empty_cache(); th.npu.ipc_collect()",
+    "from torch.cuda.amp import GradScaler": "from mstorch.npu.amp import GradScaler",
+    "from torch.cuda import nccl": "from mstorch.cuda import nccl",
     "init('nccl', device='cuda')": "init('hccl', device='npu')",
     "print('cuda is fast', 'cudax')": "print('cuda is fast', 'cudax')",
     "'cuda'": "'cuda'",
@@ -66,6 +69,38 @@ def test_nothing_is_written_if_a_file_is_broken(tmp_path: Path) -> None:
     assert (tmp_path / "a.py").read_text() == "import torch\n"
     assert __main__.main(["port", str(tmp_path / "none")]) == 1
     assert __main__.main(["port"]) == 2
+
+
+MIXED = """
+import torch
+from torch.cuda.amp import GradScaler, autocast
+
+torch.manual_seed(0)
+torch.cuda.manual_seed_all(0)
+device = "cuda" if torch.cuda.is_available() else "cpu"
+net = torch.nn.Linear(4, 2).to(device)
+optimizer, scaler = torch.optim.SGD(net.parameters(), 0.1), GradScaler()
+for number in range(3):
+    optimizer.zero_grad()
+    with autocast(), torch.autocast("cuda"), torch.cuda.amp.autocast(enabled=True):
+        loss = net(torch.ones(3, 4, device=device)).square().mean()
+    scaler.scale(loss).backward()
+    scaler.step(optimizer)
+    scaler.update()
+print(device, scaler.is_enabled(), f"{loss.item():.2f}")
+"""
+
+
+@pytest.mark.parametrize("device", ["", "Ascend"])
+def test_what_is_written_runs_with_a_device_and_without(device: str, tmp_path: Path) -> None:
+    """As on a machine with a GPU or without: half precision there, a warning here."""
+    (tmp_path / "a.py").write_text(MIXED)
+    assert __main__.main(["port", str(tmp_path), "--write"]) == 0
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "GLOG_v": "3", "MSTORCH_FAKE_DEVICE": device}
+    done = subprocess.run([sys.executable, "a.py"], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("npu True 0." if device else "cpu False 0.")
+    assert ("NPU is not available" in done.stderr) is not bool(device)
 
 
 def test_what_is_written_runs_without_the_hook(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """``python -m mstorch scan``: a planted project, of which all that is planted is found and nothing else; verdicts; outputs."""
 from __future__ import annotations
 
+import importlib.util
 import json
 from pathlib import Path
 
@@ -270,3 +271,13 @@ def test_verdicts(name: str, tmp_path: Path) -> None:
     (package / "part.py").write_text(part)
     reasons = [text for _, _, text in verdict_on(name, package).reasons]
     assert not reasons if reason is None else reasons and reasons[0].startswith(reason)
+
+
+def test_a_package_that_torch_asks_for_too_is_told_as_such(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """tensorboard, where it is not installed, is no name that mstorch lacks."""
+    if importlib.util.find_spec("tensorboard") is not None:
+        pytest.skip("tensorboard is installed")
+    (tmp_path / "a.py").write_text("import torch\nfrom torch.utils.tensorboard import SummaryWriter\nwriter = SummaryWriter()\n")
+    assert __main__.main(["scan", str(tmp_path / "a.py")]) == 0
+    out = capsys.readouterr().out
+    assert "not installed here: tensorboard" in out and "100 %" in out

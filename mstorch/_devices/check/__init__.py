@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from ..._backend import runtime, streams
+from ..._progress import Progress
 
 Item = tuple[str, Callable[[], str]]
 """A name, and what says how the device differs from the host: nothing where it does not."""
@@ -67,10 +68,11 @@ def cann() -> str:
 def work(group: str, first: int) -> int:
     """Run the items of a group from a place on: a line of JSON before each of them, and one after it; and what memory there was."""
     before = _memory()
-    for place, (name, run) in enumerate(items(group)):
+    found = items(group)
+    for place, (name, run) in enumerate(found):
         if place < first:
             continue
-        print(json.dumps({"begins": name, "place": place}), flush=True)
+        print(json.dumps({"begins": name, "place": place, "of": len(found)}), flush=True)
         began = time.perf_counter()
         try:
             text = run()
@@ -123,7 +125,7 @@ def _lines(command: list[str]) -> Iterator[dict[str, Any]]:
                 break
 
 
-def results(group: str) -> tuple[dict[str, dict[str, Any]], dict[str, Any]]:
+def results(group: str, progress: Progress | None = None) -> tuple[dict[str, dict[str, Any]], dict[str, Any]]:
     """The outcome of each item of a group, by its name: ``text`` ("" where the device is the host's equal) and ``seconds``; and memory.
 
     Memory is what the last process of the group had before its items and after them; nothing where it did not come to the end.
@@ -136,6 +138,8 @@ def results(group: str) -> tuple[dict[str, dict[str, Any]], dict[str, Any]]:
         for told in _lines([*WORKER, "--group", group, "--from", str(place)]):
             if "begins" in told:
                 open_item, place = told["begins"], told["place"] + 1
+                if progress is not None:
+                    progress.done, progress.total = place - 1, told["of"]
             elif "item" in told:
                 found[told["item"]] = {"text": told["text"], "seconds": told["seconds"]}
                 open_item = ""
@@ -170,7 +174,11 @@ def main(arguments: list[str]) -> int:
     report: dict[str, Any] = {"versions": known, "stand-in": runtime.FAKE_DEVICE, "groups": {}, "memory": {}}
     failed = 0
     for group in options.only or GROUPS:
-        outcomes, memory = results(group)
+        progress = Progress(f"check {group}")
+        try:
+            outcomes, memory = results(group, progress)
+        finally:
+            progress.end()
         report["groups"][group], report["memory"][group] = outcomes, memory
         bad = {name: one["text"] for name, one in outcomes.items() if one["text"] and not one["text"].startswith(("absent", "alone"))}
         other = len([1 for one in outcomes.values() if one["text"]]) - len(bad)
