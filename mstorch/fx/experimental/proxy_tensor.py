@@ -130,7 +130,8 @@ def make_fx(
     """Return a function that runs ``f`` with arguments and gives a GraphModule of the calls of ``torch.ops.aten`` that it made.
 
     ``decomposition_table`` maps overloads to functions that are traced in their place. Tensors that are no arguments become attributes of
-    the module. RuntimeError where ``f`` reads a value of a traced tensor; NotImplementedError for ``tracing_mode="symbolic"`` and pre_dispatch.
+    the module. RuntimeError where ``f`` reads a value of a traced tensor, NotImplementedError for ``tracing_mode="symbolic"`` and
+    ``pre_dispatch``.
     """
     if tracing_mode not in ("real", "fake", "symbolic"):
         raise AssertionError(f"tracing_mode must be real/fake/symbolic, got {tracing_mode}")
