@@ -1,4 +1,4 @@
-"""torch.export: a program that can be called. Python runs: what was exported is the module itself, not a graph of operations."""
+"""torch.export: a module as a graph of calls of ``torch.ops.aten`` that can be called, saved and loaded."""
 from __future__ import annotations
 
 import copy
@@ -6,10 +6,16 @@ from collections.abc import Mapping
 from typing import Any
 
 from .._hook import missing as _missing
-from .._hook import not_yet
 from .._tensor import Tensor
+from ..fx.graph import Graph
+from ..fx.graph_module import GraphModule
 from ..nn.modules.module import Module
-from ..utils._pytree import tree_flatten_with_path, tree_structure
+from ..nn.parameter import Parameter
+from ..utils._pytree import tree_flatten, tree_flatten_with_path, tree_structure, tree_unflatten
+from ._file import load as read
+from ._file import save as write
+from ._trace import traced
+from .graph_signature import ExportGraphSignature
 
 
 class _DimHint:
@@ -49,60 +55,95 @@ def dims(*names: str, min: int | None = None, max: int | None = None) -> tuple[D
 
 
 class ExportedProgram:
-    """What ``export`` gives: ``module()`` makes the module that can be called; ``state_dict`` holds its state."""
+    """What ``export`` gives: ``module()`` makes the module that can be called; ``graph`` holds its calls of ``torch.ops.aten``.
 
-    def __init__(self, module: Module, args: tuple[Any, ...], kwargs: dict[str, Any], is_dynamic: bool) -> None:
-        self._module = module
+    Where sizes may vary, and where an operation has no name there, the program has no graph, and ``module()`` runs the module's own Python.
+    """
+
+    def __init__(
+        self, graph_module: GraphModule | None, signature: ExportGraphSignature | None, out_spec: Any, state: Any, args: tuple[Any, ...],
+        kwargs: dict[str, Any], reason: str = "", is_dynamic: bool = False,
+    ) -> None:  # fmt: skip
+        self._graph_module, self._signature, self.out_spec, self._reason = graph_module, signature, out_spec, reason
+        self._state = state  # a module with the parameters and buffers
         self.example_inputs = (args, kwargs)
         self._form = None if is_dynamic else _form(args, kwargs)
         self._structure = tree_structure((args, kwargs))
 
+    def _made(self, value: Any, name: str) -> Any:
+        if value is None:
+            raise NotImplementedError(f"mstorch: this ExportedProgram has no {name}: {self._reason}")
+        return value
+
+    @property
+    def graph_module(self) -> GraphModule:
+        """The module of the graph, whose inputs are the parameters, the buffers and the user's inputs."""
+        return self._made(self._graph_module, "graph_module")  # type: ignore[no-any-return]
+
+    @property
+    def graph(self) -> Graph:
+        """The calls of the program."""
+        return self.graph_module.graph
+
+    @property
+    def graph_signature(self) -> ExportGraphSignature:
+        """What the graph's inputs and outputs stand for."""
+        return self._made(self._signature, "graph_signature")  # type: ignore[no-any-return]
+
     @property
     def state_dict(self) -> dict[str, Any]:
         """Parameters and buffers by name."""
-        return self._module.state_dict()
+        kept = self._state.state_dict()
+        return {name: kept[name] for name, _ in (*self.named_parameters(), *self.named_buffers()) if name in kept}
 
     def named_parameters(self) -> Any:
         """The parameters with their names."""
-        return self._module.named_parameters()
+        return self._state.named_parameters(remove_duplicate=False)
 
     def parameters(self) -> Any:
         """The parameters."""
-        return self._module.parameters()
+        return self._state.parameters()
 
     def named_buffers(self) -> Any:
         """The buffers with their names."""
-        return self._module.named_buffers()
+        return self._state.named_buffers(remove_duplicate=False)
 
     def buffers(self) -> Any:
         """The buffers."""
-        return self._module.buffers()
+        return self._state.buffers()
 
     def module(self, check_guards: bool = True) -> Module:
         """A module of its own that computes what was exported, for inputs like those that it was exported with."""
-        return _Program(copy.deepcopy(self._module), self._form, self._structure)
+        return _Program(self)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         raise RuntimeError("Unable to call ExportedProgram directly. You should use `exported_program.module()` instead.")
 
-    def __getattr__(self, name: str) -> Any:
-        if name in ("graph", "graph_module", "graph_signature"):
-            raise AttributeError(f"mstorch: torch.export runs Python, an ExportedProgram has no {name} {not_yet()}")
-        raise AttributeError(f"'ExportedProgram' object has no attribute '{name}'")
+    def __str__(self) -> str:
+        if self._graph_module is None:
+            return f"ExportedProgram without a graph: {self._reason}"
+        text = self._graph_module.print_readable(print_output=False)
+        indented = "\n".join(f"    {line}" if line else "" for line in text.splitlines())
+        return f"ExportedProgram:\n{indented}\nGraph signature: {self._signature}"
 
 
 def _form(args: Any, kwargs: Any) -> list[tuple[str, Any]]:
+    """What a call has to be like: shapes and dtypes of tensors, and all other values."""
     found, _ = tree_flatten_with_path((args, kwargs))
-    return [("".join(map(str, path)), (tuple(leaf.shape), leaf.dtype)) for path, leaf in found if isinstance(leaf, Tensor)]
+    return [("".join(map(str, path)), (tuple(leaf.shape), leaf.dtype) if isinstance(leaf, Tensor) else leaf) for path, leaf in found]
 
 
 class _Program(Module):
-    """An exported module; it refuses inputs of another form, as torch's does."""
+    """An exported program as a module; it refuses inputs of another form, as torch's does."""
 
-    def __init__(self, inner: Module, form: Any, structure: Any) -> None:
+    _inner: Any
+    _program: Any
+
+    def __init__(self, program: ExportedProgram) -> None:
         super().__init__()
-        self.__dict__["_inner"], self.__dict__["_form"], self.__dict__["_structure"] = inner, form, structure
-        for name in ("_parameters", "_buffers", "_modules"):
+        inner = copy.deepcopy(program._state)
+        self.__dict__["_inner"], self.__dict__["_program"] = inner, program
+        for name in ("_parameters", "_buffers", "_modules", "_non_persistent_buffers_set"):
             self.__dict__[name] = inner.__dict__[name]
 
     def train(self, mode: bool = True) -> Any:
@@ -114,12 +155,24 @@ class _Program(Module):
         raise NotImplementedError("Calling eval() is not supported yet.")
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """What was exported, for these inputs. RuntimeError if they are of another form."""
-        if tree_structure((args, kwargs)) != self._structure:
-            raise ValueError(f"Trying to call an exported program with inputs of another structure than {self._structure}")
-        if self._form is not None and _form(args, kwargs) != self._form:
-            raise RuntimeError(f"Inputs of an exported program have to be like those of the export: {self._form}")
-        return self._inner(*args, **kwargs)  # type: ignore[operator]
+        """What was exported, for these inputs. ValueError and AssertionError if they are of another form."""
+        program, inner = self._program, self._inner
+        names = list(program.example_inputs[1])
+        if kwargs.keys() != set(names):
+            raise ValueError(f"Ran into a kwarg keyword mismatch: Got the following keywords {list(kwargs)} but expected {names}")
+        kwargs = {name: kwargs[name] for name in names}
+        if tree_structure((args, kwargs)) != program._structure:
+            raise ValueError(f"Trying to call an exported program with inputs of another structure than {program._structure}")
+        if program._form is not None:
+            for (where, own), (_, wanted) in zip(_form(args, kwargs), program._form):
+                if own != wanted:
+                    raise AssertionError(f"Guard failed: {where} is {own}, and {wanted} in the export")
+        if program._graph_module is None:
+            return inner(*args, **kwargs)
+        held = {**dict(inner.named_parameters(remove_duplicate=False)), **dict(inner.named_buffers(remove_duplicate=False))}
+        state = [held[spec.target] for spec in program.graph_signature.input_specs if spec.target is not None]
+        outputs = program._graph_module(*state, *tree_flatten((args, kwargs))[0])
+        return tree_unflatten(list(outputs), program.out_spec)
 
 
 def export(
@@ -129,29 +182,68 @@ def export(
 ) -> ExportedProgram:  # fmt: skip
     """A program that computes what a module does, for inputs like these; their sizes may vary where ``dynamic_shapes`` is given.
 
-    The module runs once. Differs from torch: the program is a copy of the module and runs Python, without a graph.
-    Raises ValueError for what is no module, UserError's message for arguments that are no tuple.
+    The module runs once. Differs from torch: operations stand in the graph as they are seen below autograd (``addmm`` for ``linear``),
+    writes are in place, and there is no graph where sizes vary.
+    Raises ValueError for what is no module, GuardOnDataDependentSymNode for one that reads values of tensors.
     """
     if not isinstance(mod, Module):
         raise ValueError(f"Expected `mod` to be an instance of `torch.nn.Module`, got {type(mod)}.")
     if not isinstance(args, tuple):
         raise TypeError(f"Expecting `args` to be a tuple of example positional inputs, got {type(args)}")
     named = dict(kwargs or {})
-    program = ExportedProgram(copy.deepcopy(mod), args, named, dynamic_shapes is not None)
-    program.module()(*args, **named)
+    parts: tuple[Any, ...] = None, None, None
+    reason = "sizes may vary, which graphs here cannot say"
+    if dynamic_shapes is None:
+        try:
+            parts, reason = traced(mod, args, named), ""
+        except NotImplementedError as error:
+            reason = str(error)
+    graph_module, signature, form = parts
+    program = ExportedProgram(graph_module, signature, form, copy.deepcopy(mod), args, named, reason, dynamic_shapes is not None)
+    if reason:
+        program.module()(*args, **named)
     return program
 
 
-def save(ep: ExportedProgram, f: Any, **options: Any) -> None:
-    """Raises NotImplementedError: torch.save and torch.jit.save write modules."""
-    raise NotImplementedError(f"mstorch: torch.export.save writes graphs, and there are none {not_yet()}")
+def save(ep: ExportedProgram, f: Any, *, extra_files: Any = None, opset_version: Any = None, pickle_protocol: int = 2) -> None:
+    """Write a program to a path or a file, in a form of mstorch's own; NotImplementedError for one without a graph."""
+    if extra_files is not None or opset_version is not None:
+        raise NotImplementedError("mstorch: torch.export.save takes no extra_files and no opset_version")
+    write(ep, f)
 
 
-def load(f: Any, **options: Any) -> ExportedProgram:
-    """Raises NotImplementedError: files of torch.export hold graphs."""
-    raise NotImplementedError(f"mstorch: torch.export.load reads graphs of torch's operations {not_yet()}")
+def load(f: Any, *, extra_files: Any = None, expected_opset_version: Any = None) -> ExportedProgram:
+    """Read a program that ``save`` wrote. ValueError for other files, those of torch among them."""
+    if extra_files is not None or expected_opset_version is not None:
+        raise NotImplementedError("mstorch: torch.export.load takes no extra_files and no expected_opset_version")
+    return read(f, _of_file)
 
 
-__all__ = ["Dim", "ExportedProgram", "dims", "export", "load", "save"]
+def _of_file(
+    module: GraphModule, signature: ExportGraphSignature, form: Any, parameters: dict[str, Any], buffers: dict[str, Any], example: Any
+) -> ExportedProgram:
+    state = Module()
+    for name, value in parameters.items():
+        owner, last = _owner(state, name)
+        owner.register_parameter(last, Parameter(value))
+    kept = {spec.target: bool(spec.persistent) for spec in signature.input_specs}
+    for name, value in buffers.items():
+        owner, last = _owner(state, name)
+        owner.register_buffer(last, value, kept.get(name, True))
+    args, kwargs = example
+    return ExportedProgram(module, signature, form, state, tuple(args), dict(kwargs))
+
+
+def _owner(module: Module, name: str) -> tuple[Module, str]:
+    """The module below another one that has a dotted name, made where it is not there, and the last part of the name."""
+    *path, last = name.split(".")
+    for part in path:
+        if part not in module._modules:
+            module.add_module(part, Module())
+        module = getattr(module, part)
+    return module, last
+
+
+__all__ = ["Dim", "ExportGraphSignature", "ExportedProgram", "dims", "export", "load", "save"]
 
 __getattr__ = _missing(__name__)

@@ -27,7 +27,7 @@ from ..graph_module import GraphModule
 from ..node import Node
 from ..passes.shape_prop import _extract_tensor_metadata
 
-_READ = (
+READ = (
     "It appears that you're trying to get value out of a tracing tensor with {} - erroring out! It's likely that this is caused by "
     "data-dependent control flow or similar."
 )
@@ -80,7 +80,7 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
                 return decomposition(*args, **kwargs)
         if func is ops.aten._local_scalar_dense.default:
             if self.is_traced(args[0]):
-                raise RuntimeError(_READ.format(func))
+                raise RuntimeError(READ.format(func))
             return func(*args, **kwargs)
         given, named = tree_map(self.node_of, args), tree_map(self.node_of, kwargs)
         result = func(*args, **kwargs)

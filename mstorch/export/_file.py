@@ -1,0 +1,134 @@
+"""Files of exported programs: a graph as plain data, which names operators of ``torch.ops`` and nothing else, beside tensors.
+
+The file is one of ``torch.save`` that ``weights_only=True`` reads, not torch's ``.pt2``.
+"""
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+from .. import ops, serialization
+from .._core.device import device
+from .._core.dtype import by_name, dtype
+from .._core.formats import by_name as format_named
+from .._core.formats import memory_format
+from ..fx.graph import Graph
+from ..fx.graph_module import GraphModule
+from ..fx.node import Node
+from ..ops import OpOverload
+from ..utils._pytree import TreeSpec, tree_flatten, tree_unflatten
+from .graph_signature import (
+    ConstantArgument,
+    ExportGraphSignature,
+    InputKind,
+    InputSpec,
+    OutputKind,
+    OutputSpec,
+    TensorArgument,
+)
+
+_FORM = "mstorch.export 1"
+
+
+_WORDS: dict[str, tuple[type, Callable[[Any], Any]]] = {
+    "node": (Node, lambda node: node.name), "dtype": (dtype, lambda kind: kind.name), "device": (device, str),
+    "format": (memory_format, lambda value: str(value).rpartition(".")[2]), "complex": (complex, lambda value: [value.real, value.imag]),
+}  # fmt: skip
+
+
+def _written(value: Any) -> Any:
+    """An argument as plain data; NotImplementedError for what has no form in a file."""
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    if isinstance(value, (list, tuple)):
+        return [type(value) is tuple, *map(_written, value)]
+    for word, (kind, text) in _WORDS.items():
+        if isinstance(value, kind):
+            return {word: text(value)}
+    raise NotImplementedError(f"mstorch: torch.export.save has no form for an argument of {type(value).__name__}")
+
+
+_READERS: dict[str, Callable[[str], Any]] = {"dtype": by_name, "device": device, "format": format_named}
+
+
+def _read(value: Any, nodes: dict[str, Node]) -> Any:
+    if isinstance(value, list):
+        found = [_read(item, nodes) for item in value[1:]]
+        return tuple(found) if value[0] else found
+    if not isinstance(value, dict):
+        return value
+    ((word, text),) = value.items()
+    if word == "node":
+        return nodes[text]
+    if word == "complex":
+        return complex(*text)
+    return _READERS[word](text)
+
+
+def _target(text: str) -> Any:
+    if text == "getitem":
+        return operator.getitem
+    namespace, packet, overload = text.split(".")
+    found = getattr(getattr(getattr(ops, namespace), packet), overload)
+    if not isinstance(found, OpOverload):
+        raise ValueError(f"{text} is no operator of torch.ops")
+    return found
+
+
+def _node_data(node: Node) -> dict[str, Any]:
+    target = node.target if isinstance(node.target, str) else "getitem" if node.target is operator.getitem else str(node.target)
+    return {
+        "op": node.op, "name": node.name, "target": target, "args": _written(tuple(node.args)),
+        "kwargs": {key: _written(value) for key, value in node.kwargs.items()},
+    }  # fmt: skip
+
+
+def _argument(arg: Any) -> tuple[str, bool, Any]:
+    """An argument of a signature: its name, whether it is a tensor, and else its value."""
+    return arg.name, isinstance(arg, TensorArgument), getattr(arg, "value", None)
+
+
+def _nested(form: TreeSpec) -> Any:
+    """A value of a form, with the numbers of its leaves."""
+    return tree_unflatten(list(range(form.num_leaves)), form)
+
+
+def save(program: Any, f: Any) -> None:
+    """Write a program with its tensors to a path or a file."""
+    module, signature = program.graph_module, program.graph_signature
+    inputs = [(spec.kind.name, *_argument(spec.arg), spec.target, spec.persistent) for spec in signature.input_specs]
+    outputs = [_argument(spec.arg) for spec in signature.output_specs]
+    serialization.save({
+        "form": _FORM, "nodes": [_node_data(node) for node in module.graph.nodes], "constants": dict(module.named_buffers()),
+        "parameters": {name: value.detach() for name, value in program.named_parameters()}, "buffers": dict(program.named_buffers()),
+        "inputs": inputs, "outputs": outputs, "example": program.example_inputs, "nested": _nested(program.out_spec),
+    }, f)  # fmt: skip
+
+
+def load(f: Any, make: Any) -> Any:
+    """Read a program; ``make`` makes it of its parts. ValueError for other files."""
+    data = serialization.load(f, weights_only=True)
+    if not isinstance(data, dict) or data.get("form") != _FORM:
+        raise ValueError("the file holds no program that torch.export.save of mstorch wrote")
+    graph, nodes = Graph(), dict[str, Node]()
+    for item in data["nodes"]:
+        op, name, target = item["op"], item["name"], item["target"]
+        args = _read(item["args"], nodes)
+        kwargs = {key: _read(value, nodes) for key, value in item["kwargs"].items()}
+        if op == "output":
+            graph.output(args[0])
+            continue
+        if op not in ("placeholder", "get_attr", "call_function"):
+            raise ValueError(f"a graph of torch.export has no nodes that are {op}")
+        nodes[name] = graph.create_node(op, _target(target) if op == "call_function" else target, args, kwargs, name=name)
+    inputs = [
+        InputSpec(InputKind[kind], TensorArgument(name) if is_tensor else ConstantArgument(name, value), target, persistent)
+        for kind, name, is_tensor, value, target, persistent in data["inputs"]
+    ]
+    outputs = [
+        OutputSpec(OutputKind.USER_OUTPUT, TensorArgument(name) if is_tensor else ConstantArgument(name, value))
+        for name, is_tensor, value in data["outputs"]
+    ]
+    module, signature, form = GraphModule(data["constants"], graph), ExportGraphSignature(inputs, outputs), tree_flatten(data["nested"])[1]
+    return make(module, signature, form, data["parameters"], data["buffers"], data["example"])

@@ -1,0 +1,124 @@
+"""torch.export.graph_signature: what the inputs and outputs of an exported graph stand for."""
+from __future__ import annotations
+
+import dataclasses
+import enum
+from typing import Any
+
+
+@dataclasses.dataclass
+class TensorArgument:
+    """A tensor, by the name of its node."""
+
+    name: str
+
+
+@dataclasses.dataclass
+class ConstantArgument:
+    """A value that is none of the graph's, and the name of its node where it is an input."""
+
+    name: str
+    value: Any
+
+
+class InputKind(enum.Enum):
+    """What an input is."""
+
+    USER_INPUT = enum.auto()
+    PARAMETER = enum.auto()
+    BUFFER = enum.auto()
+    CONSTANT_TENSOR = enum.auto()
+
+
+class OutputKind(enum.Enum):
+    """What an output is."""
+
+    USER_OUTPUT = enum.auto()
+
+
+@dataclasses.dataclass
+class InputSpec:
+    """An input: its kind, its argument, the name in the module that was exported, and whether a buffer is in its state_dict."""
+
+    kind: InputKind
+    arg: Any
+    target: str | None
+    persistent: bool | None = None
+
+    def __str__(self) -> str:
+        target = f" target='{self.target}'" if self.target is not None else ""
+        persistent = f" persistent={self.persistent}" if self.persistent is not None else ""
+        return f"{self.arg.name}: {self.kind.name}{target}{persistent}"
+
+
+@dataclasses.dataclass
+class OutputSpec:
+    """An output: its kind, its argument, and the name in the module that it belongs to."""
+
+    kind: OutputKind
+    arg: Any
+    target: str | None = None
+
+    def __str__(self) -> str:
+        return f"{self.arg.name}: {self.kind.name}"
+
+
+@dataclasses.dataclass
+class ExportGraphSignature:
+    """The inputs of a graph in order (parameters, buffers, constants, then those of the user), and its outputs."""
+
+    input_specs: list[InputSpec]
+    output_specs: list[OutputSpec]
+
+    def _targets(self, kind: InputKind) -> dict[str, str]:
+        return {spec.arg.name: spec.target for spec in self.input_specs if spec.kind is kind and spec.target is not None}
+
+    @property
+    def inputs_to_parameters(self) -> dict[str, str]:
+        """The parameters' names by those of inputs."""
+        return self._targets(InputKind.PARAMETER)
+
+    @property
+    def inputs_to_buffers(self) -> dict[str, str]:
+        """The buffers' names by those of inputs."""
+        return self._targets(InputKind.BUFFER)
+
+    @property
+    def inputs_to_lifted_tensor_constants(self) -> dict[str, str]:
+        """The constants' names by those of inputs."""
+        return self._targets(InputKind.CONSTANT_TENSOR)
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """The names of parameters."""
+        return tuple(self.inputs_to_parameters.values())
+
+    @property
+    def buffers(self) -> tuple[str, ...]:
+        """The names of buffers."""
+        return tuple(self.inputs_to_buffers.values())
+
+    @property
+    def lifted_tensor_constants(self) -> tuple[str, ...]:
+        """The names of constants."""
+        return tuple(self.inputs_to_lifted_tensor_constants.values())
+
+    @property
+    def user_inputs(self) -> tuple[Any, ...]:
+        """The user's inputs: names of tensors, and constants."""
+        found = [spec.arg for spec in self.input_specs if spec.kind is InputKind.USER_INPUT]
+        return tuple(arg.name if isinstance(arg, TensorArgument) else arg.value for arg in found)
+
+    @property
+    def user_outputs(self) -> tuple[Any, ...]:
+        """The user's outputs: names of tensors, and constants."""
+        return tuple(spec.arg.name if isinstance(spec.arg, TensorArgument) else spec.arg.value for spec in self.output_specs)
+
+    def __str__(self) -> str:
+        lines = ["", "# inputs", *map(str, self.input_specs), "", "# outputs", *map(str, self.output_specs), ""]
+        return "\n".join(lines)
+
+
+__all__ = [
+    "ConstantArgument", "ExportGraphSignature", "InputKind", "InputSpec", "OutputKind", "OutputSpec", "TensorArgument",
+]  # fmt: skip

@@ -1,0 +1,142 @@
+"""torch.export: programs against the modules that they were made of, and against torch's words; files, read in another process too."""
+from __future__ import annotations
+
+import io
+import pathlib
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mstorch
+from tests.fx.test_make_fx import NETWORKS, _agree, _tensors
+
+Both = Callable[..., Any]
+
+
+def _nested(torch: Any) -> Any:
+    class Nested(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.linear, self.norm = torch.nn.Linear(3, 4), torch.nn.BatchNorm1d(4)
+            self.register_buffer("shift", torch.ones(4))
+            self.register_buffer("hidden", torch.ones(4), persistent=False)
+
+        def forward(self, x: Any, pair: Any = None, *, scale: float = 2.0, last: Any = None) -> Any:
+            found = self.norm(self.linear(x)) * scale + self.shift * self.hidden
+            return {"out": found.relu(), "n": 3, "pair": (pair[0] + 1, last)}
+
+    torch.manual_seed(0)
+    return Nested().eval()
+
+
+def _arguments(torch: Any) -> tuple[Any, Any]:
+    x, y = torch.arange(6.0).reshape(2, 3), torch.ones(2)
+    return (x, (y, y * 2)), {"last": y * 3, "scale": 3.0}
+
+
+def test_the_signature_and_the_state_are_torchs(both: Both) -> None:
+    def body(torch: Any) -> Any:
+        args, kwargs = _arguments(torch)
+        program = torch.export.export(_nested(torch), args, kwargs)
+        signature = program.graph_signature
+        inputs = [(spec.kind.name, spec.arg.name, spec.target, spec.persistent) for spec in signature.input_specs]
+        return (
+            inputs, list(program.state_dict), signature.parameters, signature.buffers, signature.user_inputs,
+            [name for name, _ in program.named_buffers()], len(signature.output_specs), signature.inputs_to_buffers,
+        )  # fmt: skip
+
+    both(body)
+
+
+def test_a_program_computes_what_the_module_does(both: Both) -> None:
+    def body(torch: Any) -> Any:
+        args, kwargs = _arguments(torch)
+        module = torch.export.export(_nested(torch), args, kwargs).module()
+        found = module(args[0] + 1, args[1], scale=3.0, last=kwargs["last"])
+        return found["out"], found["n"], found["pair"], sorted(module.state_dict())
+
+    both(body)
+
+
+WRONG: dict[str, Callable[[Any, Any, Any, Any], Any]] = {
+    "another shape": lambda module, torch, args, kwargs: module(torch.ones(5, 3), args[1], **kwargs),
+    "a keyword less": lambda module, torch, args, kwargs: module(*args, scale=3.0),
+    "another number": lambda module, torch, args, kwargs: module(*args, **{**kwargs, "scale": 4.0}),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_inputs_of_another_form_are_refused(both: Both, name: str) -> None:
+    def body(torch: Any) -> None:
+        args, kwargs = _arguments(torch)
+        WRONG[name](torch.export.export(_nested(torch), args, kwargs).module(), torch, args, kwargs)
+
+    both(body, message="mismatch" if name == "a keyword less" else "Guard failed")
+
+
+def test_a_branch_on_data_is_refused(both: Both) -> None:
+    def body(torch: Any) -> None:
+        class Branch(torch.nn.Module):
+            def forward(self, x: Any) -> Any:
+                return x if x.sum() > 0 else -x
+
+        torch.export.export(Branch(), (torch.ones(2),))
+
+    both(body, message="Could not guard on data-dependent expression")
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+@pytest.mark.on_the_cpu
+def test_networks_are_exported_saved_and_loaded(name: str) -> None:
+    network, args = NETWORKS[name]
+    network.eval()
+    program = mstorch.export.export(network, args)
+    assert len(program.graph.nodes) > len(list(network.parameters()))
+    others = tuple(mstorch.randn_like(arg) for arg in args)
+    _agree(program.module()(*others), network(*others))
+    file = io.BytesIO()
+    mstorch.export.save(program, file)
+    file.seek(0)
+    again = mstorch.export.load(file)
+    _agree(again.module()(*others), network(*others))
+    assert str(again.graph_signature) == str(program.graph_signature) and again.graph_module.code == program.graph_module.code
+
+
+def test_training_statistics_move_in_the_program_alone() -> None:
+    network = mstorch.nn.Sequential(mstorch.nn.Linear(3, 4), mstorch.nn.BatchNorm1d(4)).train()
+    module = mstorch.export.export(network, (mstorch.randn(5, 3),)).module()
+    module(mstorch.randn(5, 3))
+    module(mstorch.randn(5, 3))
+    state = module.state_dict()
+    assert int(state["1.num_batches_tracked"]) == 2 and int(network[1].num_batches_tracked) == 0
+    assert state["1.running_mean"].abs().sum() > 0 and network[1].running_mean.abs().sum() == 0
+
+
+def test_another_process_reads_a_program(tmp_path: pathlib.Path) -> None:
+    network, args = NETWORKS["encoder"]
+    network.eval()
+    mstorch.export.save(mstorch.export.export(network, args), tmp_path / "program")
+    mstorch.save(args, tmp_path / "arguments")
+    code = (
+        "import sys, mstorch; program, args = mstorch.export.load(sys.argv[1]), mstorch.load(sys.argv[2])\n"
+        "mstorch.save(program.module()(*args).detach(), sys.argv[3])"
+    )
+    paths = [str(tmp_path / name) for name in ("program", "arguments", "found")]
+    subprocess.run([sys.executable, "-c", code, *paths], check=True, timeout=300)
+    np.testing.assert_allclose(mstorch.load(paths[2]).numpy(), _tensors(network(*args))[0].detach().numpy(), 1e-5, 1e-6)
+
+
+def test_what_has_no_graph_says_so(tmp_path: pathlib.Path) -> None:
+    flexible = mstorch.export.export(mstorch.nn.ReLU(), (mstorch.ones(2),), dynamic_shapes=({0: mstorch.export.Dim.AUTO},))
+    assert flexible.module()(mstorch.ones(5)).shape == (5,)
+    with pytest.raises(NotImplementedError, match="sizes may vary"):
+        str(flexible.graph)
+    with pytest.raises(NotImplementedError):
+        mstorch.export.save(flexible, tmp_path / "program")
+    mstorch.save({"weight": mstorch.ones(2)}, tmp_path / "other")
+    with pytest.raises(ValueError, match="no program"):
+        mstorch.export.load(tmp_path / "other")
