@@ -7,9 +7,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from mstorch import __main__, _compare
+from mstorch._compare import align
 from mstorch._compare.align import Alignment
 
 SCRIPT = str(Path(__file__).with_name("planted.py"))
@@ -117,6 +119,20 @@ def test_without_a_fault_all_agrees(want: list[dict[str, Any]], monkeypatch: pyt
 def test_models_give_no_false_alarm(model: str, tmp_path: Path) -> None:
     code = __main__.main(["compare", "--steps", "5", "--html", str(tmp_path / "a.html"), str(MODELS / "train.py"), model, "--steps", "5"])
     assert code == 0
+
+
+def test_kinks_that_turn_over_are_no_difference() -> None:
+    """ReLU6 at its ends: two of 48 elements of a bias's gradient, and what they do to its norm; all of them are one."""
+    values = np.linspace(0.1, 1.0, 48)
+    flipped = values.copy()
+    flipped[[5, 30]] *= 1.05
+
+    def event(sample: np.ndarray) -> dict[str, Any]:
+        return {"shape": (48,), "dtype": "float32", "sample": sample, "norm": float(np.linalg.norm(sample)), "largest": float(sample.max())}
+
+    share = align._OWN_SHARE
+    assert align.deviation(event(values), event(flipped), share) < 1e-6 < 0.01 < align.deviation(event(values), event(flipped))
+    assert align.deviation(event(values), event(values * 1.02), share) > align._GRADIENT
 
 
 NO_MEAN = """
