@@ -67,7 +67,7 @@ class GPT(nn.Module):
             nn.init.zeros_(module.bias)
 
     def forward(self, tokens):
-        x = self.drop(self.token(tokens) + self.position(torch.arange(tokens.size(1))))
+        x = self.drop(self.token(tokens) + self.position(torch.arange(tokens.size(1), device=tokens.device)))
         for block in self.blocks:
             x = block(x)
         return self.head(self.norm(x))

@@ -9,6 +9,7 @@ import numpy as np
 from .._backend.table import kernel
 from .._core.dtype import float64, int32, int64
 from .._core.sparse_parts import MAKERS
+from .._core.storage import DeviceMemory, Storage
 from .._core.tensor_base import array_of, recording, tensor_of
 from .._tape.composite import record
 from .._tape.node import is_leaf
@@ -86,6 +87,11 @@ def embedding(
     """Rows of ``weight`` (rows, D) at ``indices`` (*): (*, D). With ``sparse`` the gradient of a leaf is a COO tensor."""
     if len(shape_of(weight)) != 2:
         raise RuntimeError("'weight' must be 2-D")
+    if weight._storage.__class__ is DeviceMemory and indices._storage.__class__ is Storage:
+        raise RuntimeError(
+            f"Expected all tensors to be on the same device, but got index is on {indices.device}, different from other tensors on "
+            f"{weight.device} (when checking argument in method wrapper_{weight.device.type.upper()}__index_select)"
+        )
     _check_indices(indices, shape_of(weight)[0], "embedding")
     return _lookup(weight, indices, padding_idx, scale_grad_by_freq, sparse)
 

@@ -175,6 +175,9 @@ def programs() -> list[str]:
         (lambda: x + torch.ones(3), two + "npu:0 and cpu!"),
         (lambda: torch.ones(2, 3) + x, two + "cpu and npu:0!"),
         (lambda: torch.cat([x, torch.ones(2, 3)]), two + "npu:0 and cpu!"),
+        (lambda: torch.nn.functional.embedding(torch.tensor([1]), x),
+         "RuntimeError: Expected all tensors to be on the same device, but got index is on cpu, different from other tensors on npu:0 (when checking "
+         "argument in method wrapper_NPU__index_select)"),
         (lambda: (x * torch.tensor(2.0)).device, "npu:0"),
         (lambda: (torch.ones(2, 3).copy_(x).device, x.clone().copy_(torch.ones(2, 3)).device), "(device(type='cpu'), device(type='npu', index=0))"),
         (_assigned, "[[0.0, 0.0, 2.0], [4.0, 5.0, 6.0]]"),
