@@ -50,6 +50,7 @@ class TensorBase(Methods):
     operation the tensor is.
     """
 
+    _sparse = False  # whether the layout is a sparse one, of any kind (`_sparse/base.py`)
     __slots__ = (
         "_storage", "_dtype", "_shape", "_stride", "_offset", "_array", "_raw", "_at", "_counter", "_node", "_number", "_auto",
         "__dict__", "__weakref__",

@@ -87,13 +87,9 @@ def set_enabled(device_type: str, enabled: bool) -> None:
     state.on = any(state.enabled.get(place) for place in PLACES)
 
 
-def _is_sparse(tensor: Any) -> bool:
-    return getattr(tensor, "_layout", None) is not None
-
-
 def _place(tensor: Any) -> str:
     """Return the type of device whose regions cast a tensor; "meta" has none."""
-    storage = (tensor._kept if _is_sparse(tensor) else tensor)._storage
+    storage = (tensor._kept if tensor._sparse else tensor)._storage
     if storage.__class__ is Absent:
         return str(storage.device.type)
     return DEVICE if storage.__class__ in _ON_DEVICE else "cpu"
@@ -120,7 +116,7 @@ def _cast(value: Any, kind: dtype, place: str) -> Any:
         tensor: Any = value
         if (
             kind is float32 or tensor._dtype is not float32 or not state.cache_enabled or not modes.grad
-            or not is_tracked(tensor) or not is_leaf(tensor) or _is_sparse(tensor) or tensor._is_view()
+            or not is_tracked(tensor) or not is_leaf(tensor) or tensor._sparse or tensor._is_view()
         ):  # fmt: skip
             return tensor.to(kind)
         kept = state.cache.get(id(tensor))

@@ -37,7 +37,7 @@ def has_kernels(op: str, params: Sequence[Any], grads: Sequence[Any], *states: S
         return False
     for group in (params, grads, *states):
         for tensor in group:
-            if getattr(tensor, "_layout", None) is not None:
+            if tensor._sparse:
                 return False
             cell = tensor._storage
             if cell.__class__ is not DeviceMemory or tensor._dtype.name != "float32":
@@ -90,7 +90,7 @@ class Steps:
     def before(self, *tensors: Any) -> None:
         """Do what was gathered if tensors share memory with it, or are sparse, whose memory nobody asks for."""
         memory = self.memory
-        if memory and any(getattr(tensor, "_layout", None) is not None or id(tensor._storage) in memory for tensor in tensors):
+        if memory and any(tensor._sparse or id(tensor._storage) in memory for tensor in tensors):
             self.run()
 
     def _gather(self, step: Any, written: tuple[Any, ...], grad: Any, passes: int) -> None:

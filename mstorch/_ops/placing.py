@@ -153,7 +153,7 @@ def _placing(function: Callable[..., Any], like: bool, drawn: bool) -> Callable[
         if made is None:
             given, named_ones = hosted()
             made = function(*given, **named_ones)
-            made = moved(made, False) if getattr(made, "_layout", None) is None else made.to(found)
+            made = made.to(found) if made._sparse else moved(made, False)
         if asked and made._dtype.category < 2:
             raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
         if asked:

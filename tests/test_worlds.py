@@ -1,0 +1,210 @@
+"""Whether the rooms above ask where elements live. The kinds of memory answer (`_core/storage.py`); this finds who asks which kind it is.
+
+A question is found by its syntax: a comparison with a class of memory, a name that stands for one (an alias of it, and a function that
+returns nothing else, are names of it, too), an attribute that tells. `python -m tests.test_worlds` prints all of them.
+"""
+from __future__ import annotations
+
+import ast
+import pathlib
+import sys
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import pytest
+
+pytestmark = pytest.mark.core
+
+PACKAGE = pathlib.Path(__file__).resolve().parent.parent / "mstorch"
+ROOMS = ("_ops", "_tape/rules", "nn", "optim")
+
+# Classes of memory, and of bare values of one: what a class is compared with.
+KINDS = frozenset("Storage DeviceMemory Value Absent Mirror NATIVE Raw ndarray".split())
+# What holds elements in one kind of memory only, or says of a process what it holds.
+NAMES = frozenset(
+    "is_meta on_host host_inputs capturing reading_waits of_device ON_CPU NATIVE FAKE_DEVICE is_elsewhere without_memory "
+    "is_all_of_device_memory".split()
+)
+# Attributes of a tensor or a storage that tell where it is.
+TELLING = frozenset("shadow is_cpu is_meta is_cuda is_npu _layout".split())
+TYPES = frozenset(("cpu", "meta", "npu", "cuda"))
+
+# Questions that are still asked, by file. The number of none may grow.
+LEFT: dict[str, int] = {
+    "_ops/_autocast.py": 1, "_ops/_dispatch.py": 10, "_ops/_flat_put.py": 2, "_ops/_fresh_out.py": 1, "_ops/_in_place.py": 1,
+    "_ops/_index_checks.py": 1, "_ops/_mask_fill.py": 1, "_ops/_scalars.py": 1, "_ops/_scaled_product.py": 2, "_ops/_values_at.py": 5,
+    "_ops/complex_views.py": 1, "_ops/conv.py": 7, "_ops/copying.py": 13, "_ops/creation.py": 11, "_ops/ctc.py": 1, "_ops/dropout.py": 1,
+    "_ops/elementwise.py": 4, "_ops/embedding.py": 2, "_ops/from_data.py": 3, "_ops/grid.py": 1, "_ops/index.py": 6, "_ops/join.py": 1,
+    "_ops/linalg_exp.py": 1, "_ops/linalg_factor.py": 1, "_ops/loss.py": 4, "_ops/loss_class.py": 9, "_ops/math.py": 2, "_ops/matmul.py": 1,
+    "_ops/measure.py": 2, "_ops/memory.py": 2, "_ops/new_tensors.py": 1, "_ops/norm.py": 3, "_ops/optim.py": 5, "_ops/placing.py": 9,
+    "_ops/positions.py": 1, "_ops/random.py": 18, "_ops/reduce.py": 6, "_ops/resizing.py": 1, "_ops/scatter.py": 1, "_ops/shape.py": 1,
+    "_ops/softmax.py": 1, "_ops/sort.py": 4, "_ops/subclasses.py": 1, "_ops/subscript.py": 7, "_ops/together.py": 2, "_ops/upsample.py": 1,
+    "_ops/vector_norm.py": 2, "_ops/views.py": 1, "_ops/window_functions.py": 1, "_tape/rules/_places.py": 2, "_tape/rules/activation.py": 9,
+    "_tape/rules/conv.py": 1, "_tape/rules/elementwise.py": 5, "_tape/rules/forward.py": 2, "_tape/rules/index.py": 5, "_tape/rules/loss.py": 4,
+    "_tape/rules/norm.py": 7, "_tape/rules/padding.py": 1, "_tape/rules/pool.py": 5, "_tape/rules/reduce.py": 4, "_tape/rules/resample.py": 2,
+    "_tape/rules/scan.py": 3, "_tape/rules/scatter.py": 3, "_tape/rules/softmax.py": 2, "nn/_functional/attention.py": 4,
+    "nn/_functional/fused_attention.py": 5, "nn/modules/_conversion.py": 2, "nn/modules/_hooks.py": 2, "nn/modules/_native.py": 2,
+    "nn/modules/_state.py": 1, "nn/modules/batchnorm.py": 1, "nn/parallel/distributed.py": 2, "nn/parameter.py": 3, "nn/utils/rnn.py": 1,
+    "optim/_stepping.py": 1, "optim/_together.py": 1, "optim/optimizer.py": 2,
+}  # fmt: skip
+# Functions that may ask, and why.
+EXCEPTIONS: dict[str, str] = {}
+
+
+class Question(NamedTuple):
+    path: str
+    function: str
+    line: int
+    text: str
+
+
+def _last(node: ast.AST) -> str:
+    """The last part of a name: ``ndarray`` of ``np.ndarray``."""
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+
+
+def _of_class(node: ast.AST) -> bool:
+    """Whether an expression is the class of something: ``x.__class__``, ``type(x)``."""
+    return _last(node) == "__class__" or isinstance(node, ast.Call) and _last(node.func) == "type" and len(node.args) == 1
+
+
+def _kinds_in(node: ast.AST, known: frozenset[str], arrays: bool) -> bool:
+    parts = node.elts if isinstance(node, (ast.Tuple, ast.Set, ast.List)) else [node]
+    return any(_last(part) in known and (arrays or _last(part) != "ndarray") for part in parts)
+
+
+def _tells_device(node: ast.AST) -> bool:
+    """Whether an expression is the type of a device: ``x.device.type``, ``place.type``."""
+    return isinstance(node, ast.Attribute) and node.attr == "type" and not isinstance(node.value, ast.Constant)
+
+
+class _Finder(ast.NodeVisitor):
+    def __init__(self, path: str, names: set[str], kinds: set[str]) -> None:
+        self.path, self.names, self.kinds = path, names, kinds
+        self.arrays = path.startswith("_tape/rules")  # there an array is a bare value, elsewhere what a user gave
+        self.found: list[Question] = []
+        self.within: list[str] = []
+
+    def _add(self, node: ast.AST) -> None:
+        place = self.within[0] if self.within else ""
+        if not self.found or (self.found[-1].line, self.found[-1].function) != (node.lineno, place):  # type: ignore[attr-defined]
+            self.found.append(Question(self.path, place, node.lineno, ast.unparse(node)))  # type: ignore[attr-defined]
+
+    def visit_FunctionDef(self, node: ast.FunctionDef | ast.ClassDef | ast.AsyncFunctionDef) -> None:
+        self.within.append(node.name)
+        self.generic_visit(node)
+        self.within.pop()
+
+    visit_ClassDef = visit_AsyncFunctionDef = visit_FunctionDef  # type: ignore[assignment]
+
+    def visit_Compare(self, node: ast.Compare) -> None:
+        sides = [node.left, *node.comparators]
+        kinds = frozenset(self.kinds)
+        if any(map(_of_class, sides)) and any(_kinds_in(side, kinds, True) for side in sides):
+            self._add(node)
+        elif any(map(_tells_device, sides)) and any(
+            isinstance(part, ast.Constant) and part.value in TYPES
+            for side in sides for part in (side.elts if isinstance(side, ast.Tuple) else [side])
+        ):  # fmt: skip
+            self._add(node)
+        self.generic_visit(node)
+
+    def visit_Call(self, node: ast.Call) -> None:
+        word = _last(node.func)
+        if word == "isinstance" and len(node.args) == 2 and _kinds_in(node.args[1], frozenset(self.kinds), self.arrays):
+            self._add(node)
+        elif word == "getattr" and len(node.args) > 1 and isinstance(node.args[1], ast.Constant) and node.args[1].value in TELLING | {"native"}:
+            self._add(node)
+        self.generic_visit(node)
+
+    def visit_Attribute(self, node: ast.Attribute) -> None:
+        if isinstance(node.ctx, ast.Load) and (
+            node.attr == "native" or node.attr in TELLING or node.attr in self.names
+            or node.attr == "kind" and isinstance(node.value, ast.Call) and _last(node.value.func) == "home"
+        ):
+            self._add(node)
+        self.generic_visit(node)
+
+    def visit_Name(self, node: ast.Name) -> None:
+        if isinstance(node.ctx, ast.Load) and node.id in self.names:
+            self._add(node)
+
+
+def _aliases(tree: ast.Module, known: set[str]) -> set[str]:
+    """Other names of the known ones: by import, by assignment."""
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom):
+            found |= {alias.asname for alias in node.names if alias.asname and alias.name in known}
+        elif isinstance(node, ast.Assign) and _last(node.value) in known:
+            found |= {target.id for target in node.targets if isinstance(target, ast.Name)}
+    return found
+
+
+def _asking(tree: ast.Module, path: str, names: set[str], kinds: set[str]) -> set[str]:
+    """Functions of a module that do nothing but return the answer to a question about one argument."""
+    found: set[str] = set()
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef) and len(node.args.args) <= 1:
+            body = [part for part in node.body if not (isinstance(part, ast.Expr) and isinstance(part.value, ast.Constant))]
+            if len(body) == 1 and isinstance(body[0], ast.Return) and body[0].value is not None and not isinstance(body[0].value, ast.IfExp):
+                finder = _Finder(path, names, kinds)
+                finder.visit(body[0].value)
+                if finder.found and isinstance(body[0].value, (ast.Compare, ast.BoolOp, ast.UnaryOp, ast.Name, ast.Attribute)):
+                    found.add(node.name)
+    return found
+
+
+def _questions_of(tree: ast.Module, path: str) -> list[Question]:
+    names, kinds = set(NAMES), set(KINDS)
+    while True:
+        more, kinds_more = _aliases(tree, names) | _asking(tree, path, names, kinds), _aliases(tree, kinds)
+        if more <= names and kinds_more <= kinds:
+            break
+        names |= more
+        kinds |= kinds_more
+    finder = _Finder(path, names, kinds)
+    finder.visit(tree)
+    return finder.found
+
+
+def questions() -> Iterator[Question]:
+    """All of them, in the order of the files."""
+    for room in ROOMS:
+        for path in sorted((PACKAGE / room).rglob("*.py")):
+            yield from _questions_of(ast.parse(path.read_text()), path.relative_to(PACKAGE).as_posix())
+
+
+def test_nobody_above_asks_where_elements_live() -> None:
+    asked: dict[str, list[str]] = {}
+    for question in questions():
+        if f"{question.path}:{question.function}" not in EXCEPTIONS:
+            asked.setdefault(question.path, []).append(f"mstorch/{question.path}:{question.line} {question.function}: {question.text}")
+    wrong = [line for path, lines in asked.items() if len(lines) > LEFT.get(path, 0) for line in lines]
+    assert not wrong, "the kinds of memory answer, see _core/storage.py:\n" + "\n".join(wrong)
+    assert not {path: count for path, count in LEFT.items() if len(asked.get(path, ())) < count}, "they are fewer: LEFT follows"
+
+
+def test_exceptions_are_few_and_needed() -> None:
+    asking = {f"{question.path}:{question.function}" for question in questions()}
+    assert len(EXCEPTIONS) <= 15 and all(EXCEPTIONS.values())
+    assert not set(EXCEPTIONS) - asking, "these ask no more"
+
+
+@pytest.mark.parametrize("text, count", [
+    ("def f(x): return x._storage.__class__ is Storage", 1), ("def f(x): return type(x._storage) in (Value, DeviceMemory)", 1),
+    ("def f(): return modes.native is not None", 1), ("def f(x): return getattr(modes, 'native') is None", 1),
+    ("from a import is_meta as no_memory\ndef f(x): return no_memory(x)", 1), ("elsewhere = is_meta\ndef f(x): return elsewhere(x)", 2),
+    ("def _here(x): return x._storage.__class__ is Storage\ndef f(x):\n    if _here(x): return 1", 2),
+    ("def f(x): return isinstance(x, Raw)", 1), ("def f(x): return x.device.type == 'cpu'", 1), ("def f(x): return x.device.type != y", 0),
+    ("from a import Storage as S\ndef f(x): return x.__class__ is S", 1), ("def f(x): return isinstance(x, np.ndarray)", 0),
+    ("def f(x): return x.is_cpu", 1), ("def f(x): return devices.is_meta(x)", 1), ("def f(x): return home(x).kind == 'host'", 1),
+    ("def f(x): return x._storage.read(x)", 0),
+])  # fmt: skip
+def test_a_question_is_found(text: str, count: int) -> None:
+    assert len(_questions_of(ast.parse(text), "_ops/some.py")) == count
+
+
+if __name__ == "__main__":
+    for question in questions():
+        sys.stdout.write(f"{question.path}:{question.line} {question.function}: {question.text}\n")
