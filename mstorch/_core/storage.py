@@ -1,4 +1,12 @@
-"""The memory that tensors and their views share: the host's, a device's, or the current value in a capture."""
+"""The memory that tensors and their views share: the host's, a device's, or the current value in a capture.
+
+What answers for a tensor's elements is its home (``home``): its storage, or in a block of MindSpore's the block, in which values stand
+for storages. A home says of itself
+
+- ``kind``: "host", "device", "captured", "absent" or "mirrored", by which functions with several ways choose (``_tape/ways.py``);
+- ``reads_are_free``: elements can be looked at without a transfer and without a wait;
+- ``has_elements``: there are elements to look at, be it by waiting for a device.
+"""
 from __future__ import annotations
 
 import math
@@ -33,6 +41,9 @@ class Storage:
     """
 
     __slots__ = ("_source", "_memory", "version", "moved", "shared", "parameter", "pinned", "__weakref__")
+
+    kind = "host"
+    reads_are_free = has_elements = True
 
     def __init__(self, source: np.ndarray) -> None:
         self._source: np.ndarray | None = source  # C-contiguous, of any dtype
@@ -102,6 +113,8 @@ class Absent:
 
     __slots__ = ("device", "version", "nbytes", "__weakref__")
 
+    kind = "absent"
+    reads_are_free = has_elements = False
     moved = False
     shared = None
     parameter = None
@@ -170,7 +183,14 @@ class DeviceMemory(_Native):
 
     __slots__ = ("base", "version", "exchanges", "lent", "shadow", "parameter", "__weakref__")
 
+    kind = "device"
+    has_elements = True
     pinned = False
+
+    @property
+    def reads_are_free(self) -> bool:
+        """Whether the array is still there that the elements were made of."""
+        return self.shadow is not None
 
     def __init__(self, base: Raw, shadow: np.ndarray | None = None) -> None:
         if forked.here:
@@ -320,6 +340,8 @@ class Value(_Native):
 
     __slots__ = ("raw", "version", "writes", "__weakref__")
 
+    kind = "captured"
+    reads_are_free, has_elements = False, True
     shadow = None
 
     def __init__(self, raw: Raw) -> None:
@@ -382,6 +404,8 @@ class Mirror:
 
     __slots__ = ("inner", "conj", "neg", "__weakref__")
 
+    kind = "mirrored"
+    reads_are_free = has_elements = True
     moved = True  # a window of it is computed anew each time
     shared = None
     parameter = None
@@ -434,8 +458,11 @@ class NativeBlock(Block):
     ``captured`` says that a graph is being captured: what is written then stays in the values, and is read from them.
     """
 
+    kind = "captured"
+
     def __init__(self, captured: bool = False) -> None:
         self.captured = captured
+        self.reads_are_free = self.has_elements = not captured
         self._cells: dict[int, tuple[Storage, Value]] = {}
 
     def cell(self, storage: Storage, kind: np.dtype, leaf: Any = None) -> Value:
@@ -471,6 +498,12 @@ class NativeBlock(Block):
         self.at_end(values_again(modes, "native"))
         modes.native = self
         return self
+
+
+def home(tensor: Any) -> Any:
+    """What answers for a tensor's elements now."""
+    storage = tensor._storage
+    return storage if modes.native is None or storage.__class__ is Absent else modes.native
 
 
 def face(array: np.ndarray) -> Raw:
