@@ -5,7 +5,10 @@ for storages. A home says of itself
 
 - ``kind``: "host", "device", "captured", "absent" or "mirrored", by which functions with several ways choose (``_tape/ways.py``);
 - ``reads_are_free``: elements can be looked at without a transfer and without a wait;
-- ``has_elements``: there are elements to look at, be it by waiting for a device.
+- ``has_elements``: there are elements to look at, be it by waiting for a device;
+- ``grows``: what is written to it may have another size, for which it grows if need be;
+- ``fuses(op, name)``: one kernel computes an operation of that dtype that is composed of others elsewhere;
+- ``is_free(tensor)``: a kernel may write the tensor's elements in place, which are all of the memory, and nobody else holds it.
 """
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ from .._backend.cell import set_value
 from .._backend.forked import forked
 from .._backend.geometry import contiguous_strides, flat_index
 from .._backend.raw import NAME_OF, NP_DTYPE, ON_CPU, Raw, from_numpy
-from .._backend.table import kernel
+from .._backend.table import kernel, serves
 from .._leaving import Block, values_again
 from .device import META
 from .ends import ENDS
@@ -30,6 +33,11 @@ from .strides import Strides
 
 _clone, _conj, _neg, _reinterpret = kernel("clone"), kernel("conj"), kernel("neg"), kernel("view_dtype")
 _gather, _scatter, _reshape = kernel("storage_gather"), kernel("storage_scatter"), kernel("reshape")
+
+
+def _never(self: Any, *args: Any) -> bool:
+    """Return False."""
+    return False
 
 
 class Storage:
@@ -43,7 +51,8 @@ class Storage:
     __slots__ = ("_source", "_memory", "version", "moved", "shared", "parameter", "pinned", "__weakref__")
 
     kind = "host"
-    reads_are_free = has_elements = True
+    reads_are_free = has_elements = grows = True
+    fuses = is_free = _never
 
     def __init__(self, source: np.ndarray) -> None:
         self._source: np.ndarray | None = source  # C-contiguous, of any dtype
@@ -88,6 +97,20 @@ class Storage:
         memory[:kept] = old[:kept]
         self.exchange(memory)
 
+    def copied(self) -> Storage:
+        """The same bytes in memory of its own."""
+        return Storage(self.memory.copy())
+
+    def is_shown_by(self, tensor: Any) -> bool:
+        """Whether a tensor is all of the memory, row by row."""
+        return tensor._stride is None and not tensor._offset and self.nbytes == math.prod(tensor._shape) * tensor._dtype.itemsize
+
+    def whole(self, tensor: Any) -> Raw:
+        """MindSpore's tensor over all of the memory, which a tensor shows."""
+        if self.parameter is not None:
+            self.follow()
+        return from_numpy(self.memory.view(tensor._dtype.np).reshape(tensor._shape))
+
     def let_go(self) -> None:
         """Give the memory back; nothing is left to be shown."""
         self.exchange(np.empty(0, np.uint8))
@@ -114,7 +137,8 @@ class Absent:
     __slots__ = ("device", "version", "nbytes", "__weakref__")
 
     kind = "absent"
-    reads_are_free = has_elements = False
+    reads_are_free = has_elements = grows = False
+    fuses = is_free = _never
     moved = False
     shared = None
     parameter = None
@@ -184,13 +208,29 @@ class DeviceMemory(_Native):
     __slots__ = ("base", "version", "exchanges", "lent", "shadow", "parameter", "__weakref__")
 
     kind = "device"
-    has_elements = True
+    has_elements = grows = True
     pinned = False
 
     @property
     def reads_are_free(self) -> bool:
         """Whether the array is still there that the elements were made of."""
         return self.shadow is not None
+
+    def fuses(self, op: str, name: str) -> bool:
+        """Whether the device has one kernel for an operation that is composed of others elsewhere."""
+        return serves(op, name)
+
+    def is_shown_by(self, tensor: Any) -> bool:
+        """Whether a tensor is all of the memory, row by row."""
+        return is_all_of_device_memory(tensor) and tuple(self.base.shape) == tensor._shape
+
+    def whole(self, tensor: Any) -> Raw:
+        """MindSpore's tensor that is the memory."""
+        return self.base
+
+    def is_free(self, tensor: Any) -> bool:
+        """Whether a kernel may write a tensor's elements in place, which are all of the memory, and nobody else holds it."""
+        return is_all_of_device_memory(tensor) and not self.lent and self.parameter is None
 
     def __init__(self, base: Raw, shadow: np.ndarray | None = None) -> None:
         if forked.here:
@@ -276,6 +316,10 @@ class DeviceMemory(_Native):
         if base is not self.base:
             self.exchange(base)
 
+    def forget(self) -> None:
+        """Look no more at what the elements were made of: they are others."""
+        self.shadow = None
+
     def let_go(self) -> None:
         """Give the memory back; nothing is left to be shown."""
         self.shadow = None
@@ -341,7 +385,8 @@ class Value(_Native):
     __slots__ = ("raw", "version", "writes", "__weakref__")
 
     kind = "captured"
-    reads_are_free, has_elements = False, True
+    reads_are_free, has_elements, grows = False, True, False
+    fuses = is_free = _never
     shadow = None
 
     def __init__(self, raw: Raw) -> None:
@@ -406,6 +451,8 @@ class Mirror:
 
     kind = "mirrored"
     reads_are_free = has_elements = True
+    grows = False
+    fuses = is_free = _never
     moved = True  # a window of it is computed anew each time
     shared = None
     parameter = None
@@ -430,6 +477,10 @@ class Mirror:
     def memory(self) -> np.ndarray:
         """The bytes of the memory itself."""
         return self.inner.memory
+
+    def copied(self) -> Storage:
+        """The bytes of the memory itself in memory of their own."""
+        return self.inner.copied()
 
     def turned(self, array: Any) -> Any:
         """Elements that lie in the memory as they are seen, and the reverse."""
@@ -459,10 +510,12 @@ class NativeBlock(Block):
     """
 
     kind = "captured"
+    grows = False
+    fuses = is_free = _never
 
     def __init__(self, captured: bool = False) -> None:
         self.captured = captured
-        self.reads_are_free = self.has_elements = not captured
+        self.reads_are_free, self.has_elements = not captured and ON_CPU, not captured
         self._cells: dict[int, tuple[Storage, Value]] = {}
 
     def cell(self, storage: Storage, kind: np.dtype, leaf: Any = None) -> Value:

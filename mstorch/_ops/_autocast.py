@@ -17,7 +17,6 @@ from .._backend import runtime
 from .._backend.raw import instances
 from .._core.dtype import bfloat16, dtype, float16, float32, float64
 from .._core.modes import modes
-from .._core.storage import Absent, DeviceMemory, Value
 from .._core.tensor_base import TensorBase, is_tracked
 from .._tape.node import is_leaf
 
@@ -89,13 +88,7 @@ def set_enabled(device_type: str, enabled: bool) -> None:
 
 def _place(tensor: Any) -> str:
     """Return the type of device whose regions cast a tensor; "meta" has none."""
-    storage = (tensor._kept if tensor._sparse else tensor)._storage
-    if storage.__class__ is Absent:
-        return str(storage.device.type)
-    return DEVICE if storage.__class__ in _ON_DEVICE else "cpu"
-
-
-_ON_DEVICE: Any = (DeviceMemory, Value)
+    return str((tensor._kept if tensor._sparse else tensor).device.type)
 
 
 def _region(values: Any) -> str | None:

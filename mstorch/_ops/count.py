@@ -18,6 +18,7 @@ from .._core.tensor_base import TensorBase, array_of, count_of, in_order, tensor
 from .._core.warned import warn_once
 from .._quiet import quiet
 from .._tape.composite import refuse
+from .._tape.moving import beside
 from .._tape.operands import computed
 from .._tape.windows import no_view
 from . import views
@@ -29,7 +30,6 @@ from .creation import linspace
 from .from_data import tensor
 from .index import gather, index_select, nonzero
 from .join import cat
-from .placing import beside
 from .scan import cumsum, diff
 from .sort import sort
 

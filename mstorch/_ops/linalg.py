@@ -13,6 +13,7 @@ from .._core.dtype import int64
 from .._core.tensor_base import TensorBase, array_of, tensor_of
 from .._quiet import quiet
 from .._tape.composite import record
+from .._tape.moving import beside
 from .._tape.operands import computed
 from .._tape.windows import no_view
 from . import reduce, views
@@ -40,7 +41,6 @@ from .linalg_factor import (
     svdvals,
     triangular,
 )  # fmt: skip
-from .placing import beside
 from .shape import tril, triu
 from .vector_norm import vector_norm
 

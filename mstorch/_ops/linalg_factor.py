@@ -14,7 +14,7 @@ from .._core.tensor_base import array_of, in_order, recording
 from .._tape.composite import record
 from .._tape.operands import computed
 from . import views
-from ._dispatch import broadcast_shape, capturing, finish_exactly, finish_safely, shape_of, type_word
+from ._dispatch import broadcast_shape, finish_exactly, finish_safely, shape_of, type_word, values_of
 from ._named import node_called
 from ._operation import operation
 from .creation import eye, zeros_like
@@ -410,8 +410,9 @@ _PHASE = "in the complex case are specified up to multiplication by e^{i phi}. T
 
 def _check_phase(text: str, *products: Any) -> None:
     """Raise torch's error for a loss that depends on the phase of complex vectors, which no factorization fixes."""
-    if products[0].is_complex() and not capturing():
-        turns = sum(np.diagonal(array_of(product), axis1=-2, axis2=-1).imag for product in products)
+    arrays = [array for array in map(values_of, products) if array is not None]
+    if products[0].is_complex() and arrays:
+        turns = sum(np.diagonal(array, axis1=-2, axis2=-1).imag for array in arrays)
         if not (np.abs(turns) <= 1e-2).all():
             raise RuntimeError(text)
 

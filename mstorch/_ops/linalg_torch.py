@@ -9,6 +9,7 @@ import numpy as np
 
 from .. import return_types
 from .._core.tensor_base import TensorBase, array_of
+from .._tape.moving import beside
 from . import linalg, views
 from . import linalg_factor as factor
 from ._deprecated import warn_of
@@ -34,7 +35,6 @@ from .linalg_factor import (  # noqa: F401 - names of the torch namespace too
     svdvals,
     triangular,
 )  # fmt: skip
-from .placing import beside
 from .shape import tril
 
 inverse = accepting(inv, Forms({"input": "A"}))

@@ -117,6 +117,12 @@ def _unwrapped(raw: Raw, tensors: list[Any]) -> Any:
     return raw.asnumpy().copy() if tensors[0]._storage.__class__ is Storage else raw
 
 
+def refuse_trained(what: str) -> None:
+    """Raise RuntimeError within a Module that MindSpore trains: its tape knows nothing of what is asked for."""
+    if modes.native is not None:
+        raise RuntimeError(f"mstorch: {what} cannot be trained by MindSpore itself")
+
+
 def attach_native(label: str, op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tuple[Any, ...], results: Sequence[Any]) -> None:
     """Record an operation without a rule."""
     given, flat = operands(inputs)

@@ -6,14 +6,18 @@ call, which the function itself then computes, as it does for every kind that ha
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from .._backend import trace
 from .._backend.raw import Raw
+from .._core.dtype import dtype
+from .._core.modes import modes
 from .._core.storage import home
-from .._core.tensor_base import TensorBase
+from .._core.tangents import LEVELS
+from .._core.tensor_base import TensorBase, recording, value_of
 
 Function = Callable[..., Any]
 
@@ -33,16 +37,40 @@ def ways(
 
     def declare(function: Function) -> Function:
         @functools.wraps(function)
-        def chosen(*args: Any) -> Any:
+        def chosen(*args: Any, **named: Any) -> Any:
             operand = args[at]
             if operand.__class__ is list:
                 operand = operand[0]
             way = bare.get(operand.__class__)
             if way is None and of_tensors and isinstance(operand, TensorBase):
                 way = kinds.get(home(operand).kind)
-            found = None if way is None else way(*args)
-            return function(*args) if found is None else found
+            found = None if way is None else way(*args, **named)
+            return function(*args, **named) if found is None else found
 
         return chosen
 
     return declare
+
+
+@ways(captured=lambda tensor: not modes.native.captured or not trace.depends(value_of(tensor)))
+def is_known(tensor: Any) -> bool:
+    """Whether a tensor's values can be read at no cost: in a graph that is captured those of what depends on none of its inputs."""
+    return bool(home(tensor).reads_are_free)
+
+
+def in_arrays(*tensors: Any) -> bool:
+    """Whether NumPy's functions may be given the elements of tensors, and what they make of them is the result."""
+    return all(home(tensor).kind == "host" for tensor in tensors)
+
+
+def fused(op: str, kind: dtype, *tensors: Any) -> bool:
+    """Whether where tensors are one kernel computes an operation that is composed of others elsewhere, and nobody asks for tangents.
+
+    None among the tensors counts for nothing.
+    """
+    return not LEVELS and all(tensor is None or home(tensor).fuses(op, kind.name) for tensor in tensors)
+
+
+def followed(tensors: Sequence[Any]) -> bool:
+    """Whether a derivative of an operation on these tensors is wanted of our own tape, not of MindSpore's: one node may stand for it."""
+    return modes.native is None and recording(tensors)

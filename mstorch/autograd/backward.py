@@ -10,7 +10,7 @@ from .._backend import tape
 from .._backend.device_memory import full
 from .._core.above import above
 from .._core.formats import sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr
-from .._core.modes import grad_set_to, modes
+from .._core.modes import capturing, grad_set_to, modes
 from .._core.no_memory import tells_no_memory
 from .._core.overriding import MODES, PLAIN, dispatches, for_maps, state
 from .._core.size import Size
@@ -19,7 +19,7 @@ from .._core.storage import NATIVE, DeviceMemory, Storage
 from .._core.tangents import LEVELS
 from .._core.tensor_base import TensorBase, array_of, count_of, is_tracked, laid_out, on_device, tensor_of, value_of
 from .._core.warned import warn_once
-from .._ops._dispatch import capturing, cast_tensor
+from .._ops._dispatch import cast_tensor
 from .._ops.join import stack
 from .._tape import engine
 from .._tape.node import bare, bare_of, dressed, edge_of, node_of, repeats

@@ -21,8 +21,8 @@ from ..._ops._named import node_called
 from ..._ops.compare import where
 from ..._ops.creation import empty_like, zeros_like
 from ..._ops.elementwise import div, mul, neg
-from ..._ops.placing import beside
 from ..._ops.random import draw, exponential_
+from ..._tape.moving import beside
 
 
 def _done(function: Callable[..., Any], input: Any, inplace: bool, *args: Any) -> Any:
