@@ -66,6 +66,10 @@ def _kinds_in(node: ast.AST, known: frozenset[str], arrays: bool) -> bool:
     return any(_last(part) in known and (arrays or _last(part) != "ndarray") for part in parts)
 
 
+def _is_home(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and _last(node.func) == "home"
+
+
 def _tells_device(node: ast.AST) -> bool:
     """Whether an expression is the type of a device: ``x.device.type``, ``place.type``."""
     return isinstance(node, ast.Attribute) and node.attr == "type" and not isinstance(node.value, ast.Constant)
@@ -118,7 +122,7 @@ class _Finder(ast.NodeVisitor):
     def visit_Attribute(self, node: ast.Attribute) -> None:
         if isinstance(node.ctx, ast.Load) and (
             node.attr == "native" or node.attr in TELLING and node.attr not in self.within or node.attr in self.names
-            or node.attr == "kind" and isinstance(node.value, ast.Call) and _last(node.value.func) == "home"
+            or node.attr == "kind" and (_last(node.value) in ("_storage", "storage") or _is_home(node.value))
         ):
             self._add(node)
         self.generic_visit(node)
@@ -195,7 +199,7 @@ def test_exceptions_are_few_and_needed() -> None:
     ("def f(x): return isinstance(x, Raw)", 1), ("def f(x): return x.device.type == 'cpu'", 1), ("def f(x): return x.device.type != y", 0),
     ("from a import Storage as S\ndef f(x): return x.__class__ is S", 1), ("def f(x): return isinstance(x, np.ndarray)", 0),
     ("def f(x): return x.is_cpu", 1), ("def f(x): return devices.is_meta(x)", 1), ("def f(x): return home(x).kind == 'host'", 1),
-    ("def f(x): return x._storage.read(x)", 0),
+    ("def f(x): return x._storage.kind == 'host'", 1), ("def f(x): return x._storage.read(x)", 0), ("def f(x): return x.reducer.shadow()", 0),
 ])  # fmt: skip
 def test_a_question_is_found(text: str, count: int) -> None:
     assert len(_questions_of(ast.parse(text), "_ops/some.py")) == count

@@ -8,6 +8,7 @@ for storages. A home says of itself
 - ``has_elements``: there are elements to look at, be it by waiting for a device;
 - ``grows``: what is written to it may have another size, for which it grows if need be;
 - ``fuses(op, name)``: one kernel computes an operation of that dtype that is composed of others elsewhere;
+- ``is_shown_by(tensor)``, ``whole(tensor)``: a tensor is all of the memory row by row, and MindSpore's tensor over it;
 - ``is_free(tensor)``: a kernel may write the tensor's elements in place, which are all of the memory, and nobody else holds it.
 """
 from __future__ import annotations
@@ -164,6 +165,14 @@ class Absent:
     def copied(self) -> Absent:
         """Another one of the same size."""
         return Absent(self.device, self.nbytes)
+
+    def is_shown_by(self, tensor: Any) -> bool:
+        """Return True: there is nothing else to be shown."""
+        return True
+
+    def whole(self, tensor: Any) -> Raw:
+        """Raises what reading raises."""
+        return from_numpy(self.elements(tensor._dtype.np, tensor._shape))
 
     @property
     def memory(self) -> np.ndarray:
@@ -428,6 +437,14 @@ class Value(_Native):
         """The same value in memory of its own."""
         return Value(_clone[NAME_OF[self.raw.dtype]](self.raw))
 
+    def is_shown_by(self, tensor: Any) -> bool:
+        """Whether a tensor is all of the value, row by row."""
+        return tensor._stride is None and tuple(self.raw.shape) == tensor._shape
+
+    def whole(self, tensor: Any) -> Raw:
+        """The value."""
+        return self.raw
+
     def put_bytes(self, memory: np.ndarray) -> None:
         """Take other values, given as bytes."""
         self.raw = from_numpy(np.array(memory.view(NP_DTYPE[NAME_OF[self.raw.dtype]]).reshape(self.raw.shape), order="C"))
@@ -481,6 +498,8 @@ class Mirror:
     def copied(self) -> Storage:
         """The bytes of the memory itself in memory of their own."""
         return self.inner.copied()
+
+    is_shown_by = _never  # a parameter gets plain memory
 
     def turned(self, array: Any) -> Any:
         """Elements that lie in the memory as they are seen, and the reverse."""
