@@ -1,4 +1,7 @@
-"""What do an operation, its gradient and a view cost, beside torch? Microseconds on 16×16, each library in its own process."""
+"""What do an operation, its gradient and a view cost, beside torch? Microseconds on 16×16, each library in its own process.
+
+``python benchmarks/dispatch.py cpu`` counts the processor's time, for machines that do other work meanwhile.
+"""
 from __future__ import annotations
 
 import sys
@@ -15,12 +18,14 @@ from typing import Any
 
 from _measure import in_process, print_table
 
+_now = time.process_time if "cpu" in sys.argv else time.perf_counter
+
 
 def _microseconds(call: Callable[[], Any], count: int) -> float:
-    start = time.perf_counter()
+    start = _now()
     for _ in range(count):
         call()
-    return (time.perf_counter() - start) / count * 1e6
+    return (_now() - start) / count * 1e6
 
 
 def _cost(call: Callable[[], Any], count: int = 2000, rounds: int = 15) -> float:
@@ -71,7 +76,7 @@ if __name__ == "__main__":
     if sys.argv[1:2] == ["measure"]:
         print(json.dumps(_measure(sys.argv[2])))
     else:
-        ours, theirs = (in_process(__file__, ["measure", library]) for library in ("mstorch", "torch"))
+        ours, theirs = (in_process(__file__, ["measure", library, *sys.argv[1:]]) for library in ("mstorch", "torch"))
         print_table(
             ["µs", "mstorch", "torch", "ratio"], [[name, ours[name], theirs[name], ours[name] / theirs[name]] for name in ours]
         )

@@ -58,12 +58,12 @@ LIKE_THE_FIRST: dict[str, Callable[..., Sizes]] = {"cat": _cat, "stack": _stack,
 
 def told(op: str, kernel: Function, inputs: Sequence[Any], args: Sequence[Any]) -> Any:
     """Return arrays of the shapes and dtypes that a kernel's results have, whose elements say nothing; ``inputs`` are arrays or tuples of
-    them."""
+    them. A function that is no row has no name."""
     if op in LIKE_THE_FIRST:
         first = inputs[0]
         kind = first[0].dtype if first.__class__ is tuple else first.dtype
         return _empty(LIKE_THE_FIRST[op](first, *inputs[1:], *args), kind)
-    if op not in SIZED and op not in WITHOUT_BATCH:
+    if op and op not in SIZED and op not in WITHOUT_BATCH:
         return _by_small(kernel, (*inputs, *args))
     if op in WITHOUT_BATCH and inputs[0].ndim > 2 and inputs[0].shape[0]:
         batch = inputs[0].shape[0]

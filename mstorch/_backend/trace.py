@@ -312,10 +312,10 @@ def depends(raw: Raw) -> bool:
     return context is not None and id(raw) in context.depends
 
 
-def drawn(make: Callable[[], Raw]) -> Raw:
-    """``make()``; in a capture its result is an input of the graph, made again for each run."""
+def drawn(make: Callable[[], Any], raw_of: Callable[[Any], Raw]) -> Any:
+    """``make()``; in a capture what ``raw_of`` makes of its result is an input of the graph, made again for each run."""
     context = current()
-    return make() if context is None else context.draw(make)
+    return make() if context is None else context.draw(lambda: raw_of(make()))
 
 
 _READERS = tuple(

@@ -345,7 +345,7 @@ def _anything(value: Any) -> bool:
 
 
 def _number_tensor(value: Any) -> bool:
-    plain = isinstance(value, TensorBase) and getattr(value, "_layout", None) is None
+    plain = isinstance(value, TensorBase) and not value._sparse
     return plain and not value._shape and not value.requires_grad
 
 

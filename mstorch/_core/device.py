@@ -118,6 +118,16 @@ def current() -> device:
     return found
 
 
+def accelerator_is(name: str | None = None) -> bool:
+    """Whether the process computes on an accelerator, of this type if one is named."""
+    return _TYPE != "cpu" if name is None else _TYPE == name != "cpu"
+
+
+def prefix(place: device) -> str:
+    """What stands before the name of a tensor type of a device: "npu." in "torch.npu.FloatTensor"."""
+    return "" if place.type in ("cpu", "meta") else f"{place.type}."
+
+
 def index_of(wanted: Any) -> int:
     """The index of an accelerator named by an index, a string, a device or None; RuntimeError if the process computes on another."""
     index = wanted if isinstance(wanted, int) else None if wanted is None else device(wanted).index

@@ -1,14 +1,15 @@
-"""Tensors over new memory of a device."""
+"""Tensors over new memory of a device, and tensors of a device that holds no values."""
 from __future__ import annotations
 
 from typing import Any
 
 from .._backend.raw import Raw
+from . import device as devices
 from .dtype import dtype
 from .modes import modes
 from .storage import DeviceMemory
 from .strides import Strides
-from .tensor_base import auto_of, window
+from .tensor_base import auto_of, meta_tensor, to_meta, window
 
 
 def device_tensor(base: Raw, kind: dtype, shape: tuple[int, ...], strides: Strides | None) -> Any:
@@ -17,3 +18,13 @@ def device_tensor(base: Raw, kind: dtype, shape: tuple[int, ...], strides: Strid
     if modes.inference:
         auto_of(made).inference = True
     return made
+
+
+def without_values(place: Any, kind: dtype, shape: tuple[int, ...], strides: Strides | None = None, requires_grad: bool = False) -> Any:
+    """A tensor on a device that holds no values; None for a device that does."""
+    return meta_tensor(shape, kind, strides, requires_grad) if devices.is_meta(place) else None
+
+
+def as_asked(tensor: Any, place: Any) -> Any:
+    """A tensor of few elements that was made on the host; for a device that holds no values one like it there."""
+    return to_meta(tensor, tensor.requires_grad) if devices.is_meta(place) else tensor

@@ -12,11 +12,14 @@ import numpy as np
 from .._backend import runtime, seeds
 from .._backend.device_random import DeviceStream
 from .._backend.forked import forked
+from .._backend.raw import ON_CPU
 from .._leaving import END, Block, length_again
 from .._mt19937 import Engine
 from . import device as devices
 from .device import device
+from .modes import modes
 from .naming import is_torch
+from .storage import NATIVE
 from .tensor_base import TensorBase, tensor_of, value_of
 
 
@@ -273,7 +276,21 @@ def check_place(generator: Generator, wanted: device) -> None:
         raise RuntimeError(f"Expected a '{wanted.type}' device type for generator but found '{generator._device.type}'")
 
 
-def mask_engine(on_host: bool) -> Any:
+def mask_engine(tensor: Any) -> Any:
     """The stream that dropout draws from: the host's, or that of the device that the tensor is on."""
     _check_allowed()
-    return _default_engine() if on_host else device_generator().engine
+    return _default_engine() if tensor.device.type in ("cpu", "meta") else device_generator().engine
+
+
+def engine_beside(tensor: Any) -> Any:
+    """The stream for numbers that are written to a tensor, or drawn with it: the host's, and what MindSpore trains draws there, too."""
+    native = modes.native is not None and not modes.native.captured
+    if ON_CPU or native or tensor._storage.__class__ not in NATIVE:
+        return engine_of(None)
+    _check_allowed()
+    return device_generator().engine
+
+
+def draws_on_device(value: Any) -> bool:
+    """Whether numbers whose parameter this is are drawn on a device, which is not asked for its values."""
+    return not ON_CPU and modes.native is None and isinstance(value, TensorBase) and value._storage.__class__ in NATIVE

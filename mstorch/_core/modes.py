@@ -38,6 +38,11 @@ class Modes(threading.local):
 modes = Modes()
 
 
+def capturing() -> bool:
+    """Whether a graph is being captured in this thread."""
+    return modes.native is not None and modes.native.captured
+
+
 class grad_set_to(Block):
     """Recording on or off for a block."""
 

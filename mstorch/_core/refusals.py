@@ -15,6 +15,7 @@ import numpy as np
 from .._backend.raw import Raw
 from .call_forms import kind_of, refusal, with_numbers
 from .dtype import dtype
+from .sparse_parts import is_sparse
 from .tensor_base import TensorBase
 
 # What Python says of an operand that it did not expect, and our own operations of one that is neither a tensor nor a number.
@@ -92,7 +93,7 @@ def in_numbers(
 def _alone(value: Any) -> bool:
     if isinstance(value, (tuple, list)):
         return any(map(_alone, value))
-    return isinstance(value, TensorBase) and getattr(value, "_layout", None) is None and not value._shape
+    return isinstance(value, TensorBase) and not value._sparse and not value._shape
 
 
 def of_mindspore(args: tuple[Any, ...], named: dict[str, Any], error: Exception) -> TypeError | None:
@@ -168,7 +169,7 @@ def _unread(room: str, name: str, args: tuple[Any, ...], named: dict[str, Any]) 
     given = (*args, *named.values())
     if any(hasattr(type(item), "__torch_function__") and not isinstance(item, TensorBase) for item in given):
         return None
-    if any(getattr(item, "_layout", None) is not None for item in given):  # of sparse tensors the sparse room speaks
+    if any(map(is_sparse, given)):  # of sparse tensors the sparse room speaks
         return None
     try:
         return refusal(room, name, args[room == "Tensor" :], named)

@@ -1,7 +1,15 @@
-"""How the families below the sparse room make sparse tensors: the room enters its makers here when it is loaded."""
+"""What the rooms below the sparse one know of it: which tensors are sparse, and how they are made."""
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
+from .tensor_base import TensorBase
+
+# The sparse room enters its makers here as it is loaded.
 MAKERS: dict[str, Callable[..., Any]] = {}  # "coo": (indices (dimensions, nnz), values (nnz, *), size) to a tensor
+
+
+def is_sparse(value: Any) -> bool:
+    """Whether a value is a tensor of a sparse layout, of any kind; ``Tensor.is_sparse`` is torch's, and asks for COO."""
+    return isinstance(value, TensorBase) and value._sparse

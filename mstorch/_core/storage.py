@@ -1,4 +1,16 @@
-"""The memory that tensors and their views share: the host's, a device's, or the current value in a capture."""
+"""The memory that tensors and their views share: the host's, a device's, or the current value in a capture.
+
+What answers for a tensor's elements is its home (``home``): its storage, or in a block of MindSpore's the block, in which values stand
+for storages. A home says of itself
+
+- ``kind``: "host", "device", "captured", "absent" or "mirrored", by which functions with several ways choose (``_tape/ways.py``);
+- ``reads_are_free``: elements can be looked at without a transfer and without a wait;
+- ``has_elements``: there are elements to look at, be it by waiting for a device;
+- ``grows``: what is written to it may have another size, for which it grows if need be;
+- ``fuses(op, name)``: one kernel computes an operation of that dtype that is composed of others elsewhere;
+- ``is_shown_by(tensor)``, ``whole(tensor)``: a tensor is all of the memory row by row, and MindSpore's tensor over it;
+- ``is_free(tensor)``: a kernel may write the tensor's elements in place, which are all of the memory, and nobody else holds it.
+"""
 from __future__ import annotations
 
 import math
@@ -12,7 +24,7 @@ from .._backend.cell import set_value
 from .._backend.forked import forked
 from .._backend.geometry import contiguous_strides, flat_index
 from .._backend.raw import NAME_OF, NP_DTYPE, ON_CPU, Raw, from_numpy
-from .._backend.table import kernel
+from .._backend.table import kernel, serves
 from .._leaving import Block, values_again
 from .device import META
 from .ends import ENDS
@@ -24,6 +36,11 @@ _clone, _conj, _neg, _reinterpret = kernel("clone"), kernel("conj"), kernel("neg
 _gather, _scatter, _reshape = kernel("storage_gather"), kernel("storage_scatter"), kernel("reshape")
 
 
+def _never(self: Any, *args: Any) -> bool:
+    """Return False."""
+    return False
+
+
 class Storage:
     """Host memory. A tensor is a window (offset, strides, shape, dtype) on it; a write goes into the memory.
 
@@ -33,6 +50,10 @@ class Storage:
     """
 
     __slots__ = ("_source", "_memory", "version", "moved", "shared", "parameter", "pinned", "__weakref__")
+
+    kind = "host"
+    reads_are_free = has_elements = grows = True
+    fuses = is_free = _never
 
     def __init__(self, source: np.ndarray) -> None:
         self._source: np.ndarray | None = source  # C-contiguous, of any dtype
@@ -77,6 +98,20 @@ class Storage:
         memory[:kept] = old[:kept]
         self.exchange(memory)
 
+    def copied(self) -> Storage:
+        """The same bytes in memory of its own."""
+        return Storage(self.memory.copy())
+
+    def is_shown_by(self, tensor: Any) -> bool:
+        """Whether a tensor is all of the memory, row by row."""
+        return tensor._stride is None and not tensor._offset and self.nbytes == math.prod(tensor._shape) * tensor._dtype.itemsize
+
+    def whole(self, tensor: Any) -> Raw:
+        """MindSpore's tensor over all of the memory, which a tensor shows."""
+        if self.parameter is not None:
+            self.follow()
+        return from_numpy(self.memory.view(tensor._dtype.np).reshape(tensor._shape))
+
     def let_go(self) -> None:
         """Give the memory back; nothing is left to be shown."""
         self.exchange(np.empty(0, np.uint8))
@@ -102,6 +137,9 @@ class Absent:
 
     __slots__ = ("device", "version", "nbytes", "__weakref__")
 
+    kind = "absent"
+    reads_are_free = has_elements = grows = False
+    fuses = is_free = _never
     moved = False
     shared = None
     parameter = None
@@ -127,6 +165,14 @@ class Absent:
     def copied(self) -> Absent:
         """Another one of the same size."""
         return Absent(self.device, self.nbytes)
+
+    def is_shown_by(self, tensor: Any) -> bool:
+        """Return True: there is nothing else to be shown."""
+        return True
+
+    def whole(self, tensor: Any) -> Raw:
+        """Raises what reading raises."""
+        return from_numpy(self.elements(tensor._dtype.np, tensor._shape))
 
     @property
     def memory(self) -> np.ndarray:
@@ -170,7 +216,30 @@ class DeviceMemory(_Native):
 
     __slots__ = ("base", "version", "exchanges", "lent", "shadow", "parameter", "__weakref__")
 
+    kind = "device"
+    has_elements = grows = True
     pinned = False
+
+    @property
+    def reads_are_free(self) -> bool:
+        """Whether the array is still there that the elements were made of."""
+        return self.shadow is not None
+
+    def fuses(self, op: str, name: str) -> bool:
+        """Whether the device has one kernel for an operation that is composed of others elsewhere."""
+        return serves(op, name)
+
+    def is_shown_by(self, tensor: Any) -> bool:
+        """Whether a tensor is all of the memory, row by row."""
+        return is_all_of_device_memory(tensor) and tuple(self.base.shape) == tensor._shape
+
+    def whole(self, tensor: Any) -> Raw:
+        """MindSpore's tensor that is the memory."""
+        return self.base
+
+    def is_free(self, tensor: Any) -> bool:
+        """Whether a kernel may write a tensor's elements in place, which are all of the memory, and nobody else holds it."""
+        return is_all_of_device_memory(tensor) and not self.lent and self.parameter is None
 
     def __init__(self, base: Raw, shadow: np.ndarray | None = None) -> None:
         if forked.here:
@@ -256,6 +325,10 @@ class DeviceMemory(_Native):
         if base is not self.base:
             self.exchange(base)
 
+    def forget(self) -> None:
+        """Look no more at what the elements were made of: they are others."""
+        self.shadow = None
+
     def let_go(self) -> None:
         """Give the memory back; nothing is left to be shown."""
         self.shadow = None
@@ -320,6 +393,9 @@ class Value(_Native):
 
     __slots__ = ("raw", "version", "writes", "__weakref__")
 
+    kind = "captured"
+    reads_are_free, has_elements, grows = False, True, False
+    fuses = is_free = _never
     shadow = None
 
     def __init__(self, raw: Raw) -> None:
@@ -361,6 +437,14 @@ class Value(_Native):
         """The same value in memory of its own."""
         return Value(_clone[NAME_OF[self.raw.dtype]](self.raw))
 
+    def is_shown_by(self, tensor: Any) -> bool:
+        """Whether a tensor is all of the value, row by row."""
+        return tensor._stride is None and tuple(self.raw.shape) == tensor._shape
+
+    def whole(self, tensor: Any) -> Raw:
+        """The value."""
+        return self.raw
+
     def put_bytes(self, memory: np.ndarray) -> None:
         """Take other values, given as bytes."""
         self.raw = from_numpy(np.array(memory.view(NP_DTYPE[NAME_OF[self.raw.dtype]]).reshape(self.raw.shape), order="C"))
@@ -382,6 +466,10 @@ class Mirror:
 
     __slots__ = ("inner", "conj", "neg", "__weakref__")
 
+    kind = "mirrored"
+    reads_are_free = has_elements = True
+    grows = False
+    fuses = is_free = _never
     moved = True  # a window of it is computed anew each time
     shared = None
     parameter = None
@@ -406,6 +494,12 @@ class Mirror:
     def memory(self) -> np.ndarray:
         """The bytes of the memory itself."""
         return self.inner.memory
+
+    def copied(self) -> Storage:
+        """The bytes of the memory itself in memory of their own."""
+        return self.inner.copied()
+
+    is_shown_by = _never  # a parameter gets plain memory
 
     def turned(self, array: Any) -> Any:
         """Elements that lie in the memory as they are seen, and the reverse."""
@@ -434,8 +528,13 @@ class NativeBlock(Block):
     ``captured`` says that a graph is being captured: what is written then stays in the values, and is read from them.
     """
 
+    kind = "captured"
+    grows = False
+    fuses = is_free = _never
+
     def __init__(self, captured: bool = False) -> None:
         self.captured = captured
+        self.reads_are_free, self.has_elements = not captured and ON_CPU, not captured
         self._cells: dict[int, tuple[Storage, Value]] = {}
 
     def cell(self, storage: Storage, kind: np.dtype, leaf: Any = None) -> Value:
@@ -471,6 +570,12 @@ class NativeBlock(Block):
         self.at_end(values_again(modes, "native"))
         modes.native = self
         return self
+
+
+def home(tensor: Any) -> Any:
+    """What answers for a tensor's elements now."""
+    storage = tensor._storage
+    return storage if modes.native is None or storage.__class__ is Absent else modes.native
 
 
 def face(array: np.ndarray) -> Raw:

@@ -50,6 +50,7 @@ class TensorBase(Methods):
     operation the tensor is.
     """
 
+    _sparse = False  # whether the layout is a sparse one, of any kind (`_sparse/base.py`)
     __slots__ = (
         "_storage", "_dtype", "_shape", "_stride", "_offset", "_array", "_raw", "_at", "_counter", "_node", "_number", "_auto",
         "__dict__", "__weakref__",
@@ -558,9 +559,8 @@ on_resize: list[Callable[[Any, tuple[int, ...]], None]] = []  # called with what
 def resize_within(tensor: Any, shape: tuple[int, ...]) -> bool:
     """Give a tensor a shape in its storage; False, and nothing done, where that is too small and cannot grow."""
     storage = tensor._storage
-    if storage.__class__ is not Storage and storage.__class__ is not DeviceMemory and (
-        storage.__class__ is not Value or (tensor._offset + count_of(shape)) * tensor._dtype.itemsize > storage.nbytes
-    ):
+    fits = storage.__class__ is Value and (tensor._offset + count_of(shape)) * tensor._dtype.itemsize <= storage.nbytes
+    if modes.native is not None or not (storage.grows or fits):
         return False
     resize(tensor, shape)
     return True

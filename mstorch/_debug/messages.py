@@ -65,7 +65,7 @@ class Encoder:
         raise NotComparable(kind.__name__)
 
     def _tensor(self, tensor: Any) -> Message:
-        if type(tensor) not in PLAIN or getattr(tensor, "_layout", None) is not None:
+        if type(tensor) not in PLAIN or tensor._sparse:
             raise NotComparable(type(tensor).__name__)
         for number, known in enumerate(self.tensors):
             if known is tensor:

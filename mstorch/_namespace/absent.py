@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
-from .._sparse.base import is_sparse
+from .._core.sparse_parts import is_sparse
 from .._sparse.reduce import norm
 
 

@@ -17,7 +17,6 @@ from .._backend import runtime
 from .._backend.raw import instances
 from .._core.dtype import bfloat16, dtype, float16, float32, float64
 from .._core.modes import modes
-from .._core.storage import Absent, DeviceMemory, Value
 from .._core.tensor_base import TensorBase, is_tracked
 from .._tape.node import is_leaf
 
@@ -87,19 +86,9 @@ def set_enabled(device_type: str, enabled: bool) -> None:
     state.on = any(state.enabled.get(place) for place in PLACES)
 
 
-def _is_sparse(tensor: Any) -> bool:
-    return getattr(tensor, "_layout", None) is not None
-
-
 def _place(tensor: Any) -> str:
     """Return the type of device whose regions cast a tensor; "meta" has none."""
-    storage = (tensor._kept if _is_sparse(tensor) else tensor)._storage
-    if storage.__class__ is Absent:
-        return str(storage.device.type)
-    return DEVICE if storage.__class__ in _ON_DEVICE else "cpu"
-
-
-_ON_DEVICE: Any = (DeviceMemory, Value)
+    return str((tensor._kept if tensor._sparse else tensor).device.type)
 
 
 def _region(values: Any) -> str | None:
@@ -120,7 +109,7 @@ def _cast(value: Any, kind: dtype, place: str) -> Any:
         tensor: Any = value
         if (
             kind is float32 or tensor._dtype is not float32 or not state.cache_enabled or not modes.grad
-            or not is_tracked(tensor) or not is_leaf(tensor) or _is_sparse(tensor) or tensor._is_view()
+            or not is_tracked(tensor) or not is_leaf(tensor) or tensor._sparse or tensor._is_view()
         ):  # fmt: skip
             return tensor.to(kind)
         kept = state.cache.get(id(tensor))

@@ -14,7 +14,7 @@ from .._backend.table import Kernel, kernel
 from .._core.dtype import dtype, float32, get_default_dtype
 from .._core.modes import grad_set_to, modes
 from .._core.promotion import WORDS, can_cast, combine, promote_types, scalar_dtype
-from .._core.storage import NATIVE, Storage
+from .._core.storage import home
 from .._core.strides import (
     broadcast_shape,
     channels_last_strides,
@@ -27,11 +27,11 @@ from .._core.tensor_base import (
     TensorBase,
     array_of,
     in_order,
-    is_meta,
     is_tracked,
     laid_out,
     meta_tensor,
     put_constant,
+    recording,
     resize_within,
     tensor_of,
     turn_into,
@@ -44,8 +44,10 @@ from .._tape.apply import apply, apply_one, apply_pair
 from .._tape.duals import mapped
 from .._tape.duals import write as write_tangents
 from .._tape.movement import conversion
+from .._tape.moving import stays_readable
 from .._tape.node import repeats
 from .._tape.places import check_copy
+from .._tape.ways import ways
 from .._tape.windows import linear, linear_node, no_view
 from .._tape.writes import assign, settle
 from ._memory_order import result_strides
@@ -94,32 +96,47 @@ def with_format(result: Any, *sources: Any) -> Any:
     return result
 
 
+def _cast_recorded(tensor: Any, kind: dtype) -> Any:
+    """The tensor in another dtype with its history; None where it has none to take along."""
+    if kind.category < 2 or not recording((tensor,)):
+        return None
+    there, back = (functools.partial(_cast_in_order, target=target) for target in (kind.np, tensor._dtype.np))
+    return linear(tensor, there, back, "ToCopyBackward0")
+
+
+def _cast_absent(tensor: Any, kind: dtype, strides: Any = None) -> Any:
+    made = _cast_recorded(tensor, kind)
+    return meta_tensor(tensor._shape, kind, strides) if made is None else in_order(made, strides)
+
+
+def _cast_array(tensor: Any, kind: dtype, strides: Any = None) -> Any:
+    made = _cast_recorded(tensor, kind)
+    if made is None:
+        return laid_out(numpy_cast(array_of(tensor), kind.np), strides)
+    if made._stride == strides:
+        return made
+    laid = laid_out(array_of(made), strides)
+    laid._node = made._node
+    if LEVELS:
+        mapped(made, laid, lambda tangent: tangent)
+    return laid
+
+
+def _cast_captured(tensor: Any, kind: dtype, strides: Any = None) -> Any:
+    return wrap(cast(value_of(tensor), kind.name), strides)
+
+
+@ways(host=_cast_array, absent=_cast_absent, captured=_cast_captured)
 def cast_tensor(tensor: Any, kind: dtype, strides: Any = None) -> Any:
     """The tensor in another dtype, recorded; its memory has ``strides``."""
-    meta = is_meta(tensor)
-    if not meta and (modes.native is not None or tensor._storage.__class__ is not Storage):
-        made = wrap(cast(value_of(tensor), kind.name), strides)
-        if modes.native is None and tensor._storage.shadow is not None and kind.category <= 1 and strides is None:
-            made._storage.shadow = numpy_cast(array_of(tensor), kind.np)
-        if modes.native is None and modes.grad and kind.category >= 2 and is_tracked(tensor):
-            made._node = linear_node(tensor, conversion(kind.name), conversion(tensor._dtype.name), "ToCopyBackward0")
-        if LEVELS and modes.native is None and is_dual(tensor):
-            mapped(tensor, made, lambda tangent: cast_tensor(tangent, kind))
-        return made
-    source, target = tensor._dtype.np, kind.np
-    if kind.category >= 2 and ((modes.grad and is_tracked(tensor)) or (LEVELS and is_dual(tensor))):
-        there, back = functools.partial(_cast_in_order, target=target), functools.partial(_cast_in_order, target=source)
-        made = linear(tensor, there, back, "ToCopyBackward0")
-        if meta:
-            return in_order(made, strides)
-        if made._stride == strides:
-            return made
-        laid = laid_out(array_of(made), strides)
-        laid._node = made._node
-        if LEVELS:
-            mapped(made, laid, lambda tangent: tangent)
-        return laid
-    return meta_tensor(tensor._shape, kind, strides) if meta else laid_out(numpy_cast(array_of(tensor), target), strides)
+    made = _cast_captured(tensor, kind, strides)
+    if kind.category <= 1 and strides is None:
+        stays_readable(made, tensor, kind)
+    if modes.grad and kind.category >= 2 and is_tracked(tensor):
+        made._node = linear_node(tensor, conversion(kind.name), conversion(tensor._dtype.name), "ToCopyBackward0")
+    if LEVELS and is_dual(tensor):
+        mapped(tensor, made, lambda tangent: cast_tensor(tangent, kind))
+    return made
 
 
 def _cast_in_order(array: np.ndarray, target: np.dtype[Any]) -> np.ndarray:
@@ -295,7 +312,7 @@ def deliver(result: Any, out: Any) -> Any:
                 "out tensor t by resizing it, inplace, to zero elements with t.resize_(0).",
                 UserWarning,
             )
-        if modes.native is not None or not resize_within(out, result._shape):
+        if not resize_within(out, result._shape):
             turn_into(out, result if result._dtype is out._dtype else cast_tensor(result, out._dtype))
             return out
         if result._stride is not None and dense_order(result._shape, result._stride) is not None:
@@ -316,7 +333,7 @@ def write_array(target: Any, array: np.ndarray, uniform: bool = False, label: st
     """Write an array, of the target's dtype, that broadcasts to its shape: a constant, as far as history is concerned."""
     check_writable(target, uniform)
     put_constant(target, array)
-    if modes.grad and modes.native is None:
+    if modes.grad:
         settle(target, None, label)
     if LEVELS:
         write_tangents(target, None)
@@ -398,23 +415,12 @@ def without_grad() -> Any:
 def readable(tensor: Any) -> np.ndarray | None:
     """The values, for a check of arguments; None while a graph is captured, which holds no such check, where there are none, and
     where they are a device's, which is not waited for."""
-    return None if capturing() or is_meta(tensor) or reading_waits(tensor) else array_of(tensor)
+    return array_of(tensor) if home(tensor).reads_are_free else None
 
 
-def values_if_any(tensor: Any) -> np.ndarray | None:
-    """The values, for a check that waits for a device; None of a tensor on the meta device, where checks of values are left out."""
-    return None if is_meta(tensor) else array_of(tensor)
-
-
-def reading_waits(tensor: Any) -> bool:
-    """Whether reading a tensor waits for a device: its values are there alone."""
-    storage: Any = tensor._storage
-    return storage.__class__ in NATIVE and storage.shadow is None and modes.native is None
-
-
-def capturing() -> bool:
-    """Whether a graph is being captured in this thread."""
-    return modes.native is not None and modes.native.captured
+def values_of(tensor: Any) -> np.ndarray | None:
+    """The values, for which a device is waited; None where there are none to read: in a graph that is captured, on a meta device."""
+    return array_of(tensor) if home(tensor).has_elements else None
 
 
 def shape_of(tensor: Any) -> tuple[int, ...]:

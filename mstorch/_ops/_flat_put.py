@@ -7,26 +7,29 @@ from .._backend.device_memory import full
 from .._backend.table import kernel
 from .._core.dtype import int64
 from .._core.modes import modes
-from .._core.storage import DeviceMemory
 from .._core.tangents import LEVELS
 from .._core.tensor_base import is_tracked, on_device, put_raw, recording, strides_of, touch, value_of
 from .._core.writable import change_raw, check_view, check_writable
+from .._tape.moving import beside
 from .._tape.node import Node, bare, bare_twin, dressed, edge_of, watch
+from .._tape.ways import ways
 from .._tape.writes import settle, snapshot
 from . import views
 from ._dispatch import call, contiguous_copy, is_number
 from ._values_put import fitted, number_as
-from .placing import beside
 
 _linear = kernel("linear_index")
 _scatter = kernel("storage_scatter")
 _take = kernel("take")
 
 
+def _made_there(value: Any, current: Any, shape: tuple[int, ...]) -> Any:
+    return on_device(full(shape, number_as(value, current).item(), current._dtype.name)) if is_number(value) else None
+
+
+@ways(at=1, device=_made_there)
 def filling(value: Any, current: Any, shape: tuple[int, ...]) -> Any:
     """A value in the shape of what it is written to; a number is made where that is."""
-    if is_number(value) and current._storage.__class__ is DeviceMemory and modes.native is None:
-        return on_device(full(shape, number_as(value, current).item(), current._dtype.name))
     return fitted(value, current, shape)
 
 
@@ -36,13 +39,9 @@ def flat_positions(shape: Any, dims: Any, indices: tuple[Any, ...], common: Any,
     return call(_linear, (indices[0],), shape, dims, indices, common, adjacent, dtype=int64)
 
 
-def put_by_one_kernel(target: Any, dims: Any, indices: tuple[Any, ...], common: Any, adjacent: bool, source: Any, adding: bool) -> bool:
-    """Put (or add) elements at index tensors where nothing is recorded, by the device's kernel; False where that does not serve.
-
-    The kernel takes indices of the first dimensions: the window is told with the indexed ones first.
-    """
+def _put_by_one_kernel(target: Any, dims: Any, indices: tuple[Any, ...], common: Any, adjacent: bool, source: Any, adding: bool) -> bool:
     storage, lead, width = target._storage, dims[0] if adjacent else 0, len(common)
-    if storage.__class__ is not DeviceMemory or modes.native is not None or LEVELS or recording((target, source)):
+    if LEVELS or recording((target, source)):
         return False
     check_writable(target, uniform=True)
     order = (*dims, *(d for d in range(len(target._shape)) if d not in dims))
@@ -55,6 +54,15 @@ def put_by_one_kernel(target: Any, dims: Any, indices: tuple[Any, ...], common: 
         return False
     touch(target)
     return True
+
+
+@ways(device=_put_by_one_kernel)
+def put_by_one_kernel(target: Any, dims: Any, indices: tuple[Any, ...], common: Any, adjacent: bool, source: Any, adding: bool) -> bool:
+    """Put (or add) elements at index tensors where nothing is recorded, by the device's kernel; False where that does not serve.
+
+    The kernel takes indices of the first dimensions: the window is told with the indexed ones first.
+    """
+    return False
 
 
 def put_on_device(target: Any, positions: Any, source: Any, watched: tuple[Any, ...] = ()) -> None:

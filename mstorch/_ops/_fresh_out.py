@@ -8,8 +8,9 @@ from .._core.modes import grad_set_to, modes
 from .._core.tensor_base import TensorBase, is_tracked, require_grad
 from .._core.writable import may_not_be_asked
 from .._tape.composite import refuse
+from .._tape.moving import beside
+from .._tape.ways import ways
 from ._dispatch import deliver
-from .placing import beside
 
 _RESIZING = ("empty", "randn")  # torch gives these their size while autograd looks on
 
@@ -37,13 +38,18 @@ def underivable(word: str, input: Any, out: Any) -> Any:
     return refuse("NotImplemented", word, input, out, RuntimeError(f"derivative for {word} is not implemented"))
 
 
+def _stored(name: str, result: Any, out: Any, requires_grad: bool = False, store: Callable[[Any, Any], Any] = deliver) -> Any:
+    return store(result, out)
+
+
+@ways(at=2, captured=_stored)
 def fresh_out(name: str, result: Any, out: Any, requires_grad: bool = False, store: Callable[[Any, Any], Any] = deliver) -> Any:
     """Store new values in ``out`` and return it; RuntimeError where that is a leaf that requires gradients in grad mode.
 
     Without grad mode a leaf requires gradients afterwards if ``requires_grad`` says so. What has a history gets one that cannot be
     differentiated.
     """
-    if not isinstance(out, TensorBase) or modes.native is not None:
+    if not isinstance(out, TensorBase):
         return store(result, out)
     result = beside(result, out)
     tracked, leaf = is_tracked(out), _is_leaf(out)

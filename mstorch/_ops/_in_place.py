@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import Any
 
 from .._core.modes import grad_set_to
-from .._core.storage import Absent
 from .._core.strides import overlaps
 from .._core.tangents import LEVELS, is_dual
 from .._core.tensor_base import TensorBase
@@ -68,7 +67,7 @@ def _refuse_overlaps(tensor: Any, function: Callable[..., Any], args: tuple[Any,
 def stored(tensor: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """The tensor after ``function(tensor, …)`` was put in it, recorded."""
     before = snapshot(tensor)
-    if tensor._storage.__class__ is Absent:
+    if not tensor._storage.has_elements:
         args = tuple(map(onto_meta, args))  # what is written to no memory may come from anywhere
     result = computed_for(before, lambda: function(before, *args, **kwargs), (*args, *kwargs.values()))
     if result is before:

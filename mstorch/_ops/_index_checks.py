@@ -3,11 +3,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._backend.raw import ON_CPU
 from .._core.dtype import int32, int64
-from .._core.modes import modes
-from .._core.tensor_base import TensorBase, array_of, count_of, is_meta
-from ._dispatch import cast_tensor, reading_waits, type_word
+from .._core.tensor_base import TensorBase, count_of
+from ._dispatch import cast_tensor, readable, type_word
 
 
 def index_tensor(index: Any, name: str, *, int32_too: bool = True, error: type = RuntimeError, text: str = "") -> Any:
@@ -23,9 +21,9 @@ def index_tensor(index: Any, name: str, *, int32_too: bool = True, error: type =
 
 def check_range(index: Any, low: int, high: int, error: Any) -> None:
     """Raise ``error(value)`` for the first index outside ``low`` to ``high`` (excluded); a capture checks nothing."""
-    if 0 in index._shape or modes.native is not None or is_meta(index) or (not ON_CPU and reading_waits(index)):
+    values = None if 0 in index._shape else readable(index)
+    if values is None:
         return
-    values = array_of(index)
     if int(values.min()) < low or int(values.max()) >= high:
         wrong = values[(values < low) | (values >= high)]
         raise error(int(wrong.reshape(-1)[0]))

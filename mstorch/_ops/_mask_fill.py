@@ -6,17 +6,17 @@ from typing import Any
 from .._backend.table import kernel
 from .._core.dtype import bool_
 from .._core.modes import modes
-from .._core.storage import DeviceMemory
 from .._core.tensor_base import TensorBase, count_of, is_tracked, tensor_of
 from .._core.writable import check_history, check_view
 from .._tape.apply import apply
+from .._tape.moving import beside
+from .._tape.ways import ways
 from . import views
 from ._dispatch import cast_tensor, contiguous_copy, is_number, readable
 from ._in_place import in_place_form
 from ._keys import lone_mask
 from ._numbers import fitting
 from ._values_put import number_as
-from .placing import beside
 
 _where = kernel("where")
 
@@ -29,13 +29,7 @@ def _fill(input: Any, mask: Any, value: Any) -> Any:
 _fill_ = in_place_form(_fill, "masked_fill_", uniform=True)
 
 
-def window_of_mask(self: Any, key: Any, value: Any, expanded: Any, basic: Any) -> tuple[Any, Any] | None:
-    """The part of a device's tensor that a key shows around its one mask, and the mask in a shape that fits; None for other keys.
-
-    ``expanded`` and ``basic`` read keys (``subscript.py``).
-    """
-    if self._storage.__class__ is not DeviceMemory or modes.native is not None:
-        return None
+def _window_of_mask(self: Any, key: Any, value: Any, expanded: Any, basic: Any) -> tuple[Any, Any] | None:
     if not (is_number(value) or isinstance(value, TensorBase) and count_of(value._shape) == 1):
         return None
     mask = lone_mask(key)
@@ -53,6 +47,15 @@ def window_of_mask(self: Any, key: Any, value: Any, expanded: Any, basic: Any) -
         return None
     wide = views.reshape(beside(mask, self), mask._shape + (1,) * (len(current._shape) - dim - rank))
     return current, wide
+
+
+@ways(device=_window_of_mask)
+def window_of_mask(self: Any, key: Any, value: Any, expanded: Any, basic: Any) -> tuple[Any, Any] | None:
+    """The part of a device's tensor that a key shows around its one mask, and the mask in a shape that fits; None for other keys.
+
+    ``expanded`` and ``basic`` read keys (``subscript.py``).
+    """
+    return None
 
 
 def fill(part: tuple[Any, Any], value: Any) -> None:

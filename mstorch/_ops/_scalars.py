@@ -8,10 +8,9 @@ import numpy as np
 
 from .._backend.cast import numpy_cast
 from .._core.dtype import dtype, float32
-from .._core.modes import modes
-from .._core.storage import Storage
 from .._core.tensor_base import TensorBase
 from .._quiet import quiet
+from .._tape.ways import in_arrays
 from .._tape.windows import linear
 
 _SCALARS: dict[tuple[Any, Any, str], np.ndarray] = {}
@@ -53,7 +52,7 @@ WIDE_SECOND = frozenset(("mul", "div", "floor_divide", "trunc_divide"))
 
 def widened(second: Any, tensors: list[Any], kind: dtype) -> Any:
     """The number, or the 0-d tensor of another dtype, in single precision; None where there is neither, or no host memory."""
-    if modes.native is not None or any(tensor._storage.__class__ is not Storage for tensor in tensors):
+    if not in_arrays(*tensors):
         return None
     if not isinstance(second, TensorBase):
         return scalar_array(second.item() if isinstance(second, np.generic) else second, float32)

@@ -9,11 +9,11 @@ import numpy as np
 from .._backend.host.index import numpy_gather, row_places
 from .._backend.table import kernel
 from .._core.modes import modes
-from .._core.storage import Storage
 from .._core.tangents import LEVELS
 from .._core.tensor_base import TensorBase, array_of, fresh, is_tracked
 from .._tape import vocabulary as v
 from .._tape.node import Node, edge_of, named, refuse_history, saved_input
+from .._tape.ways import ways
 from .._tape.windows import no_view
 from . import views
 from ._dispatch import call
@@ -41,10 +41,7 @@ class _Chosen(Node):
     def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
         """The gradient of the input: zeros but for the places."""
         self.saved[0].value(self, False)  # torch saves the indices, and refuses ones that were written to
-        g = gradients[0]
-        if g.__class__ is np.ndarray:
-            return (self._spread(g),)
-        return (v.mapped(g, self._spread, self._taken, "ValueSelectingReductionBackward0"),)
+        return (v.mapped(gradients[0], self._spread, self._taken, "ValueSelectingReductionBackward0"),)
 
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
@@ -52,14 +49,9 @@ class _Chosen(Node):
         return ()
 
 
-def values_at(input: Any, dim: int, indices: Any, label: str, shown: Any, keepdim: bool = True) -> Any:
-    """``input`` at ``indices`` along ``dim``, which name no place twice; ``keepdim`` False drops the dimension, of length 1.
-
-    ``shown``: the indices as the caller gets them.
-    """
-    if input._storage.__class__ is not Storage or modes.native is not None or LEVELS or not input._shape:
-        found = call(_gather, (input,), dim, indices, label=label)
-        return found if keepdim or not input._shape else _without(found, dim, label)
+def _values_in_array(input: Any, dim: int, indices: Any, label: str, shown: Any, keepdim: bool = True) -> Any:
+    if LEVELS or not input._shape:
+        return None
     array, index = array_of(input), array_of(indices)
     own = index.shape if keepdim else index.shape[:dim] + index.shape[dim + 1 :]
     found = fresh(numpy_gather(array, dim, index).reshape(own))
@@ -72,20 +64,32 @@ def values_at(input: Any, dim: int, indices: Any, label: str, shown: Any, keepdi
     return found
 
 
+@ways(host=_values_in_array)
+def values_at(input: Any, dim: int, indices: Any, label: str, shown: Any, keepdim: bool = True) -> Any:
+    """``input`` at ``indices`` along ``dim``, which name no place twice; ``keepdim`` False drops the dimension, of length 1.
+
+    ``shown``: the indices as the caller gets them.
+    """
+    found = call(_gather, (input,), dim, indices, label=label)
+    return found if keepdim or not input._shape else _without(found, dim, label)
+
+
+@ways(captured=lambda found, dim, label: views.squeeze(found, dim))
 def _without(found: Any, dim: int, label: str) -> Any:
     """Values without a dimension of length 1: one step in torch."""
     squeezed = views.squeeze(found, dim)
-    return squeezed if modes.native is not None or LEVELS else call_node(no_view(squeezed), label)
+    return squeezed if LEVELS else call_node(no_view(squeezed), label)
 
 
-def without_dim(indices: Any, dim: int) -> Any:
-    """Indices without a dimension of length 1, no view of others."""
-    if modes.native is not None:
-        return views.squeeze(indices, dim)
-    if indices._storage.__class__ is not Storage:
-        return no_view(views.squeeze(indices, dim))
+def _dim_dropped(indices: Any, dim: int) -> Any:
     array = array_of(indices)
     return fresh(array.reshape(array.shape[:dim] + array.shape[dim + 1 :]))
+
+
+@ways(host=_dim_dropped, captured=views.squeeze)
+def without_dim(indices: Any, dim: int) -> Any:
+    """Indices without a dimension of length 1, no view of others."""
+    return no_view(views.squeeze(indices, dim))
 
 
 FUNCTIONS = ()

@@ -14,6 +14,7 @@ from .._core.strides import preserved_strides
 from .._core.tensor_base import TensorBase, array_of, count_of, laid_out, tensor_of, touch
 from .._core.writable import check_writable
 from .._tape.apply import apply
+from .._tape.moving import beside
 from ._deprecated import warn_of
 from ._dispatch import (
     binary,
@@ -39,7 +40,6 @@ from ._where import chosen
 from .complex_views import complex, imag, real
 from .copying import clone, to_dtype
 from .elementwise import abs, add, mul, sub
-from .placing import beside
 
 _eq, _ne, _lt, _le, _gt, _ge = (kernel(op) for op in ("eq", "ne", "lt", "le", "gt", "ge"))
 _and, _or, _xor, _not = (kernel(f"logical_{op}") for op in ("and", "or", "xor", "not"))

@@ -10,7 +10,6 @@ import numpy as np
 from .._backend.raw import Raw, from_numpy
 from .._backend.table import kernel
 from .._core.dtype import dtype
-from .._core.storage import NATIVE
 from .._core.tensor_base import as_it_lies, count_of, is_tracked, strides_of
 from .._tape import mirrored, movement, windows
 from .._tape.node import watch
@@ -31,8 +30,7 @@ def _seen(
     again: Callable[[Any], Any], moves: tuple[Any, Any],
 ) -> Any:  # fmt: skip
     shape, strides = tuple(shape), tuple(strides)
-    if source._storage.__class__ in NATIVE:
-        forward, back = movement.Move(forward, moves[0]), movement.Move(back, moves[1])
+    forward, back = movement.Move(forward, moves[0]), movement.Move(back, moves[1])
 
     def read(raw: Raw) -> Raw:
         # The elements of ``source`` in order, seen in the other dtype: a real or imaginary part is every other of them.

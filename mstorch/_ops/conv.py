@@ -7,10 +7,9 @@ from typing import Any
 from .._backend import runtime
 from .._backend.onednn.library import FOUND
 from .._backend.table import kernel, torch_type_name
-from .._core.modes import modes
-from .._core.storage import Storage
 from .._core.tensor_base import TensorBase, count_of
 from .._tape.apply import apply
+from .._tape.ways import ways
 from .._tape.windows import no_view
 from . import views
 from ._dispatch import call, cpp_word, shape_of, type_word, with_format
@@ -167,8 +166,7 @@ def _convolve(
         padding = expand_numbers(padding, rank, "padding")
     _check(shape_of(input), shape_of(weight), bias, stride, padding, dilation, groups, False)
     _check_types(input, weight, bias)
-    direct = rank < 3 or _any_rank(input)
-    if modes.native is None and direct and _is_direct(input) and count_of(input._shape) and count_of(weight._shape):
+    if _is_direct(input, rank < 3) and count_of(input._shape) and count_of(weight._shape):
         result = _direct(rank, input, weight, bias, stride, padding, dilation, groups)
     elif bias is None:
         result = call(_conv, (input, weight), None, stride, padding, dilation, groups)
@@ -182,17 +180,24 @@ _DIRECT = ("float32", "float16", "bfloat16")
 _BESIDE = runtime.HOST_TARGET != "CPU"
 
 
+@ways(host=lambda input: bool(FOUND or _BESIDE))
 def _any_rank(input: Any) -> bool:
     """Whether the kernel of ``conv2d`` takes one and three dimensions too, and groups its transposed form: the host's does.
 
     Without oneDNN MindSpore's is faster, but for beside an Ascend, where it would compute there.
     """
-    return (FOUND or _BESIDE) and input._storage.__class__ is Storage
+    return False
 
 
-def _is_direct(input: Any) -> bool:
-    """Whether the kernel that has a rule of its own takes a dtype."""
-    return input._dtype.name in _DIRECT or (_BESIDE and input._dtype.name == "float64" and input._storage.__class__ is Storage)
+def _is_direct_on_host(input: Any, plain: bool) -> bool:
+    kind = input._dtype.name
+    return (plain or _any_rank(input)) and (kind in _DIRECT or (_BESIDE and kind == "float64"))
+
+
+@ways(host=_is_direct_on_host, captured=lambda input, plain: False)
+def _is_direct(input: Any, plain: bool) -> bool:
+    """Whether the kernel that has a rule of its own takes a dtype, and the call, which is ``plain`` where every such kernel does."""
+    return plain and input._dtype.name in _DIRECT
 
 
 def _direct(rank: int, input: Any, weight: Any, bias: Any, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int) -> Any:
@@ -237,8 +242,7 @@ def _convolve_transposed(
         )
         raise RuntimeError(f"output padding must be smaller than either stride or dilation, but got {words}")
     args = (stride, padding, output_padding, dilation, groups)
-    direct = (rank == 2 and groups == 1) or _any_rank(input)
-    if modes.native is None and direct and _is_direct(input) and count_of(input._shape) and count_of(weight._shape):
+    if _is_direct(input, rank == 2 and groups == 1) and count_of(input._shape) and count_of(weight._shape):
         tensors = (input, weight, bias)
         result = apply(_conv_transpose2d, input._dtype, tensors, args)
     elif bias is None:

@@ -5,9 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from .._backend.raw import ON_CPU
 from .._backend.table import kernel
-from .._backend.tape import refuse_cpu_in_trace
 from .._core import device as devices
 from .._core.cuda_names import meant
 from .._core.device import device as device_class
@@ -30,7 +28,7 @@ from .._core.dtype import (
 )
 from .._core.formats import channels_last, channels_last_3d, contiguous_format, memory_format, preserve_format
 from .._core.modes import modes
-from .._core.storage import NATIVE, Counter, Storage
+from .._core.storage import Counter
 from .._core.strides import (
     channels_last_strides,
     is_channels_last,
@@ -42,16 +40,14 @@ from .._core.strides import is_contiguous as _strides_contiguous
 from .._core.tensor_base import (
     TensorBase,
     count_of,
-    is_meta,
     is_tracked,
-    meta_tensor,
     strides_of,
-    to_meta,
     touch,
     window,
 )
 from .._core.warned import warn_once
 from .._core.writable import check_history, check_writable, refuse_partial_overlap, refuse_shared_places
+from .._tape.moving import brought
 from .._tape.writes import assign
 from ._dispatch import (
     broadcast_shape,
@@ -68,7 +64,6 @@ from ._operation import operation
 from ._scalars import scalar_array
 from ._values_put import fitted, stands_in
 from .from_data import made as made_of
-from .placing import is_elsewhere, moved
 
 _clone = kernel("clone")
 
@@ -141,15 +136,9 @@ def to(self: Any, *args: Any, **kwargs: Any) -> Any:
     kind, target, copy, format_ = parse_to(args, kwargs)
     if target is not None:
         found = devices.resolve(target)
-        if (found is devices.META) is not is_meta(self):
-            if found is not devices.META:
-                raise NotImplementedError("Cannot copy out of meta tensor; no data!")
-            return meta_tensor(self._shape, kind or self._dtype, self._stride)
-        if not ON_CPU and found is not devices.META and is_elsewhere(self, found) and modes.native is not None:
-            refuse_cpu_in_trace("a tensor is copied between the CPU and the device")
-        elif not ON_CPU and found is not devices.META and is_elsewhere(self, found):
-            here = moved(self, found.type == "cpu")
-            return to_dtype(here, kind or self._dtype, False, format_)
+        there = brought(self, found)
+        if there is not self:
+            return to_dtype(there, kind or self._dtype, False, format_)
     return to_dtype(self, kind or self._dtype, copy, format_)
 
 
@@ -268,14 +257,13 @@ _TYPE_STRINGS = {f"torch.{type_word(kind)}Tensor": kind for kind in DTYPES}
 @operation
 def type(self: Any, dtype: Any = None, non_blocking: bool = False) -> Any:
     """The tensor's type as a string, or the tensor converted to another dtype; types of a device move it there."""
-    here = devices.CPU if ON_CPU else self.device
+    here = self.device
     if dtype is None:
-        room = "" if here.type in ("cpu", "meta") else f"{here.type}."
-        return f"torch.{room}{type_word(self._dtype)}Tensor"
+        return f"torch.{devices.prefix(here)}{type_word(self._dtype)}Tensor"
     kind = as_dtype(dtype)
-    moves = not ON_CPU and (isinstance(dtype, str) or hasattr(dtype, "_legacy_dtype"))
-    place = place_of_type(dtype) if moves else here.type
-    return to_dtype(self, kind) if place == here.type or here is devices.META else to(self, place, kind)
+    moves = devices.accelerator_is() and (isinstance(dtype, str) or hasattr(dtype, "_legacy_dtype"))
+    place = place_of_type(dtype) if moves and self._storage.has_elements else here.type
+    return to_dtype(self, kind) if place == here.type else to(self, place, kind)
 
 
 def place_of_type(name: Any) -> str:
@@ -290,7 +278,7 @@ def as_dtype(name: Any) -> dtype:
     """A dtype from itself or from ``"torch.FloatTensor"``."""
     if isinstance(name, dtype):
         return name
-    if isinstance(name, str) and not ON_CPU and name.count(".") == 2 and place_of_type(name) == devices.current().type:
+    if isinstance(name, str) and name.count(".") == 2 and devices.accelerator_is(place_of_type(name)):
         name = f"torch.{name.rpartition('.')[2]}"
     found = _TYPE_STRINGS.get(name) if isinstance(name, str) else getattr(name, "_legacy_dtype", None)
     if found is None:
@@ -346,7 +334,7 @@ def rebuilt(
     """What a pickle of a tensor becomes; RuntimeError if it was on a device that is not here."""
     flat = made_of(array.view(by_name(name).np) if name == "bfloat16" else array)
     if place != "cpu":
-        flat = moved(flat, devices.resolve(place).type == "cpu")
+        flat = brought(flat, devices.resolve(place))
     made = window(flat._storage, flat._dtype, *geometry)
     made._counter = Counter(1)
     made.__class__ = cls
@@ -358,23 +346,22 @@ def rebuilt(
 
 def place_of(tensor: Any) -> tuple[str, ...]:
     """What ``rebuilt`` needs to know of a tensor's device: nothing for the CPU's."""
-    return () if tensor._storage.__class__ not in NATIVE else (str(tensor.device),)
+    name = str(tensor.device)
+    return () if name in ("cpu", "meta") else (name,)
 
 
 def copy_storage(tensor: Any, memo: dict[int, Any]) -> Any:
     """A copy of a tensor with its whole storage; copies of tensors that share a storage share theirs (``memo``)."""
     storage: Any = tensor._storage
-    if is_meta(tensor):
-        return to_meta(tensor)
     key = ("storage", id(storage))
     found = memo.get(key)  # type: ignore[call-overload]
     if found is None:
-        found = memo[key] = storage.copied() if storage.__class__ in NATIVE else Storage(storage.memory.copy())  # type: ignore[index]
+        found = memo[key] = storage.copied()  # type: ignore[index]
     return window(found, tensor._dtype, tensor._shape, strides_of(tensor), tensor._offset)
 
 
 FUNCTIONS = ("clone",)
 METHODS = tuple("clone is_contiguous contiguous to copy_ fill_ zero_ type type_as cpu cuda".split())
-if devices.current().type == "npu":
+if devices.accelerator_is("npu"):
     METHODS = (*METHODS, "npu")
 NAMED_METHODS = CONVERSIONS

@@ -14,11 +14,13 @@ from .._backend.geometry import contiguous_strides
 from .._backend.table import kernel
 from .._core.dtype import bool_, float32, float64, iinfo, int8, int32, int64, uint8
 from .._core.strides import normalize
-from .._core.tensor_base import TensorBase, array_of, count_of, in_order, is_meta, meta_tensor, tensor_of
+from .._core.tensor_base import TensorBase, array_of, count_of, in_order, meta_tensor, tensor_of
 from .._core.warned import warn_once
 from .._quiet import quiet
 from .._tape.composite import refuse
+from .._tape.moving import beside
 from .._tape.operands import computed
+from .._tape.ways import ways
 from .._tape.windows import no_view
 from . import views
 from ._dispatch import (
@@ -30,7 +32,7 @@ from ._dispatch import (
     result_dtype,
     shape_of,
     type_word,
-    values_if_any,
+    values_of,
     wrap_dim,
 )
 from ._forms import SELF, Forms
@@ -40,7 +42,6 @@ from .creation import linspace
 from .from_data import tensor
 from .index import gather, index_select, nonzero
 from .join import cat
-from .placing import beside
 from .scan import cumsum, diff
 from .sort import sort
 
@@ -234,7 +235,7 @@ def searchsorted(
             raise RuntimeError(
                 f"torch.searchsorted(): sorter must be a tensor of long dtype but got dtype {type_word(sorter._dtype)}"
             )
-        places = values_if_any(sorter)
+        places = values_of(sorter)
         if places is not None and places.size and (places.min() < 0 or places.max() >= shape[-1]):
             raise RuntimeError("torch.searchsorted(): sorter index out of range")
         sorted_sequence = gather(sorted_sequence, -1, sorter)
@@ -325,8 +326,11 @@ def histc(input: Any, bins: int = 100, min: Any = 0, max: Any = 0, *, out: Any =
             if low == high and (low == limits.min or low == limits.max):
                 raise RuntimeError(f"value cannot be converted to type {limits.dtype}_t without overflow")
         raise NotImplementedError(f"\"histogram_cpu\" not implemented for '{type_word(input._dtype)}'")
-    if is_meta(input):
-        return finish(meta_tensor((bins,), input._dtype), out)
+    return _histogram(input, bins, min, max, out)
+
+
+@ways(absent=lambda input, bins, low, high, out: finish(meta_tensor((bins,), input._dtype), out))
+def _histogram(input: Any, bins: int, min: Any, max: Any, out: Any) -> Any:
     values = views.reshape(input.detach(), (views.numel_of(shape_of(input)),))
     low, high = _range_of(values, min, max, "torch.histc", 1.0)
     ends = tensor_of(np.array([low, high, bins])).to(values._dtype)

@@ -13,12 +13,14 @@ from .._backend.geometry import contiguous_strides
 from .._core import determinism
 from .._core import device as devices
 from .._core.above import above
+from .._core.device_tensors import as_asked, without_values
 from .._core.dtype import by_name, dtype, float64, get_default_dtype, int64
 from .._core.formats import preserve_format, strided
 from .._core.no_memory import no_memory
 from .._core.promotion import scalar_dtype
+from .._core.storage import home
 from .._core.strides import channels_last_strides, normalize, preserved_strides
-from .._core.tensor_base import TensorBase, in_order, is_meta, meta_tensor, resize, strides_of, to_meta
+from .._core.tensor_base import TensorBase, in_order, resize, strides_of
 from .._core.tensor_base import array_of as memory_of
 from .._core.warned import warn
 from .._quiet import quiet
@@ -41,15 +43,16 @@ def _checked_size(size: Sequence[int]) -> tuple[int, ...]:
     return tuple(size)
 
 
-def _filled(size: tuple[int, ...], value: Any, kind: dtype, requires_grad: bool, meta: bool = False) -> Any:
+def _filled(size: tuple[int, ...], value: Any, kind: dtype, requires_grad: bool, place: Any = devices.CPU) -> Any:
     size = _checked_size(size)
     if math.prod(size) * kind.itemsize >= 2**63:
         raise RuntimeError(f"Storage size calculation overflowed with sizes={list(size)}")
     if math.prod(size[1:]) >= 2**63 or 0 in size and math.prod(max(length, 1) for length in size) >= 2**60:
         raise RuntimeError("Stride calculation overflowed")
     value = filling(value, kind, math.prod(size))
-    if meta:
-        return meta_tensor(size, kind, None, requires_grad)
+    found = without_values(place, kind, size, None, requires_grad)
+    if found is not None:
+        return found
     try:
         if kind.np.kind == "V" or kind.name == "bfloat16":
             array = numpy_cast(np.full(size, value, np.float32), kind.np)
@@ -62,11 +65,6 @@ def _filled(size: tuple[int, ...], value: Any, kind: dtype, requires_grad: bool,
     return made(array, requires_grad)
 
 
-def or_meta(tensor_: Any, meta: bool) -> Any:
-    """A tensor of few elements, or one without memory in its place."""
-    return to_meta(tensor_, tensor_.requires_grad) if meta else tensor_
-
-
 @operation
 @placed
 def scalar_tensor(
@@ -76,17 +74,17 @@ def scalar_tensor(
     """A 0-d tensor; a floating one unless ``dtype`` says otherwise."""
     if pin_memory:
         devices.refuse_pinning(device)
-    return _filled((), s, dtype or get_default_dtype(), requires_grad, devices.is_meta(device))
+    return _filled((), s, dtype or get_default_dtype(), requires_grad, device)
 
 
 def _size_and_out(
     name: str, size: tuple[Any, ...], out: Any, value: Any, kind: dtype | None, device: Any, requires_grad: bool
 ) -> Any:
-    meta = devices.is_meta(device)
+    place = devices.resolve(device)
     shape = shape_args(size, name)
     if out is not None:
         return fresh_out(name, _filled(shape, value, kind or out._dtype, False), out, requires_grad)
-    return _filled(shape, value, kind or get_default_dtype(), requires_grad, meta)
+    return _filled(shape, value, kind or get_default_dtype(), requires_grad, place)
 
 
 def _unspecified(layout: Any, shape: tuple[int, ...], kind: dtype | None, requires_grad: bool) -> Any:
@@ -130,7 +128,7 @@ def ones(
 
 def _unset(tensor_: Any) -> Any:
     """A new tensor whose values are not defined, filled where determinism is asked for."""
-    if determinism.state["mode"] and not is_meta(tensor_):
+    if determinism.state["mode"] and home(tensor_).has_elements:
         determinism.fill(memory_of(tensor_), tensor_._dtype)
     return tensor_
 
@@ -177,13 +175,13 @@ def full(
     if pin_memory:
         devices.refuse_pinning(device)
     _strided_only(layout)
-    meta = devices.is_meta(device)
+    place = devices.resolve(device)
     if isinstance(fill_value, TensorBase):
         fill_value = fill_value.item()
     fill_value = python_number(fill_value)
     if out is not None:
         return fresh_out("full", _filled(shape_args((size,)), fill_value, dtype or out._dtype, False), out, requires_grad)
-    return _filled(shape_args((size,)), fill_value, dtype or scalar_dtype(fill_value), requires_grad, meta)
+    return _filled(shape_args((size,)), fill_value, dtype or scalar_dtype(fill_value), requires_grad, place)
 
 
 @operation
@@ -195,13 +193,14 @@ def empty_strided(
     """A tensor of the given size and strides, values not defined (zeros here)."""
     if pin_memory:
         devices.refuse_pinning(device)
-    meta = devices.is_meta(device)
+    place = devices.resolve(device)
     kind = dtype or get_default_dtype()
     size, stride = tuple(size), tuple(stride)
     if len(size) != len(stride):
         raise RuntimeError(f"dimensionality of sizes ({len(size)}) must match dimensionality of strides ({len(stride)})")
-    if meta:
-        return meta_tensor(size, kind, stride, requires_grad)
+    found = without_values(place, kind, size, stride, requires_grad)
+    if found is not None:
+        return found
     span = 0 if 0 in size else 1 + sum((length - 1) * step for length, step in zip(size, stride))
     made_tensor = no_view(as_strided(_unset(_filled((span,), 0, kind, False)), size, stride, 0))
     if requires_grad:
@@ -241,14 +240,14 @@ def empty_permuted(
 def _like(
     input: Any, value: Any, kind: dtype | None, device: Any, requires_grad: bool, memory_format: Any = None
 ) -> Any:
-    meta = is_meta(input) if device is None else devices.is_meta(device)
-    shape = input._shape
+    shape, kind = input._shape, kind or input._dtype
     name = getattr(memory_format, "name", "preserve_format")
-    if meta:
+    found = without_values(input.device if device is None else device, kind, shape, None, requires_grad)
+    if found is not None:
         kept = preserved_strides(shape, strides_of(input)) if name == "preserve_format" and input._stride is not None else None
         last = normalize(shape, channels_last_strides(shape)) if name.startswith("channels_last") else kept
-        return meta_tensor(shape, kind or input._dtype, last, requires_grad)
-    made_tensor = _filled(shape, value, kind or input._dtype, False)
+        return found if last is None else without_values(found.device, kind, shape, last, requires_grad)
+    made_tensor = _filled(shape, value, kind, False)
     if name == "channels_last" or name == "channels_last_3d":
         made_tensor = _formatted(made_tensor, memory_format)
     elif name == "preserve_format" and input._stride is not None:
@@ -326,11 +325,11 @@ def arange(
     """``start, start + step, …`` below ``end``: integers if all three are, else floats of the default dtype."""
     if pin_memory:
         devices.refuse_pinning(device)
-    meta = devices.is_meta(device)
+    place = devices.resolve(device)
     if start.__class__ is step.__class__ is int and out is dtype is None and (end is None or end.__class__ is int):
         first, last = (0, start) if end is None else (start, end)
         if step > 0 and 0 <= last - first < _MANY:  # the common case
-            return or_meta(made(np.arange(first, last, step, np.int64), requires_grad), meta)
+            return as_asked(made(np.arange(first, last, step, np.int64), requires_grad), place)
     if end is None:
         start, end = None, start
     if end is None:
@@ -374,7 +373,7 @@ def arange(
                 UserWarning,
             )
         return _deliver_in_order("arange", made(values), out, requires_grad)
-    return or_meta(made(values, requires_grad), meta)
+    return as_asked(made(values, requires_grad), place)
 
 
 def _refuse_row(name: str, kind: dtype) -> None:
@@ -409,10 +408,12 @@ def range(
     if end is None:
         start, end = 0, start
     kind = dtype or get_default_dtype()
-    if out is None and devices.is_meta(device):
-        return meta_tensor((int((float(end) - float(start)) / float(step)) + 1,), kind, None, requires_grad)
+    count = int((float(end) - float(start)) / float(step)) + 1
+    found = None if out is not None else without_values(device, kind, (count,), None, requires_grad)
+    if found is not None:
+        return found
     _refuse_row("range", kind)
-    array = float(start) + float(step) * np.arange(int((float(end) - float(start)) / float(step)) + 1, dtype=np.float64)
+    array = float(start) + float(step) * np.arange(count, dtype=np.float64)
     values = made(numpy_cast(array, (out._dtype if out is not None and dtype is None else kind).np), requires_grad)
     return values if out is None else _deliver_in_order("range", values, out, requires_grad)
 
@@ -463,7 +464,7 @@ def linspace(
     """``steps`` evenly spaced values from ``start`` to ``end``, both included."""
     if pin_memory:
         devices.refuse_pinning(device)
-    meta = devices.is_meta(device)
+    place = devices.resolve(device)
     steps = _steps("linspace", start, end, steps)
     start, end, kind = _ends(start, end, steps, dtype or (out._dtype if out is not None else None))
     if steps > 1:
@@ -471,7 +472,7 @@ def linspace(
     values = evenly_spaced(start, end, steps, kind)
     if out is not None:
         return _deliver_in_order("linspace", made(values), out, requires_grad)
-    return or_meta(made(values, requires_grad), meta)
+    return as_asked(made(values, requires_grad), place)
 
 
 @operation
@@ -483,7 +484,7 @@ def logspace(
     """``steps`` values from ``base**start`` to ``base**end``, evenly spaced on a logarithmic scale."""
     if pin_memory:
         devices.refuse_pinning(device)
-    meta = devices.is_meta(device)
+    place = devices.resolve(device)
     steps = _steps("logspace", start, end, steps)
     start, end, kind = _ends(start, end, steps, dtype or (out._dtype if out is not None else None))
     if steps > 1:
@@ -496,7 +497,7 @@ def logspace(
         values = numpy_cast(np.power(np.asarray(base, exponents.dtype), exponents), kind.np)
     if out is not None:
         return _deliver_in_order("logspace", made(values), out, requires_grad)
-    return or_meta(made(values, requires_grad), meta)
+    return as_asked(made(values, requires_grad), place)
 
 
 @operation
@@ -508,14 +509,14 @@ def eye(
     """The n by m identity matrix."""
     if pin_memory:
         devices.refuse_pinning(device)
-    meta = devices.is_meta(device)
+    place = devices.resolve(device)
     if n < 0:
         raise RuntimeError(f"n must be greater or equal to 0, got {n}")
     if m is not None and m < 0:
         raise RuntimeError(f"m must be greater or equal to 0, got {m}")
     kind = dtype or (out._dtype if out is not None else get_default_dtype())
     values = numpy_cast(np.eye(n, n if m is None else m, dtype=np.float32), kind.np)
-    return fresh_out("eye", made(values), out, requires_grad) if out is not None else or_meta(made(values, requires_grad), meta)
+    return fresh_out("eye", made(values), out, requires_grad) if out is not None else as_asked(made(values, requires_grad), place)
 
 
 FUNCTIONS = tuple(

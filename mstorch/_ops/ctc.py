@@ -6,7 +6,9 @@ from typing import Any
 import numpy as np
 
 from .._backend.table import kernel
-from .._core.tensor_base import TensorBase, array_of, is_meta, is_tracked
+from .._core.tensor_base import TensorBase, array_of, is_tracked
+from .._tape.moving import beside
+from .._tape.ways import ways
 from . import views
 from ._dispatch import call, shape_of
 from ._named import watching
@@ -16,7 +18,6 @@ from .elementwise import div, mul, neg
 from .from_data import made
 from .loss_reduction import chosen
 from .math import log
-from .placing import beside
 from .reduce import mean
 from .reduce import sum as sum_of
 
@@ -63,9 +64,19 @@ def ctc_loss(
         raise RuntimeError(
             f"Expected input_lengths to have value at most {steps}, but got value {inputs[at]} {_WHERE}"
         )
-    if is_meta(log_probs):
-        loss = sum_of(log_probs, (0, 2))  # a loss of each, as far as there is anything to see of it
-        return loss if reduction == "none" and not single else sum_of(loss)
+    return _reduced_losses(log_probs, targets, inputs, wanted, blank, reduction, zero_infinity, single)
+
+
+def _losses_of_nothing(log_probs: Any, targets: Any, inputs: Any, wanted: Any, blank: int, reduction: str, *rest: bool) -> Any:
+    loss = sum_of(log_probs, (0, 2))  # a loss of each, as far as there is anything to see of it
+    return loss if reduction == "none" and not rest[-1] else sum_of(loss)
+
+
+@ways(absent=_losses_of_nothing)
+def _reduced_losses(
+    log_probs: Any, targets: Any, inputs: np.ndarray, wanted: np.ndarray, blank: int, reduction: str, zero_infinity: bool, single: bool
+) -> Any:
+    batch = shape_of(log_probs)[1]
     rows = _rows(targets, wanted, batch)
     # The kernel refuses a target that cannot fit: equal neighbours need a blank between them.
     repeats = np.array([(row[1:n] == row[: n - 1]).sum() if n > 1 else 0 for row, n in zip(rows, wanted)], np.int64)

@@ -46,7 +46,7 @@ def made_on_device(function: Callable[..., Any], args: Sequence[Any], kwargs: di
     if name not in _NUMBERS and name not in _GIVEN and name != "arange":
         return None
     shown = function(*args, **kwargs)  # which raises torch's errors
-    if getattr(shown, "_layout", None) is not None:
+    if shown._sparse:
         return None
     shape, kind = shown._shape, shown._dtype
     if name == "arange":

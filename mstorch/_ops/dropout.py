@@ -11,11 +11,11 @@ from .._backend.table import kernel
 from .._core.generator import mask_engine
 from .._core.strides import dense_order, elementwise_strides
 from .._core.tensor_base import count_of, strides_of, tensor_of, wrap
+from .._tape.moving import beside
 from ._dispatch import call, cast_tensor, type_word
 from ._in_place import in_place
 from ._memory_order import result_strides
 from .elementwise import add, mul, sub
-from .placing import beside
 from .random import draw
 from .views import permute, reshape
 
@@ -45,7 +45,7 @@ def _kept(input: Any, p: float, channels: bool, scale: float) -> Any:
     """``scale`` with probability 1 - p, else 0, for each element or each channel of ``input``."""
     own, kind = input._shape, input._dtype
     shape = (*own[:2], *([1] * (len(own) - 2))) if channels else own
-    keep = draw("dropout_mask", mask_engine(input.device.type in ("cpu", "meta")), math.prod(shape), 1 - p)
+    keep = draw("dropout_mask", mask_engine(input), math.prod(shape), 1 - p)
     if isinstance(keep, np.ndarray):
         keep = keep.reshape(shape) if channels or input._stride is None else _in_memory_order(keep, own, strides_of(input))
         # A product of 0-d arrays is a NumPy scalar.

@@ -8,14 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from .._backend.table import Kernel, kernel, serves
+from .._backend.table import Kernel, kernel
 from .._core.dtype import bfloat16, complex128, dtype, float16, float32, float64
-from .._core.modes import modes
-from .._core.storage import DeviceMemory, Storage
 from .._core.tensor_base import TensorBase, array_of, count_of, is_tracked, recording, tensor_of
 from .._tape.apply import apply
 from .._tape.composite import record, refuse
 from .._tape.node import watch
+from .._tape.ways import followed, fused, in_arrays
 from .._tape.windows import linear
 from ._dispatch import (
     binary,
@@ -98,9 +97,7 @@ def adds_in_one_kernel(input: Any, other: Any, alpha: Any, op: str = "add_scaled
     if alpha.__class__ not in (int, float) or not (isinstance(input, TensorBase) and isinstance(other, TensorBase)):
         return False
     kind = input._dtype
-    if kind.category != 2 or other._dtype is not kind or modes.native is not None or not serves(op, kind.name):
-        return False
-    return input._storage.__class__ is DeviceMemory and other._storage.__class__ is DeviceMemory
+    return kind.category == 2 and other._dtype is kind and fused(op, kind, input, other)
 
 
 def _added_scaled(input: Any, other: Any, alpha: Any, label: str, out: Any) -> Any:
@@ -509,7 +506,7 @@ def lerp(input: Any, end: Any, weight: Any, *, out: Any = None) -> Any:
     refuse_dtype("lerp_kernel_scalar", kind, 2, (input, end, weight))
     if is_number(weight):
         fitting(weight, float32 if kind.itemsize == 2 else kind)
-    if not is_number(weight) and out is None and modes.native is None and recording((input, end, weight)):
+    if not is_number(weight) and out is None and followed((input, end, weight)):
         found = lerp(input.detach(), end.detach(), weight.detach())
         kept = (0, 1, 2) if is_tracked(weight) else (2,)
         return record("LerpBackward1", _lerp_slopes, (input, end, weight), (found,), needed=(), kept=kept)[0]
@@ -544,7 +541,7 @@ def _lerp_slopes(gradients: Any, outputs: Any, inputs: Any) -> Any:
 def unkept(input: Any, number: Any, label: str, operation: Callable[..., Any] = mul) -> Any:
     """A tensor times (or divided by) a number, of which backward keeps nothing, so that it can be gone through again."""
     real = isinstance(number, (int, float)) and input._dtype.category == 2
-    if not real or modes.native is not None or input._storage.__class__ is not Storage or not recording((input,)):
+    if not real or not in_arrays(input) or not recording((input,)):
         return operation(input, number)
 
     def times(array: np.ndarray) -> np.ndarray:

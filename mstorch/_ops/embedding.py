@@ -9,19 +9,21 @@ import numpy as np
 from .._backend.table import kernel
 from .._core.dtype import float64, int32, int64
 from .._core.sparse_parts import MAKERS
-from .._core.storage import DeviceMemory, Storage
-from .._core.tensor_base import array_of, recording, tensor_of
+from .._core.storage import home
+from .._core.tensor_base import array_of, tensor_of
 from .._tape.composite import record
+from .._tape.moving import beside
 from .._tape.node import is_leaf
+from .._tape.places import check_positions
+from .._tape.ways import followed, ways
 from .._tape.windows import linear
 from . import views
-from ._dispatch import call, capturing, readable, shape_of, type_word, without_grad
+from ._dispatch import call, readable, shape_of, type_word, without_grad
 from .compare import eq, isnan, ne, where
 from .creation import zeros
 from .elementwise import div, mul
 from .from_data import made
 from .index import gather, index_select
-from .placing import beside
 from .reduce import argmax
 from .reduce import sum as sum_of
 from .scatter import index_add
@@ -72,13 +74,20 @@ def _rows_gradient(padding: int, gradients: Any, outputs: Any, inputs: Any, indi
 
 
 def _lookup(weight: Any, input: Any, padding: int, by_frequency: bool, sparse: bool = False) -> Any:
-    if sparse and recording((weight,)) and not capturing() and is_leaf(weight):
+    if sparse and followed((weight,)) and is_leaf(weight):
         return _lookup_sparse(weight, input, padding, by_frequency)
     found = call(_embedding, (weight,), input, padding, by_frequency)
-    if padding < 0 or not capturing():
-        return found
-    # A graph is differentiated as it stands: rows of the padding are taken as they are.
-    return where(views.unsqueeze(ne(input, padding), -1), found, views.detach(found))
+    return found if padding < 0 else _beside_padding(found, input, padding)
+
+
+def _padding_apart(found: Any, input: Any, padding: int) -> Any:
+    """A graph is differentiated as it stands: rows of the padding are taken as they are."""
+    return None if home(found).has_elements else where(views.unsqueeze(ne(input, padding), -1), found, views.detach(found))
+
+
+@ways(captured=_padding_apart)
+def _beside_padding(found: Any, input: Any, padding: int) -> Any:
+    return found
 
 
 def embedding(
@@ -87,11 +96,7 @@ def embedding(
     """Rows of ``weight`` (rows, D) at ``indices`` (*): (*, D). With ``sparse`` the gradient of a leaf is a COO tensor."""
     if len(shape_of(weight)) != 2:
         raise RuntimeError("'weight' must be 2-D")
-    if weight._storage.__class__ is DeviceMemory and indices._storage.__class__ is Storage:
-        raise RuntimeError(
-            f"Expected all tensors to be on the same device, but got index is on {indices.device}, different from other tensors on "
-            f"{weight.device} (when checking argument in method wrapper_{weight.device.type.upper()}__index_select)"
-        )
+    check_positions(weight, indices)
     _check_indices(indices, shape_of(weight)[0], "embedding")
     return _lookup(weight, indices, padding_idx, scale_grad_by_freq, sparse)
 

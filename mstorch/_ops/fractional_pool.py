@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from .._core.tensor_base import array_of
+from .._tape.moving import beside
 from .._tape.windows import no_view
 from . import views
 from ._dispatch import shape_of
@@ -14,7 +15,6 @@ from .compare import isnan, where
 from .from_data import made
 from .index import gather
 from .join import flip
-from .placing import beside
 from .random import rand
 from .reduce import argmax
 

@@ -155,8 +155,9 @@ def tensor(
     """A new leaf tensor with a copy of ``data`` (numbers, nested sequences, NumPy array or tensor)."""
     if pin_memory:
         devices.refuse_pinning(device)
-    if devices.is_meta(device):
-        return _on_meta(data, dtype, requires_grad)
+    found = _without_values(data, dtype, device, requires_grad)
+    if found is not None:
+        return found
     if isinstance(data, TensorBase):
         warn(
             "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
@@ -196,8 +197,10 @@ _NEGATIVE = (
 )
 
 
-def _on_meta(data: Any, kind: dtype | None, requires_grad: bool) -> Any:
-    """The data as a tensor without memory."""
+def _without_values(data: Any, kind: dtype | None, device: Any, requires_grad: bool) -> Any:
+    """The data as a tensor on a device that holds no values; None for other devices."""
+    if not devices.is_meta(device):
+        return None
     like = to_meta(data) if isinstance(data, TensorBase) else to_meta(made(array_of(data, kind)))
     if kind is not None and kind is not like._dtype:
         like = meta_tensor(like._shape, kind)
@@ -236,8 +239,9 @@ def array_of(data: Any, kind: dtype | None) -> np.ndarray:
 @placed
 def as_tensor(data: Any, dtype: dtype | None = None, device: Any = None) -> Any:
     """``data`` as a tensor, without a copy where that is possible (a tensor, or an array of the wanted dtype)."""
-    if devices.is_meta(device):
-        return _on_meta(data, dtype, False)
+    found = _without_values(data, dtype, device, False)
+    if found is not None:
+        return found
     if isinstance(data, TensorBase):
         return data if dtype is None or dtype is data._dtype else data.to(dtype)
     if isinstance(data, np.ndarray):
@@ -280,7 +284,7 @@ def asarray(
         found = shared if dtype is None or dtype is shared._dtype else shared.to(dtype)
         if copy and found is shared:
             found = shared.clone()
-    if device is not None and devices.is_meta(device):
+    if device is not None:
         found = found.to(device)
     return _with_history(obj, found, requires_grad)
 

@@ -11,11 +11,12 @@ import numpy as np
 from .._backend.table import kernel
 from .._core.dtype import bfloat16, bool_, finfo, float16, float32, float64, int64
 from .._core.modes import modes
-from .._core.tensor_base import is_tracked, recording
+from .._core.tensor_base import is_tracked
 from .._core.warned import warn
+from .._tape.ways import followed
 from .._tape.windows import linear, no_view
 from . import views
-from ._dispatch import call, capturing, shape_of, type_word, without_grad
+from ._dispatch import call, shape_of, type_word, without_grad
 from ._named import by_rank, node_called
 from ._one_dtype import expect_dtype
 from ._operation import operation
@@ -234,7 +235,7 @@ def _linear(flat: Any, coordinates: list[Any], sizes: tuple[int, ...]) -> Any:
     taken, inside = zip(*[_taken(flat, [add(low, side) for low, side in zip(lows, corner)], sizes) for corner in corners])
     if len(sizes) != 3:
         inside = (None,) * len(corners)  # only volumes leave out corners outside, though the position be NaN
-    if len(sizes) == 3 and recording(coordinates) and not capturing():
+    if len(sizes) == 3 and followed(coordinates):
         with without_grad():
             made = _interpolated([t.detach() for t in taken], [c.detach() for c in coordinates], lows, corners, inside)
         return attach("GridSampler3DBackward0", _volume_backward, (*taken, *coordinates), (made,), lows, corners, inside)[0]

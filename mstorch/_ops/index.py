@@ -10,8 +10,6 @@ from .._backend.table import kernel
 from .._core import determinism
 from .._core.dtype import bool_, int64, uint8
 from .._core.formats import contiguous_format
-from .._core.modes import modes
-from .._core.storage import DeviceMemory, Storage
 from .._core.strides import beyond_storage, normalize, overlaps, preserved_strides
 from .._core.tangents import is_dual
 from .._core.tensor_base import (
@@ -31,12 +29,13 @@ from .._core.tensor_base import (
 )
 from .._core.writable import change_raw, check_history, check_writable, refuse_partial_overlap
 from .._tape.apply import apply
+from .._tape.moving import beside
 from .._tape.node import watch
+from .._tape.ways import in_arrays, ways
 from . import subscript, views
 from ._dispatch import (
     broadcast_shape,
     call,
-    capturing,
     cast_tensor,
     contiguous_copy,
     cpp_word,
@@ -62,7 +61,6 @@ from ._scalars import scalar_array
 from .compare import clamp, eq, lt, where
 from .elementwise import add
 from .join import cat
-from .placing import beside
 from .reduce import any as any_of
 from .scatter import put_flat
 
@@ -83,9 +81,8 @@ def keep_layout(input: Any, found: Any) -> Any:
 
 def keep_gaps(input: Any, found: Any) -> Any:
     """As ``keep_layout``, but where memory has gaps, those of ``input`` are kept, in a copy of all of its memory."""
-    storage, strides = input._storage, strides_of(input)
-    on_host = storage.__class__ is Storage is found._storage.__class__ and not capturing()
-    if not on_host or overlaps(input._shape, strides) or is_dual(found) or (input._stride is None and not input._offset):
+    strides = strides_of(input)
+    if not in_arrays(input, found) or overlaps(input._shape, strides) or is_dual(found) or (input._stride is None and not input._offset):
         return keep_layout(input, found)
     whole = tensor_of(np.array(array_of(whole_storage(input))))
     made = window(whole._storage, input._dtype, input._shape, strides, input._offset)
@@ -294,21 +291,34 @@ def index_put_(self: Any, indices: Any, values: Any, accumulate: bool = False) -
         subscript.setitem(self, key, values)
         return self if self._node is before else watch(self, *indices)  # masks, too, of which backward reads the positions
     check_writable(self, uniform=True)  # torch only warns of memory that stands in several places
-    shape = shape_of(self)
-    if self._storage.__class__ is Storage and count_of(shape) > _MANY and not recording((self, values)):
-        return _add_without_places(self, key, values)
-    if self._storage.__class__ is DeviceMemory and modes.native is None and 0 not in shape:
-        dims, indices_, common, adjacent = subscript.planned(self, key)
-        lengths = [shape[d] for d in range(len(shape)) if d not in dims]
-        front = dims[0] if adjacent else 0
-        if values._storage is self._storage:
-            refuse_partial_overlap(self, values)
-        wide = views.expand(values, (*lengths[:front], *common, *lengths[front:]))
-        if put_by_one_kernel(self, dims, indices_, common, adjacent, wide, True):
-            return self
-        places = flat_positions(shape, dims, indices_, common, adjacent, self)
-    else:
-        places = subscript.getitem(beside(tensor_of(np.arange(views.numel_of(shape)).reshape(shape)), self), key)
+    return _added_at(self, key, values)
+
+
+def _added_on_host(self: Any, key: Any, values: Any) -> Any:
+    many = count_of(self._shape) > _MANY and not recording((self, values))
+    return _add_without_places(self, key, values) if many else None
+
+
+def _added_on_device(self: Any, key: Any, values: Any) -> Any:
+    shape = self._shape
+    if 0 in shape:
+        return None
+    dims, indices, common, adjacent = subscript.planned(self, key)
+    lengths = [shape[d] for d in range(len(shape)) if d not in dims]
+    front = dims[0] if adjacent else 0
+    if values._storage is self._storage:
+        refuse_partial_overlap(self, values)
+    wide = views.expand(values, (*lengths[:front], *common, *lengths[front:]))
+    if put_by_one_kernel(self, dims, indices, common, adjacent, wide, True):
+        return self
+    places = flat_positions(shape, dims, indices, common, adjacent, self)
+    return _put_anywhere(self, places, views.expand(values, shape_of(places)), accumulate=True)
+
+
+@ways(host=_added_on_host, device=_added_on_device)
+def _added_at(self: Any, key: Any, values: Any) -> Any:
+    shape = self._shape
+    places = subscript.getitem(beside(tensor_of(np.arange(views.numel_of(shape)).reshape(shape)), self), key)
     return _put_anywhere(self, places, views.expand(values, shape_of(places)), accumulate=True)
 
 
@@ -407,10 +417,16 @@ def _flags(size: int, positions: Any) -> Any:
         chosen = np.zeros(size, np.bool_)
         chosen[values.reshape(-1)] = True
         return beside(tensor_of(chosen), positions)
-    if positions._storage.__class__ is DeviceMemory and modes.native is None:
-        held = on_device(full((size,), 0, "bool"))
-        if change_raw(held, "put", full(positions._shape, 1, "bool"), value_of(positions), False):
-            return held
+    return _flags_of(positions, size)
+
+
+def _flags_on_device(positions: Any, size: int) -> Any:
+    held = on_device(full((size,), 0, "bool"))
+    return held if change_raw(held, "put", full(positions._shape, 1, "bool"), value_of(positions), False) else None
+
+
+@ways(device=_flags_on_device)
+def _flags_of(positions: Any, size: int) -> Any:
     every = beside(tensor_of(np.arange(-size, size).reshape(2, size, 1)), positions)
     return any_of(any_of(eq(every, views.reshape(positions, (-1,))), 2), 0)
 
@@ -451,9 +467,9 @@ def masked_scatter(input: Any, mask: Any, source: Any) -> Any:
 
 def _in_one_memory(target: Any, source: Any) -> bool:
     """Whether two tensors lie in one storage, or in two of the same host memory (a NumPy array's)."""
-    if target._storage is source._storage or not target._storage.__class__ is source._storage.__class__ is Storage:
-        return target._storage is source._storage
-    return np.may_share_memory(array_of(target), array_of(source))
+    if target._storage is source._storage:
+        return True
+    return in_arrays(target, source) and np.may_share_memory(array_of(target), array_of(source))
 
 
 def masked_scatter_(self: Any, mask: Any, source: Any) -> Any:

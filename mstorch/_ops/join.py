@@ -10,14 +10,16 @@ import numpy as np
 from .._backend.table import kernel
 from .._core.dtype import int32, int64
 from .._core.formats import contiguous_format
-from .._core.modes import grad_set_to, modes
+from .._core.modes import grad_set_to
 from .._core.promotion import can_cast, promote_types
 from .._core.size import Size
 from .._core.strides import channels_last_strides, normalize, preserved_strides, suggests_channels_last
 from .._core.tangents import LEVELS
-from .._core.tensor_base import TensorBase, array_of, in_order, is_meta, is_tracked, meta_tensor, tensor_of
+from .._core.tensor_base import TensorBase, array_of, in_order, meta_tensor, tensor_of
 from .._tape.apply import apply
 from .._tape.movement import Move, cloned, flipped, permuted
+from .._tape.moving import beside
+from .._tape.ways import followed, ways
 from .._tape.windows import linear_node, no_view
 from . import views
 from ._deprecated import warn_of
@@ -41,7 +43,6 @@ from ._overlaps import refuse_overlap
 from .creation import arange, zeros
 from .from_data import from_numpy
 from .from_data import tensor as make
-from .placing import beside
 
 _cat = kernel("cat")
 _stack = kernel("stack")
@@ -315,11 +316,14 @@ def _contiguous() -> Any:
     return contiguous_format
 
 
+def _interleaved_unread(input: Any, counts: Any, dim: int, output_size: int | None) -> Any:
+    if output_size is None:
+        raise NotImplementedError("mstorch: repeat_interleave of repeats without values takes an output_size")
+    return call(_index_select, (input,), dim, meta_tensor((output_size,), int64))
+
+
+@ways(at=1, absent=_interleaved_unread)
 def _interleaved(input: Any, counts: Any, dim: int, output_size: int | None) -> Any:
-    if is_meta(counts):
-        if output_size is None:
-            raise NotImplementedError("mstorch: repeat_interleave of repeats without values takes an output_size")
-        return call(_index_select, (input,), dim, meta_tensor((output_size,), int64))
     array = array_of(counts)
     if (array < 0).any():
         raise RuntimeError("repeats can not be negative")
@@ -403,7 +407,7 @@ def rot90(input: Any, k: int = 1, dims: Any = (0, 1)) -> Any:
         if not -rank <= d < rank:
             raise RuntimeError(f"Rotation dim{number} out of range, dim{number} = {d}")
     k %= 4
-    if modes.native is not None or LEVELS or not (modes.grad and is_tracked(input)):
+    if LEVELS or not followed((input,)):
         return _quarter_turns(input, k, dims)
     with grad_set_to(False):
         made = _quarter_turns(input, k, dims)

@@ -10,9 +10,11 @@ import numpy as np
 from .. import return_types
 from .._backend.table import kernel
 from .._core.dtype import int64
-from .._core.tensor_base import TensorBase, array_of, is_meta, meta_tensor, tensor_of
+from .._core.tensor_base import TensorBase, array_of, meta_tensor, tensor_of
 from .._tape.composite import record
+from .._tape.moving import beside
 from .._tape.operands import computed
+from .._tape.ways import ways
 from .._tape.windows import no_view
 from . import reduce, views
 from ._dispatch import broadcast_shape, finish, finish_exactly, finish_safely, readable, shape_of, type_word, wrap_dim
@@ -38,7 +40,6 @@ from .linalg_factor import (
     svdvals,
     triangular,
 )  # fmt: skip
-from .placing import beside
 from .shape import tril, triu
 from .vector_norm import vector_norm
 
@@ -76,10 +77,9 @@ def _lu_backward(gradients: Any, outputs: Any, inputs: Any, permutation: Any) ->
     return (permutation @ found,)
 
 
+@ways(absent=lambda pivots, rows, like: meta_tensor((*shape_of(pivots)[:-1], rows, rows), like))
 def permutation_of(pivots: Any, rows: int, like: Any) -> Any:
     """The matrices P of ``P @ L @ U`` from LAPACK's row exchanges."""
-    if is_meta(pivots):
-        return meta_tensor((*shape_of(pivots)[:-1], rows, rows), like)
     exchanges = array_of(pivots)
     batch = exchanges.shape[:-1]
     count = math.prod(batch)

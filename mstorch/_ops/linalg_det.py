@@ -7,16 +7,17 @@ import numpy as np
 
 from .. import return_types
 from .._backend.table import kernel
-from .._core.tensor_base import array_of, is_meta, meta_tensor, tensor_of
+from .._core.tensor_base import array_of, meta_tensor, tensor_of
 from .._quiet import quiet
+from .._tape.moving import beside
 from .._tape.operands import computed
+from .._tape.ways import ways
 from . import views
-from ._dispatch import finish_exactly, shape_of
+from ._dispatch import finish_exactly, shape_of, values_of
 from ._forms import Forms
 from ._operation import operation
 from .creation import eye
 from .linalg_factor import attach, check_floating, check_square, finite, solve_matrices
-from .placing import beside
 
 _lu, _svd = kernel("linalg_lu_factor"), kernel("linalg_svd")
 
@@ -37,7 +38,8 @@ def _det_backward(gradients: Any, outputs: Any, inputs: Any) -> Any:
     if gradient is None:
         return (None,)
     inverse, info = solve_matrices(A.mH, eye(shape_of(A)[-1], dtype=A._dtype, device=A.device))
-    if not is_meta(info) and (array_of(info).any() or not finite(inverse)):
+    codes = values_of(info)
+    if codes is not None and (codes.any() or not finite(inverse)):
         return (views.unsqueeze(views.unsqueeze(gradient, -1), -1) * _cofactors(A),)
     return (views.unsqueeze(views.unsqueeze(gradient * value.conj_physical(), -1), -1) * inverse,)
 
@@ -54,13 +56,15 @@ def det(A: Any, *, out: Any = None) -> Any:
     """The determinant of square matrices."""
     check_floating(A, "linalg.det")
     check_square(A, "linalg.det")
-    if is_meta(A):
-        found = meta_tensor(shape_of(A)[:-2], A._dtype)
-    else:
-        diagonal, sign = _sign_of(A)
-        with quiet():  # a product that is too large is infinite
-            found = beside(tensor_of(np.array(diagonal.prod(-1) * sign, A._dtype.np)), A)
-    return finish_exactly(attach("LinalgDetBackward0", _det_backward, (A,), (found,))[0], out)
+    return finish_exactly(attach("LinalgDetBackward0", _det_backward, (A,), (_product(A),))[0], out)
+
+
+@ways(absent=lambda A: meta_tensor(shape_of(A)[:-2], A._dtype))
+def _product(A: Any) -> Any:
+    """The determinant, without a history."""
+    diagonal, sign = _sign_of(A)
+    with quiet():  # a product that is too large is infinite
+        return beside(tensor_of(np.array(diagonal.prod(-1) * sign, A._dtype.np)), A)
 
 
 def _slogdet_backward(gradients: Any, outputs: Any, inputs: Any) -> Any:
@@ -83,11 +87,10 @@ def signed_log(A: Any, name: str) -> tuple[Any, Any]:
     return sign_, log_
 
 
+@ways(absent=lambda A: tuple(meta_tensor(shape_of(A)[:-2], kind) for kind in (A._dtype, A._dtype.to_real())))
 def _sign_and_log(A: Any) -> tuple[Any, ...]:
     """The sign of the determinant and the logarithm of its size, without a history."""
     kinds = A._dtype, A._dtype.to_real()
-    if is_meta(A):
-        return tuple(meta_tensor(shape_of(A)[:-2], kind) for kind in kinds)
     diagonal, sign = _sign_of(A)
     with quiet():
         size = np.abs(diagonal)

@@ -8,9 +8,8 @@ import numpy as np
 
 from .._backend.table import kernel
 from .._core.modes import modes
-from .._core.tensor_base import array_of, is_meta
 from . import views
-from ._dispatch import call, capturing, shape_of, without_grad
+from ._dispatch import call, shape_of, values_of, without_grad
 from ._forms import Forms
 from ._operation import operation
 from .compare import where
@@ -103,14 +102,15 @@ def _by_norm(A: Any, one: Any, norms: Any, limits: tuple[float, ...], wanted: tu
 def _values(A: Any) -> Any:
     """The exponential of matrices of float or complex elements, without a gradient."""
     shape = shape_of(A)
-    if 0 in shape or is_meta(A):
+    if 0 in shape:
         return A.clone()
     limits = _LIMITS[8 if A._dtype.name in ("float64", "complex128") else 4]
     one = eye(shape[-1], dtype=A._dtype, device=A.device)
     norms = A.abs().sum(-2).amax(-1)
     norms = views.unsqueeze(views.unsqueeze(norms, -1), -1)
-    if not capturing():
-        sizes = array_of(norms).reshape(-1)
+    values = values_of(norms)
+    if values is not None:
+        sizes = values.reshape(-1)
         degrees = {_DEGREES[min(int(np.searchsorted(limits, size)), 5)] if np.isfinite(size) else 18 for size in sizes}
         largest = float(sizes.max())
         most = max(0, math.ceil(math.log2(largest / limits[-1]))) if math.isfinite(largest) and largest > 0 else 0

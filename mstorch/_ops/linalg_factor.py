@@ -10,11 +10,11 @@ import numpy as np
 from .. import return_types
 from .._backend.table import kernel
 from .._core.strides import columns_first
-from .._core.tensor_base import array_of, in_order, is_meta, recording
+from .._core.tensor_base import in_order, recording
 from .._tape.composite import record
 from .._tape.operands import computed
 from . import views
-from ._dispatch import broadcast_shape, capturing, finish_exactly, finish_safely, shape_of, type_word, values_if_any
+from ._dispatch import broadcast_shape, finish_exactly, finish_safely, shape_of, type_word, values_of
 from ._named import node_called
 from ._operation import operation
 from .creation import eye, zeros_like
@@ -113,7 +113,7 @@ def check_system(b: Any, A: Any, name: str, prefix: str = "") -> None:
 
 def check_info(info: Any, text: str, name: str, error: type[Exception] | None = None) -> None:
     """Raise torch's error (LinAlgError) if a factorization failed; ``text`` names the place by ``{}``."""
-    codes = values_if_any(info)
+    codes = values_of(info)
     if codes is not None and codes.any():
         codes = codes.reshape(-1)
         first = int(codes.nonzero()[0][0])
@@ -129,7 +129,8 @@ def batch_of(tensor: Any, batch: tuple[int, ...]) -> Any:
 
 def finite(tensor: Any) -> bool:
     """Whether no element is NaN or infinite; True of a tensor without values."""
-    return is_meta(tensor) or bool(np.isfinite(array_of(tensor)).all())
+    values = values_of(tensor)
+    return values is None or bool(np.isfinite(values).all())
 
 
 def by_columns(found: Any) -> Any:
@@ -196,7 +197,7 @@ def _solve_any(A: Any, B: Any, left: bool, name: str) -> tuple[Any, Any]:
 def solve(A: Any, B: Any, *, left: bool = True, out: Any = None) -> Any:
     """The X of ``A @ X = B``, or with ``left=False`` of ``X @ A = B``."""
     found, info = _solve_any(A, B, left, "linalg.solve")
-    codes = values_if_any(info)
+    codes = values_of(info)
     if codes is not None and codes.any():
         place = "" if not info.shape else f"(Batch element {int(codes.reshape(-1).nonzero()[0][0])}): "
         raise _LinAlgError(f"torch.linalg.solve: {place}The solver failed because the input matrix is singular.")
@@ -411,8 +412,9 @@ _PHASE = "in the complex case are specified up to multiplication by e^{i phi}. T
 
 def _check_phase(text: str, *products: Any) -> None:
     """Raise torch's error for a loss that depends on the phase of complex vectors, which no factorization fixes."""
-    if products[0].is_complex() and not capturing():
-        turns = sum(np.diagonal(array_of(product), axis1=-2, axis2=-1).imag for product in products)
+    arrays = [array for array in map(values_of, products) if array is not None]
+    if products[0].is_complex() and arrays:
+        turns = sum(np.diagonal(array, axis1=-2, axis2=-1).imag for array in arrays)
         if not (np.abs(turns) <= 1e-2).all():
             raise RuntimeError(text)
 
@@ -537,7 +539,7 @@ def _svd_backward(gradients: Any, outputs: Any, inputs: Any) -> Any:
 
 def _refuse_nan(A: Any, name: str) -> None:
     """Raise torch's error for the first matrix that has a NaN in it; infinities only make NaN of the results."""
-    values = values_if_any(A)
+    values = values_of(A)
     wrong = None if values is None else np.isnan(values).any((-2, -1))
     if wrong is not None and wrong.any():
         batch = f"(Batch element {int(wrong.reshape(-1).argmax())}): " if wrong.ndim else ""

@@ -9,6 +9,7 @@ import numpy as np
 
 from .. import return_types
 from .._core.tensor_base import TensorBase
+from .._tape.moving import beside
 from . import linalg, views
 from . import linalg_factor as factor
 from ._deprecated import warn_of
@@ -20,7 +21,7 @@ from ._dispatch import (
     readable,
     shape_of,
     type_word,
-    values_if_any,
+    values_of,
 )
 from ._forms import Forms, accepting
 from ._named import node_called
@@ -44,7 +45,6 @@ from .linalg_factor import (  # noqa: F401 - names of the torch namespace too
     svdvals,
     triangular,
 )  # fmt: skip
-from .placing import beside
 from .shape import tril
 
 inverse = accepting(inv, Forms({"input": "A"}))
@@ -158,7 +158,7 @@ def cholesky_inverse(L: Any, upper: bool = False, *, out: Any = None) -> Any:
     """The inverse of A from its Cholesky factor."""
     check_square(L, "cholesky_inverse")
     check_floating(L, "cholesky_inverse")
-    values = values_if_any(L)
+    values = values_of(L)
     zero = None if values is None else np.diagonal(values, axis1=-2, axis2=-1) == 0
     if zero is not None and zero.any():
         raise LinAlgError(_zero_of("cholesky_inverse", zero))

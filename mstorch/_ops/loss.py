@@ -17,6 +17,7 @@ from .._core.warned import warn
 from .._quiet import quiet
 from .._tape.composite import record
 from .._tape.node import watch
+from .._tape.ways import ways
 from .._tape.whole import followed, in_one_piece
 from .._tape.whole import record as record_whole
 from . import views
@@ -69,7 +70,7 @@ def mse_loss(
     warn_of_broadcast(input, target)
     reduction = chosen(reduction, size_average, reduce)
     refuse_dtype("mse_cpu", result_dtype((input, target)), below=2)
-    if weight is None and not modes.native:
+    if weight is None:
         return _between("MseLossBackward0", _squares, _mse_slope, host.squares, host.squares_slope, input, target, reduction)
     return weighted(_squares(input, target), input, weight, reduction)
 
@@ -93,7 +94,7 @@ def _between(
     """
     if input._shape == target._shape and input._stride is target._stride is None and _plain(input, target):
         return _between_arrays(label, slope, of_array, array_slope, input, target, reduction, rest)
-    if LEVELS and levels_of_all((input, target)):  # tangents go through the parts
+    if not followed((input, target)) or LEVELS and levels_of_all((input, target)):  # tangents go through the parts
         return reduced(losses(input, target, *rest), reduction)
     with grad_set_to(False):
         found = reduced(losses(input.detach(), target.detach(), *rest), reduction)
@@ -178,8 +179,6 @@ def smooth_l1_loss(
     if beta == 0:
         return reduced(abs_of(_difference(input, target)), reduction)
     refuse_dtype("smooth_l1_cpu", result_dtype((input, target)), below=2)
-    if modes.native:
-        return reduced(_smooth(input, target, beta), reduction)
     return _between("SmoothL1LossBackward0", _smooth, _smooth_slope, host.smooth, host.smooth_slope, input, target, reduction, beta)
 
 
@@ -203,7 +202,7 @@ def huber_loss(input: Any, target: Any, reduction: str = "mean", delta: float = 
     if delta <= 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
     refuse_dtype("huber_cpu", result_dtype((input, target)), below=2)
-    if weight is None and not modes.native:
+    if weight is None:
         return _between("HuberLossBackward0", _huber, _huber_slope, host.huber, host.huber_slope, input, target, reduction, delta)
     return weighted(_huber(input, target, delta), input, weight, reduction)
 
@@ -267,12 +266,19 @@ def binary_cross_entropy_with_logits(
     reduction = chosen(reduction, size_average, reduce)
     if shape_of(input) != shape_of(target):
         raise ValueError(f"Target size ({size_text(target)}) must be the same as input size ({size_text(input)})")
-    if modes.native is not None:
-        logs = logsigmoid(input)
-        if pos_weight is not None:
-            logs = mul(add(mul(sub(pos_weight, 1), target), 1), logs)
-        loss = kept_order(sub(mul(sub(1, target), input), logs), input)
-        return reduced(loss if weight is None else mul(loss, weight), reduction)
+    return _of_logits(input, target, weight, reduction, pos_weight)
+
+
+def _of_logits_in_graph(input: Any, target: Any, weight: Any, reduction: str, pos_weight: Any) -> Any:
+    logs = logsigmoid(input)
+    if pos_weight is not None:
+        logs = mul(add(mul(sub(pos_weight, 1), target), 1), logs)
+    loss = kept_order(sub(mul(sub(1, target), input), logs), input)
+    return reduced(loss if weight is None else mul(loss, weight), reduction)
+
+
+@ways(captured=_of_logits_in_graph)
+def _of_logits(input: Any, target: Any, weight: Any, reduction: str, pos_weight: Any) -> Any:
     for name, given in (("weight", weight), ("pos_weight", pos_weight)):
         if given is not None and modes.grad and is_tracked(given):
             raise RuntimeError(

@@ -10,15 +10,15 @@ from .._backend.host.loss import cross_entropy_slope, mean_of_rows
 from .._backend.host.softmax import log_softmax_of
 from .._backend.table import kernel
 from .._core.dtype import dtype, float32, float64, int64, uint8
-from .._core.modes import modes
-from .._core.storage import NATIVE, Storage
-from .._core.tangents import LEVELS
-from .._core.tensor_base import array_of, count_of, is_meta, tensor_of
+from .._core.storage import home
+from .._core.tensor_base import array_of, count_of, tensor_of
+from .._tape.moving import beside
 from .._tape.node import Passed, edge_of, named, watch
+from .._tape.ways import fused, in_arrays
 from .._tape.whole import followed, in_one_piece, record
 from .._tape.windows import linear, no_view
 from . import views
-from ._dispatch import call, capturing, readable, reading_waits, refuse_dtype, shape_of, type_word
+from ._dispatch import call, readable, refuse_dtype, shape_of, type_word
 from ._named import call_node, node_called
 from ._one_dtype import expect_dtype
 from ._operation import operation
@@ -28,7 +28,6 @@ from .elementwise import add, div, mul, neg
 from .from_data import made
 from .index import gather, index_select
 from .loss_reduction import chosen
-from .placing import beside
 from .reduce import sum as sum_of
 from .softmax import log_softmax
 
@@ -44,8 +43,6 @@ def _check_target(target: Any) -> None:
 
 def _classes(target: Any, classes: int, ignore_index: int) -> tuple[np.ndarray, np.ndarray | None]:
     """The target classes, and which of them count if some do not."""
-    if is_meta(target):
-        return np.zeros(shape_of(target), np.int64), None
     values = array_of(target)
     if values.size == 0 or (values.min() >= 0 and values.max() < classes and not 0 <= ignore_index < classes):
         return values, None
@@ -98,16 +95,16 @@ def _nll_loss(input: Any, target: Any, weight: Any, ignore_index: int, reduction
             f"weight tensor should be defined either for all {classes} classes or no classes but got weight tensor of shape: "
             f"{list(shape_of(weight))}"
         )
-    if _of_devices(input, target, weight):
+    if _in_one_kernel(_nll_parts, input, target, weight):
         return _by_one_kernel(_nll_parts, input, target, weight, ignore_index, reduction)
-    if not capturing():
+    if home(input).has_elements:
         refuse_dtype("nll_loss_out_frame" if len(x) <= 2 else "nll_loss2d_forward_out_frame", input._dtype, 2)
         expect_dtype(input._dtype, weight)
-    if capturing() or readable(target) is None:
+    if readable(target) is None:
         return _nll_in_graph(input, target, weight, ignore_index, reduction)
     values, counted = _classes(target, classes, ignore_index)
     kind = input._dtype
-    if reduction == "mean" and len(x) == 2 and weight is None and counted is None and _on_host(input) and values.size and classes:
+    if reduction == "mean" and len(x) == 2 and weight is None and counted is None and _is_plain(input) and values.size and classes:
         return _mean_of_rows(input, target, values)
     shares = np.ones(values.shape, kind.np) if weight is None else None
     if shares is None:
@@ -135,8 +132,8 @@ def _nll_loss(input: Any, target: Any, weight: Any, ignore_index: int, reduction
     return div(total, made(np.asarray(shares.astype(np.float64).sum(), kind.np)))
 
 
-def _on_host(input: Any) -> bool:
-    return input._storage.__class__ is Storage and input._dtype in (float32, float64) and modes.native is None
+def _is_plain(input: Any) -> bool:
+    return input._dtype in (float32, float64) and in_arrays(input)
 
 
 def _mean_of_rows(input: Any, target: Any, classes: np.ndarray) -> Any:
@@ -193,21 +190,20 @@ def _shares_in_graph(target: Any, weight: Any, ignore_index: int, kind: dtype) -
     return counted, known, shares
 
 
-def _of_devices(input: Any, target: Any, weight: Any) -> bool:
-    """Whether the one kernel of a device serves."""
-    if input._storage.__class__ not in NATIVE or target._storage.__class__ not in NATIVE or modes.native is not None or LEVELS:
-        return False
+def _in_one_kernel(kernel_: Any, input: Any, target: Any, weight: Any) -> bool:
+    """Whether one kernel computes the loss where the tensors are."""
     kind, x = input._dtype, shape_of(input)
-    here = weight is None or (weight._dtype is kind and weight._storage.__class__ in NATIVE)
+    if not fused(kernel_.op, kind, input, target, weight) or (weight is not None and weight._dtype is not kind):
+        return False
     fits = shape_of(target) == ((x[0], *x[2:]) if len(x) > 1 else ())
-    return here and fits and 0 not in x and kind.name in ("float32", "float16", "bfloat16")
+    return fits and 0 not in x and kind.name in ("float32", "float16", "bfloat16")
 
 
 def _by_one_kernel(kernel_: Any, input: Any, target: Any, weight: Any, ignore_index: int, reduction: str) -> Any:
     """The loss of a device's tensors, in rows; classes that are here anyhow are checked."""
     x = shape_of(input)
     classes = x[0] if len(x) == 1 else x[1]
-    if not reading_waits(target):
+    if readable(target) is not None:
         _classes(target, classes, ignore_index)
     rows = input if len(x) == 2 else views.reshape(input if len(x) == 1 else views.movedim(input, 1, -1), (-1, classes))
     chosen_ = target if len(target._shape) == 1 and target._dtype is int64 else views.reshape(to_dtype(target, int64), (-1,))
@@ -236,7 +232,8 @@ def cross_entropy(
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing:g}")
     _shapes(input, target)
     _check_target(target)
-    if label_smoothing == 0 and _of_devices(input, target, weight) and (weight is None or shape_of(weight) == x[min(len(x), 2) - 1 :][:1]):
+    whole = weight is None or shape_of(weight) == x[min(len(x), 2) - 1 :][:1]
+    if label_smoothing == 0 and whole and _in_one_kernel(_cross_entropy_parts, input, target, weight):
         return _by_one_kernel(_cross_entropy_parts, input, target, weight, ignore_index, reduction)
     plain = len(x) == 2 and weight is None and label_smoothing == 0 and reduction == "mean" and input._dtype is float32
     if plain and readable(target) is not None and shape_of(target) == x[:1] and count_of(input._shape):
@@ -271,10 +268,10 @@ def _smoothed(
 
 def _counted_terms(terms: Any, target: Any, weight: Any, ignore_index: int) -> tuple[Any, Any]:
     """The terms with 0 for targets that do not count, and by what their mean divides."""
-    if capturing() or is_meta(target) or reading_waits(target):
+    values = readable(target)
+    if values is None:
         counted, _, shares = _shares_in_graph(target, weight, ignore_index, terms._dtype)
         return where(counted, terms, 0.0), sum_of(shares)
-    values = array_of(target)
     known = values != ignore_index
     if weight is None:
         count = float(known.sum())

@@ -8,6 +8,7 @@ import numpy as np
 
 from .._core.dtype import float32, float64, int64
 from .._core.tensor_base import count_of
+from .._tape.moving import beside
 from . import views
 from ._dispatch import readable, shape_of, type_word
 from ._named import node_called
@@ -21,7 +22,6 @@ from .from_data import made
 from .index import gather, index_select
 from .loss import size_text
 from .loss_reduction import chosen, reduced
-from .placing import beside
 from .reduce import any as any_of
 from .reduce import sum as sum_of
 from .scan import cumsum

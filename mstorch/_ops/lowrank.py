@@ -8,6 +8,7 @@ from .. import return_types
 from .._core.dtype import float32
 from .._core.modes import modes
 from .._core.tensor_base import is_tracked
+from .._tape.moving import beside
 from . import views
 from ._deprecated import warn_of
 from ._dispatch import deliver, shape_of, without_grad
@@ -16,7 +17,6 @@ from .join import cat
 from .linalg import lu_factor_ex
 from .linalg_factor import attach, eigh, qr
 from .linalg_factor import svd as full_svd
-from .placing import beside
 from .random import randn
 from .reduce import mean
 from .shape import diag_embed

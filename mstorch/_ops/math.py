@@ -10,12 +10,11 @@ import numpy as np
 from .. import return_types
 from .._backend.table import Kernel, kernel
 from .._core.dtype import float32, float64, get_default_dtype, int32
-from .._core.modes import modes
 from .._core.promotion import can_cast
-from .._core.storage import NATIVE, Absent
 from .._core.tensor_base import array_of, in_order, recording, tensor_of
 from .._quiet import quiet
 from .._tape.composite import record, refuse
+from .._tape.ways import ways
 from ._dispatch import (
     binary,
     broadcast_shape,
@@ -276,8 +275,15 @@ def ldexp(input: Any, other: Any, *, out: Any = None) -> Any:
     moved = other._dtype.category < 2 and input._dtype.category == 2
     if moved and other._dtype.name not in ("uint8", "int8", "int16", "int32", "int64"):
         raise NotImplementedError(f"\"ldexp_cpu_exp\" not implemented for '{type_word(other._dtype)}'")
-    if modes.native is not None or any(item._storage.__class__ is Absent for item in (input, other)):
-        return mul(input, pow(2.0, to_dtype(other, input._dtype) if moved else other), out=out)
+    return _exponents_moved(input, other, moved, out)
+
+
+def _times_power(input: Any, other: Any, moved: bool, out: Any) -> Any:
+    return mul(input, pow(2.0, to_dtype(other, input._dtype) if moved else other), out=out)
+
+
+@ways(captured=_times_power, absent=_times_power)
+def _exponents_moved(input: Any, other: Any, moved: bool, out: Any) -> Any:
     if out is not None and recording((input, other, out)):
         raise no_derivative("ldexp")
     first, second = input.detach(), other.detach()
@@ -285,18 +291,6 @@ def ldexp(input: Any, other: Any, *, out: Any = None) -> Any:
     if out is not None and not can_cast(found._dtype, out._dtype):
         raise RuntimeError(f"ldexp can't be cast to the desired output type {type_word(out._dtype)}")
     return finish(record("LdexpBackward0", _ldexp_backward, (input, other), (found,))[0], out, input, other)
-
-
-def _moved(input: Any, other: Any) -> Any:
-    """Numbers whose exponents are moved; as in torch, by the lower 32 bits of longer integers."""
-    kind = input._dtype
-    strides = result_strides((input, other), broadcast_shape(input._shape, other._shape))
-    if input._storage.__class__ in NATIVE:
-        return _moved_on_device(input, other)
-    numbers = array_of(cast_tensor(input, float32) if kind.itemsize == 2 else input)
-    with quiet():
-        found = tensor_of(np.asarray(np.ldexp(numbers, array_of(other).astype(np.int32))))
-    return in_order(found if found._dtype is kind else cast_tensor(found, kind), strides)
 
 
 def _moved_on_device(input: Any, other: Any) -> Any:
@@ -309,6 +303,17 @@ def _moved_on_device(input: Any, other: Any) -> Any:
         found = mul(found, pow(2.0, to_dtype(step, found._dtype)))
         left = sub(left, step)
     return to_dtype(found, input._dtype)
+
+
+@ways(native=_moved_on_device)
+def _moved(input: Any, other: Any) -> Any:
+    """Numbers whose exponents are moved; as in torch, by the lower 32 bits of longer integers."""
+    kind = input._dtype
+    strides = result_strides((input, other), broadcast_shape(input._shape, other._shape))
+    numbers = array_of(cast_tensor(input, float32) if kind.itemsize == 2 else input)
+    with quiet():
+        found = tensor_of(np.asarray(np.ldexp(numbers, array_of(other).astype(np.int32))))
+    return in_order(found if found._dtype is kind else cast_tensor(found, kind), strides)
 
 
 def _ldexp_backward(gradients: Any, outputs: Any, inputs: Any) -> Any:

@@ -5,7 +5,6 @@ from typing import Any
 
 from .._backend.table import kernel
 from .._core.modes import modes
-from .._core.storage import Value
 from .._core.strides import is_contiguous
 from .._core.tensor_base import TensorBase, count_of, is_tracked, recording, resize, strides_of, touch
 from .._tape.node import refuse_history
@@ -203,7 +202,7 @@ def matmul(input: Any, other: Any, *, out: Any = None) -> Any:
 def _sized_first(input: Any, other: Any, out: Any) -> tuple[int, ...] | None:
     """The size that torch gives ``out=`` before it looks at dtypes and lengths; None where it looks first."""
     a, b = input._shape, other._shape
-    if not isinstance(out, TensorBase) or out._storage.__class__ is Value or recording((input, other, out)):
+    if not isinstance(out, TensorBase) or not out._storage.grows or recording((input, other, out)):
         return None
     if len(a) == len(b) == 1:
         return ()

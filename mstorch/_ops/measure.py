@@ -4,16 +4,15 @@ from __future__ import annotations
 from typing import Any
 
 from .._core.dtype import bfloat16, bool_, float16, float32
-from .._core.modes import modes
-from .._core.tensor_base import TensorBase, array_of, is_meta, is_tracked
+from .._core.tensor_base import TensorBase, is_tracked
 from .._core.warned import warn
 from .._tape.composite import record
 from .._tape.node import watch
+from .._tape.ways import followed
 from . import linalg, reduce, views
 from ._deprecated import warn_of
 from ._dispatch import (
     broadcast_shape,
-    capturing,
     expect_out_dtype,
     finish,
     finish_exactly,
@@ -21,6 +20,7 @@ from ._dispatch import (
     refuse_dtype,
     shape_of,
     type_word,
+    values_of,
     wrap_dim,
 )
 from ._memory_order import row_major
@@ -80,7 +80,7 @@ def renorm(input: Any, p: Any, dim: int, maxnorm: Any, *, out: Any = None) -> An
     if len(shape) < 2:
         raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {len(shape)} dimensions")
     others = tuple(d for d in range(len(shape)) if d != dim)
-    own = input if modes.native is not None else input.detach()
+    own = input.detach() if followed((input,)) else input
     sizes = vector_norm(own, p, others, True, dtype=_WIDER.get(own._dtype))  # as wide as torch adds up
     factors = where(sizes.gt(maxnorm), maxnorm / (sizes + 1e-7), 1.0)
     found = row_major(own * (factors if own._dtype.category == 3 else to_dtype(factors, own._dtype)))
@@ -129,7 +129,7 @@ def cov(input: Any, *, correction: int = 1, fweights: Any = None, aweights: Any 
                 f"cov(): expected {name} to have the same numel as there are observations in the input but got {given.numel()} "
                 f"!= {count}"
             )
-        values = None if capturing() or is_meta(given) else array_of(given)  # torch waits for a device here, too
+        values = values_of(given)  # torch waits for a device here, too
         if values is not None and not (values >= 0).all():
             raise RuntimeError(f"cov(): {name} cannot be negative")
         weights = given if weights is None else weights * given

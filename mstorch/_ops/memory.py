@@ -17,6 +17,7 @@ from .._core.tensor_base import TensorBase, is_tracked, put_array, strides_of
 from .._core.tensor_base import array_of as memory_of
 from .._core.warned import warn
 from .._core.writable import check_history
+from .._tape.moving import beside
 from .._tape.writes import review
 from . import views
 from ._deprecated import warn_of
@@ -26,7 +27,6 @@ from ._operation import operation
 from .copying import is_contiguous
 from .creation import empty
 from .from_data import array_of, made
-from .placing import beside
 
 
 def untyped_storage(self: Any) -> Any:
@@ -63,7 +63,7 @@ def is_pinned(self: Any, device: Any = None) -> bool:
 
 def pin_memory(self: Any, device: Any = None) -> Any:
     """The tensor in page-locked memory; RuntimeError where there is no accelerator."""
-    if devices.current().type == "cpu":
+    if not devices.accelerator_is():
         raise RuntimeError("Cannot access accelerator device when none is available.")
     return self
 
@@ -239,7 +239,7 @@ def as_strided_(input: Any, size: Any, stride: Any, storage_offset: int | None =
 
 def record_stream(self: Any, s: Any) -> None:
     """Mark the memory as used by a stream: MindSpore's allocator keeps track by itself."""
-    if devices.current().type == "cpu":
+    if not devices.accelerator_is():
         raise NotImplementedError("Could not run 'aten::record_stream' with arguments from the 'CPU' backend.")
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 from typing import Any
 
 from .._core import device as devices
+from .._core.device_tensors import as_asked
 from .._core.dtype import dtype
 from .._core.tensor_base import TensorBase
 from ._forms import SIZE
 from ._operation import operation
-from .creation import empty, empty_strided, full, ones, or_meta, zeros
+from .creation import empty, empty_strided, full, ones, zeros
 from .from_data import copied, tensor
 from .placing import placed
 
@@ -29,7 +30,7 @@ def new_tensor(
         devices.refuse_pinning(self.device if device is None else device)
     if isinstance(data, TensorBase):
         return tensor(data, dtype=dtype or self._dtype, device=_beside(self, device), requires_grad=requires_grad)
-    return or_meta(copied(data, dtype or self._dtype, requires_grad), devices.is_meta(_beside(self, device)))
+    return as_asked(copied(data, dtype or self._dtype, requires_grad), _beside(self, device))
 
 
 @operation

@@ -7,12 +7,10 @@ from typing import Any
 import numpy as np
 
 from .._backend.host.norm import half_rms_norm
-from .._backend.table import kernel, serves
+from .._backend.table import kernel
 from .._core.dtype import finfo, float32
-from .._core.modes import modes
-from .._core.storage import NATIVE, DeviceMemory, is_all_of_device_memory
-from .._core.tangents import LEVELS
 from .._core.tensor_base import array_of, count_of, is_tracked, recording, tensor_of, touch, value_of
+from .._tape.ways import fused
 from .._tape.whole import followed, in_one_piece
 from .._tape.windows import linear, no_view
 from . import views
@@ -53,11 +51,9 @@ def _beside_singles(input: Any, *parameters: Any) -> bool:
 
 def _moves_running(input: Any, *statistics: Any) -> bool:
     """Whether a device's kernel normalises and moves the running statistics: whole tensors of single precision that nobody records."""
-    if input._storage.__class__ is not DeviceMemory or modes.native is not None or LEVELS or 0 in input._shape:
+    if 0 in input._shape or not fused("batch_norm_parts", input._dtype, input, *statistics):
         return False
-    if not serves("batch_norm_parts", input._dtype.name):
-        return False
-    return all(item is None or (is_all_of_device_memory(item) and item._dtype is float32 and not is_tracked(item)) for item in statistics)
+    return all(item is None or (item._storage.is_free(item) and item._dtype is float32 and not is_tracked(item)) for item in statistics)
 
 
 def batch_norm(
@@ -128,7 +124,7 @@ def layer_norm(
     weight = ones(wanted, dtype=kind, device=input.device) if weight is None else weight
     bias = zeros(wanted, dtype=kind, device=input.device) if bias is None else bias
     operands, begin = (input, weight, bias), len(shape) - len(wanted)
-    if input._storage.__class__ in NATIVE and modes.native is None and not LEVELS and recording(operands) and 0 not in shape:
+    if 0 not in shape and fused("layer_norm_parts", kind, input) and recording(operands):
         return call(_layer_norm_parts, operands, begin, eps)[0]  # what the kernel of the gradient takes is kept
     return call(_layer_norm, operands, begin, eps)
 

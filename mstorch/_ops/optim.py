@@ -9,18 +9,17 @@ import numpy as np
 from .._backend.blocks import elementwise
 from .._backend.onednn.gemm import add_multiple
 from .._backend.onednn.library import FOUND
-from .._backend.raw import ON_CPU
-from .._backend.table import kernel, serves
-from .._core.storage import NATIVE, DeviceMemory
+from .._backend.table import kernel
+from .._core.dtype import float32
 from .._core.tensor_base import array_of, is_tracked, put_raw, touch, value_of
-from ._dispatch import capturing
+from .._tape.ways import fused, in_arrays, ways
 
 
 def can_fuse(params: Sequence[Any], grads: Sequence[Any], *states: Sequence[Any]) -> bool:
     """Whether the fused kernels may write these tensors: float32 of one shape, each a whole storage, nothing recorded."""
-    if not ON_CPU or capturing():
-        return False
     for group in (params, grads, *states):
+        if any(tensor._sparse for tensor in group) or not in_arrays(*group):
+            return False
         for tensor in group:
             if tensor._dtype.name != "float32" or tensor._stride is not None:
                 return False
@@ -33,30 +32,28 @@ def can_fuse(params: Sequence[Any], grads: Sequence[Any], *states: Sequence[Any]
 
 def has_kernels(op: str, params: Sequence[Any], grads: Sequence[Any], *states: Sequence[Any]) -> bool:
     """Whether a device's kernel of a step may be given these tensors: float32, each a whole value, nothing recorded."""
-    if ON_CPU or capturing() or not serves(op, "float32"):
-        return False
     for group in (params, grads, *states):
         for tensor in group:
-            if getattr(tensor, "_layout", None) is not None:
-                return False
-            cell = tensor._storage
-            if cell.__class__ is not DeviceMemory or tensor._dtype.name != "float32":
-                return False
-            if tensor._stride is not None:
+            if tensor._sparse or tensor._dtype is not float32 or tensor._stride is not None or not fused(op, float32, tensor):
                 return False
     pairs = [pair for group in (grads, *states) for pair in zip(group, params)]
     return not any(is_tracked(tensor) or tensor._shape != param._shape for tensor, param in pairs)
 
 
-def increment(counter: Any) -> float:
-    """Add 1 to a 0-d counter and return it."""
-    if counter._storage.__class__ in NATIVE or is_tracked(counter) or capturing():
-        counter.add_(1)
-        return float(counter.item())
+def _increment_array(counter: Any) -> float | None:
+    if is_tracked(counter):
+        return None
     array = array_of(counter)
     array += 1
     touch(counter)
     return float(array)
+
+
+@ways(host=_increment_array)
+def increment(counter: Any) -> float:
+    """Add 1 to a 0-d counter and return it."""
+    counter.add_(1)
+    return float(counter.item())
 
 
 _MOST = 1 << 22  # elements that are gathered: what is made of gradients for a step (their negatives, decay) does not pile up
@@ -90,7 +87,7 @@ class Steps:
     def before(self, *tensors: Any) -> None:
         """Do what was gathered if tensors share memory with it, or are sparse, whose memory nobody asks for."""
         memory = self.memory
-        if memory and any(getattr(tensor, "_layout", None) is not None or id(tensor._storage) in memory for tensor in tensors):
+        if memory and any(tensor._sparse or id(tensor._storage) in memory for tensor in tensors):
             self.run()
 
     def _gather(self, step: Any, written: tuple[Any, ...], grad: Any, passes: int) -> None:
@@ -164,6 +161,11 @@ def _descend(param: np.ndarray, direction: np.ndarray, lr: float) -> None:
 _adamw_kernel, _add_kernel = kernel("adamw_step"), kernel("add_scaled")
 
 
+@ways(native=value_of)
+def _count_of(counter: Any) -> Any:
+    return float(counter.item())
+
+
 def adamw_on_device(
     param: Any, grad: Any, exp_avg: Any, exp_avg_sq: Any, counter: Any, lr: float, beta1: float, beta2: float, decay: float,
     penalty: float, eps: float, maximize: bool,
@@ -175,7 +177,7 @@ def adamw_on_device(
     slope, raw = value_of(grad), value_of(param)
     if penalty != 0:
         slope = _add_kernel["float32"](slope, raw, -penalty if maximize else penalty)
-    done = value_of(counter) if counter._storage.__class__ in NATIVE else float(counter.item())
+    done = _count_of(counter)
     numbers = (float(beta1), float(beta2), float(decay), float(eps), bool(maximize))
     found = _adamw_kernel["float32"](raw, slope, value_of(exp_avg), value_of(exp_avg_sq), done, lr, *numbers)
     for tensor, new in zip((param, exp_avg, exp_avg_sq), found):

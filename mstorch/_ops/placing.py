@@ -2,80 +2,19 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, overload
 
-import numpy as np
-
 from .._backend import runtime
-from .._backend.raw import ON_CPU, from_numpy
 from .._core import device as devices
 from .._core import generator as generators
-from .._core.above import copied
 from .._core.modes import modes
-from .._core.storage import NATIVE
 from .._core.tensor_base import (
     TensorBase,
-    array_of,
-    is_meta,
-    is_tracked,
-    laid_out,
-    meta_tensor,
-    on_device,
     require_grad,
-    strides_of,
 )
-from .._tape.node import Node, bare, edge_of, named
+from .._tape.moving import moved
 from .device_factories import made_on_device
-
-
-def _to_host(value: Any) -> Any:
-    return value if value.__class__ is np.ndarray else value.asnumpy().copy()
-
-
-def _to_accelerator(value: Any) -> Any:
-    return from_numpy(np.array(value, order="C")) if value.__class__ is np.ndarray else value
-
-
-class _Moved(Node):
-    """The node of a copy to another device: the gradient takes the way back."""
-
-    __slots__ = ("back",)
-    back: Callable[[Any], Any]
-
-    def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
-        """The gradient where the source is."""
-        gradient = gradients[0]
-        if isinstance(gradient, TensorBase):
-            return (moved(gradient, self.back is _to_host),)
-        return (self.back(gradient),)
-
-
-def moved(tensor: Any, home: bool) -> Any:
-    """A copy of a tensor on the host (``home``) or on the accelerator, with the same strides, recorded."""
-    strides = None if tensor._stride is None else strides_of(tensor)
-    if home:
-        made = laid_out(copied(tensor, _to_host(bare(tensor))), strides if _dense(tensor) else None)
-    else:
-        array = array_of(tensor)
-        made = on_device(_to_accelerator(array), strides if _dense(tensor) else None)
-        if (tensor._dtype.category <= 1 or array.size == 1) and made._stride is None:
-            made._storage.shadow = np.array(array, order="C")
-    if modes.grad and is_tracked(tensor):
-        node: Any = named(_Moved, "ToCopyBackward0")((edge_of(tensor),))
-        node.back = _to_accelerator if home else _to_host
-        made._node = node
-    return made
-
-
-def _dense(tensor: Any) -> bool:
-    count = int(np.prod(tensor._shape))
-    return count > 0 and 1 + sum((n - 1) * s for n, s in zip(tensor._shape, strides_of(tensor))) == count and 0 not in strides_of(tensor)
-
-
-def is_elsewhere(tensor: Any, place: Any) -> bool:
-    """Whether a tensor with memory is not on a device (the CPU or the accelerator)."""
-    return (tensor._storage.__class__ in NATIVE) != (place.type != "cpu")
 
 
 @overload
@@ -153,7 +92,7 @@ def _placing(function: Callable[..., Any], like: bool, drawn: bool) -> Callable[
         if made is None:
             given, named_ones = hosted()
             made = function(*given, **named_ones)
-            made = moved(made, False) if getattr(made, "_layout", None) is None else made.to(found)
+            made = made.to(found) if made._sparse else moved(made, False)
         if asked and made._dtype.category < 2:
             raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
         if asked:
@@ -161,12 +100,3 @@ def _placing(function: Callable[..., Any], like: bool, drawn: bool) -> Callable[
         return made
 
     return factory
-
-
-def beside(constant: Any, like: Any) -> Any:
-    """A constant that a function made on the host, where the tensor is that it goes with."""
-    if modes.native is None and is_meta(like):
-        return constant if is_meta(constant) else meta_tensor(constant._shape, constant._dtype)
-    if ON_CPU or modes.native is not None or like._storage.__class__ not in NATIVE or constant._storage.__class__ in NATIVE:
-        return constant
-    return moved(constant, False)

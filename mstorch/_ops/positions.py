@@ -10,10 +10,10 @@ import numpy as np
 from .._backend.host.scatter import wide
 from .._backend.table import torch_type_name
 from .._core.dtype import float64, int64, uint64
-from .._core.modes import modes
 from .._core.tensor_base import TensorBase, array_of, tensor_of
 from .._quiet import quiet
 from .._tape.composite import record, refuse
+from .._tape.ways import followed
 from .._tape.windows import no_view
 from . import views
 from ._dispatch import finish, shape_of, wrap_dim, wrap_dims
@@ -88,7 +88,7 @@ def segment_reduce(
                 "segment_reduce(): Expected all rows of lengths along axis to sum to data.size(lengths.dim()-1) when !unsafe."
             )
     lead, rest = shape[:axis], shape[axis + 1 :]
-    own = data if modes.native is not None else data.detach()
+    own = data.detach() if followed((data,)) else data
     rows = views.reshape(own, (int(np.prod(lead)) * shape[axis], *rest))
     flat = counts.reshape(-1, counts.shape[-1])
     parts, spans = [], []

@@ -10,26 +10,27 @@ from .. import _mt19937
 from .._backend import trace
 from .._backend.cast import numpy_cast
 from .._backend.device_random import DeviceStream
-from .._backend.raw import ON_CPU, Raw, from_numpy
+from .._backend.raw import Raw, from_numpy
 from .._core import device as devices
+from .._core.device_tensors import without_values
 from .._core.dtype import bfloat16, bool_, dtype, get_default_dtype, int64
-from .._core.generator import drawn_in_slices, engine_of, mask_engine
-from .._core.modes import modes
+from .._core.generator import drawn_in_slices, draws_on_device, engine_beside, engine_of
 from .._core.no_memory import tells_no_memory
-from .._core.storage import NATIVE
 from .._core.strides import iteration_order
-from .._core.tensor_base import TensorBase, array_of, is_meta, meta_tensor, recording, strides_of, touch, value_of, wrap
+from .._core.tensor_base import TensorBase, array_of, meta_tensor, recording, strides_of, touch, value_of, wrap
 from .._core.writable import check_history, check_writable
 from .._tape.composite import record
+from .._tape.moving import beside
+from .._tape.ways import ways
 from . import elementwise, random_device
-from ._dispatch import broadcast_shape, capturing, deliver, finish, shape_args, shape_of, type_word, write, write_array
+from ._dispatch import broadcast_shape, deliver, finish, readable, shape_args, shape_of, type_word, write, write_array
 from ._forms import SIZE, Forms
 from ._fresh_out import fresh_out
 from ._operation import operation
 from .copying import is_contiguous
 from .creation import _checked_size, empty_like
 from .from_data import made
-from .placing import beside, placed
+from .placing import placed
 from .views import expand, permute
 
 
@@ -48,14 +49,14 @@ def draw(name: str, engine: Any, *args: Any) -> Any:
     def drawn() -> Any:
         return drawn_in_slices(engine, name, args, once) if isinstance(engine, _mt19937.Engine) else once(args)
 
-    return drawn() if not capturing() else trace.drawn(lambda: _as_raw(drawn(), args))
+    return trace.drawn(drawn, lambda found: _as_raw(found, args))
 
 
 def _stream(generator: Any, like: Any, name: str) -> Any:
     """Where numbers are drawn that go with a tensor: the generator that is given, else the tensor's device, if it has such draws."""
-    if generator is not None or ON_CPU or (modes.native is not None and not capturing()) or like._storage.__class__ not in NATIVE:
+    if generator is not None:
         return engine_of(generator)
-    stream = mask_engine(False)
+    stream = engine_beside(like)
     return stream if isinstance(stream, _mt19937.Engine) or hasattr(random_device, name) else engine_of(None)
 
 
@@ -64,17 +65,19 @@ def _named_stream(generator: Any, device: Any) -> Any:
     return engine_of(generator, devices.resolve(device) if generator is None else device)
 
 
+@ways(raw=lambda raw, args: raw)
 def _as_raw(array: Any, args: tuple[Any, ...]) -> Raw:
     """Drawn values as a captured graph takes them in."""
-    if isinstance(array, Raw):
-        return array
     wanted = bfloat16.np if any(isinstance(arg, str) and arg == "bfloat16" for arg in args) else np.asarray(array).dtype
     return from_numpy(numpy_cast(np.asarray(array), wanted))
 
 
+def _tensor_of_raw(raw: Raw, kind: dtype, requires_grad: bool, out: Any, name: str = "") -> Any:
+    return deliver(wrap(raw), out) if out is not None else wrap(raw).requires_grad_(requires_grad)
+
+
+@ways(raw=_tensor_of_raw)
 def _tensor(array: Any, kind: dtype, requires_grad: bool, out: Any, name: str = "") -> Any:
-    if isinstance(array, Raw):
-        return deliver(wrap(array), out) if out is not None else wrap(array).requires_grad_(requires_grad)
     array = np.asarray(array)  # NumPy's arithmetic makes scalars of 0-d arrays
     values = array if array.dtype == kind.np else numpy_cast(array, kind.np)
     if out is not None:
@@ -115,10 +118,12 @@ def rand(
     if pin_memory:
         devices.refuse_pinning(device)
     kind = _floating(dtype, out, "check_uniform_bounds")
-    if devices.is_meta(device):
-        return meta_tensor(_checked_size(shape_args(size)), kind, None, requires_grad)
+    shape = _checked_size(shape_args(size))
+    found = without_values(device, kind, shape, None, requires_grad)
+    if found is not None:
+        return found
     engine = _named_stream(generator, device)
-    array = draw("uniform", engine, _checked_size(shape_args(size)), 0.0, 1.0, kind.name)
+    array = draw("uniform", engine, shape, 0.0, 1.0, kind.name)
     return _tensor(array, kind, requires_grad, out, "rand")
 
 
@@ -132,10 +137,12 @@ def randn(
     if pin_memory:
         devices.refuse_pinning(device)
     kind = _floating(dtype, out, "normal_kernel_cpu")
-    if devices.is_meta(device):
-        return meta_tensor(_checked_size(shape_args(size)), kind, None, requires_grad)
+    shape = _checked_size(shape_args(size))
+    found = without_values(device, kind, shape, None, requires_grad)
+    if found is not None:
+        return found
     engine = _named_stream(generator, device)
-    array = draw("normal", engine, _checked_size(shape_args(size)), 0.0, 1.0, kind.name)
+    array = draw("normal", engine, shape, 0.0, 1.0, kind.name)
     return _tensor(array, kind, requires_grad, out, "randn")
 
 
@@ -182,8 +189,9 @@ def randint(
     kind = dtype or (out._dtype if out is not None else int64)
     low, high = int(low), int(high)
     _check_range(low, high, kind)
-    if devices.is_meta(device):
-        return meta_tensor(_checked_size(tuple(size)), kind, None, requires_grad)
+    found = without_values(device, kind, _checked_size(tuple(size)), None, requires_grad)
+    if found is not None:
+        return found
     engine = _named_stream(generator, device)
     array = draw("random_between", engine, _checked_size(tuple(size)), low, high, kind.name)
     return _tensor(array, kind, requires_grad, out, "randint")
@@ -203,8 +211,9 @@ def randperm(
         raise RuntimeError(f"Trying to create tensor with negative dimension {n}: [{n}]")
     kind = dtype or (out._dtype if out is not None else int64)
     _check_permutation(n, kind)
-    if devices.is_meta(device):
-        return meta_tensor((n,), kind, None, requires_grad)
+    found = without_values(device, kind, (n,), None, requires_grad)
+    if found is not None:
+        return found
     return _tensor(draw("permutation", engine, n, kind.name), kind, requires_grad, out, "randperm")
 
 
@@ -264,31 +273,36 @@ def _fresh(tensor: Any, requires_grad: bool) -> Any:
     return tensor.requires_grad_() if requires_grad else tensor
 
 
-def _put(tensor: Any, array: Any) -> Any:
+def _put(tensor: Any, drawn: Any) -> Any:
     """Store drawn values in a tensor, in place."""
-    kind = tensor._dtype
-    if not isinstance(array, Raw):
-        array = np.asarray(array)
-        array = array if array.dtype == kind.np else numpy_cast(array, kind.np)
-    if isinstance(array, Raw) and (modes.native is None or capturing()):
-        write(tensor, wrap(array))
-    else:
-        write_array(tensor, array)
+    _store(drawn, tensor)
     return tensor
 
 
+def _store_raw(raw: Raw, tensor: Any) -> bool:
+    write(tensor, wrap(raw))
+    return True
+
+
+@ways(raw=_store_raw)
+def _store(array: Any, tensor: Any) -> None:
+    kind, array = tensor._dtype, np.asarray(array)
+    write_array(tensor, array if array.dtype == kind.np else numpy_cast(array, kind.np))
+
+
+@ways(absent=lambda tensor, draw: np.zeros((), tensor._dtype.np))
 def _drawn(tensor: Any, draw: Any) -> Any:
     """What ``draw(shape, contiguous)`` gives, laid out as torch fills the tensor; nothing is drawn for one without memory."""
     shape = shape_of(tensor)
-    if is_meta(tensor):
-        return np.zeros((), tensor._dtype.np)
     if tensor._stride is None or is_contiguous(tensor):
         return draw(shape, True)
     order = iteration_order(shape, (strides_of(tensor),))[::-1]  # the order of the dimensions in memory, in which torch draws
-    laid = draw(tuple(shape[i] for i in order), False)
-    if isinstance(laid, Raw):
-        return value_of(permute(wrap(laid), tuple(int(i) for i in np.argsort(order))))
-    return np.ascontiguousarray(laid.transpose(np.argsort(order)))
+    return _in_order(draw(tuple(shape[i] for i in order), False), tuple(int(i) for i in np.argsort(order)))
+
+
+@ways(raw=lambda raw, order: value_of(permute(wrap(raw), order)))
+def _in_order(array: Any, order: tuple[int, ...]) -> Any:
+    return np.ascontiguousarray(array.transpose(order))
 
 
 def uniform_(self: Any, from_: float = 0, to: float = 1, *, generator: Any = None, **kwargs: Any) -> Any:
@@ -346,38 +360,36 @@ def normal(
         if isinstance(std, TensorBase):
             if std._dtype.category == 3:
                 raise RuntimeError("normal expects standard deviation to be non-complex")
-            # A device's values are not waited for.
-            if not _on_device(std) and not is_meta(std) and std.numel() and bool((_array(std) < 0).any()):
+            values = readable(std)
+            if values is not None and bool((values < 0).any()):
                 raise RuntimeError("normal expects all elements of std >= 0.0")
         else:
             _check_std(std)
         if isinstance(mean, TensorBase) and isinstance(std, TensorBase):
             broadcast_shape(shape_of(mean), shape_of(std))
-        if generator is None and any(_on_device(item) for item in (mean, std)):
+        if generator is None and any(map(draws_on_device, (mean, std))):
             return _around(mean, std, kind, out)
-        given = [item for item in (mean, std) if isinstance(item, TensorBase)]
-        if any(map(is_meta, given)):
-            return _sampled(np.broadcast_shapes(*map(shape_of, given)), kind, given, out)
-        centre = _array(mean) if isinstance(mean, TensorBase) else float(mean)
-        spread = _array(std) if isinstance(std, TensorBase) else float(std)
-        array = draw("normal_around", engine, centre, spread, kind.name)
-        return _sampled(array, kind, given, out)
+        return _drawn_around([item for item in (mean, std) if isinstance(item, TensorBase)], mean, std, engine, kind, out)
     _check_std(std)
     kind = _floating(dtype, out, "normal_kernel_cpu")
-    if out is None and devices.is_meta(device):
-        return meta_tensor(_checked_size(tuple(size)), kind, None, requires_grad)
+    found = None if out is not None else without_values(device, kind, _checked_size(tuple(size)), None, requires_grad)
+    if found is not None:
+        return found
     array = draw("normal", engine, _checked_size(tuple(size)), float(mean), float(std), kind.name)
     return _tensor(array, kind, requires_grad, out, "normal")
 
 
-def _on_device(value: Any) -> bool:
-    return not ON_CPU and modes.native is None and isinstance(value, TensorBase) and value._storage.__class__ in NATIVE
+@ways(absent=lambda given, mean, std, engine, kind, out: _sampled(np.broadcast_shapes(*map(shape_of, given)), kind, given, out))
+def _drawn_around(given: list[Any], mean: Any, std: Any, engine: Any, kind: dtype, out: Any) -> Any:
+    """Normal numbers of means and deviations, of which those ``given`` are tensors."""
+    centre, spread = (_array(item) if isinstance(item, TensorBase) else float(item) for item in (mean, std))
+    return _sampled(draw("normal_around", engine, centre, spread, kind.name), kind, given, out)
 
 
 def _around(mean: Any, std: Any, kind: dtype, out: Any) -> Any:
     """Normal numbers of the means and deviations of a device's tensors, none of which is read."""
     given = [item for item in (mean, std) if isinstance(item, TensorBase)]
-    here = next(item for item in given if _on_device(item))
+    here = next(filter(draws_on_device, given))
     shape = np.broadcast_shapes(*(shape_of(item) for item in given))
     drawn = _tensor(draw("normal", _stream(None, here, "normal"), shape, 0.0, 1.0, kind.name), kind, False, None)
     found = elementwise.add(elementwise.mul(beside(drawn, here), std), mean)
@@ -429,7 +441,7 @@ def _array(tensor: Any) -> np.ndarray:
 
 def _draws_there(engine: Any, tensor: Any) -> bool:
     """Whether a device draws by values of its own, which nobody reads."""
-    return isinstance(engine, DeviceStream) and _on_device(tensor)
+    return isinstance(engine, DeviceStream) and draws_on_device(tensor)
 
 
 def _chances(p: Any, engine: Any, shape: Any) -> Any:
@@ -456,16 +468,17 @@ def bernoulli(input: Any, p: float | None = None, *, generator: Any = None, out:
             chances = input if p is None else p
             return bernoulli_(out if out._shape == input._shape else out.resize_(input._shape), chances, generator=generator)
     engine, kind = _stream(generator, input, "bernoulli"), input._dtype
-    if is_meta(input):
-        return _sampled(input._shape, kind, (input,), out)
+    return _sampled(_drawn_chances(input, p, engine, kind), kind, (input,), out)
+
+
+@ways(absent=lambda input, p, engine, kind: input._shape)
+def _drawn_chances(input: Any, p: float | None, engine: Any, kind: dtype) -> Any:
     if p is not None:
         _check_probability(p)
-        array = draw("bernoulli", engine, shape_of(input), float(p), kind.name)
-    else:
-        if kind.category < 2:
-            raise NotImplementedError(f"\"bernoulli_tensor_cpu_p_\" not implemented for '{type_word(kind)}'")
-        array = draw("bernoulli_each", engine, _chances(input, engine, shape_of(input)), kind.name)
-    return _sampled(array, kind, (input,), out)
+        return draw("bernoulli", engine, shape_of(input), float(p), kind.name)
+    if kind.category < 2:
+        raise NotImplementedError(f"\"bernoulli_tensor_cpu_p_\" not implemented for '{type_word(kind)}'")
+    return draw("bernoulli_each", engine, _chances(input, engine, shape_of(input)), kind.name)
 
 
 def exponential_(self: Any, lambd: float = 1, *, generator: Any = None) -> Any:
@@ -532,8 +545,11 @@ def multinomial(input: Any, num_samples: int, replacement: bool = False, *, gene
         raise RuntimeError("number of categories cannot exceed 2^24")
     if not replacement and num_samples > shape[-1]:
         raise RuntimeError("cannot sample n_sample > prob_dist.size(-1) samples without replacement")
-    if is_meta(input):
-        return finish(meta_tensor((*shape[:-1], num_samples), int64), out)
+    return _drawn_places(input, num_samples, replacement, generator, out)
+
+
+@ways(absent=lambda input, count, replacement, generator, out: finish(meta_tensor((*input._shape[:-1], count), int64), out))
+def _drawn_places(input: Any, num_samples: int, replacement: bool, generator: Any, out: Any) -> Any:
     engine = _stream(generator, input, "multinomial")
     drawn = draw("multinomial", engine, _weights(input, engine, num_samples, replacement), num_samples, replacement, input._dtype.name)
     found = _tensor(drawn, int64, False, out)

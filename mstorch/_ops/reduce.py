@@ -12,17 +12,17 @@ from .._backend.host.reduce import numpy_variance, root_slope, sum_of_small, var
 from .._backend.table import kernel
 from .._core.dtype import bool_, dtype, int64, uint8
 from .._core.modes import grad_set_to, modes
-from .._core.storage import Storage
+from .._core.storage import home
 from .._core.tangents import LEVELS
 from .._core.tensor_base import TensorBase, array_of, count_of, fresh, recording, resize
 from .._core.warned import warn
 from .._tape.composite import record as record_composite
 from .._tape.node import watch
+from .._tape.ways import in_arrays
 from .._tape.whole import followed, in_one_piece, record
 from . import views
 from ._dispatch import (
     call,
-    capturing,
     cast_tensor,
     expect_out_dtype,
     finish,
@@ -72,7 +72,7 @@ def _refuse_recorded(name: str, input: Any, out: Any) -> None:
 def _is_long_and_small(input: Any) -> bool:
     """Whether a tensor has many integers, of fewer bytes than int64, in the host's memory."""
     few = input._dtype.category >= 2 or input._dtype.itemsize == 8 or math.prod(input._shape) < _LONG
-    return not few and modes.native is None and input._storage.__class__ is Storage and not LEVELS
+    return not few and not LEVELS and in_arrays(input)
 
 
 @operation(numpy_names=True)
@@ -101,7 +101,7 @@ def nansum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: dtype |
         raise RuntimeError("nansum on CPU does not support complex inputs")
     if input._dtype.category != 2:
         return sum(input, dim, keepdim, dtype=dtype, out=out)
-    if out is None and modes.native is None and recording((input,)):
+    if out is None and followed((input,)):
         found = nansum(input.detach(), dim, keepdim, dtype=dtype)
         rank = len(shape_of(input))
         dims = () if keepdim or not rank else wrap_dims(dim, rank)
@@ -327,7 +327,7 @@ def _extremes(
     expect_parts(name, out)
     found = _with_indices(arg_kernel, name, kind, input, dim, keepdim)
     refuse_parts(out, input, found[0]._shape)
-    if out is not None and out[0] is input and not keepdim and modes.native is None and not recording((input,)):
+    if out is not None and out[0] is input and not keepdim and home(input).grows and not recording((input,)):
         place = wrap_dim(dim, len(input._shape))
         resize(input, found[0]._shape)
         if not count_of(input._shape):
@@ -477,7 +477,7 @@ def _deviation(variance: Any) -> Any:
         return variance.sqrt()
     flat = variance.detach().eq(0)
     found = where(flat, 0.0, where(flat, 1.0, variance).sqrt())
-    return found if found._node is None or capturing() else watch(found, found)
+    return watch(found, found)
 
 
 @operation(numpy_names=True)
@@ -500,11 +500,11 @@ def std_mean(
 
 def _spread_and_mean(input: Any, dim: Any, correction: Any, keepdim: bool, name: str) -> tuple[Any, ...]:
     """The variance, or its root if ``name`` is "std_mean", and the mean: one node with two outputs, as in torch."""
-    apart = modes.native is None and not LEVELS
+    apart = followed((input,)) and not LEVELS
 
     def both(x: Any) -> tuple[Any, Any]:
         variance, centre = _variance(x, dim, correction, keepdim, name)
-        if apart and centre._storage.__class__ is Storage and x._dtype.category == 2:
+        if x._dtype.category == 2 and not LEVELS and in_arrays(centre):
             centre = _running(centre, x, wrap_dims(dim, len(x._shape)))
         return _deviation(variance) if name == "std_mean" else variance, centre
 

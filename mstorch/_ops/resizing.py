@@ -7,7 +7,7 @@ from .._backend.geometry import contiguous_strides
 from .._core.above import above
 from .._core.formats import contiguous_format
 from .._core.modes import modes
-from .._core.storage import Absent, refuse_growth
+from .._core.storage import refuse_growth
 from .._core.strides import beyond_storage, channels_last_strides, normalize
 from .._core.tangents import LEVELS, is_dual
 from .._core.tensor_base import (
@@ -86,7 +86,7 @@ def set_(self: Any, source: Any = None, storage_offset: int = 0, size: Any = Non
         turn_into(self, views.alias(source))
     else:
         shape = shape_args((size,)) if not isinstance(size, int) else (size,)
-        if source._storage.__class__ is not Absent and 0 not in shape:
+        if source._storage.has_elements and 0 not in shape:
             steps = contiguous_strides(shape) if stride is None else stride
             need = (storage_offset + sum((length - 1) * step for length, step in zip(shape, steps)) + 1) * source._dtype.itemsize
             if need > source._storage.nbytes:

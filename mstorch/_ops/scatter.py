@@ -10,12 +10,12 @@ from .._backend.cast import numpy_cast
 from .._backend.table import kernel
 from .._core.dtype import bfloat16, float16, int64
 from .._core.formats import contiguous_format
-from .._core.modes import grad_set_to, modes
-from .._core.storage import Storage
+from .._core.modes import grad_set_to
 from .._core.tensor_base import TensorBase, array_of, count_of, is_tracked, tensor_of
 from .._tape.apply import of_sizes
 from .._tape.composite import record, refuse
 from .._tape.node import watch
+from .._tape.ways import in_arrays
 from .._tape.writes import change
 from . import views
 from ._dispatch import call, finish, python_number, shape_of, type_word, wrap_dim
@@ -217,7 +217,7 @@ def index_add(input: Any, dim: int, index: Any, source: Any, *, alpha: Any = 1, 
         if len(shape) > 1 else IndexError("index out of range in self"),
     )
     if not isinstance(alpha, (int, float, bool)) or alpha != 1 or alpha is True:
-        if input._dtype in (float16, bfloat16) and shape and input._storage.__class__ is Storage and modes.native is None:
+        if input._dtype in (float16, bfloat16) and shape and in_arrays(input):
             return finish(_added_in_steps(input, dim, positions, source, alpha), out)
         found = _index_written(input, dim, positions, source * alpha, True)
         return finish(watch(found, source if is_tracked(source) else None), out)

@@ -9,13 +9,13 @@ import numpy as np
 from .._backend.geometry import contiguous_strides, flat_index
 from .._backend.table import kernel
 from .._core import device as devices
+from .._core.device_tensors import as_asked
 from .._core.dtype import dtype, int64
 from .._core.formats import contiguous_format
 from .._core.strides import beyond_storage
 from .._core.tensor_base import (
     TensorBase,
     count_of,
-    meta_tensor,
     strides_of,
     tensor_of,
     whole_storage,
@@ -80,9 +80,8 @@ def _triangle_indices(row: int, col: int, offset: int, dtype: Any, device: Any, 
             raise RuntimeError(f"{name} must be non-negative, got{count}")
     found = np.tril_indices(row, offset, col) if lower else np.triu_indices(row, offset, col)
     made = tensor_of(np.ascontiguousarray(np.stack(found), np.int64))
-    if device is not None and devices.is_meta(device):
-        return meta_tensor(made._shape, dtype or int64)
-    return made if dtype in (None, int64) else made.to(dtype)
+    made = made if dtype in (None, int64) else made.to(dtype)
+    return made if device is None else as_asked(made, device)
 
 
 @operation

@@ -5,9 +5,10 @@ from typing import Any
 
 from .._backend.table import kernel, torch_type_name
 from .._core.dtype import dtype, finfo, float32
-from .._core.modes import grad_set_to, modes
+from .._core.modes import grad_set_to
 from .._core.tensor_base import count_of
 from .._tape.composite import record
+from .._tape.ways import followed
 from . import views
 from ._dispatch import call, deliver, finish, shape_of, wrap_dim, wrap_dims
 from ._memory_order import row_major
@@ -56,7 +57,7 @@ def logsumexp(input: Any, dim: Any, keepdim: bool = False, *, out: Any = None) -
     dims = wrap_dims(dim, len(shape_of(input)))
     if count_of(input._shape) == 0:
         return finish(sum_of(input.exp(), dims, keepdim).log(), out)
-    if modes.native:
+    if not followed((input,)):
         return finish(_log_of_sums(input, dims, keepdim), out)
     with grad_set_to(False):
         found = _log_of_sums(input.detach(), dims, keepdim)

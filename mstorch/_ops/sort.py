@@ -12,10 +12,11 @@ from .._backend.host.sort import numpy_loose_order
 from .._backend.table import kernel
 from .._core.dtype import bool_, by_name, float32, float64, int32, int64
 from .._core.formats import contiguous_format
-from .._core.storage import Storage
-from .._core.tensor_base import TensorBase, array_of, is_meta, is_tracked, recording, strides_of, tensor_of, touch
+from .._core.tensor_base import TensorBase, array_of, is_tracked, recording, strides_of, tensor_of, touch
 from .._tape import composite
+from .._tape.moving import beside
 from .._tape.node import refuse_history
+from .._tape.ways import ways
 from .._tape.whole import in_one_piece, record
 from . import views
 from ._dispatch import (
@@ -24,7 +25,7 @@ from ._dispatch import (
     deliver,
     expect_out_dtype,
     finish,
-    reading_waits,
+    readable,
     shape_of,
     type_word,
     whole,
@@ -40,7 +41,6 @@ from .creation import arange
 from .elementwise import div
 from .index import gather, keep_layout
 from .join import cat
-from .placing import beside
 from .reduce import max
 from .scan import cummax
 
@@ -51,10 +51,11 @@ _kth = kernel("kth_index")
 
 
 
+@ways(host=lambda input: input.detach() if input._dtype is bool_ else None)  # whose kernel takes them
 def _sortable(input: Any) -> Any:
     """The input as what an order is asked of: without its history, of a dtype that kernels take (only the order is asked for)."""
     wider = _WIDER.get(input._dtype.name)
-    if wider is not None and not (input._dtype is bool_ and input._storage.__class__ is Storage):  # the host sorts truth values
+    if wider is not None:
         return cast_tensor(input.detach(), by_name(wider))
     return input.detach() if input._node is not None or is_tracked(input) else input
 
@@ -66,16 +67,37 @@ def _order(input: Any, dim: int, descending: bool, stable: bool = True) -> Any:
     return call(_argsort, (_sortable(input),), dim, descending, stable)
 
 
+def _refuse_unsigned(input: Any) -> None:
+    if input._dtype.name in _UNSIGNED:
+        raise NotImplementedError(f"\"parallel_sort1d_kernel\" not implemented for '{type_word(input._dtype)}'")
+
+
+@ways(host=_refuse_unsigned)
+def _refuse_digits(input: Any) -> None:
+    """Raise torch's error for integers whose digits torch's CPU does not sort by."""
+
+
 def _sorted_order(input: Any, dim: int, descending: bool, stable: bool) -> Any:
     """The indices of torch's sort, which takes vectors of many integers by their digits, and expanded ones as they are: that is stable."""
     shape = shape_of(input)
     if input._stride is not None and shape and not input._stride[dim]:
         stable = True
     if len(shape) == 1 and shape[0] >= _BY_DIGITS and not descending and input._dtype.category == 1:
-        if input._dtype.name in _UNSIGNED and input.device.type == "cpu":
-            raise NotImplementedError(f"\"parallel_sort1d_kernel\" not implemented for '{type_word(input._dtype)}'")
+        _refuse_digits(input)
         stable = True
     return _order(input, dim, descending, stable)
+
+
+def _loose_order_of_no_numbers(input: Any, dim: int) -> Any:
+    if input._dtype.category != 2 or not bool(isnan(input.detach()).any()):
+        return None
+    return tensor_of(numpy_loose_order(array_of(_sortable(input)), dim))
+
+
+@ways(host=_loose_order_of_no_numbers)
+def _loose_order(input: Any, dim: int) -> Any:
+    """The indices of a sort in which equal elements may change places, and NaN stand as torch's CPU leaves them."""
+    return _order(input, dim, False, False)
 
 
 _BY_DIGITS = 32768
@@ -224,8 +246,8 @@ def _median_of_all(input: Any, ignore_nan: bool) -> Any:
     if not recording((input,)):
         return found
     refuse_history(found._dtype)
-    waits = reading_waits(found) or is_meta(found)
-    none = not waits and bool(found.isnan())
+    value = readable(found)
+    none = value is not None and bool(found.isnan())
 
     def composed(x: Any) -> Any:
         inside = x.detach()
@@ -237,7 +259,7 @@ def _median_of_all(input: Any, ignore_nan: bool) -> Any:
         return (np.asarray(chosen * (g / x.dtype.type(float(chosen.sum()))), x.dtype),)
 
     label = "NanmedianBackward0" if ignore_nan else "MedianBackward0"
-    if waits:
+    if value is None:
         return composite.record(label, _share_of_the_median, (input,), (found,))[0]
     if not in_one_piece((input,)):
         return call_node(composed(input), label)
@@ -338,10 +360,7 @@ def mode(input: Any, dim: int = -1, keepdim: bool = False, *, out: Any = None) -
             tuple(1 if d == dim else n for d, n in enumerate(shape)), dtype=int64
         )
         return finish(_picked(input, dim, order, keepdim, return_types.mode), out)
-    if input._storage.__class__ is Storage and input._dtype.category == 2 and bool(isnan(input.detach()).any()):
-        order = beside(tensor_of(numpy_loose_order(array_of(_sortable(input)), dim)), input)
-    else:
-        order = _order(input, dim, False, False)
+    order = _loose_order(input, dim)
     values = gather(input.detach(), dim, order)
     length = shape[dim]
     place = views.reshape(arange(length, device=input.device), (1,) * dim + (length,) + (1,) * (len(shape) - dim - 1))

@@ -8,6 +8,7 @@ import numpy as np
 
 from .._core.tensor_base import TensorBase, tensor_of
 from .._core.warned import warn
+from .._tape.moving import beside
 from .._tape.windows import no_view
 from . import fft, views
 from ._dispatch import shape_of, type_word
@@ -16,7 +17,6 @@ from .complex_views import view_as_complex, view_as_real
 from .creation import ones, zeros
 from .join import stack
 from .padding import constant_pad_nd, pad
-from .placing import beside
 from .scatter import index_add
 
 _RETURN_COMPLEX = (

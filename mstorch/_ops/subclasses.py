@@ -90,7 +90,7 @@ def slots_of(tensor: Any) -> dict[str, Any]:
 
 def keeps_elsewhere(tensor: Any) -> bool:
     """Whether a tensor of a subclass has no memory of its own."""
-    return tensor._storage.__class__ is Absent and type(tensor) not in PLAIN
+    return not tensor._storage.has_elements and type(tensor) not in PLAIN
 
 
 def cloned(tensor: Any) -> Any:

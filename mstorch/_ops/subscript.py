@@ -6,18 +6,16 @@ from typing import Any
 import numpy as np
 
 from .._backend.geometry import contiguous_strides
-from .._backend.raw import ON_CPU
 from .._backend.table import kernel
 from .._core.dtype import bool_, int64, uint8
 from .._core.modes import modes
-from .._core.storage import Storage
+from .._core.storage import Storage, home
 from .._core.strides import iterated_strides, overlaps, view_strides
 from .._core.tangents import LEVELS
 from .._core.tensor_base import (
     TensorBase,
     array_of,
     count_of,
-    is_meta,
     is_tracked,
     strides_of,
     tensor_of,
@@ -26,19 +24,19 @@ from .._core.tensor_base import (
 from .._core.warned import warn
 from .._core.writable import check_history, check_view, check_writable, refuse_partial_overlap, refuse_shared_places
 from .._tape.duals import write_parts
+from .._tape.moving import beside
 from .._tape.native import through
 from .._tape.node import watch
+from .._tape.ways import ways
 from .._tape.windows import PART, linear, sorted_view
 from .._tape.writes import assign, settle, snapshot
 from . import views
 from ._dispatch import (
     call,
-    capturing,
     cast_tensor,
     contiguous_copy,
     is_number,
     readable,
-    reading_waits,
     write,
     write_array,
 )
@@ -56,7 +54,6 @@ from ._keys import (
 from ._mask_fill import fill, window_of_mask
 from ._numbers import fitting
 from ._values_put import fitted, number_as, stands_in, without_leading_ones
-from .placing import beside
 
 _index = kernel("index")
 _linear = kernel("linear_index")
@@ -133,6 +130,12 @@ def _expanded(key: Any, rank: int) -> list[Any]:
     return items
 
 
+@ways(captured=lambda item: home(item).has_elements)
+def _is_read(item: Any) -> bool:
+    """Whether the number in an index tensor is asked for: a graph has none."""
+    return True
+
+
 def _basic(self: Any, key: Any) -> tuple[Any, dict[int, Any]]:
     """The view that the key's ints, slices and Nones make, and its index tensors by dimension of that view."""
     current = self
@@ -154,7 +157,7 @@ def _basic(self: Any, key: Any) -> tuple[Any, dict[int, Any]]:
             dim += 1
         elif isinstance(item, (int, np.integer)) or (
             isinstance(item, TensorBase) and item._dtype.category == 1 and item._dtype is not uint8 and not item._shape
-            and not capturing()
+            and _is_read(item)
         ):
             index = int(item)
             if not -shape[dim] <= index < shape[dim]:
@@ -246,15 +249,13 @@ def _refuse_places_in_nothing(shape: tuple[int, ...], advanced: dict[int, Any]) 
 
 
 def _check_bounds(shape: tuple[int, ...], advanced: dict[int, Any]) -> None:
-    if capturing():
-        return
     if 0 in shape:
         _refuse_places_in_nothing(shape, advanced)
     # torch brings the indexed dimensions to the front before it counts them.
     for dim, index in sorted(advanced.items()):
-        if 0 in index._shape or is_meta(index) or reading_waits(index):  # a device's kernels look at the range
+        values = None if 0 in index._shape else readable(index)
+        if values is None:  # a device's kernels look at the range
             continue
-        values = array_of(index)
         low, high = int(np.minimum.reduce(values, axis=None)), int(np.maximum.reduce(values, axis=None))
         if low < -shape[dim] or high >= shape[dim]:
             if 0 in shape:
@@ -384,11 +385,10 @@ def setitem(self: Any, key: Any, value: Any) -> None:
         key = None
     if value.__class__ is complex:
         number_as(value, self)
-    if not ON_CPU:
-        part = window_of_mask(self, key, value, _expanded, _basic)
-        if part is not None:
-            fill(part, value)
-            return
+    part = window_of_mask(self, key, value, _expanded, _basic)
+    if part is not None:
+        fill(part, value)
+        return
     try:
         current, advanced = (self, {}) if is_whole(key, self._shape) else _basic(self, key)
     except IndexError as error:
@@ -469,24 +469,43 @@ def _put_advanced(current: Any, advanced: dict[int, Any], value: Any, masked: bo
         fitting(value.item(), current._dtype)
     _check_bounds(shape, advanced)  # last, as in torch
     indices = tuple(advanced[d] for d in dims)
-    if modes.native is None and current._storage.__class__ is Storage:
-        places = tuple(array_of(advanced[d]) if d in advanced else slice(None) for d in range(len(shape)))
-        put_at(current, places, source, indices)
-        return
-    if modes.native is None and is_meta(current):
-        write(current, through("IndexPutBackward0", _unread, (current, source), host=_unread))
-        return
+    _put_indexed(current, advanced, source, indices, common, adjacent)
+
+
+def _put_indexed_in_array(current: Any, advanced: dict[int, Any], source: Any, indices: tuple[Any, ...], *plan: Any) -> bool:
+    places = tuple(array_of(advanced[d]) if d in advanced else slice(None) for d in range(len(current._shape)))
+    put_at(current, places, source, indices)
+    return True
+
+
+def _put_indexed_on_device(
+    current: Any, advanced: dict[int, Any], source: Any, indices: tuple[Any, ...], common: tuple[int, ...], adjacent: bool
+) -> bool | None:
+    dims = tuple(sorted(advanced))
     if put_by_one_kernel(current, dims, indices, common, adjacent, beside(source, current), False):
-        return
-    positions = flat_positions(shape, dims, indices, common, adjacent, current)
+        return True
+    if LEVELS:
+        return None
+    put_on_device(current, flat_positions(current._shape, dims, indices, common, adjacent, current), source, indices)
+    return True
+
+
+def _put_indexed_unread(current: Any, advanced: dict[int, Any], source: Any, *plan: Any) -> bool:
+    write(current, through("IndexPutBackward0", _unread, (current, source), host=_unread))
+    return True
+
+
+@ways(host=_put_indexed_in_array, device=_put_indexed_on_device, absent=_put_indexed_unread)
+def _put_indexed(
+    current: Any, advanced: dict[int, Any], source: Any, indices: tuple[Any, ...], common: tuple[int, ...], adjacent: bool
+) -> None:
+    """Write ``source`` at index tensors, by dimension ``advanced`` and in order ``indices``, which have a shape in common."""
+    positions = flat_positions(current._shape, tuple(sorted(advanced)), indices, common, adjacent, current)
     kernel_of = _scatter[current._dtype.name]
 
     def put(raw: Any, new: Any, index: Any) -> Any:
         return kernel_of(raw, index, new)
 
-    if modes.native is None and not LEVELS:
-        put_on_device(current, positions, source, indices)
-        return
     source = beside(contiguous_copy(source), current)
     write(current, through("IndexPutBackward0", put, (current, source), (positions,), linear=True))
 

@@ -5,22 +5,20 @@ from collections.abc import Sequence
 from typing import Any
 
 from .._backend import device_memory
-from .._backend.raw import ON_CPU
-from .._core.modes import modes
-from .._core.storage import is_all_of_device_memory
+from .._core.storage import home
 from .._core.tangents import LEVELS
 from .._core.tensor_base import on_device, value_of
+
+LAYS_OUT = device_memory.HAS_WINDOWS
+"""Whether tensors can be laid so in this process at all."""
 
 
 def can_be_laid_out(tensors: Sequence[Any]) -> bool:
     """Whether tensors are each the whole of a device's memory, which nobody else holds or records."""
-    if ON_CPU or not device_memory.HAS_WINDOWS or modes.native is not None or LEVELS:
+    if not LAYS_OUT or LEVELS:
         return False
-    return all(
-        is_all_of_device_memory(tensor) and not tensor._storage.lent and tensor._storage.parameter is None and tensor._shape
-        and 0 not in tensor._shape
-        for tensor in tensors
-    ) and len({id(tensor._storage) for tensor in tensors}) == len(tensors)  # fmt: skip
+    alone = len({id(tensor._storage) for tensor in tensors}) == len(tensors)
+    return alone and all(home(tensor).is_free(tensor) and tensor._shape and 0 not in tensor._shape for tensor in tensors)
 
 
 def laid_out(tensors: Sequence[Any]) -> Any:
@@ -43,7 +41,7 @@ def put_back(flat: Any, tensors: Sequence[Any], clean: bool = True) -> None:
     raw._spoiled = not clean or not has_clean_gaps(flat)
     for tensor in tensors:
         tensor._counter.version += writes
-        tensor._storage.shadow = None
+        tensor._storage.forget()
     if getattr(tensors[0]._storage.base, "_part", (None, 0))[0] is not raw:  # else kernels wrote where the parts are
         for tensor, part in zip(tensors, device_memory.parts(raw, [tensor._shape for tensor in tensors])):
             tensor._storage.exchange(part)

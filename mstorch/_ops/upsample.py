@@ -9,13 +9,10 @@ import numpy as np
 
 from .._backend.cast import numpy_cast
 from .._backend.host.resample import Passes
-from .._backend.raw import ON_CPU
-from .._backend.table import kernel, serves, torch_type_name
+from .._backend.table import kernel, torch_type_name
 from .._core.dtype import by_name, float64, uint8
-from .._core.modes import modes
-from .._core.storage import DeviceMemory
-from .._core.tangents import LEVELS
 from .._core.warned import warn
+from .._tape.ways import fused
 from ._dispatch import call, shape_of, with_format
 from ._named import node_called
 from ._operation import operation
@@ -188,9 +185,7 @@ _KERNELS = ("nearest", "linear", "bilinear", "bicubic", "trilinear")
 
 def _has_kernel(input: Any, mode: str) -> bool:
     """Whether a device interpolates in one kernel."""
-    if ON_CPU or modes.native is not None or LEVELS or input._storage.__class__ is not DeviceMemory:
-        return False
-    return mode in _KERNELS and serves("upsample", input._dtype.name)
+    return mode in _KERNELS and fused("upsample", input._dtype, input)
 
 
 _NEAREST = ("nearest", "nearest-exact")

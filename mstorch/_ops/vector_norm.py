@@ -5,11 +5,10 @@ import builtins
 import math
 from typing import Any
 
-from .._backend.table import kernel, serves
-from .._core.modes import modes
-from .._core.storage import DeviceMemory
+from .._backend.table import kernel
 from .._core.tensor_base import recording
 from .._tape.composite import record
+from .._tape.ways import followed, fused
 from . import reduce
 from ._dispatch import call, finish_exactly, shape_of, type_word, wrap_dims
 from ._operation import operation
@@ -40,7 +39,7 @@ def vector_norm(
             f"linalg.vector_norm cannot compute the {name} norm on an empty tensor because the operation does not have an identity"
         )
     p, axes = float(ord), dims if shape else None
-    if modes.native is not None or not recording((x,)):
+    if not followed((x,)):
         return finish_exactly(_rounded(x, p, axes, keepdim), out)
     found = _rounded(x.detach(), p, axes, keepdim)
     return finish_exactly(record("LinalgVectorNormBackward0", norm_slope, (x,), (found,), p, axes, keepdim)[0], out)
@@ -48,8 +47,7 @@ def vector_norm(
 
 def _rounded(x: Any, p: float, dims: Any, keepdim: bool) -> Any:
     """The norm; half precision rounds once, after the root."""
-    on_device = x._storage.__class__ is DeviceMemory and serves("p_norm", x._dtype.name)
-    if on_device and p in (1, 2, math.inf) and x._shape and 0 not in x._shape:
+    if p in (1, 2, math.inf) and x._shape and 0 not in x._shape and fused("p_norm", x._dtype, x):
         return call(_p_norm, (x,), p, dims or tuple(range(len(x._shape))), keepdim, True)
     if x._dtype.name in ("float16", "bfloat16"):
         return _norm(x.float(), p, dims, keepdim).to(x._dtype)

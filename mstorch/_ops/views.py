@@ -11,7 +11,7 @@ from .._backend.geometry import contiguous_strides, inverse_order
 from .._backend.table import kernel
 from .._core.dtype import dtype
 from .._core.promotion import type_text
-from .._core.storage import NATIVE, Counter
+from .._core.storage import Counter
 from .._core.strides import beyond_storage, view_strides
 from .._core.tensor_base import TensorBase, make_view, strides_of, whole_storage
 from .._tape import movement, windows
@@ -550,8 +550,7 @@ def unfold(self: Any, dimension: int, size: int, step: int) -> Any:
             found[(*lead, slice(place, place + step * (shape[dimension] - 1) + 1, step))] += array[..., place]
         return found
 
-    there = self._storage.__class__ in NATIVE
-    maps: Any = movement.unfolding(forward, back, own, shape, dimension, step) if there else (forward, back)
+    maps = movement.unfolding(forward, back, own, shape, dimension, step)
     return windows.window_on(self, shape, steps, self._offset, "UnfoldBackward0", maps)
 
 

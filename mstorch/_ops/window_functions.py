@@ -32,7 +32,7 @@ def _tensor(values: Any, kind: Any, device: Any, requires_grad: bool) -> Any:
         values = tensor_of(np.ascontiguousarray(values.astype(kind.np)))
     elif values._dtype is not kind:
         values = values.to(kind)
-    values = values if place.type == "cpu" else values.to(place)
+    values = values.to(place)
     return values.requires_grad_() if requires_grad else values
 
 

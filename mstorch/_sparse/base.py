@@ -16,6 +16,7 @@ from .._core.modes import modes
 from .._core.naming import is_torch
 from .._core.overriding import FORMED, disabled
 from .._core.size import Size
+from .._core.sparse_parts import is_sparse
 from .._core.storage import Counter, DeviceMemory, Storage
 from .._core.tensor_base import SparseOperand, array_of, auto_of, is_tracked
 from .._ops import copying, views
@@ -53,6 +54,7 @@ class SparseTensor(Tensor):
     _coalesced: bool
     _kept: Any
 
+    _sparse = True
     __torch_function__ = disabled
     _shape = _refused("shape in memory")
     _storage = _refused("memory")
@@ -292,11 +294,6 @@ def replace(tensor: Any, other: Any) -> Any:
 
 
 FORMED.add(SparseTensor)
-
-
-def is_sparse(value: Any) -> bool:
-    """Whether the value is a tensor of a sparse layout."""
-    return isinstance(value, SparseTensor)
 
 
 def host(tensor: Any) -> np.ndarray:

@@ -10,9 +10,10 @@ import numpy as np
 from .._core.dtype import dtype
 from .._core.formats import layout as Layout
 from .._core.formats import sparse_bsc, sparse_bsr, sparse_csc, sparse_csr
+from .._core.sparse_parts import is_sparse
 from .._ops import views
 from .._ops._dispatch import type_word
-from .base import BLOCKED, BY_ROWS, COMPRESSED, NAMES, host, is_sparse, layout_word, sparse
+from .base import BLOCKED, BY_ROWS, COMPRESSED, NAMES, host, layout_word, sparse
 from .coo import invariants_checked, part, with_leaf
 
 # The parts' names: compressed, plain.

@@ -7,10 +7,11 @@ import numpy as np
 
 from .._core.above import above
 from .._core.formats import sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr, strided
+from .._core.sparse_parts import is_sparse
 from .._core.tensor_base import array_of
 from .._ops import views
 from .._tape.windows import no_view
-from .base import BLOCKED, BY_ROWS, COMPRESSED, WORDS, host, index_tensor, is_sparse, layout_word, like, sparse
+from .base import BLOCKED, BY_ROWS, COMPRESSED, WORDS, host, index_tensor, layout_word, like, sparse
 from .coo import added, coalesce, flat, nothing, taken
 from .gradients import values_at, where_of
 from .nodes import record

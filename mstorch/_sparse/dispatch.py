@@ -12,6 +12,7 @@ from typing import Any
 from .. import _methods, autograd
 from .._core.formats import sparse_coo
 from .._core.size import Size
+from .._core.sparse_parts import is_sparse
 from .._core.tensor_base import SparseOperand, is_tracked
 from .._ops import activation, compare, complex_views, math, special
 from .._ops import elementwise as strided_elementwise
@@ -21,7 +22,7 @@ from .._tape.node import edge_of
 from .._tensor import Tensor
 from ..autograd import graph
 from . import compressed, convert, coo, elementwise, products, reduce, shape
-from .base import WORDS, SparseTensor, is_sparse, layout_word, like
+from .base import WORDS, SparseTensor, layout_word, like
 from .coo import coalesce
 
 Function = Callable[..., Any]

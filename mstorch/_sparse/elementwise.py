@@ -10,12 +10,13 @@ from .._core.dtype import bool_
 from .._core.formats import sparse_coo, sparse_csr
 from .._core.modes import modes
 from .._core.promotion import can_cast
+from .._core.sparse_parts import is_sparse
 from .._core.tensor_base import TensorBase, is_tracked
 from .._core.writable import check_writable
 from .._ops import elementwise, views
 from .._ops._dispatch import broadcast_shape, finish, is_number, result_dtype, type_word
 from .._ops.join import cat
-from .base import BY_ROWS, WORDS, host, index_tensor, is_sparse, layout_word, like, replace, sparse
+from .base import BY_ROWS, WORDS, host, index_tensor, layout_word, like, replace, sparse
 from .convert import to_dense, to_sparse_coo
 from .coo import added, coalesce, flat, taken
 from .gradients import values_at, where_of

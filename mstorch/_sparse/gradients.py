@@ -10,14 +10,14 @@ import numpy as np
 
 from .._core.above import above
 from .._core.formats import sparse_coo
-from .._core.sparse_parts import MAKERS
+from .._core.sparse_parts import MAKERS, is_sparse
 from .._core.tensor_base import is_tracked
 from .._ops import views
 from .._ops.from_data import made
-from .._ops.placing import beside
 from .._tape import engine
+from .._tape.moving import beside
 from .._tape.node import Accumulate, Node, bare_of, bare_twin, dressed, edge_of, named
-from .base import host, index_tensor, is_sparse, like, sparse
+from .base import host, index_tensor, like, sparse
 from .compressed import places
 from .coo import coalesce, flat, taken
 

@@ -12,9 +12,10 @@ from typing import Any
 from .._core.formats import sparse_coo
 from .._core.modes import grad_set_to, modes
 from .._core.no_memory import tells_no_memory
+from .._core.sparse_parts import is_sparse
 from .._core.tensor_base import TensorBase, is_tracked
 from .._tape.node import Node, bare_of, dressed, edge_of, named, saved_input
-from .base import WORDS, SparseTensor, is_sparse, layout_word
+from .base import WORDS, SparseTensor, layout_word
 
 Rule = Callable[..., Sequence[Any]]
 

@@ -6,11 +6,12 @@ from typing import Any
 import numpy as np
 
 from .._core.formats import sparse_coo
+from .._core.sparse_parts import is_sparse
 from .._core.tensor_base import TensorBase, value_of
 from .._ops._dispatch import wrap_dim, wrap_dims
 from .._ops.from_data import made
-from .._ops.placing import beside
-from .base import WORDS, host, index_tensor, is_sparse, like, sparse
+from .._tape.moving import beside
+from .base import WORDS, host, index_tensor, like, sparse
 from .convert import to_sparse_coo
 from .coo import added, coalesce, taken
 from .nodes import record

@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 
 from .._core.formats import sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr, strided
+from .._core.sparse_parts import is_sparse
 from .._ops import join
 from .._ops._dispatch import shape_args, wrap_dim
 from .._ops.creation import zeros
-from .base import BLOCKED, COMPRESSED, WORDS, host, index_tensor, is_sparse, layout_word, replace, sparse
+from .base import BLOCKED, COMPRESSED, WORDS, host, index_tensor, layout_word, replace, sparse
 from .compressed import block_of
 from .convert import blocks_of, to_dense, to_sparse, to_sparse_coo
 from .coo import coalesce, nothing, taken

@@ -6,13 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from .._backend import shapes
-from .._backend.constants import constant_of
-from .._backend.raw import ON_CPU, Raw
+from .._backend.raw import Raw
 from .._backend.table import Kernel
 from .._core import fallback  # noqa: F401 - tells of it
 from .._core.dtype import dtype
-from .._core.modes import modes, shapes_only
+from .._core.modes import modes
 from .._core.no_memory import limit_reached, no_memory
 from .._core.storage import DeviceMemory, Storage
 from .._core.tangents import LEVELS
@@ -22,8 +20,8 @@ from .._core.tensor_base import (
     fresh,
     is_tracked,
     meta_tensor,
-    on_device,
     tensor_of,
+    tensors_in,
 )
 from .mirrored import all_resolved, has_mirrored
 from .native import attach_native
@@ -43,8 +41,8 @@ from .node import (
     saved_input,
     watch,
 )
-from .operands import all_simple, arrays_of, as_array, as_raw, in_order_of_memory, tensors_as_raw, wrapped
-from .places import check_meta, check_places, on_host, shaped, without_memory, without_values
+from .operands import all_simple, arrays_of, compute, wrapped
+from .places import without_values
 from .saved import attribute, names_of
 
 Rule = Callable[..., Any]
@@ -167,23 +165,6 @@ def backward_name(op: str) -> str:
     return "".join(part.capitalize() for part in op.split("_")) + "Backward0"
 
 
-def _compute(op: Kernel, name: str, inputs: Sequence[Any], args: Sequence[Any]) -> Any:
-    if modes.native is None and on_host(inputs):
-        try:
-            return op.host[name](*[array_of(item) if isinstance(item, TensorBase) else as_array(item) for item in inputs], *args)
-        except MemoryError as error:
-            raise no_memory(error) from None
-        except NotImplementedError:
-            if not without_memory(inputs):
-                raise
-    if modes.native is None and without_memory(inputs):
-        check_places(op.op, inputs)
-        check_meta(op.op)
-        with shapes_only():
-            return shaped(shapes.told(op.op, op.host[name], tuple(map(as_array, inputs)), args))
-    return op[name](*[as_raw(item) for item in inputs], *map(as_raw, args))
-
-
 def apply(op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tuple[Any, ...] = (), *, label: str | None = None,
           strides: Any = None, pointwise: bool = False) -> Any:  # fmt: skip
     """Compute ``op`` in a dtype on tensors (or arrays that stand for constants, or lists of tensors), and record it.
@@ -191,14 +172,10 @@ def apply(op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tuple[Any, ...
     ``inputs`` come first in the kernel's arguments, ``args`` (Python values, arrays) after them. Results have ``strides``. ``pointwise``:
     each element is computed of those in its place alone, so that a device computes in the order of the result's memory.
     """
-    if modes.native is not None:
-        return _apply_anywhere(op, kind, inputs, args, label, strides)
     arrays: list[Any] = []
     followed, alone = False, True
-    for item in inputs:
-        if isinstance(item, TensorBase):
-            if item._storage.__class__ is not Storage:
-                return _apply_anywhere(op, kind, inputs, args, label, strides, pointwise)
+    for item in inputs if modes.native is None else _ELSEWHERE:
+        if isinstance(item, TensorBase) and item._storage.__class__ is Storage:
             array = item._array
             arrays.append(array_of(item) if array is None or item._storage.moved else array)
             followed = followed or item._node is not None or (item._auto is not None and is_tracked(item))
@@ -210,7 +187,7 @@ def apply(op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tuple[Any, ...
             arrays.append(tuple([array_of(part) for part in item]))
             followed = followed or any(map(is_tracked, item))
         else:
-            return _apply_anywhere(op, kind, inputs, args, label, strides, pointwise)
+            return _computed_elsewhere(op, kind, inputs, args, label, strides, pointwise)
     given = args
     if args:
         args = arrays_of(args, inputs)
@@ -235,6 +212,9 @@ def apply(op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tuple[Any, ...
     return result
 
 
+_ELSEWHERE = (None,)  # what no array is
+
+
 def _watch_arguments(result: Any, args: Sequence[Any]) -> None:
     """Have the node of a result look, as torch does, whether the positions that it was told were written to since."""
     if result.__class__ is tuple:
@@ -244,96 +224,28 @@ def _watch_arguments(result: Any, args: Sequence[Any]) -> None:
         watch(result, *tensors)
 
 
-def _apply_anywhere(
-    op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tuple[Any, ...], label: str | None, strides: Any, pointwise: bool = False
+def _computed_elsewhere(
+    op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tuple[Any, ...], label: str | None, strides: Any, pointwise: bool
 ) -> Any:  # fmt: skip
-    """``apply`` where not all inputs are tensors in the host's memory, or MindSpore's own tape records."""
-    native = modes.native
-    if not ON_CPU and native is None and not LEVELS and (strides is None or not pointwise) and _all_on_device(inputs):
-        return _apply_alone(op, kind, inputs, args, label, strides)
-    if native is None and has_mirrored(inputs):
-        return apply(op, kind, all_resolved(inputs), args, label=label, strides=strides, pointwise=pointwise)
-    if not ON_CPU and args and native is None and not on_host(inputs) and not without_memory(inputs):
-        return _apply_on_device(op, kind, inputs, args, label, strides)
-    given = args
-    if args and native is None:
-        args = arrays_of(args, inputs)
-    if pointwise and strides is not None and not ON_CPU and native is None and not on_host(inputs) and not without_memory(inputs):
-        result = in_order_of_memory(op[kind.name], kind.name, inputs, strides)
-    else:
-        result = wrapped(_compute(op, kind.name, inputs, args), strides)
-    if native is None and modes.grad:
-        flat = [part for item in inputs for part in (item if item.__class__ is list else (item,))]
-        if any(isinstance(item, TensorBase) and is_tracked(item) for item in flat):
-            _record(op, kind, inputs, args, result, label)
-            _watch_arguments(result, given)
-    if LEVELS:
-        pushed[0](op, kind, inputs, args, result)
-    return result
-
-
-def _all_on_device(inputs: Sequence[Any]) -> bool:
-    """Return True if the inputs are tensors of a device, lists of them, or numbers, with at least one tensor."""
-    found = False
+    """``apply`` where not all inputs are tensors in the host's memory, or arrays."""
+    ours, followed, alone = modes.native is None, False, True
     for item in inputs:
-        if isinstance(item, TensorBase):
-            if item._storage.__class__ is DeviceMemory:
-                found = True
-            elif item._storage.__class__ is not Storage or item._shape:
-                return False  # but a number of the CPU goes with any
-        elif item.__class__ is list:
-            if not item or not _all_on_device(item):
-                return False
-            found = True
-        elif item.__class__ is not np.ndarray:
-            return False
-    return found
-
-
-def _value(tensor: Any) -> Any:
-    """The value of a tensor of a device, or of a number of the CPU as a device's."""
-    at = tensor._at
-    return tensor._raw if at is not None and at[0] is tensor._storage and at[1] == at[0].exchanges else as_raw(tensor)
-
-
-def _apply_alone(op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tuple[Any, ...], label: str | None, strides: Any) -> Any:
-    """Apply an operation whose inputs are all on a device. Tensors among ``args`` may be on any device."""
-    followed, plain, raws = False, True, []
-    for item in inputs:
-        if item.__class__ is np.ndarray:
-            raws.append(constant_of(item))
-            plain = False
-        elif item.__class__ is list:
-            raws.append(tuple(map(_value, item)))
-            followed = followed or any(map(is_tracked, item))
-            plain = False
-        else:
-            raws.append(_value(item))
-            followed = followed or item._node is not None or (item._auto is not None and is_tracked(item))
-    simple = all_simple(args)
-    found = op[kind.name](*raws, *(args if simple else map(as_raw, args)))
-    single = found.__class__ is Raw
-    result = on_device(found, strides) if single else wrapped(found, strides)
-    if followed and modes.grad:
-        told = args if simple else tuple(map(tensors_as_raw, args))
-        if plain and single and label is None:
+        single = isinstance(item, TensorBase)
+        for part in (item,) if single else tensors_in(item) if item.__class__ is list else ():
+            if part._storage.kind == "mirrored" and ours and has_mirrored(inputs):
+                return apply(op, kind, all_resolved(inputs), args, label=label, strides=strides, pointwise=pointwise)
+            followed = followed or part._node is not None or (part._auto is not None and is_tracked(part))
+        alone = alone and single
+    result, told = compute(op, kind.name, inputs, args, strides, pointwise)
+    if ours and modes.grad and followed:
+        if alone and label is None and isinstance(result, TensorBase):
             _record_tensors(op, kind, inputs, told, result)
         else:
             _record(op, kind, inputs, told, result, label)
-        if not simple:
+        if told is not args:
             _watch_arguments(result, args)
-    return result
-
-
-def _apply_on_device(op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tuple[Any, ...], label: str | None, strides: Any) -> Any:
-    """``apply`` on an accelerator: the kernel and the rule take tensors among the arguments as the device's values."""
-    result = wrapped(_compute(op, kind.name, inputs, args), strides)
-    flat = [part for item in inputs for part in (item if isinstance(item, list) else (item,))]
-    if modes.grad and any(isinstance(item, TensorBase) and is_tracked(item) for item in flat):
-        _record(op, kind, inputs, tuple(map(tensors_as_raw, args)), result, label)
-        _watch_arguments(result, args)
     if LEVELS:
-        pushed[0](op, kind, inputs, tuple(map(as_array, args)), result)
+        pushed[0](op, kind, inputs, told if all_simple(told) or not ours else arrays_of(args, inputs), result)
     return result
 
 

@@ -17,6 +17,7 @@ from .._backend.raw import NAME_OF, Raw
 from .._backend.table import kernel
 from .._core.modes import modes
 from .._core.overriding import MODES, PLAIN, dispatches, state
+from .._core.sparse_parts import is_sparse
 from .._core.storage import NATIVE, Storage
 from .._core.strides import broadcast_shape, dense_order
 from .._core.tangents import LEVELS, on
@@ -118,7 +119,7 @@ def add(first: Any, second: Any) -> Any:
         name = NAME_OF[first.dtype]
         return _add[name](first, second) if NAME_OF[second.dtype] == name else first + second
     first, second = dressed(first), dressed(second)
-    return second + first if getattr(second, "_layout", None) is None and getattr(first, "_layout", None) is not None else first + second
+    return second + first if is_sparse(first) and not is_sparse(second) else first + second
 
 
 def _dependencies(nodes: Sequence[Node]) -> dict[Node, int]:
@@ -445,7 +446,7 @@ def _in_leafs_order(gradient: np.ndarray, leaf: Any) -> np.ndarray:
 def _fit(node: Node, gradients: list[Any]) -> None:
     """Bring gradients to what they are for, before hooks and callers see them: of a leaf, to the shape that it had in forward."""
     gradient = gradients[0]
-    if node.__class__ is not Accumulate or not isinstance(gradient, (np.ndarray, TensorBase)) or hasattr(gradient, "_layout"):
+    if node.__class__ is not Accumulate or not isinstance(gradient, (np.ndarray, TensorBase)) or is_sparse(gradient):
         node.fit(gradients)
         return
     own = gradient.shape if isinstance(gradient, np.ndarray) else gradient._shape
@@ -496,20 +497,19 @@ def _add_to(auto: Any, tensor: Any, gradient: Any, recorded: bool) -> None:
             auto.grad = tensor_of(gradient if _alone(gradient, tensor) else _like_leaf(gradient, tensor))
         elif isinstance(gradient, TensorBase):
             # A sparse gradient, to which more is added by replacing its parts, need only be an object of its own.
-            auto.grad = gradient.clone() if recorded or getattr(gradient, "_layout", None) is None else gradient.detach()
-            if recorded and getattr(gradient, "_layout", None) is None:
-                auto.grad = _in_order_of(auto.grad, tensor)
+            kept = gradient.clone() if recorded or not gradient._sparse else gradient.detach()
+            auto.grad = _in_order_of(kept, tensor) if recorded and not gradient._sparse else kept
             if LEVELS and not recorded and auto.grad is not gradient:
                 auto.grad = auto.grad.detach()  # as in torch, what is not recorded has no tangents here
         else:
             auto.grad = _own_on_device(gradient, tensor)
-    elif not recorded and getattr(gradient, "_layout", None) is not None:
+    elif not recorded and is_sparse(gradient):
         held.add_(gradient)  # the same tensor goes on, be it sparse or not
-    elif not recorded and gradient.__class__ is Raw and getattr(held, "_layout", None) is None and tuple(gradient.shape) != held._shape:
+    elif not recorded and gradient.__class__ is Raw and not held._sparse and tuple(gradient.shape) != held._shape:
         held.add_(dressed(gradient))  # which raises
-    elif recorded or getattr(held, "_layout", None) is not None or gradient.__class__ is not np.ndarray:
+    elif recorded or held._sparse or gradient.__class__ is not np.ndarray:
         total = add(held, dressed(gradient))
-        if recorded or getattr(held, "_layout", None) is not None or held._storage.__class__ not in NATIVE:
+        if recorded or held._sparse or held._storage.__class__ not in NATIVE:
             auto.grad = total
         elif held._auto is held._node is None:
             put_raw(held, value_of(total), True)  # the same tensor goes on

@@ -12,7 +12,7 @@ from .._backend.forked import forked
 from .._backend.raw import Raw, from_numpy
 from .._backend.table import LOCK, Kernel, through_mindspore
 from .._core.dtype import dtype
-from .._core.modes import modes, shapes_only
+from .._core.modes import modes
 from .._core.storage import Storage
 from .._core.tangents import LEVELS
 from .._core.tensor_base import (
@@ -23,8 +23,8 @@ from .._core.tensor_base import (
     value_of,
 )
 from .node import Node, dressed, edge_of, named, saved_input
-from .operands import as_array, as_raw, wrapped
-from .places import on_host, shaped, without_memory, without_values
+from .operands import as_raw, compute
+from .places import without_values
 
 pushed_native: list[Callable[..., None]] = []  # what forward mode, which stands above this file, does with results
 pushed_gradient: list[Callable[..., None]] = []
@@ -120,6 +120,12 @@ def _unwrapped(raw: Raw, tensors: list[Any]) -> Any:
     return raw.asnumpy().copy() if tensors[0]._storage.__class__ is Storage else raw
 
 
+def refuse_trained(what: str) -> None:
+    """Raise RuntimeError within a Module that MindSpore trains: its tape knows nothing of what is asked for."""
+    if modes.native is not None:
+        raise RuntimeError(f"mstorch: {what} cannot be trained by MindSpore itself")
+
+
 def attach_native(label: str, op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tuple[Any, ...], results: Sequence[Any]) -> None:
     """Record an operation without a rule."""
     given, flat = operands(inputs)
@@ -147,6 +153,16 @@ def attach_function(label: str, function: Callable[..., Any], tensors: Sequence[
     _attach(label, function, [None] * len(tensors), (), list(tensors), results)
 
 
+class _Rowless(dict):
+    """What has no row of its own, as a kernel: a function of MindSpore's tensors and one of arrays."""
+
+    op = ""
+
+    def __init__(self, function: Callable[..., Any], host: Callable[..., Any]) -> None:
+        super().__init__({"": function})
+        self.host = {"": host}
+
+
 def through(
     label: str, function: Callable[..., Any], tensors: Sequence[Any], constants: Sequence[Any] = (),
     host: Callable[..., Any] | None = None, linear: bool = False,
@@ -158,13 +174,7 @@ def through(
     The results have memory of their own. For what has no row of its own: a row's kernel with its arguments in another order;
     ``host`` is the same of arrays.
     """
-    if modes.native is None and on_host(tensors):
-        result = wrapped((host or through_mindspore(function))(*map(as_array, tensors), *map(as_array, constants)))
-    elif modes.native is None and without_memory(tensors):
-        with shapes_only():
-            result = wrapped(shaped((host or through_mindspore(function))(*map(as_array, tensors), *map(as_array, constants))))
-    else:
-        result = wrapped(function(*map(as_raw, tensors), *map(as_raw, constants)))
+    result = compute(_Rowless(function, host or through_mindspore(function)), "", tensors, tuple(constants))[0]
     if modes.native is None and recording(tensors):
         results = result if result.__class__ is tuple else (result,)
         given = [None] * len(tensors) + [(as_raw(item),) for item in constants]

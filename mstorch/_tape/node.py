@@ -179,7 +179,7 @@ class Accumulate(Node):
         super().__init__(())
         self.tensor = tensor
         # Which gradients must fit for as long as this node lives.
-        self.shape = tensor._shape if getattr(tensor, "_layout", None) is None else tuple(tensor.shape)
+        self.shape = tuple(tensor.shape) if tensor._sparse else tensor._shape
         self.sequence = _LAST
 
     @property
@@ -538,7 +538,7 @@ def _expanded_raw(raw: Any) -> Any:
 
 def bare_of(value: Any, recorded: bool) -> Any:
     """What a hook or the user gave, as the engine passes it on."""
-    if recorded or not isinstance(value, TensorBase) or getattr(value, "_layout", None) is not None or is_meta(value):
+    if recorded or not isinstance(value, TensorBase) or value._sparse or is_meta(value):
         return value  # a sparse gradient stays a tensor, and one without memory
     if type(value) not in PLAIN and dispatches(type(value)):
         return value  # and one whose class computes

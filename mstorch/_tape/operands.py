@@ -12,6 +12,7 @@ from .._backend.raw import ON_CPU, Raw
 from .._core.device_tensors import device_tensor
 from .._core.dtype import OF_MS, OF_NP
 from .._core.modes import modes, shapes_only
+from .._core.no_memory import limit_reached
 from .._core.storage import DeviceMemory, Storage
 from .._core.strides import Strides, broadcast_shape, dense_order
 from .._core.tensor_base import (
@@ -19,13 +20,15 @@ from .._core.tensor_base import (
     array_of,
     laid_out,
     meta_tensor,
+    on_device,
     strides_of,
     tensor_of,
+    tensors_in,
     value_of,
     wrap,
 )
 from .mirrored import all_resolved, has_mirrored
-from .places import Shaped, on_host, shaped, without_memory
+from .places import Shaped, check_meta, check_places, elsewhere, kind_among, shaped, without_memory
 
 _SIMPLE = frozenset((int, float, bool, complex, str, type(None)))
 
@@ -143,15 +146,69 @@ def wrapped(value: Any, strides: Any = None) -> Any:
     return value
 
 
+def _in_arrays(op: Any, name: str, inputs: Sequence[Any], args: tuple[Any, ...], strides: Any, pointwise: bool) -> tuple[Any, Any]:
+    args = arrays_of(args, inputs)
+    try:
+        return wrapped(op.host[name](*map(as_array, inputs), *args), strides), args
+    except (MemoryError, ValueError, IndexError) as error:
+        told = limit_reached(error)
+        if told is None:
+            raise
+        raise told from None
+
+
+def _of_shapes(op: Any, name: str, inputs: Sequence[Any], args: tuple[Any, ...], strides: Any, pointwise: bool) -> tuple[Any, Any]:
+    args = arrays_of(args, inputs)
+    check_places(op.op, inputs)
+    check_meta(op.op)
+    with shapes_only():
+        return wrapped(shaped(shapes.told(op.op, op.host[name], tuple(map(as_array, inputs)), args)), strides), args
+
+
+def _on_device(op: Any, name: str, inputs: Sequence[Any], args: tuple[Any, ...], strides: Any, pointwise: bool) -> tuple[Any, Any]:
+    raws = []
+    for item in inputs:
+        if isinstance(item, TensorBase):
+            at, storage = item._at, item._storage
+            if at is not None and at[0] is storage and storage.__class__ is DeviceMemory and at[1] == storage.exchanges:
+                raws.append(item._raw)
+                continue
+            if storage.__class__ is Storage and item._shape:
+                raise elsewhere(inputs)
+        elif item.__class__ is list and any(part._storage.__class__ is Storage and part._shape for part in tensors_in(item)):
+            raise elsewhere(inputs)
+        raws.append(as_raw(item))
+    if pointwise and strides is not None and not args:
+        return in_order_of_memory(op[name], name, inputs, strides), args
+    if all_simple(args):
+        found = op[name](*raws, *args)
+    else:
+        found, args = op[name](*raws, *map(as_raw, args)), tuple(map(tensors_as_raw, args))
+    return on_device(found, strides) if found.__class__ is Raw else wrapped(found, strides), args
+
+
+def _in_block(op: Any, name: str, inputs: Sequence[Any], args: tuple[Any, ...], strides: Any, pointwise: bool) -> tuple[Any, Any]:
+    result = wrapped(op[name](*map(as_raw, inputs), *map(as_raw, args)), strides)
+    return result, args if modes.native is not None or all_simple(args) else tuple(map(tensors_as_raw, args))
+
+
+_COMPUTE = {"host": _in_arrays, "mirrored": _in_arrays, "absent": _of_shapes, "device": _on_device, "captured": _in_block}
+
+
+def compute(
+    op: Any, name: str, inputs: Sequence[Any], args: tuple[Any, ...] = (), strides: Any = None, pointwise: bool = False
+) -> tuple[Any, Any]:  # fmt: skip
+    """What a kernel makes of operands, as where they lie computes it, and what a node is told of the arguments: arrays, or MindSpore's.
+
+    ``op`` has a function of MindSpore's tensors by the dtype's ``name``, and one of arrays in ``op.host``. The result has ``strides``;
+    ``pointwise`` as in ``apply``.
+    """
+    kind = kind_among(inputs)
+    if kind == "mirrored" and has_mirrored(inputs):
+        return compute(op, name, all_resolved(tuple(inputs)), args, strides, pointwise)
+    return _COMPUTE[kind](op, name, inputs, args, strides, pointwise)
+
+
 def computed(kernel_: Any, *operands: Any) -> Any:
     """What a kernel makes of tensors of one dtype, and of what else it takes, as tensors without a history where the first one is."""
-    first = operands[0]
-    if modes.native is None and has_mirrored(operands):
-        operands = all_resolved(operands)
-    if modes.native is None and on_host(operands):
-        return wrapped(kernel_.host[first._dtype.name](*map(as_array, operands)))
-    if modes.native is None and without_memory(operands):
-        with shapes_only():
-            given = tuple(map(as_array, operands))
-            return wrapped(shaped(shapes.told(kernel_.op, kernel_.host[first._dtype.name], given, ())))
-    return wrapped(kernel_[first._dtype.name](*map(as_raw, operands)))
+    return compute(kernel_, operands[0]._dtype.name, operands)[0]

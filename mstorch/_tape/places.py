@@ -6,34 +6,39 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._backend.raw import ON_CPU
+from .._core.modes import modes
 from .._core.storage import Absent, DeviceMemory, Storage
 from .._core.tensor_base import TensorBase, is_meta, meta_tensor
 
 
-def host_inputs(inputs: Sequence[Any]) -> bool:
-    """Whether the first tensor among the inputs is on the host."""
+def kind_among(inputs: Sequence[Any]) -> str:
+    """The kind of home that computes with these operands: that of one without memory, or a mirror; else a device's, else the host's."""
+    if modes.native is not None:
+        return "captured"
+    found = "host"
     for item in inputs:
         if isinstance(item, TensorBase):
-            return item._storage.__class__ is Storage
-        if isinstance(item, (list, tuple)) and item:
-            return host_inputs(item)
-    return True
+            kind = item._storage.kind
+        elif isinstance(item, (list, tuple)) and item:
+            kind = kind_among(item)
+        else:
+            continue
+        if kind == "absent" or kind == "mirrored":
+            return kind
+        if kind == "device" or (kind == "captured" and found == "host"):  # a value that is left of a block is MindSpore's, too
+            found = kind
+    return found
 
 
-def _all_host_inputs(inputs: Sequence[Any]) -> bool:
-    """The same in a process with an accelerator: a mix of devices is an error, but for numbers of the CPU."""
-    flat = [item for part in inputs for item in (part if isinstance(part, (list, tuple)) else (part,)) if isinstance(item, TensorBase)]
-    if not any(item._storage.__class__ is DeviceMemory for item in flat):
-        return host_inputs(inputs)
-    for item in flat:
-        if item._storage.__class__ is Storage and item._shape:
-            first, other = flat[0].device, next(one.device for one in flat if one.device != flat[0].device)  # type: ignore[attr-defined]
-            raise RuntimeError(f"Expected all tensors to be on the same device, but found at least two devices, {first} and {other}!")
-    return False
+def elsewhere(inputs: Sequence[Any]) -> RuntimeError:
+    """torch's error where tensors of a device stand beside others of the host than numbers."""
+    places = [item.device for item in _flat(inputs)]
+    other = next(place for place in places if place != places[0])
+    return RuntimeError(f"Expected all tensors to be on the same device, but found at least two devices, {places[0]} and {other}!")
 
 
-on_host = host_inputs if ON_CPU else _all_host_inputs
+def _flat(inputs: Sequence[Any]) -> list[Any]:
+    return [item for part in inputs for item in (part if isinstance(part, (list, tuple)) else (part,)) if isinstance(item, TensorBase)]
 
 
 def without_memory(inputs: Sequence[Any]) -> bool:
@@ -43,9 +48,18 @@ def without_memory(inputs: Sequence[Any]) -> bool:
     )
 
 
+def check_positions(table: Any, positions: Any) -> None:
+    """Raise torch's error where rows of a device's table are named by positions that the CPU has."""
+    if table._storage.__class__ is DeviceMemory and positions._storage.__class__ is Storage:
+        raise RuntimeError(
+            f"Expected all tensors to be on the same device, but got index is on {positions.device}, different from other tensors on "
+            f"{table.device} (when checking argument in method wrapper_{table.device.type.upper()}__index_select)"
+        )
+
+
 def without_values(gradients: Sequence[Any]) -> bool:
     """Whether gradients are tensors on the meta device, of which only shapes are known."""
-    return any(isinstance(item, TensorBase) and getattr(item, "_layout", None) is None and is_meta(item) for item in gradients)
+    return any(isinstance(item, TensorBase) and not item._sparse and is_meta(item) for item in gradients)
 
 
 _LENIENT = frozenset("mm bmm small_matmul linear conv conv2d conv_transpose conv_transpose2d scatter".split())
@@ -54,8 +68,7 @@ _LENIENT = frozenset("mm bmm small_matmul linear conv conv2d conv_transpose conv
 
 def check_places(op: str, inputs: Sequence[Any]) -> None:
     """Raise torch's error where tensors with memory stand beside ones without; numbers of the CPU may."""
-    flat = [item for part in inputs for item in (part if isinstance(part, (list, tuple)) else (part,)) if isinstance(item, TensorBase)]
-    placed = [item for item in flat if is_meta(item) or item._shape]
+    placed = [item for item in _flat(inputs) if is_meta(item) or item._shape]
     if op in _LENIENT and is_meta(placed[0]):
         return
     for item in placed:

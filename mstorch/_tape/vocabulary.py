@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from .apply import apply
 from .movement import Move
 from .node import bare, dressed
 from .primitives import Primitive, constant, dtype_name, factor, shape_of
+from .ways import ways
 from .windows import linear
 
 add, sub, mul, div, neg = Primitive("add"), Primitive("sub"), Primitive("mul"), Primitive("div"), Primitive("neg")
@@ -35,6 +37,10 @@ mm, bmm, linear_product = Primitive("mm"), Primitive("bmm"), Primitive("linear")
 _sum, _where, _eq = Primitive("sum"), Primitive("where"), Primitive("eq")
 gt, lt, le, ge = Primitive("gt"), Primitive("lt"), Primitive("le"), Primitive("ge")
 eq, ne = _eq, Primitive("ne")
+
+
+by_gradient = partial(ways, at=1)
+"""``ways`` of a rule, whose second argument is the gradient."""
 
 
 def two_products(first: tuple[Any, Any] | None, second: tuple[Any, Any] | None) -> tuple[Any, Any]:
@@ -233,11 +239,6 @@ def placed_in(value: Any, key: Any, shape: tuple[int, ...], label: str = "SliceB
     return mapped(value, placed, part, label, lambda raw: movement.placed(raw, key, shape), lambda raw: movement.part(raw, key))
 
 
-def of_device(value: Any) -> bool:
-    """Whether a value, bare or a tensor, is a device's."""
-    return value.__class__ is Raw or (isinstance(value, TensorBase) and value._storage.__class__ in NATIVE)
-
-
 def zeros_beside(shape: Sequence[int], value: Any) -> Any:
     """Zeros of a shape made on the device of a value, in its dtype: bare, or a tensor."""
     raw = movement.zeros(shape, dtype_name(value))
@@ -345,14 +346,10 @@ def at_least_zero(value: Any) -> Any:
     return np.ones(array.shape, bool) if array.dtype.kind == "c" else array >= 0
 
 
-def in_one_kernel(op: str, slope: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    """A gradient ``slope(g, value)`` that is the row ``op`` on bare real values of a device."""
+def in_one_kernel(op: str, slope: Callable[[Any, Any], Any], array: Callable[[Any, Any], Any] | None = None) -> Callable[[Any, Any], Any]:
+    """A gradient ``slope(g, value)`` that is the row ``op`` on bare real values of a device, and on arrays another function, if given."""
     row = Primitive(op)
-
-    def found(g: Any, value: Any) -> Any:
-        return row(g, value) if g.__class__ is Raw and dtype_name(g) in _REAL else slope(g, value)
-
-    return found
+    return ways(array=array, raw=lambda g, value: row(g, value) if dtype_name(g) in _REAL else None)(slope)
 
 
 _REAL = frozenset(("float32", "float64", "float16", "bfloat16"))

@@ -206,7 +206,7 @@ def assign(target: Any, made: Any, label: str = "CopyBackwards", given: bool = F
         put_raw(target, value_of(made), not given and _has_memory_alone(made))
     else:
         put_raw(target, _own_value(made) if given and modes.native is None else value_of(made))
-    if modes.grad and modes.native is None:
+    if modes.grad:
         settle(target, made, label, given)
     if LEVELS:
         write(target, made)
@@ -232,6 +232,8 @@ def settle(target: Any, made: Any | None, label: str = "CopyBackwards", copied: 
     """The history of a target that has just been written to: that of ``made``, which was ``copied`` or is of nobody else, or (None) of
     a constant.
     """
+    if modes.native is not None:
+        return  # MindSpore's tape sees to it
     edge = None if made is None else edge_of(made)
     auto = target._auto
     base = None if auto is None else auto.base

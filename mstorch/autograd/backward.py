@@ -10,10 +10,11 @@ from .._backend import tape
 from .._backend.device_memory import full
 from .._core.above import above
 from .._core.formats import sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr
-from .._core.modes import grad_set_to, modes
+from .._core.modes import capturing, grad_set_to, modes
 from .._core.no_memory import tells_no_memory
 from .._core.overriding import MODES, PLAIN, dispatches, for_maps, state
 from .._core.size import Size
+from .._core.sparse_parts import is_sparse
 from .._core.storage import NATIVE, DeviceMemory, Storage
 from .._core.tangents import LEVELS
 from .._core.tensor_base import (
@@ -29,7 +30,7 @@ from .._core.tensor_base import (
     value_of,
 )
 from .._core.warned import warn_once
-from .._ops._dispatch import capturing, cast_tensor
+from .._ops._dispatch import cast_tensor
 from .._ops.join import stack
 from .._tape import engine
 from .._tape.node import bare, bare_of, dressed, edge_of, node_of, repeats
@@ -98,8 +99,8 @@ def _root_gradients(roots: Sequence[Any], gradients: Sequence[Any], recorded: bo
                         f"grad_output[{len(found)}] has a dtype of {gradient._dtype} and output[{len(found)}] has a dtype of {kind}."
                     )
                 gradient = cast_tensor(gradient, kind)
-        layout = getattr(gradient, "_layout", None)
-        if layout not in (None, sparse_coo) and not isinstance(root, GradientEdge) and getattr(root, "_layout", None) is None:
+        layout = gradient._layout if is_sparse(gradient) else sparse_coo
+        if layout is not sparse_coo and not isinstance(root, GradientEdge) and not is_sparse(root):
             words = "SparseCsr", "SparseCsc", "SparseBsr", "SparseBsc"
             word = words[(sparse_csr, sparse_csc, sparse_bsr, sparse_bsc).index(layout)]
             raise RuntimeError(f"invalid gradient at index {len(found)} - expected layout Strided but got {word}")

@@ -10,13 +10,12 @@ from typing import Any
 from .._backend import tape
 from .._core.auto import OF_FUNCTION
 from .._core.formats import strided
-from .._core.modes import modes
+from .._core.modes import capturing, modes
 from .._core.overriding import FUNCTION_TRANSFORMS, state
 from .._core.tangents import LEVELS, levels_of_all
 from .._core.tensor_base import TensorBase, is_tracked
 from .._core.warned import warn
 from .._core.writable import check_history
-from .._ops._dispatch import capturing
 from .._ops.creation import zeros
 from .._tape.node import FREED, Node, Saved, bare_of, bare_twin, dressed, edge_of, named
 from .._tape.saved import SavedTensor

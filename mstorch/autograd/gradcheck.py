@@ -16,8 +16,8 @@ from .._core.warned import warn
 from .._ops.creation import empty, zeros_like
 from .._ops.from_data import made
 from .._ops.join import stack
-from .._ops.placing import beside
 from .._ops.random import randn_like, uniform_
+from .._tape.moving import beside
 from . import forward_ad
 from ._jacobians import (
     GradcheckError,

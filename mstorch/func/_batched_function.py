@@ -10,7 +10,7 @@ import numpy as np
 from .._core.overriding import FUNCTION_TRANSFORMS, state
 from .._core.tensor_base import TensorBase, is_tracked, tensor_of
 from .._core.trees import broadcast_to, tree_flatten, tree_map, tree_unflatten
-from .._ops.placing import beside
+from .._tape.moving import beside
 from ..autograd.function import Function
 from ._batched import (
     NO_BACKWARD,

@@ -22,8 +22,8 @@ from .._functorch.vmap import vmap
 from .._leaving import END, Block, each, values_again
 from .._ops._dispatch import contiguous_copy
 from .._ops.creation import zeros_like
-from .._ops.placing import beside
 from .._tape import engine
+from .._tape.moving import beside
 from .._tape.node import bare, edge_of
 from ..autograd import forward_ad
 from ..autograd._dual import MAPPED, apart, check_sizes, joined

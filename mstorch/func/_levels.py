@@ -19,9 +19,9 @@ from .._core.tangents import LEVELS
 from .._core.tensor_base import TensorBase, auto_of, is_tracked, tensor_of
 from .._core.trees import TreeSpec, tree_flatten, tree_map, tree_unflatten
 from .._leaving import END, Block, each, length_again, values_again
-from .._ops.placing import beside
 from .._tape import engine
 from .._tape.movement import SAME
+from .._tape.moving import beside
 from .._tape.node import Accumulate, Node, bare, bare_twin, dressed, edge_of, named
 from .._tape.windows import Linear
 from ._batched import (

@@ -12,7 +12,7 @@ from .._core.modes import modes
 from .._core.tensor_base import TensorBase, is_tracked, tensor_of
 from .._core.trees import TreeSpec, shown, tree_flatten, tree_unflatten
 from .._ops.creation import zeros
-from .._ops.placing import beside
+from .._tape.moving import beside
 from ..autograd.graph import disable_saved_tensors_hooks
 from ._batched import core, dressed_like, public
 from ._levels import Level, entered_arguments, flat_tensors, one_hot, recording, seed_of

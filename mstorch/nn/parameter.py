@@ -11,8 +11,7 @@ from .._core.above import above
 from .._core.ends import ENDS
 from .._core.naming import is_torch
 from .._core.overriding import WITHOUT_SUBCLASSES, disabled, dispatches, join, level_set_to, overrides
-from .._core.storage import DeviceMemory, face, is_all_of_device_memory
-from .._core.tensor_base import TensorBase, array_of, become, is_tracked, require_grad, value_of
+from .._core.tensor_base import TensorBase, become, is_tracked, require_grad, value_of
 from .._ops import copying, creation, views
 from .._tape.mirrored import resolved
 from .._tensor import Tensor, from_mindspore
@@ -116,24 +115,16 @@ def _of_subclass(data: Any, requires_grad: bool) -> Any:
     return made
 
 
-def _is_alone(parameter: Tensor) -> bool:
-    """Whether a tensor is the whole of a memory, row by row, as MindSpore needs it."""
-    storage = parameter._storage
-    if storage.__class__ is DeviceMemory:
-        return is_all_of_device_memory(parameter) and tuple(storage.base.shape) == parameter._shape
-    return parameter._stride is None and not parameter._offset and storage.nbytes == array_of(parameter).nbytes
-
-
 def native_parameter(parameter: Tensor, name: str) -> Any:
     """The mindspore.Parameter underneath, called ``name``; made the first time that MindSpore's side asks for it."""
     storage = parameter._storage
     if storage.parameter is None or tuple(storage.parameter.shape) != parameter._shape:
-        if not _is_alone(parameter):
+        if not storage.is_shown_by(parameter):  # as MindSpore needs it
             fresh = creation.empty(parameter.shape, dtype=parameter.dtype, device=parameter.device)
             fresh.copy_(parameter.detach())
             become(parameter, fresh)
             storage = parameter._storage
-        values = storage.base if storage.__class__ is DeviceMemory else face(array_of(parameter))
+        values = storage.whole(parameter)
         made = as_parameter(value_of(parameter), name, is_tracked(parameter))
         # MindSpore copies what a parameter is made of, and shares what it is set to.
         set_value(made, values)

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from inspect import Parameter, Signature, signature
 from typing import Any, TypeVar
 
-from .._backend.raw import ON_CPU
 from .._ops.complex_views import view_as_real
 from .._ops.creation import zeros_like as _zeros_like
 from .._ops.from_data import tensor
+from .._ops.together import LAYS_OUT
 from .._tensor import Tensor
 from ..autograd import enable_grad, no_grad
 from ._together import update_together
@@ -173,7 +173,7 @@ class Stepping:
 
     def _may_be_together(self, group: Group, options: Mapping[str, Any], lists: Mapping[str, list]) -> bool:
         """Whether a device may update all parameters of a group by one call, as `foreach` does: nothing of it is recorded or missing."""
-        if ON_CPU or group.get("foreach") is False or group.get("differentiable") or group.get("capturable"):
+        if not LAYS_OUT or group.get("foreach") is False or group.get("differentiable") or group.get("capturable"):
             return False
         if any(isinstance(value, Tensor) or (name in self.flags and value) for name, value in options.items()):
             return False

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from .._ops.together import can_be_laid_out, laid_out, put_back
+from .._tape.ways import ways
 from .._tensor import Tensor
 
 # Elements that are updated at once: a copy of so many gradients is made for it.
@@ -14,9 +15,10 @@ _MOST = 1 << 25
 Lists = dict[str, list]
 
 
+@ways(host=lambda counter: float(counter) if counter.__class__ is Tensor and not counter.requires_grad else None)
 def _value(counter: Any) -> float | None:
     """The number in a counter on the host; None if it is elsewhere."""
-    return float(counter) if counter.__class__ is Tensor and counter.device.type == "cpu" and not counter.requires_grad else None
+    return None
 
 
 def _tensors_at(place: int, lists: Lists, counters: Sequence[str]) -> list[Any]:

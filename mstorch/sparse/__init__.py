@@ -14,13 +14,14 @@ import numpy as np
 
 from .._core.dtype import int64
 from .._core.formats import sparse_coo, sparse_csc, sparse_csr
+from .._core.sparse_parts import is_sparse
 from .._core.tensor_base import array_of
 from .._hook import missing as _missing
 from .._leaving import Block, each
 from .._namespace.legacy_types import SPARSE
 from .._ops._dispatch import type_word
 from .._sparse import coo
-from .._sparse.base import WORDS, index_tensor, is_sparse, like
+from .._sparse.base import WORDS, index_tensor, like
 from .._sparse.convert import to_dense
 from .._sparse.coo import coalesce
 from .._sparse.products import addmm as _addmm

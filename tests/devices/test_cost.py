@@ -36,7 +36,7 @@ def test_the_tool_names_kernels_copies_and_reads_of_each_step(tmp_path: pathlib.
     assert done.returncode == 0, done.stderr
     first = done.stderr.partition("step 2")[0]
     assert "reads 1," in first and "reads          1  script.py:9" in first
-    assert "script.py:6 (_ops/placing.py" in first and ", 8 bytes" in first
+    assert "script.py:6 (_tape/moving.py" in first and ", 8 bytes" in first
     assert "1  Dense" in first and done.stderr.splitlines()[-1].startswith("3 steps, of ")
 
 

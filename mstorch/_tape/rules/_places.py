@@ -25,7 +25,7 @@ class Places:
 
     def _taken(self, array: np.ndarray) -> np.ndarray:
         array, key = array.reshape(self.shape), self.key
-        if key.__class__ is tuple and len(key) > 1 and key[-1].__class__ is np.ndarray and set(map(type, key[:-1])) == {slice}:
+        if key.__class__ is tuple and len(key) > 1 and key[-1].__class__ is not slice and set(map(type, key[:-1])) == {slice}:
             return array.take(key[-1], len(key) - 1).reshape(self.own)  # all along the dimensions before, in rows as torch has it
         return np.asarray(array[key]).reshape(self.own)
 
@@ -35,7 +35,7 @@ class Places:
             array = wide(array)
         whole = np.zeros(self.shape, array.dtype)
         rows = self.key[0] if self.key.__class__ is tuple and len(self.key) == 1 else None
-        if rows.__class__ is np.ndarray and rows.dtype.kind == "i" and rows.size and rows.min() >= 0:
+        if rows is not None and rows.__class__ is not slice and rows.dtype.kind == "i" and rows.size and rows.min() >= 0:
             add_rows(whole, rows.reshape(-1), array.reshape(rows.size, *whole.shape[1:]))
         else:
             np.add.at(whole, self.key, array.reshape(-1) if self.flat else array)

@@ -8,28 +8,23 @@ import numpy as np
 
 from ..._backend.host.activation import activation_slope, gelu_slope, relu_slope
 from ..._backend.onednn.elementwise import GELU, GELU_TANH, SWISH
-from ..._backend.raw import Raw
 from .. import vocabulary as v
 from ..apply import rule
 
 _gelu_grad = v.Primitive("gelu_grad")
-_relu_grad = v.in_one_kernel("relu_grad", lambda g, result: v.flat_in(v.where(v.positive_or_nan(result), g, 0), result))
+_relu_grad = v.in_one_kernel(
+    "relu_grad", lambda g, result: v.flat_in(v.where(v.positive_or_nan(result), g, 0), result), lambda g, result: relu_slope(result, g)
+)
 
 
 @rule("relu", keep=("result",))
 def relu(node: Any, g: Any) -> Any:
-    result = node.kept(g)
-    found = relu_slope(result, g) if g.__class__ is np.ndarray else None
-    return found if found is not None else _relu_grad(g, result)
+    return _relu_grad(g, node.kept(g))
 
 
 @rule("silu", keep=(0,))
 def silu(node: Any, g: Any) -> Any:
-    x = node.kept(g)
-    found = activation_slope(SWISH, x, g) if g.__class__ is np.ndarray else None
-    if found is not None:
-        return found
-    return _silu_grad(g, x)
+    return _silu_grad(g, node.kept(g))
 
 
 @v.wide_where_bare
@@ -38,7 +33,7 @@ def _silu_slope(g: Any, x: Any) -> Any:
     return v.mul(g, v.mul(share, v.plus(v.mul(x, v.plus(v.neg(share), 1)), 1)))
 
 
-_silu_grad = v.in_one_kernel("silu_grad", _silu_slope)
+_silu_grad = v.in_one_kernel("silu_grad", _silu_slope, lambda g, x: activation_slope(SWISH, x, g))
 
 
 @rule("leaky_relu", keep=(0,))
@@ -49,16 +44,15 @@ def leaky_relu(node: Any, g: Any) -> Any:
 
 @rule("gelu", keep=(0,))
 def gelu(node: Any, g: Any) -> Any:
-    x = node.kept(g)
-    if g.__class__ is np.ndarray and g.ndim:
-        found = activation_slope(GELU, x, g)
-        if found is not None or g.dtype.char in "fd":
-            return found if found is not None else gelu_slope(x, g)
-    if g.__class__ is Raw:
-        return _gelu_grad(g, x, "none")
-    return _gelu_slope(g, x)
+    return _gelu_slope(g, node.kept(g))
 
 
+def _gelu_of_arrays(g: np.ndarray, x: np.ndarray) -> Any:
+    found = activation_slope(GELU, x, g) if g.ndim else None
+    return gelu_slope(x, g) if found is None and g.ndim and g.dtype.char in "fd" else found
+
+
+@v.ways(array=_gelu_of_arrays, raw=lambda g, x: _gelu_grad(g, x, "none"))
 @v.wide
 def _gelu_slope(g: Any, x: Any) -> Any:
     share = v.times(v.plus(v.erf(v.times(x, 0.7071067811865476)), 1), 0.5)
@@ -68,13 +62,10 @@ def _gelu_slope(g: Any, x: Any) -> Any:
 
 @rule("gelu_tanh", keep=(0,), label="GeluBackward0")
 def gelu_tanh(node: Any, g: Any) -> Any:
-    x = node.kept(g)
-    if g.__class__ is Raw:
-        return _gelu_grad(g, x, "tanh")
-    found = activation_slope(GELU_TANH, x, g) if g.__class__ is np.ndarray else None
-    return found if found is not None else _gelu_tanh_slope(g, x)
+    return _gelu_tanh_slope(g, node.kept(g))
 
 
+@v.ways(array=lambda g, x: activation_slope(GELU_TANH, x, g), raw=lambda g, x: _gelu_grad(g, x, "tanh"))
 @v.wide
 def _gelu_tanh_slope(g: Any, x: Any) -> Any:
     squared = v.mul(x, x)
@@ -131,18 +122,26 @@ def softplus(node: Any, g: Any) -> Any:
     beta, bound = node.args
     x = node.kept(g)
     steep = v.above(v.times(x, beta), bound)
-    if g.__class__ is np.ndarray:
-        slope = v.wide(lambda g, x: _growth(g, v.exp(v.times(x, beta))))
-        return v.where(steep, g, slope(g, x))
-    return v.where(steep, g, v.mul(g, v.sigmoid(v.times(v.where(steep, 0, x), beta))))  # in which no exponential overflows
+    return v.where(steep, g, _softplus_slope(g, x, beta, steep))
+
+
+def _softplus_of_arrays(g: np.ndarray, x: np.ndarray, beta: float, steep: np.ndarray) -> Any:
+    return v.wide(lambda g, x: _growth(g, v.exp(v.times(x, beta))))(g, x)
+
+
+@v.ways(array=_softplus_of_arrays)
+def _softplus_slope(g: Any, x: Any, beta: float, steep: Any) -> Any:
+    return v.mul(g, v.sigmoid(v.times(v.where(steep, 0, x), beta)))  # in which no exponential overflows
 
 
 @rule("logsigmoid", keep=(0,), label="LogSigmoidBackward0")
 def logsigmoid(node: Any, g: Any) -> Any:
-    x = node.kept(g)
-    if x.__class__ is not np.ndarray:
-        return v.mul(g, v.sigmoid(v.neg(x)))
-    return v.wide(_below)(g, v.exp(v.neg(v.abs_(x))), x)
+    return _logsigmoid_slope(g, node.kept(g))
+
+
+@v.ways(array=lambda g, x: v.wide(_below)(g, v.exp(v.neg(v.abs_(x))), x))
+def _logsigmoid_slope(g: Any, x: Any) -> Any:
+    return v.mul(g, v.sigmoid(v.neg(x)))
 
 
 def _below(g: Any, z: Any, x: Any) -> Any:
@@ -167,10 +166,15 @@ def hardsigmoid(node: Any, g: Any) -> Any:
 def hardswish(node: Any, g: Any) -> Any:
     x = node.kept(g)
     flat, straight = v.at_most(x, -3), v.at_most(v.neg(x), -3)
-    if g.__class__ is not np.ndarray:
-        x = v.where(flat, 0, v.where(straight, 0, x))  # a slope at infinity would be no number times zero
+    x = _bounded(x, flat, straight)
     slope = v.wide(lambda g, x: v.mul(g, v.plus(v.times(x, 1 / 3), 0.5)))
     return v.where(flat, 0, v.where(straight, g, slope(g, x)))
+
+
+@v.ways(array=lambda x, flat, straight: x)
+def _bounded(x: Any, flat: Any, straight: Any) -> Any:
+    """What is neither flat nor straight: else a slope at infinity would be no number times zero."""
+    return v.where(flat, 0, v.where(straight, 0, x))
 
 
 def _shrink(op: str) -> None:

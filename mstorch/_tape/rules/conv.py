@@ -3,7 +3,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..._backend.raw import Raw
 from ..._backend.table import serves
 from .. import vocabulary as v
 from ..apply import rule
@@ -23,16 +22,25 @@ def _output(g: Any, w: Any, shape: tuple[int, ...], attributes: Any) -> Any:
 
 @rule("conv2d", keep=(0, 1), watch=(0, 1), crosswise=(0, 1), label="ConvolutionBackward0")
 def conv2d(node: Any, g: Any) -> Any:
-    x, w = node.edges[:2]
     attributes = node.args[-4:]
     bias = node.edges[2] if len(node.edges) > 2 else None
     by_bias = None if bias is None else v.total(g, (0, *range(2, len(g.shape))), False)
-    if g.__class__ is Raw and x is not None and w is not None and serves("conv2d_both", node.kind.name):
-        return *_both(g, node.kept(g, 0), node.kept(g, 1), *attributes), by_bias
+    return *_by_operands(g, node, attributes), by_bias
+
+
+def _by_one_kernel(g: Any, node: Any, attributes: Any) -> Any:
+    if None in node.edges[:2] or not serves("conv2d_both", node.kind.name):
+        return None
+    return _both(g, node.kept(g, 0), node.kept(g, 1), *attributes)
+
+
+@v.ways(raw=_by_one_kernel)
+def _by_operands(g: Any, node: Any, attributes: Any) -> Any:
+    """The gradients of the input and the weight."""
+    x, w = node.edges[:2]
     return (
         None if x is None else _input(g, node.kept(g, 1), node.shapes[0], *attributes),
         None if w is None else _weight(g, node.kept(g, 0), node.shapes[1], *attributes),
-        by_bias,
     )
 
 

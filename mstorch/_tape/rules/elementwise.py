@@ -171,31 +171,8 @@ def abs(node: Any, g: Any) -> Any:
     return v.mul(v.converted(g, node.kind.name), v.sgn(x))
 
 
-@rule("clamp", keep=(0, 1, 2))
-def clamp(node: Any, g: Any) -> Any:
-    if v.of_device(g):
-        return _clamp_on_device(node, g)
-    x, low, high = [None if item is None else v.host_array(item) for item in (node.kept(g, 0), node.kept(g, 1), node.kept(g, 2))]
-    by_x, by_low, by_high = node.edges
-    inside: Any = None
-    below: Any = None
-    above: Any = None
-    if by_x is not None:
-        inside = np.ones(node.shapes[0], bool) if low is None else x >= low  # type: ignore[operator]
-        if high is not None:
-            inside = inside & (x <= high)
-        inside = v.fit(v.where(np.asarray(inside), g, 0), node.shapes[0])
-    if by_low is not None:
-        below = x < low if high is None else (x < low) & (low < high)  # type: ignore[operator]
-        below = v.fit(v.where(np.asarray(below), g, 0), node.shapes[1])
-    if by_high is not None:
-        above = x > high if low is None else (x > high) | (high < low)  # type: ignore[operator]
-        above = v.fit(v.where(np.asarray(above), g, 0), node.shapes[2])
-    return inside, below, above
-
-
 def _clamp_on_device(node: Any, g: Any) -> Any:
-    """As below: between the bounds, below the lower, above the upper one, which goes first."""
+    """On a device: between the bounds, below the lower, above the upper one, which goes first."""
     x, low, high = [as_raw(node.kept(g, place)) for place in range(3)]
     by_x, by_low, by_high = node.edges
     beside = None if low is None or high is None else (v.lt(low, high), v.lt(high, low))
@@ -215,17 +192,45 @@ def _clamp_on_device(node: Any, g: Any) -> Any:
     )
 
 
+@rule("clamp", keep=(0, 1, 2))
+@v.by_gradient(native=_clamp_on_device)
+def clamp(node: Any, g: Any) -> Any:
+    x, low, high = [None if item is None else v.host_array(item) for item in (node.kept(g, 0), node.kept(g, 1), node.kept(g, 2))]
+    by_x, by_low, by_high = node.edges
+    inside: Any = None
+    below: Any = None
+    above: Any = None
+    if by_x is not None:
+        inside = np.ones(node.shapes[0], bool) if low is None else x >= low  # type: ignore[operator]
+        if high is not None:
+            inside = inside & (x <= high)
+        inside = v.fit(v.where(np.asarray(inside), g, 0), node.shapes[0])
+    if by_low is not None:
+        below = x < low if high is None else (x < low) & (low < high)  # type: ignore[operator]
+        below = v.fit(v.where(np.asarray(below), g, 0), node.shapes[1])
+    if by_high is not None:
+        above = x > high if low is None else (x > high) | (high < low)  # type: ignore[operator]
+        above = v.fit(v.where(np.asarray(above), g, 0), node.shapes[2])
+    return inside, below, above
+
+
+def _mine_of_arrays(x: np.ndarray, y: np.ndarray, op: str) -> np.ndarray:
+    x, y = v.host_array(x), v.host_array(y)
+    return np.asarray((x >= y if op == "fmax" else x <= y) | np.isnan(y))
+
+
+@v.ways(array=_mine_of_arrays)
+def _mine(x: Any, y: Any, op: str) -> Any:
+    """Where the first of two bare values is the larger or smaller one, or the only number."""
+    return v.either((v.ge if op == "fmax" else v.le)(x, y), v.ne(y, y))
+
+
 def _extreme_number(op: str) -> None:
     """The larger or smaller of two, of which a NaN is none."""
 
     @rule(op, keep=(0, 1))
     def chosen(node: Any, g: Any) -> Any:
-        if v.of_device(g):
-            x, y = v.bare_condition(node.kept(g, 0)), v.bare_condition(node.kept(g, 1))
-            mine = v.either((v.ge if op == "fmax" else v.le)(x, y), v.ne(y, y))
-        else:
-            x, y = v.host_array(node.kept(g, 0)), v.host_array(node.kept(g, 1))
-            mine = np.asarray((x >= y if op == "fmax" else x <= y) | np.isnan(y))
+        mine = _mine(v.bare_condition(node.kept(g, 0)), v.bare_condition(node.kept(g, 1)), op)
         return (
             None if node.edges[0] is None else v.fit(v.where(mine, g, 0), node.shapes[0]),
             None if node.edges[1] is None else v.fit(v.where(mine, 0, g), node.shapes[1]),
@@ -244,9 +249,7 @@ def _remainder(op: str, quotient: Any) -> None:
             x, y = v.bare_condition(node.kept(g, 0)), v.bare_condition(node.kept(g, 1))
             if node.kind.itemsize == 2 and op == "fmod":  # torch rounds the quotient before it cuts it
                 x, y = v.div(x, y), v.constant(1, y)
-            found = quotient(x, y)
-            whole = v.like(found if v.of_device(found) else v.host_array(found), g)
-            other = v.flat_in(v.fit(v.neg(v.mul(g, whole)), node.shapes[1]), node.kept(g, 1))
+            other = v.flat_in(v.fit(v.neg(v.mul(g, v.like(quotient(x, y), g))), node.shapes[1]), node.kept(g, 1))
         return None if node.edges[0] is None else v.fit(g, node.shapes[0]), other
 
 

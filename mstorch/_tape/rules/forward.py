@@ -248,18 +248,18 @@ def batch_norm_eval(call: Call) -> Any:
     return v.spread(found, shape)
 
 
-_positions = kernel("max_pool_indices")
+_pool = kernel("max_pool_indices")
+_positions = v.ways(array=lambda x, name, args: _pool.host[name](x, *args)[1])(lambda x, name, args: _pool[name](x, *args)[1])
 
 
 @forward_rule("max_pool", "max_pool_indices", "adaptive_max_pool")
 def max_pool(call: Call) -> Any:
     if len(call.results) > 1:
-        places = bare(call.results[1])
-    else:
-        given = bare(call.inputs[0])
-        find = _positions.host if given.__class__ is np.ndarray else _positions
-        places = v.host_array(find[call.kind.name](given, *call.args)[1])
-    if places.__class__ is not np.ndarray:
-        return NotImplemented
+        return _along_positions(bare(call.results[1]), call)
+    return _along_positions(v.host_array(_positions(bare(call.inputs[0]), call.kind.name, call.args)), call)
+
+
+@v.ways(raw=lambda places, call: NotImplemented)
+def _along_positions(places: Any, call: Call) -> Any:
     shape = tuple(call.inputs[0]._shape)
     return positions_in(places, shape).take(v.reshape(call.t(), (int(np.prod(shape)),))), None

@@ -16,11 +16,10 @@ from ._places import Places
 
 
 @rule("index")
+@v.by_gradient(native=lambda node, g: v.placed_at(g, node.shapes[0], *node.args))
 def index(node: Any, g: Any) -> Any:
     dims, indices = node.args[:2]
     shape = node.shapes[0]
-    if v.of_device(g):
-        return v.placed_at(g, shape, *node.args)
     return Places(index_key(len(shape), dims, indices), shape, v.shape_of(g)).add(g, "IndexBackward0")
 
 
@@ -32,14 +31,16 @@ def index_placed(node: Any, g: Any) -> Any:
     return _index(g, *node.args[1:])
 
 
+def _take_on_device(node: Any, g: Any) -> Any:
+    positions, shape = node.args[0], node.shapes[0]
+    return v.reshape(v.placed_at(g, (math.prod(shape),), (0,), (positions,), tuple(positions.shape), True), shape)
+
+
 @rule("take")
+@v.by_gradient(native=_take_on_device)
 def take(node: Any, g: Any) -> Any:
     shape = node.shapes[0]
-    flat = (int(np.prod(shape)),)
-    if v.of_device(g):
-        positions = node.args[0]
-        return v.reshape(v.placed_at(g, flat, (0,), (positions,), tuple(positions.shape), True), shape)
-    return Places(node.args[0], flat, v.shape_of(g), outer=shape).add(g, "TakeBackward0")
+    return Places(node.args[0], (math.prod(shape),), v.shape_of(g), outer=shape).add(g, "TakeBackward0")
 
 
 def _rows(index: np.ndarray, count: int, dim: int) -> tuple[Any, Any]:
@@ -59,22 +60,25 @@ def _rows(index: np.ndarray, count: int, dim: int) -> tuple[Any, Any]:
 
 
 @rule("index_select")
+@v.by_gradient(native=lambda node, g: v.rows_added(g, node.shapes[0], *node.args))
 def index_select(node: Any, g: Any) -> Any:
     dim, index_ = node.args
-    if v.of_device(g):
-        return v.rows_added(g, node.shapes[0], dim, index_)
     taken, given = _rows(np.asarray(index_), node.shapes[0][dim], dim)
     return v.mapped(g, given, taken, "IndexSelectBackward0")
 
 
+def _gather_on_device(node: Any, g: Any) -> Any:
+    (dim, index_), shape = node.args, node.shapes[0]
+    if not shape or not index_.shape:
+        return v.reshape(v.scattered(v.reshape(g, (-1,)), (1,), 0, movement.reshaped(index_, (-1,))), shape)
+    return v.scattered(g, shape, dim, index_)
+
+
 @rule("gather")
+@v.by_gradient(native=_gather_on_device)
 def gather(node: Any, g: Any) -> Any:
     dim, index_ = node.args
     shape = node.shapes[0]
-    if v.of_device(g):
-        if not shape or not index_.shape:
-            return v.reshape(v.scattered(v.reshape(g, (-1,)), (1,), 0, movement.reshaped(index_, (-1,))), shape)
-        return v.scattered(g, shape, dim, index_)
     if not index_.size:
         own = tuple(index_.shape)
         return v.mapped(g, lambda array: np.zeros(shape, array.dtype), lambda array: np.zeros(own, array.dtype), "GatherBackward0")
@@ -101,11 +105,10 @@ def embedding_grad(node: Any, g: Any) -> Any:
 
 
 @rule("embedding")
+@v.by_gradient(native=lambda node, g: _embedding_grad(g, node.args[0], node.shapes[0][0], *node.args[1:]))
 def embedding(node: Any, g: Any) -> Any:
     index_, padding, by_frequency = node.args
     rows, width = node.shapes[0]
-    if v.of_device(g):
-        return _embedding_grad(g, index_, rows, padding, by_frequency)
     flat = np.asarray(index_).reshape(-1)
     weight = np.ones(flat.shape, np.float64)
     if padding >= 0:

@@ -7,23 +7,26 @@ import numpy as np
 
 from ..._backend.device_memory import full
 from ..._backend.host.softmax import softmax_of
-from ..._backend.raw import Raw
 from ..._core.dtype import float16
 from .. import movement
 from .. import vocabulary as v
 from ..apply import rule
 
 
+def _cross_entropy_of_arrays(node: Any, g: np.ndarray) -> np.ndarray:
+    (target,), rows = node.args, node.shapes[0][0]
+    share = softmax_of(node.kept(g), 1)
+    share[np.arange(rows), target] -= 1
+    share *= g / g.dtype.type(rows)
+    return share
+
+
 @rule("cross_entropy", keep=(0,), label="NllLossBackward0")
+@v.by_gradient(array=_cross_entropy_of_arrays)
 def cross_entropy(node: Any, g: Any) -> Any:
     (target,) = node.args
     rows, classes = node.shapes[0]
     x = node.kept(g)
-    if g.__class__ is np.ndarray:
-        share = softmax_of(x, 1)
-        share[np.arange(rows), target] -= 1
-        share *= g / g.dtype.type(rows)
-        return share
     wanted = np.zeros((rows, classes), node.kind.np)
     wanted[np.arange(rows), target] = 1
     share = v.sub(v.softmax(x, 1), v.like(wanted, g))
@@ -33,27 +36,34 @@ def cross_entropy(node: Any, g: Any) -> Any:
 _cross_entropy_grad, _nll_grad = v.Primitive("cross_entropy_grad"), v.Primitive("nll_grad")
 
 
+def _by_kernel_of_logits(node: Any, gradients: Any) -> Any:
+    g, by_logs = gradients
+    return _cross_entropy_grad(g, node.kept(g), *node.args) if by_logs is None else None
+
+
 @rule("cross_entropy_parts", keep=("result1",), label="NllLossBackward0")
+@v.by_gradient(raw=_by_kernel_of_logits)
 def cross_entropy_parts(node: Any, gradients: Any) -> Any:
     """Of rows of logits on a device; second derivatives come by the log-probabilities, the second result."""
     g, by_logs = gradients
     logs = node.kept(by_logs if g is None else g)
-    if g.__class__ is Raw and by_logs is None:
-        return _cross_entropy_grad(g, logs, *node.args)
     if g is not None:
         by_logs = v.sum_of(by_logs, _by_logs(node, g, None))
     return v.sub(by_logs, v.mul(v.exp(logs), v.total(by_logs, (1,))))
 
 
+def _by_kernel_of_rows(node: Any, gradients: Any) -> Any:
+    g = gradients[0]
+    target, weight, ignored, reduction = node.args
+    return _nll_grad(g, node.kept(g), target, weight, node.kept(g, 1), ignored, reduction)
+
+
 @rule("nll_parts", keep=(0, "result1"), label="NllLossBackward0")
+@v.by_gradient(raw=_by_kernel_of_rows)
 def nll_parts(node: Any, gradients: Any) -> Any:
     """Of rows of log-probabilities on a device."""
     g = gradients[0]
-    target, weight, ignored, reduction = node.args
-    total = v.bare_condition(node.kept(g, 1))
-    if g.__class__ is Raw:
-        return _nll_grad(g, node.kept(g), target, weight, total, ignored, reduction)
-    return _by_logs(node, g, total)
+    return _by_logs(node, g, v.bare_condition(node.kept(g, 1)))
 
 
 def _by_logs(node: Any, g: Any, total: Any) -> Any:
@@ -73,14 +83,18 @@ def _by_logs(node: Any, g: Any, total: Any) -> Any:
 _take = v.Primitive("take")
 
 
+def _nll_on_device(node: Any, g: Any) -> Any:
+    target, weights = node.args
+    share = v.neg(v.mul(g, v.like(weights, g)))
+    n, length = v.shape_of(share)
+    return v.scattered(v.reshape(share, (n, 1, length)), node.shapes[0], 1, movement.reshaped(target, (n, 1, length)))
+
+
 @rule("nll", watch=(0,), label="NllLossBackward0")
+@v.by_gradient(native=_nll_on_device)
 def nll(node: Any, g: Any) -> Any:
     target, weights = node.args
     shape = node.shapes[0]
-    if v.of_device(g):
-        share = v.neg(v.mul(g, v.like(weights, g)))
-        n, length = v.shape_of(share)
-        return v.scattered(v.reshape(share, (n, 1, length)), shape, 1, movement.reshaped(target, (n, 1, length)))
     place = target[:, None, :]
 
     def placed(array: np.ndarray) -> np.ndarray:

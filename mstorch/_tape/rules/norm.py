@@ -7,7 +7,6 @@ import numpy as np
 
 from ..._backend.halves import narrowed, widened
 from ..._backend.host.norm import layer_norm_slope
-from ..._backend.raw import Raw
 from ..._backend.table import kernel
 from ..._core.tensor_base import TensorBase
 from .. import vocabulary as v
@@ -44,28 +43,32 @@ def _of_nothing(node: Any, g: Any) -> Any:
 
 @rule("layer_norm", keep=(0, 1), watch=(2,), label="NativeLayerNormBackward0")
 def layer_norm(node: Any, g: Any) -> Any:
-    begin, eps = node.args
-    shape = node.shapes[0]
+    begin, shape = node.args[0], node.shapes[0]
     axes, count = tuple(range(begin, len(shape))), 1
     for length in shape[begin:]:
         count *= length
     x, weight = node.kept(g, 0), node.kept(g, 1)
-    if 0 in shape:
-        return _of_nothing(node, g)
-    if count == 1 and g.__class__ is np.ndarray and node.kind.name == "float32":
+    return _of_nothing(node, g) if 0 in shape else _layer_norm_composed(node, g, x, weight, axes, count)
+
+
+def _layer_norm_of_arrays(node: Any, g: np.ndarray, x: np.ndarray, weight: np.ndarray, axes: tuple[int, ...], count: int) -> Any:
+    begin, eps = node.args
+    if count == 1 and node.kind.name == "float32":
         return _single(node, g, x, weight, eps)
-    if g.__class__ is np.ndarray:
-        found = layer_norm_slope(g, x, weight, begin, eps)
-        if found is not None:
-            return found
-    return _layer_norm_composed(node, g, x, weight, axes, count)
+    found = layer_norm_slope(g, x, weight, begin, eps)
+    if found is None and g.dtype.itemsize == 2:
+        wide = _layer_norm_steps(node, widened(g), widened(x), widened(weight), axes, count)
+        return tuple(None if part is None else narrowed(part, g.dtype) for part in wide)
+    return found
 
 
+@v.by_gradient(array=_layer_norm_of_arrays)
 def _layer_norm_composed(node: Any, g: Any, x: Any, weight: Any, axes: tuple[int, ...], count: int) -> Any:
-    """By single operations; of bare half precision in single, rounded at the end."""
-    if g.__class__ is np.ndarray and g.dtype.itemsize == 2:
-        found = _layer_norm_composed(node, widened(g), widened(x), widened(weight), axes, count)
-        return tuple(None if part is None else narrowed(part, g.dtype) for part in found)
+    """By one kernel of the host's where it takes them; else by single operations, bare half precision in single, rounded at the end."""
+    return _layer_norm_steps(node, g, x, weight, axes, count)
+
+
+def _layer_norm_steps(node: Any, g: Any, x: Any, weight: Any, axes: tuple[int, ...], count: int) -> Any:
     normal, inverse = standardised(x, axes, count, node.args[1])
     by_input = None
     if node.edges[0] is not None:
@@ -84,14 +87,16 @@ def _layer_norm_composed(node: Any, g: Any, x: Any, weight: Any, axes: tuple[int
 _layer_norm_grad = v.Primitive("layer_norm_grad")
 
 
+def _layer_norm_by_kernel(node: Any, gradients: Any) -> Any:
+    g = gradients[0]
+    return None if 0 in node.shapes[0] else _layer_norm_grad(g, *(node.kept(g, place) for place in range(5)), node.args[0])
+
+
 @rule("layer_norm_parts", keep=(0, 1, 2, "result1", "result2"), label="NativeLayerNormBackward0")
+@v.by_gradient(raw=_layer_norm_by_kernel)
 def layer_norm_parts(node: Any, gradients: Any) -> Any:
     """On a device, where forward keeps what the kernel of the gradient takes."""
-    g = gradients[0]
-    x, weight, bias, mean, inverse = (node.kept(g, place) for place in range(5))
-    if g.__class__ is Raw and 0 not in node.shapes[0]:
-        return _layer_norm_grad(g, x, weight, bias, mean, inverse, node.args[0])
-    return layer_norm(node, g)
+    return layer_norm(node, gradients[0])
 
 
 _batch_norm_grad = kernel("batch_norm_grad")
@@ -103,13 +108,24 @@ def batch_norm_train(node: Any, gradients: Any) -> Any:
     g = gradients[0]
     (eps,) = node.args
     shape = node.shapes[0]
-    x, weight = node.kept(g, 0), node.kept(g, 1)
     if 0 in shape:
+        node.kept(g, 0), node.kept(g, 1)  # which look whether they were written to
         return _of_nothing(node, g)
-    if g.__class__ is np.ndarray and node.kind.name in _SINGLE_OR_HALF and 0 < eps <= 1:
-        return _batch_norm_grad.host[node.kind.name](g, x, weight, node.kept(g, 2), node.kept(g, 3), eps)
-    if g.__class__ is Raw:
-        return _batch_norm_grad[node.kind.name](g, x, weight, node.kept(g, 2), node.kept(g, 3), eps)
+    return _batch_norm_slope(node, g, eps)
+
+
+def _batch_norm_of_arrays(node: Any, g: np.ndarray, eps: float) -> Any:
+    if node.kind.name not in _SINGLE_OR_HALF or not 0 < eps <= 1:
+        return None
+    return _batch_norm_grad.host[node.kind.name](g, *(node.kept(g, place) for place in range(4)), eps)
+
+
+def _batch_norm_of_raws(node: Any, g: Any, eps: float) -> Any:
+    return _batch_norm_grad[node.kind.name](g, *(node.kept(g, place) for place in range(4)), eps)
+
+
+@v.by_gradient(array=_batch_norm_of_arrays, raw=_batch_norm_of_raws)
+def _batch_norm_slope(node: Any, g: Any, eps: float) -> Any:
     return _batch_norm_composed(node, g, eps)
 
 
@@ -131,14 +147,16 @@ def _batch_norm_composed(node: Any, g: Any, eps: float) -> Any:
 _batch_norm_parts_grad = v.Primitive("batch_norm_parts_grad")
 
 
+def _batch_norm_by_kernel(node: Any, gradients: Any) -> Any:
+    g = gradients[0]
+    return _batch_norm_parts_grad(g, *(node.kept(g, place) for place in range(4)), node.args[-1])
+
+
 @rule("batch_norm_parts", keep=(0, 1, "result1", "result2"), label="NativeBatchNormBackward0")
+@v.by_gradient(raw=_batch_norm_by_kernel)
 def batch_norm_parts(node: Any, gradients: Any) -> Any:
     """On a device, where forward keeps what the kernel of the gradient takes."""
-    g, eps = gradients[0], node.args[-1]
-    if g.__class__ is not Raw:
-        return _batch_norm_composed(node, g, eps)
-    x, weight, mean, inverse = (node.kept(g, place) for place in range(4))
-    return _batch_norm_parts_grad(g, x, weight, mean, inverse, eps)
+    return _batch_norm_composed(node, gradients[0], node.args[-1])
 
 
 @rule("batch_norm_eval", keep=(0, 1, 3, 4), label="NativeBatchNormBackward0")

@@ -16,21 +16,6 @@ def pad(node: Any, g: Any) -> Any:
     return v.pad(g, tuple(-n for n in node.args[0]), 0)
 
 
-@rule("pad_like", label="ReflectionPadBackward0")
-def pad_like(node: Any, g: Any) -> Any:
-    shape = node.shapes[0]
-    pads, mode = node.args
-    if v.of_device(g) and 0 not in shape:
-        for i in range(len(pads) // 2):
-            axis = len(shape) - 1 - i
-            g = _along(g, axis, shape[axis], pads[2 * i], pads[2 * i + 1], mode)
-        return g
-    count = int(np.prod(shape))
-    sources = numpy_pad_like(np.arange(count).reshape(shape), pads, mode)
-    places = Places((sources.reshape(-1),), (count,), v.shape_of(g), True)
-    return v.reshape(places.add(g, "ReflectionPadBackward0"), shape)
-
-
 def _along(g: Any, axis: int, length: int, before: int, after: int, mode: str) -> Any:
     """The gradient along an axis: the middle, and what stands around it added where it was taken from."""
     if not (before or after):
@@ -59,3 +44,24 @@ def _along(g: Any, axis: int, length: int, before: int, after: int, mode: str) -
     if after:
         found = v.add(found, put(edge(end, end + after), *places[1]))
     return found
+
+
+def _axis_by_axis(node: Any, g: Any) -> Any:
+    (pads, mode), shape = node.args, node.shapes[0]
+    if 0 in shape:
+        return None
+    for i in range(len(pads) // 2):
+        axis = len(shape) - 1 - i
+        g = _along(g, axis, shape[axis], pads[2 * i], pads[2 * i + 1], mode)
+    return g
+
+
+@rule("pad_like", label="ReflectionPadBackward0")
+@v.by_gradient(native=_axis_by_axis)
+def pad_like(node: Any, g: Any) -> Any:
+    shape = node.shapes[0]
+    pads, mode = node.args
+    count = int(np.prod(shape))
+    sources = numpy_pad_like(np.arange(count).reshape(shape), pads, mode)
+    places = Places((sources.reshape(-1),), (count,), v.shape_of(g), True)
+    return v.reshape(places.add(g, "ReflectionPadBackward0"), shape)

@@ -58,17 +58,30 @@ def _max_pool_on_device(node: Any, g: Raw) -> Any:
     return v.part_of(total, (slice(None), slice(None), *(slice(b, b + n) for (b, _), n in zip(widths, shape[2:]))))
 
 
+def _max_pool_of_raws(node: Any, g: Raw) -> Any:
+    if 0 in node.shapes[0] or 0 in v.shape_of(g):
+        return None
+    return _max_pool_grad(g, node.kept(g, 0), *node.args) if len(node.args[0]) < 3 else _max_pool_on_device(node, g)
+
+
+def _lie_apart(node: Any) -> bool:
+    """Whether no element is in two windows."""
+    kernel, stride, _, dilation, _ = node.args
+    return all(s >= k and d == 1 for k, s, d in zip(kernel, stride, dilation))
+
+
+def _max_pool_of_arrays(node: Any, g: np.ndarray) -> Any:
+    if not g.size or (g.dtype.itemsize == 2 and not _lie_apart(node)):  # half precision would be rounded at each sum
+        return None
+    found = max_pool_slope(v.comparable(node.kept(g, 0)), v.comparable(g), *node.args)
+    return found if found is None or found.dtype == g.dtype else narrowed(found, g.dtype)
+
+
 @rule("max_pool", keep=(0, "result"), label="MaxPool2DWithIndicesBackward0")
+@v.by_gradient(array=_max_pool_of_arrays, raw=_max_pool_of_raws)
 def max_pool(node: Any, g: Any) -> Any:
     kernel, stride, padding, dilation, out = node.args
-    shape = node.shapes[0]
-    if isinstance(g, Raw) and 0 not in shape and 0 not in v.shape_of(g):
-        return _max_pool_grad(g, node.kept(g, 0), *node.args) if len(kernel) < 3 else _max_pool_on_device(node, g)
-    apart = all(s >= k and d == 1 for k, s, d in zip(kernel, stride, dilation))
-    if g.__class__ is np.ndarray and g.size and (apart or g.dtype.itemsize != 2):  # half precision would be rounded at each sum
-        found = max_pool_slope(v.comparable(node.kept(g, 0)), v.comparable(g), *node.args)
-        if found is not None:
-            return found if found.dtype == g.dtype else narrowed(found, g.dtype)
+    shape, apart = node.shapes[0], _lie_apart(node)
     x = v.comparable(node.kept(g, 0))
     # torch keeps positions, so that the result may be written to (by a ReLU in place): then it is computed again.
     y = numpy_max_pool(x, *node.args) if node.saved[1].changed else v.comparable(node.kept(g, 1))
@@ -104,13 +117,17 @@ def positions_in(index: np.ndarray, shape: Sizes) -> Places:
     return Places((flat.reshape(-1),), (rows * length,), index.shape, True)
 
 
+def _by_position_on_device(node: Any, gradients: Any) -> Any:
+    g, shape = gradients[0], node.shapes[0]
+    rows, length, count = shape[0] * shape[1], math.prod(shape[2:]), math.prod(v.shape_of(g)[2:])
+    index = movement.reshaped(v.bare_condition(node.kept(g)), (rows, count))
+    return v.reshape(v.scattered(v.reshape(g, (rows, count)), (rows, length), 1, index), shape)
+
+
+@v.by_gradient(native=_by_position_on_device)
 def _by_position(node: Any, gradients: Any) -> Any:
     """The gradient at the positions that a pooling gave as its second result."""
     g, shape = gradients[0], node.shapes[0]
-    if v.of_device(g):
-        rows, length, count = shape[0] * shape[1], math.prod(shape[2:]), math.prod(v.shape_of(g)[2:])
-        index = movement.reshaped(v.bare_condition(node.kept(g)), (rows, count))
-        return v.reshape(v.scattered(v.reshape(g, (rows, count)), (rows, length), 1, index), shape)
     places = positions_in(v.host_array(node.kept(g)), shape)
     return v.reshape(places.add(g, "MaxPool2DWithIndicesBackwardBackward0"), shape)
 
@@ -119,7 +136,23 @@ rule("max_pool_indices", watch=(0,), keep=("result1",), label="MaxPool2DWithIndi
 rule("adaptive_max_pool", watch=(0,), keep=("result1",), label="AdaptiveMaxPool2DBackward0")(_by_position)
 
 
+def _avg_pool_on_device(node: Any, g: Any) -> Any:
+    kernel, stride, padding, out, include_pad, divisor = node.args
+    shape = node.shapes[0]
+    if 0 in shape or 0 in out or len(kernel) > 2:
+        return None
+    if any((n + 2 * p - k) // s + 1 != o for n, k, s, p, o in zip(shape[2:], kernel, stride, padding, out)):
+        return None
+    counts = window_counts(shape[2:], kernel, stride, padding, out, include_pad, divisor)
+    if len(kernel) == 2:
+        return _windows_added(g, shape, kernel, stride, padding, out, counts)
+    image = v.reshape(g, (*shape[:2], 1, *out))  # a row is an image of one row
+    flat = _windows_added(image, (*shape[:2], 1, *shape[2:]), (1, *kernel), (1, *stride), (0, *padding), (1, *out), counts[None])
+    return v.reshape(flat, shape)
+
+
 @rule("avg_pool", watch=(0,), label="AvgPool2DBackward0")
+@v.by_gradient(native=_avg_pool_on_device)
 def avg_pool(node: Any, g: Any) -> Any:
     kernel, stride, padding, out, include_pad, divisor = node.args
     shape = node.shapes[0]
@@ -139,14 +172,6 @@ def avg_pool(node: Any, g: Any) -> Any:
     def means(array: np.ndarray) -> np.ndarray:
         return np.asarray(window_sums(array, kernel, stride, padding, out) / counts.astype(array.dtype))
 
-    if v.of_device(g) and len(kernel) <= 2 and all(
-        (n + 2 * p - k) // s + 1 == o for n, k, s, p, o in zip(shape[2:], kernel, stride, padding, out)
-    ):
-        if len(kernel) == 2:
-            return _windows_added(g, shape, kernel, stride, padding, out, counts)
-        image = v.reshape(g, (*shape[:2], 1, *out))  # a row is an image of one row
-        flat = _windows_added(image, (*shape[:2], 1, *shape[2:]), (1, *kernel), (1, *stride), (0, *padding), (1, *out), counts[None])
-        return v.reshape(flat, shape)
     return v.mapped(g, spread, means, "AvgPool2DBackwardBackward0")
 
 
@@ -159,8 +184,11 @@ def _windows_added(g: Any, shape: Sizes, kernel: Sizes, stride: Sizes, padding: 
     return _fold(v.reshape(spread, (rows, count * size, int(np.prod(out)))), shape[2:], kernel, (1, 1), padding, stride, out)
 
 
-def _windows_apart(g: Any, shape: Sizes, out: Sizes) -> Any:
-    """The gradient of means of windows that lie side by side: each share in all of its window."""
+def _windows_apart(node: Any, g: Any) -> Any:
+    """The gradient of means of windows that lie side by side: each share in all of its window. None for other windows."""
+    (out,), shape = node.args, node.shapes[0]
+    if 0 in shape or 0 in out or any(n % o for n, o in zip(shape[2:], out)):
+        return None
     sizes = [n // o for n, o in zip(shape[2:], out)]
     once = tuple(length for o in out for length in (o, 1))
     every = tuple(length for o, size in zip(out, sizes) for length in (o, size))
@@ -169,13 +197,12 @@ def _windows_apart(g: Any, shape: Sizes, out: Sizes) -> Any:
 
 
 @rule("adaptive_avg_pool", watch=(0,), label="AdaptiveAvgPool2DBackward0")
+@v.by_gradient(native=_windows_apart)
 def adaptive_avg_pool(node: Any, g: Any) -> Any:
     (out,) = node.args
     shape = node.shapes[0]
     if 0 in shape or 0 in out:
         return v.like(v.zeros(shape, node.kind), g)
-    if v.of_device(g) and all(n % o == 0 for n, o in zip(shape[2:], out)):
-        return _windows_apart(g, shape, out)
     table = adaptive_table(shape[2:], out)
     inside = table >= 0
     counts, positions, windows = inside.sum(0), table[inside], np.nonzero(inside)[1]

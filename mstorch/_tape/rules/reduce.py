@@ -9,7 +9,8 @@ import numpy as np
 from ..._backend.cast import cast
 from ..._backend.device_memory import dense
 from ..._backend.geometry import inverse_order
-from ..._backend.raw import Raw, to_numpy
+from ..._backend.raw import Raw
+from ..._core.tensor_base import TensorBase
 from .. import movement
 from .. import vocabulary as v
 from ..apply import rule
@@ -44,12 +45,27 @@ def mean(node: Any, g: Any) -> Any:
     return v.div(v.spread(restored(node, g, dims, keepdim), node.shapes[0]), v.constant(count, g))
 
 
+def _shared_on_device(node: Any, g: Any) -> Any:
+    dims, keepdim = node.args
+    dims = dims if node.shapes[0] else ()
+    shape, of_all = node.shapes[0], type(node).label in ("MaxBackward1", "MinBackward1")
+    if not dims and (shape or of_all):
+        return g
+    x = v.bare_condition(node.kept(g, 0))
+    y = v.reshape(v.bare_condition(node.kept(g, 1)), tuple(1 if d in dims else n for d, n in enumerate(shape)))
+    chosen = v.eq(x, y)
+    if of_all:
+        chosen = v.either(chosen, v.both(v.ne(x, x), v.ne(y, y)))
+    count = v.like(v.total(cast(chosen, node.kind.name), dims), g)
+    share = v.div(restored(node, g, dims, keepdim), count)
+    return v.where(chosen, v.spread(share, shape), 0) if of_all else v.mul(v.spread(share, shape), v.like(cast(chosen, node.kind.name), g))
+
+
 def _extreme(op: str) -> None:
     @rule(op, keep=(0, "result"))
+    @v.by_gradient(native=_shared_on_device)
     def shared(node: Any, g: Any) -> Any:
         dims, keepdim = node.args
-        if v.of_device(g):
-            return _shared_on_device(node, g, dims if node.shapes[0] else (), keepdim)
         x, y = v.host_array(node.kept(g, 0)), v.host_array(node.kept(g, 1))
         dims = dims if x.ndim else ()
         if not dims and (x.ndim or type(node).label in ("MaxBackward1", "MinBackward1")):
@@ -63,20 +79,6 @@ def _extreme(op: str) -> None:
             return v.where(chosen, v.spread(share, x.shape), 0)
         count = np.asarray(chosen.sum(dims, keepdims=True), x.dtype)  # amax and amin divide by no elements
         return v.div(v.mul(v.spread(g, x.shape), v.like(chosen.astype(x.dtype), g)), v.like(count, g))
-
-
-def _shared_on_device(node: Any, g: Any, dims: tuple[int, ...], keepdim: bool) -> Any:
-    shape, of_all = node.shapes[0], type(node).label in ("MaxBackward1", "MinBackward1")
-    if not dims and (shape or of_all):
-        return g
-    x = v.bare_condition(node.kept(g, 0))
-    y = v.reshape(v.bare_condition(node.kept(g, 1)), tuple(1 if d in dims else n for d, n in enumerate(shape)))
-    chosen = v.eq(x, y)
-    if of_all:
-        chosen = v.either(chosen, v.both(v.ne(x, x), v.ne(y, y)))
-    count = v.like(v.total(cast(chosen, node.kind.name), dims), g)
-    share = v.div(restored(node, g, dims, keepdim), count)
-    return v.where(chosen, v.spread(share, shape), 0) if of_all else v.mul(v.spread(share, shape), v.like(cast(chosen, node.kind.name), g))
 
 
 _extreme("amax")
@@ -112,7 +114,7 @@ def prod(node: Any, g: Any) -> Any:
     if not v.is_zero(x).any():
         result = v.reshape(node.kept(g, 1), tuple(1 if d in dims else n for d, n in enumerate(shape)))
         return v.mul(g, v.conj(v.div(result, x)))
-    if type(node).label == "ProdBackward0" and g.__class__ in (np.ndarray, Raw) and _count(v.is_zero(x)) > 1:
+    if type(node).label == "ProdBackward0" and not isinstance(g, TensorBase) and np.count_nonzero(v.host_array(v.is_zero(x))) > 1:
         return v.nothing(g, shape)  # whatever the others are
     rest = tuple(d for d in range(len(shape)) if d not in dims)
     order = (*rest, *dims)
@@ -121,14 +123,9 @@ def prod(node: Any, g: Any) -> Any:
     return v.mul(g, v.conj(others))
 
 
-def _count(mask: Any) -> int:
-    return int(np.count_nonzero(to_numpy(mask) if mask.__class__ is Raw else mask))
-
-
+@v.ways(raw=lambda x, order: dense(v.permute(x, order)))
 def _reordered(x: Any, order: Sequence[int]) -> Any:
     """The dimensions in another order, in memory of its own: gradients through it are row-major."""
-    if isinstance(x, Raw):
-        return dense(v.permute(x, order))
     inverse = inverse_order(order)
 
     def given(array: np.ndarray) -> np.ndarray:

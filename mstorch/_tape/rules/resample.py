@@ -16,22 +16,24 @@ _upsample, _upsample_grad = Primitive("upsample"), Primitive("upsample_grad")
 _fold, _unfold = Primitive("col2im"), Primitive("im2col")
 
 
+def _transposed(matrix: np.ndarray, taps: Any) -> tuple[np.ndarray, Any]:
+    return np.ascontiguousarray(matrix.T), None if taps is None else taps[[1, 0, 2]]
+
+
 @rule("along", label="UpsampleBackward0", tables=True)
+@v.by_gradient(native=lambda node, g: _turned(g, *_transposed(*node.args[:2]), node.args[2]))
 def along(node: Any, g: Any) -> Any:
     matrix, taps, axis = node.args
-    turned, back = np.ascontiguousarray(matrix.T), None if taps is None else taps[[1, 0, 2]]
-    if v.of_device(g):
-        return _turned(g, turned, back, axis)
+    turned, back = _transposed(matrix, taps)
     run = _along.host[node.kind.name]
     return v.mapped(g, lambda array: run(array, turned, back, axis), lambda array: run(array, matrix, taps, axis), "UpsampleBackward0")
 
 
 @rule("pick_along", label="UpsampleNearestBackward0", tables=True)
+@v.by_gradient(native=lambda node, g: v.rows_added(g, node.shapes[0], node.args[1], node.args[0]))
 def pick_along(node: Any, g: Any) -> Any:
     positions, axis = node.args
     shape = node.shapes[0]
-    if v.of_device(g):
-        return v.rows_added(g, shape, axis, positions)
 
     def gathered(array: np.ndarray) -> np.ndarray:
         found = np.zeros((shape[axis], *shape[:axis], *shape[axis + 1 :]), array.dtype)

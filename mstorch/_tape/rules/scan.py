@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._backend.raw import Raw, from_numpy, to_numpy
+from ..._backend.raw import from_numpy, to_numpy
 from ..._backend.table import kernel
 from ..._core.dtype import finfo
 from ..._core.tensor_base import count_of
@@ -17,10 +17,9 @@ _cumsum, _cumprod = kernel("cumsum"), Primitive("cumprod")
 _sums = Primitive("cumsum")
 
 
+@v.ways(native=lambda value, dim: v.flip(_sums(v.flip(value, (dim,)), dim), (dim,)))
 def _from_behind(value: Any, dim: int) -> Any:
     """Running sums that begin at the end."""
-    if v.of_device(value):
-        return v.flip(_sums(v.flip(value, (dim,)), dim), (dim,))
     sums = _cumsum.host[dtype_name(value)]
 
     def behind(array: np.ndarray) -> np.ndarray:
@@ -75,10 +74,15 @@ def cumprod(node: Any, g: Any) -> Any:
         return g
     if not v.is_zero(x).any():
         return v.div(_from_behind(v.mul(g, v.conj(y)), dim), v.conj(x))
-    if g.__class__ is np.ndarray:
-        return _around_zeros(g, x, y, dim)
-    if g.__class__ is Raw:  # whose zeros were waited for anyway
-        return from_numpy(np.ascontiguousarray(_around_zeros(to_numpy(g), to_numpy(x), to_numpy(y), dim)))
+    return _without_division(g, x, y, dim, node)
+
+
+def _around_zeros_of_raws(g: Any, x: Any, y: Any, dim: int, node: Any) -> Any:  # which were waited for anyway
+    return from_numpy(np.ascontiguousarray(_around_zeros(to_numpy(g), to_numpy(x), to_numpy(y), dim)))
+
+
+@v.ways(array=lambda g, x, y, dim, node: _around_zeros(g, x, y, dim), raw=_around_zeros_of_raws)
+def _without_division(g: Any, x: Any, y: Any, dim: int, node: Any) -> Any:
     # Each element is a factor of its own product and of those behind it: what they are without it.
     found = None
     count = node.shapes[0][dim]

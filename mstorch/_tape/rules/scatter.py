@@ -20,28 +20,20 @@ def _along(shape: tuple[int, ...], dim: int, index: np.ndarray, own: tuple[int, 
     return Places(places_along(wide, dim, wide), shape, own)
 
 
-@rule("scatter", label="ScatterBackward0")
-def scatter(node: Any, g: Any) -> Any:
-    dim, index, how = node.args
-    if v.of_device(g):
-        return _on_device(node, g, dim, index, how == "add")
-    return _along(node.shapes[0], dim, index, node.shapes[1]).gradients(node, g, how == "add")
-
-
 _scatter, _gather = Primitive("scatter"), Primitive("gather")
 _index_write, _index_select, _put, _take = Primitive("index_write"), Primitive("index_select"), Primitive("put"), Primitive("take")
 
 
-def _on_device(node: Any, g: Any, dim: int, index: Any, adds: bool) -> Any:
+def _scatter_on_device(node: Any, g: Any) -> Any:
     """The gradients of what was written to, without what was written over, and of what was written."""
-    own = node.shapes[1]
+    (dim, index, how), own = node.args, node.shapes[1]
     single = not own or not node.shapes[0]
     if single:
         index, g = movement.reshaped(index, (-1,)), v.reshape(g, (-1,))
     size = tuple(index.shape)
     rest = part = None
     if node.edges[0] is not None:
-        rest = g if adds else _scatter(g, v.zeros_beside(size, g), dim, index, "none")
+        rest = g if how == "add" else _scatter(g, v.zeros_beside(size, g), dim, index, "none")
     if node.edges[1] is not None:
         part = _gather(g, dim, index)
     if not single:
@@ -49,27 +41,43 @@ def _on_device(node: Any, g: Any, dim: int, index: Any, adds: bool) -> Any:
     return None if rest is None else v.reshape(rest, node.shapes[0]), None if part is None else v.reshape(part, own)
 
 
+@rule("scatter", label="ScatterBackward0")
+@v.by_gradient(native=_scatter_on_device)
+def scatter(node: Any, g: Any) -> Any:
+    dim, index, how = node.args
+    return _along(node.shapes[0], dim, index, node.shapes[1]).gradients(node, g, how == "add")
+
+
+def _put_on_device(node: Any, g: Any) -> Any:
+    index, accumulate = node.args
+    kept = g if accumulate else _put(g, v.zeros_beside(node.shapes[1], g), index, False)
+    return None if node.edges[0] is None else kept, None if node.edges[1] is None else v.reshape(_take(g, index), node.shapes[1])
+
+
 @rule("put")
+@v.by_gradient(native=_put_on_device)
 def put(node: Any, g: Any) -> Any:
     index, accumulate = node.args
     shape = node.shapes[0]
-    if v.of_device(g):
-        kept = g if accumulate else _put(g, v.zeros_beside(node.shapes[1], g), index, False)
-        return None if node.edges[0] is None else kept, None if node.edges[1] is None else v.reshape(_take(g, index), node.shapes[1])
     flat = (int(np.prod(shape)),)
     places = Places((index.reshape(-1),), flat, node.shapes[1], True)
     first, second = places.gradients(node, v.reshape(g, flat), accumulate)
     return None if first is None else v.reshape(first, shape), second
 
 
+def _index_write_on_device(node: Any, g: Any) -> Any:
+    dim, index, accumulate = node.args
+    shape, own = node.shapes
+    kept = g if accumulate else _index_write(g, v.zeros_beside(own, g), dim, index, False)
+    part = None if node.edges[1] is None else v.reshape(_index_select(v.reshape(g, shape or (1,)), dim, index), own)
+    return None if node.edges[0] is None else kept, part
+
+
 @rule("index_write", label="IndexAddBackward0")
+@v.by_gradient(native=_index_write_on_device)
 def index_write(node: Any, g: Any) -> Any:
     dim, index, accumulate = node.args
     shape, own = node.shapes
-    if v.of_device(g):
-        kept = g if accumulate else _index_write(g, v.zeros_beside(own, g), dim, index, False)
-        part = None if node.edges[1] is None else v.reshape(_index_select(v.reshape(g, shape or (1,)), dim, index), own)
-        return None if node.edges[0] is None else kept, part
     return Places((slice(None),) * dim + (index,), shape, own).gradients(node, g, accumulate)
 
 

@@ -21,8 +21,9 @@ from ..._ops._named import node_called
 from ..._ops.compare import where
 from ..._ops.creation import empty_like, zeros_like
 from ..._ops.elementwise import div, mul, neg
-from ..._ops.placing import beside
 from ..._ops.random import draw, exponential_
+from ..._tape.moving import beside
+from ..._tape.ways import ways
 
 
 def _done(function: Callable[..., Any], input: Any, inplace: bool, *args: Any) -> Any:
@@ -121,9 +122,8 @@ def rrelu(
     return _done(lambda x: where(x <= 0, mul(x, slopes), x), input, inplace)
 
 
+@ways(absent=lambda input, lower, upper: input.detach())
 def _slopes(input: Any, lower: float, upper: float) -> Any:
-    if is_meta(input):
-        return input.detach()
     values = numpy_cast(array_of(input), np.dtype(np.float64))
     slopes = np.ones(values.shape)
     chosen = values <= 0

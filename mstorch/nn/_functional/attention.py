@@ -23,11 +23,12 @@ from ..._ops.from_data import made
 from ..._ops.join import cat, repeat, repeat_interleave
 from ..._ops.matmul import linear, matmul
 from ..._ops.padding import constant_pad_nd
-from ..._ops.placing import beside
 from ..._ops.reduce import amax, mean
 from ..._ops.softmax import softmax
+from ..._tape.moving import beside
+from ..._tape.ways import is_known, ways
 from . import host_attention
-from .fused_attention import attention, filled_rows, fits, reads_are_dear, without_empty_rows
+from .fused_attention import attention, filled_rows, fits, without_empty_rows
 
 
 @operation
@@ -78,17 +79,21 @@ def scaled_dot_product_attention(
 _kept: dict[tuple[int, int, Any], Any] = {}
 
 
-def _past(queries: int, keys: int, like: Any) -> Any:
-    """Return where a causal mask is true; on a device the tensor is kept for the next call."""
-    on_device = like._storage.__class__ is DeviceMemory and modes.native is None
-    found = _kept.get((queries, keys, like.device)) if on_device else None
+def _kept_past(queries: int, keys: int, like: Any) -> Any:
+    found = _kept.get((queries, keys, like.device))
     if found is None:
         found = beside(made(np.tril(np.ones((queries, keys), bool))), like)
-        if on_device and not modes.inference:  # a tensor of inference mode could not be saved for backward later
+        if not modes.inference:  # a tensor of inference mode could not be saved for backward later
             if len(_kept) >= 16:
                 _kept.clear()
             _kept[queries, keys, like.device] = found
     return found
+
+
+@ways(at=2, device=_kept_past)
+def _past(queries: int, keys: int, like: Any) -> Any:
+    """Return where a causal mask is true; on a device the tensor is kept for the next call."""
+    return beside(made(np.tril(np.ones((queries, keys), bool))), like)
 
 
 def _causal_too(mask: Any, queries: int, keys: int) -> Any:
@@ -135,14 +140,13 @@ def _composed(
             empty, attn_mask = without_empty_rows(attn_mask)
             if is_causal and not in_steps:
                 weights = where(attn_mask, weights, float("-inf"))
-                if empty is None and not is_meta(weights):  # a row may have nothing but scores of -inf, too
+                if empty is None:  # a row may have nothing but scores of -inf, too
                     empty = ne(amax(weights.detach(), -1, True), float("-inf"))
             else:  # added as in torch, so that NaN stays
                 weights = add(weights, where(attn_mask, beside(made(np.zeros((), weights._dtype.np)), weights), float("-inf")))
         else:
-            if not is_meta(attn_mask):
-                empty = filled_rows(ne(attn_mask, float("-inf")))
-                attn_mask = attn_mask if empty is None else where(empty, attn_mask, 0.0)
+            empty = filled_rows(ne(attn_mask, float("-inf")))
+            attn_mask = attn_mask if empty is None else where(empty, attn_mask, 0.0)
             weights = add(weights, attn_mask)
     weights = softmax(weights, -1)
     if empty is not None:
@@ -166,9 +170,7 @@ def _canonical_mask(
             f"Support for mismatched {mask_name} and {other_name} is deprecated. Use same type for both instead."
         )
     if mask._dtype is bool_:
-        if mask.is_meta:
-            return mask.to(target_type)
-        if reads_are_dear(mask):
+        if not is_known(mask):
             return cast_tensor(where(mask, float("-inf"), 0.0), target_type)
         return beside(made(np.where(array_of(mask), -np.inf, 0).astype(target_type.np)), mask)
     return mask

@@ -12,12 +12,12 @@ from ..._core.storage import DeviceMemory
 from ..._core.tangents import LEVELS
 from ..._core.tensor_base import array_of, is_meta, value_of
 from ..._ops import views
-from ..._ops._dispatch import capturing
 from ..._ops.compare import logical_not, logical_or, where
 from ..._ops.from_data import made
-from ..._ops.placing import beside
 from ..._ops.reduce import any as any_of
 from ..._tape.apply import apply
+from ..._tape.moving import beside
+from ..._tape.ways import fused, is_known
 
 _attention = kernel("attention")
 _WIDEST, _STEP = 512, 16  # what the kernel of Ascend takes as size of a head: multiples of 16 up to 512
@@ -26,9 +26,7 @@ _BATCHES, _HEADS = 2048, 256
 
 def fits(query: Any, key: Any, value: Any, mask: Any, dropout_p: float) -> bool:
     """Whether a device's kernel takes this call: heads of its sizes, no dropout, a mask of booleans or none."""
-    if ON_CPU or modes.native is not None or LEVELS or dropout_p > 0:
-        return False
-    if not all(item._storage.__class__ is DeviceMemory for item in (query, key, value)) or not serves("attention", query._dtype.name):
+    if dropout_p > 0 or not fused("attention", query._dtype, query, key, value, mask):
         return False
     q, k = query._shape, key._shape
     if len(q) not in (3, 4) or len(k) != len(q) or value._shape != k or 0 in q or 0 in k:
@@ -37,7 +35,7 @@ def fits(query: Any, key: Any, value: Any, mask: Any, dropout_p: float) -> bool:
         return False
     if q[0] > _BATCHES or (len(q) == 4 and (q[1] > _HEADS or q[1] % k[1])):
         return False
-    return mask is None or (mask._dtype is bool_ and mask._storage.__class__ is DeviceMemory and len(mask._shape) <= len(q))
+    return mask is None or (mask._dtype is bool_ and len(mask._shape) <= len(q))
 
 
 def attention(query: Any, key: Any, value: Any, mask: Any, causal: bool, scale: float) -> Any:
@@ -79,16 +77,9 @@ def _hidden(mask: Any, shape: tuple[int, ...], keys: int, single: bool) -> tuple
     return allowed, logical_not(mask)
 
 
-def reads_are_dear(tensor: Any) -> bool:
-    """Whether a device alone knows the values, or nobody does: a graph's inputs, and what is made of them."""
-    if capturing():
-        return trace.depends(value_of(tensor))
-    return is_meta(tensor) or (tensor._storage.__class__ is DeviceMemory and tensor._storage.shadow is None)
-
-
 def filled_rows(mask: Any) -> Any:
     """Which rows of a boolean mask hold a true element, as a column; None if all are known to."""
-    if reads_are_dear(mask):
+    if not is_known(mask):
         return any_of(mask, -1, True)
     filled = array_of(mask).any(-1, keepdims=True)
     return None if filled.all() else beside(made(filled), mask)

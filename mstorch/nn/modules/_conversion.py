@@ -110,7 +110,7 @@ class ConversionMixin:
         """Move to a GPU; raises if there is none."""
         return self._apply(lambda tensor: tensor.cuda(device))
 
-    if devices.current().type == "npu":
+    if devices.accelerator_is("npu"):
 
         def npu(self, device: devices.device | int | None = None) -> Self:
             """Move to an Ascend device."""

@@ -9,7 +9,7 @@ from ..._core.hooks import Hooks, RemovableHandle
 from ..._core.modes import modes
 from ..._core.tensor_base import TensorBase, is_tracked
 from ..._core.warned import warn
-from ..._ops._dispatch import capturing
+from ..._tape.native import refuse_trained
 from ..._tape.node import Node, bare_of, bare_twin, dressed, edge_of
 from ..._tape.replaced import replaced
 from ._node_hooks import hook_node
@@ -272,11 +272,8 @@ class _BackwardHooks:
 
 def _through(tensors: list[Any], reached: Callable[[list[Any]], list[Any]]) -> list[Any]:
     """Other tensors over the same values; their gradients pass through ``reached`` on the way back."""
-
-    if capturing():
-        tape.refuse_in_trace("a module has backward hooks")
-    if modes.native is not None:
-        raise RuntimeError("mstorch: a module with backward hooks cannot be trained by MindSpore itself")
+    tape.refuse_in_trace("a module has backward hooks")
+    refuse_trained("a module with backward hooks")
     node = _Reaching([edge_of(tensor) for tensor in tensors])
     node.reached = reached
     node.count = len(tensors)

@@ -6,9 +6,6 @@ from typing import Any
 from ... import init
 from ..._core.above import above
 from ..._core.dtype import int64
-from ..._core.overriding import is_taken
-from ..._ops._dispatch import capturing
-from ..._ops.copying import copy_
 from ..._ops.creation import ones, zeros
 from ..._ops.from_data import tensor
 from ..._tensor import Tensor
@@ -106,14 +103,9 @@ class _BatchNorm(_NormBase):
         """The share of this batch in the running statistics; counts the batch."""
         factor = 0.0 if self.momentum is None else self.momentum
         if self.training and self.track_running_stats and self.num_batches_tracked is not None:
-            seen = capturing() or not self.num_batches_tracked.is_cpu or is_taken(self.num_batches_tracked)
-            if seen and self.momentum is not None:
-                self.num_batches_tracked.add_(1)
-                return factor
-            count = self.num_batches_tracked.item() + 1
-            copy_(self.num_batches_tracked, tensor(count, dtype=int64))
+            self.num_batches_tracked.add_(1)
             if self.momentum is None:
-                factor = 1.0 / float(count)
+                factor = 1.0 / float(self.num_batches_tracked.item())
         return factor
 
     def forward(self, input: Tensor) -> Tensor:

@@ -14,10 +14,10 @@ from ..._core.modes import modes
 from ..._core.tensor_base import array_of
 from ..._core.warned import warn
 from ..._ops.from_data import made
-from ..._ops.placing import beside
+from ..._tape.moving import beside
+from ..._tape.ways import is_known
 from ..._tensor import Tensor
 from .. import functional as F
-from .._functional.fused_attention import reads_are_dear
 from .activation import GELU, ReLU
 from .attention import MultiheadAttention
 from .container import ModuleList
@@ -48,7 +48,7 @@ def _generate_square_subsequent_mask(sz: int, device: Any = None, dtype: Any = N
 
 
 def _detect_is_causal_mask(mask: Tensor | None, is_causal: bool | None = None, size: int | None = None) -> bool:
-    if is_causal is None and mask is not None and reads_are_dear(mask):
+    if is_causal is None and mask is not None and not is_known(mask):
         return False  # which is the same: the mask itself is given on
     if is_causal is None and mask is not None:
         wanted = _square_mask(mask.size(-2) if size is None else size, mask.dtype)

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ... import is_grad_enabled, no_grad, ones, tensor
+from ..._core.device import accelerator_is as _accelerator_is
 from ..._core.device import current as _current
 from ..._core.device import device as _device
 from ..._core.device import index_of as _index_of
@@ -94,7 +95,7 @@ class DistributedDataParallel(Module, Joinable):
             if given is not None:
                 raise NotImplementedError(f"mstorch: DistributedDataParallel({name}=…) {not_yet()}")
         places = {one.device for one in module.parameters()}
-        there = places == {_current()} and _current().type != "cpu"
+        there = _accelerator_is() and places == {_current()}
         if device_ids and not (there and len(device_ids) == 1 and _index_of(device_ids[0]) == _current().index):
             raise ValueError(
                 "DistributedDataParallel device_ids and output_device arguments only work with single-device/multiple-device GPU "

@@ -1,0 +1,91 @@
+"""Tensors that go from one memory to another, recorded: between the host and an accelerator, and to a device that holds no values."""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .._backend.cast import numpy_cast
+from .._backend.raw import ON_CPU, from_numpy
+from .._backend.tape import refuse_cpu_in_trace
+from .._core import device as devices
+from .._core.above import copied
+from .._core.modes import modes
+from .._core.storage import NATIVE, DeviceMemory
+from .._core.tensor_base import TensorBase, array_of, is_meta, is_tracked, laid_out, meta_tensor, on_device, strides_of
+from .node import Node, bare, edge_of, named
+
+
+def _to_host(value: Any) -> Any:
+    return value if value.__class__ is np.ndarray else value.asnumpy().copy()
+
+
+def _to_accelerator(value: Any) -> Any:
+    return from_numpy(np.array(value, order="C")) if value.__class__ is np.ndarray else value
+
+
+class _Moved(Node):
+    """The node of a copy to another device: the gradient takes the way back."""
+
+    __slots__ = ("back",)
+    back: Callable[[Any], Any]
+
+    def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
+        """The gradient where the source is."""
+        gradient = gradients[0]
+        if isinstance(gradient, TensorBase):
+            return (moved(gradient, self.back is _to_host),)
+        return (self.back(gradient),)
+
+
+def moved(tensor: Any, home: bool) -> Any:
+    """A copy of a tensor on the host (``home``) or on the accelerator, with the same strides, recorded."""
+    strides = None if tensor._stride is None else strides_of(tensor)
+    if home:
+        made = laid_out(copied(tensor, _to_host(bare(tensor))), strides if _dense(tensor) else None)
+    else:
+        array = array_of(tensor)
+        made = on_device(_to_accelerator(array), strides if _dense(tensor) else None)
+        if (tensor._dtype.category <= 1 or array.size == 1) and made._stride is None:
+            made._storage.shadow = np.array(array, order="C")
+    if modes.grad and is_tracked(tensor):
+        node: Any = named(_Moved, "ToCopyBackward0")((edge_of(tensor),))
+        node.back = _to_accelerator if home else _to_host
+        made._node = node
+    return made
+
+
+def _dense(tensor: Any) -> bool:
+    count = int(np.prod(tensor._shape))
+    return count > 0 and 1 + sum((n - 1) * s for n, s in zip(tensor._shape, strides_of(tensor))) == count and 0 not in strides_of(tensor)
+
+
+def brought(tensor: Any, place: Any) -> Any:
+    """A tensor on a device, without a copy where it is there already; NotImplementedError where it has no values to copy."""
+    if is_meta(tensor) and place is not devices.META:
+        raise NotImplementedError("Cannot copy out of meta tensor; no data!")
+    if place is devices.META:
+        return tensor if is_meta(tensor) else meta_tensor(tensor._shape, tensor._dtype, tensor._stride)
+    if ON_CPU or (tensor._storage.__class__ in NATIVE) == (place.type != "cpu"):
+        return tensor
+    if modes.native is not None:
+        refuse_cpu_in_trace("a tensor is copied between the CPU and the device")
+        return tensor
+    return moved(tensor, place.type == "cpu")
+
+
+def beside(constant: Any, like: Any) -> Any:
+    """A constant that a function made on the host, where the tensor is that it goes with."""
+    if modes.native is None and is_meta(like):
+        return constant if is_meta(constant) else meta_tensor(constant._shape, constant._dtype)
+    if ON_CPU or modes.native is not None or like._storage.__class__ not in NATIVE or constant._storage.__class__ in NATIVE:
+        return constant
+    return moved(constant, False)
+
+
+def stays_readable(made: Any, source: Any, kind: Any) -> None:
+    """Let integers that were cast on a device be read without a transfer, as those that they were made of."""
+    storage = made._storage
+    if storage.__class__ is DeviceMemory and source._storage.reads_are_free:
+        storage.shadow = numpy_cast(array_of(source), kind.np)

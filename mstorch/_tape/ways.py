@@ -1,0 +1,76 @@
+"""Functions that are written in several ways: what an operand's elements lie in chooses, so that nobody has to ask.
+
+``@ways(array=…, raw=…)`` above a function declares the ways of one or another kind of memory. A way that gives None does not take the
+call, which the function itself then computes, as it does for every kind that has no way of its own.
+"""
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .._backend import trace
+from .._backend.raw import Raw
+from .._core.dtype import dtype
+from .._core.modes import modes
+from .._core.storage import home
+from .._core.tangents import LEVELS
+from .._core.tensor_base import TensorBase, recording, value_of
+
+Function = Callable[..., Any]
+
+
+def ways(
+    *, at: int = 0, array: Function | None = None, raw: Function | None = None, native: Function | None = None,
+    host: Function | None = None, device: Function | None = None, captured: Function | None = None, absent: Function | None = None,
+) -> Callable[[Function], Function]:  # fmt: skip
+    """Declare how a function is computed for each kind of its operand number ``at`` (of a list the first of it).
+
+    Bare values: ``array`` of the host, ``raw`` of MindSpore. Tensors, by their home: ``host``, ``device``, ``captured``, ``absent``.
+    ``native``: whatever MindSpore holds, bare or a tensor.
+    """
+    bare: dict[type, Function | None] = {np.ndarray: array, Raw: raw or native}
+    kinds = {"host": host, "device": device or native, "captured": captured or native, "absent": absent}
+    of_tensors = any(kinds.values())
+
+    def declare(function: Function) -> Function:
+        @functools.wraps(function)
+        def chosen(*args: Any, **named: Any) -> Any:
+            operand = args[at]
+            if operand.__class__ is list:
+                operand = operand[0]
+            way = bare.get(operand.__class__)
+            if way is None and of_tensors and isinstance(operand, TensorBase):
+                way = kinds.get(home(operand).kind)
+            found = None if way is None else way(*args, **named)
+            return function(*args, **named) if found is None else found
+
+        return chosen
+
+    return declare
+
+
+@ways(captured=lambda tensor: not modes.native.captured or not trace.depends(value_of(tensor)))
+def is_known(tensor: Any) -> bool:
+    """Whether a tensor's values can be read at no cost: in a graph that is captured those of what depends on none of its inputs."""
+    return bool(home(tensor).reads_are_free)
+
+
+def in_arrays(*tensors: Any) -> bool:
+    """Whether NumPy's functions may be given the elements of tensors, and what they make of them is the result."""
+    return all(home(tensor).kind == "host" for tensor in tensors)
+
+
+def fused(op: str, kind: dtype, *tensors: Any) -> bool:
+    """Whether where tensors are one kernel computes an operation that is composed of others elsewhere, and nobody asks for tangents.
+
+    None among the tensors counts for nothing.
+    """
+    return not LEVELS and all(tensor is None or home(tensor).fuses(op, kind.name) for tensor in tensors)
+
+
+def followed(tensors: Sequence[Any]) -> bool:
+    """Whether a derivative of an operation on these tensors is wanted of our own tape, not of MindSpore's: one node may stand for it."""
+    return modes.native is None and recording(tensors)
