@@ -24,7 +24,7 @@ print(sum(cell.cell_type == "code" and cell.execution_count is not None for cell
 """
 CELLS = """
 import json, sys
-names = {}
+names = {"__name__": "__main__"}
 for cell in json.load(open(sys.argv[1], encoding="utf-8"))["cells"]:
     if cell["cell_type"] == "code":
         exec("".join(cell["source"]), names)
