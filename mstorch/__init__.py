@@ -11,6 +11,7 @@ from ._backend import host as _host, kernels as _kernels, device_rows as _device
 from ._tape import rules as _rules  # and the table of gradients
 from . import _debug  # before functions get their public form: MSTORCH_DEBUG watches them
 from ._core.above import above as _above
+from ._core.warned import warn as _warn
 from ._hook import as_torch, install, missing as _missing, uninstall
 from ._unbuilt import find as _find_unbuilt
 from .torch_version import __version__
@@ -259,7 +260,7 @@ from ._namespace.process import (
     get_device_module, get_file_path, get_num_interop_threads, has_lapack, has_mkl, has_openmp, has_spectral, init_num_threads,
     is_vulkan_available, per_channel_affine, per_channel_affine_float_qparams, per_channel_symmetric,
     per_tensor_affine, per_tensor_symmetric, prepare_multiprocessing_environment, qscheme, set_default_tensor_type,
-    set_deterministic_debug_mode, set_flush_denormal, set_num_interop_threads, set_vital,
+    set_deterministic_debug_mode, set_flush_denormal, set_num_interop_threads,
 )  # fmt: skip
 from ._namespace.streams import Event, Stream
 from ._namespace.recurrent import (
@@ -339,6 +340,9 @@ def __getattr__(name: str) -> object:
     """``Storage`` is the class of storages of the default dtype, a few names are operators'; others are looked for among the submodules."""
     if name in _ATEN:
         return getattr(ops.aten, name)
+    if name == "set_vital":  # what it noted is gone from torch, too
+        _warn("'set_vital' is deprecated, please do not call", UserWarning)
+        return lambda *given: None
     if name == "StorageBase":
         return _found_later("_C").StorageBase  # type: ignore[attr-defined]
     return _default_storage() if name == "Storage" else _found_later(name)

@@ -43,13 +43,18 @@ def in_own_words(
 def _renamed(form: Form, own: Any, places: list[str], given: int, named: dict[str, Any]) -> dict[str, Any] | None:
     words = [parameter.name for parameter in form.parameters]
     found: dict[str, Any] = {}
+    lacking = {parameter.name for parameter in form.parameters[given:] if not parameter.optional}
     for key, value in named.items():
         word = key if key in words else _TARGETS.get(key)
         if word not in words:
             return None
         place = words.index(word)
-        name = word if word in own else places[place] if given <= place < len(places) and not form.parameters[place].by_word else None
+        by_word = form.parameters[place].by_word
+        if not by_word and place < given:
+            return None  # it was given by its place
+        name = word if word in own else places[place] if place < len(places) and not by_word else None
         if name is None or name in found:
             return None
         found[name] = value
-    return found
+        lacking.discard(word)
+    return None if lacking else found

@@ -91,11 +91,6 @@ def set_num_interop_threads(int: int, /) -> None:
     _state["interop"] = int
 
 
-def set_vital(vital: str, attr: str, value: str) -> None:
-    """Nothing: what it noted is gone from torch, too."""
-    warn_once("'set_vital' is deprecated, please do not call", key="set_vital")
-
-
 def init_num_threads() -> None:
     """Nothing to do: MindSpore sets its threads up by itself."""
 
