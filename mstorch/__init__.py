@@ -162,8 +162,7 @@ from ._ops.positions import (
     unravel_index, segment_reduce, _segment_reduce, hash_tensor, slice_inverse,
 )  # fmt: skip
 from ._ops.random import (
-    rand, randn, randint, randperm, rand_like, randn_like, randint_like, normal, bernoulli, multinomial, poisson,
-    binomial,
+    rand, randn, randint, randperm, rand_like, randn_like, randint_like, normal, bernoulli,
 )  # fmt: skip
 from ._ops.reduce import (
     sum, nansum, mean, nanmean, prod, amax, amin, aminmax, argmax, argmin, max, min, all, any, var, std, var_mean,
@@ -172,6 +171,7 @@ from ._ops.reduce import (
 from ._ops.removed import (
     eig, solve, symeig, lstsq, matrix_rank,
 )  # fmt: skip
+from ._ops.sampling import multinomial, poisson, binomial
 from ._ops.scan import (
     cumsum, cumprod, cummax, cummin, logcumsumexp, diff, trapezoid, trapz, cumulative_trapezoid, gradient,
 )  # fmt: skip

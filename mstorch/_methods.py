@@ -32,6 +32,7 @@ from ._ops import (
     random,
     reduce,
     resizing,
+    sampling,
     scan,
     scatter,
     shape,
@@ -50,7 +51,7 @@ from ._tape.apply import apply_pair
 # The families that name methods of Tensor, in METHODS, ALIASES, IN_PLACE, OPERATORS and the like.
 FAMILIES: tuple[ModuleType, ...] = (
     activation, bitwise, compare, complex_views, contract, copying, count, elementwise, index, join,
-    linalg_torch, lowrank, math, matmul, measure, memory, new_tensors, positions, random, reduce, resizing, scan,
+    linalg_torch, lowrank, math, matmul, measure, memory, new_tensors, positions, random, reduce, resizing, sampling, scan,
     scatter, shape, softmax, sort, special, spectral, views,
     method_forms,  # what comes later stands
 )  # fmt: skip

@@ -9,7 +9,8 @@ from typing import Generic, TypeVar
 from ..._core.dtype import float64, int64
 from ..._ops.creation import empty
 from ..._ops.from_data import as_tensor
-from ..._ops.random import multinomial, randint, randperm
+from ..._ops.random import randint, randperm
+from ..._ops.sampling import multinomial
 from ..._tensor import Tensor
 from ...random import Generator
 
