@@ -360,8 +360,7 @@ def normal(
         if isinstance(std, TensorBase):
             if std._dtype.category == 3:
                 raise RuntimeError("normal expects standard deviation to be non-complex")
-            values = readable(std)
-            if values is not None and bool((values < 0).any()):
+            if readable(std) is not None and bool((_array(std) < 0).any()):
                 raise RuntimeError("normal expects all elements of std >= 0.0")
         else:
             _check_std(std)
