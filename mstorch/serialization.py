@@ -42,6 +42,7 @@ from mstorch._serialization.zipfile_format import ZipReader, archive_name, looks
 from ._core.above import above
 from ._core.no_memory import tells_no_memory
 from ._core.warned import warn
+from ._hook import missing as _missing
 from ._leaving import Block, values_set_to
 from ._progress import Progress
 
@@ -429,3 +430,5 @@ def get_unsafe_globals_in_checkpoint(f: str | os.PathLike[str] | IO[bytes]) -> l
 
 def _get_layout(name: str) -> Any:
     return adapter.layout(name)
+
+__getattr__ = _missing(__name__)

@@ -9,6 +9,7 @@ from copy import deepcopy
 from typing import Any, Literal
 
 from .._core.dtype import int64
+from .._hook import missing as _missing
 from .._ops.from_data import tensor
 from .._tensor import Tensor
 from ..autograd import no_grad
@@ -248,3 +249,5 @@ class SWALR(LRScheduler):
         """Take over the attributes that `state_dict` returned."""
         super().load_state_dict(state_dict)
         self._set_anneal_func(self._anneal_strategy)
+
+__getattr__ = _missing(__name__)

@@ -5,6 +5,8 @@ import os
 import shutil
 from typing import Any, NoReturn
 
+from .._hook import missing as _missing
+
 CUDA_HOME: str | None = None
 ROCM_HOME: str | None = None
 IS_HIP_EXTENSION = False
@@ -51,3 +53,5 @@ __all__ = [
     "BuildExtension", "CppExtension", "CUDAExtension", "get_default_build_root", "include_paths", "is_ninja_available",
     "library_paths", "load", "load_inline", "verify_ninja_availability",
 ]  # fmt: skip
+
+__getattr__ = _missing(__name__)

@@ -1,4 +1,7 @@
 """torch.distributed._tensor.placement_types: the old name of torch.distributed.tensor.placement_types."""
+from ..._hook import missing as _missing
 from ..tensor.placement_types import Partial, Placement, Replicate, Shard
 
 __all__ = ["Partial", "Placement", "Replicate", "Shard"]
+
+__getattr__ = _missing(__name__)

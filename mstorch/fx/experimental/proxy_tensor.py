@@ -14,6 +14,7 @@ from typing import Any
 
 from ... import ops
 from ..._core.overriding import state
+from ..._hook import missing as _missing
 from ..._hook import not_yet
 from ..._leaving import END, Undo, undoing, values_again
 from ..._tensor import Tensor
@@ -31,6 +32,8 @@ READ = (
     "It appears that you're trying to get value out of a tracing tensor with {} - erroring out! It's likely that this is caused by "
     "data-dependent control flow or similar."
 )
+
+from ..._hook import missing as _missing
 
 
 class ProxyTorchDispatchMode(TorchDispatchMode):
@@ -167,3 +170,5 @@ def _traced(function: Callable[..., Any], args: tuple[Any, ...], decompositions:
 
 
 __all__ = ["ProxyTorchDispatchMode", "disable_proxy_modes_tracing", "get_proxy_mode", "make_fx"]
+
+__getattr__ = _missing(__name__)

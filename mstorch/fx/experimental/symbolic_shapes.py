@@ -3,6 +3,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..._hook import missing as _missing
+
 
 class GuardOnDataDependentSymNode(RuntimeError):
     """A question about a size that depends on values. Nothing here raises it."""
@@ -38,3 +40,5 @@ __all__ = [
     "GuardOnDataDependentSymNode", "free_symbols", "free_unbacked_symbols", "guard_or_false", "guard_or_true", "guard_size_oblivious",
     "is_concrete_int", "statically_known_true",
 ]  # fmt: skip
+
+__getattr__ = _missing(__name__)

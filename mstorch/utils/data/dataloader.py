@@ -368,7 +368,7 @@ class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
             raise AssertionError("_SingleProcessDataLoaderIter requires timeout == 0")
         super().__init__(loader)
         if is_pipe(loader.dataset):
-            apply_sharding(loader.dataset, self._world_size, self._rank)
+            apply_sharding(self._dataset, self._world_size, self._rank)  # type: ignore[arg-type]
         self._dataset_fetcher = _DatasetKind.create_fetcher(
             self._dataset_kind, self._dataset, self._auto_collation, self._collate_fn, self._drop_last
         )
