@@ -33,7 +33,6 @@ READ = (
     "data-dependent control flow or similar."
 )
 
-from ..._hook import missing as _missing
 
 
 class ProxyTorchDispatchMode(TorchDispatchMode):
