@@ -21,7 +21,6 @@ from .._core.tensor_base import (
     is_tracked,
     meta_tensor,
     tensor_of,
-    tensors_in,
 )
 from .mirrored import all_resolved, has_mirrored
 from .native import attach_native
@@ -41,7 +40,7 @@ from .node import (
     saved_input,
     watch,
 )
-from .operands import all_simple, arrays_of, compute, wrapped
+from .operands import all_simple, arrays_of, compute, compute_on_device, wrapped
 from .places import without_values
 from .saved import attribute, names_of
 
@@ -229,14 +228,23 @@ def _computed_elsewhere(
 ) -> Any:  # fmt: skip
     """``apply`` where not all inputs are tensors in the host's memory, or arrays."""
     ours, followed, alone = modes.native is None, False, True
+    there = ours
     for item in inputs:
-        single = isinstance(item, TensorBase)
-        for part in (item,) if single else tensors_in(item) if item.__class__ is list else ():
-            if part._storage.kind == "mirrored" and ours and has_mirrored(inputs):
-                return apply(op, kind, all_resolved(inputs), args, label=label, strides=strides, pointwise=pointwise)
-            followed = followed or part._node is not None or (part._auto is not None and is_tracked(part))
-        alone = alone and single
-    result, told = compute(op, kind.name, inputs, args, strides, pointwise)
+        if isinstance(item, TensorBase):
+            place = item._storage.kind
+            mirrored = place == "mirrored"
+            there = there and place == "device"
+            followed = followed or item._node is not None or (item._auto is not None and is_tracked(item))
+        else:
+            alone, mirrored, there = False, False, there and item.__class__ is list
+            for part in item if item.__class__ is list else ():
+                place = part._storage.kind
+                mirrored = mirrored or place == "mirrored"
+                there = there and place == "device"
+                followed = followed or is_tracked(part)
+        if mirrored and ours and has_mirrored(inputs):
+            return apply(op, kind, all_resolved(inputs), args, label=label, strides=strides, pointwise=pointwise)
+    result, told = (compute_on_device if there else compute)(op, kind.name, inputs, args, strides, pointwise)
     if ours and modes.grad and followed:
         if alone and label is None and isinstance(result, TensorBase):
             _record_tensors(op, kind, inputs, told, result)

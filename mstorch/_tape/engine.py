@@ -274,7 +274,7 @@ def run(
     what leads to those edges runs, and the gradients that arrive there are returned (None where nothing does); no leaf gets any.
     While forward mode follows, gradients are tensors, so that they have tangents.
     """
-    tensors = recorded or (bool(LEVELS) and modes.levels > 0 and on()) or without_values([gradient for _, gradient in roots])
+    tensors = recorded or (bool(LEVELS) and modes.levels > 0 and on()) or without_values(roots)
     if tensors and not recorded:
         roots = [(edge, dressed(gradient)) for edge, gradient in roots]
     first, buffers = _placed(roots)

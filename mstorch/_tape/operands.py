@@ -15,6 +15,7 @@ from .._core.modes import modes, shapes_only
 from .._core.no_memory import limit_reached
 from .._core.storage import DeviceMemory, Storage
 from .._core.strides import Strides, broadcast_shape, dense_order
+from .._core.tangents import LEVELS
 from .._core.tensor_base import (
     TensorBase,
     array_of,
@@ -23,7 +24,6 @@ from .._core.tensor_base import (
     on_device,
     strides_of,
     tensor_of,
-    tensors_in,
     value_of,
     wrap,
 )
@@ -165,25 +165,29 @@ def _of_shapes(op: Any, name: str, inputs: Sequence[Any], args: tuple[Any, ...],
         return wrapped(shaped(shapes.told(op.op, op.host[name], tuple(map(as_array, inputs)), args)), strides), args
 
 
-def _on_device(op: Any, name: str, inputs: Sequence[Any], args: tuple[Any, ...], strides: Any, pointwise: bool) -> tuple[Any, Any]:
-    raws = []
-    for item in inputs:
-        if isinstance(item, TensorBase):
-            at, storage = item._at, item._storage
-            if at is not None and at[0] is storage and storage.__class__ is DeviceMemory and at[1] == storage.exchanges:
-                raws.append(item._raw)
-                continue
-            if storage.__class__ is Storage and item._shape:
-                raise elsewhere(inputs)
-        elif item.__class__ is list and any(part._storage.__class__ is Storage and part._shape for part in tensors_in(item)):
+def _raw_of(item: Any, inputs: Sequence[Any]) -> Any:
+    """An operand as a device's kernel takes it; numbers of the CPU go with any device."""
+    if isinstance(item, TensorBase):
+        at, storage = item._at, item._storage
+        if at is not None and at[0] is storage and storage.__class__ is DeviceMemory and at[1] == storage.exchanges:
+            return item._raw
+        if storage.__class__ is Storage and item._shape:
             raise elsewhere(inputs)
-        raws.append(as_raw(item))
+    elif item.__class__ is list:
+        return tuple([_raw_of(part, inputs) for part in item])
+    return as_raw(item)
+
+
+def compute_on_device(op: Any, name: str, inputs: Sequence[Any], args: tuple[Any, ...], strides: Any, pointwise: bool) -> tuple[Any, Any]:
+    """``compute`` where the operands are a device's, and numbers."""
+    raws = [_raw_of(item, inputs) for item in inputs]
     if pointwise and strides is not None and not args:
         return in_order_of_memory(op[name], name, inputs, strides), args
     if all_simple(args):
         found = op[name](*raws, *args)
     else:
-        found, args = op[name](*raws, *map(as_raw, args)), tuple(map(tensors_as_raw, args))
+        found = op[name](*raws, *map(as_raw, args))
+        args = tuple(map(tensors_as_raw, args)) if modes.grad or LEVELS else args  # a node is told of them
     return on_device(found, strides) if found.__class__ is Raw else wrapped(found, strides), args
 
 
@@ -192,7 +196,7 @@ def _in_block(op: Any, name: str, inputs: Sequence[Any], args: tuple[Any, ...], 
     return result, args if modes.native is not None or all_simple(args) else tuple(map(tensors_as_raw, args))
 
 
-_COMPUTE = {"host": _in_arrays, "mirrored": _in_arrays, "absent": _of_shapes, "device": _on_device, "captured": _in_block}
+_COMPUTE = {"host": _in_arrays, "mirrored": _in_arrays, "absent": _of_shapes, "device": compute_on_device, "captured": _in_block}
 
 
 def compute(

@@ -58,8 +58,13 @@ def check_positions(table: Any, positions: Any) -> None:
 
 
 def without_values(gradients: Sequence[Any]) -> bool:
-    """Whether gradients are tensors on the meta device, of which only shapes are known."""
-    return any(isinstance(item, TensorBase) and not item._sparse and is_meta(item) for item in gradients)
+    """Whether gradients, or pairs of an edge and one, are tensors on the meta device, of which only shapes are known."""
+    for item in gradients:
+        if item.__class__ is tuple:
+            item = item[1]
+        if item.__class__ is not np.ndarray and isinstance(item, TensorBase) and not item._sparse and is_meta(item):
+            return True
+    return False
 
 
 _LENIENT = frozenset("mm bmm small_matmul linear conv conv2d conv_transpose conv_transpose2d scatter".split())
