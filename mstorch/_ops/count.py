@@ -20,7 +20,7 @@ from .._quiet import quiet
 from .._tape.composite import refuse
 from .._tape.moving import beside
 from .._tape.operands import computed
-from .._tape.ways import ways
+from .._tape.ways import values_if_any, ways
 from .._tape.windows import no_view
 from . import views
 from ._dispatch import (
@@ -32,7 +32,6 @@ from ._dispatch import (
     result_dtype,
     shape_of,
     type_word,
-    values_of,
     wrap_dim,
 )
 from ._forms import SELF, Forms
@@ -235,7 +234,7 @@ def searchsorted(
             raise RuntimeError(
                 f"torch.searchsorted(): sorter must be a tensor of long dtype but got dtype {type_word(sorter._dtype)}"
             )
-        places = values_of(sorter)
+        places = values_if_any(sorter)
         if places is not None and places.size and (places.min() < 0 or places.max() >= shape[-1]):
             raise RuntimeError("torch.searchsorted(): sorter index out of range")
         sorted_sequence = gather(sorted_sequence, -1, sorter)

@@ -11,9 +11,9 @@ from .._core.tensor_base import array_of, meta_tensor, tensor_of
 from .._quiet import quiet
 from .._tape.moving import beside
 from .._tape.operands import computed
-from .._tape.ways import ways
+from .._tape.ways import values_if_any, ways
 from . import views
-from ._dispatch import finish_exactly, shape_of, values_of
+from ._dispatch import finish_exactly, shape_of
 from ._forms import Forms
 from ._operation import operation
 from .creation import eye
@@ -38,7 +38,7 @@ def _det_backward(gradients: Any, outputs: Any, inputs: Any) -> Any:
     if gradient is None:
         return (None,)
     inverse, info = solve_matrices(A.mH, eye(shape_of(A)[-1], dtype=A._dtype, device=A.device))
-    codes = values_of(info)
+    codes = values_if_any(info)
     if codes is not None and (codes.any() or not finite(inverse)):
         return (views.unsqueeze(views.unsqueeze(gradient, -1), -1) * _cofactors(A),)
     return (views.unsqueeze(views.unsqueeze(gradient * value.conj_physical(), -1), -1) * inverse,)

@@ -13,6 +13,7 @@ from .._core.strides import columns_first
 from .._core.tensor_base import in_order, recording
 from .._tape.composite import record
 from .._tape.operands import computed
+from .._tape.ways import values_if_any
 from . import views
 from ._dispatch import broadcast_shape, finish_exactly, finish_safely, shape_of, type_word, values_of
 from ._named import node_called
@@ -113,7 +114,7 @@ def check_system(b: Any, A: Any, name: str, prefix: str = "") -> None:
 
 def check_info(info: Any, text: str, name: str, error: type[Exception] | None = None) -> None:
     """Raise torch's error (LinAlgError) if a factorization failed; ``text`` names the place by ``{}``."""
-    codes = values_of(info)
+    codes = values_if_any(info)
     if codes is not None and codes.any():
         codes = codes.reshape(-1)
         first = int(codes.nonzero()[0][0])
@@ -129,7 +130,7 @@ def batch_of(tensor: Any, batch: tuple[int, ...]) -> Any:
 
 def finite(tensor: Any) -> bool:
     """Whether no element is NaN or infinite; True of a tensor without values."""
-    values = values_of(tensor)
+    values = values_if_any(tensor)
     return values is None or bool(np.isfinite(values).all())
 
 
@@ -197,7 +198,7 @@ def _solve_any(A: Any, B: Any, left: bool, name: str) -> tuple[Any, Any]:
 def solve(A: Any, B: Any, *, left: bool = True, out: Any = None) -> Any:
     """The X of ``A @ X = B``, or with ``left=False`` of ``X @ A = B``."""
     found, info = _solve_any(A, B, left, "linalg.solve")
-    codes = values_of(info)
+    codes = values_if_any(info)
     if codes is not None and codes.any():
         place = "" if not info.shape else f"(Batch element {int(codes.reshape(-1).nonzero()[0][0])}): "
         raise _LinAlgError(f"torch.linalg.solve: {place}The solver failed because the input matrix is singular.")
@@ -539,7 +540,7 @@ def _svd_backward(gradients: Any, outputs: Any, inputs: Any) -> Any:
 
 def _refuse_nan(A: Any, name: str) -> None:
     """Raise torch's error for the first matrix that has a NaN in it; infinities only make NaN of the results."""
-    values = values_of(A)
+    values = values_if_any(A)
     wrong = None if values is None else np.isnan(values).any((-2, -1))
     if wrong is not None and wrong.any():
         batch = f"(Batch element {int(wrong.reshape(-1).argmax())}): " if wrong.ndim else ""

@@ -10,6 +10,7 @@ import numpy as np
 from .. import return_types
 from .._core.tensor_base import TensorBase
 from .._tape.moving import beside
+from .._tape.ways import values_if_any
 from . import linalg, views
 from . import linalg_factor as factor
 from ._deprecated import warn_of
@@ -21,7 +22,6 @@ from ._dispatch import (
     readable,
     shape_of,
     type_word,
-    values_of,
 )
 from ._forms import Forms, accepting
 from ._named import node_called
@@ -158,7 +158,7 @@ def cholesky_inverse(L: Any, upper: bool = False, *, out: Any = None) -> Any:
     """The inverse of A from its Cholesky factor."""
     check_square(L, "cholesky_inverse")
     check_floating(L, "cholesky_inverse")
-    values = values_of(L)
+    values = values_if_any(L)
     zero = None if values is None else np.diagonal(values, axis1=-2, axis2=-1) == 0
     if zero is not None and zero.any():
         raise LinAlgError(_zero_of("cholesky_inverse", zero))

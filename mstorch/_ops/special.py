@@ -9,6 +9,7 @@ from typing import Any
 from .._backend.table import kernel
 from .._core.dtype import get_default_dtype
 from .._core.tensor_base import TensorBase
+from .._tape.ways import values_if_any
 from ._dispatch import (
     binary,
     deliver,
@@ -17,7 +18,6 @@ from ._dispatch import (
     result_dtype,
     type_word,
     unary,
-    values_of,
     without_grad,
 )
 from ._in_place import in_place, in_place_form
@@ -248,7 +248,7 @@ def _polynomial(name: str, words: str, first: Callable[[Any], Any], step: Callab
         x = to_dtype(detach(x), kind) if isinstance(x, TensorBase) else scalar_like(x, kind)
         degree = to_dtype(detach(n), kind) if isinstance(n, TensorBase) else scalar_like(n, kind)
         degree = nan_to_num(trunc(degree), -1.0, -1.0, -1.0)  # no degree either
-        top = values_of(degree)
+        top = values_if_any(degree)
         before, current = ones_like(x), first(x)
         result = where(lt(degree, 0), 0.0, where(lt(degree, 1), before, current))
         for k in range(1, int(top.max()) if top is not None and top.size else 0):

@@ -17,7 +17,7 @@ from .._core.dtype import dtype
 from .._core.modes import modes
 from .._core.storage import home
 from .._core.tangents import LEVELS
-from .._core.tensor_base import TensorBase, recording, value_of
+from .._core.tensor_base import TensorBase, array_of, recording, value_of
 
 Function = Callable[..., Any]
 
@@ -56,6 +56,11 @@ def ways(
 def is_known(tensor: Any) -> bool:
     """Whether a tensor's values can be read at no cost: in a graph that is captured those of what depends on none of its inputs."""
     return bool(home(tensor).reads_are_free)
+
+
+def values_if_any(tensor: Any) -> np.ndarray | None:
+    """The values, for which a device is waited, and which end a capture; None of a tensor on the meta device, which has none."""
+    return None if home(tensor).kind == "absent" else array_of(tensor)
 
 
 def in_arrays(*tensors: Any) -> bool:
