@@ -1,4 +1,4 @@
-"""What do an operation, its gradient and a view cost, beside torch? Microseconds on 16×16, each library in its own process.
+"""Measure an operation, its gradient and a view beside torch: microseconds on 16×16, each library in its own process.
 
 ``python benchmarks/dispatch.py cpu`` counts the processor's time, for machines that do other work meanwhile.
 """

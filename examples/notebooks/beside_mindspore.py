@@ -16,7 +16,7 @@ isinstance(network, mindspore.nn.Cell)
 # %% [markdown]
 # ## Tensors
 #
-# What one side writes, the other sees.
+# A write through one of the two is seen through the other.
 
 # %%
 x = torch.zeros(3)

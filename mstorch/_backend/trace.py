@@ -59,7 +59,7 @@ _OF_UNKNOWN_SHAPE = frozenset((
 
 
 class KernelBreak(GraphBreak):
-    """What graphs here have not, or get wrong, and torch's have (a kernel, tensors of a device, arguments with attributes): the
+    """Raised where mstorch's graphs lack what torch's have (a kernel, tensors of a device, arguments with attributes), or get it wrong: the
     function runs without a graph even where one is demanded."""
 
 

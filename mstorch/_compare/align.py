@@ -263,7 +263,7 @@ class Alignment:
     # Optimizers
 
     def _handled(self, step: int, given: list[dict[str, Any]], want: list[Event], have: list[Event]) -> Found | None:
-        """What the script has done with gradients that agreed as backward gave them."""
+        """Return the first gradient that agreed after backward and differs at the optimizer's step; None if there is none."""
         limit = max(_GRADIENT, _GROWTH * self._drift)
         for one, two in zip(want, have):
             largest = _largest(one["value"])

@@ -119,12 +119,12 @@ def current() -> device:
 
 
 def accelerator_is(name: str | None = None) -> bool:
-    """Whether the process computes on an accelerator, of this type if one is named."""
+    """Return True if the process computes on an accelerator, of this type if one is named."""
     return _TYPE != "cpu" if name is None else _TYPE == name != "cpu"
 
 
 def prefix(place: device) -> str:
-    """What stands before the name of a tensor type of a device: "npu." in "torch.npu.FloatTensor"."""
+    """Return the prefix of a device in the names of tensor types: "npu." in "torch.npu.FloatTensor"."""
     return "" if place.type in ("cpu", "meta") else f"{place.type}."
 
 

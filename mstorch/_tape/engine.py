@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import heapq
 import itertools
+import operator
 import os
 import sys
 import threading
@@ -85,7 +86,7 @@ class Pass:
         return found
 
 
-_numbers = itertools.count().__next__
+_numbers, _gradient = itertools.count().__next__, operator.itemgetter(1)
 # Of nodes that were made as late, leaves above all, the one that was ready first runs first.
 _turn = itertools.count().__next__
 running = _Running()
@@ -274,7 +275,7 @@ def run(
     what leads to those edges runs, and the gradients that arrive there are returned (None where nothing does); no leaf gets any.
     While forward mode follows, gradients are tensors, so that they have tangents.
     """
-    tensors = recorded or (bool(LEVELS) and modes.levels > 0 and on()) or without_values(roots)
+    tensors = recorded or (bool(LEVELS) and modes.levels > 0 and on()) or without_values(map(_gradient, roots))
     if tensors and not recorded:
         roots = [(edge, dressed(gradient)) for edge, gradient in roots]
     first, buffers = _placed(roots)

@@ -1,7 +1,7 @@
 """Where the operands of an operation are: on the host, on a device, on the meta device, and what may stand beside what."""
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -57,11 +57,9 @@ def check_positions(table: Any, positions: Any) -> None:
         )
 
 
-def without_values(gradients: Sequence[Any]) -> bool:
-    """Whether gradients, or pairs of an edge and one, are tensors on the meta device, of which only shapes are known."""
+def without_values(gradients: Iterable[Any]) -> bool:
+    """Return True if one of the gradients is a tensor on the meta device, of which only the shape is known."""
     for item in gradients:
-        if item.__class__ is tuple:
-            item = item[1]
         if item.__class__ is not np.ndarray and isinstance(item, TensorBase) and not item._sparse and is_meta(item):
             return True
     return False

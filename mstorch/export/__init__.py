@@ -138,6 +138,7 @@ class _Program(Module):
 
     _inner: Any
     _program: Any
+    _places: list[tuple[Module, str]]  # of the parameters and buffers, in the order of the graph's inputs
 
     def __init__(self, program: ExportedProgram) -> None:
         super().__init__()
@@ -145,6 +146,9 @@ class _Program(Module):
         self.__dict__["_inner"], self.__dict__["_program"] = inner, program
         for name in ("_parameters", "_buffers", "_modules", "_non_persistent_buffers_set"):
             self.__dict__[name] = inner.__dict__[name]
+        specs = [] if program._signature is None else program._signature.input_specs
+        paths = [spec.target.rpartition(".") for spec in specs if spec.target is not None]
+        self.__dict__["_places"] = [(inner.get_submodule(path), name) for path, _, name in paths]
 
     def train(self, mode: bool = True) -> Any:
         """Raises NotImplementedError: the mode is that of the export."""
@@ -169,8 +173,7 @@ class _Program(Module):
                     raise AssertionError(f"Guard failed: {where} is {own}, and {wanted} in the export")
         if program._graph_module is None:
             return inner(*args, **kwargs)
-        held = {**dict(inner.named_parameters(remove_duplicate=False)), **dict(inner.named_buffers(remove_duplicate=False))}
-        state = [held[spec.target] for spec in program.graph_signature.input_specs if spec.target is not None]
+        state = [getattr(owner, name) for owner, name in self._places]
         outputs = program._graph_module(*state, *tree_flatten((args, kwargs))[0])
         return tree_unflatten(list(outputs), program.out_spec)
 

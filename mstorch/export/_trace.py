@@ -5,7 +5,7 @@ import copy
 import inspect
 from typing import Any
 
-from ..fx.experimental.proxy_tensor import READ, ProxyTorchDispatchMode
+from ..fx.experimental.proxy_tensor import ProxyTorchDispatchMode
 from ..fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 from ..fx.graph import Graph
 from ..fx.graph_module import GraphModule
@@ -69,11 +69,11 @@ def traced(module: Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tup
         with mode:
             result = module(*args, **kwargs)
     except RuntimeError as error:
-        if str(error).startswith(READ.partition("{")[0]):
-            raise GuardOnDataDependentSymNode(
-                f"Could not guard on data-dependent expression: {type(module).__name__} reads a value of a tensor, which a graph cannot."
-            ) from error
-        raise
+        if not mode.has_read:
+            raise
+        raise GuardOnDataDependentSymNode(
+            f"Could not guard on data-dependent expression: {type(module).__name__} reads a value of a tensor, which a graph cannot."
+        ) from error
     leaves, form = tree_flatten(result)
     outputs = tuple(mode.node_of(leaf) for leaf in leaves)
     graph.output(outputs)

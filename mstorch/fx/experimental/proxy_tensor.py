@@ -28,11 +28,16 @@ from ..graph_module import GraphModule
 from ..node import Node
 from ..passes.shape_prop import _extract_tensor_metadata
 
-READ = (
+_READ = (
     "It appears that you're trying to get value out of a tracing tensor with {} - erroring out! It's likely that this is caused by "
     "data-dependent control flow or similar."
 )
 
+
+
+def _describe(node: Node, tensor: Tensor) -> None:
+    """Write into a node what its tensor looks like."""
+    node.meta["val"], node.meta["tensor_meta"] = tensor.detach().to("meta"), _extract_tensor_metadata(tensor)
 
 
 class ProxyTorchDispatchMode(TorchDispatchMode):
@@ -44,13 +49,14 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
         self.constants: dict[str, Tensor] = {}
         self._nodes: dict[Any, Node] = {}
         self._names: dict[Any, str] = {}
+        self.has_read = False  # whether the program asked for a value of a traced tensor, which ends the trace
         self._alive: list[Tensor] = []  # no other tensor gets their place
 
     def enter(self, tensor: Tensor, node: Node) -> None:
         """Let a node stand for a tensor."""
         self._nodes[_place(tensor)] = node
         self._alive.append(tensor)
-        node.meta["val"], node.meta["tensor_meta"] = tensor.detach().to("meta"), _extract_tensor_metadata(tensor)
+        _describe(node, tensor)
 
     def is_traced(self, tensor: Tensor) -> bool:
         """Whether a node stands for a tensor."""
@@ -70,7 +76,7 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
                 self.constants[name] = value
                 self._alive.append(value)
             found = self.graph.get_attr(name)
-            found.meta["val"], found.meta["tensor_meta"] = value.detach().to("meta"), _extract_tensor_metadata(value)
+            _describe(found, value)
         return found
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -82,7 +88,8 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
                 return decomposition(*args, **kwargs)
         if func is ops.aten._local_scalar_dense.default:
             if self.is_traced(args[0]):
-                raise RuntimeError(READ.format(func))
+                self.has_read = True
+                raise RuntimeError(_READ.format(func))
             return func(*args, **kwargs)
         given, named = tree_map(self.node_of, args), tree_map(self.node_of, kwargs)
         result = func(*args, **kwargs)
