@@ -206,7 +206,9 @@ def _find(name: str) -> Callable[..., Any] | None:
     """The function or method of that name."""
     package = above.torch
     layers = importlib.import_module("mstorch._library.aten_layers")
-    for place in (vars(aten_only), vars(layers), vars(package), vars(native), vars(package.nn.functional), dict(vars(package.Tensor))):
+    losses, windows = importlib.import_module("mstorch._library.aten_losses"), importlib.import_module("mstorch._library.aten_windows")
+    places = aten_only, layers, losses, windows, package, native, package.nn.functional
+    for place in (*map(vars, places), dict(vars(package.Tensor))):
         found = place.get(name)
         if callable(found) and not isinstance(found, type):
             return found

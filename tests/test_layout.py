@@ -33,7 +33,7 @@ CIRCLES = {
 LATE = {
     "mstorch/_hook.py": ["importlib.metadata"], "mstorch/_environment.py": ["mstorch._backend.runtime"], "mstorch/utils/tensorboard/summary.py": ["PIL"],
     "mstorch/utils/tensorboard/writer.py": ["matplotlib", "matplotlib.backends.backend_agg"],
-    "mstorch/ops.py": ["mstorch._library.aten_layers"],
+    "mstorch/ops.py": ["mstorch._library.aten_layers", "mstorch._library.aten_losses", "mstorch._library.aten_windows"],
     "mstorch/_debug/oracle.py": ["torch"], "mstorch/_compare/page.py": ["matplotlib.figure"],
     "mstorch/_compare/record.py": ["mstorch._compare.on_device", "torch", "torch.optim.optimizer"],
     "mstorch/_backend/kernels/special.py": ["scipy.special", "scipy.special", "scipy.special"],

@@ -1,4 +1,4 @@
-"""Products, layers and losses, taken apart as torch does on the CPU."""
+"""Products, layers and indexing, taken apart as torch does on the CPU."""
 from __future__ import annotations
 
 import math
@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from .._core.dtype import uint8
+from .._core.overriding import dispatches, state
 from .._core.tensor_base import TensorBase
 from .._ops import subscript
 from .._ops.from_data import made
@@ -54,7 +55,8 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Any:
     if input.dim() == 2:
         return aten("addmm", bias, input, aten("t", weight))
     if not input.is_contiguous():
-        return aten("add_.Tensor", matmul(input, aten("t", weight)), bias)
+        taken = bool(state.dispatchers) or dispatches(type(bias))  # a mode, or the bias, may hold what another tensor can't be written into
+        return aten("add.Tensor" if taken else "add_.Tensor", matmul(input, aten("t", weight)), bias)
     shape = list(input.shape)
     flat = _viewed(input, [math.prod(shape[:-1]), shape[-1]])
     return aten("view", aten("addmm", bias, flat, aten("t", weight)), [*shape[:-1], weight.shape[0]])
@@ -80,7 +82,7 @@ def _norm(input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, dt
 # Layers
 
 
-def _numbers(value: Any, count: int) -> list[int]:
+def numbers(value: Any, count: int) -> list[int]:
     return [value] * count if isinstance(value, int) else list(value) * (count if len(value) == 1 else 1)
 
 
@@ -88,7 +90,7 @@ def _convolve(count: int, transposed: bool) -> None:
     def ordinary(
         input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1
     ) -> Any:
-        dilation = _numbers(dilation, count)
+        dilation = numbers(dilation, count)
         if isinstance(padding, str):
             spans = [d * (k - 1) for d, k in zip(dilation, weight.shape[2:])]
             if padding == "same" and any(span % 2 for span in spans):
@@ -105,8 +107,8 @@ def _convolve(count: int, transposed: bool) -> None:
     def _run(input: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, extra: Any, groups: int) -> Any:
         batched = input.dim() == count + 2
         given = input if batched else aten("unsqueeze", input, 0)
-        steps = [_numbers(value, count) for value in (stride, padding, dilation)]
-        result = aten("convolution", given, weight, bias, *steps, transposed, _numbers(extra, count), groups)
+        steps = [numbers(value, count) for value in (stride, padding, dilation)]
+        result = aten("convolution", given, weight, bias, *steps, transposed, numbers(extra, count), groups)
         return result if batched else aten("squeeze.dim", result, 0)
 
     COMPOSITES[f"conv_transpose{count}d" if transposed else f"conv{count}d"] = backwards if transposed else ordinary
@@ -165,8 +167,8 @@ def _max_pool2d(
     input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
     return_indices: bool = False,
 ) -> Any:  # fmt: skip
-    steps = [] if stride is None or stride == [] else _numbers(stride, 2)
-    values: list[Any] = [_numbers(kernel_size, 2), steps, _numbers(padding, 2), _numbers(dilation, 2), ceil_mode]
+    steps = [] if stride is None or stride == [] else numbers(stride, 2)
+    values: list[Any] = [numbers(kernel_size, 2), steps, numbers(padding, 2), numbers(dilation, 2), ceil_mode]
     defaults: list[Any] = [None, [], [0, 0], [1, 1], False]
     while values[-1] == defaults[-1]:
         values.pop()
@@ -179,12 +181,12 @@ def _max_pool2d(
 def _avg_pool2d(input: Any, kernel_size: Any, stride: Any = None, *args: Any, **kwargs: Any) -> Any:
     if args or kwargs or stride is not None:
         return NotImplemented
-    return aten("avg_pool2d", input, _numbers(kernel_size, 2))
+    return aten("avg_pool2d", input, numbers(kernel_size, 2))
 
 
 @composite("adaptive_avg_pool2d")
 def _adaptive_avg_pool2d(input: Any, output_size: Any) -> Any:
-    wanted = (None, None) if output_size is None else _numbers(output_size, 2)
+    wanted = (None, None) if output_size is None else numbers(output_size, 2)
     sizes = [input.shape[i - 2] if n is None else n for i, n in enumerate(wanted)]
     if sizes == [1, 1]:
         return aten("mean.dim", input, [-1, -2], True)
@@ -250,95 +252,9 @@ _activation("hardtanh", "hardtanh", -1.0, 1.0, always=2)
 _activation("softplus", "softplus", 1, 20)
 
 
-# Losses
-
-_REDUCTIONS = {"none": 0, "mean": 1, "sum": 2}
-
-
-def _reduction(size_average: Any, reduce: Any, reduction: str) -> int:
-    if size_average is not None or reduce is not None:
-        if reduce is False:
-            return 0
-        return 2 if size_average is False else 1
-    return _REDUCTIONS[reduction]
-
-
-@composite("nll_loss")
-def nll_loss(
-    input: Any, target: Any, weight: Any = None, size_average: Any = None, ignore_index: int = -100, reduce: Any = None,
-    reduction: str = "mean",
-) -> Any:  # fmt: skip
-    """The negative log-likelihood of classes."""
-    code = _reduction(size_average, reduce, reduction)
-    if input.dim() == 4:
-        return aten("nll_loss2d_forward", input, target, weight, code, ignore_index)[0]
-    if input.dim() > 2:
-        raise NotImplementedError("mstorch: this nll_loss is not known in the terms of torch.ops.aten")
-    return aten("nll_loss_forward", input, target, weight, code, ignore_index)[0]
-
-
-@composite("cross_entropy", "cross_entropy_loss")
-def _cross_entropy(
-    input: Any, target: Any, weight: Any = None, size_average: Any = None, ignore_index: int = -100, reduce: Any = None,
-    reduction: str = "mean", label_smoothing: float = 0.0,
-) -> Any:  # fmt: skip
-    if label_smoothing or target.dtype.is_floating_point:
-        raise NotImplementedError("mstorch: cross_entropy of probabilities or with smoothing is not known in the terms of torch.ops.aten")
-    logs = aten("_log_softmax", input, 1 if input.dim() > 1 else 0, False)
-    return nll_loss(logs, target, weight, size_average, ignore_index, reduce, reduction)
-
-
-def _loss(name: str, *names: str) -> None:
-    def function(
-        input: Any, target: Any, size_average: Any = None, reduce: Any = None, reduction: str = "mean", *args: Any, **kwargs: Any
-    ) -> Any:
-        if isinstance(size_average, str):
-            size_average, reduction = None, size_average
-        if any(value is not None for value in kwargs.values() if not isinstance(value, float)) or args and args[0] is not None:
-            return NotImplemented
-        code = _reduction(size_average, reduce, reduction)
-        if tuple(input.shape) != tuple(target.shape):
-            return NotImplemented
-        return aten(name, input, target, *([] if code == 1 else [code]))
-
-    for public in (name, *names):
-        COMPOSITES[public] = function
-
-
-_loss("mse_loss")
-
-
-@composite("smooth_l1_loss")
-def _smooth_l1_loss(
-    input: Any, target: Any, size_average: Any = None, reduce: Any = None, reduction: str = "mean", beta: float = 1.0
-) -> Any:
-    code = _reduction(size_average, reduce, reduction)
-    if beta == 0.0:
-        return _l1_loss(input, target, reduction=reduction)
-    return aten("smooth_l1_loss", input, target, *([] if code == 1 and beta == 1.0 else [code] if beta == 1.0 else [code, beta]))
-
-
-@composite("l1_loss")
-def _l1_loss(input: Any, target: Any, size_average: Any = None, reduce: Any = None, reduction: str = "mean", weight: Any = None) -> Any:
-    if weight is not None:
-        return NotImplemented
-    code = _reduction(size_average, reduce, reduction)
-    parts = aten("abs", aten("sub.Tensor", input, target))
-    return parts if code == 0 else aten("mean", parts) if code == 1 else aten("sum", parts)
-
-
-@composite("binary_cross_entropy_with_logits")
-def _logits_loss(
-    input: Any, target: Any, weight: Any = None, size_average: Any = None, reduce: Any = None, reduction: Any = "mean",
-    pos_weight: Any = None,
-) -> Any:  # fmt: skip
-    if isinstance(reduction, int):
-        return NotImplemented
-    code = _reduction(size_average, reduce, reduction)
-    options = [weight, pos_weight, code]
-    while options and options[-1] == (1 if len(options) == 3 else None):
-        options.pop()
-    return aten("binary_cross_entropy_with_logits", input, target, *options)
+@composite("logsigmoid")
+def _logsigmoid(input: Any) -> Any:
+    return aten("log_sigmoid_forward", input)[0]
 
 
 @composite("__getitem__")
@@ -415,5 +331,5 @@ def _rms_norm(input: Any, normalized_shape: Sequence[int], weight: Any = None, e
 @composite("pad")
 def _pad(input: Any, pad: Sequence[int], mode: str = "constant", value: Any = None) -> Any:
     if mode != "constant":
-        raise NotImplementedError(f"mstorch: pad in mode {mode!r} is not known in the terms of torch.ops.aten")
+        return COMPOSITES["pad_like"](input, pad, mode)
     return aten("constant_pad_nd", input, list(pad), 0.0 if value is None else value)

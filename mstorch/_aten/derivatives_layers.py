@@ -1,7 +1,6 @@
 """Gradients of products, layers, activations and losses in torch's terms."""
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,7 +9,7 @@ from .calling import DERIVATIVES, Derived, derivative
 from .composites import aten
 
 
-def _option(node: Derived, place: int, default: Any) -> Any:
+def option(node: Derived, place: int, default: Any) -> Any:
     return node.plan[place] if len(node.plan) > place else default
 
 
@@ -133,18 +132,18 @@ def _unchecked(node: Derived, place: int) -> Any:
 
 @derivative("embedding.default", label="EmbeddingBackward0")
 def _embedding(node: Derived, grad: Any) -> Any:
-    return aten("embedding_dense_backward", grad, node.arg(1), node.shapes[0][0], _option(node, 2, -1), _option(node, 3, False)), None
+    return aten("embedding_dense_backward", grad, node.arg(1), node.shapes[0][0], option(node, 2, -1), option(node, 3, False)), None
 
 
 @derivative("max_pool2d_with_indices.default", label="MaxPool2DWithIndicesBackward0")
 def _max_pool2d(node: Derived, grad: Any, _: Any = None) -> Any:
-    options = [_option(node, place, default) for place, default in enumerate((None, None, [], [0, 0], [1, 1], False)) if place]
+    options = [option(node, place, default) for place, default in enumerate((None, None, [], [0, 0], [1, 1], False)) if place]
     return aten("max_pool2d_with_indices_backward", grad, node.arg(0), *options, node.result(1))
 
 
 @derivative("avg_pool2d.default", label="AvgPool2DBackward0")
 def _avg_pool2d(node: Derived, grad: Any) -> Any:
-    options = [_option(node, place, default) for place, default in enumerate((None, None, [], [0, 0], False, True, None)) if place]
+    options = [option(node, place, default) for place, default in enumerate((None, None, [], [0, 0], False, True, None)) if place]
     return aten("avg_pool2d_backward", grad, node.arg(0), *options)
 
 
@@ -160,7 +159,7 @@ def _attention(node: Derived, grad: Any, *_: Any) -> Any:
         named["scale"] = node.options["scale"]
     found = aten(
         "_scaled_dot_product_flash_attention_for_cpu_backward", grad, node.arg(0), node.arg(1), node.arg(2), node.result(0), node.result(1),
-        _option(node, 3, 0.0), _option(node, 4, False), **named,
+        option(node, 3, 0.0), option(node, 4, False), **named,
     )  # fmt: skip
     return (*found, None)
 
@@ -189,22 +188,34 @@ derivative("gelu.default", label="GeluBackward0")(lambda node, grad: aten("gelu_
 
 @derivative("leaky_relu.default", label="LeakyReluBackward0")
 def _leaky_relu(node: Derived, grad: Any) -> Any:
-    return aten("leaky_relu_backward", grad, node.arg(0), _option(node, 1, 0.01), False)
+    return aten("leaky_relu_backward", grad, node.arg(0), option(node, 1, 0.01), False)
 
 
 @derivative("elu.default", label="EluBackward0")
 def _elu(node: Derived, grad: Any) -> Any:
-    return aten("elu_backward", grad, *(_option(node, place, 1) for place in (1, 2, 3)), False, node.arg(0))
+    return aten("elu_backward", grad, *(option(node, place, 1) for place in (1, 2, 3)), False, node.arg(0))
 
 
 @derivative("hardtanh.default", label="HardtanhBackward0")
 def _hardtanh(node: Derived, grad: Any) -> Any:
-    return aten("hardtanh_backward", grad, node.arg(0), _option(node, 1, -1), _option(node, 2, 1))
+    return aten("hardtanh_backward", grad, node.arg(0), option(node, 1, -1), option(node, 2, 1))
 
 
 @derivative("softplus.default", label="SoftplusBackward0")
 def _softplus(node: Derived, grad: Any) -> Any:
-    return aten("softplus_backward", grad, node.arg(0), _option(node, 1, 1), _option(node, 2, 20))
+    return aten("softplus_backward", grad, node.arg(0), option(node, 1, 1), option(node, 2, 20))
+
+
+@derivative("log_sigmoid_forward.default", label="LogSigmoidBackward0")
+def _log_sigmoid(node: Derived, grad: Any, _: Any = None) -> Any:
+    return aten("log_sigmoid_backward", grad, node.arg(0), node.result(1))
+
+
+@derivative("_prelu_kernel.default", label="PreluKernelBackward0")
+def _prelu_kernel(node: Derived, grad: Any) -> Any:
+    of_input, of_weight = aten("_prelu_kernel_backward", grad, node.arg(0), node.arg(1))
+    dims = [dim for dim, length in enumerate(node.shapes[1]) if length == 1]
+    return of_input, aten("sum.dim_IntList", of_weight, dims, True) if node.needs(1) else None
 
 
 @derivative("_safe_softmax.default", label="SafeSoftmaxBackward0")
@@ -220,42 +231,6 @@ def _softmax(node: Derived, grad: Any) -> Any:
 @derivative("_log_softmax.default", label="LogSoftmaxBackward0")
 def _log_softmax(node: Derived, grad: Any) -> Any:
     return aten("_log_softmax_backward_data", grad, node.result(), node.plan[1], node.kinds[0])
-
-
-# Losses
-
-
-@derivative("nll_loss_forward.default", label="NllLossBackward0")
-def _nll_loss(node: Derived, grad: Any, _: Any = None) -> Any:
-    found = aten("nll_loss_backward", grad, *(node.arg(place) for place in range(5)), node.result(1))
-    return found, None, None
-
-
-@derivative("mse_loss.default", label="MseLossBackward0")
-def _mse_loss(node: Derived, grad: Any) -> Any:
-    first, second, code = node.arg(0), node.arg(1), _option(node, 2, 1)
-    left = aten("mse_loss_backward", grad, first, second, code) if node.needs(0) else None
-    return left, aten("mse_loss_backward", grad, second, first, code) if node.needs(1) else None
-
-
-@derivative("smooth_l1_loss.default", label="SmoothL1LossBackward0")
-def _smooth_l1_loss(node: Derived, grad: Any) -> Any:
-    first, second, code, beta = node.arg(0), node.arg(1), _option(node, 2, 1), _option(node, 3, 1.0)
-    left = aten("smooth_l1_loss_backward", grad, first, second, code, beta) if node.needs(0) else None
-    return left, aten("smooth_l1_loss_backward", grad, second, first, code, beta) if node.needs(1) else None
-
-
-@derivative("binary_cross_entropy_with_logits.default", label="BinaryCrossEntropyWithLogitsBackward0")
-def _logits_loss(node: Derived, grad: Any) -> Any:
-    if len(node.plan) > 2 and (node.plan[2] is not None or len(node.plan) > 3 and node.plan[3] is not None):
-        raise NotImplementedError("mstorch: the gradient of a weighted loss of logits is not known in the terms of torch.ops.aten")
-    x, target, code = node.arg(0), node.arg(1), _option(node, 4, 1)
-
-    def averaged(part: Any) -> Any:
-        return aten("div_.Scalar", part, math.prod(node.shapes[0])) if code == 1 else part
-
-    left = averaged((x.sigmoid() - target) * grad) if node.needs(0) else None
-    return left, averaged(x.neg() * grad) if node.needs(1) else None
 
 
 # Indexing

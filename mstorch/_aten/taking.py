@@ -9,12 +9,27 @@ from .._core.modes import grad_set_to, modes
 from .._core.overriding import MAPPERS, MODES, Property, spoken, state
 from .._core.tensor_base import TensorBase
 from .._tape import engine
-from . import calling, composites_layers, composites_models, composites_rnn, derivatives, derivatives_layers
+from . import (
+    calling,
+    composites_attention,
+    composites_layers,
+    composites_losses,
+    composites_models,
+    composites_rnn,
+    composites_windows,
+    derivatives,
+    derivatives_layers,
+    derivatives_losses,
+    derivatives_windows,
+)
 from .binding import Bound, bind
 from .composites import COMPOSITES
 from .parts import NotInParts, in_parts
 
-ENTERED = (composites_layers, composites_models, composites_rnn, derivatives, derivatives_layers)  # importing them fills the tables
+ENTERED = (  # importing them fills the tables
+    composites_attention, composites_layers, composites_losses, composites_models, composites_rnn, composites_windows, derivatives,
+    derivatives_layers, derivatives_losses, derivatives_windows,
+)  # fmt: skip
 # What a tensor says of itself, and what only autograd or Python hears: nothing is computed below.
 _SAYINGS = frozenset("""
     size dim ndimension numel nelement stride storage_offset element_size is_contiguous is_floating_point is_complex is_signed is_conj

@@ -14,10 +14,9 @@ from ..autograd.backward import grad as gradients_of
 from ..autograd.grad_mode import enable_grad
 
 F = nn.functional
-_REDUCTIONS = ("none", "mean", "sum")
 
 
-def _derived(function: Callable[..., Any], grad: Tensor, *inputs: Any, mask: Sequence[bool] | None = None) -> tuple[Any, ...]:
+def derived(function: Callable[..., Any], grad: Tensor, *inputs: Any, mask: Sequence[bool] | None = None) -> tuple[Any, ...]:
     """The gradients of a function for the inputs that are tensors and wanted."""
     wanted = [isinstance(x, TensorBase) and (mask is None or mask[i]) for i, x in enumerate(inputs)]
     with enable_grad():
@@ -67,23 +66,6 @@ def elu_(self: Tensor, alpha: Any = 1, scale: Any = 1, input_scale: Any = 1) -> 
     return self.copy_(elu(self, alpha, scale, input_scale))
 
 
-def binary_cross_entropy(self: Tensor, target: Tensor, weight: Tensor | None = None, reduction: int = 1) -> Tensor:
-    """The binary cross entropy of probabilities."""
-    return F.binary_cross_entropy(self, target, weight, reduction=_REDUCTIONS[reduction])
-
-
-def multi_margin_loss(
-    self: Tensor, target: Tensor, p: Any = 1, margin: Any = 1, weight: Tensor | None = None, reduction: int = 1
-) -> Tensor:
-    """The margin loss of many classes."""
-    return F.multi_margin_loss(self, target, p, margin, weight, reduction=_REDUCTIONS[reduction])
-
-
-def soft_margin_loss(self: Tensor, target: Tensor, reduction: int = 1) -> Tensor:
-    """``log(1 + exp(-target * x))``."""
-    return F.soft_margin_loss(self, target, reduction=_REDUCTIONS[reduction])
-
-
 def threshold_backward(grad_output: Tensor, self: Tensor, threshold: Any) -> Tensor:
     """The gradient where the value is above the threshold."""
     return grad_output.masked_fill(self <= threshold, 0)
@@ -101,32 +83,32 @@ def sigmoid_backward(grad_output: Tensor, output: Tensor) -> Tensor:
 
 def gelu_backward(grad_output: Tensor, self: Tensor, *, approximate: str = "none") -> Tensor:
     """The gradient of ``gelu``."""
-    return _derived(lambda x: F.gelu(x, approximate=approximate), grad_output, self)[0]
+    return derived(lambda x: F.gelu(x, approximate=approximate), grad_output, self)[0]
 
 
 def silu_backward(grad_output: Tensor, self: Tensor) -> Tensor:
     """The gradient of ``silu``."""
-    return _derived(F.silu, grad_output, self)[0]
+    return derived(F.silu, grad_output, self)[0]
 
 
 def mish_backward(grad_output: Tensor, self: Tensor) -> Tensor:
     """The gradient of ``mish``."""
-    return _derived(F.mish, grad_output, self)[0]
+    return derived(F.mish, grad_output, self)[0]
 
 
 def hardswish_backward(grad_output: Tensor, self: Tensor) -> Tensor:
     """The gradient of ``hardswish``."""
-    return _derived(F.hardswish, grad_output, self)[0]
+    return derived(F.hardswish, grad_output, self)[0]
 
 
 def hardsigmoid_backward(grad_output: Tensor, self: Tensor) -> Tensor:
     """The gradient of ``hardsigmoid``."""
-    return _derived(F.hardsigmoid, grad_output, self)[0]
+    return derived(F.hardsigmoid, grad_output, self)[0]
 
 
 def leaky_relu_backward(grad_output: Tensor, self: Tensor, negative_slope: float, self_is_result: bool) -> Tensor:
     """The gradient of ``leaky_relu``."""
-    return _derived(lambda x: F.leaky_relu(x, negative_slope), grad_output, self)[0]
+    return derived(lambda x: F.leaky_relu(x, negative_slope), grad_output, self)[0]
 
 
 def elu_backward(
@@ -135,17 +117,38 @@ def elu_backward(
     """The gradient of ``elu``."""
     if is_result:
         raise NotImplementedError("mstorch: aten.elu_backward takes the input, not the result")
-    return _derived(lambda x: elu(x, alpha, scale, input_scale), grad_output, self_or_result)[0]
+    return derived(lambda x: elu(x, alpha, scale, input_scale), grad_output, self_or_result)[0]
 
 
 def hardtanh_backward(grad_output: Tensor, self: Tensor, min_val: float, max_val: float) -> Tensor:
     """The gradient of ``hardtanh``."""
-    return _derived(lambda x: F.hardtanh(x, min_val, max_val), grad_output, self)[0]
+    return derived(lambda x: F.hardtanh(x, min_val, max_val), grad_output, self)[0]
 
 
 def softplus_backward(grad_output: Tensor, self: Tensor, beta: float, threshold: float) -> Tensor:
     """The gradient of ``softplus``."""
-    return _derived(lambda x: F.softplus(x, beta, threshold), grad_output, self)[0]
+    return derived(lambda x: F.softplus(x, beta, threshold), grad_output, self)[0]
+
+
+def _prelu_kernel(self: Tensor, weight: Tensor) -> Tensor:
+    """``x`` where it is positive, elsewhere ``weight * x``, for a weight that is broadcast to it."""
+    return self.where(self > 0, weight * self)
+
+
+def _prelu_kernel_backward(grad_output: Tensor, self: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
+    """The gradients of ``_prelu_kernel``, both of the shape of ``self``."""
+    positive = self > 0
+    return grad_output.where(positive, weight * grad_output), (self * grad_output).masked_fill(positive, 0)
+
+
+def log_sigmoid_forward(self: Tensor) -> tuple[Tensor, Tensor]:
+    """``log(sigmoid(x))``, and what torch's kernel keeps, which is empty here."""
+    return F.logsigmoid(self), creation.empty(0, dtype=self.dtype, device=self.device)
+
+
+def log_sigmoid_backward(grad_output: Tensor, self: Tensor, buffer: Tensor) -> Tensor:
+    """The gradient of ``logsigmoid``."""
+    return derived(F.logsigmoid, grad_output, self)[0]
 
 
 def _softmax(self: Tensor, dim: int, half_to_float: bool) -> Tensor:
@@ -190,7 +193,7 @@ def convolution_backward(
     """The gradients of a convolution for input, weight and bias, those that ``output_mask`` asks for."""
     function = _convolve(transposed, input.dim() - 2)
     extra = (output_padding, groups, dilation) if transposed else (dilation, groups)
-    found = _derived(lambda x, w: function(x, w, None, stride, padding, *extra), grad_output, input, weight, mask=output_mask)
+    found = derived(lambda x, w: function(x, w, None, stride, padding, *extra), grad_output, input, weight, mask=output_mask)
     bias = grad_output.sum((0, *range(2, grad_output.dim()))) if output_mask[2] else None
     return found[0], found[1], bias
 
@@ -201,7 +204,7 @@ def native_layer_norm_backward(
     """The gradients of ``layer_norm``."""
     eps = _eps_of(input.flatten(-len(normalized_shape)), rstd, (-1,))
     function = lambda x, w, b: F.layer_norm(x, tuple(normalized_shape), w, b, eps)
-    return _derived(function, grad_out, input, weight, bias, mask=output_mask)  # type: ignore[return-value]
+    return derived(function, grad_out, input, weight, bias, mask=output_mask)  # type: ignore[return-value]
 
 
 def _eps_of(parts: Tensor, rstd: Tensor, dims: tuple[int, ...]) -> float:
@@ -221,7 +224,7 @@ def native_group_norm_backward(
     eps = _eps_of(input.reshape(N, group, -1), rstd, (-1,))
     bias = creation.zeros(C, dtype=input.dtype)
     function = lambda x, w, b: F.group_norm(x, group, w, b, eps)
-    return _derived(function, grad_out, input, weight, bias, mask=output_mask)  # type: ignore[return-value]
+    return derived(function, grad_out, input, weight, bias, mask=output_mask)  # type: ignore[return-value]
 
 
 def native_batch_norm_backward(
@@ -232,7 +235,7 @@ def native_batch_norm_backward(
     bias = creation.zeros(input.shape[1], dtype=input.dtype)
     mean, var = (None, None) if train else (running_mean.clone(), running_var.clone())
     function = lambda x, w, b: F.batch_norm(x, mean, var, w, b, train, 0.0, eps)
-    return _derived(function, grad_out, input, weight, bias, mask=output_mask)  # type: ignore[return-value]
+    return derived(function, grad_out, input, weight, bias, mask=output_mask)  # type: ignore[return-value]
 
 
 def embedding_dense_backward(
@@ -242,7 +245,7 @@ def embedding_dense_backward(
     weight = creation.zeros((num_weights, grad_output.shape[-1]), dtype=grad_output.dtype)
     place = None if padding_idx < 0 else padding_idx
     function = lambda w: F.embedding(indices, w, place, scale_grad_by_freq=scale_grad_by_freq)
-    return _derived(function, grad_output, weight)[0]
+    return derived(function, grad_output, weight)[0]
 
 
 def max_pool2d_with_indices_backward(
@@ -259,7 +262,7 @@ def avg_pool2d_backward(
 ) -> Tensor:  # fmt: skip
     """The gradient of ``avg_pool2d``."""
     options = (kernel_size, stride or None, padding, ceil_mode, count_include_pad, divisor_override)
-    return _derived(lambda x: F.avg_pool2d(x, *options), grad_output, self)[0]
+    return derived(lambda x: F.avg_pool2d(x, *options), grad_output, self)[0]
 
 
 def _adaptive_avg_pool2d(self: Tensor, output_size: Any) -> Tensor:
@@ -269,7 +272,7 @@ def _adaptive_avg_pool2d(self: Tensor, output_size: Any) -> Tensor:
 
 def _adaptive_avg_pool2d_backward(grad_output: Tensor, self: Tensor) -> Tensor:
     """The gradient of ``adaptive_avg_pool2d``."""
-    return _derived(lambda x: F.adaptive_avg_pool2d(x, tuple(grad_output.shape[-2:])), grad_output, self)[0]
+    return derived(lambda x: F.adaptive_avg_pool2d(x, tuple(grad_output.shape[-2:])), grad_output, self)[0]
 
 
 def _scores(query: Tensor, key: Tensor, is_causal: bool, attn_mask: Any, scale: Any) -> Tensor:
@@ -294,65 +297,4 @@ def _scaled_dot_product_flash_attention_for_cpu_backward(
 ) -> tuple[Any, ...]:  # fmt: skip
     """The gradients of attention for queries, keys and values."""
     function = lambda q, k, v: F.scaled_dot_product_attention(q, k, v, attn_mask, dropout_p, is_causal, scale=scale)
-    return _derived(function, grad_out, query, key, value)
-
-
-# Losses
-
-
-def _masked_count(target: Tensor, weight: Any, ignore_index: int) -> Tensor:
-    kept = target.ne(ignore_index)
-    if weight is None:
-        return kept.sum()
-    return (weight[target.where(kept, 0)] * kept).sum()
-
-
-def nll_loss_forward(
-    self: Tensor, target: Tensor, weight: Any, reduction: int, ignore_index: int
-) -> tuple[Tensor, Tensor]:
-    """The loss, and the sum of the weights that it was divided by."""
-    loss = F.nll_loss(self, target, weight, ignore_index=ignore_index, reduction=_REDUCTIONS[reduction])
-    count = _masked_count(target, weight, ignore_index) if reduction == 1 or reduction == 2 else creation.zeros(())
-    return loss, count.to(self.dtype)
-
-
-nll_loss2d_forward = nll_loss_forward
-
-
-def nll_loss_backward(
-    grad_output: Tensor, self: Tensor, target: Tensor, weight: Any, reduction: int, ignore_index: int, total_weight: Tensor
-) -> Tensor:
-    """The gradient of ``nll_loss``."""
-    word = _REDUCTIONS[reduction]
-    return _derived(lambda x: F.nll_loss(x, target, weight, ignore_index=ignore_index, reduction=word), grad_output, self)[0]
-
-
-nll_loss2d_backward = nll_loss_backward
-
-
-def mse_loss(self: Tensor, target: Tensor, reduction: int = 1) -> Tensor:
-    """The mean squared error."""
-    return F.mse_loss(self, target, reduction=_REDUCTIONS[reduction])
-
-
-def mse_loss_backward(grad_output: Tensor, self: Tensor, target: Tensor, reduction: int) -> Tensor:
-    """The gradient of ``mse_loss``."""
-    return _derived(lambda x: F.mse_loss(x, target, reduction=_REDUCTIONS[reduction]), grad_output, self)[0]
-
-
-def smooth_l1_loss(self: Tensor, target: Tensor, reduction: int = 1, beta: float = 1.0) -> Tensor:
-    """The smooth absolute error."""
-    return F.smooth_l1_loss(self, target, reduction=_REDUCTIONS[reduction], beta=beta)
-
-
-def smooth_l1_loss_backward(grad_output: Tensor, self: Tensor, target: Tensor, reduction: int, beta: float) -> Tensor:
-    """The gradient of ``smooth_l1_loss``."""
-    return _derived(lambda x: F.smooth_l1_loss(x, target, reduction=_REDUCTIONS[reduction], beta=beta), grad_output, self)[0]
-
-
-def binary_cross_entropy_with_logits(
-    self: Tensor, target: Tensor, weight: Any = None, pos_weight: Any = None, reduction: int = 1
-) -> Tensor:
-    """The cross-entropy of logits with probabilities of two classes."""
-    named = _REDUCTIONS[reduction]
-    return F.binary_cross_entropy_with_logits(self, target, weight, pos_weight=pos_weight, reduction=named)
+    return derived(function, grad_out, query, key, value)

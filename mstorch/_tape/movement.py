@@ -80,7 +80,7 @@ def conversion(name: str) -> Move:
 
 def reshaped(raw: Raw, shape: Sequence[int]) -> Raw:
     """The elements in another shape."""
-    wanted = tuple(int(n) for n in shape)
+    wanted = tuple(map(int, shape))
     if raw.__class__ is np.ndarray:  # positions that are made of sizes
         raw = constant_of(raw)
     return raw if tuple(raw.shape) == wanted else _reshape[NAME_OF[raw.dtype]](raw, wanted)
@@ -88,7 +88,7 @@ def reshaped(raw: Raw, shape: Sequence[int]) -> Raw:
 
 def permuted(raw: Raw, order: Sequence[int]) -> Raw:
     """The dimensions in another order."""
-    return _permute[NAME_OF[raw.dtype]](raw, tuple(int(n) for n in order))
+    return _permute[NAME_OF[raw.dtype]](raw, tuple(map(int, order)))
 
 
 def fitted(raw: Raw, shape: Sequence[int]) -> Raw:
@@ -128,8 +128,9 @@ def _spans(key: Any, shape: tuple[int, ...]) -> tuple[list[slice], list[int], li
     """What a key of numbers, slices, None and Ellipsis takes of each dimension, as slices with positive steps; the dimensions that are
     taken the other way round; the shape of the part."""
     items = list(key) if key.__class__ is tuple else [key]
-    named = sum(item is not None and item is not Ellipsis for item in items)
-    if not any(item is Ellipsis for item in items):
+    lengthless = items.count(None)
+    named = len(items) - lengthless - items.count(Ellipsis)
+    if named == len(items) - lengthless:
         items.append(Ellipsis)
     spans: list[slice] = []
     turned: list[int] = []
@@ -141,7 +142,7 @@ def _spans(key: Any, shape: tuple[int, ...]) -> tuple[list[slice], list[int], li
             rest = shape[len(spans) : len(spans) + len(shape) - named]
             spans.extend(slice(0, n, 1) for n in rest)
             lengths.extend(rest)
-        elif isinstance(item, slice):
+        elif item.__class__ is slice:
             start, stop, step = item.indices(shape[len(spans)])
             count = len(range(start, stop, step))
             if step < 0:
@@ -157,11 +158,17 @@ def _spans(key: Any, shape: tuple[int, ...]) -> tuple[list[slice], list[int], li
 
 def part(raw: Raw, key: Any) -> Raw:
     """The part that a key of basic indexing names."""
-    spans, turned, lengths = _spans(key, tuple(raw.shape))
-    for dim, span in enumerate(spans):
-        if (span.start, span.stop, span.step) != (0, raw.shape[dim], 1):
-            raw = _slice[NAME_OF[raw.dtype]](raw, dim, span.start, span.stop, span.step)
-    return reshaped(flipped(raw, turned), lengths)
+    own, name = tuple(raw.shape), NAME_OF[raw.dtype]
+    spans, turned, lengths = _spans(key, own)
+    for dim, (span, length) in enumerate(zip(spans, own)):
+        if span.start or span.stop != length or span.step != 1:
+            raw = _slice[name](raw, dim, span.start, span.stop, span.step)
+    return flipped(raw, turned) if _is_of_slices(key) else reshaped(flipped(raw, turned), lengths)
+
+
+def _is_of_slices(key: Any) -> bool:
+    """Whether a key has slices alone, so that the part has as many dimensions as the whole."""
+    return key.__class__ is slice or (key.__class__ is tuple and all(item.__class__ is slice for item in key))
 
 
 def placed(raw: Raw, key: Any, shape: tuple[int, ...]) -> Raw:
@@ -170,20 +177,22 @@ def placed(raw: Raw, key: Any, shape: tuple[int, ...]) -> Raw:
     if 0 in raw.shape:
         return zeros(shape, NAME_OF[raw.dtype])
     counts = [len(range(span.start, span.stop, span.step)) for span in spans]
-    raw = flipped(reshaped(raw, counts), turned)
+    raw = flipped(raw if _is_of_slices(key) else reshaped(raw, counts), turned)
     for dim, span in enumerate(spans):
         if span.step > 1:  # zeros behind each element, in a dimension of its own
             raw = reshaped(raw, (*raw.shape[: dim + 1], 1, *raw.shape[dim + 1 :]))
             raw = _pads(raw, [(0, span.step - 1) if d == dim + 1 else (0, 0) for d in range(len(raw.shape))])
-            raw = reshaped(raw, (*raw.shape[:dim], raw.shape[dim] * span.step, *raw.shape[dim + 2 :]))
-    return _pads(raw, [(span.start, length - span.start - n) for span, length, n in zip(spans, shape, raw.shape)])
+            counts[dim] *= span.step
+            raw = reshaped(raw, (*raw.shape[:dim], counts[dim], *raw.shape[dim + 2 :]))
+    return _pads(raw, [(span.start, length - span.start - n) for span, length, n in zip(spans, shape, counts)])
 
 
 def _pads(raw: Raw, widths: Sequence[tuple[int, int]]) -> Raw:
-    if not any(before or after for before, after in widths):
-        return raw
-    first = next(dim for dim, width in enumerate(widths) if any(width))
-    return _pad[NAME_OF[raw.dtype]](raw, tuple(n for width in reversed(widths[first:]) for n in width), 0)
+    found: list[int] = []
+    for before, after in widths:
+        if found or before or after:
+            found[:0] = before, after
+    return _pad[NAME_OF[raw.dtype]](raw, tuple(found), 0) if found else raw
 
 
 def put_together(parts: dict[int, Raw], keys: Sequence[Any], shape: tuple[int, ...]) -> Raw:

@@ -228,6 +228,8 @@ def _part_maps(key: Any, shape: tuple[int, ...]) -> tuple[Any, Any]:
 
 def part_of(value: Any, key: Any, label: str = "SliceBackward0") -> Any:
     """The part of a value that a key of slices and numbers names."""
+    if value.__class__ is Raw:
+        return movement.part(value, key)
     own = shape_of(value)
     part, placed = _part_maps(key, own)
     return mapped(value, part, placed, label, lambda raw: movement.part(raw, key), lambda raw: movement.placed(raw, key, own))
@@ -235,6 +237,8 @@ def part_of(value: Any, key: Any, label: str = "SliceBackward0") -> Any:
 
 def placed_in(value: Any, key: Any, shape: tuple[int, ...], label: str = "SliceBackward0") -> Any:
     """Zeros of a shape with a value in the place that a key names."""
+    if value.__class__ is Raw:
+        return movement.placed(value, key, shape)
     part, placed = _part_maps(key, shape)
     return mapped(value, placed, part, label, lambda raw: movement.placed(raw, key, shape), lambda raw: movement.part(raw, key))
 

@@ -20,7 +20,6 @@ from .._core.tensor_base import TensorBase, auto_of, is_tracked, tensor_of
 from .._core.trees import TreeSpec, tree_flatten, tree_map, tree_unflatten
 from .._functorch.vmap import vmap
 from .._leaving import END, Block, each, values_again
-from .._ops._dispatch import contiguous_copy
 from .._ops.creation import zeros_like
 from .._tape import engine
 from .._tape.moving import beside
@@ -176,7 +175,7 @@ def _joined(primal: Any, tangent: Any, level: int) -> Any:
     primal = everywhere(primal, state.maps)
     value = core(primal)
     if value._stride is not None and 0 in value._stride:  # spread over the maps: each slice has a tangent of its own
-        value = contiguous_copy(value)
+        value = value.contiguous()
     return dressed_like(primal, joined(value, core(aligned(tangent, primal)), level))
 
 

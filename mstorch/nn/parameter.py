@@ -65,7 +65,7 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
         """The same values in memory of their own: as in torch, neither the gradient nor attributes are copied."""
         made = memo.get(id(self))
         if made is None:
-            made = memo[id(self)] = type(self)(copying.clone(views.detach(self)), self.requires_grad)
+            made = memo[id(self)] = type(self)(self.data.clone(), self.requires_grad)
         return made
 
     def __reduce_ex__(self, protocol: Any) -> Any:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ... import ops
+from ..._core import tangents
 from ..._core.overriding import state
 from ..._hook import missing as _missing
 from ..._hook import not_yet
@@ -82,6 +83,9 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """The call's result; a node of the graph stands for it."""
         kwargs = kwargs or {}
+        if tangents.LEVELS:  # tangents are computed with the values, below what a mode sees
+            words = "derivatives by forward mode (jvp, jacfwd, hessian) are"
+            raise NotImplementedError(f"mstorch: {words} not known in the terms of torch.ops.aten")
         decomposition = self.decompositions.get(func)
         if decomposition is not None:
             with self:

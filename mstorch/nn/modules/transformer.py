@@ -11,6 +11,7 @@ from ... import init
 from ..._core import device as devices
 from ..._core.dtype import get_default_dtype
 from ..._core.modes import modes
+from ..._core.overriding import is_taken
 from ..._core.tensor_base import array_of
 from ..._core.warned import warn
 from ..._ops.from_data import made
@@ -52,7 +53,9 @@ def _detect_is_causal_mask(mask: Tensor | None, is_causal: bool | None = None, s
         return False  # which is the same: the mask itself is given on
     if is_causal is None and mask is not None:
         wanted = _square_mask(mask.size(-2) if size is None else size, mask.dtype)
-        return tuple(mask.shape) == wanted.shape and bool((array_of(mask) == wanted).all())
+        if tuple(mask.shape) != wanted.shape:
+            return False
+        return bool((mask == made(wanted)).all() if is_taken(mask) else (array_of(mask) == wanted).all())
     return is_causal is True
 
 
@@ -162,6 +165,8 @@ class TransformerEncoder(Module):
             not self.use_nested_tensor or first.training or src.dim() != 3 or padding is None or mask is not None
             or (modes.grad and (src.requires_grad or any(p.requires_grad for p in first.parameters())))
         ):  # fmt: skip
+            return None
+        if is_taken(padding) and not bool((padding == 0).any()):
             return None
         kept = array_of(padding) == 0
         aligned = not (np.diff(kept.astype(np.int8), axis=1) > 0).any()

@@ -5,13 +5,12 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+import mstorch as torch
+
+from ..._core.overriding import is_taken
 from ..._core.tensor_base import TensorBase
 from ..._core.warned import warn
 from ..._ops._dispatch import type_word
-from ..._ops.compare import clamp
-from ..._ops.creation import scalar_tensor
-from ..._ops.distance import p_norm
-from ..._ops.join import stack
 from ..._ops.together import can_be_laid_out, has_clean_gaps, laid_out, put_back
 from ..._tensor import Tensor
 from ...autograd.grad_mode import no_grad
@@ -28,12 +27,12 @@ def _norm(part: Any, order: float) -> Any:
     spread = getattr(part, "_global_norm", None)
     if part._dtype.category < 2:
         raise RuntimeError(f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {type_word(part._dtype)}")
-    return p_norm(part, order, tuple(range(part.dim()))) if spread is None else spread(order)
+    return torch.linalg.vector_norm(part, order) if spread is None else spread(order)
 
 
 def _together(gradients: Sequence[Any]) -> Any:
     """The gradients one after the other, where a device's kernel may take all of them at once; else None."""
-    if len(gradients) < 2 or hasattr(gradients[0], "_global_norm") or len({part._dtype for part in gradients}) > 1:
+    if len(gradients) < 2 or hasattr(gradients[0], "_global_norm") or len({part._dtype for part in gradients}) > 1 or is_taken(*gradients):
         return None
     return laid_out(gradients) if can_be_laid_out(gradients) else None
 
@@ -50,12 +49,12 @@ def get_total_norm(
 def _total_norm(parts: Sequence[Any], flat: Any, order: float, error_if_nonfinite: bool) -> Any:
     """The norm of all tensors; ``flat``: the same one after the other, or None."""
     if not parts:
-        return scalar_tensor(0.0)
+        return torch.tensor(0.0)
     with no_grad():
         if flat is not None and order > 0 and has_clean_gaps(flat):
-            total = p_norm(flat, order, 0)
+            total = torch.linalg.vector_norm(flat, order)
         else:
-            total = p_norm(stack([_norm(part, order) for part in parts]), order, 0)
+            total = torch.linalg.vector_norm(torch.stack([_norm(part, order) for part in parts]), order)
         if error_if_nonfinite and not math.isfinite(total.item()):
             raise RuntimeError(
                 f"The total norm of order {order} for gradients from `parameters` is non-finite, so it cannot be "
@@ -77,7 +76,7 @@ def _scale(gradients: Sequence[Any], flat: Any, max_norm: float, total_norm: Any
     with no_grad():
         if hasattr(total_norm, "_everywhere"):
             total_norm = total_norm.to_local()
-        factor = clamp(float(max_norm) / (total_norm + 1e-6), None, 1.0)
+        factor = torch.clamp(float(max_norm) / (total_norm + 1e-6), max=1.0)
         if flat is not None:
             flat.mul_(factor)
             put_back(flat, gradients, clean=False)  # a factor that is NaN makes NaN of the gaps
@@ -124,7 +123,7 @@ def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: float, f
             put_back(flat, gradients)
             return
         for gradient in gradients:
-            gradient.copy_(clamp(gradient, -limit, limit))
+            gradient.clamp_(-limit, limit)
 
 
 __all__ = ["clip_grad_norm", "clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm"]

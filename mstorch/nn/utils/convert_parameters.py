@@ -3,14 +3,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+import mstorch as torch
+
 from ..._core.tensor_base import TensorBase
-from ..._ops.join import cat
 from ..._tensor import Tensor
 
 
 def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
     """All parameters in one vector."""
-    return cat([parameter.view(-1) for parameter in parameters])
+    return torch.cat([parameter.view(-1) for parameter in parameters])
 
 
 def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:

@@ -3,22 +3,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import mstorch as torch
+
 from ..._core.dtype import finfo
 from ..._core.formats import contiguous_format
 from ..._core.tensor_base import TensorBase
-from ..._ops.compare import allclose
-from ..._ops.contract import vdot
-from ..._ops.creation import eye, zeros_like
-from ..._ops.distance import normalize
-from ..._ops.join import cat
-from ..._ops.linalg import householder_product
-from ..._ops.linalg_factor import solve
-from ..._ops.linalg_torch import geqrf, matrix_exp
-from ..._ops.matmul import mv
-from ..._ops.native import norm_except_dim
-from ..._ops.random import randn
 from ..._tensor import Tensor
 from ...autograd.grad_mode import no_grad
+from .. import functional as F
 from ..modules.conv import ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from ..modules.module import Module
 from .parametrize import register_parametrization
@@ -31,13 +23,14 @@ _MAPS = ("matrix_exp", "cayley", "householder")
 
 def _is_orthogonal(matrix: Any) -> bool:
     n, k = matrix.size(-2), matrix.size(-1)
-    return bool(allclose(matrix.mH @ matrix, eye(k, dtype=matrix.dtype, device=matrix.device), atol=10.0 * n * finfo(matrix.dtype).eps))
+    one = torch.eye(k, dtype=matrix.dtype, device=matrix.device)
+    return bool(torch.allclose(matrix.mH @ matrix, one, atol=10.0 * n * finfo(matrix.dtype).eps))
 
 
 def _made_orthogonal(matrix: Any) -> Any:
     """The orthogonal factor of the QR decomposition with a positive diagonal."""
-    factors, tau = geqrf(matrix)
-    return householder_product(factors, tau) * factors.diagonal(dim1=-2, dim2=-1).sgn().unsqueeze(-2)
+    factors, tau = torch.geqrf(matrix)
+    return torch.linalg.householder_product(factors, tau) * factors.diagonal(dim1=-2, dim2=-1).sgn().unsqueeze(-2)
 
 
 class _Orthogonal(Module):
@@ -68,17 +61,17 @@ class _Orthogonal(Module):
         if self.orthogonal_map == "householder":
             lower = x.tril(-1)
             tau = 2.0 / (1.0 + (lower * lower).sum(dim=-2))
-            q = householder_product(lower, tau) * x.diagonal(dim1=-2, dim2=-1).int().unsqueeze(-2)
+            q = torch.linalg.householder_product(lower, tau) * x.diagonal(dim1=-2, dim2=-1).int().unsqueeze(-2)
         else:
             lower = x.tril()
             if n != k:
-                lower = cat([lower, lower.new_zeros(n, n - k).expand(*lower.shape[:-2], -1, -1)], dim=-1)
+                lower = torch.cat([lower, lower.new_zeros(n, n - k).expand(*lower.shape[:-2], -1, -1)], dim=-1)
             skew = lower - lower.mH
             if self.orthogonal_map == "matrix_exp":
-                q = matrix_exp(skew)
+                q = torch.linalg.matrix_exp(skew)
             else:
-                one = eye(n, dtype=skew.dtype, device=skew.device)
-                q = solve(one.add(skew, alpha=-0.5), one.add(skew, alpha=0.5))
+                one = torch.eye(n, dtype=skew.dtype, device=skew.device)
+                q = torch.linalg.solve(one.add(skew, alpha=-0.5), one.add(skew, alpha=0.5))
             if n != k:
                 q = q[..., :k]
         if hasattr(self, "base"):
@@ -101,16 +94,16 @@ class _Orthogonal(Module):
                     "It is not possible to assign to the matrix exponential or the Cayley parametrizations when "
                     "use_trivialization=False."
                 )
-            factors, tau = geqrf(q)
+            factors, tau = torch.geqrf(q)
             factors.diagonal(dim1=-2, dim2=-1).sign_()
             factors.diagonal(dim1=-2, dim2=-1)[tau == 0.0] *= -1
             return factors.mT if wide else factors
         if n != k:
-            q = _made_orthogonal(cat([q, randn(*q.size()[:-2], n, n - k, dtype=q.dtype, device=q.device)], dim=-1))
+            q = _made_orthogonal(torch.cat([q, torch.randn(*q.size()[:-2], n, n - k, dtype=q.dtype, device=q.device)], dim=-1))
         else:
             q = q.clone() if _is_orthogonal(q) else _made_orthogonal(q)
         self.base = q
-        start = zeros_like(given)
+        start = torch.zeros_like(given)
         start.diagonal(dim1=-2, dim2=-1).fill_(-1.0)
         return start
 
@@ -153,7 +146,7 @@ class _WeightNorm(Module):
 
     def right_inverse(self, weight: Any) -> tuple[Any, Any]:
         """The norms, and the weight itself for their directions."""
-        return norm_except_dim(weight, 2, self.dim), weight
+        return torch.norm_except_dim(weight, 2, self.dim), weight
 
 
 def weight_norm(module: Module, name: str = "weight", dim: int = 0) -> Module:
@@ -197,8 +190,8 @@ class _SpectralNorm(Module):
             rows, columns = matrix.size()
             first = matrix.new_empty(rows).normal_(0, 1)
             second = matrix.new_empty(columns).normal_(0, 1)
-            self.register_buffer("_u", normalize(first, dim=0, eps=eps))
-            self.register_buffer("_v", normalize(second, dim=0, eps=eps))
+            self.register_buffer("_u", F.normalize(first, dim=0, eps=eps))
+            self.register_buffer("_v", F.normalize(second, dim=0, eps=eps))
             self._iterate(matrix, 15)
 
     def _as_matrix(self, weight: Any) -> Any:
@@ -209,19 +202,19 @@ class _SpectralNorm(Module):
     @no_grad()
     def _iterate(self, matrix: Any, count: int) -> None:
         for _ in range(count):
-            self._u.copy_(normalize(mv(matrix, self._v), dim=0, eps=self.eps))
-            self._v.copy_(normalize(mv(matrix.mH, self._u), dim=0, eps=self.eps))
+            self._u.copy_(F.normalize(torch.mv(matrix, self._v), dim=0, eps=self.eps))
+            self._v.copy_(F.normalize(torch.mv(matrix.mH, self._u), dim=0, eps=self.eps))
 
     def forward(self, weight: Any) -> Any:
         """(*) → (*)."""
         if weight.dim() == 1:
-            return normalize(weight, dim=0, eps=self.eps)
+            return F.normalize(weight, dim=0, eps=self.eps)
         matrix = self._as_matrix(weight)
         if self.training:
             self._iterate(matrix, self.n_power_iterations)
         u = self._u.clone(memory_format=contiguous_format)
         v = self._v.clone(memory_format=contiguous_format)
-        return weight / vdot(u, mv(matrix, v))
+        return weight / torch.vdot(u, torch.mv(matrix, v))
 
     def right_inverse(self, value: Any) -> Any:
         """The value itself: it may have any norm."""

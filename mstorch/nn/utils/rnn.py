@@ -6,11 +6,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..._core.tensor_base import TensorBase, array_of
-from ..._ops.creation import full
+import mstorch as torch
+
+from ..._core.overriding import is_taken
+from ..._core.tensor_base import TensorBase
 from ..._ops.from_data import made
-from ..._ops.join import cat, stack
-from ..._ops.sort import argsort
 from ..._tensor import Tensor
 
 
@@ -97,13 +97,15 @@ class PackedSequence(PackedSequence_):
 
 def invert_permutation(permutation: Tensor | None) -> Tensor | None:
     """Where each place went to."""
-    return None if permutation is None else made(np.argsort(array_of(permutation), kind="stable").astype(np.int64))
+    if permutation is None:
+        return None
+    places = torch.arange(permutation.numel(), device=permutation.device)
+    return torch.empty_like(permutation).scatter_(0, permutation, places)
 
 
 def _lengths(lengths: Any) -> np.ndarray:
-    if isinstance(lengths, TensorBase):
-        return array_of(lengths).astype(np.int64)
-    return np.array([int(n) for n in lengths], np.int64)
+    known = isinstance(lengths, TensorBase) and not is_taken(lengths)  # what takes calls is asked for each number
+    return np.array(lengths.tolist() if known else [int(n) for n in lengths], np.int64)
 
 
 def pack_padded_sequence(
@@ -114,8 +116,8 @@ def pack_padded_sequence(
     if enforce_sorted:
         sorted_indices = None
     else:
-        sorted_indices = argsort(made(sizes), 0, True)
-        sizes = sizes[array_of(sorted_indices)]
+        order = np.argsort(-sizes, kind="stable")
+        sizes, sorted_indices = sizes[order], made(order)
         input = input.index_select(0 if batch_first else 1, sorted_indices)
     x = input.transpose(0, 1) if batch_first else input
     if sizes.size == 0 or len(sizes) != x.size(1):
@@ -131,7 +133,7 @@ def pack_padded_sequence(
             "ONNX exportability."
         )
     batch_sizes = [int((sizes > t).sum()) for t in range(int(sizes[0]))]
-    data = cat([x[t, :n] for t, n in enumerate(batch_sizes)])
+    data = torch.cat([x[t, :n] for t, n in enumerate(batch_sizes)])
     return PackedSequence(data, made(np.array(batch_sizes, np.int64)), sorted_indices, None)
 
 
@@ -155,10 +157,10 @@ def pad_packed_sequence(
         rows = data[start : start + n]
         start += n
         if n < batch:
-            rows = cat([rows, full((batch - n, *rest), padding_value, dtype=data.dtype, device=data.device)])
+            rows = torch.cat([rows, torch.full((batch - n, *rest), padding_value, dtype=data.dtype, device=data.device)])
         steps.append(rows)
-    steps += [full((batch, *rest), padding_value, dtype=data.dtype, device=data.device)] * (longest - len(sizes))
-    padded = stack(steps, 1 if batch_first else 0)
+    steps += [torch.full((batch, *rest), padding_value, dtype=data.dtype, device=data.device)] * (longest - len(sizes))
+    padded = torch.stack(steps, 1 if batch_first else 0)
     lengths = made(np.array([sum(n > b for n in sizes) for b in range(batch)], np.int64))
     if sequence.unsorted_indices is not None:
         padded = padded.index_select(0 if batch_first else 1, sequence.unsorted_indices)
@@ -185,10 +187,10 @@ def pad_sequence(
     for part in parts:
         missing = longest - part.size(0)
         if missing:
-            filler = full((missing, *rest), padding_value, dtype=part.dtype, device=part.device)
-            part = cat([part, filler] if padding_side == "right" else [filler, part])
+            filler = torch.full((missing, *rest), padding_value, dtype=part.dtype, device=part.device)
+            part = torch.cat([part, filler] if padding_side == "right" else [filler, part])
         padded.append(part)
-    return stack(padded, 0 if batch_first else 1)
+    return torch.stack(padded, 0 if batch_first else 1)
 
 
 def unpad_sequence(padded_sequences: Tensor, lengths: Tensor, batch_first: bool = False) -> list[Tensor]:
@@ -199,7 +201,7 @@ def unpad_sequence(padded_sequences: Tensor, lengths: Tensor, batch_first: bool 
 
 def pack_sequence(sequences: Sequence[Tensor], enforce_sorted: bool = True) -> PackedSequence:
     """Sequences (L, *) of several lengths as a PackedSequence."""
-    lengths = made(np.array([sequence.size(0) for sequence in sequences], np.int64))
+    lengths = [sequence.size(0) for sequence in sequences]
     return pack_padded_sequence(pad_sequence(sequences), lengths, enforce_sorted=enforce_sorted)
 
 

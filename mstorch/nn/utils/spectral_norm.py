@@ -3,12 +3,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import mstorch as torch
+
 from ..._core.formats import contiguous_format
-from ..._ops.distance import normalize
-from ..._ops.linalg_products import multi_dot
-from ..._ops.linalg_torch import pinverse
-from ..._ops.matmul import dot, mv
 from ...autograd.grad_mode import no_grad
+from .. import functional as F
 from ..modules.conv import ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from ..modules.module import Module
 from ..parameter import Parameter, UninitializedParameter
@@ -55,11 +54,11 @@ class SpectralNorm:
         if do_power_iteration:
             with no_grad():
                 for _ in range(self.n_power_iterations):
-                    v.copy_(normalize(mv(matrix.t(), u), dim=0, eps=self.eps))
-                    u.copy_(normalize(mv(matrix, v), dim=0, eps=self.eps))
+                    v.copy_(F.normalize(torch.mv(matrix.t(), u), dim=0, eps=self.eps))
+                    u.copy_(F.normalize(torch.mv(matrix, v), dim=0, eps=self.eps))
                 # What is used in this forward must not change in the next.
                 u, v = (vector.clone(memory_format=contiguous_format) for vector in (u, v))
-        return weight / dot(u, mv(matrix, v))
+        return weight / torch.dot(u, torch.mv(matrix, v))
 
     def remove(self, module: Module) -> None:
         """Make the weight, with its present value, a parameter again."""
@@ -89,7 +88,7 @@ class SpectralNorm:
             )
         with no_grad():
             sizes = made.reshape_weight_to_matrix(weight).size()
-            u, v = (normalize(weight.new_empty(size).normal_(0, 1), dim=0, eps=eps) for size in sizes)
+            u, v = (F.normalize(weight.new_empty(size).normal_(0, 1), dim=0, eps=eps) for size in sizes)
         delattr(module, name)
         module.register_parameter(f"{name}_orig", weight)
         # A plain attribute, so that state_dict has it only once; forward computes it.
@@ -129,8 +128,8 @@ class SpectralNormLoadStateDictPreHook:
             sigma = (weight / state_dict.pop(key)).mean()
             matrix = self.fn.reshape_weight_to_matrix(weight)
             # The v for which u is normalised W v and u W v is sigma; W^T W may be singular.
-            v = multi_dot([pinverse(matrix.t().mm(matrix)), matrix.t(), u.unsqueeze(1)]).squeeze(1)
-            state_dict[f"{key}_v"] = v.mul_(sigma / dot(u, mv(matrix, v)))
+            v = torch.linalg.multi_dot([torch.pinverse(matrix.t().mm(matrix)), matrix.t(), u.unsqueeze(1)]).squeeze(1)
+            state_dict[f"{key}_v"] = v.mul_(sigma / torch.dot(u, torch.mv(matrix, v)))
 
 
 class SpectralNormStateDictHook:

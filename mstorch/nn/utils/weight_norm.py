@@ -3,8 +3,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import mstorch as torch
+
 from ..._core.warned import warn
-from ..._ops.native import norm_except_dim
 from ..modules.module import Module
 from ..parameter import Parameter, UninitializedParameter
 
@@ -13,7 +14,7 @@ __all__ = ["WeightNorm", "remove_weight_norm", "weight_norm"]
 
 def scaled_weight(direction: Any, size: Any, dim: int) -> Any:
     """The directions with other norms."""
-    return direction * (size / norm_except_dim(direction, 2, dim))
+    return direction * (size / torch.norm_except_dim(direction, 2, dim))
 
 
 class WeightNorm:
@@ -48,7 +49,7 @@ class WeightNorm:
                 "before applying weight normalization"
             )
         del module._parameters[name]
-        module.register_parameter(f"{name}_g", Parameter(norm_except_dim(weight, 2, made.dim).data))
+        module.register_parameter(f"{name}_g", Parameter(torch.norm_except_dim(weight, 2, made.dim).data))
         module.register_parameter(f"{name}_v", Parameter(weight.data))
         setattr(module, name, made.compute_weight(module))
         module.register_forward_pre_hook(made)

@@ -1,0 +1,154 @@
+"""Pooling, padding and resampling, taken apart as torch does."""
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from .composites import aten, composite
+from .composites_layers import numbers
+
+
+def _one(value: Any) -> int:
+    return int(numbers(value, 1)[0])
+
+
+# Pooling of rows: that of images of one line
+
+
+@composite("avg_pool1d")
+def _avg_pool1d(
+    input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False, count_include_pad: bool = True
+) -> Any:
+    kernel = _one(kernel_size)
+    step = kernel if stride is None or stride == () else _one(stride)
+    options = [1, kernel], [1, step], [0, _one(padding)], ceil_mode, count_include_pad
+    return aten("squeeze.dim", aten("avg_pool2d", aten("unsqueeze", input, -2), *options), -2)
+
+
+@composite("max_pool1d")
+def _max_pool1d(
+    input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
+    return_indices: bool = False,
+) -> Any:  # fmt: skip
+    kernel = _one(kernel_size)
+    step = kernel if stride is None or stride == () else _one(stride)
+    options = [1, kernel], [1, step], [0, _one(padding)], [1, _one(dilation)], ceil_mode
+    found = [aten("squeeze.dim", part, -2) for part in aten("max_pool2d_with_indices", aten("unsqueeze", input, -2), *options)]
+    return tuple(found) if return_indices else found[0]
+
+
+@composite("adaptive_avg_pool1d")
+def _adaptive_avg_pool1d(input: Any, output_size: Any) -> Any:
+    lines, wanted = aten("unsqueeze", input, -2), _one(output_size)
+    means = aten("mean.dim", lines, [-1, -2], True) if wanted == 1 else aten("_adaptive_avg_pool2d", lines, [1, wanted])
+    return aten("squeeze.dim", means, -2)
+
+
+@composite("adaptive_max_pool1d")
+def _adaptive_max_pool1d(input: Any, output_size: Any, return_indices: bool = False) -> Any:
+    found = [aten("squeeze.dim", part, -2) for part in aten("adaptive_max_pool2d", aten("unsqueeze", input, -2), [1, _one(output_size)])]
+    return tuple(found) if return_indices else found[0]
+
+
+# Pooling
+
+
+def _sizes(input: Any, output_size: Any, rank: int) -> list[int]:
+    wanted = [None] * rank if output_size is None else numbers(output_size, rank)
+    return [int(input.shape[place - rank]) if n is None else n for place, n in enumerate(wanted)]
+
+
+@composite("adaptive_max_pool2d")
+def _adaptive_max_pool2d(input: Any, output_size: Any, return_indices: bool = False) -> Any:
+    found = aten("adaptive_max_pool2d", input, _sizes(input, output_size, 2))
+    return tuple(found) if return_indices else found[0]
+
+
+@composite("adaptive_max_pool3d")
+def _adaptive_max_pool3d(input: Any, output_size: Any, return_indices: bool = False) -> Any:
+    found = aten("adaptive_max_pool3d", input, _sizes(input, output_size, 3))
+    return tuple(found) if return_indices else found[0]
+
+
+@composite("adaptive_avg_pool3d")
+def _adaptive_avg_pool3d(input: Any, output_size: Any) -> Any:
+    sizes = _sizes(input, output_size, 3)
+    return aten("mean.dim", input, [-1, -2, -3], True) if sizes == [1, 1, 1] else aten("_adaptive_avg_pool3d", input, sizes)
+
+
+@composite("max_pool3d")
+def _max_pool3d(
+    input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
+    return_indices: bool = False,
+) -> Any:  # fmt: skip
+    steps = [] if stride is None or stride == () else numbers(stride, 3)
+    options = numbers(kernel_size, 3), steps, numbers(padding, 3), numbers(dilation, 3), ceil_mode
+    found = aten("max_pool3d_with_indices", input, *options)
+    return tuple(found) if return_indices else found[0]
+
+
+def _norms(count: int) -> None:
+    @composite(f"lp_pool{count}d")
+    def pooled(input: Any, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Any:
+        kernel = numbers(kernel_size, count)
+        step = kernel if stride is None else numbers(stride, count)
+        powers = aten("pow.Tensor_Scalar", input, norm_type)
+        if count == 1:
+            means = _avg_pool1d(powers, kernel, step, 0, ceil_mode)
+        else:
+            means = aten(f"avg_pool{count}d", powers, kernel, step, *([[0] * count, True] if ceil_mode else []))
+        means = aten("mul.Tensor", aten("sign", means), aten("relu", aten("abs", means)))
+        return aten("pow.Tensor_Scalar", aten("mul.Tensor", means, math.prod(kernel)), 1.0 / norm_type)
+
+
+for _count in (1, 2, 3):
+    _norms(_count)
+
+
+# Padding
+
+
+@composite("pad_like")
+def _pad_like(input: Any, pad: Sequence[int], mode: str) -> Any:
+    """The tensor with its own elements around it."""
+    rank = len(pad) // 2
+    if mode == "circular":
+        for number in range(rank):
+            dim, (before, after) = input.dim() - 1 - number, pad[2 * number : 2 * number + 2]
+            if before < 0 or after < 0:
+                raise NotImplementedError("mstorch: circular padding that cuts off is not known in the terms of torch.ops.aten")
+            length = input.shape[dim]
+            parts = [aten("slice.Tensor", input, dim, length - before, length)] if before else []
+            parts += [input, *([aten("slice.Tensor", input, dim, 0, after)] if after else [])]
+            input = aten("cat", parts, dim) if len(parts) > 1 else input
+        return input
+    return aten(f"{'reflection' if mode == 'reflect' else 'replication'}_pad{rank}d", input, list(pad))
+
+
+# Resampling
+
+
+_NAMES = {
+    "nearest": "upsample_nearest{}d", "nearest-exact": "_upsample_nearest_exact{}d", "linear": "upsample_linear{}d",
+    "bilinear": "upsample_bilinear{}d", "trilinear": "upsample_trilinear{}d", "bicubic": "upsample_bicubic{}d",
+}  # fmt: skip
+
+
+@composite("interpolate", "upsample")
+def _interpolate(
+    input: Any, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None,
+    recompute_scale_factor: bool | None = None, antialias: bool = False,
+) -> Any:  # fmt: skip
+    rank = input.dim() - 2
+    if antialias or mode not in _NAMES or (size is None) is (scale_factor is None):
+        return NotImplemented
+    scales: list[float | None] = [None] * rank
+    if size is not None:
+        sizes = list(numbers(size, rank))
+    else:
+        factors = [float(scale_factor)] * rank if isinstance(scale_factor, (int, float)) else [float(factor) for factor in scale_factor]
+        sizes = [math.floor(float(length) * factor) for length, factor in zip(input.shape[2:], factors)]
+        scales = scales if recompute_scale_factor else [*factors]
+    corners = [] if mode.startswith("nearest") else [bool(align_corners)]
+    return aten(_NAMES[mode].format(rank), input, sizes, *corners, *(scales if scales[0] is not None else []))

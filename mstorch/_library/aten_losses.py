@@ -1,0 +1,146 @@
+"""Losses under the names that torch's library has for them, with their gradients."""
+from __future__ import annotations
+
+from typing import Any
+
+from .. import nn
+from .._ops import creation
+from .._tensor import Tensor
+from .aten_layers import derived
+
+F = nn.functional
+REDUCTIONS = ("none", "mean", "sum")
+
+
+def binary_cross_entropy(self: Tensor, target: Tensor, weight: Tensor | None = None, reduction: int = 1) -> Tensor:
+    """The binary cross entropy of probabilities."""
+    return F.binary_cross_entropy(self, target, weight, reduction=REDUCTIONS[reduction])
+
+
+def multi_margin_loss(
+    self: Tensor, target: Tensor, p: Any = 1, margin: Any = 1, weight: Tensor | None = None, reduction: int = 1
+) -> Tensor:
+    """The margin loss of many classes."""
+    return F.multi_margin_loss(self, target, p, margin, weight, reduction=REDUCTIONS[reduction])
+
+
+def soft_margin_loss(self: Tensor, target: Tensor, reduction: int = 1) -> Tensor:
+    """``log(1 + exp(-target * x))``."""
+    return F.soft_margin_loss(self, target, reduction=REDUCTIONS[reduction])
+
+
+def _masked_count(target: Tensor, weight: Any, ignore_index: int) -> Tensor:
+    kept = target.ne(ignore_index)
+    if weight is None:
+        return kept.sum()
+    return (weight[target.where(kept, 0)] * kept).sum()
+
+
+def nll_loss_forward(
+    self: Tensor, target: Tensor, weight: Any, reduction: int, ignore_index: int
+) -> tuple[Tensor, Tensor]:
+    """The loss, and the sum of the weights that it was divided by."""
+    loss = F.nll_loss(self, target, weight, ignore_index=ignore_index, reduction=REDUCTIONS[reduction])
+    count = _masked_count(target, weight, ignore_index) if reduction == 1 or reduction == 2 else creation.zeros(())
+    return loss, count.to(self.dtype)
+
+
+nll_loss2d_forward = nll_loss_forward
+
+
+def nll_loss_backward(
+    grad_output: Tensor, self: Tensor, target: Tensor, weight: Any, reduction: int, ignore_index: int, total_weight: Tensor
+) -> Tensor:
+    """The gradient of ``nll_loss``."""
+    word = REDUCTIONS[reduction]
+    return derived(lambda x: F.nll_loss(x, target, weight, ignore_index=ignore_index, reduction=word), grad_output, self)[0]
+
+
+nll_loss2d_backward = nll_loss_backward
+
+
+def mse_loss(self: Tensor, target: Tensor, reduction: int = 1) -> Tensor:
+    """The mean squared error."""
+    return F.mse_loss(self, target, reduction=REDUCTIONS[reduction])
+
+
+def mse_loss_backward(grad_output: Tensor, self: Tensor, target: Tensor, reduction: int) -> Tensor:
+    """The gradient of ``mse_loss``."""
+    return derived(lambda x: F.mse_loss(x, target, reduction=REDUCTIONS[reduction]), grad_output, self)[0]
+
+
+def smooth_l1_loss(self: Tensor, target: Tensor, reduction: int = 1, beta: float = 1.0) -> Tensor:
+    """The smooth absolute error."""
+    return F.smooth_l1_loss(self, target, reduction=REDUCTIONS[reduction], beta=beta)
+
+
+def smooth_l1_loss_backward(grad_output: Tensor, self: Tensor, target: Tensor, reduction: int, beta: float) -> Tensor:
+    """The gradient of ``smooth_l1_loss``."""
+    return derived(lambda x: F.smooth_l1_loss(x, target, reduction=REDUCTIONS[reduction], beta=beta), grad_output, self)[0]
+
+
+def binary_cross_entropy_with_logits(
+    self: Tensor, target: Tensor, weight: Any = None, pos_weight: Any = None, reduction: int = 1
+) -> Tensor:
+    """The cross-entropy of logits with probabilities of two classes."""
+    named = REDUCTIONS[reduction]
+    return F.binary_cross_entropy_with_logits(self, target, weight, pos_weight=pos_weight, reduction=named)
+
+
+def huber_loss(self: Tensor, target: Tensor, reduction: int = 1, delta: float = 1.0) -> Tensor:
+    """Half the square of the difference up to ``delta``, a line beyond."""
+    return F.huber_loss(self, target, reduction=REDUCTIONS[reduction], delta=delta)
+
+
+def huber_loss_backward(grad_output: Tensor, self: Tensor, target: Tensor, reduction: int, delta: float) -> Tensor:
+    """The gradient of ``huber_loss`` for its input."""
+    return derived(lambda x: huber_loss(x, target, reduction, delta), grad_output, self)[0]
+
+
+def binary_cross_entropy_backward(
+    grad_output: Tensor, self: Tensor, target: Tensor, weight: Tensor | None = None, reduction: int = 1
+) -> Tensor:
+    """The gradient of ``binary_cross_entropy`` for its input."""
+    return derived(lambda x: F.binary_cross_entropy(x, target, weight, reduction=REDUCTIONS[reduction]), grad_output, self)[0]
+
+
+def multi_margin_loss_backward(
+    grad_output: Tensor, self: Tensor, target: Tensor, p: Any, margin: Any, weight: Tensor | None = None, reduction: int = 1
+) -> Tensor:
+    """The gradient of ``multi_margin_loss``."""
+    return derived(lambda x: multi_margin_loss(x, target, p, margin, weight, reduction), grad_output, self)[0]
+
+
+def soft_margin_loss_backward(grad_output: Tensor, self: Tensor, target: Tensor, reduction: int) -> Tensor:
+    """The gradient of ``soft_margin_loss``."""
+    return derived(lambda x: soft_margin_loss(x, target, reduction), grad_output, self)[0]
+
+
+def multilabel_margin_loss_forward(self: Tensor, target: Tensor, reduction: int) -> tuple[Tensor, Tensor]:
+    """The loss, and 1 where an element is of a class that is named, before the first -1."""
+    named = (target < 0).long().cumsum(-1) == 0
+    marks = creation.zeros(tuple(self.shape), dtype=self.dtype, device=self.device)
+    marks = marks.scatter_add(-1, target.clamp_min(0), named.to(self.dtype)).clamp_max(1)
+    return F.multilabel_margin_loss(self, target, reduction=REDUCTIONS[reduction]), marks
+
+
+def multilabel_margin_loss_backward(grad_output: Tensor, self: Tensor, target: Tensor, reduction: int, is_target: Tensor) -> Tensor:
+    """The gradient of ``multilabel_margin_loss``."""
+    return derived(lambda x: F.multilabel_margin_loss(x, target, reduction=REDUCTIONS[reduction]), grad_output, self)[0]
+
+
+def _ctc_loss(
+    log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any, blank: int = 0, zero_infinity: bool = False
+) -> tuple[Tensor, Tensor]:
+    """The loss of each sequence, and what torch's kernel keeps for the gradient, which is empty here."""
+    found = F.ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, "none", zero_infinity)
+    return found, creation.empty(0, dtype=log_probs.dtype, device=log_probs.device)
+
+
+def _ctc_loss_backward(
+    grad: Tensor, log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any, neg_log_likelihood: Tensor,
+    log_alpha: Tensor, blank: int, zero_infinity: bool = False,
+) -> Tensor:  # fmt: skip
+    """The gradient of ``ctc_loss`` for the logarithms of probabilities."""
+    lengths = input_lengths, target_lengths
+    return derived(lambda x: F.ctc_loss(x, targets, *lengths, blank, "none", zero_infinity), grad, log_probs)[0]
