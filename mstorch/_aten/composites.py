@@ -12,6 +12,7 @@ from .. import ops
 from .._backend.geometry import contiguous_strides
 from .._core.dtype import bool_, by_name, dtype, float32, float64
 from .._core.formats import contiguous_format
+from .._core.storage import Counter
 from .._core.tensor_base import TensorBase, count_of, strides_of
 from .._ops import from_data
 from .._ops.from_data import made
@@ -158,7 +159,9 @@ def _H(self: Any) -> Any:
 
 @composite("data of a tensor")
 def _data(self: Any) -> Any:
-    return aten("detach", self)
+    found = aten("detach", self)
+    found._counter = Counter()  # what is written to it counts as no write to the tensor
+    return found
 
 
 @composite("conj", "conj_physical", "resolve_conj", "resolve_neg")

@@ -3,10 +3,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from .._core.above import above
 from .._core.dtype import bool_, iinfo
 from .._ops import views
 from .._ops._dispatch import shape_of
-from .._ops.compare import where
 
 
 def canonical_dims(dim: Any, rank: int) -> tuple[int, ...]:
@@ -51,7 +51,7 @@ def filled(input: Any, mask: Any, neutral: Any, dtype: Any) -> Any:
     """The input in ``dtype`` (its own for None), and ``neutral`` where the mask is false."""
     if dtype is not None and input._dtype is not dtype:
         input = input.to(dtype)
-    return input if mask is None else where(input_mask(input, mask), input, neutral)
+    return input if mask is None else above.torch.where(input_mask(input, mask), input, neutral)
 
 
 _REDUCTIONS = frozenset("sum prod amax amin argmax argmin mean median norm var std logsumexp".split())

@@ -3,16 +3,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from .._core.above import above
 from .._core.dtype import bool_, get_default_dtype, int64
 from .._core.overriding import for_maps
-from .._ops import reduce as plain
-from .._ops import scan, softmax
-from .._ops import sort as sorting
 from .._ops._dispatch import shape_of
-from .._ops.compare import clamp_min, where
-from .._ops.creation import ones
-from .._ops.elementwise import sqrt
-from .._ops.vector_norm import vector_norm
 from ._filled import canonical_dims, filled, highest, input_mask, lowest
 
 
@@ -36,26 +30,26 @@ def sum(input: Any, dim: Any = None, *, keepdim: bool | None = False, dtype: Any
     """The sum of the unmasked elements; 0 where there is none."""
     values = filled(input, mask, 0, _summed(input, dtype))
     dims = canonical_dims(dim, len(shape_of(input)))
-    return plain.sum(values, dims, bool(keepdim)) if dims else values.clone()
+    return above.torch.sum(values, dims, bool(keepdim)) if dims else values.clone()
 
 
 @for_maps
 def prod(input: Any, dim: Any = None, *, keepdim: bool | None = False, dtype: Any = None, mask: Any = None) -> Any:
     """The product of the unmasked elements; 1 where there is none."""
     values = filled(input, mask, 1, _summed(input, dtype))
-    return _over(plain.prod, values, canonical_dims(dim, len(shape_of(input))), bool(keepdim))
+    return _over(above.torch.prod, values, canonical_dims(dim, len(shape_of(input))), bool(keepdim))
 
 
 @for_maps
 def cumsum(input: Any, dim: int, *, dtype: Any = None, mask: Any = None) -> Any:
     """Running sums in which masked elements count as 0."""
-    return _running("cumsum", scan.cumsum, 0, input, dim, dtype, mask)
+    return _running("cumsum", above.torch.cumsum, 0, input, dim, dtype, mask)
 
 
 @for_maps
 def cumprod(input: Any, dim: int, *, dtype: Any = None, mask: Any = None) -> Any:
     """Running products in which masked elements count as 1."""
-    return _running("cumprod", scan.cumprod, 1, input, dim, dtype, mask)
+    return _running("cumprod", above.torch.cumprod, 1, input, dim, dtype, mask)
 
 
 def _running(name: str, function: Any, neutral: int, input: Any, dim: Any, dtype: Any, mask: Any) -> Any:
@@ -71,7 +65,7 @@ def amax(input: Any, dim: Any = None, *, keepdim: bool | None = False, dtype: An
     """The greatest unmasked element; -inf (the least integer) where there is none."""
     kind = input._dtype if dtype is None else dtype
     values = filled(input, mask, lowest("amax", kind), kind)
-    return plain.amax(values, canonical_dims(dim, len(shape_of(input))), bool(keepdim))
+    return above.torch.amax(values, canonical_dims(dim, len(shape_of(input))), bool(keepdim))
 
 
 @for_maps
@@ -79,7 +73,7 @@ def amin(input: Any, dim: Any = None, *, keepdim: bool | None = False, dtype: An
     """The least unmasked element; inf (the greatest integer) where there is none."""
     kind = input._dtype if dtype is None else dtype
     values = filled(input, mask, highest("amin", kind), kind)
-    return plain.amin(values, canonical_dims(dim, len(shape_of(input))), bool(keepdim))
+    return above.torch.amin(values, canonical_dims(dim, len(shape_of(input))), bool(keepdim))
 
 
 @for_maps
@@ -88,7 +82,7 @@ def argmax(
 ) -> Any:
     """The position of the greatest unmasked element, in the dtype of the input as in torch."""
     kind = input._dtype if dtype is None else dtype
-    return plain.argmax(filled(input, mask, lowest("argmax", kind), kind), dim, bool(keepdim)).to(kind)
+    return above.torch.argmax(filled(input, mask, lowest("argmax", kind), kind), dim, bool(keepdim)).to(kind)
 
 
 @for_maps
@@ -97,13 +91,13 @@ def argmin(
 ) -> Any:
     """The position of the least unmasked element, in the dtype of the input as in torch."""
     kind = input._dtype if dtype is None else dtype
-    return plain.argmin(filled(input, mask, highest("argmin", kind), kind), dim, bool(keepdim)).to(kind)
+    return above.torch.argmin(filled(input, mask, highest("argmin", kind), kind), dim, bool(keepdim)).to(kind)
 
 
 def _counted(input: Any, dims: tuple[int, ...], keepdim: bool, mask: Any) -> Any:
     """How many elements are unmasked."""
     if mask is None:
-        mask = ones(shape_of(input), dtype=bool_, device=input.device)
+        mask = above.torch.ones(shape_of(input), dtype=bool_, device=input.device)
     return sum(input_mask(input, mask), dims, keepdim=keepdim, dtype=int64)
 
 
@@ -127,12 +121,12 @@ def median(input: Any, dim: int = -1, *, keepdim: bool = False, dtype: Any = Non
     dims = canonical_dims(dim, len(shape_of(input)))
     place = dims[0] if dims else 0
     if mask is None and input._dtype.category < 2:
-        return sorting.median(input, place, keepdim)[0]
+        return above.torch.median(input, place, keepdim)[0]
     if input._dtype.category >= 2:
-        return sorting.nanmedian(filled(input, mask, float("nan"), None), place, keepdim)[0]
+        return above.torch.nanmedian(filled(input, mask, float("nan"), None), place, keepdim)[0]
     if (_counted(input, (place,), False, mask) == 0).any():
         raise ValueError("masked median expects no fully masked out rows if dtype is not floating point")
-    found = sorting.nanmedian(where(input_mask(input, mask), input.double(), float("nan")), place, keepdim)[0]
+    found = above.torch.nanmedian(above.torch.where(input_mask(input, mask), input.double(), float("nan")), place, keepdim)[0]
     return found.to(input._dtype)
 
 
@@ -141,7 +135,7 @@ def logsumexp(input: Any, dim: Any = None, *, keepdim: bool = False, dtype: Any 
     """The logarithm of the sum of exponentials of the unmasked elements; -inf where there is none."""
     kind = input._dtype if dtype is None else dtype
     values = filled(input, mask, lowest("logsumexp", kind), kind)
-    return softmax.logsumexp(values, canonical_dims(dim, len(shape_of(input))), bool(keepdim)).to(kind)
+    return above.torch.logsumexp(values, canonical_dims(dim, len(shape_of(input))), bool(keepdim)).to(kind)
 
 
 @for_maps
@@ -151,7 +145,8 @@ def norm(
     """The vector norm of the unmasked elements; for ``ord=-inf`` inf where there is none."""
     neutral = float("inf") if ord == float("-inf") else 0
     values = filled(input, mask, neutral, dtype)
-    return vector_norm(values, 2 if ord is None else ord, canonical_dims(dim, len(shape_of(input))), bool(keepdim), dtype=dtype)
+    dims = canonical_dims(dim, len(shape_of(input)))
+    return above.torch.linalg.vector_norm(values, 2 if ord is None else ord, dims, bool(keepdim), dtype=dtype)
 
 
 def _variance(
@@ -170,7 +165,7 @@ def _variance(
     square = filled(apart * apart.conj_physical() if computing.category == 3 else apart * apart, mask, 0, None)
     total = sum(square.real if computing.category == 3 else square, dims, keepdim=keepdim)
     count = count.reshape(shape_of(total))
-    return (total / clamp_min(count - less, 0)).to(computing)
+    return (total / above.torch.clamp_min(count - less, 0)).to(computing)
 
 
 @for_maps
@@ -188,4 +183,4 @@ def std(
     keepdim: bool | None = False, dtype: Any = None, mask: Any = None,
 ) -> Any:  # fmt: skip
     """The standard deviation of the unmasked elements."""
-    return sqrt(_variance("std", input, dim, unbiased, correction, bool(keepdim), dtype, mask))
+    return above.torch.sqrt(_variance("std", input, dim, unbiased, correction, bool(keepdim), dtype, mask))

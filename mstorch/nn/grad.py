@@ -4,10 +4,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from .._core.above import above
 from .._core.modes import modes
 from .._core.tensor_base import is_tracked
-from .._ops.conv import conv1d, conv2d, conv3d
-from .._ops.creation import zeros
 from ..autograd.backward import grad
 from ..autograd.grad_mode import enable_grad
 
@@ -24,13 +23,13 @@ def _gradient(conv: Callable[..., Any], whole: Any, arguments: Callable[[Any], t
 
 def _of_input(conv: Callable[..., Any], size: Any, weight: Any, grad_output: Any, *options: Any) -> Any:
     """The gradient for an input of a size; the input's values play no part in it."""
-    whole = zeros(tuple(size), dtype=weight.dtype, device=weight.device)
+    whole = above.torch.zeros(tuple(size), dtype=weight.dtype, device=weight.device)
     return _gradient(conv, whole, lambda x: (x, weight, None, *options), grad_output, (weight, grad_output))
 
 
 def _of_weight(conv: Callable[..., Any], input: Any, size: Any, grad_output: Any, *options: Any) -> Any:
     """The gradient for a weight of a size; the weight's values play no part in it."""
-    whole = zeros(tuple(size), dtype=grad_output.dtype, device=grad_output.device)
+    whole = above.torch.zeros(tuple(size), dtype=grad_output.dtype, device=grad_output.device)
     return _gradient(conv, whole, lambda weight: (input, weight, None, *options), grad_output, (input, grad_output))
 
 
@@ -38,39 +37,39 @@ def conv1d_input(
     input_size: Any, weight: Any, grad_output: Any, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1
 ) -> Any:
     """The gradient of ``conv1d`` with respect to its input, of size ``input_size``."""
-    return _of_input(conv1d, input_size, weight, grad_output, stride, padding, dilation, groups)
+    return _of_input(above.torch.conv1d, input_size, weight, grad_output, stride, padding, dilation, groups)
 
 
 def conv1d_weight(
     input: Any, weight_size: Any, grad_output: Any, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1
 ) -> Any:
     """The gradient of ``conv1d`` with respect to its weight, of size ``weight_size``."""
-    return _of_weight(conv1d, input, weight_size, grad_output, stride, padding, dilation, groups)
+    return _of_weight(above.torch.conv1d, input, weight_size, grad_output, stride, padding, dilation, groups)
 
 
 def conv2d_input(
     input_size: Any, weight: Any, grad_output: Any, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1
 ) -> Any:
     """The gradient of ``conv2d`` with respect to its input, of size ``input_size``."""
-    return _of_input(conv2d, input_size, weight, grad_output, stride, padding, dilation, groups)
+    return _of_input(above.torch.conv2d, input_size, weight, grad_output, stride, padding, dilation, groups)
 
 
 def conv2d_weight(
     input: Any, weight_size: Any, grad_output: Any, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1
 ) -> Any:
     """The gradient of ``conv2d`` with respect to its weight, of size ``weight_size``."""
-    return _of_weight(conv2d, input, weight_size, grad_output, stride, padding, dilation, groups)
+    return _of_weight(above.torch.conv2d, input, weight_size, grad_output, stride, padding, dilation, groups)
 
 
 def conv3d_input(
     input_size: Any, weight: Any, grad_output: Any, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1
 ) -> Any:
     """The gradient of ``conv3d`` with respect to its input, of size ``input_size``."""
-    return _of_input(conv3d, input_size, weight, grad_output, stride, padding, dilation, groups)
+    return _of_input(above.torch.conv3d, input_size, weight, grad_output, stride, padding, dilation, groups)
 
 
 def conv3d_weight(
     input: Any, weight_size: Any, grad_output: Any, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1
 ) -> Any:
     """The gradient of ``conv3d`` with respect to its weight, of size ``weight_size``."""
-    return _of_weight(conv3d, input, weight_size, grad_output, stride, padding, dilation, groups)
+    return _of_weight(above.torch.conv3d, input, weight_size, grad_output, stride, padding, dilation, groups)

@@ -6,10 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .._core.above import above
 from .._core.dtype import float32
-from .._ops.complex_views import view_as_real
-from .._ops.creation import zeros_like
-from .._ops.join import cat
 from .._tensor import Tensor
 from ..autograd import enable_grad, no_grad
 from ._options import check_lr, refuse_spread
@@ -137,19 +135,19 @@ class LBFGS(Optimizer):
     def _flat_grad(self) -> Tensor:
         parts = []
         for param in self._params:
-            grad = zeros_like(param) if param.grad is None else param.grad
+            grad = above.torch.zeros_like(param) if param.grad is None else param.grad
             if grad.is_sparse:
                 grad = grad.to_dense()
             if grad.is_complex():
-                grad = view_as_real(grad)
+                grad = above.torch.view_as_real(grad)
             parts.append(grad.reshape(-1))
-        return cat(parts, 0)
+        return above.torch.cat(parts, 0)
 
     def _move(self, t, d: Tensor) -> None:
         offset = 0
         for param in self._params:
             if param.is_complex():
-                param = view_as_real(param)
+                param = above.torch.view_as_real(param)
             size = param.numel()
             _add_fused(param, d[offset : offset + size].view_as(param), _get_value(t))
             offset += size

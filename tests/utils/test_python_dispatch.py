@@ -279,3 +279,20 @@ def test_redispatched_functions_are_asked_inside():
 
         result = product(torch.ones(1).as_subclass(Seen), torch.ones(1).as_subclass(Seen))
         assert calls == ["product", "mul"] and type(result) is torch.Tensor
+
+
+def test_data_has_a_version_of_its_own(both):
+    def body(torch):
+        with _log(torch):
+            x = torch.ones(3, dtype=torch.float64, requires_grad=True)
+            y = x.sin()
+            x.data.add_(1)
+            y.sum().backward()
+            z = torch.zeros(3)
+            z.data.add_(1)
+            seen = z._version
+            z.detach().add_(1)
+            leaf = torch.ones(2, dtype=torch.float64, requires_grad=True)
+            return x.grad, x._version, seen, z._version, torch.autograd.gradcheck(lambda a: a.sin(), (leaf,))
+
+    both(body)

@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-import mstorch as torch
-
+from ..._core.above import above
 from ..._core.dtype import bfloat16, bool_, float16, float32
 from ..._core.modes import modes
 from ..._core.overriding import is_taken
@@ -174,7 +173,7 @@ def _canonical_mask(
         )
     if mask._dtype is bool_:
         if is_taken(mask):  # what takes calls is to see what is done to the mask
-            return torch.zeros_like(mask, dtype=target_type).masked_fill_(mask, -math.inf)
+            return above.torch.zeros_like(mask, dtype=target_type).masked_fill_(mask, -math.inf)
         if not is_known(mask):
             return cast_tensor(where(mask, float("-inf"), 0.0), target_type)
         return beside(made(np.where(array_of(mask), -np.inf, 0).astype(target_type.np)), mask)

@@ -5,8 +5,7 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-import mstorch as torch
-
+from ..._core.above import above
 from ..._core.overriding import is_taken
 from ..._core.tensor_base import TensorBase
 from ..._core.warned import warn
@@ -27,7 +26,7 @@ def _norm(part: Any, order: float) -> Any:
     spread = getattr(part, "_global_norm", None)
     if part._dtype.category < 2:
         raise RuntimeError(f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {type_word(part._dtype)}")
-    return torch.linalg.vector_norm(part, order) if spread is None else spread(order)
+    return above.torch.linalg.vector_norm(part, order) if spread is None else spread(order)
 
 
 def _together(gradients: Sequence[Any]) -> Any:
@@ -49,12 +48,12 @@ def get_total_norm(
 def _total_norm(parts: Sequence[Any], flat: Any, order: float, error_if_nonfinite: bool) -> Any:
     """The norm of all tensors; ``flat``: the same one after the other, or None."""
     if not parts:
-        return torch.tensor(0.0)
+        return above.torch.tensor(0.0)
     with no_grad():
         if flat is not None and order > 0 and has_clean_gaps(flat):
-            total = torch.linalg.vector_norm(flat, order)
+            total = above.torch.linalg.vector_norm(flat, order)
         else:
-            total = torch.linalg.vector_norm(torch.stack([_norm(part, order) for part in parts]), order)
+            total = above.torch.linalg.vector_norm(above.torch.stack([_norm(part, order) for part in parts]), order)
         if error_if_nonfinite and not math.isfinite(total.item()):
             raise RuntimeError(
                 f"The total norm of order {order} for gradients from `parameters` is non-finite, so it cannot be "
@@ -76,7 +75,7 @@ def _scale(gradients: Sequence[Any], flat: Any, max_norm: float, total_norm: Any
     with no_grad():
         if hasattr(total_norm, "_everywhere"):
             total_norm = total_norm.to_local()
-        factor = torch.clamp(float(max_norm) / (total_norm + 1e-6), max=1.0)
+        factor = above.torch.clamp(float(max_norm) / (total_norm + 1e-6), max=1.0)
         if flat is not None:
             flat.mul_(factor)
             put_back(flat, gradients, clean=False)  # a factor that is NaN makes NaN of the gaps

@@ -3,15 +3,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-import mstorch as torch
-
+from ..._core.above import above
 from ..._core.tensor_base import TensorBase
 from ..._tensor import Tensor
 
 
 def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
     """All parameters in one vector."""
-    return torch.cat([parameter.view(-1) for parameter in parameters])
+    return above.torch.cat([parameter.view(-1) for parameter in parameters])
 
 
 def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:

@@ -4,8 +4,7 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-from ..._ops.creation import ones_like, zeros_like
-from ..._ops.elementwise import rsqrt
+from ..._core.above import above
 from ..parameter import Parameter
 
 __all__ = ["fuse_conv_bn_eval", "fuse_conv_bn_weights", "fuse_linear_bn_eval", "fuse_linear_bn_weights"]
@@ -32,9 +31,9 @@ def fuse_conv_bn_weights(
     conv_w: Any, conv_b: Any, bn_rm: Any, bn_rv: Any, bn_eps: float, bn_w: Any, bn_b: Any, transpose: bool = False
 ) -> tuple[Parameter, Parameter]:
     """Weight and bias of a convolution followed by batch normalisation of those statistics."""
-    scale = rsqrt(bn_rv + bn_eps) * (ones_like(bn_rm) if bn_w is None else bn_w)
-    bias = zeros_like(bn_rm) if conv_b is None else conv_b
-    shift = zeros_like(bn_rm) if bn_b is None else bn_b
+    scale = above.torch.rsqrt(bn_rv + bn_eps) * (above.torch.ones_like(bn_rm) if bn_w is None else bn_w)
+    bias = above.torch.zeros_like(bn_rm) if conv_b is None else conv_b
+    shift = above.torch.zeros_like(bn_rm) if bn_b is None else bn_b
     shape = [1] * conv_w.dim()
     shape[1 if transpose else 0] = -1
     fused_w = (conv_w * scale.reshape(shape)).to(conv_w.dtype)
@@ -61,8 +60,8 @@ def fuse_linear_bn_weights(
     linear_w: Any, linear_b: Any, bn_rm: Any, bn_rv: Any, bn_eps: float, bn_w: Any, bn_b: Any
 ) -> tuple[Parameter, Parameter]:
     """Weight and bias of a linear layer followed by batch normalisation of those statistics."""
-    scale = bn_w * rsqrt(bn_rv + bn_eps)
-    bias = zeros_like(bn_rm) if linear_b is None else linear_b
+    scale = bn_w * above.torch.rsqrt(bn_rv + bn_eps)
+    bias = above.torch.zeros_like(bn_rm) if linear_b is None else linear_b
     fused_w = linear_w * scale.unsqueeze(-1).to(linear_w.dtype)
     fused_b = ((bias - bn_rm) * scale + bn_b).to(linear_w.dtype if linear_b is None else linear_b.dtype)
     return Parameter(fused_w, linear_w.requires_grad), Parameter(fused_b, bias.requires_grad)

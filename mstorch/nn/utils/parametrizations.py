@@ -3,8 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import mstorch as torch
-
+from ..._core.above import above
 from ..._core.dtype import finfo
 from ..._core.formats import contiguous_format
 from ..._core.tensor_base import TensorBase
@@ -23,14 +22,14 @@ _MAPS = ("matrix_exp", "cayley", "householder")
 
 def _is_orthogonal(matrix: Any) -> bool:
     n, k = matrix.size(-2), matrix.size(-1)
-    one = torch.eye(k, dtype=matrix.dtype, device=matrix.device)
-    return bool(torch.allclose(matrix.mH @ matrix, one, atol=10.0 * n * finfo(matrix.dtype).eps))
+    one = above.torch.eye(k, dtype=matrix.dtype, device=matrix.device)
+    return bool(above.torch.allclose(matrix.mH @ matrix, one, atol=10.0 * n * finfo(matrix.dtype).eps))
 
 
 def _made_orthogonal(matrix: Any) -> Any:
     """The orthogonal factor of the QR decomposition with a positive diagonal."""
-    factors, tau = torch.geqrf(matrix)
-    return torch.linalg.householder_product(factors, tau) * factors.diagonal(dim1=-2, dim2=-1).sgn().unsqueeze(-2)
+    factors, tau = above.torch.geqrf(matrix)
+    return above.torch.linalg.householder_product(factors, tau) * factors.diagonal(dim1=-2, dim2=-1).sgn().unsqueeze(-2)
 
 
 class _Orthogonal(Module):
@@ -61,17 +60,17 @@ class _Orthogonal(Module):
         if self.orthogonal_map == "householder":
             lower = x.tril(-1)
             tau = 2.0 / (1.0 + (lower * lower).sum(dim=-2))
-            q = torch.linalg.householder_product(lower, tau) * x.diagonal(dim1=-2, dim2=-1).int().unsqueeze(-2)
+            q = above.torch.linalg.householder_product(lower, tau) * x.diagonal(dim1=-2, dim2=-1).int().unsqueeze(-2)
         else:
             lower = x.tril()
             if n != k:
-                lower = torch.cat([lower, lower.new_zeros(n, n - k).expand(*lower.shape[:-2], -1, -1)], dim=-1)
+                lower = above.torch.cat([lower, lower.new_zeros(n, n - k).expand(*lower.shape[:-2], -1, -1)], dim=-1)
             skew = lower - lower.mH
             if self.orthogonal_map == "matrix_exp":
-                q = torch.linalg.matrix_exp(skew)
+                q = above.torch.linalg.matrix_exp(skew)
             else:
-                one = torch.eye(n, dtype=skew.dtype, device=skew.device)
-                q = torch.linalg.solve(one.add(skew, alpha=-0.5), one.add(skew, alpha=0.5))
+                one = above.torch.eye(n, dtype=skew.dtype, device=skew.device)
+                q = above.torch.linalg.solve(one.add(skew, alpha=-0.5), one.add(skew, alpha=0.5))
             if n != k:
                 q = q[..., :k]
         if hasattr(self, "base"):
@@ -94,16 +93,16 @@ class _Orthogonal(Module):
                     "It is not possible to assign to the matrix exponential or the Cayley parametrizations when "
                     "use_trivialization=False."
                 )
-            factors, tau = torch.geqrf(q)
+            factors, tau = above.torch.geqrf(q)
             factors.diagonal(dim1=-2, dim2=-1).sign_()
             factors.diagonal(dim1=-2, dim2=-1)[tau == 0.0] *= -1
             return factors.mT if wide else factors
         if n != k:
-            q = _made_orthogonal(torch.cat([q, torch.randn(*q.size()[:-2], n, n - k, dtype=q.dtype, device=q.device)], dim=-1))
+            q = _made_orthogonal(above.torch.cat([q, above.torch.randn(*q.size()[:-2], n, n - k, dtype=q.dtype, device=q.device)], dim=-1))
         else:
             q = q.clone() if _is_orthogonal(q) else _made_orthogonal(q)
         self.base = q
-        start = torch.zeros_like(given)
+        start = above.torch.zeros_like(given)
         start.diagonal(dim1=-2, dim2=-1).fill_(-1.0)
         return start
 
@@ -146,7 +145,7 @@ class _WeightNorm(Module):
 
     def right_inverse(self, weight: Any) -> tuple[Any, Any]:
         """The norms, and the weight itself for their directions."""
-        return torch.norm_except_dim(weight, 2, self.dim), weight
+        return above.torch.norm_except_dim(weight, 2, self.dim), weight
 
 
 def weight_norm(module: Module, name: str = "weight", dim: int = 0) -> Module:
@@ -202,8 +201,8 @@ class _SpectralNorm(Module):
     @no_grad()
     def _iterate(self, matrix: Any, count: int) -> None:
         for _ in range(count):
-            self._u.copy_(F.normalize(torch.mv(matrix, self._v), dim=0, eps=self.eps))
-            self._v.copy_(F.normalize(torch.mv(matrix.mH, self._u), dim=0, eps=self.eps))
+            self._u.copy_(F.normalize(above.torch.mv(matrix, self._v), dim=0, eps=self.eps))
+            self._v.copy_(F.normalize(above.torch.mv(matrix.mH, self._u), dim=0, eps=self.eps))
 
     def forward(self, weight: Any) -> Any:
         """(*) → (*)."""
@@ -214,7 +213,7 @@ class _SpectralNorm(Module):
             self._iterate(matrix, self.n_power_iterations)
         u = self._u.clone(memory_format=contiguous_format)
         v = self._v.clone(memory_format=contiguous_format)
-        return weight / torch.vdot(u, torch.mv(matrix, v))
+        return weight / above.torch.vdot(u, above.torch.mv(matrix, v))
 
     def right_inverse(self, value: Any) -> Any:
         """The value itself: it may have any norm."""

@@ -9,8 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-import mstorch as torch
-
+from ..._core.above import above
 from ..._core.formats import contiguous_format
 from ..modules.module import Module
 from .convert_parameters import parameters_to_vector
@@ -67,7 +66,7 @@ class BasePruningMethod(ABC):
         if before is None:
             module.register_parameter(f"{name}_orig", current)
             del module._parameters[name]
-            mask = torch.ones_like(current)
+            mask = above.torch.ones_like(current)
         else:
             mask = getattr(module, f"{name}_mask").detach().clone(memory_format=contiguous_format)
         try:
@@ -88,7 +87,7 @@ class BasePruningMethod(ABC):
             raise AssertionError(
                 f"importance_scores should have the same shape as tensor t, got {importance_scores.shape} vs {t.shape}"
             )
-        return t * self.compute_mask(importance_scores, default_mask=torch.ones_like(t) if default_mask is None else default_mask)
+        return t * self.compute_mask(importance_scores, default_mask=above.torch.ones_like(t) if default_mask is None else default_mask)
 
     def remove(self, module: Any) -> None:
         """Make the parameter, with its zeros, a plain one again."""
@@ -237,7 +236,7 @@ class _Channels(_Amount):
         return t.shape[self.dim]
 
     def _kept(self, t: Any, index: Any, default_mask: Any) -> Any:
-        mask = torch.zeros_like(t.detach())
+        mask = above.torch.zeros_like(t.detach())
         mask[_along(t.dim(), self.dim, index)] = 1
         mask *= default_mask.to(dtype=mask.dtype)
         return mask
@@ -262,7 +261,7 @@ class RandomUnstructured(_Entries):
     """Prunes entries at random."""
 
     def _pruned(self, entries: Any, count: int) -> Any:
-        return torch.topk(torch.rand_like(entries).view(-1), k=count).indices
+        return above.torch.topk(above.torch.rand_like(entries).view(-1), k=count).indices
 
     @classmethod
     def apply(cls, module: Any, name: str, amount: Any) -> Any:
@@ -274,7 +273,7 @@ class L1Unstructured(_Entries):
     """Prunes the entries of the smallest size."""
 
     def _pruned(self, entries: Any, count: int) -> Any:
-        return torch.topk(torch.abs(entries).view(-1), k=count, largest=False).indices
+        return above.torch.topk(above.torch.abs(entries).view(-1), k=count, largest=False).indices
 
     @classmethod
     def apply(cls, module: Any, name: str, amount: Any, importance_scores: Any = None) -> Any:
@@ -295,8 +294,8 @@ class RandomStructured(_Channels):
         count = self._count(channels)
         if count == 0:
             return default_mask
-        chances = torch.rand(channels)
-        return self._kept(t, chances > torch.kthvalue(chances, k=count).values, default_mask)
+        chances = above.torch.rand(channels)
+        return self._kept(t, chances > above.torch.kthvalue(chances, k=count).values, default_mask)
 
     @classmethod
     def apply(cls, module: Any, name: str, amount: Any, dim: int = -1) -> Any:
@@ -318,8 +317,8 @@ class LnStructured(_Channels):
         count = self._count(channels)
         if count == 0:
             return default_mask
-        sizes = torch.norm(t.detach(), p=self.n, dim=[d for d in range(t.dim()) if d != self.dim % t.dim()])
-        return self._kept(t, torch.topk(sizes, k=channels - count, largest=True).indices, default_mask)
+        sizes = above.torch.norm(t.detach(), p=self.n, dim=[d for d in range(t.dim()) if d != self.dim % t.dim()])
+        return self._kept(t, above.torch.topk(sizes, k=channels - count, largest=True).indices, default_mask)
 
     @classmethod
     def apply(cls, module: Any, name: str, amount: Any, n: Any, dim: int, importance_scores: Any = None) -> Any:
@@ -387,7 +386,7 @@ def global_unstructured(parameters: Any, pruning_method: Any, importance_scores:
     pairs = list(parameters)
     flat = parameters_to_vector([scores.get((module, name), getattr(module, name)) for module, name in pairs])
     default = parameters_to_vector(
-        [getattr(module, f"{name}_mask", torch.ones_like(getattr(module, name))) for module, name in pairs]
+        [getattr(module, f"{name}_mask", above.torch.ones_like(getattr(module, name))) for module, name in pairs]
     )
     method = pruning_method(**kwargs)
     method._tensor_name = "temp"

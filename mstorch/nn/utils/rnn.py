@@ -6,8 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-import mstorch as torch
-
+from ..._core.above import above
 from ..._core.overriding import is_taken
 from ..._core.tensor_base import TensorBase
 from ..._ops.from_data import made
@@ -99,8 +98,8 @@ def invert_permutation(permutation: Tensor | None) -> Tensor | None:
     """Where each place went to."""
     if permutation is None:
         return None
-    places = torch.arange(permutation.numel(), device=permutation.device)
-    return torch.empty_like(permutation).scatter_(0, permutation, places)
+    places = above.torch.arange(permutation.numel(), device=permutation.device)
+    return above.torch.empty_like(permutation).scatter_(0, permutation, places)
 
 
 def _lengths(lengths: Any) -> np.ndarray:
@@ -133,7 +132,7 @@ def pack_padded_sequence(
             "ONNX exportability."
         )
     batch_sizes = [int((sizes > t).sum()) for t in range(int(sizes[0]))]
-    data = torch.cat([x[t, :n] for t, n in enumerate(batch_sizes)])
+    data = above.torch.cat([x[t, :n] for t, n in enumerate(batch_sizes)])
     return PackedSequence(data, made(np.array(batch_sizes, np.int64)), sorted_indices, None)
 
 
@@ -157,10 +156,10 @@ def pad_packed_sequence(
         rows = data[start : start + n]
         start += n
         if n < batch:
-            rows = torch.cat([rows, torch.full((batch - n, *rest), padding_value, dtype=data.dtype, device=data.device)])
+            rows = above.torch.cat([rows, above.torch.full((batch - n, *rest), padding_value, dtype=data.dtype, device=data.device)])
         steps.append(rows)
-    steps += [torch.full((batch, *rest), padding_value, dtype=data.dtype, device=data.device)] * (longest - len(sizes))
-    padded = torch.stack(steps, 1 if batch_first else 0)
+    steps += [above.torch.full((batch, *rest), padding_value, dtype=data.dtype, device=data.device)] * (longest - len(sizes))
+    padded = above.torch.stack(steps, 1 if batch_first else 0)
     lengths = made(np.array([sum(n > b for n in sizes) for b in range(batch)], np.int64))
     if sequence.unsorted_indices is not None:
         padded = padded.index_select(0 if batch_first else 1, sequence.unsorted_indices)
@@ -187,10 +186,10 @@ def pad_sequence(
     for part in parts:
         missing = longest - part.size(0)
         if missing:
-            filler = torch.full((missing, *rest), padding_value, dtype=part.dtype, device=part.device)
-            part = torch.cat([part, filler] if padding_side == "right" else [filler, part])
+            filler = above.torch.full((missing, *rest), padding_value, dtype=part.dtype, device=part.device)
+            part = above.torch.cat([part, filler] if padding_side == "right" else [filler, part])
         padded.append(part)
-    return torch.stack(padded, 0 if batch_first else 1)
+    return above.torch.stack(padded, 0 if batch_first else 1)
 
 
 def unpad_sequence(padded_sequences: Tensor, lengths: Tensor, batch_first: bool = False) -> list[Tensor]:

@@ -3,8 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import mstorch as torch
-
+from ..._core.above import above
 from ..._core.formats import contiguous_format
 from ...autograd.grad_mode import no_grad
 from .. import functional as F
@@ -54,11 +53,11 @@ class SpectralNorm:
         if do_power_iteration:
             with no_grad():
                 for _ in range(self.n_power_iterations):
-                    v.copy_(F.normalize(torch.mv(matrix.t(), u), dim=0, eps=self.eps))
-                    u.copy_(F.normalize(torch.mv(matrix, v), dim=0, eps=self.eps))
+                    v.copy_(F.normalize(above.torch.mv(matrix.t(), u), dim=0, eps=self.eps))
+                    u.copy_(F.normalize(above.torch.mv(matrix, v), dim=0, eps=self.eps))
                 # What is used in this forward must not change in the next.
                 u, v = (vector.clone(memory_format=contiguous_format) for vector in (u, v))
-        return weight / torch.dot(u, torch.mv(matrix, v))
+        return weight / above.torch.dot(u, above.torch.mv(matrix, v))
 
     def remove(self, module: Module) -> None:
         """Make the weight, with its present value, a parameter again."""
@@ -128,8 +127,8 @@ class SpectralNormLoadStateDictPreHook:
             sigma = (weight / state_dict.pop(key)).mean()
             matrix = self.fn.reshape_weight_to_matrix(weight)
             # The v for which u is normalised W v and u W v is sigma; W^T W may be singular.
-            v = torch.linalg.multi_dot([torch.pinverse(matrix.t().mm(matrix)), matrix.t(), u.unsqueeze(1)]).squeeze(1)
-            state_dict[f"{key}_v"] = v.mul_(sigma / torch.dot(u, torch.mv(matrix, v)))
+            v = above.torch.linalg.multi_dot([above.torch.pinverse(matrix.t().mm(matrix)), matrix.t(), u.unsqueeze(1)]).squeeze(1)
+            state_dict[f"{key}_v"] = v.mul_(sigma / above.torch.dot(u, above.torch.mv(matrix, v)))
 
 
 class SpectralNormStateDictHook:

@@ -3,8 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import mstorch as torch
-
+from ..._core.above import above
 from ..._core.warned import warn
 from ..modules.module import Module
 from ..parameter import Parameter, UninitializedParameter
@@ -14,7 +13,7 @@ __all__ = ["WeightNorm", "remove_weight_norm", "weight_norm"]
 
 def scaled_weight(direction: Any, size: Any, dim: int) -> Any:
     """The directions with other norms."""
-    return direction * (size / torch.norm_except_dim(direction, 2, dim))
+    return direction * (size / above.torch.norm_except_dim(direction, 2, dim))
 
 
 class WeightNorm:
@@ -49,7 +48,7 @@ class WeightNorm:
                 "before applying weight normalization"
             )
         del module._parameters[name]
-        module.register_parameter(f"{name}_g", Parameter(torch.norm_except_dim(weight, 2, made.dim).data))
+        module.register_parameter(f"{name}_g", Parameter(above.torch.norm_except_dim(weight, 2, made.dim).data))
         module.register_parameter(f"{name}_v", Parameter(weight.data))
         setattr(module, name, made.compute_weight(module))
         module.register_forward_pre_hook(made)
