@@ -172,7 +172,7 @@ class CustomOverload(OpOverload):
             return self._operator(*args, **kwargs)
 
 
-_MODULES = {"profiler": "profiler", "_c10d_functional": "c10d_functional", "c10d_functional": "c10d_functional"}
+_MODULES = {"profiler": "profiler", "_c10d_functional": "c10d_functional", "c10d_functional": "c10d_functional", "quantized": "quantized"}
 """The modules with the operators of namespaces other than ``aten``, by their OPERATORS."""
 
 
