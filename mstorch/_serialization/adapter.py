@@ -19,7 +19,9 @@ from mstorch._core.cuda_names import meant
 from mstorch._core.overriding import dispatches
 from mstorch._core.size import Size
 from mstorch._core.storage import Counter, Mirror
+from mstorch._namespace.process import qscheme
 from mstorch._ops import from_data, subclasses
+from mstorch._quantized import tensor as quantized_base
 from mstorch._serialization.loaded import ITEMSIZE, LoadedStorage
 from mstorch._serialization.options import LOCAL
 from mstorch._sparse import base as sparse_base
@@ -148,6 +150,50 @@ def build_sparse(kind: Any, parts: Any) -> Any:
     if any(not part.dtype.is_integral for part in index) or any(length < 0 for length in size) or not values.dim():
         raise RuntimeError("a sparse tensor in the file has indices that are no integers, a negative size or a single value")
     return sparse_base.sparse(kind, index, values, size, coalesced)
+
+
+def qscheme_class() -> type:
+    """mstorch.qscheme"""
+    return qscheme
+
+
+def is_quantized(tensor: Any) -> bool:
+    """Tell whether a tensor is quantized."""
+    return quantized_base.is_quantized(tensor)
+
+
+def quantizer_parts(tensor: Any) -> tuple[str, tuple[Any, ...]]:
+    """Return the name of a quantized tensor's scheme, and what else torch writes of how it is quantized."""
+    own = tensor._quantizer
+    return own.scheme.name, (own.scale, own.point) if own.axis is None else (own.scale, own.point, own.axis)
+
+
+def build_quantized(integers: Any, dtype: str, parts: Any, requires_grad: bool) -> Any:
+    """Return the quantized tensor over integers that a file holds, quantized as it says."""
+    if not isinstance(parts, tuple) or not parts or not isinstance(parts[0], qscheme):
+        raise RuntimeError("a quantized tensor in the file has no quantizer")
+    scheme, rest = parts[0], parts[1:]
+    if scheme.name == "per_tensor_affine":
+        if len(rest) != 2 or type(rest[0]) is not float or type(rest[1]) is not int:
+            raise RuntimeError("a quantized tensor in the file has no scale and zero point that are numbers")
+        return quantized_base.quantized(integers, quantized_base.Quantizer(scheme, *rest), dtype_of(dtype))
+    if scheme.name not in ("per_channel_affine", "per_channel_affine_float_qparams"):
+        raise RuntimeError(f"Can't deserialize quantized tensor with qscheme {scheme}")
+    if len(rest) != 3 or type(rest[2]) is not int or not 0 <= rest[2] < integers.dim():
+        raise RuntimeError("a quantized tensor in the file has no channels that it is quantized by")
+    shape = (integers.shape[rest[2]],)
+    lists = [from_data.tensor(part) if isinstance(part, list) else part for part in rest[:2]]
+    if not all(is_tensor(part) and tuple(part.shape) == shape for part in lists):
+        raise RuntimeError("a quantized tensor in the file has other scales and zero points than channels")
+    kinds = ("float64", "int64") if scheme.name == "per_channel_affine" else ("float32", "float32")
+    lists = [part.detach().to(dtype_of(kind)) for part, kind in zip(lists, kinds)]
+    return quantized_base.quantized(integers, quantized_base.Quantizer(scheme, *lists, rest[2]), dtype_of(dtype))
+
+
+def integers_name(dtype: str) -> str | None:
+    """Return the dtype of the integers that a quantized dtype keeps in memory, None for those that pack several in a byte."""
+    found = quantized_base.INTEGERS.get(dtype_of(dtype))
+    return None if found is None else found.name
 
 
 def layout(name: Any) -> Any:
