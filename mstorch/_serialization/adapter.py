@@ -61,6 +61,11 @@ def dtype_class() -> type:
     return dtypes.dtype
 
 
+def dtype_classes() -> set[type]:
+    """The classes of dtypes: mstorch.dtype, and that of those that MindSpore has not."""
+    return {type(kind) for kind in (*dtypes.DTYPES, *dtypes.LACKING)}
+
+
 def is_tensor(obj: Any) -> bool:
     """Tell whether an object is a tensor of ours."""
     return isinstance(obj, tensor_class())
@@ -157,15 +162,23 @@ def qscheme_class() -> type:
     return qscheme
 
 
+def qschemes() -> dict[str, Any]:
+    """Return the quantization schemes by name."""
+    return quantized_base.SCHEMES
+
+
 def is_quantized(tensor: Any) -> bool:
     """Tell whether a tensor is quantized."""
     return quantized_base.is_quantized(tensor)
 
 
 def quantizer_parts(tensor: Any) -> tuple[str, tuple[Any, ...]]:
-    """Return the name of a quantized tensor's scheme, and what else torch writes of how it is quantized."""
+    """Return the name of the scheme that torch writes for a quantized tensor, and what else of how it is quantized.
+
+    Floating zero points alone tell a channel's parameters that are floating from others.
+    """
     own = tensor._quantizer
-    return own.scheme.name, (own.scale, own.point) if own.axis is None else (own.scale, own.point, own.axis)
+    return ("per_tensor_affine", (own.scale, own.point)) if own.axis is None else ("per_channel_affine", (own.scale, own.point, own.axis))
 
 
 def build_quantized(integers: Any, dtype: str, parts: Any, requires_grad: bool) -> Any:
@@ -185,9 +198,12 @@ def build_quantized(integers: Any, dtype: str, parts: Any, requires_grad: bool) 
     lists = [from_data.tensor(part) if isinstance(part, list) else part for part in rest[:2]]
     if not all(is_tensor(part) and tuple(part.shape) == shape for part in lists):
         raise RuntimeError("a quantized tensor in the file has other scales and zero points than channels")
-    kinds = ("float64", "int64") if scheme.name == "per_channel_affine" else ("float32", "float32")
+    floating = lists[1].dtype.is_floating_point
+    own = quantized_base.SCHEMES["per_channel_affine_float_qparams" if floating else "per_channel_affine"]
+    kinds = ("float32", "float32") if floating else ("float64", "int64")
+    # Where the bytes come later (the legacy format), they come into the very tensors of the file.
     lists = [part.detach().to(dtype_of(kind)) for part, kind in zip(lists, kinds)]
-    return quantized_base.quantized(integers, quantized_base.Quantizer(scheme, *lists, rest[2]), dtype_of(dtype))
+    return quantized_base.quantized(integers, quantized_base.Quantizer(own, *lists, rest[2]), dtype_of(dtype))
 
 
 def integers_name(dtype: str) -> str | None:

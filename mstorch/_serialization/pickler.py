@@ -295,7 +295,7 @@ def _dump_named(obj: Any, base: Any, protocol: int, table: StorageTable, legacy:
             self.memoize(obj)
 
         dispatch[_Global] = save_named
-        dispatch[adapter.dtype_class()] = save_dtype
+        dispatch.update(dict.fromkeys(adapter.dtype_classes(), save_dtype))
         dispatch[adapter.qscheme_class()] = save_scheme
         dispatch[type] = save_class
         dispatch[types.FunctionType] = save_class
