@@ -28,12 +28,12 @@ from .tensor import (
 
 # What a tensor says of itself.
 _SAYINGS = frozenset("""
-    size dim ndimension numel nelement stride storage_offset element_size is_contiguous is_floating_point is_complex is_signed is_conj is_neg
-    is_inference is_same_size get_device dim_order is_tensor has_names resolve_conj resolve_neg __len__ __hash__ __iter__ __dir__ __format__
-    __copy__ __deepcopy__ __reduce_ex__ __repr__ __bool__ is_nonzero item tolist numpy __array__ shape ndim dtype itemsize nbytes device layout
-    requires_grad is_leaf grad_fn grad _version output_nr retains_grad names is_cpu is_cuda is_meta is_sparse is_quantized requires_grad_ clone
-    detach data is_distributed is_shared is_pinned register_hook _is_view _base is_npu is_mps is_xla is_mkldnn is_nested is_xpu __setstate__
-    __setattr__ __class__
+    size dim ndimension numel nelement stride storage_offset element_size is_contiguous is_floating_point is_complex is_signed
+    is_conj is_neg is_inference is_same_size get_device dim_order is_tensor has_names resolve_conj resolve_neg __len__ __hash__
+    __iter__ __dir__ __format__ __copy__ __deepcopy__ __reduce_ex__ __repr__ __bool__ is_nonzero item tolist numpy __array__ shape
+    ndim dtype itemsize nbytes device layout requires_grad is_leaf grad_fn grad _version output_nr retains_grad names is_cpu
+    is_cuda is_meta is_sparse is_quantized requires_grad_ clone detach data is_distributed is_shared is_pinned register_hook
+    _is_view _base is_npu is_mps is_xla is_mkldnn is_nested is_xpu __setstate__ __setattr__ __class__
 """.split())
 _OF_MEMORY = frozenset("data_ptr untyped_storage share_memory_ is_set_to".split())
 # Views and copies of whole elements: the integers move, the quantizer stays.
@@ -145,10 +145,10 @@ def _moved_channels(name: str, function: Any, first: Any, others: list[Any], nam
             return quantized(found, Quantizer(per_tensor_affine, float(own.scale[place]), int(own.point[place])))
         return quantized(found, own._replace(axis=own.axis - (dim < own.axis)))
     if name == "__getitem__" and isinstance(others[0], tuple) and all(isinstance(part, int) or part == slice(None) for part in others[0]):
-        found: Any = first
-        for place, part in reversed(list(enumerate(others[0]))):
-            found = found if isinstance(part, slice) else _moved("select", views.select, found, (found, place, part), {})
-        return found
+        chosen: Any = first
+        for dim, part in reversed(list(enumerate(others[0]))):
+            chosen = chosen if isinstance(part, slice) else _moved("select", views.select, chosen, (chosen, dim, part), {})
+        return chosen
     if name == "unsqueeze" and others:
         dim = others[0] % (rank + 1)
         return quantized(function(integers_of(first), *others), own._replace(axis=own.axis + (dim <= own.axis)))
@@ -329,7 +329,8 @@ FORMS: dict[str, Callable[..., Any]] = {
     "q_per_channel_scales": _of_channels("scale"), "q_per_channel_zero_points": _of_channels("point"),
     "q_per_channel_axis": _of_channels("axis"), "equal": _equal, "copy_": _copy_, "fill_": _fill_, "relu": _relu, "relu_": _relu_,
     "cat": _cat, "concat": _cat, "concatenate": _cat, "stack": _stack, "to": _to, "isclose": _isclose, "allclose": _isclose,
-    "empty_like": _empty_like, "ones_like": _ones_like, "new_empty": _new_empty, "empty_quantized": empty_quantized, "type": _type, "clone": lambda input, **options: input.clone(**options), "detach": lambda input: input.detach(),
+    "empty_like": _empty_like, "ones_like": _ones_like, "new_empty": _new_empty, "empty_quantized": empty_quantized, "type": _type,
+    "clone": lambda input, **options: input.clone(**options), "detach": lambda input: input.detach(),
     **dict.fromkeys("float double half bfloat16 int long short bool char byte cfloat cdouble".split(), _conversion),
 }  # fmt: skip
 

@@ -7,10 +7,10 @@ import numpy as np
 
 from .._core.dtype import bfloat16, dtype, float16, float32, float64, int32
 from .._core.tensor_base import TensorBase
-from .._ops import compare, copying, elementwise, math, reduce, shape, views
+from .._ops import compare, copying, elementwise, math, reduce, views
 from .._ops._dispatch import is_number, shape_of, type_word, without_grad, wrap_dim
 from .._ops._named import call_node
-from .._ops.bitwise import bitwise_and, bitwise_or
+from .._ops.bitwise import bitwise_and
 from ..autograd.function import Function
 from .params import choose
 
@@ -186,7 +186,7 @@ class _Learnable(Function):
         by_scale = elementwise.mul(compare.where(inside, kept, elementwise.mul(g, edge)), factor)
         moved = elementwise.mul(elementwise.mul(elementwise.neg(g), own_scale), factor)
         by_point = compare.where(inside, 0.0, moved)
-        dims = tuple(range(len(shape_of(input)))) if axis is None else tuple(place for place in range(len(shape_of(input))) if place != axis)
+        dims = tuple(place for place in range(len(shape_of(input))) if place != axis)
         found = [part if axis is not None and not dims else reduce.sum(part, dims) for part in (by_scale, by_point)]
         if axis is None:
             found = [views.reshape(part, (1,)) for part in found]

@@ -15,7 +15,18 @@ from .._ops.matmul import matmul
 from .making import refuse
 from .packed import ScriptObject, conv_config, is_half, unpacked
 from .params import choose_one
-from .tensor import INTEGERS, RANGES, WORDS, Quantizer, dequantize, integers_for, integers_of, is_quantized, per_tensor_affine, quantized
+from .tensor import (
+    INTEGERS,
+    RANGES,
+    WORDS,
+    Quantizer,
+    dequantize,
+    integers_for,
+    integers_of,
+    is_quantized,
+    per_tensor_affine,
+    quantized,
+)
 
 _EXACT = 256
 """So many products of two differences of bytes add up in single precision without rounding: 255 * 255 * 256 < 2**24."""
@@ -50,11 +61,8 @@ def _scales(weight: Any, scale: float, shape: list[int]) -> Any:
 
 def _check_input(name: str, input: Any, kind: dtype | None = None) -> None:
     if is_quantized(input) is (kind is None):
-        word = "a floating" if kind is None else "a quantized"
-        raise NotImplementedError(
-            f"Could not run 'quantized::{name}' with arguments from the '{'QuantizedCPU' if kind is None else 'CPU'}' backend. It takes {word} "
-            "tensor."
-        )
+        place, word = ("QuantizedCPU", "floating") if kind is None else ("CPU", "quantized")
+        raise NotImplementedError(f"Could not run 'quantized::{name}' with arguments from the '{place}' backend. It takes a {word} tensor.")
     if kind is not None and input._dtype is not kind:
         raise RuntimeError(f"Expected input data type {WORDS[kind.name]} but got {WORDS[input._dtype.name]}")
 
@@ -105,6 +113,22 @@ def linear_dynamic_fp16(X: Any, W_prepack: ScriptObject) -> Any:
         _check_rows(X, weight)
         found = matmul(views.detach(X), views.transpose(weight, 0, 1))
         return found if bias is None else elementwise.add(found, views.detach(bias))
+
+
+def linear_relu_dynamic_fp16(X: Any, W_prepack: ScriptObject) -> Any:
+    """``linear_dynamic_fp16`` and ReLU."""
+    return compare.clamp_min(linear_dynamic_fp16(X, W_prepack), 0)
+
+
+def relu6(qx: Any, inplace: bool = False) -> Any:
+    """The numbers between 0 and 6, in the same integers."""
+    own, (low, high) = qx._quantizer, RANGES[qx._dtype]
+    most = min(high, own.point + int(np.rint(6.0 / own.scale)))
+    found = compare.clamp(integers_of(qx), max(low, own.point), most)
+    if inplace:
+        copying.copy_(integers_of(qx), found)
+        return qx
+    return quantized(found, own)
 
 
 def by_any(X: Any, packed: ScriptObject, reduce_range: bool) -> Any:

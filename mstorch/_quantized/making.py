@@ -101,8 +101,8 @@ def channel_quantizer(scales: Any, zero_points: Any, axis: int, shape: Sequence[
         raise RuntimeError(f"length of scales must equal to channel, expected {shape[axis]} got, {shape_of(scales)[0]}")
     floating = zero_points._dtype.category == 2
     kinds = (float32, float32) if floating else (float64, int64)
-    parts = [copying.clone(copying.to(views.detach(part), kind)) for part, kind in zip((scales, zero_points), kinds)]
-    return Quantizer(per_channel_affine_float_qparams if floating else per_channel_affine, *parts, axis)
+    scale, point = (copying.clone(copying.to(views.detach(part), kind)) for part, kind in zip((scales, zero_points), kinds))
+    return Quantizer(per_channel_affine_float_qparams if floating else per_channel_affine, scale, point, axis)
 
 
 def quantize_per_channel(input: Any, scales: Any, zero_points: Any, axis: int, dtype: Any) -> Any:

@@ -18,7 +18,8 @@ _METHODS = {
     LINEAR: ("__getstate__", "__setstate__", "bias", "unpack"),
     CELL: ("__getstate__", "__setstate__"),
     **dict.fromkeys((CONV2D, CONV3D), (
-        "__getstate__", "__setstate__", "weight", "bias", "unpack", "stride", "padding", "output_padding", "dilation", "groups", "transpose",
+        "__getstate__", "__setstate__", "weight", "bias", "unpack", "stride", "padding", "output_padding", "dilation", "groups",
+        "transpose",
     )),
 }  # fmt: skip
 
@@ -84,7 +85,9 @@ def is_half(packed: ScriptObject) -> bool:
 def linear_prepack(W: Any, B: Any = None) -> ScriptObject:
     """The weights of a linear layer."""
     if not is_quantized(W):
-        raise NotImplementedError("Could not run 'quantized::linear_prepack' with arguments from the 'CPU' backend. It takes a quantized tensor.")
+        raise NotImplementedError(
+            "Could not run 'quantized::linear_prepack' with arguments from the 'CPU' backend. It takes a quantized tensor."
+        )
     if W._dtype is not qint8:
         raise RuntimeError(f"expected scalar type QInt8 but found {WORDS[W._dtype.name]}")
     if len(W._shape) != 2:

@@ -55,9 +55,9 @@ def choose(
     return scale, point
 
 
-def choose_one(low: float, high: float, least: int, greatest: int, symmetric: bool = False, reduce_range: bool = False) -> tuple[float, int]:
+def choose_one(low: float, high: float, least: int, greatest: int, reduce_range: bool = False) -> tuple[float, int]:
     """``choose`` for one pair of bounds."""
-    scale, point = choose(low, high, least, greatest, symmetric, reduce_range)
+    scale, point = choose(low, high, least, greatest, reduce_range=reduce_range)
     return float(scale[0]), whole(point[0])
 
 

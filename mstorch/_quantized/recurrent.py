@@ -68,7 +68,9 @@ def _through(gates: Any, packed: Any, reduce_range: bool, states: Any, step: Ste
         count = size
         current = step(views.narrow(gates, 0, offsets[number], size), by_any(current[0], packed, reduce_range), current)
         found[number] = current[0]
-    last = tuple(join.cat([current[place], *(part[place] for part in reversed(ended))]) if ended else current[place] for place in range(len(states)))
+    last = current
+    if ended:
+        last = tuple(join.cat([part, *(before[place] for before in reversed(ended))]) for place, part in enumerate(current))
     return join.cat([found[number] for number in range(len(sizes))]), last
 
 

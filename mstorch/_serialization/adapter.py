@@ -189,7 +189,7 @@ def build_quantized(integers: Any, dtype: str, parts: Any, requires_grad: bool) 
     if scheme.name == "per_tensor_affine":
         if len(rest) != 2 or type(rest[0]) is not float or type(rest[1]) is not int:
             raise RuntimeError("a quantized tensor in the file has no scale and zero point that are numbers")
-        return quantized_base.quantized(integers, quantized_base.Quantizer(scheme, *rest), dtype_of(dtype))
+        return quantized_base.quantized(integers, quantized_base.Quantizer(scheme, rest[0], rest[1]), dtype_of(dtype))
     if scheme.name not in ("per_channel_affine", "per_channel_affine_float_qparams"):
         raise RuntimeError(f"Can't deserialize quantized tensor with qscheme {scheme}")
     if len(rest) != 3 or type(rest[2]) is not int or not 0 <= rest[2] < integers.dim():
@@ -203,7 +203,7 @@ def build_quantized(integers: Any, dtype: str, parts: Any, requires_grad: bool) 
     kinds = ("float32", "float32") if floating else ("float64", "int64")
     # Where the bytes come later (the legacy format), they come into the very tensors of the file.
     lists = [part.detach().to(dtype_of(kind)) for part, kind in zip(lists, kinds)]
-    return quantized_base.quantized(integers, quantized_base.Quantizer(own, *lists, rest[2]), dtype_of(dtype))
+    return quantized_base.quantized(integers, quantized_base.Quantizer(own, lists[0], lists[1], rest[2]), dtype_of(dtype))
 
 
 def integers_name(dtype: str) -> str | None:

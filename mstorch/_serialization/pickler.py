@@ -191,7 +191,7 @@ def _is_misnamed(obj: Any) -> bool:
     if adapter.is_dtype(obj):
         return getattr(sys.modules.get("torch"), adapter.dtype_name(obj), None) is not obj or obj.__reduce__() != adapter.dtype_name(obj)
     if isinstance(obj, adapter.qscheme_class()):
-        return getattr(sys.modules.get("torch"), obj.name, None) is not obj
+        return getattr(sys.modules.get("torch"), str(obj).removeprefix("torch."), None) is not obj
     target = names.torch_name(obj)
     return target is not None and tuple(target) != (obj.__module__, obj.__qualname__)
 

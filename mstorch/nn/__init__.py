@@ -208,9 +208,5 @@ __all__ = [
 
 if _typing.TYPE_CHECKING:
     from . import attention as attention
-    from . import intrinsic as intrinsic
-    from . import qat as qat
-    from . import quantizable as quantizable
-    from . import quantized as quantized
 else:
     __getattr__ = _missing(__name__, ("attention", "intrinsic", "qat", "quantizable", "quantized"))

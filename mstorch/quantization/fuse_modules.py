@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..ao.quantization import fuse_modules as _new
-from ..ao.quantization.fuse_modules import _fuse_modules, fuse_known_modules, fuse_modules, get_fuser_method
+from ..ao.quantization.fuse_modules import fuse_known_modules, fuse_modules, get_fuser_method
 
 __all__ = ["fuse_known_modules", "fuse_modules", "get_fuser_method"]
 

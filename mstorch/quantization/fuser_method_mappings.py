@@ -4,9 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..ao.quantization import fuser_method_mappings as _new
-from ..ao.quantization.fuser_method_mappings import (
-    _DEFAULT_OP_LIST_TO_FUSER_METHOD, fuse_conv_bn, fuse_conv_bn_relu, fuse_linear_bn, get_fuser_method,
-)  # fmt: skip
+from ..ao.quantization.fuser_method_mappings import fuse_conv_bn, fuse_conv_bn_relu, fuse_linear_bn, get_fuser_method
 
 __all__ = ["fuse_conv_bn", "fuse_conv_bn_relu", "fuse_linear_bn", "get_fuser_method"]
 

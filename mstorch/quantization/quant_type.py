@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..ao.quantization import quant_type as _new
-from ..ao.quantization.quant_type import QuantType, _get_quant_type_to_str
+from ..ao.quantization.quant_type import QuantType
 
 __all__ = ["QuantType"]
 

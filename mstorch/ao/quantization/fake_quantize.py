@@ -71,8 +71,8 @@ class FakeQuantize(FakeQuantizeBase):
     zero_point: Any
 
     def __init__(
-        self, observer: Any = MovingAverageMinMaxObserver, quant_min: int | None = None, quant_max: int | None = None, is_dynamic: bool = False,
-        **observer_kwargs: Any,
+        self, observer: Any = MovingAverageMinMaxObserver, quant_min: int | None = None, quant_max: int | None = None,
+        is_dynamic: bool = False, **observer_kwargs: Any,
     ) -> None:  # fmt: skip
         super().__init__()
         if quant_min is not None and quant_max is not None:
@@ -179,7 +179,8 @@ class FixedQParamsFakeQuantize(FakeQuantize):
     def extra_repr(self) -> str:
         """The switches, the scale and the range."""
         return (
-            f"{self._switches()}scale={self.scale}, zero_point={self.zero_point}, dtype={self.dtype}, {self._limits()}qscheme={self.qscheme}"
+            f"{self._switches()}scale={self.scale}, zero_point={self.zero_point}, dtype={self.dtype}, {self._limits()}"
+            f"qscheme={self.qscheme}"
         )
 
 

@@ -13,7 +13,7 @@ from .utils import get_combined_dict
 
 __all__ = ["fuse_conv_bn", "fuse_conv_bn_relu", "fuse_convtranspose_bn", "fuse_linear_bn", "get_fuser_method", "get_fuser_method_new"]
 
-_WITH_NORM = {nn.Conv1d: nni.ConvBn1d, nn.Conv2d: nni.ConvBn2d, nn.Conv3d: nni.ConvBn3d}
+_WITH_NORM: dict[Any, Any] = {nn.Conv1d: nni.ConvBn1d, nn.Conv2d: nni.ConvBn2d, nn.Conv3d: nni.ConvBn3d}
 _WITH_BOTH = {nn.Conv1d: nni.ConvBnReLU1d, nn.Conv2d: nni.ConvBnReLU2d, nn.Conv3d: nni.ConvBnReLU3d}
 _WITH_RELU = {nn.Conv1d: nni.ConvReLU1d, nn.Conv2d: nni.ConvReLU2d, nn.Conv3d: nni.ConvReLU3d}
 
@@ -48,7 +48,7 @@ def fuse_conv_bn_relu(is_qat: bool, conv: Any, bn: Any, relu: Any) -> Any:
     _check_mode("Conv and BN", conv, bn, relu)
     if is_qat:
         _check_norm(bn, conv.out_channels, "channel of Conv2d", "BatchNorm2d", "")
-    kinds = _WITH_BOTH if is_qat else _WITH_RELU
+    kinds: dict[Any, Any] = _WITH_BOTH if is_qat else _WITH_RELU
     if type(conv) not in kinds:
         raise NotImplementedError(f"Cannot fuse {'train' if is_qat else 'eval'} modules: {(conv, bn, relu)}")
     return kinds[type(conv)](conv, bn, relu) if is_qat else kinds[type(conv)](fuse_conv_bn_eval(conv, bn), relu)
@@ -77,7 +77,7 @@ def _sequential_wrapper2(sequential: Any) -> Callable[..., Any]:
 
 
 _DEFAULT_OP_LIST_TO_FUSER_METHOD: dict[tuple[Any, ...], Any] = {
-    **{(conv, bn): fuse_conv_bn for conv, bn in zip(_WITH_NORM, (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d))},
+    **dict.fromkeys(zip(_WITH_NORM, (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d)), fuse_conv_bn),
     **{(conv, bn, nn.ReLU): fuse_conv_bn_relu for conv, bn in zip(_WITH_NORM, (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d))},
     **{(conv, nn.ReLU): _sequential_wrapper2(fused) for conv, fused in _WITH_RELU.items()},
     (nn.Linear, nn.BatchNorm1d): fuse_linear_bn,

@@ -103,8 +103,8 @@ class UniformQuantizationObserverBase(ObserverBase):
         self.qscheme = qscheme
         if reduce_range:
             warn(
-                "Please use quant_min and quant_max to specify the range for observers.                     reduce_range will be deprecated "
-                "in a future release of PyTorch."
+                "Please use quant_min and quant_max to specify the range for observers.                     reduce_range will be "
+                "deprecated in a future release of PyTorch."
             )
         self.reduce_range = reduce_range
         self.register_buffer("eps", torch.tensor([eps], **made))
@@ -198,8 +198,9 @@ class MovingAverageMinMaxObserver(MinMaxObserver):
     """Keeps averages of the bounds, in which each new tensor has the share ``averaging_constant``."""
 
     def __init__(
-        self, averaging_constant: float = 0.01, dtype: Any = torch.quint8, qscheme: Any = torch.per_tensor_affine, reduce_range: bool = False,
-        quant_min: int | None = None, quant_max: int | None = None, eps: float = _EPS, is_dynamic: bool = False, **kwargs: Any,
+        self, averaging_constant: float = 0.01, dtype: Any = torch.quint8, qscheme: Any = torch.per_tensor_affine,
+        reduce_range: bool = False, quant_min: int | None = None, quant_max: int | None = None, eps: float = _EPS,
+        is_dynamic: bool = False, **kwargs: Any,
     ) -> None:  # fmt: skip
         if not is_per_tensor(qscheme):
             raise NotImplementedError(

@@ -148,6 +148,7 @@ def get_default_qat_qconfig(backend: str = "x86", version: int = 1) -> Any:
             f"Version number: {version}in get_default_qat_qconfig is not supported. Version number must be 0 or 1"
         )
     tensor = backend == "qnnpack"
+    kind: Any
     if version == 1:
         kind, weight = FusedMovingAvgObsFakeQuantize, default_fused_wt_fake_quant if tensor else default_fused_per_channel_wt_fake_quant
     else:

@@ -224,8 +224,8 @@ def prepare(
     propagate_qconfig_(model, qconfig_dict=None)
     if not any(hasattr(module, "qconfig") and module.qconfig for module in model.modules()):
         warn(
-            "None of the submodule got qconfig applied. Make sure you passed correct configuration through `qconfig_dict` or by assigning the "
-            "`.qconfig` attribute directly on submodules"
+            "None of the submodule got qconfig applied. Make sure you passed correct configuration through `qconfig_dict` or by assigning "
+            "the `.qconfig` attribute directly on submodules"
         )
     _add_observer_(model, allow_list, observer_non_leaf_module_list, custom_module_class_mapping=config.get(_OBSERVED, {}))
     return model

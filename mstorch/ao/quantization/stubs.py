@@ -37,6 +37,10 @@ class DeQuantStub(Module):
 class QuantWrapper(Module):
     """A module between a ``QuantStub`` and a ``DeQuantStub``."""
 
+    quant: Any
+    dequant: Any
+    module: Any
+
     def __init__(self, module: Module) -> None:
         super().__init__()
         qconfig = getattr(module, "qconfig", None)

@@ -5,8 +5,20 @@ from typing import Any
 
 from ....ao.nn.quantized import modules as _new
 from ....ao.nn.quantized.modules import (
-    BatchNorm2d, BatchNorm3d, Conv1d, Conv2d, Conv3d, DeQuantize, Dropout, FXFloatFunctional, FloatFunctional, Linear, MaxPool2d,
-    QFunctional, Quantize, ReLU6,
+    BatchNorm2d,
+    BatchNorm3d,
+    Conv1d,
+    Conv2d,
+    Conv3d,
+    DeQuantize,
+    Dropout,
+    FloatFunctional,
+    FXFloatFunctional,
+    Linear,
+    MaxPool2d,
+    QFunctional,
+    Quantize,
+    ReLU6,
 )  # fmt: skip
 
 __all__ = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from ....ao.nn.quantized.modules import functional_modules as _new
-from ....ao.nn.quantized.modules.functional_modules import FXFloatFunctional, FloatFunctional, QFunctional
+from ....ao.nn.quantized.modules.functional_modules import FloatFunctional, FXFloatFunctional, QFunctional
 
 __all__ = ["FXFloatFunctional", "FloatFunctional", "QFunctional"]
 

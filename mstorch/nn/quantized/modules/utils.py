@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from ....ao.nn.quantized.modules import utils as _new
-from ....ao.nn.quantized.modules.utils import WeightedQuantizedModule, _hide_packed_params_repr, _quantize_weight
+from ....ao.nn.quantized.modules.utils import WeightedQuantizedModule
 
 __all__ = ["WeightedQuantizedModule"]
 

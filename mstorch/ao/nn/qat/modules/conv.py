@@ -18,6 +18,8 @@ class _ConvNd(_Floating):
     _FLOAT_MODULE: Any
     _FLOAT_CONV_MODULE: Any
     _several: Any  # what makes a tuple of a number
+    _FLOAT_RELU_MODULE: Any
+    weight_fake_quant: Any
 
     def __init__(
         self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1,
@@ -27,14 +29,15 @@ class _ConvNd(_Floating):
         several = type(self)._several
         _Floating.__init__(
             self, in_channels, out_channels, several(kernel_size), several(stride),
-            padding if isinstance(padding, str) else several(padding), several(dilation), False, several(0), groups, bias, padding_mode, **made,
+            padding if isinstance(padding, str) else several(padding), several(dilation), False, several(0), groups, bias, padding_mode,
+            **made,
         )  # fmt: skip
         self.qconfig = expect_qconfig(qconfig)
         self.weight_fake_quant = qconfig.weight(factory_kwargs=made)
 
     def forward(self, input: Any) -> Any:
         """The convolution with its weight rounded."""
-        return self._conv_forward(input, self.weight_fake_quant(self.weight), self.bias)  # type: ignore[attr-defined]
+        return self._conv_forward(input, self.weight_fake_quant(self.weight), self.bias)  # type: ignore[attr-defined, operator]
 
     @classmethod
     def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> Any:
@@ -62,9 +65,10 @@ class _ConvNd(_Floating):
         made = self._plain()
         if not isinstance(self, _FusedModule):
             return made
-        if not hasattr(type(self), "_FLOAT_RELU_MODULE"):
-            raise AssertionError(f"{type(self).__name__} must have _FLOAT_RELU_MODULE attribute")
-        fused = type(self)._FLOAT_MODULE(made, type(self)._FLOAT_RELU_MODULE())
+        kind: Any = type(self)
+        if not hasattr(kind, "_FLOAT_RELU_MODULE"):
+            raise AssertionError(f"{kind.__name__} must have _FLOAT_RELU_MODULE attribute")
+        fused = kind._FLOAT_MODULE(made, kind._FLOAT_RELU_MODULE())
         fused.train(self.training)
         return fused
 
@@ -72,19 +76,22 @@ class _ConvNd(_Floating):
 class Conv1d(_ConvNd, nn.Conv1d):
     """A convolution in one dimension whose weight is rounded."""
 
-    _FLOAT_MODULE = _FLOAT_CONV_MODULE = nn.Conv1d
+    _FLOAT_MODULE: Any = nn.Conv1d
+    _FLOAT_CONV_MODULE: Any = nn.Conv1d
     _several = staticmethod(_single)
 
 
 class Conv2d(_ConvNd, nn.Conv2d):
     """A convolution in two dimensions whose weight is rounded."""
 
-    _FLOAT_MODULE = _FLOAT_CONV_MODULE = nn.Conv2d
+    _FLOAT_MODULE: Any = nn.Conv2d
+    _FLOAT_CONV_MODULE: Any = nn.Conv2d
     _several = staticmethod(_pair)
 
 
 class Conv3d(_ConvNd, nn.Conv3d):
     """A convolution in three dimensions whose weight is rounded."""
 
-    _FLOAT_MODULE = _FLOAT_CONV_MODULE = nn.Conv3d
+    _FLOAT_MODULE: Any = nn.Conv3d
+    _FLOAT_CONV_MODULE: Any = nn.Conv3d
     _several = staticmethod(_triple)

@@ -5,7 +5,11 @@ from typing import Any
 
 from ..... import nn
 from .....nn import functional as F
-from .....nn.utils.parametrize import is_parametrized, transfer_parametrizations_and_params, type_before_parametrizations
+from .....nn.utils.parametrize import (
+    is_parametrized,
+    transfer_parametrizations_and_params,
+    type_before_parametrizations,
+)
 from ...intrinsic.modules.fused import LinearReLU
 
 __all__ = ["Linear"]

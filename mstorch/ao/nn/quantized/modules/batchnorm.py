@@ -16,6 +16,8 @@ class _BatchNorm(_Floating):
 
     _NNI_BN_RELU_MODULE: Any
     _rank: int
+    scale: Any
+    zero_point: Any
 
     def __init__(self, num_features: int, eps: float = 1e-5, momentum: float = 0.1, device: Any = None, dtype: Any = None) -> None:
         made = {"device": device, "dtype": dtype}

@@ -38,7 +38,7 @@ class FXFloatFunctional(nn.Module):
 
     def cat(self, x: Sequence[Any], dim: int = 0) -> Any:
         """The tensors one after the other."""
-        return torch.cat(x, dim=dim)
+        return torch.cat(list(x), dim=dim)
 
     def add_relu(self, x: Any, y: Any) -> Any:
         """``relu(x + y)``."""
@@ -51,6 +51,8 @@ class FXFloatFunctional(nn.Module):
 
 class FloatFunctional(nn.Module):
     """Operations of floating tensors as methods, each followed by one module, which may observe."""
+
+    activation_post_process: Any
 
     def __init__(self) -> None:
         super().__init__()
@@ -78,7 +80,7 @@ class FloatFunctional(nn.Module):
 
     def cat(self, x: Sequence[Any], dim: int = 0) -> Any:
         """The tensors one after the other."""
-        return self.activation_post_process(torch.cat(x, dim=dim))
+        return self.activation_post_process(torch.cat(list(x), dim=dim))
 
     def add_relu(self, x: Any, y: Any) -> Any:
         """``relu(x + y)``."""
@@ -91,6 +93,8 @@ class FloatFunctional(nn.Module):
 
 class QFunctional(nn.Module):
     """Operations of quantized tensors as methods, whose results have one scale and zero point."""
+
+    activation_post_process: Any
 
     def __init__(self) -> None:
         super().__init__()

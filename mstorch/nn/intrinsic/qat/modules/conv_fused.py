@@ -5,7 +5,16 @@ from typing import Any
 
 from .....ao.nn.intrinsic.qat.modules import conv_fused as _new
 from .....ao.nn.intrinsic.qat.modules.conv_fused import (
-    ConvBn1d, ConvBn2d, ConvBn3d, ConvBnReLU1d, ConvBnReLU2d, ConvBnReLU3d, ConvReLU1d, ConvReLU2d, ConvReLU3d, freeze_bn_stats,
+    ConvBn1d,
+    ConvBn2d,
+    ConvBn3d,
+    ConvBnReLU1d,
+    ConvBnReLU2d,
+    ConvBnReLU3d,
+    ConvReLU1d,
+    ConvReLU2d,
+    ConvReLU3d,
+    freeze_bn_stats,
     update_bn_stats,
 )  # fmt: skip
 

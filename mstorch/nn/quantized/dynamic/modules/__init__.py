@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from .....ao.nn.quantized.dynamic import modules as _new
-from .....ao.nn.quantized.dynamic.modules import GRU, GRUCell, LSTM, LSTMCell, Linear, RNNCell
+from .....ao.nn.quantized.dynamic.modules import GRU, LSTM, GRUCell, Linear, LSTMCell, RNNCell
 
 __all__ = ["GRU", "GRUCell", "LSTM", "LSTMCell", "Linear", "RNNCell"]
 

@@ -82,10 +82,12 @@ class _ConvBnNd(FrozenNorm, _Floating, nni._FusedModule):
     _FUSED_FLOAT_MODULE: Any
     _several: Any
     _rank: int
+    weight_fake_quant: Any
 
     def __init__(
         self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1,
-        bias: Any = None, padding_mode: str = "zeros", eps: float = 1e-05, momentum: float = 0.1, freeze_bn: bool = False, qconfig: Any = None,
+        bias: Any = None, padding_mode: str = "zeros", eps: float = 1e-05, momentum: float = 0.1, freeze_bn: bool = False,
+        qconfig: Any = None,
     ) -> None:  # fmt: skip
         several = type(self)._several
         _Floating.__init__(
@@ -125,7 +127,7 @@ class _ConvBnNd(FrozenNorm, _Floating, nni._FusedModule):
     def _convolved(self, input: Any, weight: Any) -> Any:
         """The convolution without a bias, which torch gives as a bias of zeros."""
         like = self.weight if self.bias is None else self.bias
-        return self._conv_forward(input, weight, torch.zeros(self.out_channels, device=like.device, dtype=input.dtype))  # type: ignore[attr-defined]
+        return self._conv_forward(input, weight, torch.zeros(self.out_channels, device=like.device, dtype=input.dtype))  # type: ignore[attr-defined, operator]
 
     def _scaled(self, input: Any, slope: Any) -> Any:
         """The convolution with the weight that is quantized later."""
@@ -219,40 +221,52 @@ def folded(weight: Any, bias: Any, bn: Any) -> tuple[Any, Any]:
 class ConvBn1d(_ConvBnNd, nn.Conv1d):
     """Conv1d and BatchNorm1d with the weight rounded."""
 
-    _FLOAT_MODULE, _FLOAT_CONV_MODULE, _FLOAT_BN_MODULE = nni.ConvBn1d, nn.Conv1d, nn.BatchNorm1d
+    _FLOAT_MODULE: Any = nni.ConvBn1d
+    _FLOAT_CONV_MODULE: Any = nn.Conv1d
+    _FLOAT_BN_MODULE: Any = nn.BatchNorm1d
     _several, _rank = staticmethod(_single), 1
 
 
 class ConvBnReLU1d(ConvBn1d):
     """Conv1d, BatchNorm1d and ReLU with the weight rounded."""
 
-    _FLOAT_MODULE, _FLOAT_RELU_MODULE, _FUSED_FLOAT_MODULE = nni.ConvBnReLU1d, nn.ReLU, nni.ConvReLU1d
+    _FLOAT_MODULE: Any = nni.ConvBnReLU1d
+    _FLOAT_RELU_MODULE: Any = nn.ReLU
+    _FUSED_FLOAT_MODULE: Any = nni.ConvReLU1d
 
 
 class ConvBn2d(_ConvBnNd, nn.Conv2d):
     """Conv2d and BatchNorm2d with the weight rounded."""
 
-    _FLOAT_MODULE, _FLOAT_CONV_MODULE, _FLOAT_BN_MODULE = nni.ConvBn2d, nn.Conv2d, nn.BatchNorm2d
+    _FLOAT_MODULE: Any = nni.ConvBn2d
+    _FLOAT_CONV_MODULE: Any = nn.Conv2d
+    _FLOAT_BN_MODULE: Any = nn.BatchNorm2d
     _several, _rank = staticmethod(_pair), 2
 
 
 class ConvBnReLU2d(ConvBn2d):
     """Conv2d, BatchNorm2d and ReLU with the weight rounded."""
 
-    _FLOAT_MODULE, _FLOAT_RELU_MODULE, _FUSED_FLOAT_MODULE = nni.ConvBnReLU2d, nn.ReLU, nni.ConvReLU2d
+    _FLOAT_MODULE: Any = nni.ConvBnReLU2d
+    _FLOAT_RELU_MODULE: Any = nn.ReLU
+    _FUSED_FLOAT_MODULE: Any = nni.ConvReLU2d
 
 
 class ConvBn3d(_ConvBnNd, nn.Conv3d):
     """Conv3d and BatchNorm3d with the weight rounded."""
 
-    _FLOAT_MODULE, _FLOAT_CONV_MODULE, _FLOAT_BN_MODULE = nni.ConvBn3d, nn.Conv3d, nn.BatchNorm3d
+    _FLOAT_MODULE: Any = nni.ConvBn3d
+    _FLOAT_CONV_MODULE: Any = nn.Conv3d
+    _FLOAT_BN_MODULE: Any = nn.BatchNorm3d
     _several, _rank = staticmethod(_triple), 3
 
 
 class ConvBnReLU3d(ConvBn3d):
     """Conv3d, BatchNorm3d and ReLU with the weight rounded."""
 
-    _FLOAT_MODULE, _FLOAT_RELU_MODULE, _FUSED_FLOAT_MODULE = nni.ConvBnReLU3d, nn.ReLU, nni.ConvReLU3d
+    _FLOAT_MODULE: Any = nni.ConvBnReLU3d
+    _FLOAT_RELU_MODULE: Any = nn.ReLU
+    _FUSED_FLOAT_MODULE: Any = nni.ConvReLU3d
 
 
 class _ConvReLU:
@@ -269,19 +283,19 @@ class _ConvReLU:
 class ConvReLU1d(_ConvReLU, qat.Conv1d, nni._FusedModule):
     """Conv1d and ReLU with the weight rounded."""
 
-    _FLOAT_MODULE = nni.ConvReLU1d
+    _FLOAT_MODULE: Any = nni.ConvReLU1d
 
 
 class ConvReLU2d(_ConvReLU, qat.Conv2d, nni._FusedModule):
     """Conv2d and ReLU with the weight rounded."""
 
-    _FLOAT_MODULE = nni.ConvReLU2d
+    _FLOAT_MODULE: Any = nni.ConvReLU2d
 
 
 class ConvReLU3d(_ConvReLU, qat.Conv3d, nni._FusedModule):
     """Conv3d and ReLU with the weight rounded."""
 
-    _FLOAT_MODULE = nni.ConvReLU3d
+    _FLOAT_MODULE: Any = nni.ConvReLU3d
 
 
 _WITH_NORM = (ConvBn1d, ConvBn2d, ConvBn3d, ConvBnReLU1d, ConvBnReLU2d, ConvBnReLU3d)

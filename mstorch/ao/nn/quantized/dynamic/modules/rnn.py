@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import numbers
-from typing import Any
+from typing import Any, ClassVar
 
 import mstorch as torch
 from mstorch._core.warned import warn
@@ -12,7 +12,9 @@ from ......ao.quantization.qconfig import default_dynamic_qconfig
 from ......nn.utils.rnn import PackedSequence
 from ...modules.utils import _quantize_weight, expect_observed, text_without
 
-__all__ = ["GRU", "GRUCell", "LSTM", "LSTMCell", "PackedParameter", "RNNBase", "RNNCell", "RNNCellBase", "apply_permutation", "pack_weight_bias"]
+__all__ = [
+    "GRU", "GRUCell", "LSTM", "LSTMCell", "PackedParameter", "RNNBase", "RNNCell", "RNNCellBase", "apply_permutation", "pack_weight_bias",
+]  # fmt: skip
 
 
 def _apply_permutation(tensor: Any, permutation: Any, dim: int = 1) -> Any:
@@ -78,7 +80,7 @@ class RNNBase(nn.Module):
 
     _FLOAT_MODULE: Any = nn.RNNBase
     _version = 2
-    _gates = {"LSTM": 4, "GRU": 3}
+    _gates: ClassVar[dict[str, int]] = {"LSTM": 4, "GRU": 3}
 
     def __init__(
         self, mode: str, input_size: int, hidden_size: int, num_layers: int = 1, bias: bool = True, batch_first: bool = False,
@@ -100,8 +102,8 @@ class RNNBase(nn.Module):
             raise ValueError("dropout should be a number in range [0, 1] representing the probability of an element being zeroed")
         if dropout > 0 and num_layers == 1:
             warn(
-                "dropout option adds dropout after all but last recurrent layer, so non-zero dropout expects num_layers greater than 1, but "
-                f"got dropout={dropout} and num_layers={num_layers}"
+                "dropout option adds dropout after all but last recurrent layer, so non-zero dropout expects num_layers greater than 1, "
+                f"but got dropout={dropout} and num_layers={num_layers}"
             )
         if mode not in self._gates:
             raise ValueError("Unrecognized RNN mode: " + mode)
@@ -171,7 +173,8 @@ class RNNBase(nn.Module):
     def _run(self, input: Any, states: Any, count: int, function: Any, **options: Any) -> tuple[Any, Any]:
         """The results and last states of a layer that has so many states."""
         packed = isinstance(input, PackedSequence)
-        data, sizes, order, back = input if packed else (input, None, None, None)
+        parts: Any = input if packed else (input, None, None, None)
+        data, sizes, order, back = parts
         if states is None:
             batch = int(sizes[0]) if packed else data.size(0 if self.batch_first else 1)
             shape = self.num_layers * (2 if self.bidirectional else 1), batch, self.hidden_size
@@ -217,7 +220,8 @@ class RNNBase(nn.Module):
     def _weight_bias(self) -> dict[str, dict[str, Any]]:
         found: dict[str, dict[str, Any]] = {"weight": {}, "bias": {}}
         names = self._names()
-        for number, cell in enumerate(self._all_weight_values):
+        cells: Any = self._all_weight_values
+        for number, cell in enumerate(cells):
             parts = cell.param.__getstate__()[0][4]
             for place in (0, 1):
                 weight, bias = parts[place].__getstate__()[0]
@@ -314,7 +318,7 @@ class RNNCellBase(nn.Module):
         weights = [torch.randn(rows, input_size), torch.randn(rows, hidden_size)]
         if dtype == torch.qint8:
             weights = [torch.quantize_per_tensor(weight, scale=1, zero_point=0, dtype=torch.qint8) for weight in weights]
-        self._take(*weights, self.bias_ih, self.bias_hh)
+        self._take(weights[0], weights[1], self.bias_ih, self.bias_hh)
 
     def _take(self, weight_ih: Any, weight_hh: Any, bias_ih: Any, bias_hh: Any) -> None:
         self._packed_weight_ih = pack_weight_bias(weight_ih, bias_ih, self.weight_dtype)
@@ -326,8 +330,10 @@ class RNNCellBase(nn.Module):
     def extra_repr(self) -> str:
         """The sizes, and what is not as usual."""
         found = f"{self.input_size}, {self.hidden_size}"
-        usual = {"bias": True, "nonlinearity": "tanh"}
-        return found + "".join(f", {name}={self.__dict__[name]}" for name, value in usual.items() if self.__dict__.get(name, value) != value)
+        for name, usual in (("bias", True), ("nonlinearity", "tanh")):
+            value = self.__dict__.get(name, usual)
+            found += f", {name}={value}" if value != usual else ""
+        return found
 
     def check_forward_input(self, input: Any) -> None:
         """RuntimeError for an input of another size."""
