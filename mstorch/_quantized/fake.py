@@ -253,20 +253,25 @@ def fused_moving_avg_obs_fake_quant(
         raise RuntimeError("Error in fused_moving_avg_obs_fake_quant_cpu: ch_axis must be < self.dim()")
     if per_row_fake_quant and ch_axis:
         raise RuntimeError("Per-channel FakeQuant in fused_moving_avg_obs_fake_quant is only supported on axis == 0")
-    if observer_on.item():
-        with without_grad():
+    rounds = fake_quant_on.item()
+    with without_grad():
+        if observer_on.item():
             _observe(input, running_min, running_max, averaging_const, ch_axis if per_row_fake_quant else None, (scale, zero_point))
-            low, high = (np.asarray(part.detach().cpu().numpy(), np.float32) for part in (running_min, running_max))
-            scales, points = choose(low, high, quant_min, quant_max, symmetric_quant)
-            for target, values in ((scale, scales), (zero_point, points)):
-                made = views.reshape(target.new_tensor(values.tolist(), dtype=float64), shape_of(target))
-                target.copy_(made)
+        if rounds:
+            _choose_for(running_min, running_max, scale, zero_point, (quant_min, quant_max), symmetric_quant)
     label = "FusedMovingAvgObsFqHelperBackward0"
-    if not fake_quant_on.item():
+    if not rounds:
         return call_node(_Same.apply(input), label)
     if per_row_fake_quant:
         return call_node(fake_quantize_per_channel_affine(input, scale, zero_point, ch_axis, quant_min, quant_max), label)
     return call_node(fake_quantize_per_tensor_affine(input, scale, zero_point, quant_min, quant_max), label)
+
+
+def _choose_for(low: Any, high: Any, scale: Any, point: Any, limits: tuple[int, int], symmetric: bool) -> None:
+    """Write the scales and zero points for running bounds where they are kept."""
+    scales, points = choose(*(np.asarray(part.detach().cpu().numpy(), np.float32) for part in (low, high)), *limits, symmetric)
+    for target, values in ((scale, scales), (point, points)):
+        target.copy_(views.reshape(target.new_tensor(values.tolist(), dtype=float64), shape_of(target)))
 
 
 def _observe(input: Any, running_min: Any, running_max: Any, share: float, axis: int | None, qparams: tuple[Any, Any]) -> None:
