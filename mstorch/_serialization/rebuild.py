@@ -142,7 +142,6 @@ def _rebuild_qtensor(storage, storage_offset, size, stride, quantizer_params, re
     dtype_name = getattr(storage, "dtype_name", None)
     if dtype_name is None or not dtype_name.startswith("q"):
         raise RuntimeError(f"a quantized tensor in the file has a storage of {dtype_name}")
-    size, stride = _check(storage, dtype_name, storage_offset, size, stride)
     integers = adapter.integers_name(dtype_name)
     if integers is None:
         raise NotImplementedError(f"mstorch: a tensor of torch.{dtype_name}, which packs several elements in a byte, cannot be loaded")
