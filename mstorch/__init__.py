@@ -283,8 +283,19 @@ from ._sparse.dispatch import (
 from ._sparse.dispatch import install as _install
 from ._namespace.absent import (
     batch_norm_backward_elemt, batch_norm_backward_reduce, batch_norm_elemt, batch_norm_gather_stats,
-    batch_norm_gather_stats_with_counts, batch_norm_stats, empty_quantized, native_norm,
+    batch_norm_gather_stats_with_counts, batch_norm_stats, native_norm,
 )  # fmt: skip
+from ._quantized.fake import (
+    _fake_quantize_learnable_per_channel_affine, _fake_quantize_learnable_per_tensor_affine, fake_quantize_per_channel_affine,
+    fake_quantize_per_tensor_affine, fused_moving_avg_obs_fake_quant,
+)  # fmt: skip
+from ._quantized.making import (
+    _choose_qparams_per_tensor, _empty_affine_quantized, _empty_per_channel_affine_quantized, _make_per_channel_quantized_tensor,
+    _make_per_tensor_quantized_tensor, empty_quantized, quantize_per_channel, quantize_per_tensor, quantize_per_tensor_dynamic,
+)  # fmt: skip
+from ._quantized import dispatch as _quantized_dispatch  # its import lets public calls with quantized tensors come to it
+from ._quantized.packed import ScriptObject
+from ._quantized.recurrent import quantized_gru, quantized_lstm
 from ._compile import compile
 from .compiler import _disable_dynamo
 from .amp import GradScaler, autocast
@@ -328,7 +339,7 @@ _found_later = _missing(
     "mstorch",
     tuple((
         "_C _VF __future__ _dynamo _functorch _guards _jit_internal _utils ao distributed export futures fx hub jit classes library "
-        "monitor onnx profiler quasirandom types"
+        "monitor onnx profiler quantization quasirandom types"
     ).split()),
 )
 _ATEN = frozenset("_softmax _log_softmax _softmax_backward_data _log_softmax_backward_data _safe_softmax _adaptive_avg_pool2d".split())

@@ -172,8 +172,8 @@ class CustomOverload(OpOverload):
             return self._operator(*args, **kwargs)
 
 
-_MODULES = {"profiler": "profiler", "_c10d_functional": "c10d_functional", "c10d_functional": "c10d_functional"}
-"""The modules with the operators of namespaces other than ``aten``, by their OPERATORS."""
+_MODULES = {"profiler": "profiler", "_c10d_functional": "c10d_functional", "c10d_functional": "c10d_functional", "quantized": "quantized"}
+"""The modules with the operators of namespaces other than ``aten``, by their OPERATORS: names of theirs, or a dict of functions."""
 
 
 class _Namespace:
@@ -188,7 +188,8 @@ class _Namespace:
             return CustomPacket(self._name, name, defined)
         if self._name in _MODULES:
             module = vars(importlib.import_module(f"mstorch._library.{_MODULES[self._name]}"))
-            function = module[name] if name in module["OPERATORS"] else None
+            listed = module["OPERATORS"]
+            function = (listed if isinstance(listed, dict) else module)[name] if name in listed else None
         else:
             function = None if self._name != "aten" or name.startswith("__") else _find(name)
         if function is None:

@@ -226,6 +226,10 @@ class finfo:
         return hash(self.dtype)
 
 
+# The integers that quantized dtypes keep in memory.
+_OF_QUANTIZED = {"qint8": np.int8, "qint32": np.int32, "quint8": np.uint8, "quint4x2": np.uint8, "quint2x4": np.uint8}
+
+
 class iinfo:
     """Numerical properties of an integer dtype: ``bits max min``."""
 
@@ -234,7 +238,7 @@ class iinfo:
             raise TypeError(f"torch.iinfo() requires an integer input type. Use torch.finfo to handle '{type!r}'")
         if type is bool_:
             raise TypeError("torch.bool is not supported by torch.iinfo")
-        info = np.iinfo(type.np)
+        info = np.iinfo(_OF_QUANTIZED[type.name] if type.name in _OF_QUANTIZED else type.np)
         self.dtype, self.bits, self.min, self.max = type.name, info.bits, int(info.min), int(info.max)
 
     def __repr__(self) -> str:

@@ -27,9 +27,9 @@ Function = Callable[..., Any]
 
 _HOME = __name__.partition(".")[0]
 _FACES = (_HOME, f"{_HOME}.functional")
-_ROOMS = tuple(f"{_HOME}.{room}" for room in ("_ops", "_namespace", "_sparse", "nn._functional"))
+_ROOMS = tuple(f"{_HOME}.{room}" for room in ("_ops", "_namespace", "_sparse", "_quantized", "nn._functional"))
 _NOT_OPERATIONS = tuple(f"{_HOME}.{room}" for room in ("_namespace.process", "_namespace.control", "_namespace.checks"))
-_NOT_ENTERED = frozenset({"is_tensor", "broadcast_shapes", "sym_fresh_size", *(
+_NOT_ENTERED = frozenset({"is_tensor", "broadcast_shapes", "sym_fresh_size", "quantized_lstm", "quantized_gru", *(
     "assert_int_or_pair boolean_dispatch handle_torch_function has_torch_function has_torch_function_unary "
     "has_torch_function_variadic".split()
 )})  # fmt: skip

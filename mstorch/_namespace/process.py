@@ -50,9 +50,18 @@ class _QScheme(type):
 
 
 class qscheme(metaclass=_QScheme):
-    """How a quantized tensor maps integers to numbers; there are no quantized tensors here."""
+    """How a quantized tensor maps integers to numbers."""
 
     name: str
+
+    def __copy__(self) -> qscheme:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> qscheme:
+        return self
+
+    def __reduce__(self) -> str:
+        return self.name  # each is one object, found by its name
 
     def __repr__(self) -> str:
         return f"torch.{self.name}"

@@ -19,7 +19,9 @@ from mstorch._core.cuda_names import meant
 from mstorch._core.overriding import dispatches
 from mstorch._core.size import Size
 from mstorch._core.storage import Counter, Mirror
+from mstorch._namespace.process import qscheme
 from mstorch._ops import from_data, subclasses
+from mstorch._quantized import tensor as quantized_base
 from mstorch._serialization.loaded import ITEMSIZE, LoadedStorage
 from mstorch._serialization.options import LOCAL
 from mstorch._sparse import base as sparse_base
@@ -57,6 +59,11 @@ def device_class() -> type:
 def dtype_class() -> type:
     """mstorch.dtype"""
     return dtypes.dtype
+
+
+def dtype_classes() -> set[type]:
+    """The classes of dtypes: mstorch.dtype, and that of those that MindSpore has not."""
+    return {type(kind) for kind in (*dtypes.DTYPES, *dtypes.LACKING)}
 
 
 def is_tensor(obj: Any) -> bool:
@@ -148,6 +155,61 @@ def build_sparse(kind: Any, parts: Any) -> Any:
     if any(not part.dtype.is_integral for part in index) or any(length < 0 for length in size) or not values.dim():
         raise RuntimeError("a sparse tensor in the file has indices that are no integers, a negative size or a single value")
     return sparse_base.sparse(kind, index, values, size, coalesced)
+
+
+def qscheme_class() -> type:
+    """mstorch.qscheme"""
+    return qscheme
+
+
+def qschemes() -> dict[str, Any]:
+    """Return the quantization schemes by name."""
+    return quantized_base.SCHEMES
+
+
+def is_quantized(tensor: Any) -> bool:
+    """Tell whether a tensor is quantized."""
+    return quantized_base.is_quantized(tensor)
+
+
+def quantizer_parts(tensor: Any) -> tuple[str, tuple[Any, ...]]:
+    """Return the name of the scheme that torch writes for a quantized tensor, and what else of how it is quantized.
+
+    Floating zero points alone tell a channel's parameters that are floating from others.
+    """
+    own = tensor._quantizer
+    return ("per_tensor_affine", (own.scale, own.point)) if own.axis is None else ("per_channel_affine", (own.scale, own.point, own.axis))
+
+
+def build_quantized(integers: Any, dtype: str, parts: Any, requires_grad: bool) -> Any:
+    """Return the quantized tensor over integers that a file holds, quantized as it says."""
+    if not isinstance(parts, tuple) or not parts or not isinstance(parts[0], qscheme):
+        raise RuntimeError("a quantized tensor in the file has no quantizer")
+    scheme, rest = parts[0], parts[1:]
+    if scheme.name == "per_tensor_affine":
+        if len(rest) != 2 or type(rest[0]) is not float or type(rest[1]) is not int:
+            raise RuntimeError("a quantized tensor in the file has no scale and zero point that are numbers")
+        return quantized_base.quantized(integers, quantized_base.Quantizer(scheme, rest[0], rest[1]), dtype_of(dtype))
+    if scheme.name not in ("per_channel_affine", "per_channel_affine_float_qparams"):
+        raise RuntimeError(f"Can't deserialize quantized tensor with qscheme {scheme}")
+    if len(rest) != 3 or type(rest[2]) is not int or not 0 <= rest[2] < integers.dim():
+        raise RuntimeError("a quantized tensor in the file has no channels that it is quantized by")
+    shape = (integers.shape[rest[2]],)
+    lists = [from_data.tensor(part) if isinstance(part, list) else part for part in rest[:2]]
+    if not all(is_tensor(part) and tuple(part.shape) == shape for part in lists):
+        raise RuntimeError("a quantized tensor in the file has other scales and zero points than channels")
+    floating = lists[1].dtype.is_floating_point
+    own = quantized_base.SCHEMES["per_channel_affine_float_qparams" if floating else "per_channel_affine"]
+    kinds = ("float32", "float32") if floating else ("float64", "int64")
+    # Where the bytes come later (the legacy format), they come into the very tensors of the file.
+    lists = [part.detach().to(dtype_of(kind)) for part, kind in zip(lists, kinds)]
+    return quantized_base.quantized(integers, quantized_base.Quantizer(own, lists[0], lists[1], rest[2]), dtype_of(dtype))
+
+
+def integers_name(dtype: str) -> str | None:
+    """Return the dtype of the integers that a quantized dtype keeps in memory, None for those that pack several in a byte."""
+    found = quantized_base.INTEGERS.get(dtype_of(dtype))
+    return None if found is None else found.name
 
 
 def layout(name: Any) -> Any:

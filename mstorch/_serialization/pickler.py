@@ -104,7 +104,7 @@ class _Rules:
         if adapter.is_tensor(obj):
             if adapter.is_sparse(obj):
                 return self.named("torch._utils", "_rebuild_sparse_tensor"), adapter.sparse_parts(obj)
-            return self._tensor(obj)
+            return self._quantized(obj) if adapter.is_quantized(obj) else self._tensor(obj)
         if adapter.is_layout(obj):
             return self.named("torch.serialization", "_get_layout"), (repr(obj),)
         if adapter.is_size(obj):
@@ -114,6 +114,15 @@ class _Rules:
         if isinstance(obj, (LoadedStorage, TypedRef)):
             raise pickle.PicklingError("mstorch: a storage cannot be saved by itself, save a tensor that views it")
         return NotImplemented
+
+    def _quantized(self, tensor: Any) -> Any:
+        parts = adapter.tensor_parts(tensor)
+        scheme, rest = adapter.quantizer_parts(tensor)
+        saved = self.table.add(parts.cell, parts.dtype_name, parts.location, parts.array)
+        quantizer = (self.named("torch", scheme), *rest)
+        return self.named("torch._utils", "_rebuild_qtensor"), (
+            saved, parts.offset, parts.size, parts.stride, quantizer, parts.requires_grad, OrderedDict()
+        )  # fmt: skip
 
     def _tensor(self, tensor: Any) -> Any:
         if not adapter.has_default_reduce(tensor):
@@ -181,6 +190,8 @@ def _is_misnamed(obj: Any) -> bool:
     """Whether a pickler that reads names off objects would write another than torch's for one of ours; under the hook they say torch's."""
     if adapter.is_dtype(obj):
         return getattr(sys.modules.get("torch"), adapter.dtype_name(obj), None) is not obj or obj.__reduce__() != adapter.dtype_name(obj)
+    if isinstance(obj, adapter.qscheme_class()):
+        return getattr(sys.modules.get("torch"), str(obj).removeprefix("torch."), None) is not obj
     target = names.torch_name(obj)
     return target is not None and tuple(target) != (obj.__module__, obj.__qualname__)
 
@@ -205,7 +216,7 @@ def _dump_fast(obj: Any, base: Any, protocol: int, table: StorageTable, legacy: 
             obj.__module__ = module
             setattr(modules[module], obj.name, obj)
             return obj.name
-        if (adapter.is_dtype(obj) or isinstance(obj, _NAMED)) and _is_misnamed(obj):
+        if (adapter.is_dtype(obj) or isinstance(obj, (*_NAMED, adapter.qscheme_class()))) and _is_misnamed(obj):
             raise _NeedsTorchNames(repr(obj))
         found = rules.reduced(obj)
         if found is NotImplemented:
@@ -265,6 +276,9 @@ def _dump_named(obj: Any, base: Any, protocol: int, table: StorageTable, legacy:
         def save_dtype(self, obj: Any) -> None:
             self.write_global(obj, "torch", adapter.dtype_name(obj))
 
+        def save_scheme(self, obj: Any) -> None:
+            self.write_global(obj, "torch", obj.name)
+
         def save_class(self, obj: Any) -> None:
             if names.torch_name(obj) is not None:
                 self.save_global(obj)
@@ -281,7 +295,8 @@ def _dump_named(obj: Any, base: Any, protocol: int, table: StorageTable, legacy:
             self.memoize(obj)
 
         dispatch[_Global] = save_named
-        dispatch[adapter.dtype_class()] = save_dtype
+        dispatch.update(dict.fromkeys(adapter.dtype_classes(), save_dtype))
+        dispatch[adapter.qscheme_class()] = save_scheme
         dispatch[type] = save_class
         dispatch[types.FunctionType] = save_class
 

@@ -51,7 +51,7 @@ def _make(
         dtype_name = "uint8"
     size, stride = _check(ref, dtype_name, offset, size, stride)
     if dtype_name.startswith("q"):
-        raise NotImplementedError(f"mstorch: a quantized tensor (torch.{dtype_name}) cannot be loaded")
+        raise RuntimeError(f"a tensor of torch.{dtype_name} in the file says nothing of how it is quantized")
     if metadata:
         if not isinstance(metadata, dict):
             raise RuntimeError(f"the metadata of a tensor in the file is {type(metadata)}, expected dict")
@@ -136,6 +136,19 @@ def _rebuild_sparse_tensor(layout, data):
     return adapter.build_sparse(layout, tuple(data))
 
 
+def _rebuild_qtensor(storage, storage_offset, size, stride, quantizer_params, requires_grad, backward_hooks):
+    """Return a quantized tensor of a storage of integers, quantized by a scale and a zero point, or by one for each channel."""
+    storage = _referred(storage)
+    dtype_name = getattr(storage, "dtype_name", None)
+    if dtype_name is None or not dtype_name.startswith("q"):
+        raise RuntimeError(f"a quantized tensor in the file has a storage of {dtype_name}")
+    integers = adapter.integers_name(dtype_name)
+    if integers is None:
+        raise NotImplementedError(f"mstorch: a tensor of torch.{dtype_name}, which packs several elements in a byte, cannot be loaded")
+    made = _make(storage, integers, storage_offset, size, stride, False, None)
+    return adapter.build_quantized(made, dtype_name, quantizer_params, bool(requires_grad))
+
+
 def _rebuild_meta_tensor_no_storage(dtype, size, stride, requires_grad):
     """Return a tensor on the meta device."""
     return adapter.build_meta(
@@ -186,7 +199,7 @@ FUNCTIONS = {
         _rebuild_device_tensor_from_cpu_tensor,
         _rebuild_device_tensor_from_numpy,
         _rebuild_sparse_tensor,
-        _absent("_rebuild_qtensor", "a quantized tensor"),
+        _rebuild_qtensor,
         _absent("_rebuild_nested_tensor", "a nested tensor"),
         _rebuild_wrapper_subclass,
     )

@@ -182,6 +182,7 @@ def _fixed() -> dict[str, AllowedGlobal]:
             "torch.Tensor": AllowedGlobal(adapter.tensor_class()),
             "torch.nn.parameter.Parameter": AllowedGlobal(adapter.parameter_class()),
             "torch.serialization._get_layout": AllowedGlobal(_layout, call=_layout),
+            **{f"torch.{name}": AllowedGlobal(scheme) for name, scheme in adapter.qschemes().items()},
         }
         for name, function in rebuild.FUNCTIONS.items():
             home = "torch._tensor" if name == "_rebuild_from_type_v2" else "torch._utils"

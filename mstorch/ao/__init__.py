@@ -1,7 +1,7 @@
-"""torch.ao: quantization, as far as modules mention it."""
+"""torch.ao: quantization, layers and tools of eager quantization."""
 from .._hook import missing as _missing
-from . import quantization
+from . import nn, quantization
 
-__all__ = ["quantization"]
+__all__ = ["nn", "quantization"]
 
 __getattr__ = _missing(__name__)

@@ -208,6 +208,5 @@ __all__ = [
 
 if _typing.TYPE_CHECKING:
     from . import attention as attention
-    from . import quantized as quantized
 else:
-    __getattr__ = _missing(__name__, ("attention", "quantized"))
+    __getattr__ = _missing(__name__, ("attention", "intrinsic", "qat", "quantizable", "quantized"))

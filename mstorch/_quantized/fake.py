@@ -1,0 +1,299 @@
+"""Floating tensors rounded as quantizing and dequantizing would round them; their gradients pass where nothing was cut off."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .._core.dtype import bfloat16, dtype, float16, float32, float64, int32
+from .._core.tensor_base import TensorBase
+from .._ops import compare, copying, elementwise, math, reduce, views
+from .._ops._dispatch import is_number, shape_of, type_word, without_grad, wrap_dim
+from .._ops._named import call_node
+from .._ops.bitwise import bitwise_and
+from ..autograd.function import Function
+from .params import choose
+
+_PER_TENSOR = "FakeQuantizePerTensorAffineCachemaskBackward0"
+_TENSOR_GIVEN = "FakeQuantizePerTensorAffineCachemaskTensorQparamsBackward0"
+_PER_CHANNEL = "FakeQuantizePerChannelAffineCachemaskBackward0"
+_WRONG_RANGE = "`quant_min` should be less than or         equal to `quant_max`."
+_WRONG_POINT = "`zero_point` must be between `quant_min` and `quant_max`."
+_FAR = float(2**63)
+
+
+def _clamped(steps: Any, low: int, high: int) -> Any:
+    """Steps of the range; what is no number becomes the least of them."""
+    return compare.where(compare.isnan(steps), float(low), compare.clamp(steps, low, high))
+
+
+def _within(steps: Any, low: int, high: int) -> Any:
+    return bitwise_and(compare.ge(steps, low), compare.le(steps, high))
+
+
+def _wide(input: Any) -> Any:
+    """The tensor in the precision that it is computed in: half precision in single."""
+    return copying.to(input, float32) if input._dtype in (float16, bfloat16) else input
+
+
+def _back(values: Any, kind: dtype) -> Any:
+    return values if values._dtype is kind else copying.to(values, kind)
+
+
+def _rounded(input: Any, scale: Any, point: Any, low: int, high: int, by_int64: bool) -> tuple[Any, Any]:
+    """What quantizing and dequantizing make of a tensor, and where nothing is cut off.
+
+    ``by_int64``: steps beyond the int64 are the least of the range, as torch's kernel by channels has them.
+    """
+    work = _wide(input)
+    inverse = elementwise.reciprocal(scale) if isinstance(scale, TensorBase) else float(np.float32(1) / np.float32(scale))
+    floating = by_int64 and point._dtype.category == 2
+    if floating:
+        steps = math.round(elementwise.add(elementwise.mul(work, inverse), point))
+    else:
+        steps = elementwise.add(math.round(elementwise.mul(work, inverse)), point)
+    inside = _within(steps, low, high)
+    if by_int64:
+        steps = compare.where(compare.ge(steps, _FAR), float(low), steps)
+    steps = _clamped(steps, low, high)
+    # The last product is one of single precision, also where the tensor is of double; of double in the kernel by channels, where an
+    # integer times a scale is rounded once in either.
+    last = float64 if floating or (by_int64 and input._dtype is float64) else float32
+    found = elementwise.mul(elementwise.sub(_back(steps, last), point), scale)
+    return _back(found, input._dtype), inside
+
+
+class _Straight(Function):
+    """Rounded values; the gradient is that of the tensor where it was not cut off."""
+
+    @staticmethod
+    def forward(ctx: Any, input: Any, scale: Any, point: Any, low: int, high: int, by_int64: bool) -> Any:
+        found, inside = _rounded(input, scale, point, low, high, by_int64)
+        ctx.save_for_backward(inside)
+        return found
+
+    @staticmethod
+    def backward(ctx: Any, *grad_outputs: Any) -> Any:
+        return elementwise.mul(grad_outputs[0], ctx.saved_tensors[0]), None, None, None, None, None
+
+
+def _straight(label: str, *given: Any) -> Any:
+    return call_node(_Straight.apply(*given), label)
+
+
+def _check_range(low: Any, high: Any) -> None:
+    if low > high:
+        raise RuntimeError(_WRONG_RANGE)
+
+
+def _check_floating(input: Any, kernel: str) -> None:
+    if input._dtype not in (float16, bfloat16, float32, float64):
+        raise NotImplementedError(f"\"{kernel}\" not implemented for '{type_word(input._dtype)}'")
+
+
+def _single(value: Any) -> Any:
+    """The only element of a tensor, as a tensor without dimensions of single precision."""
+    count = views.numel_of(shape_of(value))
+    if count != 1:
+        raise RuntimeError(f"a Tensor with {count} elements cannot be converted to Scalar")
+    return views.reshape(copying.to(views.detach(value), float32), ())
+
+
+def fake_quantize_per_tensor_affine(input: Any, scale: Any, zero_point: Any, quant_min: int, quant_max: int) -> Any:
+    """``input`` rounded to ``quant_max - quant_min + 1`` steps of ``scale``; the gradient passes where nothing is cut off."""
+    if isinstance(scale, TensorBase) and isinstance(zero_point, TensorBase):
+        if scale.requires_grad:
+            raise RuntimeError(
+                "The function '_fake_quantize_per_tensor_affine_cachemask_tensor_qparams' is not differentiable with respect to argument "
+                "'scale'. This input cannot have requires_grad True."
+            )
+        _check_range(quant_min, quant_max)
+        _check_floating(input, "fake_quantize_tensor_cachemask_kernel_type_handling")
+        point = math.trunc(_single(zero_point))
+        return _straight(_TENSOR_GIVEN, input, _single(scale), point, quant_min, quant_max, False)
+    if not is_number(scale) or not isinstance(zero_point, int):
+        kinds = ", ".join(type(value).__name__ for value in (input, scale, zero_point, quant_min, quant_max))
+        raise TypeError(
+            f"fake_quantize_per_tensor_affine() received an invalid combination of arguments - got ({kinds}), but expected one of:\n"
+            " * (Tensor input, Tensor scale, Tensor zero_point, int quant_min, int quant_max)\n"
+            " * (Tensor input, float scale, int zero_point, int quant_min, int quant_max)\n"
+        )
+    _check_range(quant_min, quant_max)
+    if not quant_min <= zero_point <= quant_max:
+        raise RuntimeError(_WRONG_POINT)
+    _check_floating(input, "fake_quantize_tensor_cachemask_kernel_type_handling")
+    return _straight(_PER_TENSOR, input, float(np.float32(scale)), zero_point, quant_min, quant_max, False)
+
+
+def _by_channel(value: Any, axis: int, rank: int) -> Any:
+    """A value for each channel, in the shape that meets a tensor of so many dimensions."""
+    return views.reshape(value, [-1 if place == axis else 1 for place in range(rank)])
+
+
+def fake_quantize_per_channel_affine(input: Any, scale: Any, zero_point: Any, axis: int, quant_min: int, quant_max: int) -> Any:
+    """``fake_quantize_per_tensor_affine`` with a scale and a zero point for each slice along ``axis``."""
+    scale, zero_point = views.detach(scale), views.detach(zero_point)
+    own, scales, points = shape_of(input), shape_of(scale), shape_of(zero_point)
+    if scale._dtype not in (float32, bfloat16):
+        raise RuntimeError(f"Scale must be Float or BFloat16, found {type_word(scale._dtype)}")
+    if zero_point._dtype not in (int32, float32, float16):
+        raise RuntimeError(f"Zero-point must be Int32, Float or Half, found {type_word(zero_point._dtype)}")
+    if len(scales) != 1:
+        raise RuntimeError("scale should be a 1-D tensor")
+    if len(points) != 1:
+        raise RuntimeError("zero point should be a 1-D tensor")
+    if scales != points:
+        raise RuntimeError("scale and zero-point need to have the same dimensions")
+    wrap_dim(axis, len(own))
+    if scales[0] != own[axis]:
+        raise RuntimeError("dimensions of scale and zero-point are not consistent with input tensor")
+    _check_range(quant_min, quant_max)
+    if zero_point._dtype is int32 and points[0]:
+        least, greatest = (part.item() for part in reduce.aminmax(zero_point))
+        if least < quant_min or greatest > quant_max:
+            raise RuntimeError(_WRONG_POINT)
+    if not 0 <= axis <= len(own):
+        raise RuntimeError("`axis` must be between 0 and number of dimensions of input")
+    _check_floating(input, "fake_quantize_channel_cachemask_cpu_type_handling")
+    shaped = _by_channel(copying.to(scale, float32), axis, len(own)), _by_channel(zero_point, axis, len(own))
+    return _straight(_PER_CHANNEL, input, *shaped, quant_min, quant_max, True)
+
+
+class _Learnable(Function):
+    """Rounded values, with gradients for the scale and the zero point, too."""
+
+    @staticmethod
+    def forward(ctx: Any, input: Any, scale: Any, point: Any, axis: int | None, low: int, high: int, factor: float) -> Any:
+        ctx.save_for_backward(input, scale, point)
+        ctx.given = axis, low, high, factor
+        own_scale, own_point = _qparams(input, scale, point, axis, low, high, True)
+        own_point = own_point if axis is None else copying.to(own_point, int32)
+        return _rounded(input, own_scale, own_point, low, high, axis is not None)[0]
+
+    @staticmethod
+    def backward(ctx: Any, *grad_outputs: Any) -> Any:
+        input, scale, point = ctx.saved_tensors
+        axis, low, high, factor = ctx.given
+        g = grad_outputs[0]
+        own_scale, own_point = _qparams(input, scale, point, axis, low, high, axis is not None)
+        inverse = elementwise.reciprocal(own_scale)
+        raw = elementwise.mul(input, inverse)
+        steps = math.round(elementwise.add(raw, own_point)) if axis is None else elementwise.add(math.round(raw), own_point)
+        inside = _within(steps, low, high)
+        near = elementwise.mul(elementwise.sub(_clamped(steps, low, high), own_point), own_scale)
+        kept = elementwise.mul(elementwise.mul(g, elementwise.sub(near, input)), inverse)
+        edge = compare.where(compare.lt(steps, low), elementwise.rsub(own_point, low), elementwise.rsub(own_point, high))
+        by_scale = elementwise.mul(compare.where(inside, kept, elementwise.mul(g, edge)), factor)
+        moved = elementwise.mul(elementwise.mul(elementwise.neg(g), own_scale), factor)
+        by_point = compare.where(inside, 0.0, moved)
+        dims = tuple(place for place in range(len(shape_of(input))) if place != axis)
+        found = [part if axis is not None and not dims else reduce.sum(part, dims) for part in (by_scale, by_point)]
+        if axis is None:
+            found = [views.reshape(part, (1,)) for part in found]
+        return elementwise.mul(g, inside), *found, None, None, None, None
+
+
+def _qparams(input: Any, scale: Any, point: Any, axis: int | None, low: int, high: int, rounded: bool) -> tuple[Any, Any]:
+    """Scale and whole zero point in shapes that meet the input's."""
+    if axis is None:
+        scale, point = views.select(scale, 0, 0), views.select(point, 0, 0)
+    else:
+        scale, point = (_by_channel(part, axis, len(shape_of(input))) for part in (scale, point))
+    point = math.round(point) if rounded else elementwise.add(point, 0.5)
+    return scale, math.trunc(compare.clamp(point, low, high))
+
+
+def _check_learnable(input: Any, scale: Any, point: Any, low: int, high: int) -> None:
+    for name, tensor in (("Scale", scale), ("Zero-point", point), ("`self`", input)):
+        if tensor._dtype is not float32:
+            raise RuntimeError(f"{name} must be Float, found {type_word(tensor._dtype)}" if name[0] != "`" else
+                               f"`self` must be of type Float, found {type_word(tensor._dtype)}")  # fmt: skip
+    if not low <= 0 <= high:
+        raise RuntimeError("`quant_min` should be less than or equal to `quant_max`, and the quantization range should include 0.")
+
+
+def _fake_quantize_learnable_per_tensor_affine(
+    input: Any, scale: Any, zero_point: Any, quant_min: int, quant_max: int, grad_factor: float = 1.0
+) -> Any:
+    """``fake_quantize_per_tensor_affine`` whose scale and zero point have gradients, times ``grad_factor``."""
+    given = (input, scale, zero_point, None, quant_min, quant_max, grad_factor)
+    return call_node(_Learnable.apply(*given), "FakeQuantizeLearnablePerTensorAffineBackward0")
+
+
+def _fake_quantize_learnable_per_channel_affine(
+    input: Any, scale: Any, zero_point: Any, axis: int, quant_min: int, quant_max: int, grad_factor: float = 1.0
+) -> Any:
+    """``fake_quantize_per_channel_affine`` whose scales and zero points have gradients, times ``grad_factor``."""
+    given = (input, scale, zero_point, wrap_dim(axis, len(shape_of(input))), quant_min, quant_max, grad_factor)
+    return call_node(_Learnable.apply(*given), "FakeQuantizeLearnablePerChannelAffineBackward0")
+
+
+class _Same(Function):
+    """The values as they are, where rounding is off."""
+
+    @staticmethod
+    def forward(ctx: Any, input: Any) -> Any:
+        return copying.clone(input)
+
+    @staticmethod
+    def backward(ctx: Any, *grad_outputs: Any) -> Any:
+        return grad_outputs[0]
+
+
+def fused_moving_avg_obs_fake_quant(
+    input: Any, observer_on: Any, fake_quant_on: Any, running_min: Any, running_max: Any, scale: Any, zero_point: Any,
+    averaging_const: float, quant_min: int, quant_max: int, ch_axis: int, per_row_fake_quant: bool = False,
+    symmetric_quant: bool = False,
+) -> Any:  # fmt: skip
+    """Follow the bounds of a tensor in ``running_min`` and ``running_max``, choose scale and zero point by them, and round the tensor."""
+    own = shape_of(input)
+    if 0 in own:
+        return copying.clone(input)
+    if ch_axis >= len(own):
+        raise RuntimeError("Error in fused_moving_avg_obs_fake_quant_cpu: ch_axis must be < self.dim()")
+    if per_row_fake_quant and ch_axis:
+        raise RuntimeError("Per-channel FakeQuant in fused_moving_avg_obs_fake_quant is only supported on axis == 0")
+    rounds = fake_quant_on.item()
+    with without_grad():
+        if observer_on.item():
+            _observe(input, running_min, running_max, averaging_const, ch_axis if per_row_fake_quant else None, (scale, zero_point))
+        if rounds:
+            _choose_for(running_min, running_max, scale, zero_point, (quant_min, quant_max), symmetric_quant)
+    label = "FusedMovingAvgObsFqHelperBackward0"
+    if not rounds:
+        return call_node(_Same.apply(input), label)
+    if per_row_fake_quant:
+        return call_node(fake_quantize_per_channel_affine(input, scale, zero_point, ch_axis, quant_min, quant_max), label)
+    return call_node(fake_quantize_per_tensor_affine(input, scale, zero_point, quant_min, quant_max), label)
+
+
+def _choose_for(low: Any, high: Any, scale: Any, point: Any, limits: tuple[int, int], symmetric: bool) -> None:
+    """Write the scales and zero points for running bounds where they are kept."""
+    scales, points = choose(*(np.asarray(part.detach().cpu().numpy(), np.float32) for part in (low, high)), *limits, symmetric)
+    for target, values in ((scale, scales), (point, points)):
+        target.copy_(views.reshape(target.new_tensor(values.tolist(), dtype=float64), shape_of(target)))
+
+
+def _observe(input: Any, running_min: Any, running_max: Any, share: float, axis: int | None, qparams: tuple[Any, Any]) -> None:
+    """Let the running bounds take a tensor's bounds in: all of it, or each slice along an axis."""
+    own = shape_of(input)
+    if axis is None:
+        bounds = reduce.aminmax(input)
+    else:
+        count = own[axis]
+        if not views.numel_of(shape_of(running_min)):
+            running_min.resize_(count).fill_(float("inf"))
+            running_max.resize_(count).fill_(float("-inf"))
+            qparams[0].resize_(count)
+            qparams[1].resize_(count)
+        bounds = reduce.aminmax(views.reshape(views.movedim(input, axis, 0), (count, -1)), dim=1)
+    for running, now in zip((running_min, running_max), bounds):
+        now = views.reshape(copying.to(now, running._dtype), shape_of(running))
+        moved = elementwise.add(running, elementwise.mul(elementwise.sub(now, running), share))
+        running.copy_(compare.where(compare.isinf(running), now, moved))
+
+
+FUNCTIONS = (
+    "fake_quantize_per_tensor_affine", "fake_quantize_per_channel_affine", "_fake_quantize_learnable_per_tensor_affine",
+    "_fake_quantize_learnable_per_channel_affine", "fused_moving_avg_obs_fake_quant",
+)  # fmt: skip

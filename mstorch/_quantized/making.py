@@ -1,0 +1,195 @@
+"""Making quantized tensors: of floating ones, of integers, and empty ones."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .._core.dtype import dtype, float16, float32, float64, int64, qint8, quint8
+from .._core.tensor_base import TensorBase
+from .._hook import not_yet
+from .._namespace.absent import empty_quantized as _refuse_empty
+from .._ops import copying, creation, reduce, views
+from .._ops._dispatch import is_number, shape_of, type_word
+from .params import choose_one
+from .tensor import (
+    INTEGERS,
+    OF_INTEGERS,
+    RANGES,
+    WORDS,
+    Quantizer,
+    integers_for,
+    is_quantized,
+    per_channel_affine,
+    per_channel_affine_float_qparams,
+    per_tensor_affine,
+    quantized,
+)
+
+_PACKED = ("quint4x2", "quint2x4")
+_NEEDS_KIND = "Creation of quantized tensor requires quantized dtype like torch.quint8"
+
+
+def refuse(name: str) -> Any:
+    """Raise torch's error for an operation that has no form for quantized tensors."""
+    raise NotImplementedError(
+        f"Could not run 'aten::{name}' with arguments from the 'QuantizedCPU' backend. This operation has no form for quantized tensors "
+        "here; dequantize() makes a floating tensor of them."
+    )
+
+
+def _check(name: str, input: Any, kind: Any) -> None:
+    if is_quantized(input):
+        refuse(name)
+    if isinstance(kind, dtype) and kind.name in _PACKED:
+        raise NotImplementedError(f"mstorch: tensors of {kind}, which packs several elements in a byte, are not built {not_yet()}")
+    if kind not in INTEGERS:
+        word = type_word(kind) if kind.name not in WORDS else WORDS[kind.name]
+        raise RuntimeError(f"ScalarType {word} is not supported in new_qtensor.")
+    if input._dtype is not float32:
+        raise RuntimeError(f"Quantize only works on Float Tensor, got {type_word(input._dtype)}")
+
+
+def _check_point(name: str, point: int, kind: Any) -> None:
+    low, high = RANGES[kind]
+    if not low <= point <= high:
+        side = "below lower" if point < low else "above upper"
+        raise RuntimeError(f"{name} zero_point {point} is {side} bound.")
+
+
+def _one(input: Any, scale: float, point: int, kind: Any) -> Any:
+    _check("quantize_per_tensor", input, kind)
+    _check_point("quantize_tensor_per_tensor_affine", point, kind)
+    own = Quantizer(per_tensor_affine, float(scale), int(point))
+    return quantized(_in_rows(integers_for(input, own, kind), input), own)
+
+
+def _in_rows(integers: Any, input: Any) -> Any:
+    """The integers in memory of their own that is in order: channels last where the input's is, else rows."""
+    return integers if integers._stride is None or integers.is_contiguous() else copying.clone(integers)
+
+
+def quantize_per_tensor(input: Any, scale: Any, zero_point: Any, dtype: Any) -> Any:
+    """A tensor of integers that stand for ``input`` by one scale and zero point; a tuple of them for a list of tensors."""
+    if isinstance(input, (list, tuple)):
+        return tuple(_one(item, s, z, dtype) for item, s, z in zip(input, scale.tolist(), zero_point.tolist()))
+    if isinstance(scale, TensorBase) and isinstance(zero_point, TensorBase):
+        return _one(input, scale.item(), int(zero_point.item()), dtype)
+    if not is_number(scale) or not isinstance(zero_point, (int, np.integer)):
+        kinds = ", ".join("torch.dtype" if value is dtype else type(value).__name__ for value in (input, scale, zero_point, dtype))
+        raise TypeError(
+            f"quantize_per_tensor() received an invalid combination of arguments - got ({kinds}), but expected one of:\n"
+            " * (Tensor input, Tensor scale, Tensor zero_point, torch.dtype dtype)\n"
+            " * (Tensor input, float scale, int zero_point, torch.dtype dtype)\n"
+            " * (tuple of Tensors tensors, Tensor scales, Tensor zero_points, torch.dtype dtype)\n"
+        )
+    return _one(input, scale, int(zero_point), dtype)
+
+
+def channel_quantizer(scales: Any, zero_points: Any, axis: int, shape: Sequence[int]) -> Quantizer:
+    """The quantizer of scales and zero points for each slice along an axis; floating zero points make it one of floating parameters."""
+    if len(shape_of(scales)) != 1:
+        raise RuntimeError("scale tensor must have dimension 1")
+    if len(shape_of(zero_points)) != 1:
+        raise RuntimeError("zero_points tensor must have dimension 1")
+    if shape_of(scales) != shape_of(zero_points):
+        raise RuntimeError("number of elements in scales and zero_points must match")
+    if not 0 <= axis < len(shape):
+        raise RuntimeError(f"Channel axis out of range in per channel affine quantization. Got: {axis}Expected: [0, {len(shape)})")
+    if shape_of(scales)[0] != shape[axis]:
+        raise RuntimeError(f"length of scales must equal to channel, expected {shape[axis]} got, {shape_of(scales)[0]}")
+    floating = zero_points._dtype.category == 2
+    kinds = (float32, float32) if floating else (float64, int64)
+    scale, point = (copying.clone(copying.to(views.detach(part), kind)) for part, kind in zip((scales, zero_points), kinds))
+    return Quantizer(per_channel_affine_float_qparams if floating else per_channel_affine, scale, point, axis)
+
+
+def quantize_per_channel(input: Any, scales: Any, zero_points: Any, axis: int, dtype: Any) -> Any:
+    """A tensor of integers that stand for ``input`` by a scale and a zero point for each slice along ``axis``."""
+    _check("quantize_per_channel", input, dtype)
+    own = channel_quantizer(scales, zero_points, axis, shape_of(input))
+    if own.scheme is per_channel_affine and shape_of(scales)[0]:
+        low, high = (int(part.item()) for part in reduce.aminmax(own.point))
+        _check_point("quantize_tensor_per_channel_affine", low, dtype)
+        _check_point("quantize_tensor_per_channel_affine", high, dtype)
+    return quantized(_in_rows(integers_for(input, own, dtype), input), own)
+
+
+def _bounds(input: Any) -> tuple[float, float]:
+    if not views.numel_of(shape_of(input)):
+        raise RuntimeError(
+            "min(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the 'dim' argument."
+        )
+    low, high = (part.item() for part in reduce.aminmax(views.detach(input)))
+    return low, high
+
+
+def _choose_qparams_per_tensor(self: Any, reduce_range: bool = False) -> tuple[float, int]:
+    """The scale and the zero point by which integers from 0 to 255 (to 127 with ``reduce_range``) cover a tensor's numbers."""
+    return choose_one(*_bounds(self), 0, 255, reduce_range=reduce_range)
+
+
+def quantize_per_tensor_dynamic(input: Any, dtype: Any, reduce_range: bool) -> Any:
+    """``quantize_per_tensor`` with the scale and the zero point that cover the tensor's numbers; float16 is a cast."""
+    if dtype is float16:
+        return copying.to(input, float16)
+    if dtype not in (qint8, quint8):
+        raise RuntimeError(f"dtype {WORDS.get(dtype.name) or type_word(dtype)}not supported")
+    _check("quantize_per_tensor_dynamic", input, dtype)
+    scale, point = choose_one(*_bounds(input), *RANGES[dtype], reduce_range=reduce_range)
+    return _one(input, scale, point, dtype)
+
+
+def _empty(size: Any, own: Quantizer, kind: Any, device: Any, memory_format: Any = None) -> Any:
+    if not isinstance(kind, dtype) or kind not in INTEGERS:
+        raise RuntimeError(_NEEDS_KIND)
+    options = {} if memory_format is None else {"memory_format": memory_format}
+    return quantized(creation.empty(tuple(size), dtype=INTEGERS[kind], device=device, **options), own)
+
+
+def _empty_affine_quantized(
+    size: Any, *, scale: float = 1.0, zero_point: int = 0, dtype: Any = None, layout: Any = None, device: Any = None,
+    pin_memory: bool = False, memory_format: Any = None, requires_grad: bool = False,
+) -> Any:  # fmt: skip
+    """A tensor of integers that nobody filled, with one scale and zero point."""
+    return _empty(size, Quantizer(per_tensor_affine, float(scale), int(zero_point)), dtype, device, memory_format)
+
+
+def _empty_per_channel_affine_quantized(
+    size: Any, *, scales: Any, zero_points: Any, axis: int, dtype: Any = None, layout: Any = None, device: Any = None,
+    pin_memory: bool = False, memory_format: Any = None, requires_grad: bool = False,
+) -> Any:  # fmt: skip
+    """A tensor of integers that nobody filled, with a scale and a zero point for each slice along ``axis``."""
+    return _empty(size, channel_quantizer(scales, zero_points, axis, size), dtype, device, memory_format)
+
+
+def empty_quantized(
+    size: Any, qtensor: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, memory_format: Any = None,
+    layout: Any = None, pin_memory: bool = False,
+) -> Any:  # fmt: skip
+    """A tensor of integers that nobody filled, with the quantizer of another."""
+    if not is_quantized(qtensor):
+        return _refuse_empty(size, qtensor)
+    return _empty(size, qtensor._quantizer, qtensor._dtype, device or qtensor.device, memory_format)
+
+
+def _of_integers(input: Any, own: Quantizer) -> Any:
+    if input._dtype not in OF_INTEGERS:
+        raise RuntimeError(_NEEDS_KIND)
+    return quantized(copying.clone(input), own)
+
+
+def _make_per_tensor_quantized_tensor(input: Any, scale: float, zero_point: int) -> Any:
+    """A quantized tensor of the integers in ``input``, with one scale and zero point."""
+    return _of_integers(input, Quantizer(per_tensor_affine, float(scale), int(zero_point)))
+
+
+def _make_per_channel_quantized_tensor(input: Any, scale: Any, zero_point: Any, axis: int) -> Any:
+    """A quantized tensor of the integers in ``input``, with a scale and a zero point for each slice along ``axis``."""
+    return _of_integers(input, channel_quantizer(scale, zero_point, axis, shape_of(input)))
+
+
+__all__ = [
+    "channel_quantizer", "empty_quantized", "quantize_per_channel", "quantize_per_tensor", "quantize_per_tensor_dynamic", "refuse",
+]  # fmt: skip

@@ -1,0 +1,317 @@
+"""torch.ao.nn.intrinsic.qat.modules.conv_fused: convolutions with batch normalisation and ReLU whose weights are rounded in training."""
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import mstorch as torch
+
+from ...... import nn
+from ......nn import functional as F
+from ......nn import init
+from ......nn.modules.conv import _ConvNd as _Floating
+from ......nn.modules.utils import _pair, _single, _triple
+from ......nn.utils.fusion import fuse_conv_bn_weights
+from ....qat.modules import conv as qat
+from ....qat.modules.linear import expect_float, expect_qconfig, take_values
+from ...modules import fused as nni
+
+__all__ = [
+    "ConvBn1d", "ConvBn2d", "ConvBn3d", "ConvBnReLU1d", "ConvBnReLU2d", "ConvBnReLU3d", "ConvReLU1d", "ConvReLU2d", "ConvReLU3d",
+    "freeze_bn_stats", "update_bn_stats",
+]  # fmt: skip
+_NORMS = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d)
+
+
+class FrozenNorm:
+    """What a layer with batch normalisation inside does about its statistics, which can be frozen."""
+
+    bn: Any
+    freeze_bn: bool
+    training: bool
+
+    def _begin(self, freeze_bn: bool) -> None:
+        if self.training and not freeze_bn:
+            self.update_bn_stats()
+        else:
+            self.freeze_bn_stats()
+
+    def reset_running_stats(self) -> None:
+        """Let the statistics be those of nothing."""
+        self.bn.reset_running_stats()
+
+    def update_bn_stats(self) -> Any:
+        """Let the statistics follow, and batches be normalised by their own."""
+        self.freeze_bn = False
+        self.bn.training = True
+        return self
+
+    def freeze_bn_stats(self) -> Any:
+        """Normalise by the statistics as they are from now on, whatever mode the model is in."""
+        self.freeze_bn = True
+        self.bn.training = False
+        return self
+
+    def train(self, mode: bool = True) -> Any:
+        """Set the mode, but leave frozen statistics alone."""
+        self.training = mode
+        if not self.freeze_bn:
+            for module in self.children():  # type: ignore[attr-defined]
+                module.train(mode)
+        return self
+
+    def _take_norm(self, bn: Any) -> None:
+        for name in ("weight", "bias", "running_mean", "running_var", "num_batches_tracked"):
+            setattr(self.bn, name, getattr(bn, name))
+
+    def _slope(self) -> Any:
+        """What the normalisation multiplies each channel by, by the running statistics."""
+        if self.bn.running_var is None:
+            raise AssertionError("self.bn.running_var must not be None")
+        return self.bn.weight / torch.sqrt(self.bn.running_var + self.bn.eps)
+
+
+class _ConvBnNd(FrozenNorm, _Floating, nni._FusedModule):
+    """A convolution and batch normalisation. The weight times what the normalisation multiplies by is rounded, as it will be quantized."""
+
+    _version = 2
+    _FLOAT_MODULE: Any
+    _FLOAT_CONV_MODULE: Any
+    _FLOAT_BN_MODULE: Any = True
+    _FLOAT_RELU_MODULE: Any = None
+    _FUSED_FLOAT_MODULE: Any
+    _several: Any
+    _rank: int
+    weight_fake_quant: Any
+
+    def __init__(
+        self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1,
+        bias: Any = None, padding_mode: str = "zeros", eps: float = 1e-05, momentum: float = 0.1, freeze_bn: bool = False,
+        qconfig: Any = None,
+    ) -> None:  # fmt: skip
+        several = type(self)._several
+        _Floating.__init__(
+            self, in_channels, out_channels, several(kernel_size), several(stride), several(padding), several(dilation), False, several(0),
+            groups, False, padding_mode,
+        )  # fmt: skip
+        self.qconfig = expect_qconfig(qconfig)
+        self.freeze_bn = freeze_bn if self.training else True
+        self.bn = _NORMS[self._rank - 1](out_channels, eps, momentum, True, True)
+        self.weight_fake_quant = self.qconfig.weight()
+        if bias:
+            self.bias = nn.Parameter(torch.empty(out_channels))
+        else:
+            self.register_parameter("bias", None)
+        self.reset_bn_parameters()
+        self._begin(freeze_bn)
+        self._enable_slow_path_for_better_numerical_stability = False
+
+    def reset_bn_parameters(self) -> None:
+        """Draw the normalisation's parameters, and the bias, anew."""
+        self.bn.reset_running_stats()
+        init.uniform_(self.bn.weight)
+        init.zeros_(self.bn.bias)
+        if self.bias is not None:
+            bound = 1 / math.sqrt(init._calculate_fan_in_and_fan_out(self.weight)[0])
+            init.uniform_(self.bias, -bound, bound)
+
+    def _forward(self, input: Any) -> Any:
+        if self._enable_slow_path_for_better_numerical_stability:
+            return self._forward_slow(input)
+        return self._forward_approximate(input)
+
+    def _shapes(self) -> tuple[list[int], list[int]]:
+        rest = [1] * (self.weight.dim() - 1)
+        return [-1, *rest], [1, -1, *rest[1:]]
+
+    def _convolved(self, input: Any, weight: Any) -> Any:
+        """The convolution without a bias, which torch gives as a bias of zeros."""
+        like = self.weight if self.bias is None else self.bias
+        return self._conv_forward(input, weight, torch.zeros(self.out_channels, device=like.device, dtype=input.dtype))  # type: ignore[attr-defined, operator]
+
+    def _scaled(self, input: Any, slope: Any) -> Any:
+        """The convolution with the weight that is quantized later."""
+        return self._convolved(input, self.weight_fake_quant(self.weight * slope.reshape(self._shapes()[0])))
+
+    def _forward_approximate(self, input: Any) -> Any:
+        """One convolution, with the rounded weight, whose scale is taken out of the result again before it is normalised."""
+        slope, places = self._slope(), self._shapes()[1]
+        found = self._scaled(input, slope) / slope.reshape(places)
+        if self.bias is not None:
+            found = found + self.bias.reshape(places)
+        return self.bn(found)
+
+    def _forward_slow(self, input: Any) -> Any:
+        """Two convolutions: one for the statistics of the batch, one with the rounded weight. Serves where the slope is zero, too."""
+        places, bn = self._shapes()[1], self.bn
+        if bn.running_mean is None:
+            raise AssertionError("self.bn.running_mean must not be None")
+        if bn.training:
+            plain = self._convolved(input, self.weight)
+            with torch.no_grad():
+                bn(plain if self.bias is None else plain + self.bias.reshape(places))
+            running = torch.sqrt(bn.running_var + bn.eps)
+            found = self._scaled(input, bn.weight / running)
+            dims = [0, *range(2, self.weight.dim())]
+            mean = plain.mean(dims)
+            spread = torch.sqrt(torch.square(plain - mean.reshape(places)).mean(dims) + bn.eps)
+            found *= (running / spread).reshape(places)
+        else:
+            spread = torch.sqrt(bn.running_var + bn.eps)
+            found = self._scaled(input, bn.weight / spread)
+            mean = bn.running_mean - (self.bias if self.bias is not None else 0)
+        found += (bn.bias - bn.weight * mean / spread).reshape(places)
+        if self.bias is not None:  # so that it has a gradient, of zeros
+            found += (self.bias - self.bias).reshape(places)
+        return found
+
+    def forward(self, input: Any) -> Any:
+        """The layers with the weight rounded."""
+        found = self._forward(input)
+        return F.relu(found) if self._FLOAT_RELU_MODULE is not None else found
+
+    def _load_from_state_dict(
+        self, state_dict: Any, prefix: str, local_metadata: Any, strict: bool, missing_keys: list[str], *rest: Any
+    ) -> None:
+        if local_metadata.get("version") in (None, 1):  # the normalisation's entries had no module of their own
+            old = {"weight": "gamma", "bias": "beta"}
+            for name in ("weight", "bias", "running_mean", "running_var", "num_batches_tracked"):
+                key, new = prefix + old.get(name, name), f"{prefix}bn.{name}"
+                if key in state_dict:
+                    state_dict[new] = state_dict.pop(key)
+                elif new not in state_dict and strict:
+                    missing_keys.append(new)
+        super()._load_from_state_dict(state_dict, prefix, local_metadata, strict, missing_keys, *rest)
+
+    @classmethod
+    def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> Any:
+        """The same layers, of floating ones that have a ``qconfig``."""
+        qconfig = expect_float(cls, mod)
+        conv, bn = mod[0], mod[1]
+        made: Any = cls(
+            conv.in_channels, conv.out_channels, conv.kernel_size, conv.stride, conv.padding, conv.dilation, conv.groups,
+            conv.bias is not None, conv.padding_mode, bn.eps, bn.momentum, False, qconfig,
+        )  # fmt: skip
+        made.weight, made.bias = conv.weight, conv.bias
+        made._take_norm(bn)
+        return made
+
+    def to_float(self) -> Any:
+        """The floating convolution with the normalisation folded in, and ReLU if there is one."""
+        cls = type(self)
+        conv = cls._FLOAT_CONV_MODULE(
+            self.in_channels, self.out_channels, self.kernel_size, self.stride, self.padding, self.dilation, self.groups,
+            self.bias is not None, self.padding_mode,
+        )  # fmt: skip
+        take_values(conv, self, "weight", "bias")
+        if cls._FLOAT_BN_MODULE:
+            conv.weight, conv.bias = folded(conv.weight, conv.bias, self.bn)
+        made = cls._FUSED_FLOAT_MODULE(conv, cls._FLOAT_RELU_MODULE()) if cls._FLOAT_RELU_MODULE else conv
+        made.train(self.training)
+        return made
+
+
+def folded(weight: Any, bias: Any, bn: Any) -> tuple[Any, Any]:
+    """Weight and bias of a convolution with the normalisation after it."""
+    if bn.running_var is None or bn.running_mean is None:
+        raise AssertionError("self.bn.running_var and self.bn.running_mean must not be None")
+    return fuse_conv_bn_weights(weight, bias, bn.running_mean, bn.running_var, bn.eps, bn.weight, bn.bias)
+
+
+class ConvBn1d(_ConvBnNd, nn.Conv1d):
+    """Conv1d and BatchNorm1d with the weight rounded."""
+
+    _FLOAT_MODULE: Any = nni.ConvBn1d
+    _FLOAT_CONV_MODULE: Any = nn.Conv1d
+    _FLOAT_BN_MODULE: Any = nn.BatchNorm1d
+    _several, _rank = staticmethod(_single), 1
+
+
+class ConvBnReLU1d(ConvBn1d):
+    """Conv1d, BatchNorm1d and ReLU with the weight rounded."""
+
+    _FLOAT_MODULE: Any = nni.ConvBnReLU1d
+    _FLOAT_RELU_MODULE: Any = nn.ReLU
+    _FUSED_FLOAT_MODULE: Any = nni.ConvReLU1d
+
+
+class ConvBn2d(_ConvBnNd, nn.Conv2d):
+    """Conv2d and BatchNorm2d with the weight rounded."""
+
+    _FLOAT_MODULE: Any = nni.ConvBn2d
+    _FLOAT_CONV_MODULE: Any = nn.Conv2d
+    _FLOAT_BN_MODULE: Any = nn.BatchNorm2d
+    _several, _rank = staticmethod(_pair), 2
+
+
+class ConvBnReLU2d(ConvBn2d):
+    """Conv2d, BatchNorm2d and ReLU with the weight rounded."""
+
+    _FLOAT_MODULE: Any = nni.ConvBnReLU2d
+    _FLOAT_RELU_MODULE: Any = nn.ReLU
+    _FUSED_FLOAT_MODULE: Any = nni.ConvReLU2d
+
+
+class ConvBn3d(_ConvBnNd, nn.Conv3d):
+    """Conv3d and BatchNorm3d with the weight rounded."""
+
+    _FLOAT_MODULE: Any = nni.ConvBn3d
+    _FLOAT_CONV_MODULE: Any = nn.Conv3d
+    _FLOAT_BN_MODULE: Any = nn.BatchNorm3d
+    _several, _rank = staticmethod(_triple), 3
+
+
+class ConvBnReLU3d(ConvBn3d):
+    """Conv3d, BatchNorm3d and ReLU with the weight rounded."""
+
+    _FLOAT_MODULE: Any = nni.ConvBnReLU3d
+    _FLOAT_RELU_MODULE: Any = nn.ReLU
+    _FUSED_FLOAT_MODULE: Any = nni.ConvReLU3d
+
+
+class _ConvReLU:
+    """ReLU after a convolution whose weight is rounded."""
+
+    _FLOAT_BN_MODULE: Any = None
+    _FLOAT_RELU_MODULE: Any = nn.ReLU
+
+    def forward(self, input: Any) -> Any:
+        """The layers with the weight rounded."""
+        return F.relu(super().forward(input))  # type: ignore[misc]
+
+
+class ConvReLU1d(_ConvReLU, qat.Conv1d, nni._FusedModule):
+    """Conv1d and ReLU with the weight rounded."""
+
+    _FLOAT_MODULE: Any = nni.ConvReLU1d
+
+
+class ConvReLU2d(_ConvReLU, qat.Conv2d, nni._FusedModule):
+    """Conv2d and ReLU with the weight rounded."""
+
+    _FLOAT_MODULE: Any = nni.ConvReLU2d
+
+
+class ConvReLU3d(_ConvReLU, qat.Conv3d, nni._FusedModule):
+    """Conv3d and ReLU with the weight rounded."""
+
+    _FLOAT_MODULE: Any = nni.ConvReLU3d
+
+
+_WITH_NORM = (ConvBn1d, ConvBn2d, ConvBn3d, ConvBnReLU1d, ConvBnReLU2d, ConvBnReLU3d)
+
+
+def update_bn_stats(mod: Any) -> None:
+    """Let a fused layer's statistics follow: ``model.apply(update_bn_stats)``."""
+    if type(mod) in (*_WITH_NORM, *more):
+        mod.update_bn_stats()
+
+
+def freeze_bn_stats(mod: Any) -> None:
+    """Freeze a fused layer's statistics: ``model.apply(freeze_bn_stats)``."""
+    if type(mod) in (*_WITH_NORM, *more):
+        mod.freeze_bn_stats()
+
+
+more: list[type] = []
+"""Other classes of layers with batch normalisation inside."""

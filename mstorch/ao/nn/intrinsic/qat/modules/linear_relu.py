@@ -1,0 +1,29 @@
+"""torch.ao.nn.intrinsic.qat.modules.linear_relu: a linear layer and ReLU whose weight is rounded in training."""
+from __future__ import annotations
+
+from typing import Any
+
+from ...... import nn
+from ......nn import functional as F
+from ....qat.modules.linear import Linear, take_values
+from ...modules import fused as nni
+
+__all__ = ["LinearReLU"]
+
+
+class LinearReLU(Linear, nni._FusedModule):
+    """Linear and ReLU with the weight rounded."""
+
+    _FLOAT_MODULE = nni.LinearReLU
+
+    def __init__(self, in_features: int, out_features: int, bias: bool = True, qconfig: Any = None) -> None:
+        super().__init__(in_features, out_features, bias, qconfig)
+
+    def forward(self, input: Any) -> Any:
+        """The layers with the weight rounded."""
+        return F.relu(super().forward(input))
+
+    def to_float(self) -> Any:
+        """The floating layers with these parameters."""
+        made = nn.Linear(self.in_features, self.out_features, self.bias is not None)
+        return nni.LinearReLU(take_values(made, self, "weight", "bias"), nn.ReLU())

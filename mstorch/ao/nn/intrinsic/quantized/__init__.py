@@ -1,0 +1,7 @@
+"""torch.ao.nn.intrinsic.quantized: fused layers of quantized tensors."""
+from ....._hook import missing as _missing
+from .modules import BNReLU2d, BNReLU3d, ConvReLU1d, ConvReLU2d, ConvReLU3d, LinearReLU
+
+__all__ = ["BNReLU2d", "BNReLU3d", "ConvReLU1d", "ConvReLU2d", "ConvReLU3d", "LinearReLU"]
+
+__getattr__ = _missing(__name__, ("dynamic",))

@@ -1,0 +1,7 @@
+"""torch.ao.nn.qat: layers whose weights are rounded in training."""
+from ...._hook import missing as _missing
+from .modules import Conv1d, Conv2d, Conv3d, Linear
+
+__all__ = ["Conv1d", "Conv2d", "Conv3d", "Linear"]
+
+__getattr__ = _missing(__name__, ("dynamic",))

@@ -1,0 +1,7 @@
+"""torch.ao.nn.qat.dynamic.modules: layers whose weights are rounded in training."""
+from ......_hook import missing as _missing
+from .linear import Linear
+
+__all__ = ["Linear"]
+
+__getattr__ = _missing(__name__)

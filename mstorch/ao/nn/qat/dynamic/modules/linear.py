@@ -1,0 +1,22 @@
+"""torch.ao.nn.qat.dynamic.modules.linear: a linear layer whose weight is rounded, for inputs that are quantized as they come."""
+from __future__ import annotations
+
+from typing import Any
+
+from ......ao.quantization.qconfig import _activation_is_memoryless
+from ...modules.linear import Linear as _Linear
+
+__all__ = ["Linear"]
+
+
+class Linear(_Linear):
+    """A linear layer whose weight is rounded; its activations are observed anew each time."""
+
+    def __init__(
+        self, in_features: int, out_features: int, bias: bool = True, qconfig: Any = None, device: Any = None, dtype: Any = None
+    ) -> None:
+        super().__init__(in_features, out_features, bias, qconfig, device, dtype)
+        if not _activation_is_memoryless(qconfig):
+            raise ValueError(
+                "Dynamic QAT requires a memoryless observer.This means a MovingAverage observer with averaging constant equal to 1"
+            )

@@ -1,0 +1,8 @@
+"""torch.ao.nn.qat.modules: layers whose weights are rounded in training."""
+from ....._hook import missing as _missing
+from .conv import Conv1d, Conv2d, Conv3d
+from .linear import Linear
+
+__all__ = ["Conv1d", "Conv2d", "Conv3d", "Linear"]
+
+__getattr__ = _missing(__name__)

@@ -1,0 +1,80 @@
+"""torch.ao.nn.qat.modules.linear: a linear layer whose weight is rounded in training."""
+from __future__ import annotations
+
+from typing import Any
+
+from ..... import nn
+from .....nn import functional as F
+from .....nn.utils.parametrize import (
+    is_parametrized,
+    transfer_parametrizations_and_params,
+    type_before_parametrizations,
+)
+from ...intrinsic.modules.fused import LinearReLU
+
+__all__ = ["Linear"]
+
+
+def expect_qconfig(qconfig: Any) -> Any:
+    """The configuration. AssertionError where there is none."""
+    if not qconfig:
+        raise AssertionError("qconfig must be provided for QAT module")
+    return qconfig
+
+
+def expect_float(cls: Any, mod: Any, end: str = "") -> Any:
+    """The configuration of a floating module. AssertionError where the class is not made of such, or it has none."""
+    if type_before_parametrizations(mod) != cls._FLOAT_MODULE:
+        raise AssertionError(f"qat.{cls.__name__}.from_float only works for {cls._FLOAT_MODULE.__name__}{end}")
+    if not hasattr(mod, "qconfig"):
+        raise AssertionError("Input float module must have qconfig defined")
+    if not mod.qconfig:
+        raise AssertionError("Input float module must have a valid qconfig")
+    return mod.qconfig
+
+
+def take_values(float_module: Any, plain: Any, *names: str) -> Any:
+    """Give a floating module the values of parameters of another, in parameters of its own."""
+    for name in names:
+        if getattr(plain, name) is not None:
+            setattr(float_module, name, nn.Parameter(getattr(plain, name).detach()))
+    return float_module
+
+
+class Linear(nn.Linear):
+    """A linear layer whose weight is rounded as quantizing would round it."""
+
+    _FLOAT_MODULE: Any = nn.Linear
+
+    def __init__(
+        self, in_features: int, out_features: int, bias: bool = True, qconfig: Any = None, device: Any = None, dtype: Any = None
+    ) -> None:
+        made = {"device": device, "dtype": dtype}
+        super().__init__(in_features, out_features, bias, **made)
+        self.qconfig = expect_qconfig(qconfig)
+        self.weight_fake_quant = qconfig.weight(factory_kwargs=made)
+
+    def forward(self, input: Any) -> Any:
+        """The layer with its weight rounded."""
+        return F.linear(input, self.weight_fake_quant(self.weight), self.bias)
+
+    @classmethod
+    def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> Any:
+        """The same layer, of a floating one that has a ``qconfig``."""
+        expect_float(cls, mod, f", got {type_before_parametrizations(mod).__name__}")
+        if type_before_parametrizations(mod) == LinearReLU:
+            mod = mod[0]
+        made = cls(mod.in_features, mod.out_features, bias=mod.bias is not None, qconfig=mod.qconfig)
+        for name in ("weight", "bias"):
+            if is_parametrized(mod, name):
+                transfer_parametrizations_and_params(mod, made, name)
+            else:
+                setattr(made, name, getattr(mod, name))
+        return made
+
+    def to_float(self) -> Any:
+        """The floating layer with these parameters."""
+        made = nn.Linear(self.in_features, self.out_features, self.bias is not None)
+        take_values(made, self, "weight", "bias")
+        made.train(self.training)
+        return made

@@ -1,0 +1,7 @@
+"""torch.ao.nn.quantized.dynamic: layers with quantized weights, of floating inputs."""
+from ....._hook import missing as _missing
+from .modules import GRU, LSTM, GRUCell, Linear, LSTMCell, RNNCell
+
+__all__ = ["GRU", "GRUCell", "LSTM", "LSTMCell", "Linear", "RNNCell"]
+
+__getattr__ = _missing(__name__)

@@ -1,0 +1,8 @@
+"""torch.ao.nn.quantized.dynamic.modules: layers with quantized weights, of floating inputs."""
+from ......_hook import missing as _missing
+from .linear import Linear
+from .rnn import GRU, LSTM, GRUCell, LSTMCell, RNNCell
+
+__all__ = ["GRU", "GRUCell", "LSTM", "LSTMCell", "Linear", "RNNCell"]
+
+__getattr__ = _missing(__name__)

@@ -1,0 +1,66 @@
+"""torch.ao.nn.quantized.modules: layers of quantized tensors, and where tensors become quantized and floating."""
+from __future__ import annotations
+
+from typing import Any
+
+import mstorch as torch
+
+from ....._hook import missing as _missing
+from .....nn import MaxPool2d, Module
+from .activation import ReLU6
+from .batchnorm import BatchNorm2d, BatchNorm3d
+from .conv import Conv1d, Conv2d, Conv3d
+from .dropout import Dropout
+from .functional_modules import FloatFunctional, FXFloatFunctional, QFunctional
+from .linear import Linear
+
+
+class Quantize(Module):
+    """Makes a floating tensor a quantized one."""
+
+    scale: Any
+    zero_point: Any
+
+    def __init__(self, scale: Any, zero_point: Any, dtype: Any, factory_kwargs: Any = None) -> None:
+        made = torch.nn.factory_kwargs(factory_kwargs)
+        super().__init__()
+        self.register_buffer("scale", torch.tensor([scale], **made))
+        self.register_buffer("zero_point", torch.tensor([zero_point], dtype=torch.long, device=made.get("device")))
+        self.dtype = dtype
+
+    def forward(self, X: Any) -> Any:
+        """The quantized tensor."""
+        return torch.quantize_per_tensor(X, float(self.scale), int(self.zero_point), self.dtype)
+
+    @staticmethod
+    def from_float(mod: Any, use_precomputed_fake_quant: bool = False) -> Any:
+        """What quantizes as an observed stub's observer chose."""
+        if not hasattr(mod, "activation_post_process"):
+            raise AssertionError(f"Module {type(mod).__name__} must have activation_post_process attribute")
+        scale, point = mod.activation_post_process.calculate_qparams()
+        return Quantize(scale.float().item(), point.long().item(), mod.activation_post_process.dtype)
+
+    def extra_repr(self) -> str:
+        """The scale, the zero point and the dtype."""
+        return f"scale={self.scale}, zero_point={self.zero_point}, dtype={self.dtype}"
+
+
+class DeQuantize(Module):
+    """Makes a quantized tensor a floating one."""
+
+    def forward(self, Xq: Any) -> Any:
+        """The floating tensor."""
+        return Xq.dequantize()
+
+    @staticmethod
+    def from_float(mod: Any, use_precomputed_fake_quant: bool = False) -> Any:
+        """What makes floating tensors."""
+        return DeQuantize()
+
+
+__all__ = [
+    "BatchNorm2d", "BatchNorm3d", "Conv1d", "Conv2d", "Conv3d", "DeQuantize", "Dropout", "FXFloatFunctional", "FloatFunctional", "Linear",
+    "MaxPool2d", "QFunctional", "Quantize", "ReLU6",
+]  # fmt: skip
+
+__getattr__ = _missing(__name__)

@@ -1,0 +1,82 @@
+"""torch.ao.nn.quantized.modules.utils: weights by their observers, and texts without packed weights."""
+from __future__ import annotations
+
+import abc
+from typing import Any
+
+import mstorch as torch
+
+from ..... import nn
+from .....ao.quantization.utils import is_per_tensor
+
+__all__ = ["WeightedQuantizedModule"]
+
+
+class WeightedQuantizedModule(nn.Module, metaclass=abc.ABCMeta):
+    """A quantized layer with weights."""
+
+    @classmethod
+    @abc.abstractmethod
+    def from_reference(cls, ref_module: Any, output_scale: Any, output_zero_point: Any) -> Any:
+        """The layer of a reference module."""
+        raise NotImplementedError
+
+
+def _get_weight_observer(observer: Any) -> Any:
+    return observer.activation_post_process if hasattr(observer, "activation_post_process") else observer
+
+
+def _needs_weight_clamping(observer: Any, dtype: Any) -> bool:
+    observer = _get_weight_observer(observer)
+    if dtype not in (torch.qint8, torch.quint8, torch.qint32):
+        return False
+    info = torch.iinfo(dtype)
+    return bool(observer.quant_min > info.min or observer.quant_max < info.max)
+
+
+def _clamp_weights(qweight: Any, observer: Any, scale: Any, zp: Any) -> Any:
+    """The weight with its integers in the observer's range."""
+    if not _needs_weight_clamping(observer, qweight.dtype):
+        return qweight
+    observer = _get_weight_observer(observer)
+    integers = torch.clamp(qweight.int_repr(), observer.quant_min, observer.quant_max)
+    if is_per_tensor(observer.qscheme):
+        return torch._make_per_tensor_quantized_tensor(integers, scale.item(), zp.item())
+    return torch._make_per_channel_quantized_tensor(integers, scale, zp, axis=observer.ch_axis)
+
+
+def _quantize_weight(float_wt: Any, observer: Any) -> Any:
+    """A weight in the integers that its observer chose."""
+    scale, point = observer.calculate_qparams()
+    if is_per_tensor(observer.qscheme):
+        found = torch.quantize_per_tensor(float_wt, float(scale), int(point), torch.qint8)
+    elif observer.qscheme is torch.per_channel_affine_float_qparams:
+        found = torch.quantize_per_channel(float_wt, scale.to(torch.float), point.to(torch.float), observer.ch_axis, observer.dtype)
+    else:
+        found = torch.quantize_per_channel(float_wt, scale.to(torch.double), point.to(torch.int64), observer.ch_axis, torch.qint8)
+    return _clamp_weights(found, observer, scale, point)
+
+
+def indented(text: str) -> str:
+    """A text whose lines after the first stand two columns further in."""
+    return text.replace("\n", "\n  ")
+
+
+def text_without(module: Any, hidden: Any) -> str:
+    """A module's text as any module's, without the children of some classes."""
+    extra = module.extra_repr().split("\n") if module.extra_repr() else []
+    children = [f"({name}): {indented(repr(child))}" for name, child in module._modules.items() if not isinstance(child, hidden)]
+    lines = [*extra, *children]
+    if not lines:
+        return f"{module._get_name()}()"
+    inside = lines[0] if len(lines) == 1 and not children else "\n  " + "\n  ".join(lines) + "\n"
+    return f"{module._get_name()}({inside})"
+
+
+_hide_packed_params_repr = text_without
+
+
+def expect_observed(mod: Any) -> None:
+    """AssertionError for a module that has no configuration."""
+    if not hasattr(mod, "qconfig"):
+        raise AssertionError("Input float module must have qconfig defined")

@@ -1,0 +1,157 @@
+"""Counting numbers in bins as tensors go by, and the bounds between which quantizing makes the least squared error."""
+from __future__ import annotations
+
+from typing import Any
+
+import mstorch as torch
+from mstorch._core.warned import warn
+
+_STEP = 1e-5  # the share of the numbers by which the bounds come nearer in one try
+
+
+class Histograms:
+    """The counts of a ``HistogramObserver``: of equal bins between the bounds of all that it saw."""
+
+    histogram: Any
+    min_val: Any
+    max_val: Any
+    bins: int
+    dst_nbins: int
+    upsample_rate: int
+
+    # Counting
+
+    def _count(self, x: Any) -> None:
+        low, high = torch.aminmax(x)
+        if low == -torch.inf or high == torch.inf:
+            warn("torch.inf detected in input tensor, ignoring input")
+            x = x[x.abs() != torch.inf]
+            if x.numel() == 0:
+                return
+            low, high = torch.aminmax(x)
+        if self.min_val == float("inf") or self.max_val == float("-inf"):
+            self.reset_histogram(x, low, high)
+            return
+        before = self.min_val, self.max_val
+        low, high = torch.minimum(before[0], low), torch.maximum(before[1], high)
+        counted = _counts(x, self.bins, low, high).to(self.histogram.device)
+        if low == before[0] and high == before[1]:
+            self._put(self.histogram, self.histogram + counted)
+            return
+        self._put(self.histogram, self._combine_histograms(self.histogram, *before, counted, low, high))
+        self._put(self.min_val, low)
+        self._put(self.max_val, high)
+
+    def reset_histogram(self, x: Any, min_val: Any, max_val: Any) -> None:
+        """Forget all, and count a tensor's numbers between these bounds."""
+        self._put(self.min_val, min_val)
+        self._put(self.max_val, max_val)
+        if min_val.numel() != 1 or max_val.numel() != 1:
+            raise AssertionError("histogram min/max values must be scalar.")
+        self._put(self.histogram, _counts(x, self.bins, min_val, max_val))
+
+    @staticmethod
+    def _put(own: Any, new: Any) -> None:
+        own.detach_().resize_(new.shape)
+        own.copy_(new)
+
+    def _combine_histograms(
+        self, orig_hist: Any, orig_min: Any, orig_max: Any, update_hist: Any, update_min: Any, update_max: Any
+    ) -> Any:
+        """The counts of old between wider bounds, and new ones."""
+        if update_min == orig_min and update_max == orig_max:
+            return orig_hist + update_hist
+        if orig_min == orig_max:  # all that was seen is one number
+            return _counts(orig_min, self.bins, update_min, update_max) * torch.sum(orig_hist) + update_hist
+        if update_min > orig_min:
+            raise AssertionError("update_min must be <= orig_min")
+        if update_max < orig_max:
+            raise AssertionError("update_max must be >= orig_max")
+        return update_hist + self._upscale_histogram(orig_hist, orig_min, orig_max, update_min, update_max)
+
+    def _upscale_histogram(self, histogram: Any, orig_min: Any, orig_max: Any, update_min: Any, update_max: Any) -> Any:
+        """The counts in bins between wider bounds: each bin's in equal parts, which fall where their middles are."""
+        fine = self.bins * self.upsample_rate
+        parts = histogram.repeat_interleave(self.upsample_rate) / self.upsample_rate
+        half = 0.5 * ((orig_max - orig_min) / fine)
+        middles = torch.linspace(orig_min, orig_max, fine + 1, device=orig_min.device)[:-1].to(histogram.device) + half
+        edges = torch.linspace(update_min, update_max, self.bins + 1, device=update_min.device).to(histogram.device)
+        places = torch.clamp(torch.bucketize(middles, edges, right=True) - 1, 0, self.bins - 1)
+        return torch.bincount(places, weights=parts, minlength=self.bins)
+
+    # Choosing bounds
+
+    @staticmethod
+    def _get_norm(delta_begin: Any, delta_end: Any, density: Any) -> Any:
+        """The squared error of numbers spread evenly between two distances from where they are rounded to."""
+        return density * ((delta_end * delta_end * delta_end - delta_begin * delta_begin * delta_begin) / 3)
+
+    def _compute_quantization_error(self, next_start_bin: int, next_end_bin: int) -> float:
+        """The squared error of quantizing between two bins."""
+        width = (self.max_val.item() - self.min_val.item()) / self.bins
+        step = width * (next_end_bin - next_start_bin + 1) / self.dst_nbins
+        if step == 0.0:
+            return 0.0
+        begin = (torch.arange(self.bins, device=self.histogram.device) - next_start_bin) * width
+        end = begin + width
+        first, last = (
+            torch.clamp(torch.div(place, step, rounding_mode="floor"), 0, self.dst_nbins - 1) for place in (begin, end)
+        )
+        density = self.histogram / width
+        edge = step / 2
+        error = torch.zeros(self.bins, device=self.histogram.device)
+        error = error + self._get_norm(begin - (first + 0.5) * step, torch.ones(self.bins, device=self.histogram.device) * edge, density)
+        error = error + (last - first - 1) * self._get_norm(torch.tensor(-edge), torch.tensor(edge), density)
+        error = error + self._get_norm(torch.tensor(-edge), end - (last * step + edge), density)
+        return error.sum().item()  # type: ignore[no-any-return]
+
+    def _non_linear_param_search(self) -> tuple[Any, Any]:
+        """Bounds of the least error: those of all numbers, brought nearer from the end at which more bins hold few, while that helps."""
+        if self.histogram.size()[0] != self.bins:
+            raise AssertionError("bins mismatch")
+        width = (self.max_val - self.min_val) / self.bins
+        total = torch.sum(self.histogram).item()
+        sums = torch.cumsum(self.histogram, dim=0)
+        below = _Shares(sums)
+        low, high, start, end, least = 0.0, 1.0, 0, self.bins - 1, float("inf")
+        while low < high:
+            next_low, next_high = low + _STEP, high - _STEP
+            left = below.first_from(start, end, next_low * total)
+            right = below.last_until(end, start, next_high * total)
+            next_start, next_end = start, end
+            if left - start > end - right:
+                next_start, low = left, next_low
+            else:
+                next_end, high = right, next_high
+            if next_start == start and next_end == end:
+                continue
+            error = self._compute_quantization_error(next_start, next_end)
+            if error > least:
+                break
+            least, start, end = error, next_start, next_end
+        return self.min_val + width * start, self.min_val + width * (end + 1)
+
+
+class _Shares:
+    """Running sums of counts, to be compared with shares of all in single precision, as tensors compare with numbers."""
+
+    def __init__(self, sums: Any) -> None:
+        self._sums = sums.cpu().numpy()
+
+    def first_from(self, start: int, end: int, bound: float) -> int:
+        """The first bin from ``start`` on whose sum reaches a bound; ``end`` if none does."""
+        place, limit = start, self._sums.dtype.type(bound)
+        while place < end and self._sums[place] < limit:
+            place += 1
+        return place
+
+    def last_until(self, end: int, start: int, bound: float) -> int:
+        """The last bin up to ``end`` whose sum does not pass a bound; ``start`` if there is none."""
+        place, limit = end, self._sums.dtype.type(bound)
+        while place > start and self._sums[place] > limit:
+            place -= 1
+        return place
+
+
+def _counts(x: Any, bins: int, low: Any, high: Any) -> Any:
+    return torch.histc(x, bins, min=low.item(), max=high.item())

@@ -1,0 +1,66 @@
+"""torch.ao.quantization.fuse_modules: layers that follow each other in a model, put together."""
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+from ... import nn
+from ..._hook import missing as _missing
+from ...nn.utils.parametrize import type_before_parametrizations
+from .fuser_method_mappings import get_fuser_method
+from .utils import getattr_from_fqn
+
+__all__ = ["fuse_known_modules", "fuse_modules", "fuse_modules_qat"]
+
+
+def fuse_known_modules(mod_list: list[Any], is_qat: bool, additional_fuser_method_mapping: dict[Any, Any] | None = None) -> list[Any]:
+    """The layers as one, and an ``Identity`` in the place of each of the others; hooks of the first and the last go along."""
+    types = tuple(type_before_parametrizations(layer) for layer in mod_list)
+    fused = get_fuser_method(types, additional_fuser_method_mapping)(is_qat, *mod_list)
+    for hook in mod_list[0]._forward_pre_hooks.values():
+        fused.register_forward_pre_hook(hook)
+    mod_list[0]._forward_pre_hooks.clear()
+    for hook in mod_list[-1]._forward_hooks.values():
+        fused.register_forward_hook(hook)
+    mod_list[-1]._forward_hooks.clear()
+    rest = [nn.Identity() for _ in mod_list[1:]]
+    for layer in rest:
+        layer.training = mod_list[0].training
+    return [fused, *rest]
+
+
+def _put(model: Any, name: str, module: Any) -> None:
+    parent, _, last = name.rpartition(".")
+    setattr(getattr_from_fqn(model, parent) if parent else model, last, module)
+
+
+def _fuse_modules(
+    model: Any, modules_to_fuse: Any, is_qat: bool, inplace: bool, fuser_func: Callable[..., Any], fuse_custom_config_dict: Any
+) -> Any:
+    model = model if inplace else copy.deepcopy(model)
+    more = (fuse_custom_config_dict or {}).get("additional_fuser_method_mapping", {})
+    groups = [modules_to_fuse] if all(isinstance(name, str) for name in modules_to_fuse) else modules_to_fuse
+    for names in groups:
+        for name, module in zip(names, fuser_func([getattr_from_fqn(model, name) for name in names], is_qat, more)):
+            _put(model, name, module)
+    return model
+
+
+def fuse_modules(
+    model: Any, modules_to_fuse: Any, inplace: bool = False, fuser_func: Callable[..., Any] = fuse_known_modules,
+    fuse_custom_config_dict: Any = None,
+) -> Any:  # fmt: skip
+    """A copy of a model (itself with ``inplace``) in which the named layers, a list or lists of names, are one; normalisation is folded."""
+    return _fuse_modules(model, modules_to_fuse, False, inplace, fuser_func, fuse_custom_config_dict)
+
+
+def fuse_modules_qat(
+    model: Any, modules_to_fuse: Any, inplace: bool = False, fuser_func: Callable[..., Any] = fuse_known_modules,
+    fuse_custom_config_dict: Any = None,
+) -> Any:  # fmt: skip
+    """``fuse_modules`` for training: normalisation stays, in the layer."""
+    return _fuse_modules(model, modules_to_fuse, True, inplace, fuser_func, fuse_custom_config_dict)
+
+
+__getattr__ = _missing(__name__)

@@ -1,0 +1,13 @@
+"""torch.nn.quantized.dynamic.modules: the old name of torch.ao.nn.quantized.dynamic.modules."""
+from __future__ import annotations
+
+from typing import Any
+
+from .....ao.nn.quantized.dynamic import modules as _new
+from .....ao.nn.quantized.dynamic.modules import GRU, LSTM, GRUCell, Linear, LSTMCell, RNNCell
+
+__all__ = ["GRU", "GRUCell", "LSTM", "LSTMCell", "Linear", "RNNCell"]
+
+
+def __getattr__(name: str) -> Any:
+    return getattr(_new, name)

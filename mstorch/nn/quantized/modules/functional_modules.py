@@ -1,0 +1,13 @@
+"""torch.nn.quantized.modules.functional_modules: the old name of torch.ao.nn.quantized.modules.functional_modules."""
+from __future__ import annotations
+
+from typing import Any
+
+from ....ao.nn.quantized.modules import functional_modules as _new
+from ....ao.nn.quantized.modules.functional_modules import FloatFunctional, FXFloatFunctional, QFunctional
+
+__all__ = ["FXFloatFunctional", "FloatFunctional", "QFunctional"]
+
+
+def __getattr__(name: str) -> Any:
+    return getattr(_new, name)
