@@ -97,7 +97,9 @@ class PackedSequence(PackedSequence_):
 
 def invert_permutation(permutation: Tensor | None) -> Tensor | None:
     """Where each place went to."""
-    return None if permutation is None else made(np.argsort(array_of(permutation), kind="stable").astype(np.int64))
+    if permutation is None:
+        return None
+    return made(np.argsort(array_of(permutation), kind="stable").astype(np.int64)).to(permutation.device)
 
 
 def _lengths(lengths: Any) -> np.ndarray:
@@ -116,6 +118,7 @@ def pack_padded_sequence(
     else:
         sorted_indices = argsort(made(sizes), 0, True)
         sizes = sizes[array_of(sorted_indices)]
+        sorted_indices = sorted_indices.to(input.device)
         input = input.index_select(0 if batch_first else 1, sorted_indices)
     x = input.transpose(0, 1) if batch_first else input
     if sizes.size == 0 or len(sizes) != x.size(1):
@@ -162,7 +165,7 @@ def pad_packed_sequence(
     lengths = made(np.array([sum(n > b for n in sizes) for b in range(batch)], np.int64))
     if sequence.unsorted_indices is not None:
         padded = padded.index_select(0 if batch_first else 1, sequence.unsorted_indices)
-        lengths = lengths.index_select(0, sequence.unsorted_indices)
+        lengths = lengths.index_select(0, sequence.unsorted_indices.cpu())
     return padded, lengths
 
 
