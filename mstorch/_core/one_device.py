@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from .._backend.raw import ON_CPU
+from .modes import modes
 from .storage import DeviceMemory, Storage
 from .tensor_base import TensorBase
 
@@ -154,8 +155,8 @@ def _is_called_from_inside(frame: Any) -> bool:
 
 
 def _refuse(function: Function, name: str, args: tuple[Any, ...], named: dict[str, Any]) -> None:
-    if _is_called_from_inside(sys._getframe(2)):
-        return
+    if modes.native is not None or _is_called_from_inside(sys._getframe(2)):
+        return  # within a block of MindSpore's all values are one device's
     first: Any = None
     for word, tensor in _named_tensors(function, name, args, named):
         if first is None:
@@ -167,7 +168,7 @@ def _refuse(function: Function, name: str, args: tuple[Any, ...], named: dict[st
 def check_one_device(result: Any, target: Any, name: str = "") -> None:
     """Raise torch's error if a result is to be stored (``out=``, in place) on another device than it was computed on."""
     here, there = result._storage.__class__, target._storage.__class__
-    if here is not there and (here is DeviceMemory and there is Storage or here is Storage and there is DeviceMemory):
+    if here is not there and modes.native is None and {here, there} == {DeviceMemory, Storage}:
         if name:
             raise RuntimeError(_got(name, target, result))
         raise RuntimeError(_found_two(result, "", target))
@@ -175,5 +176,6 @@ def check_one_device(result: Any, target: Any, name: str = "") -> None:
 
 def check_index(indexed: Any, index: Any) -> None:
     """Raise torch's error where a tensor of the CPU is indexed by one of a device."""
-    if indexed._storage.__class__ is Storage and isinstance(index, TensorBase) and index._storage.__class__ is DeviceMemory:
+    there = isinstance(index, TensorBase) and index._storage.__class__ is DeviceMemory
+    if there and indexed._storage.__class__ is Storage and modes.native is None:
         raise RuntimeError(f"indices should be either on cpu or on the same device as the indexed tensor ({indexed.device})")
