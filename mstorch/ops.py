@@ -12,10 +12,11 @@ from typing import Any, NoReturn
 
 from . import _unbuilt as unbuilt
 from ._aten import calling
-from ._aten.overloads import overload, overloads
+from ._aten.overloads import all_overloads, overload
 from ._core.above import above
 from ._library import aten as aten_only
 from ._library import function_schema, registry
+from ._library.tags import Tag
 from ._ops import native
 
 
@@ -33,8 +34,10 @@ class OpOverload:
         self.__name__ = f"{packet.__name__}.{name}"
         self.__module__ = packet.__module__
         self._shown = f"{packet}.{name}"
-        known = overload(packet.__name__, name) if self.namespace == "aten" else None
-        self._known = known
+        known, tags = all_overloads(packet.__name__).get(name, (None, ())) if self.namespace == "aten" else (None, ())
+        self._known = known = (overload(packet.__name__, name) or known) if self.namespace == "aten" else known
+        self.tags = self._tags = list(map(_TAGS.__getitem__, tags))
+        self._nondeterministic_seeded = Tag.nondeterministic_seeded in self.tags
         self._is_in_place = known is not None and bool(known.arguments) and known.arguments[0].is_write
         self._is_view = known is not None and "(a" in known.returns and not self._is_in_place and packet.__name__ not in _NO_VIEWS
         self._is_detached = packet.__name__ in _WITHOUT_GRADIENT
@@ -58,11 +61,26 @@ class OpOverload:
         """What the overload takes and gives. AttributeError where that is not known."""
         if self._known is None:
             raise AttributeError(f"'{type(self).__name__}' object has no attribute '_schema' (mstorch knows none of {self})")
-        return function_schema.FunctionSchema(self._known)
+        return function_schema.FunctionSchema(self._known, as_written=self.namespace == "aten")
 
     def name(self) -> str:
         """``aten::add.Tensor``."""
         return self._name
+
+    @property
+    def op(self) -> OpOverload:
+        """What computes it."""
+        return self
+
+    @property
+    def is_view(self) -> bool:
+        """Whether its results show a part of an argument's memory."""
+        shared = [argument for argument in self._known.arguments if argument.alias] if self._known is not None else []
+        return bool(shared) and not any(argument.is_write for argument in shared)
+
+    @property
+    def _namespace(self) -> str:
+        return self.namespace
 
     @property
     def _name(self) -> str:
@@ -86,6 +104,7 @@ def _rebuilt(namespace: str, name: str, which: str) -> Any:
     return getattr(getattr(_Namespace(namespace) if namespace not in globals() else globals()[namespace], name), which)
 
 
+_TAGS = {int(tag): tag for tag in Tag}
 _WITHOUT_GRADIENT = frozenset((
     "detach detach_ zeros_like ones_like empty_like full_like rand_like randn_like randint_like new_zeros new_ones new_empty new_full "
     "new_empty_strided scalar_tensor"
@@ -110,12 +129,24 @@ class OpOverloadPacket:
     def overloads(self) -> list[str]:
         """The overloads' names."""
         more = _MORE_OVERLOADS.get((self._namespace, self.__name__))
-        return ["default", *more] if more else [schema.overload or "default" for schema in overloads(self.__name__)]
+        return ["default", *more] if more else list(all_overloads(self.__name__)) if self._namespace == "aten" else ["default"]
+
+    @property
+    def _overload_names(self) -> list[str]:
+        return ["" if name == "default" else name for name in self.overloads()]
+
+    @property
+    def _qualified_op_name(self) -> str:
+        return f"{self._namespace}::{self.__name__}"
+
+    @property
+    def _schemas(self) -> dict[str, Any]:
+        return {name: getattr(self, name or "default")._schema for name in self._overload_names}
 
     def __getattr__(self, name: str) -> OpOverload:
-        known = () if name.startswith("_") or self._namespace != "aten" else overloads(self.__name__)
-        private = name.startswith("_") and name not in _MORE_OVERLOADS.get((self._namespace, self.__name__), ())
-        if private or known and not any((schema.overload or "default") == name for schema in known):
+        known: Any = all_overloads(self.__name__) if self._namespace == "aten" else ()
+        private = name.startswith("_") and name not in known and name not in _MORE_OVERLOADS.get((self._namespace, self.__name__), ())
+        if private or known and name not in known:
             raise AttributeError(f"The underlying op of '{self}' has no overload name '{name}'")
         made = self.__dict__[name] = OpOverload(self, name)
         return made
@@ -206,6 +237,9 @@ def _find(name: str) -> Callable[..., Any] | None:
     """The function or method of that name."""
     package = above.torch
     layers = importlib.import_module("mstorch._library.aten_layers")
+    for prefix, room in (("special_", package.special), ("linalg_", package.linalg), ("fft_", package.fft)):
+        if name.startswith(prefix) and callable(vars(room).get(name.removeprefix(prefix))):
+            return vars(room)[name.removeprefix(prefix)]
     for place in (vars(aten_only), vars(layers), vars(package), vars(native), vars(package.nn.functional), dict(vars(package.Tensor))):
         found = place.get(name)
         if callable(found) and not isinstance(found, type):
