@@ -2,10 +2,11 @@
 
     python -m tools.aten_overloads
 
-It writes mstorch/_library/schemas.txt as well: every overload of every operator with its tags, what ``op._schema`` and ``op.tags`` tell.
+It writes mstorch/_library/schemas.txt as well: every overload of every operator with its tags, which ``op._schema`` and
+``op.tags`` tell.
 
-Needs real torch beside mstorch. In the first are listed are the operators that are no compositions of others (those are what a TorchDispatchMode
-sees) and that mstorch has a function of, or names in INTERNAL.
+Needs real torch beside mstorch. In the first are the operators that are no compositions of others (those are what a
+TorchDispatchMode sees) and that mstorch has a function of, or names in INTERNAL.
 """
 from __future__ import annotations
 

@@ -11,6 +11,7 @@ from .._core.dtype import uint8
 from .._core.tensor_base import TensorBase
 from .._ops import subscript
 from .._ops.from_data import made
+from .calling import NotInTerms
 from .composites import COMPOSITES, _viewed, aten, composite
 
 
@@ -33,7 +34,7 @@ def matmul(input: Any, other: Any) -> Any:
             return aten("_unsafe_view", aten("mv", flat, other), rows[:-1])
         return aten("_unsafe_view", aten("mm", flat, other), [*rows[:-1], other.shape[1]])
     if first == 1 or second == 1 or first == 2:
-        raise NotImplementedError("mstorch: this product of a vector or matrix with a batch is not known in the terms of torch.ops.aten")
+        raise NotInTerms("mstorch: this product of a vector or matrix with a batch is not known in the terms of torch.ops.aten")
     lead = list(np.broadcast_shapes(tuple(input.shape[:-2]), tuple(other.shape[:-2])))
     n, m, p = input.shape[-2], input.shape[-1], other.shape[-1]
     left = _viewed(aten("expand", input, [*lead, n, m]), [math.prod(lead), n, m])
@@ -92,7 +93,7 @@ def _convolve(count: int, transposed: bool) -> None:
         if isinstance(padding, str):
             spans = [d * (k - 1) for d, k in zip(dilation, weight.shape[2:])]
             if padding == "same" and any(span % 2 for span in spans):
-                raise NotImplementedError("mstorch: padding='same' that is not symmetric is not known in the terms of torch.ops.aten")
+                raise NotInTerms("mstorch: padding='same' that is not symmetric is not known in the terms of torch.ops.aten")
             padding = [span // 2 for span in spans] if padding == "same" else 0
         return _run(input, weight, bias, stride, padding, dilation, 0, groups)
 
@@ -273,7 +274,7 @@ def nll_loss(
     if input.dim() == 4:
         return aten("nll_loss2d_forward", input, target, weight, code, ignore_index)[0]
     if input.dim() > 2:
-        raise NotImplementedError("mstorch: this nll_loss is not known in the terms of torch.ops.aten")
+        raise NotInTerms("mstorch: this nll_loss is not known in the terms of torch.ops.aten")
     return aten("nll_loss_forward", input, target, weight, code, ignore_index)[0]
 
 
@@ -283,7 +284,7 @@ def _cross_entropy(
     reduction: str = "mean", label_smoothing: float = 0.0,
 ) -> Any:  # fmt: skip
     if label_smoothing or target.dtype.is_floating_point:
-        raise NotImplementedError("mstorch: cross_entropy of probabilities or with smoothing is not known in the terms of torch.ops.aten")
+        raise NotInTerms("mstorch: cross_entropy of probabilities or with smoothing is not known in the terms of torch.ops.aten")
     logs = aten("_log_softmax", input, 1 if input.dim() > 1 else 0, False)
     return nll_loss(logs, target, weight, size_average, ignore_index, reduce, reduction)
 
@@ -345,7 +346,7 @@ def _logits_loss(
 def _getitem(self: Any, key: Any) -> Any:
     items = list(key) if isinstance(key, tuple) else [key]
     if isinstance(key, list) and any(isinstance(item, (slice, type(None), type(Ellipsis), TensorBase, list)) for item in key):
-        raise NotImplementedError("mstorch: indexing by a list of such parts is not known in the terms of torch.ops.aten")
+        raise NotInTerms("mstorch: indexing by a list of such parts is not known in the terms of torch.ops.aten")
     taken = sum(1 if not (isinstance(item, TensorBase) and item.dtype.name in ("bool", "uint8")) else item.dim()
                 for item in items if item is not None and item is not Ellipsis and not isinstance(item, bool))  # fmt: skip
     current, dim, chosen = self, 0, {}
@@ -356,7 +357,7 @@ def _getitem(self: Any, key: Any) -> Any:
             current = aten("unsqueeze", current, dim)
             dim += 1
         elif isinstance(item, bool):
-            raise NotImplementedError("mstorch: indexing by True or False is not known in the terms of torch.ops.aten")
+            raise NotInTerms("mstorch: indexing by True or False is not known in the terms of torch.ops.aten")
         elif isinstance(item, slice):
             current = _cut(current, dim, item)
             dim += 1
@@ -391,7 +392,7 @@ def _setitem(self: Any, key: Any, value: Any) -> None:
     items = key if isinstance(key, tuple) else (key,)
     if any(isinstance(item, (TensorBase, list, np.ndarray, range)) for item in items):
         if len(items) != 1 or not isinstance(items[0], TensorBase):
-            raise NotImplementedError("mstorch: writing to these places is not known in the terms of torch.ops.aten")
+            raise NotInTerms("mstorch: writing to these places is not known in the terms of torch.ops.aten")
         source = value if isinstance(value, TensorBase) else aten("lift_fresh", made(np.asarray(value, self.dtype.np)))
         aten("index_put_", self, [items[0]], source)
         return
@@ -415,5 +416,5 @@ def _rms_norm(input: Any, normalized_shape: Sequence[int], weight: Any = None, e
 @composite("pad")
 def _pad(input: Any, pad: Sequence[int], mode: str = "constant", value: Any = None) -> Any:
     if mode != "constant":
-        raise NotImplementedError(f"mstorch: pad in mode {mode!r} is not known in the terms of torch.ops.aten")
+        raise NotInTerms(f"mstorch: pad in mode {mode!r} is not known in the terms of torch.ops.aten")
     return aten("constant_pad_nd", input, list(pad), 0.0 if value is None else value)

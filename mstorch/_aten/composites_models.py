@@ -9,6 +9,7 @@ from .._core.dtype import bool_
 from .._core.modes import modes
 from .._core.tensor_base import count_of, is_tracked
 from ..nn import functional
+from .calling import NotInTerms
 from .composites import COMPOSITES, aten, composite
 from .composites_layers import dropout, matmul
 
@@ -23,7 +24,7 @@ def _attention_layer(
 ) -> Any:  # fmt: skip
     further = (bias_k, bias_v, key_padding_mask, static_k, static_v)
     if any(part is not None for part in further) or add_zero_attn or use_separate_proj_weight or query.dim() != 3:
-        raise NotImplementedError("mstorch: this form of attention is not known in the terms of torch.ops.aten")
+        raise NotInTerms("mstorch: this form of attention is not known in the terms of torch.ops.aten")
     rows, batch, width = query.shape
     head = width // num_heads
     q, k, v = _projected(functional, query, key, value, in_proj_weight, in_proj_bias)
@@ -69,7 +70,7 @@ def _attention(
 ) -> Any:  # fmt: skip
     mask_needs = attn_mask is not None and modes.grad and is_tracked(attn_mask)
     if enable_gqa:
-        raise NotImplementedError("mstorch: attention with groups of queries is not known in the terms of torch.ops.aten")
+        raise NotInTerms("mstorch: attention with groups of queries is not known in the terms of torch.ops.aten")
     if attn_mask is not None and not attn_mask.dtype.is_floating_point:
         low = aten("scalar_tensor", -math.inf, dtype=query.dtype, device=query.device)
         zero = aten("scalar_tensor", 0.0, dtype=query.dtype, device=query.device)
@@ -101,12 +102,12 @@ def _attention_of_parts(query: Any, key: Any, value: Any, mask: Any, dropout_p: 
 @composite("einsum")
 def _einsum(*args: Any) -> Any:
     if not isinstance(args[0], str):
-        raise NotImplementedError("mstorch: einsum of lists of numbers is not known in the terms of torch.ops.aten")
+        raise NotInTerms("mstorch: einsum of lists of numbers is not known in the terms of torch.ops.aten")
     operands = list(args[1]) if len(args) == 2 and isinstance(args[1], (tuple, list)) else list(args[1:])
     left, arrow, right = args[0].replace(" ", "").partition("->")
     terms = left.split(",")
     if len(terms) != 2 or "." in left or any(len(set(term)) != len(term) for term in terms):
-        raise NotImplementedError("mstorch: of einsum only products of two tensors are known in the terms of torch.ops.aten")
+        raise NotInTerms("mstorch: of einsum only products of two tensors are known in the terms of torch.ops.aten")
     letters = sorted(set(left) - {","})
     wanted = right if arrow else "".join(letter for letter in letters if left.count(letter) == 1)
     summed = [letter for letter in letters if letter not in wanted]
@@ -130,7 +131,7 @@ def _product(first: Any, second: Any, kept: int, left: list[bool], right: list[b
     rank = len(left)
     for dim in range(kept, rank):
         if left[dim] != right[dim]:
-            raise NotImplementedError("mstorch: einsum that sums one operand alone is not known in the terms of torch.ops.aten")
+            raise NotInTerms("mstorch: einsum that sums one operand alone is not known in the terms of torch.ops.aten")
     shared = [d for d in range(kept) if left[d] and right[d]]
     ours = [d for d in range(kept) if left[d] and not right[d]]
     theirs = [d for d in range(kept) if right[d] and not left[d]]
@@ -204,7 +205,7 @@ def _instance_norm(
 ) -> Any:  # fmt: skip
     """Batch norm of one sample that has the channels of all."""
     if rest or named or running_mean is not None:
-        raise NotImplementedError("mstorch: instance_norm with running statistics is not known in the terms of torch.ops.aten")
+        raise NotInTerms("mstorch: instance_norm with running statistics is not known in the terms of torch.ops.aten")
     batch, channels = input.shape[:2]
     flat = input.contiguous().view(1, batch * channels, *input.shape[2:])
     scale, shift = (None if part is None else part.repeat(batch) for part in (weight, bias))

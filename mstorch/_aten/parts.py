@@ -6,6 +6,8 @@ up, for it is no composite.
 """
 from __future__ import annotations
 
+import contextlib
+import functools
 import inspect
 import types
 from collections.abc import Callable
@@ -13,10 +15,11 @@ from typing import Any
 
 from .. import ops
 from .._core.overriding import ENTRIES_OF
+from .calling import NotInTerms, active, call
 
 Function = Callable[..., Any]
 _HOME = __name__.partition(".")[0]
-_FAMILIES = tuple(f"{_HOME}.{room}" for room in ("_ops", "_namespace", "nn._functional", "functional"))
+_FAMILIES = tuple(f"{_HOME}.{room}" for room in ("_ops", "_namespace", "nn._functional", "functional", "masked"))
 _TAPE = f"{_HOME}._tape"
 _KERNELS = frozenset((
     "call unary _unary binary elementwise elementwise_in cast_tensor write write_array array_of value_of in_order wrap laid_out "
@@ -121,6 +124,20 @@ def _public(value: Any, name: str) -> Any:
     if known is not None:
         return known
     return in_parts(value) if home.startswith(_FAMILIES) and "_dispatch" not in home else value
+
+
+def taken_apart(function: Function) -> Function:
+    """A function that is no public operation itself, whose parts whoever takes calls below autograd sees."""
+
+    @functools.wraps(function)
+    def called(*args: Any, **kwargs: Any) -> Any:
+        if not active(args, kwargs):
+            return function(*args, **kwargs)
+        with contextlib.suppress(NotInParts, NotInTerms):
+            return in_parts(function)(*args, **kwargs)
+        return call(ops.whole(function, function.__name__), *args, **kwargs)
+
+    return called
 
 
 _made: dict[Function, Function] = {}

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from .._aten.parts import taken_apart
 from .._core.overriding import for_maps
 from .._ops import softmax as soft
 from .._ops.compare import maximum
@@ -12,6 +13,7 @@ from ._filled import filled, highest, lowest
 from .reductions import norm
 
 
+@taken_apart
 @for_maps
 def softmax(input: Any, dim: int, *, dtype: Any = None, mask: Any = None) -> Any:
     """``exp(x) / sum(exp(x))`` over the unmasked elements along ``dim``; 0 where the mask is false."""
@@ -19,6 +21,7 @@ def softmax(input: Any, dim: int, *, dtype: Any = None, mask: Any = None) -> Any
     return soft.softmax(filled(input, mask, lowest("amax", kind), kind), dim)
 
 
+@taken_apart
 @for_maps
 def log_softmax(input: Any, dim: int, *, dtype: Any = None, mask: Any = None) -> Any:
     """The logarithm of ``softmax``; -inf where the mask is false."""
@@ -26,6 +29,7 @@ def log_softmax(input: Any, dim: int, *, dtype: Any = None, mask: Any = None) ->
     return soft.log_softmax(filled(input, mask, lowest("amax", kind), kind), dim)
 
 
+@taken_apart
 @for_maps
 def softmin(input: Any, dim: int, *, dtype: Any = None, mask: Any = None) -> Any:
     """``softmax(-x)`` over the unmasked elements along ``dim``; 0 where the mask is false."""
@@ -33,6 +37,7 @@ def softmin(input: Any, dim: int, *, dtype: Any = None, mask: Any = None) -> Any
     return soft.softmax(neg(filled(input, mask, highest("amin", kind), kind)), dim)
 
 
+@taken_apart
 @for_maps
 def normalize(input: Any, ord: float, dim: int, *, eps: float = 1e-12, dtype: Any = None, mask: Any = None) -> Any:
     """The unmasked elements divided by their norm along ``dim``, which counts as ``eps`` at least; 0 elsewhere."""
@@ -41,6 +46,7 @@ def normalize(input: Any, ord: float, dim: int, *, eps: float = 1e-12, dtype: An
     return filled(input, mask, 0, kind) / maximum(length, length.new_full((), eps))
 
 
+@taken_apart
 @for_maps
 def logaddexp(input: Any, other: Any, *, dtype: Any = None, input_mask: Any = None, other_mask: Any = None) -> Any:
     """``log(exp(x) + exp(y))``, where a masked element counts as -inf."""

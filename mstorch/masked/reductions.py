@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from .._aten.parts import taken_apart
 from .._core.dtype import bool_, get_default_dtype, int64
 from .._core.overriding import for_maps
 from .._ops import reduce as plain
@@ -31,6 +32,7 @@ def _over(function: Any, input: Any, dims: tuple[int, ...], keepdim: bool) -> An
     return found.clone() if found is input else found
 
 
+@taken_apart
 @for_maps
 def sum(input: Any, dim: Any = None, *, keepdim: bool | None = False, dtype: Any = None, mask: Any = None) -> Any:
     """The sum of the unmasked elements; 0 where there is none."""
@@ -39,6 +41,7 @@ def sum(input: Any, dim: Any = None, *, keepdim: bool | None = False, dtype: Any
     return plain.sum(values, dims, bool(keepdim)) if dims else values.clone()
 
 
+@taken_apart
 @for_maps
 def prod(input: Any, dim: Any = None, *, keepdim: bool | None = False, dtype: Any = None, mask: Any = None) -> Any:
     """The product of the unmasked elements; 1 where there is none."""
@@ -46,12 +49,14 @@ def prod(input: Any, dim: Any = None, *, keepdim: bool | None = False, dtype: An
     return _over(plain.prod, values, canonical_dims(dim, len(shape_of(input))), bool(keepdim))
 
 
+@taken_apart
 @for_maps
 def cumsum(input: Any, dim: int, *, dtype: Any = None, mask: Any = None) -> Any:
     """Running sums in which masked elements count as 0."""
     return _running("cumsum", scan.cumsum, 0, input, dim, dtype, mask)
 
 
+@taken_apart
 @for_maps
 def cumprod(input: Any, dim: int, *, dtype: Any = None, mask: Any = None) -> Any:
     """Running products in which masked elements count as 1."""
@@ -66,6 +71,7 @@ def _running(name: str, function: Any, neutral: int, input: Any, dim: Any, dtype
     return function(filled(input, mask, neutral, dtype), dims[0] if dims else 0, dtype=kind)
 
 
+@taken_apart
 @for_maps
 def amax(input: Any, dim: Any = None, *, keepdim: bool | None = False, dtype: Any = None, mask: Any = None) -> Any:
     """The greatest unmasked element; -inf (the least integer) where there is none."""
@@ -74,6 +80,7 @@ def amax(input: Any, dim: Any = None, *, keepdim: bool | None = False, dtype: An
     return plain.amax(values, canonical_dims(dim, len(shape_of(input))), bool(keepdim))
 
 
+@taken_apart
 @for_maps
 def amin(input: Any, dim: Any = None, *, keepdim: bool | None = False, dtype: Any = None, mask: Any = None) -> Any:
     """The least unmasked element; inf (the greatest integer) where there is none."""
@@ -82,6 +89,7 @@ def amin(input: Any, dim: Any = None, *, keepdim: bool | None = False, dtype: An
     return plain.amin(values, canonical_dims(dim, len(shape_of(input))), bool(keepdim))
 
 
+@taken_apart
 @for_maps
 def argmax(
     input: Any, dim: int | None = None, *, keepdim: bool | None = False, dtype: Any = None, mask: Any = None
@@ -91,6 +99,7 @@ def argmax(
     return plain.argmax(filled(input, mask, lowest("argmax", kind), kind), dim, bool(keepdim)).to(kind)
 
 
+@taken_apart
 @for_maps
 def argmin(
     input: Any, dim: int | None = None, *, keepdim: bool | None = False, dtype: Any = None, mask: Any = None
@@ -107,6 +116,7 @@ def _counted(input: Any, dims: tuple[int, ...], keepdim: bool, mask: Any) -> Any
     return sum(input_mask(input, mask), dims, keepdim=keepdim, dtype=int64)
 
 
+@taken_apart
 @for_maps
 def mean(input: Any, dim: Any = None, *, keepdim: bool | None = False, dtype: Any = None, mask: Any = None) -> Any:
     """The mean of the unmasked elements; NaN where there is none."""
@@ -121,6 +131,7 @@ def mean(input: Any, dim: Any = None, *, keepdim: bool | None = False, dtype: An
     return (total / _counted(input, dims, bool(keepdim), mask)).to(kind)
 
 
+@taken_apart
 @for_maps
 def median(input: Any, dim: int = -1, *, keepdim: bool = False, dtype: Any = None, mask: Any = None) -> Any:
     """The lower median of the unmasked elements along a dimension; NaN where there is none."""
@@ -136,6 +147,7 @@ def median(input: Any, dim: int = -1, *, keepdim: bool = False, dtype: Any = Non
     return found.to(input._dtype)
 
 
+@taken_apart
 @for_maps
 def logsumexp(input: Any, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None) -> Any:
     """The logarithm of the sum of exponentials of the unmasked elements; -inf where there is none."""
@@ -144,6 +156,7 @@ def logsumexp(input: Any, dim: Any = None, *, keepdim: bool = False, dtype: Any 
     return softmax.logsumexp(values, canonical_dims(dim, len(shape_of(input))), bool(keepdim)).to(kind)
 
 
+@taken_apart
 @for_maps
 def norm(
     input: Any, ord: float | None = 2.0, dim: Any = None, *, keepdim: bool | None = False, dtype: Any = None, mask: Any = None
@@ -173,6 +186,7 @@ def _variance(
     return (total / clamp_min(count - less, 0)).to(computing)
 
 
+@taken_apart
 @for_maps
 def var(
     input: Any, dim: Any = None, unbiased: bool | None = None, *, correction: Any = None, keepdim: bool | None = False,
@@ -182,6 +196,7 @@ def var(
     return _variance("var", input, dim, unbiased, correction, bool(keepdim), dtype, mask)
 
 
+@taken_apart
 @for_maps
 def std(
     input: Any, dim: Any = None, unbiased: bool | None = None, *, correction: int | None = None,
