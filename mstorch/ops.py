@@ -44,7 +44,7 @@ class OpOverload:
             known = parse(_HOME, f"{packet.__name__}(...) -> Any")
         self._known = known
         self.tags = self._tags = list(map(_TAGS.__getitem__, tags))
-        self._nondeterministic_seeded = Tag.nondeterministic_seeded in self.tags
+        self._nondeterministic_seeded = any(tag.name == "nondeterministic_seeded" for tag in self.tags)
         self._is_in_place = known is not None and bool(known.arguments) and known.arguments[0].is_write
         self._is_view = known is not None and "(a" in known.returns and not self._is_in_place and packet.__name__ not in _NO_VIEWS
         self._is_detached = packet.__name__ in _WITHOUT_GRADIENT
@@ -125,7 +125,7 @@ def _rebuilt(namespace: str, name: str, which: str) -> Any:
     return getattr(getattr(_Namespace(namespace) if namespace not in globals() else globals()[namespace], name), which)
 
 
-_TAGS = {int(tag): tag for tag in Tag}
+_TAGS: dict[int, Any] = {int(tag): tag for tag in vars(Tag)["_member_map_"].values()}
 _WITHOUT_GRADIENT = frozenset((
     "detach detach_ zeros_like ones_like empty_like full_like rand_like randn_like randint_like new_zeros new_ones new_empty new_full "
     "new_empty_strided scalar_tensor"
