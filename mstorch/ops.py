@@ -12,11 +12,15 @@ from typing import Any, NoReturn
 
 from . import _unbuilt as unbuilt
 from ._aten import calling
-from ._aten.overloads import overload, overloads
+from ._aten.overloads import all_overloads, overload
 from ._core.above import above
 from ._library import aten as aten_only
 from ._library import function_schema, registry
+from ._library.schema import parse
+from ._library.tags import Tag
 from ._ops import native
+
+_HOME = __name__.partition(".")[0]
 
 
 class OpOverload:
@@ -33,21 +37,41 @@ class OpOverload:
         self.__name__ = f"{packet.__name__}.{name}"
         self.__module__ = packet.__module__
         self._shown = f"{packet}.{name}"
-        known = overload(packet.__name__, name) if self.namespace == "aten" else None
+        known, tags = all_overloads(packet.__name__).get(name, (None, ())) if self.namespace == "aten" else (None, ())
+        if self.namespace == "aten":
+            known = overload(packet.__name__, name) or known
+        elif self.namespace == _HOME:
+            known = parse(_HOME, f"{packet.__name__}(...) -> Any")
         self._known = known
+        self.tags = self._tags = list(map(_TAGS.__getitem__, tags))
+        self._nondeterministic_seeded = any(tag.name == "nondeterministic_seeded" for tag in self.tags)
         self._is_in_place = known is not None and bool(known.arguments) and known.arguments[0].is_write
         self._is_view = known is not None and "(a" in known.returns and not self._is_in_place and packet.__name__ not in _NO_VIEWS
         self._is_detached = packet.__name__ in _WITHOUT_GRADIENT
+        self._outs = [one.name for one in known.arguments if one.kwarg_only and one.is_write] if known is not None else []
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if calling.active(args, kwargs):
             return calling.call(self, *args, **kwargs)
+        if len(self._outs) > 1 or self._outs and self._outs != ["out"]:
+            kwargs = self._with_one_out(kwargs)
         return calling.compute(self, self.overloadpacket._function, args, kwargs)
+
+    def _with_one_out(self, kwargs: dict[str, Any]) -> dict[str, Any]:
+        """The targets of a form with ``out=``, which have names of their own here, as the function takes them."""
+        targets = tuple(kwargs[name] for name in self._outs if name in kwargs)
+        rest = {key: value for key, value in kwargs.items() if key not in self._outs}
+        return {**rest, "out": targets if len(self._outs) > 1 else targets[0]} if targets else rest
 
     def compute(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The operator's own result, which nobody sees."""
         with calling.unseen():
             return self.overloadpacket._function(*args, **kwargs)
+
+    @functools.cached_property
+    def gradient(self) -> OpOverload:
+        """The operator that computes its gradient, for tensors that see calls below autograd: there is none of the kind in torch."""
+        return whole(functools.partial(_gradient_of, self), f"{self._opname}_backward")
 
     def before(self, tensor: Any) -> Any:
         """A copy of what is about to be written to."""
@@ -58,11 +82,26 @@ class OpOverload:
         """What the overload takes and gives. AttributeError where that is not known."""
         if self._known is None:
             raise AttributeError(f"'{type(self).__name__}' object has no attribute '_schema' (mstorch knows none of {self})")
-        return function_schema.FunctionSchema(self._known)
+        return function_schema.FunctionSchema(self._known, as_written=self.namespace == "aten")
 
     def name(self) -> str:
         """``aten::add.Tensor``."""
         return self._name
+
+    @property
+    def op(self) -> OpOverload:
+        """What computes it."""
+        return self
+
+    @property
+    def is_view(self) -> bool:
+        """Whether its results show a part of an argument's memory."""
+        shared = [argument for argument in self._known.arguments if argument.alias] if self._known is not None else []
+        return bool(shared) and not any(argument.is_write for argument in shared)
+
+    @property
+    def _namespace(self) -> str:
+        return self.namespace
 
     @property
     def _name(self) -> str:
@@ -86,6 +125,7 @@ def _rebuilt(namespace: str, name: str, which: str) -> Any:
     return getattr(getattr(_Namespace(namespace) if namespace not in globals() else globals()[namespace], name), which)
 
 
+_TAGS: dict[int, Any] = {int(tag): tag for tag in vars(Tag)["_member_map_"].values()}
 _WITHOUT_GRADIENT = frozenset((
     "detach detach_ zeros_like ones_like empty_like full_like rand_like randn_like randint_like new_zeros new_ones new_empty new_full "
     "new_empty_strided scalar_tensor"
@@ -110,12 +150,24 @@ class OpOverloadPacket:
     def overloads(self) -> list[str]:
         """The overloads' names."""
         more = _MORE_OVERLOADS.get((self._namespace, self.__name__))
-        return ["default", *more] if more else [schema.overload or "default" for schema in overloads(self.__name__)]
+        return ["default", *more] if more else list(all_overloads(self.__name__)) if self._namespace == "aten" else ["default"]
+
+    @property
+    def _overload_names(self) -> list[str]:
+        return ["" if name == "default" else name for name in self.overloads()]
+
+    @property
+    def _qualified_op_name(self) -> str:
+        return f"{self._namespace}::{self.__name__}"
+
+    @property
+    def _schemas(self) -> dict[str, Any]:
+        return {name: getattr(self, name or "default")._schema for name in self._overload_names}
 
     def __getattr__(self, name: str) -> OpOverload:
-        known = () if name.startswith("_") or self._namespace != "aten" else overloads(self.__name__)
-        private = name.startswith("_") and name not in _MORE_OVERLOADS.get((self._namespace, self.__name__), ())
-        if private or known and not any((schema.overload or "default") == name for schema in known):
+        known: Any = all_overloads(self.__name__) if self._namespace == "aten" else ()
+        private = name.startswith("_") and name not in known and name not in _MORE_OVERLOADS.get((self._namespace, self.__name__), ())
+        if private or known and name not in known:
             raise AttributeError(f"The underlying op of '{self}' has no overload name '{name}'")
         made = self.__dict__[name] = OpOverload(self, name)
         return made
@@ -125,6 +177,34 @@ class OpOverloadPacket:
 
     def __str__(self) -> str:
         return f"{self._namespace}.{self.__name__}"
+
+
+def whole(function: Callable[..., Any], name: str) -> OpOverload:
+    """An operator of mstorch's own for a function that is none of torch's and not made of such: one call, seen as a whole."""
+    return OpOverloadPacket(_HOME, name.replace(" ", "_"), function).default
+
+
+def _gradient_of(operator: OpOverload, gradients: list[Any], args: list[Any], options: dict[str, Any], wanted: list[bool]) -> list[Any]:
+    """The gradients of an operator's tensors, by computing it once more."""
+    leaves: list[Any] = []
+
+    def leaf(value: Any) -> Any:
+        if isinstance(value, (tuple, list)):
+            return [leaf(item) for item in value]
+        if not isinstance(value, above.torch.Tensor):
+            return value
+        leaves.append(value.detach().requires_grad_(wanted[len(leaves)]))
+        return leaves[-1]
+
+    given, named = leaf(args), dict(zip(options, leaf(list(options.values()))))
+    with above.torch.enable_grad():
+        found = operator(*given, **named)
+    outputs = list(found) if isinstance(found, (tuple, list)) else [found]
+    pairs = [(out, grad) for out, grad in zip(outputs, gradients) if grad is not None and getattr(out, "requires_grad", False)]
+    inputs = [one for one, want in zip(leaves, wanted) if want]
+    roots, seeds = [out for out, _ in pairs], [grad for _, grad in pairs]
+    slopes = above.torch.autograd.grad(roots, inputs, seeds, allow_unused=True) if roots else [None] * len(inputs)
+    return [above.torch.zeros_like(one) if slope is None else slope for one, slope in zip(inputs, slopes)]
 
 
 class CustomPacket(OpOverloadPacket):
@@ -208,6 +288,9 @@ def _find(name: str) -> Callable[..., Any] | None:
     package = above.torch
     layers = importlib.import_module("mstorch._library.aten_layers")
     losses, windows = importlib.import_module("mstorch._library.aten_losses"), importlib.import_module("mstorch._library.aten_windows")
+    for prefix, room in (("special_", package.special), ("linalg_", package.linalg), ("fft_", package.fft)):
+        if name.startswith(prefix) and callable(vars(room).get(name.removeprefix(prefix))):
+            return vars(room)[name.removeprefix(prefix)]
     places = aten_only, layers, losses, windows, package, native, package.nn.functional
     for place in (*map(vars, places), dict(vars(package.Tensor))):
         found = place.get(name)

@@ -66,11 +66,12 @@ def test_which_schema_takes_the_calls_of_which() -> None:
 
 
 def test_operators_tell_their_schemas() -> None:
-    names = sorted({line.partition("(")[0].partition(".")[0] for line in overloads._PAGE.read_text().splitlines()})
+    listed = [line.partition("(")[0].partition(".") for line in overloads._PAGE.read_text().splitlines()]
     count = 0
-    for name in names:
+    for name, _, which in sorted(listed):
         packet = getattr(mstorch.ops.aten, name, None)
-        for which in packet.overloads() if packet is not None else ():
+        if packet is not None:
+            which = which or "default"
             got, want = getattr(packet, which)._schema, getattr(getattr(torch.ops.aten, name), which)._schema
             assert _whole(got) == _whole(want), f"{name}.{which}"
             count += 1
@@ -127,3 +128,32 @@ def test_positional_arguments_stand_where_the_schema_says() -> None:
             if swapped or (len(own) < len(wanted) and (name, schema.overload) not in NUMBERS_WITH_A_FACTOR):
                 wrong.append((name, schema.overload, wanted, own))
     assert not wrong
+
+
+def _overload_told(operator: Any) -> tuple[Any, ...]:
+    return (
+        str(operator._schema), [str(tag).rpartition(".")[2] for tag in operator.tags], operator.name(), operator._name, operator._overloadname, operator._opname,
+        operator.namespace, operator._namespace, operator.is_view, operator.__name__, str(operator), repr(operator), operator.overloadpacket.__name__,
+        getattr(operator, "_nondeterministic_seeded", False),  # what takes objects of C++ has none
+    )  # fmt: skip
+
+
+def test_every_overload_of_every_operator_tells_what_torchs_does() -> None:
+    wrong, count = [], 0
+    for name in sorted({schema.name[6:] for schema in torch._C._jit_get_all_schemas() if schema.name.startswith("aten::")}):
+        theirs, ours = getattr(torch.ops.aten, name), getattr(mstorch.ops.aten, name, None)
+        if ours is None:
+            continue
+        if theirs.overloads() != ours.overloads() or theirs._qualified_op_name != ours._qualified_op_name:
+            wrong.append(name)
+        for which in theirs.overloads():
+            count += 1
+            if _overload_told(getattr(theirs, which)) != _overload_told(getattr(ours, which)):
+                wrong.append(f"{name}.{which}")
+    assert not wrong
+    assert count > 1800
+
+
+def test_tags() -> None:
+    assert [(str(tag), int(tag)) for tag in torch.Tag.__members__.values()] == [(str(tag), int(tag)) for tag in mstorch.Tag.__members__.values()]
+    assert mstorch.Tag.pointwise in mstorch.ops.aten.add.Tensor.tags

@@ -2,8 +2,11 @@
 
     python -m tools.aten_overloads
 
-Needs real torch beside mstorch. Listed are the operators that are no compositions of others (those are what a TorchDispatchMode
-sees) and that mstorch has a function of, or names in INTERNAL.
+It writes mstorch/_library/schemas.txt as well: every overload of every operator with its tags, which ``op._schema`` and
+``op.tags`` tell.
+
+Needs real torch beside mstorch. In the first are the operators that are no compositions of others (those are what a
+TorchDispatchMode sees) and that mstorch has a function of, or names in INTERNAL.
 """
 from __future__ import annotations
 
@@ -14,6 +17,7 @@ import torch
 import mstorch
 
 PAGE = pathlib.Path(__file__).resolve().parent.parent / "mstorch" / "_aten" / "overloads.txt"
+SCHEMAS = PAGE.parent.parent / "_library" / "schemas.txt"
 # Kinds of parameters that nothing here takes.
 UNKNOWN = ("Dimname", "Stream", "Storage", "QScheme", "SymBool", "Dict", "Future", "__torch__")
 INTERNAL = frozenset("""
@@ -57,6 +61,18 @@ def lines() -> list[str]:
     return [text for name in sorted(found) for text in found[name].values()]
 
 
+def schemas() -> list[str]:
+    """All overloads, in torch's own order, each with the numbers of its tags."""
+    found = []
+    for name in sorted({schema.name.partition("::")[2] for schema in torch._C._jit_get_all_schemas() if schema.name.startswith("aten::")}):
+        packet = getattr(torch.ops.aten, name)
+        for which in packet.overloads():
+            operator = getattr(packet, which)
+            found.append(str(operator._schema).partition("::")[2] + "|" + ",".join(str(int(tag)) for tag in operator.tags))
+    return found
+
+
 if __name__ == "__main__":
     PAGE.write_text("\n".join(lines()) + "\n")
+    SCHEMAS.write_text("\n".join(schemas()) + "\n")
     print(f"{len(lines())} overloads in {PAGE}")

@@ -10,7 +10,7 @@ from .._core.formats import layout, memory_format
 from .._core.generator import Generator
 from .._core.tensor_base import TensorBase
 from .._library.schema import Argument, Schema
-from .overloads import overloads
+from .overloads import all_overloads, overloads
 
 # Public names of operators that have another name below.
 ALIASES = {
@@ -40,8 +40,8 @@ class Bound:
         self.schema, self.args, self.kwargs = schema, args, kwargs
 
 
-def bind(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Bound | None:
-    """The overload that a call with a public name is, or None."""
+def bind(name: str, args: tuple[Any, ...], kwargs: dict[str, Any], compositions: bool = False) -> Bound | None:
+    """The overload that a call with a public name is, or None; with ``compositions`` one of those that torch makes of others."""
     in_place = name.endswith("_") and not name.endswith("__")
     plain = name[:-1] if in_place else name
     own = ALIASES.get(plain, plain) + ("_" if in_place else "")
@@ -51,10 +51,38 @@ def bind(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Bound | No
     elif own in _MAKERS and own in _VARIED and args and all(type(value) is int for value in args):
         args = (args,)
     for loosely in (False, True):
-        for schema in overloads(own):
+        for schema in _compositions(own) if compositions else overloads(own):
             found = _fitted(schema, own, args, given, loosely)
             if found is not None:
                 return found
+    return None
+
+
+def _compositions(name: str) -> list[Schema]:
+    return [schema for schema, _ in all_overloads(name).values() if not _outs(schema) and _is_of_tensors(schema)]
+
+
+def _outs(schema: Schema) -> list[str]:
+    return [argument.name for argument in schema.arguments if argument.kwarg_only and argument.is_write]
+
+
+def _is_of_tensors(schema: Schema) -> bool:
+    return any(argument.type.startswith("Tensor") for argument in schema.arguments) and "Dimname" not in schema.text
+
+
+def bind_out(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Bound | None:
+    """The overload that a call with ``out=`` is, or None."""
+    own = ALIASES.get(name, name)
+    target = kwargs["out"]
+    targets = list(target) if isinstance(target, (tuple, list)) else [target]
+    given = {_WORDS.get(key, key): v for key, v in kwargs.items() if key != "out" and not (key in _SILENT and not v)}
+    for loosely in (False, True):
+        for schema, _ in all_overloads(own).values():
+            names = _outs(schema)
+            if len(names) == len(targets) and _is_of_tensors(schema):
+                found = _fitted(schema, own, args, {**given, **dict(zip(names, targets))}, loosely)
+                if found is not None:
+                    return found
     return None
 
 

@@ -6,6 +6,7 @@ Views, writes in place and operators without such a gradient are recorded by the
 """
 from __future__ import annotations
 
+import functools
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
@@ -20,6 +21,10 @@ from .._tape import engine
 from .._tape.node import Accumulate, Node, Saved, bare_of, bare_twin, dressed, edge_of, named, node_of, saved_input
 
 Call = Callable[..., Any]
+
+
+class NotInTerms(NotImplementedError):
+    """Raised of what is not known as calls of torch's own library: it is then one call as a whole."""
 
 
 class _Below(threading.local):
@@ -113,8 +118,9 @@ def _taken(operator: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 class Derived(Node):
     """A node whose gradient is written with tensors, in the terms of torch's own library."""
 
-    __slots__ = ("formula", "plan", "options", "shapes", "kinds", "results", "places")
+    __slots__ = ("formula", "operator", "plan", "options", "shapes", "kinds", "results", "places")
     formula: Any
+    operator: Any
     plan: Any  # the arguments, with numbers of saved tensors in Place
     options: Any
     shapes: Any
@@ -147,7 +153,10 @@ class Derived(Node):
         """The formula's gradients, summed over what was broadcast."""
         given = [dressed(gradient) for gradient in gradients]
         given += [None] * (self.results - len(given))
-        found = self.formula(self, *given)
+        try:
+            found = self.formula(self, *given)
+        except NotInTerms:
+            found = _by_itself(self.operator, self, *given)
         found = found if isinstance(found, (tuple, list)) else (found,)
         return [
             None if edge is None or gradient is None else _passed(_fitted(gradient, self.shapes[i], self.kinds[i]), recorded)
@@ -219,12 +228,12 @@ def _planned(values: Sequence[Any], tensors: list[Any]) -> list[Any]:
 
 def _node(operator: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Derived:
     """The node of a call, without its results."""
-    label, formula = DERIVATIVES[operator.__name__]
+    label, formula = DERIVATIVES.get(operator.__name__) or (_label(operator), functools.partial(_by_itself, operator))
     tensors: list[Any] = []
     plan = _planned(args, tensors)
     options = dict(zip(kwargs, _planned(tuple(kwargs.values()), tensors)))
     node: Derived = named(Derived, label)([edge_of(tensor) for tensor in tensors])
-    node.formula, node.plan, node.options = formula, plan, options
+    node.formula, node.operator, node.plan, node.options = formula, operator, plan, options
     node.shapes = [tensor._shape for tensor in tensors]
     node.kinds = [tensor._dtype for tensor in tensors]
     if operator._is_in_place and operator.__name__ in _NEED_SELF and (
@@ -234,6 +243,19 @@ def _node(operator: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Deriv
     node.saved = [saved_input(tensor) for tensor in tensors]
     node.results = 1
     return node
+
+
+def _label(operator: Any) -> str:
+    return "".join(word.capitalize() for word in operator._opname.split("_")) + "Backward0"
+
+
+def _by_itself(operator: Any, node: Derived, *gradients: Any) -> Any:
+    """The gradient of an operator that has no formula here: one call, whose taker computes it of what it holds."""
+    args = [_filled(value, node) for value in node.plan]
+    options = {key: _filled(value, node) for key, value in node.options.items()}
+    wanted = [edge is not None for edge in node.edges]
+    found = iter(call(operator.gradient, list(gradients), args, options, wanted))
+    return [next(found) if want else None for want in wanted]
 
 
 def _attach(node: Derived, result: Any) -> Any:
@@ -269,7 +291,7 @@ def call(operator: Any, *args: Any, **kwargs: Any) -> Any:
         return _shown(operator, args, kwargs, False)[0]
     wrapped = bool(takers((*args, *kwargs.values()), []))
     derived = operator.__name__ in DERIVATIVES and not (operator._is_view or operator._is_in_place)
-    if wrapped and operator.__name__ not in DERIVATIVES:
+    if wrapped and operator.__name__ not in DERIVATIVES and (operator._is_in_place or operator._nondeterministic_seeded):
         result = _shown(operator, args, kwargs, False)[0]
         if any(tensor._dtype.category >= 2 for tensor in tensors_in((result,))):
             raise NotImplementedError(
@@ -383,4 +405,4 @@ def _run_watched(node: Node, gradients: Sequence[Any], recorded: bool) -> Sequen
 
 engine.watchers.append(_run_watched)
 
-__all__ = ["DERIVATIVES", "active", "call", "compute", "derivative", "takers"]
+__all__ = ["DERIVATIVES", "NotInTerms", "active", "call", "compute", "derivative", "takers"]

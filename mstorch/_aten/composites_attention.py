@@ -8,6 +8,7 @@ from .._core.dtype import bool_
 from .._core.modes import modes
 from .._core.tensor_base import is_tracked
 from ..nn import functional
+from .calling import NotInTerms
 from .composites import aten, composite
 from .composites_layers import dropout, matmul
 
@@ -120,7 +121,7 @@ def _attention(
 ) -> Any:  # fmt: skip
     mask_needs = attn_mask is not None and modes.grad and is_tracked(attn_mask)
     if enable_gqa:
-        raise NotImplementedError("mstorch: attention with groups of queries is not known in the terms of torch.ops.aten")
+        raise NotInTerms("mstorch: attention with groups of queries is not known in the terms of torch.ops.aten")
     if attn_mask is not None and not attn_mask.dtype.is_floating_point:
         low = aten("scalar_tensor", -math.inf, dtype=query.dtype, device=query.device)
         zero = aten("scalar_tensor", 0.0, dtype=query.dtype, device=query.device)

@@ -12,6 +12,7 @@ from .._core.overriding import dispatches, state
 from .._core.tensor_base import TensorBase
 from .._ops import subscript
 from .._ops.from_data import made
+from .calling import NotInTerms
 from .composites import COMPOSITES, _viewed, aten, composite
 
 
@@ -34,7 +35,7 @@ def matmul(input: Any, other: Any) -> Any:
             return aten("_unsafe_view", aten("mv", flat, other), rows[:-1])
         return aten("_unsafe_view", aten("mm", flat, other), [*rows[:-1], other.shape[1]])
     if first == 1 or second == 1 or first == 2:
-        raise NotImplementedError("mstorch: this product of a vector or matrix with a batch is not known in the terms of torch.ops.aten")
+        raise NotInTerms("mstorch: this product of a vector or matrix with a batch is not known in the terms of torch.ops.aten")
     lead = list(np.broadcast_shapes(tuple(input.shape[:-2]), tuple(other.shape[:-2])))
     n, m, p = input.shape[-2], input.shape[-1], other.shape[-1]
     left = _viewed(aten("expand", input, [*lead, n, m]), [math.prod(lead), n, m])
@@ -94,7 +95,7 @@ def _convolve(count: int, transposed: bool) -> None:
         if isinstance(padding, str):
             spans = [d * (k - 1) for d, k in zip(dilation, weight.shape[2:])]
             if padding == "same" and any(span % 2 for span in spans):
-                raise NotImplementedError("mstorch: padding='same' that is not symmetric is not known in the terms of torch.ops.aten")
+                raise NotInTerms("mstorch: padding='same' that is not symmetric is not known in the terms of torch.ops.aten")
             padding = [span // 2 for span in spans] if padding == "same" else 0
         return _run(input, weight, bias, stride, padding, dilation, 0, groups)
 
@@ -261,7 +262,7 @@ def _logsigmoid(input: Any) -> Any:
 def _getitem(self: Any, key: Any) -> Any:
     items = list(key) if isinstance(key, tuple) else [key]
     if isinstance(key, list) and any(isinstance(item, (slice, type(None), type(Ellipsis), TensorBase, list)) for item in key):
-        raise NotImplementedError("mstorch: indexing by a list of such parts is not known in the terms of torch.ops.aten")
+        raise NotInTerms("mstorch: indexing by a list of such parts is not known in the terms of torch.ops.aten")
     taken = sum(1 if not (isinstance(item, TensorBase) and item.dtype.name in ("bool", "uint8")) else item.dim()
                 for item in items if item is not None and item is not Ellipsis and not isinstance(item, bool))  # fmt: skip
     current, dim, chosen = self, 0, {}
@@ -272,7 +273,7 @@ def _getitem(self: Any, key: Any) -> Any:
             current = aten("unsqueeze", current, dim)
             dim += 1
         elif isinstance(item, bool):
-            raise NotImplementedError("mstorch: indexing by True or False is not known in the terms of torch.ops.aten")
+            raise NotInTerms("mstorch: indexing by True or False is not known in the terms of torch.ops.aten")
         elif isinstance(item, slice):
             current = _cut(current, dim, item)
             dim += 1
@@ -307,7 +308,7 @@ def _setitem(self: Any, key: Any, value: Any) -> None:
     items = key if isinstance(key, tuple) else (key,)
     if any(isinstance(item, (TensorBase, list, np.ndarray, range)) for item in items):
         if len(items) != 1 or not isinstance(items[0], TensorBase):
-            raise NotImplementedError("mstorch: writing to these places is not known in the terms of torch.ops.aten")
+            raise NotInTerms("mstorch: writing to these places is not known in the terms of torch.ops.aten")
         source = value if isinstance(value, TensorBase) else aten("lift_fresh", made(np.asarray(value, self.dtype.np)))
         aten("index_put_", self, [items[0]], source)
         return

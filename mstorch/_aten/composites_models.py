@@ -7,6 +7,7 @@ from typing import Any
 from .. import init
 from .._core.tensor_base import count_of
 from ..nn import functional
+from .calling import NotInTerms
 from .composites import COMPOSITES, aten, composite
 
 # Sums over products
@@ -15,12 +16,12 @@ from .composites import COMPOSITES, aten, composite
 @composite("einsum")
 def _einsum(*args: Any) -> Any:
     if not isinstance(args[0], str):
-        raise NotImplementedError("mstorch: einsum of lists of numbers is not known in the terms of torch.ops.aten")
+        raise NotInTerms("mstorch: einsum of lists of numbers is not known in the terms of torch.ops.aten")
     operands = list(args[1]) if len(args) == 2 and isinstance(args[1], (tuple, list)) else list(args[1:])
     left, arrow, right = args[0].replace(" ", "").partition("->")
     terms = left.split(",")
     if len(terms) != 2 or "." in left or any(len(set(term)) != len(term) for term in terms):
-        raise NotImplementedError("mstorch: of einsum only products of two tensors are known in the terms of torch.ops.aten")
+        raise NotInTerms("mstorch: of einsum only products of two tensors are known in the terms of torch.ops.aten")
     letters = sorted(set(left) - {","})
     wanted = right if arrow else "".join(letter for letter in letters if left.count(letter) == 1)
     summed = [letter for letter in letters if letter not in wanted]
@@ -44,7 +45,7 @@ def _product(first: Any, second: Any, kept: int, left: list[bool], right: list[b
     rank = len(left)
     for dim in range(kept, rank):
         if left[dim] != right[dim]:
-            raise NotImplementedError("mstorch: einsum that sums one operand alone is not known in the terms of torch.ops.aten")
+            raise NotInTerms("mstorch: einsum that sums one operand alone is not known in the terms of torch.ops.aten")
     shared = [d for d in range(kept) if left[d] and right[d]]
     ours = [d for d in range(kept) if left[d] and not right[d]]
     theirs = [d for d in range(kept) if right[d] and not left[d]]
@@ -119,7 +120,7 @@ def _instance_norm(
 ) -> Any:  # fmt: skip
     """Batch norm of one sample that has the channels of all."""
     if rest or named:
-        raise NotImplementedError("mstorch: instance_norm with further arguments is not known in the terms of torch.ops.aten")
+        raise NotInTerms("mstorch: instance_norm with further arguments is not known in the terms of torch.ops.aten")
     batch, channels = input.shape[:2]
     scale, shift, mean, var = (None if part is None else part.repeat(batch) for part in (weight, bias, running_mean, running_var))
     flat = input.contiguous().view(1, batch * channels, *input.shape[2:])

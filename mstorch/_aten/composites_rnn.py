@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..nn import functional
+from .calling import NotInTerms
 from .composites import aten, composite
 
 State = tuple[Any, ...]
@@ -64,7 +65,7 @@ def _layers(name: str) -> None:
         input: Any, hx: Any, params: Any, has_biases: Any, num_layers: Any, dropout: Any, train: Any, bidirectional: Any, batch_first: Any
     ) -> Any:
         if not isinstance(has_biases, bool):
-            raise NotImplementedError(f"mstorch: torch.{name} of packed sequences is not known in the terms of torch.ops.aten")
+            raise NotInTerms(f"mstorch: torch.{name} of packed sequences is not known in the terms of torch.ops.aten")
         states = tuple(part.unbind(0) for part in (hx if name == "lstm" else (hx,)))
         directions = 2 if bidirectional else 1
         weights = _weights(params, num_layers * directions, has_biases)

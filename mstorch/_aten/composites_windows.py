@@ -5,6 +5,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from .calling import NotInTerms
 from .composites import aten, composite
 from .composites_layers import numbers
 
@@ -117,7 +118,7 @@ def _pad_like(input: Any, pad: Sequence[int], mode: str) -> Any:
         for number in range(rank):
             dim, (before, after) = input.dim() - 1 - number, pad[2 * number : 2 * number + 2]
             if before < 0 or after < 0:
-                raise NotImplementedError("mstorch: circular padding that cuts off is not known in the terms of torch.ops.aten")
+                raise NotInTerms("mstorch: circular padding that cuts off is not known in the terms of torch.ops.aten")
             length = input.shape[dim]
             parts = [aten("slice.Tensor", input, dim, length - before, length)] if before else []
             parts += [input, *([aten("slice.Tensor", input, dim, 0, after)] if after else [])]

@@ -9,8 +9,10 @@ import math
 from typing import Any
 
 from .._core.tensor_base import TensorBase, count_of
-from .calling import DERIVATIVES, Derived, derivative
+from .calling import DERIVATIVES, Derived, NotInTerms, derivative
 from .composites import aten
+
+_NUMBER = (bool, int, float, complex)
 
 
 def _is_tensor(value: Any) -> bool:
@@ -29,12 +31,13 @@ def _add(node: Derived, grad: Any) -> Any:
 
 @derivative("sub.Tensor", label="SubBackward0")
 def _sub(node: Derived, grad: Any) -> Any:
-    if len(node.shapes) == 1:
-        return grad
     alpha = node.options.get("alpha", 1)
     second = None
-    if node.needs(1):
+    from_number = isinstance(node.plan[0], _NUMBER)
+    if from_number or len(node.shapes) == 2 and node.needs(1):
         second = grad.neg() if alpha == 1 else grad.neg() * alpha
+    if from_number:
+        return second
     return grad, second
 
 
@@ -64,6 +67,8 @@ def _mul(node: Derived, grad: Any) -> Any:
 @derivative("div.Tensor", "div.Scalar", label="DivBackward0")
 def _div(node: Derived, grad: Any) -> Any:
     divisor = _conj(node.arg(1))
+    if isinstance(node.plan[0], _NUMBER):
+        return grad.neg() * _conj((node.arg(0) / node.arg(1)) / node.arg(1))
     if len(node.shapes) == 1:
         return grad / divisor
     second = None
@@ -263,7 +268,7 @@ def _mean(node: Derived, grad: Any) -> Any:
 def _mean_dims(node: Derived, grad: Any) -> Any:
     shape, dims = node.shapes[0], node.plan[1]
     wide = _spread(grad, shape, dims, len(node.plan) > 2 and node.plan[2])
-    return aten("div.Scalar", wide, math.prod(shape[d] for d in dims) if dims else count_of(shape))
+    return aten("div.Scalar", wide, math.prod(shape[d] for d in dims if shape) if dims else count_of(shape))
 
 
 def _moments(node: Derived, grad: Any) -> Any:
@@ -353,7 +358,7 @@ def _logsumexp(node: Derived, grad: Any) -> Any:
 def _vector_norm(node: Derived, grad: Any) -> Any:
     order = node.plan[1] if len(node.plan) > 1 else 2
     if order != 2:
-        raise NotImplementedError(f"mstorch: the gradient of a norm of order {order} is not known in the terms of torch.ops.aten")
+        raise NotInTerms(f"mstorch: the gradient of a norm of order {order} is not known in the terms of torch.ops.aten")
     x, result = node.arg(0), node.result()
     dims = node.plan[2] if len(node.plan) > 2 else None
     if dims and not (len(node.plan) > 3 and node.plan[3]):

@@ -4,7 +4,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from .calling import Derived, derivative
+from .calling import Derived, NotInTerms, derivative
 from .composites import aten
 from .derivatives_layers import option
 
@@ -68,7 +68,7 @@ def _smooth_l1_loss(node: Derived, grad: Any) -> Any:
 @derivative("binary_cross_entropy_with_logits.default", label="BinaryCrossEntropyWithLogitsBackward0")
 def _logits_loss(node: Derived, grad: Any) -> Any:
     if len(node.plan) > 2 and (node.plan[2] is not None or len(node.plan) > 3 and node.plan[3] is not None):
-        raise NotImplementedError("mstorch: the gradient of a weighted loss of logits is not known in the terms of torch.ops.aten")
+        raise NotInTerms("mstorch: the gradient of a weighted loss of logits is not known in the terms of torch.ops.aten")
     x, target, code = node.arg(0), node.arg(1), option(node, 4, 1)
 
     def averaged(part: Any) -> Any:

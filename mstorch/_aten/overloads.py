@@ -1,4 +1,4 @@
-"""The overloads of torch's operators: their parameters, as a text file lists them, which tools/aten_overloads.py writes."""
+"""The overloads of torch's operators: their parameters and tags, as text files list them, which tools/aten_overloads.py writes."""
 from __future__ import annotations
 
 import functools
@@ -6,6 +6,7 @@ import pathlib
 
 from .._library.schema import Schema, parse
 
+_EVERY = pathlib.Path(__file__).parent.parent / "_library" / "schemas.txt"
 _PAGE = pathlib.Path(__file__).with_name("overloads.txt")
 
 
@@ -27,3 +28,22 @@ def overload(name: str, which: str) -> Schema | None:
     """One overload; ``default`` is the nameless one."""
     wanted = "" if which == "default" else which
     return next((schema for schema in overloads(name) if schema.overload == wanted), None)
+
+
+@functools.cache
+def _every_line() -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for line in _EVERY.read_text().splitlines():
+        found.setdefault(line.partition("(")[0].partition(".")[0], []).append(line)
+    return found
+
+
+@functools.cache
+def all_overloads(name: str) -> dict[str, tuple[Schema, tuple[int, ...]]]:
+    """Every overload that torch has of an operator, compositions and forms with ``out`` too, with the numbers of its tags."""
+    found = {}
+    for line in _every_line().get(name, ()):
+        text, _, tags = line.rpartition("|")
+        schema = parse("aten", text)
+        found[schema.overload or "default"] = schema, tuple(map(int, filter(None, tags.split(","))))
+    return found

@@ -16,7 +16,7 @@ from .._core.overriding import ENTRIES_OF
 
 Function = Callable[..., Any]
 _HOME = __name__.partition(".")[0]
-_FAMILIES = tuple(f"{_HOME}.{room}" for room in ("_ops", "_namespace", "nn._functional", "functional"))
+_FAMILIES = tuple(f"{_HOME}.{room}" for room in ("_ops", "_namespace", "nn._functional", "functional", "masked"))
 _TAPE = f"{_HOME}._tape"
 _KERNELS = frozenset((
     "call unary _unary binary elementwise elementwise_in cast_tensor write write_array array_of value_of in_order wrap laid_out "

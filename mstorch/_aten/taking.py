@@ -1,6 +1,7 @@
 """Public calls with a mode or a tensor that takes calls below autograd: bound to an overload, or taken apart."""
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from typing import Any
 
@@ -22,8 +23,9 @@ from . import (
     derivatives_losses,
     derivatives_windows,
 )
-from .binding import Bound, bind
+from .binding import Bound, bind, bind_out
 from .composites import COMPOSITES
+from .overloads import overloads
 from .parts import NotInParts, in_parts
 
 ENTERED = (  # importing them fills the tables
@@ -59,6 +61,14 @@ def _name(public: Callable[..., Any]) -> str | None:
     return None if name in _SAYINGS else name
 
 
+def _with_room(name: str, public: Callable[..., Any]) -> str:
+    """The operator's name: torch.linalg.inv is ``linalg_inv``."""
+    room = str(getattr(public, "__module__", "")).rpartition(".")[2]
+    if room not in ("linalg", "special", "fft") or room == "special" and overloads(name):  # torch.special.erf is ``erf``
+        return name
+    return f"{room}_{name}"
+
+
 def take(public: Callable[..., Any], function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """What becomes of a public call; NotImplemented where nobody takes it below."""
     if not (MODES and state.dispatchers or calling.takers(args, []) or kwargs and calling.takers(kwargs.values(), [])):
@@ -69,23 +79,26 @@ def take(public: Callable[..., Any], function: Callable[..., Any], args: tuple[A
     if str(getattr(public, "__module__", "")).endswith(".nn.init") and modes.grad:
         with grad_set_to(False):
             return take(public, function, args, kwargs)
-    composite = COMPOSITES.get(name)
+    composite = COMPOSITES.get(name) if _with_room(name, public) != "linalg_norm" else None
     if composite is not None:
-        found = composite(*args, **kwargs)
-        if found is not NotImplemented:
-            return found
+        with contextlib.suppress(calling.NotInTerms):
+            found = composite(*args, **kwargs)
+            if found is not NotImplemented:
+                return found
+    name = _with_room(name, public)
     if kwargs.get("out") is not None:
-        raise NotImplementedError(f"mstorch: {spoken(public)} with out= is not seen below autograd (TorchDispatchMode)")
+        bound = bind_out(name, args, kwargs)
+        if bound is None:
+            raise NotImplementedError(f"mstorch: {spoken(public)} with out= is not seen below autograd (TorchDispatchMode)")
+        calling.call(overload_of(bound), *bound.args, **bound.kwargs)
+        return kwargs["out"]
     bound = bind(name, args, kwargs)
     if bound is None:
-        try:
+        with contextlib.suppress(NotInParts, calling.NotInTerms):
             return in_parts(function)(*args, **kwargs)
-        except NotInParts:
-            pass
-        raise NotImplementedError(
-            f"mstorch: {spoken(public)} with these arguments is not known in the terms of torch.ops.aten, as a TorchDispatchMode or a "
-            "tensor with __torch_dispatch__ sees calls"
-        )
+        bound = bind(name, args, kwargs, compositions=True)
+    if bound is None:
+        return calling.call(ops.whole(function, name), *args, **kwargs)
     result = calling.call(overload_of(bound), *bound.args, **bound.kwargs)
     if kwargs.get("requires_grad"):
         result.requires_grad_()

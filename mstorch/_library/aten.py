@@ -30,6 +30,11 @@ def slice(self: Tensor, dim: int = 0, start: int | None = None, end: int | None 
     return self[tuple(place)]
 
 
+def unfold(self: Tensor, dimension: int, size: int, step: int) -> Tensor:
+    """A view with the windows of a dimension; ``torch.nn.functional.unfold`` is another."""
+    return self.unfold(dimension, size, step)
+
+
 def index(self: Tensor, indices: Any) -> Tensor:
     """The elements that tensors of indices name, with None for whole dimensions."""
     return self[tuple(_WHOLE if one is None else one for one in indices)]

@@ -232,7 +232,7 @@ def native_batch_norm_backward(
     eps: float, output_mask: Sequence[bool],
 ) -> tuple[Any, Any, Any]:  # fmt: skip
     """The gradients of ``batch_norm``."""
-    bias = creation.zeros(input.shape[1], dtype=input.dtype)
+    bias = creation.zeros(input.shape[1 if input.dim() > 1 else 0], dtype=input.dtype)
     mean, var = (None, None) if train else (running_mean.clone(), running_var.clone())
     function = lambda x, w, b: F.batch_norm(x, mean, var, w, b, train, 0.0, eps)
     return derived(function, grad_out, input, weight, bias, mask=output_mask)  # type: ignore[return-value]

@@ -57,14 +57,14 @@ def _same(one: Any, other: Any) -> bool:
 class FunctionSchema:
     """An operator's name, parameters and results."""
 
-    def __init__(self, schema: Schema) -> None:
+    def __init__(self, schema: Schema, as_written: bool = False) -> None:
         self.name = f"{schema.namespace}::{schema.name}" if schema.namespace else schema.name
         self.overload_name = schema.overload
         self.arguments = [
             _argument(item.name, item.type, item.alias, item.kwarg_only, item.default, item.has_default) for item in schema.arguments
         ]
         self.returns = [_result(part) for part in _parts(schema.returns)]
-        self._text = _text(schema, self.name)
+        self._text = str(schema) if as_written else _text(schema, self.name)
 
     @property
     def is_mutable(self) -> bool:
@@ -144,7 +144,7 @@ def _parts(text: str) -> list[str]:
 
 
 def _result(text: str) -> Argument:
-    found = re.fullmatch(r"([\w.]+?)(\([^)]*\))?((?:\[\d*\]|\?)*)(?:\s+(\w+))?", text)
+    found = re.fullmatch(r"([\w.]+?)(\([^)]*\))?((?:\[\d*\]|\?)*)(?:\([^)]*\))?(?:\s+(\w+))?", text)
     if found is None:
         raise RuntimeError(f"mstorch: no result of an operator schema: {text!r}")
     return _argument(found[4] or "", found[1] + found[3], found[2] or "", False, None, False)

@@ -120,11 +120,14 @@ def parse(namespace: str, text: str) -> Schema:
         if part == "*":
             kwarg_only = True
             continue
-        found = re.fullmatch(r"(\w+)(\([^)]*\)|!)?((?:\[\d*\])?\??(?:\[\d*\])?\??)\s+(\w+)(?:\s*=\s*(.+))?", part)
+        if part == "...":  # whatever is given besides
+            continue
+        found = re.fullmatch(r"([\w.]+)(\([^)]*\)|!)?((?:\[\d*\])?\??(?:\[\d*\])?\??)(\([^)]*\))?\s+(\w+)(?:\s*=\s*(.+))?", part)
         if found is None:
             raise RuntimeError(f"mstorch: no parameter of an operator schema: {part!r}")
-        default = None if found[5] is None else _value(found[5])
-        arguments.append(Argument(found[4], found[1] + found[3], default, found[5] is not None, kwarg_only, found[2] or ""))
+        default = None if found[6] is None else _value(found[6])
+        alias = found[4] if found[4] or found[1] == "Dict" else found[2]
+        arguments.append(Argument(found[5], found[1] + found[3], default, found[6] is not None, kwarg_only, alias or ""))
     return Schema(namespace, name, overload, tuple(arguments), match[3], text.strip())
 
 

@@ -181,7 +181,7 @@ def type_of(text: str) -> tuple[JitType, int | None]:
         return ListType(type_of(listed[1])[0]), int(listed[2]) if listed[2] else None
     if text in _WORDS:
         return _WORDS[text](), None
-    if re.fullmatch(r"t\d*|[a-z]|Storage|QScheme|\.\.\.|__torch__[\w.]*", text):
+    if re.fullmatch(r"t\d*|[a-z]|Storage|QScheme|Dict|Any\w+Type|tVal|Any\w*|\.\.\.|__torch__[\w.]*", text):
         return JitType(text), None
     raise RuntimeError(f"unknown type specifier: {text!r}")
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .._core.in_python import written_in_python
+from .._core.one_device import on_one_device
 from .._core.overriding import (
     drawing,
     entered_property,
@@ -119,7 +120,7 @@ def _drawing(function: Function, name: str) -> Function:
 
 
 def _of_face(function: Function, name: str, module: str) -> Function:
-    return refusing_history(_drawing(function, name), module.removeprefix(_HOME).removeprefix("."))
+    return refusing_history(on_one_device(_drawing(function, name), name), module.removeprefix(_HOME).removeprefix("."))
 
 
 def _is_operation(name: str, value: Any) -> bool:
@@ -143,7 +144,8 @@ def enter_class() -> None:
                 setattr(Tensor, name, entry_of_operator(value, _HOME, f"Tensor.{name}", form=form, public=_known_as(name)))
                 continue
             quick = window_of if name == "__getitem__" else None
-            entered: Any = entry(_drawing(value, name), _HOME, f"Tensor.{name}", form=form, public=_known_as(name), quick=quick)
+            shown = on_one_device(_drawing(value, name), name)
+            entered: Any = entry(shown, _HOME, f"Tensor.{name}", form=form, public=_known_as(name), quick=quick)
             if hasattr(entered, "__signature__"):
                 entered.__signature__ = _of_method(entered.__signature__)
             setattr(Tensor, name, entered)

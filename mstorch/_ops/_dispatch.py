@@ -13,6 +13,7 @@ from .._backend.cast import cast, numpy_cast
 from .._backend.table import Kernel, kernel
 from .._core.dtype import dtype, float32, get_default_dtype
 from .._core.modes import grad_set_to, modes
+from .._core.one_device import check_one_device
 from .._core.promotion import WORDS, can_cast, combine, promote_types, scalar_dtype
 from .._core.storage import home
 from .._core.strides import (
@@ -303,6 +304,7 @@ def deliver(result: Any, out: Any) -> Any:
             "functions with out=... arguments don't support automatic differentiation, but one of the arguments requires grad."
         )
     check_copy(result, out)
+    check_one_device(result, out, "out")
     if result._shape != out._shape:
         if 0 not in out._shape:
             warn(

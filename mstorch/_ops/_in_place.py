@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .._core.modes import grad_set_to
+from .._core.one_device import check_one_device
 from .._core.strides import overlaps
 from .._core.tangents import LEVELS, is_dual
 from .._core.tensor_base import TensorBase
@@ -73,6 +74,8 @@ def stored(tensor: Any, function: Callable[..., Any], args: tuple[Any, ...], kwa
     if result is before:
         return tensor
     check_result_cast(result._dtype, tensor._dtype)
+    if result._storage.__class__ is not tensor._storage.__class__:
+        check_one_device(result, tensor)
     if result._shape != tensor._shape:
         raise RuntimeError(f"output with shape {list(tensor._shape)} doesn't match the broadcast shape {list(result._shape)}")
     if result._dtype is not tensor._dtype:

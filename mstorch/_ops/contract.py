@@ -309,7 +309,8 @@ def outer(input: Any, vec2: Any, *, out: Any = None) -> Any:
     for name, vector in (("self", input), ("vec2", vec2)):
         if len(shape_of(vector)) != 1:
             raise RuntimeError(f"outer: Expected 1-D argument {name}, but got {len(shape_of(vector))}-D")
-    return finish(views.unsqueeze(input, 1) * vec2, out, input, vec2)
+    column = views.unsqueeze(input, 1)
+    return finish(column * vec2, out, column, vec2)
 
 
 ger = outer

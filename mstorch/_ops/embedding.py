@@ -14,7 +14,6 @@ from .._core.tensor_base import array_of, tensor_of
 from .._tape.composite import record
 from .._tape.moving import beside
 from .._tape.node import is_leaf
-from .._tape.places import check_positions
 from .._tape.ways import followed, ways
 from .._tape.windows import linear
 from . import views
@@ -96,7 +95,6 @@ def embedding(
     """Rows of ``weight`` (rows, D) at ``indices`` (*): (*, D). With ``sparse`` the gradient of a leaf is a COO tensor."""
     if len(shape_of(weight)) != 2:
         raise RuntimeError("'weight' must be 2-D")
-    check_positions(weight, indices)
     _check_indices(indices, shape_of(weight)[0], "embedding")
     return _lookup(weight, indices, padding_idx, scale_grad_by_freq, sparse)
 

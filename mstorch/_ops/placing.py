@@ -64,10 +64,16 @@ def _placing(function: Callable[..., Any], like: bool, drawn: bool) -> Callable[
         wanted = kwargs.get("device")
         if place is not None and len(args) > place:
             wanted = args[place]
-        if wanted is None and like and isinstance(args[0], TensorBase):
-            wanted = args[0].device  # type: ignore[attr-defined]
-        if wanted is None and kwargs.get("out") is not None:
-            wanted = kwargs["out"].device
+        target = kwargs.get("out")
+        if wanted is not None and isinstance(target, TensorBase):
+            kind, own = devices.resolve(wanted).type, target.device.type  # type: ignore[attr-defined]
+            if kind != own:
+                raise RuntimeError(f"device type {kind} does not match device type of out parameter ({own})")
+        model = args[0] if args else kwargs.get("input")
+        if wanted is None and like and isinstance(model, TensorBase):
+            wanted = model.device  # type: ignore[attr-defined]
+        if wanted is None and target is not None:
+            wanted = target.device
         if wanted is None and function.__name__ in ("tensor", "as_tensor") and args and isinstance(args[0], TensorBase):
             wanted = args[0].device  # type: ignore[attr-defined]
         found = devices.resolve(wanted)
@@ -85,7 +91,7 @@ def _placing(function: Callable[..., Any], like: bool, drawn: bool) -> Callable[
         def hosted() -> tuple[tuple[Any, ...], dict[str, Any]]:
             return (args, _of_stream(kwargs, found, like)) if drawn else _at(args, kwargs, "cpu")
 
-        if kwargs.get("out") is not None:
+        if target is not None:
             given, others = hosted()
             return function(*given, **others, requires_grad=asked) if asked else function(*given, **others)
         made = made_on_device(function, *_at(args, kwargs, "meta"))

@@ -108,6 +108,11 @@ def triu_indices(
     return _triangle_indices(row, col, offset, dtype, device, False)
 
 
+def _beside(src: Any, input: Any) -> Any:
+    """A source where the tensor is that it is copied into, as by torch, whose copy comes from any device."""
+    return src if src._storage.__class__ is input._storage.__class__ else src.to(input.device)
+
+
 def _scattered(input: Any, src: Any, part: Callable[[Any], Any]) -> Any:
     """A copy of ``input`` with the part that a view function shows replaced by ``src``."""
     shape = shape_of(input)
@@ -117,7 +122,7 @@ def _scattered(input: Any, src: Any, part: Callable[[Any], Any]) -> Any:
             "expected src to have a size equal to the slice of self. src size = "
             f"{list(shape_of(src))}, slice size = {list(shape_of(places))}"
         )
-    return keep_gaps(input, of_sizes(put_flat(input, places, src.to(input._dtype), False)))
+    return keep_gaps(input, of_sizes(put_flat(input, places, _beside(src, input).to(input._dtype), False)))
 
 
 @node_called("DiagonalScatterBackward0")
@@ -169,6 +174,7 @@ def as_strided_scatter(
             "expected src to have a size equal to the slice of self. src size = "
             f"{list(shape_of(src))}, slice size = {list(size)}"
         )
+    src = _beside(src, input)
     if hit is not None and not hit.all():
         src, positions = src[tensor_of(hit)], positions[hit]
     where = tensor_of(np.ascontiguousarray(positions, np.int64))

@@ -9,6 +9,7 @@ from .._backend.geometry import contiguous_strides
 from .._backend.table import kernel
 from .._core.dtype import bool_, int64, uint8
 from .._core.modes import modes
+from .._core.one_device import check_index, check_one_device
 from .._core.storage import Storage, home
 from .._core.strides import iterated_strides, overlaps, view_strides
 from .._core.tangents import LEVELS
@@ -165,6 +166,7 @@ def _basic(self: Any, key: Any) -> tuple[Any, dict[int, Any]]:
                 raise IndexError(f"index {index} is out of bounds for dimension {place} with size {shape[dim]}")
             current = views.select(current, dim, index)
         elif isinstance(item, (TensorBase, np.ndarray, list, tuple, range)):
+            check_index(self, item)
             index = _as_index(item)
             if index._dtype is bool_:
                 dim, current = _add_mask(current, dim, index, advanced)
@@ -463,6 +465,8 @@ def _put_advanced(current: Any, advanced: dict[int, Any], value: Any, masked: bo
                 f"of shape {list(target)}"
             ) from None
         raise
+    if isinstance(value, TensorBase) and value._shape:
+        check_one_device(value, current)
     if isinstance(value, TensorBase) and not single:
         expect_dtype_of(current, value)
     elif single and value._dtype is not current._dtype and readable(value) is not None:

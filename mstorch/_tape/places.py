@@ -48,15 +48,6 @@ def without_memory(inputs: Sequence[Any]) -> bool:
     )
 
 
-def check_positions(table: Any, positions: Any) -> None:
-    """Raise torch's error where rows of a device's table are named by positions that the CPU has."""
-    if table._storage.__class__ is DeviceMemory and positions._storage.__class__ is Storage:
-        raise RuntimeError(
-            f"Expected all tensors to be on the same device, but got index is on {positions.device}, different from other tensors on "
-            f"{table.device} (when checking argument in method wrapper_{table.device.type.upper()}__index_select)"
-        )
-
-
 def without_values(gradients: Iterable[Any]) -> bool:
     """Return True if one of the gradients is a tensor on the meta device, of which only the shape is known."""
     for item in gradients:

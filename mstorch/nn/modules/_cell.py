@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from typing_extensions import Self
 
@@ -32,16 +32,17 @@ _checked = [0]  # how many calls from MindSpore's side are going on, in which it
 class CellMixin:
     """The side of a Module that MindSpore uses, derived from torch's dictionaries."""
 
-    _compiled_call_impl: Callable[..., Any] | None = None
-    _mstorch_float_type: Any = None
-    _call_impl: Callable[..., Any]
-    named_parameters: Callable[..., Any]
-    named_modules: Callable[..., Any]
-    train: Callable[..., Any]
-    register_parameter: Callable[..., Any]
-    add_module: Callable[..., Any]
-    _mstorch_own_buffers: Callable[[], Any]
-    _non_persistent_buffers_set: set[str]
+    _mstorch_float_type = None
+    if TYPE_CHECKING:  # programs ask for the annotations of a Module
+        _compiled_call_impl: Callable[..., Any] | None = None
+        _call_impl: Callable[..., Any]
+        named_parameters: Callable[..., Any]
+        named_modules: Callable[..., Any]
+        train: Callable[..., Any]
+        register_parameter: Callable[..., Any]
+        add_module: Callable[..., Any]
+        _mstorch_own_buffers: Callable[[], Any]
+        _non_persistent_buffers_set: set[str]
 
     @property
     def _params(self) -> Mapping[str, Any]:

@@ -2,6 +2,8 @@
 from __future__ import annotations
 
 import inspect
+import sys
+from dis import opname
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
@@ -11,6 +13,7 @@ from ._cell import CellMixin
 _CONSTANT = (type(None), bool, int, float, str)
 _MEMBERS = ("_parameters", "_buffers", "_modules")
 _ABSENT = object()
+_HOME = __name__.partition(".")[0]
 # What a Cell of MindSpore's own would have in its instance, for the modules of which MindSpore has asked for it.
 _states: WeakKeyDictionary[Any, dict[str, Any]] = WeakKeyDictionary()
 
@@ -18,6 +21,9 @@ _states: WeakKeyDictionary[Any, dict[str, Any]] = WeakKeyDictionary()
 class CellName:
     """A name of Cell's that gives way: to a value in the instance, a parameter, a buffer, a child, and to any definition in a
     subclass. It has no ``__set__``, so that what MindSpore or the user assigns stands in the instance.
+
+    Who probes (``hasattr``, ``getattr``, ``inspect``) finds no such name, as in torch; MindSpore's tools do, and who writes
+    ``module.trainable_params()``.
     """
 
     def __init__(self, name: str, attribute: Any, default: Any) -> None:
@@ -31,6 +37,8 @@ class CellName:
             for kind in _MEMBERS:
                 if self.name in members.get(kind, ()):
                     return members[kind][self.name]
+            if _is_probed(sys._getframe(1)):
+                raise AttributeError(self.name)
         if self.attribute is not _ABSENT:
             get = getattr(type(self.attribute), "__get__", None)
             return self.attribute if get is None else get(self.attribute, module, owner)
@@ -41,9 +49,17 @@ class CellName:
         return _states.setdefault(module, vars(Cell()))[self.name]
 
 
+def _is_probed(frame: Any) -> bool:
+    """Whether a program's own code calls a function that asks for the attribute, and does not name it itself."""
+    room = frame.f_globals.get("__name__", "").partition(".")[0]
+    if room == "mindspore" or room == _HOME:
+        return False
+    return not opname[frame.f_code.co_code[frame.f_lasti]].startswith(("LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER"))
+
+
 def _cell_names() -> dict[str, CellName]:
     first, second = vars(Cell()), vars(Cell())
-    kept = set(dir(object)) | {"compile"}  # torch's Module has it too
+    kept = set(dir(object)) | {"compile", "_compiled_call_impl"}  # torch's Module has them too
     names = {}
     for name in {*dir(Cell), *first, *vars(CellMixin)} - kept:
         if not name.startswith("__"):

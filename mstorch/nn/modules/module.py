@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import abc
-import copyreg
 import inspect
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -32,6 +31,7 @@ from ._hooks import (
     register_module_module_registration_hook,
     register_module_parameter_registration_hook,
 )
+from ._looks import LooksMixin
 from ._making import made
 from ._names import torchs_name
 from ._native import adopt, as_torchs, has_native, is_buffer, native_state
@@ -72,7 +72,7 @@ def _addindent(text: str, spaces: int) -> str:
     return "\n".join([first, *(" " * spaces + line for line in rest)])
 
 
-class Module(StateMixin, HookMixin, ConversionMixin, CellNames, CellMixin, Cell):
+class Module(LooksMixin, StateMixin, HookMixin, ConversionMixin, CellNames, CellMixin, Cell):
     """The base of all networks. Subclasses assign parameters and child modules as attributes and define ``forward``.
 
     The same object is a ``mindspore.nn.Cell``: MindSpore's optimisers, ``value_and_grad``, ``Model`` and checkpoints see its
@@ -86,10 +86,24 @@ class Module(StateMixin, HookMixin, ConversionMixin, CellNames, CellMixin, Cell)
     training: bool
     _parameters: dict[str, Parameter | None]
     _buffers: dict[str, Tensor | None]
-    _modules: dict[str, Module | None]
-    _forward_pre_hooks: dict[int, Callable[..., Any]]
+    _non_persistent_buffers_set: set[str]
+    _backward_pre_hooks: dict[int, Callable[..., Any]]
+    _backward_hooks: dict[int, Callable[..., Any]]
+    _is_full_backward_hook: bool | None
     _forward_hooks: dict[int, Callable[..., Any]]
-    _mstorch_names: ClassVar[Mapping[str, tuple[str, ...]]] = {}  # what MindSpore's layer calls the tensors
+    _forward_hooks_with_kwargs: dict[int, bool]
+    _forward_hooks_always_called: dict[int, bool]
+    _forward_pre_hooks: dict[int, Callable[..., Any]]
+    _forward_pre_hooks_with_kwargs: dict[int, bool]
+    _state_dict_hooks: dict[int, Callable[..., Any]]
+    _load_state_dict_pre_hooks: dict[int, Callable[..., Any]]
+    _state_dict_pre_hooks: dict[int, Callable[..., Any]]
+    _load_state_dict_post_hooks: dict[int, Callable[..., Any]]
+    _modules: dict[str, Module | None]
+    _compiled_call_impl: Callable[..., Any] | None = None
+    if TYPE_CHECKING:
+        _mstorch_names: ClassVar[Mapping[str, tuple[str, ...]]]
+    _mstorch_names = {}  # what MindSpore's layer calls the tensors
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -119,22 +133,11 @@ class Module(StateMixin, HookMixin, ConversionMixin, CellNames, CellMixin, Cell)
         self._mstorch_init_hooks()
         members["_modules"] = {}
 
-    # In place of Cell's, which is written in Python: an interrupt that comes as it begins is lost. It frees the graphs that MindSpore's
-    # compiler made of a Cell, and of a Module it makes none.
-    __del__ = object.__sizeof__  # type: ignore[assignment]
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if _is_copied(name, value)}
-
-    def __reduce__(self) -> Any:
-        # Python's own asks the base that is not written in Python for an instance, which ends the process.
-        cls = type(self)
-        given = cls.__getnewargs__(self) if hasattr(cls, "__getnewargs__") else ()
-        return copyreg.__newobj__, (cls, *given), self.__getstate__(), None, None  # type: ignore[attr-defined]
-
     def __setstate__(self, state: dict[str, Any]) -> None:
         Module.__init__(self)
-        self.__dict__.update(state)
+        fresh = dict(self.__dict__)
+        self.__dict__.clear()
+        self.__dict__.update({**state, **{name: value for name, value in fresh.items() if name not in state}})
         for name in self.__dict__.get("_modules", ()):
             adopt(self, name)
 
@@ -515,23 +518,11 @@ class Module(StateMixin, HookMixin, ConversionMixin, CellNames, CellMixin, Cell)
     def __str__(self) -> str:
         return repr(self)
 
-    def __dir__(self) -> list[str]:
-        names = set(dir(type(self))) | set(self.__dict__) | set(self._parameters) | set(self._modules) | set(self._buffers)
-        return sorted(name for name in names if not name[:1].isdigit())
-
     def __hash__(self) -> int:
         return id(self)
 
     def __eq__(self, other: object) -> bool:
         return self is other
-
-
-# Graphs and native parameters, which a copy makes anew.
-_NOT_COPIED = frozenset(("_compiled_call_impl", "_graphs", "_native_members"))
-
-
-def _is_copied(name: str, value: Any) -> bool:
-    return name not in _NOT_COPIED and not (name == "_compile_cache" and type(value) is set)  # MindSpore's compiler fills it
 
 
 def _type_name(value: Any) -> str:

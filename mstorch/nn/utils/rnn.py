@@ -116,7 +116,7 @@ def pack_padded_sequence(
         sorted_indices = None
     else:
         order = np.argsort(-sizes, kind="stable")
-        sizes, sorted_indices = sizes[order], made(order)
+        sizes, sorted_indices = sizes[order], made(order).to(input.device)
         input = input.index_select(0 if batch_first else 1, sorted_indices)
     x = input.transpose(0, 1) if batch_first else input
     if sizes.size == 0 or len(sizes) != x.size(1):
@@ -163,7 +163,7 @@ def pad_packed_sequence(
     lengths = made(np.array([sum(n > b for n in sizes) for b in range(batch)], np.int64))
     if sequence.unsorted_indices is not None:
         padded = padded.index_select(0 if batch_first else 1, sequence.unsorted_indices)
-        lengths = lengths.index_select(0, sequence.unsorted_indices)
+        lengths = lengths.index_select(0, sequence.unsorted_indices.cpu())
     return padded, lengths
 
 

@@ -1,0 +1,123 @@
+"""What Python's own tools see of a Module: signatures, ``dir``, truth, and the way back from a pickle."""
+from __future__ import annotations
+
+import copyreg
+import inspect
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from ..._core.warned import warn
+from ._cell_names import CellName
+
+_HOME = __name__.partition(".")[0]
+_OURS = ("_mstorch_", "_pybind11_")
+_OF_CELL = frozenset(("__bool__", "__del__", "__signature__"))
+
+
+class Signature:
+    """``__signature__`` of classes that do not say how their objects are made: what ``__init__`` takes.
+
+    ``inspect`` would find ``__new__`` first, in Python 3.10 in all classes, and that of a Cell takes anything. Objects have none: theirs is
+    that of their call.
+    """
+
+    def __get__(self, module: Any, owner: Any) -> inspect.Signature:
+        own = next(base for base in owner.__mro__ if "__init__" in vars(base))
+        ours = own.__module__.startswith((_HOME, "torch."))
+        new = next(base for base in owner.__mro__ if "__new__" in vars(base))
+        if module is not None or not new.__module__.startswith((_HOME, "torch.")) or (not ours and sys.version_info >= (3, 11)):
+            raise AttributeError("__signature__")
+        shown = _read(vars(own)["__init__"], ours)
+        if sys._getframe(1).f_locals.get("skip_bound_arg") is False:  # inspect.getfullargspec, which names self, too
+            return shown
+        return shown.replace(parameters=list(shown.parameters.values())[1:])
+
+
+def _read(function: Callable[..., Any], evaluated: bool) -> inspect.Signature:
+    """A function's signature, where that can be had with types in the place of their names."""
+    try:
+        return inspect.signature(function, eval_str=evaluated)
+    except NameError:  # a name that only type checkers import
+        return inspect.signature(function)
+
+
+class LooksMixin:
+    """Module as Python's tools see it: without what is MindSpore's."""
+
+    __signature__ = Signature()
+    T_destination = TypeVar("T_destination", bound=dict[str, Any])
+    if TYPE_CHECKING:
+        __dict__: dict[str, Any]
+        forward: Callable[..., Any]
+        _call_impl: Callable[..., Any]
+        _parameters: dict[str, Any]
+        _buffers: dict[str, Any]
+        _modules: dict[str, Any]
+
+    # In place of Cell's, which is written in Python: an interrupt that comes as it begins is lost. It frees the graphs that MindSpore's
+    # compiler made of a Cell, and of a Module it makes none.
+    __del__ = object.__sizeof__
+
+    def __bool__(self) -> bool:
+        # Cell's says True of all, torch's Module says nothing: containers go by their length.
+        length = getattr(type(self), "__len__", None)
+        return length is None or length(self) != 0
+
+    def __dir__(self) -> list[str]:
+        kind = type(self)
+        names = {
+            name for name in dir(kind)
+            if not name.startswith(_OURS) and name not in _OF_CELL and not isinstance(inspect.getattr_static(kind, name, None), CellName)
+        }  # fmt: skip
+        names.update(self.__dict__, self._parameters, self._modules, self._buffers)
+        return sorted(name for name in names if not name[:1].isdigit())
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if _is_copied(name, value)}
+
+    def __reduce__(self) -> Any:
+        # Python's own asks the base that is not written in Python for an instance, which ends the process.
+        cls: Any = type(self)
+        given = cls.__getnewargs__(self) if hasattr(cls, "__getnewargs__") else ()
+        return copyreg.__newobj__, (cls, *given), self.__getstate__(), None, None  # type: ignore[attr-defined]
+
+    # What torch's Module has for its own use, and programs call all the same.
+
+    def _wrapped_call_impl(self, *args: Any, **kwargs: Any) -> Any:
+        compiled = self.__dict__.get("_compiled_call_impl")
+        return self._call_impl(*args, **kwargs) if compiled is None else compiled(*args, **kwargs)
+
+    def _slow_forward(self, *input: Any, **kwargs: Any) -> Any:
+        return self.forward(*input, **kwargs)
+
+    def _get_backward_hooks(self) -> tuple[list[Any], list[Any]]:
+        """The hooks of backward of this module and of all: those of the whole module, and the deprecated ones of a node."""
+        hooks, full = list(self.__dict__["_backward_hooks"].values()), self.__dict__["_is_full_backward_hook"]
+        return (hooks, []) if full is True else ([], hooks) if full is False else ([], [])
+
+    def _get_backward_pre_hooks(self) -> list[Any]:
+        return list(self.__dict__["_backward_pre_hooks"].values())
+
+    def _maybe_warn_non_full_backward_hook(self, inputs: Any, result: Any, grad_fn: Any) -> None:
+        parts = (inputs if isinstance(inputs, tuple) else (inputs,)), (result if isinstance(result, tuple) else (result,))
+        if len(parts[0]) > 1 or len(parts[1]) > 1:
+            warn(
+                "Using a non-full backward hook on a Module that takes several inputs or gives several outputs is deprecated: the hook "
+                "sees some of the gradients. Use register_full_backward_hook.", FutureWarning,
+            )  # fmt: skip
+
+    def _replicate_for_data_parallel(self) -> Any:
+        """A module of the same class over copies of its dictionaries, without parameters of its own: what data parallel fills."""
+        replica = type(self).__new__(type(self))
+        replica.__dict__.update(self.__dict__)
+        replica.__dict__.update(_parameters={}, _buffers=self._buffers.copy(), _modules=self._modules.copy(), _is_replica=True)
+        return replica
+
+
+# Graphs and native parameters, which a copy makes anew.
+_NOT_COPIED = frozenset(("_compiled_call_impl", "_graphs", "_native_members"))
+
+
+def _is_copied(name: str, value: Any) -> bool:
+    return name not in _NOT_COPIED and not (name == "_compile_cache" and type(value) is set)  # MindSpore's compiler fills it
