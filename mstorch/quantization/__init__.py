@@ -67,7 +67,6 @@ from ..ao.quantization import (
     fuse_conv_bn,
     fuse_conv_bn_relu,
     fuse_linear_bn,
-    fuse_modules,
     get_default_compare_output_module_list,
     get_default_dynamic_quant_module_mappings,
     get_default_qat_module_mappings,
@@ -86,11 +85,12 @@ from ..ao.quantization import (
     prepare_qat,
     propagate_qconfig_,
     qconfig_equals,
-    quantize,
     quantize_dynamic,
     quantize_qat,
     swap_module,
 )  # fmt: skip
+from .fuse_modules import fuse_modules
+from .quantize import quantize
 
 __all__ = [
     "DEFAULT_DYNAMIC_QUANT_MODULE_MAPPINGS", "DEFAULT_MODULE_TO_ACT_POST_PROCESS", "DEFAULT_QAT_MODULE_MAPPINGS",

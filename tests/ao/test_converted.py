@@ -16,6 +16,9 @@ import mstorch
 from .networks import FUSED, STEPS, TOKENS, encoder, images, recurrent, small_cnn
 from .test_training import CONFIGURATIONS, trained
 
+# A device rounds a product and a sum apart where the CPU fuses them, so that a layer's integer may be the next one, and so on through layers.
+pytestmark = pytest.mark.on_the_cpu
+
 
 @pytest.fixture(autouse=True)
 def _quiet() -> Iterator[None]:

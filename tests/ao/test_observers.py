@@ -12,7 +12,7 @@ import torch as real_torch
 
 import mstorch
 
-from ..against_torch import both
+from ..against_torch import both, without_device
 
 BATCHES = [(np.random.RandomState(i).randn(4, 6, 5) * (1 + i) + i * 0.3).astype(np.float32) for i in range(4)]
 
@@ -33,7 +33,9 @@ def plain(value: Any) -> Any:
     if hasattr(value, "detach"):
         array = value.detach().numpy()
         return str(array.dtype), array.shape, array.tobytes()
-    return value if isinstance(value, (int, float, type(None))) else str(value).replace("mstorch", "torch")
+    if isinstance(value, (int, float, type(None))):
+        return value
+    return " ".join(without_device(str(value).replace("mstorch", "torch")).split())  # a device's name moves ends of lines
 
 
 def exactly(body: Callable[[Any], Any]) -> None:

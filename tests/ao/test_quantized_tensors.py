@@ -14,6 +14,8 @@ import torch as real_torch
 import mstorch
 from mstorch._serialization import adapter
 
+pytestmark = pytest.mark.on_the_cpu  # bits, texts and files of it; tests/ao/test_anywhere.py asks what a device gives
+
 NUMBERS = np.random.RandomState(0).randn(2, 3).astype(np.float32)
 
 
