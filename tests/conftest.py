@@ -1,6 +1,7 @@
 """Fixtures of the test suite, and what it means to run it on the stand-in device (MSTORCH_FAKE_DEVICE=Ascend)."""
 from __future__ import annotations
 
+import compileall
 import gc
 import os
 import pathlib
@@ -52,22 +53,50 @@ SLOW = (
 )  # fmt: skip
 
 
+def _prepare_for_processes() -> None:
+    """Let processes of tests, some hundreds, find mstorch compiled, and their threads wait asleep.
+
+    Each would compile it anew, for as long as MindSpore takes to load; and where there are more threads than cores, those that wait
+    spin while the ones they wait for have no core: an example took seven times as long.
+    """
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    sys.dont_write_bytecode = False
+    compileall.compile_dir(pathlib.Path(mstorch.__file__).parent, quiet=2)
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_cmdline_main(config: pytest.Config) -> None:
     """Where pytest-xdist is installed, folders run in a process for each core, a file in one (``-n 0``: all in this process)."""
     option = config.option
-    if "PYTEST_XDIST_WORKER" in os.environ or option.usepdb or option.collectonly:
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        return
+    _prepare_for_processes()
+    if option.usepdb or option.collectonly:
         return
     if getattr(option, "numprocesses", 0) is None and option.dist == "no":
         if any(pathlib.Path(argument.split("::")[0]).is_dir() for argument in config.args):
-            option.numprocesses, option.dist = os.cpu_count(), "loadfile"
+            option.numprocesses, option.dist, option.loadscopereorder = os.cpu_count(), "loadfile", False
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Files in the order of the collection, some of them together."""
+    if config.getvalue("dist") != "loadfile":
+        return None
+    from tests.turns import Turns
+
+    return Turns(config, log)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests of the slow files."""
+    """Mark the tests of the slow files. For processes beside each other these come first: short files at the end leave none of them idle."""
     for item in items:
         if item.nodeid.removeprefix("tests/").startswith(SLOW):
             item.add_marker(pytest.mark.slow)
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        slow = {item.path for item in items if item.get_closest_marker("slow")}
+        items.sort(key=lambda item: item.path not in slow)
 
 
 def pytest_collection_finish() -> None:
