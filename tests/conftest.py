@@ -42,17 +42,6 @@ REFUSALS = {
 }  # fmt: skip
 
 
-# Files that start processes, kill them, send signals or train for long: half of the time of all tests, under the mark "slow".
-SLOW = (
-    "backend/test_runtime.py", "compare/", "compile/test_breaks.py", "compile/test_training.py", "core/test_no_memory.py", "core/test_signals.py",
-    "debug/test_compare.py", "devices/test_rehearsal.py", "devices/test_stand_in.py", "devices/test_torch_npu.py", "distributed/", "interop/test_graphs.py",
-    "interop/test_on_devices.py", "interop/test_training.py", "multiprocessing/", "profile/", "serialization/test_atomic.py",
-    "serialization/test_fuzz.py",
-    "serialization/test_plain_pickles.py", "test_hook.py", "test_hook_children.py", "test_sweeps.py", "utils/data/test_ends.py",
-    "utils/data/test_workers.py",
-)  # fmt: skip
-
-
 def _prepare_for_processes() -> None:
     """Let processes of tests, some hundreds, find mstorch compiled, and their threads wait asleep.
 
@@ -90,13 +79,10 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests of the slow files. For processes beside each other these come first: short files at the end leave none of them idle."""
-    for item in items:
-        if item.nodeid.removeprefix("tests/").startswith(SLOW):
-            item.add_marker(pytest.mark.slow)
+    """Where processes run beside each other, files with slow tests or sweeps come first: short ones at the end leave no process idle."""
     if "PYTEST_XDIST_WORKER" in os.environ:
-        slow = {item.path for item in items if item.get_closest_marker("slow")}
-        items.sort(key=lambda item: item.path not in slow)
+        long = {item.path for item in items if item.get_closest_marker("slow") or item.get_closest_marker("sweep")}
+        items.sort(key=lambda item: item.path not in long)
 
 
 def pytest_collection_finish() -> None:

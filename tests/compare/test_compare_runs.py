@@ -16,6 +16,8 @@ from mstorch import __main__, _compare
 from mstorch._compare import align
 from mstorch._compare.align import Alignment
 
+pytestmark = pytest.mark.slow
+
 SCRIPT = str(Path(__file__).with_name("planted.py"))
 RESNET = str(Path(__file__).with_name("planted_resnet.py"))
 EXAMPLES = Path(__file__).parents[2] / "examples"

@@ -16,6 +16,8 @@ from mstorch._backend.table import kernel
 from tests import absent
 from tests.known import SECTIONS, hold
 
+pytestmark = pytest.mark.sweep
+
 Both = Callable[..., Any]
 
 

@@ -5,6 +5,8 @@ import pytest
 
 from tests.distributed import compared_cases, parallel_cases, sharded_cases, together
 
+pytestmark = pytest.mark.slow
+
 NAMES = [name for name in vars(compared_cases) if name.startswith("case_")]
 
 

@@ -19,6 +19,8 @@ from mstorch.distributed.elastic.multiprocessing.errors import ProcessFailure
 
 from . import strangers
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def store():

@@ -12,6 +12,8 @@ import torch
 import mstorch
 from tests.types.checker import revealed
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("mypy")
 
 PLACES = ("torch", "torch.nn.functional", "torch.Tensor", "torch.nn.init")
