@@ -7,7 +7,6 @@ import os
 import socket
 import struct
 import threading
-import time
 
 import pytest
 
@@ -68,9 +67,8 @@ def test_strangers_do_not_hold_up_processes_that_meet():
     friend = socket.create_connection(("127.0.0.1", port))
     friend.sendall(b"word" * 4)
     threading.Timer(0.2, friend.sendall, (b"word" * 4 + struct.pack("<I", 1),)).start()
-    begin = time.monotonic()
-    found = _mesh._welcome(listener, b"word" * 8, {1}, 20.0)
-    assert list(found) == [1] and time.monotonic() - begin < 5
+    found = _mesh._welcome(listener, b"word" * 8, {1}, 5.0)  # no stranger takes the time of a friend
+    assert list(found) == [1]
     assert found[1].getpeername() == friend.getsockname()
     with pytest.raises(RuntimeError, match="Timed out waiting 100ms"):
         _mesh._welcome(listener, b"word" * 8, {1}, 0.1)
