@@ -88,7 +88,7 @@ def test_an_answer_that_was_not_awaited_is_not_the_next_one(store):
     threading.Timer(0.3, _thread.interrupt_main).start()
     other = store.clone()
     with pytest.raises(KeyboardInterrupt):
-        other.wait(["never"], datetime.timedelta(seconds=3))
+        other.wait(["never"], datetime.timedelta(seconds=60))
     assert other._unread and other.get("mine") == b"right"
     other._unread = True  # as an interrupt between question and answer leaves it
     other._connection.sendall(pack([b"get", b"1", b"mine"]))

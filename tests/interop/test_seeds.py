@@ -121,6 +121,7 @@ def test_numpys_and_pythons_generators_stay_the_users() -> None:
     assert found[:2] == expected[:2] and (found[2] == expected[2]).all()
 
 
+@pytest.mark.slow
 def test_a_seed_given_before_the_import() -> None:
     script = "import mindspore; mindspore.set_seed(7); import mstorch as torch; print(torch.rand(3).tolist())"
     shown = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, env={**os.environ, "GLOG_v": "3"})
