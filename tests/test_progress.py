@@ -15,8 +15,6 @@ import pytest
 import mstorch as torch
 from mstorch import _progress
 
-pytestmark = pytest.mark.slow
-
 ROOT = Path(__file__).resolve().parents[1]
 
 

@@ -7,6 +7,8 @@ import re
 import subprocess
 import sys
 
+import pytest
+
 import mstorch
 from mstorch._backend.ascend.documented import DOCUMENTED, PAGE_OF
 from mstorch._backend.table import ALL, HALVES, ROWS

@@ -9,8 +9,6 @@ import torch as real_torch
 
 import mstorch
 
-pytestmark = pytest.mark.slow
-
 
 @pytest.mark.parametrize("name", [*mstorch.compiler.__all__, "torch.compile"])
 def test_signatures(name: str) -> None:

@@ -98,7 +98,6 @@ def test_files_written_by_either_library_name_them(tmp_path):
     assert real_torch.load(tmp_path / "ours", weights_only=False) == [real_torch.relu, real_torch.nn.functional.gelu]
 
 
-@pytest.mark.slow
 def test_pickles_where_import_torch_gets_this_library():
     code = (
         "import mstorch._hook as hook; hook.install(); import pickle, torch\n"

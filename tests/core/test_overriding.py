@@ -469,7 +469,6 @@ def test_names_of_functions_and_properties(both):
     both(body)
 
 
-@pytest.mark.slow
 def test_functions_are_pickled_under_the_name_that_imports_have():
     script = "import pickle, torch; assert torch.relu.__module__ == 'torch'; assert b'mstorch' not in pickle.dumps(torch.relu)"
     subprocess.run([sys.executable, "-c", f"import mstorch\nwith mstorch.as_torch():\n    {script}\n"

@@ -14,7 +14,7 @@ from mindspore import nn as msnn
 import mstorch as torch
 from tests.interop.guides import STEPS
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.sweep
 
 nn = torch.nn
 

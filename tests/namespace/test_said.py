@@ -83,7 +83,6 @@ def _both(said):
                 yield place, name, theirs, ours
 
 
-@pytest.mark.slow
 def test_modules_have_torchs_names(said):
     assert len(said) > 200
     assert {place: names[""][0] for place, names in said.items() if names[""][0] != place} == {}

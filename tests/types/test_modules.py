@@ -12,7 +12,7 @@ import mstorch
 from tests.types.checker import revealed
 from tests.types.test_sweep import known
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.sweep
 
 pytest.importorskip("mypy")
 

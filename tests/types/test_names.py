@@ -9,7 +9,7 @@ import pytest
 
 from tests.types.checker import revealed
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.sweep
 
 pytest.importorskip("mypy")
 

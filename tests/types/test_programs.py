@@ -8,7 +8,7 @@ import pytest
 
 from tests.types.checker import renamed, revealed
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.sweep
 
 pytest.importorskip("mypy")
 

@@ -12,7 +12,7 @@ import torch
 import mstorch
 from tests.types.checker import revealed
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.sweep
 
 pytest.importorskip("mypy")
 
