@@ -65,7 +65,7 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
         return
     if getattr(option, "numprocesses", 0) is None and option.dist == "no":
         if any(pathlib.Path(argument.split("::")[0]).is_dir() for argument in config.args):
-            option.numprocesses, option.dist, option.loadscopereorder = os.cpu_count(), "loadfile", False
+            option.numprocesses, option.dist = os.cpu_count(), "loadfile"
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -75,6 +75,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
         return None
     from tests.turns import Turns
 
+    config.option.loadscopereorder = False  # by the number of tests
     return Turns(config, log)
 
 
