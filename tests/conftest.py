@@ -1,6 +1,7 @@
 """Fixtures of the test suite, and what it means to run it on the stand-in device (MSTORCH_FAKE_DEVICE=Ascend)."""
 from __future__ import annotations
 
+import compileall
 import gc
 import os
 import pathlib
@@ -41,33 +42,48 @@ REFUSALS = {
 }  # fmt: skip
 
 
-# Files that start processes, kill them, send signals or train for long: half of the time of all tests, under the mark "slow".
-SLOW = (
-    "backend/test_runtime.py", "compare/", "compile/test_breaks.py", "compile/test_training.py", "core/test_no_memory.py", "core/test_signals.py",
-    "debug/test_compare.py", "devices/test_rehearsal.py", "devices/test_stand_in.py", "devices/test_torch_npu.py", "distributed/", "interop/test_graphs.py",
-    "interop/test_on_devices.py", "interop/test_training.py", "multiprocessing/", "profile/", "serialization/test_atomic.py",
-    "serialization/test_fuzz.py",
-    "serialization/test_plain_pickles.py", "test_hook.py", "test_hook_children.py", "test_sweeps.py", "utils/data/test_ends.py",
-    "utils/data/test_workers.py",
-)  # fmt: skip
+def _prepare_for_processes() -> None:
+    """Let processes of tests, some hundreds, find mstorch compiled, and their threads wait asleep.
+
+    Each would compile it anew, for as long as MindSpore takes to load; and where there are more threads than cores, those that wait
+    spin while the ones they wait for have no core: an example took seven times as long.
+    """
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    sys.dont_write_bytecode = False
+    compileall.compile_dir(pathlib.Path(mstorch.__file__).parent, quiet=2)
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_cmdline_main(config: pytest.Config) -> None:
     """Where pytest-xdist is installed, folders run in a process for each core, a file in one (``-n 0``: all in this process)."""
     option = config.option
-    if "PYTEST_XDIST_WORKER" in os.environ or option.usepdb or option.collectonly:
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        return
+    _prepare_for_processes()
+    if option.usepdb or option.collectonly:
         return
     if getattr(option, "numprocesses", 0) is None and option.dist == "no":
         if any(pathlib.Path(argument.split("::")[0]).is_dir() for argument in config.args):
             option.numprocesses, option.dist = os.cpu_count(), "loadfile"
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Files in the order of the collection, some of them together."""
+    if config.getvalue("dist") != "loadfile":
+        return None
+    from tests.turns import Turns
+
+    config.option.loadscopereorder = False  # by the number of tests
+    return Turns(config, log)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests of the slow files."""
-    for item in items:
-        if item.nodeid.removeprefix("tests/").startswith(SLOW):
-            item.add_marker(pytest.mark.slow)
+    """Where processes run beside each other, files with slow tests or sweeps come first: short ones at the end leave no process idle."""
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        long = {item.path for item in items if item.get_closest_marker("slow") or item.get_closest_marker("sweep")}
+        items.sort(key=lambda item: item.path not in long)
 
 
 def pytest_collection_finish() -> None:

@@ -9,6 +9,8 @@ import pytest
 from tests import databases
 from tests.known import SECTIONS, hold
 
+pytestmark = pytest.mark.sweep
+
 KINDS = ("ops", "modules", "optimizers")
 CHECKS = {f"{kind}-{name}": (kind, name, check) for kind in KINDS for name, check in databases.items(kind).items()}
 

@@ -13,6 +13,8 @@ import pytest
 import mstorch
 from mstorch import __main__, _hook
 
+pytestmark = pytest.mark.slow
+
 if sys.version_info >= (3, 11):
     import tomllib
 

@@ -13,6 +13,8 @@ import pytest
 
 import mstorch
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(mstorch.__file__).parents[1]
 PURELIB = "import sysconfig; print(sysconfig.get_path('purelib'))"
 

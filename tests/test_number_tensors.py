@@ -13,6 +13,8 @@ from tests import number_tensors
 from tests.against_torch import both
 from tests.known import hold
 
+pytestmark = pytest.mark.sweep
+
 CHECKS = dict(list(number_tensors.items().items())[::3])
 
 

@@ -12,6 +12,8 @@ import pytest
 from tests import sweeps, writes
 from tests.known import SECTIONS, hold
 
+pytestmark = pytest.mark.sweep
+
 XFAILS = SECTIONS["errors"]
 SWEEPS = {kind: sweeps.items(kind) for kind in ("gradgrad", "trace")}
 # Forward mode is one mechanism and few rules: a sample tells whether it works, the command goes through all operators.

@@ -14,6 +14,8 @@ from tests import windows
 from tests.against_torch import both
 from tests.known import SECTIONS, hold
 
+pytestmark = pytest.mark.sweep
+
 CHECKS = dict(list(windows.items().items())[::4])
 REASONS = {name: reason for reason, names in SECTIONS["windows"].items() for name in names}
 

@@ -7,6 +7,8 @@ import re
 import subprocess
 import sys
 
+import pytest
+
 import mstorch
 from mstorch._backend.ascend.documented import DOCUMENTED, PAGE_OF
 from mstorch._backend.table import ALL, HALVES, ROWS
@@ -50,6 +52,7 @@ def test_no_row_that_nobody_saw_compute_says_all_without_a_page() -> None:
     assert not {op for op in pages if op not in PAGE_OF or DOCUMENTED[PAGE_OF[op]] != set(ALL)}
 
 
+@pytest.mark.slow
 def test_a_dtype_without_a_kernel_is_computed_on_the_cpu_and_said() -> None:
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "MSTORCH_FAKE_DEVICE": "Ascend"}
     done = subprocess.run([sys.executable, "-c", FALLS_BACK], cwd=ROOT, capture_output=True, text=True, env=environment)

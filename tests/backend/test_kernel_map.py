@@ -38,6 +38,7 @@ print(kernel_map.faults(kernel_map.entries("Ascend")))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not (plugins.home() / plugins.ASCEND).exists(), reason="this MindSpore ships no Ascend plugin of this name")
 def test_rows_name_what_their_devices_have() -> None:
     done = subprocess.run(

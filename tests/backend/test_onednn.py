@@ -196,6 +196,7 @@ def test_common_convolutions_reach_the_library(monkeypatch):
     assert len(answers) >= 13 and all(answers)
 
 
+@pytest.mark.slow
 def test_without_the_library():
     program = (
         "import sys; sys.path.insert(0, '.')\n"

@@ -10,7 +10,7 @@ import pytest
 
 from mstorch._backend import runtime
 
-pytestmark = pytest.mark.core
+pytestmark = [pytest.mark.slow, pytest.mark.core]
 
 
 @pytest.mark.parametrize("version", ["2.7.2", "2.8.0", "2.9.0", "2.10.0", "2.10.1"])

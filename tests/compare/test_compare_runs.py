@@ -2,6 +2,8 @@
 from __future__ import annotations
 
 import importlib.util
+import json
+import pickle
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +15,8 @@ import pytest
 from mstorch import __main__, _compare
 from mstorch._compare import align
 from mstorch._compare.align import Alignment
+
+pytestmark = pytest.mark.slow
 
 SCRIPT = str(Path(__file__).with_name("planted.py"))
 RESNET = str(Path(__file__).with_name("planted_resnet.py"))
@@ -80,32 +84,59 @@ def want_of_resnet() -> list[dict[str, Any]]:
 
 
 def found_with(plant: str, want: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch, script: str = SCRIPT) -> Alignment:
-    """The comparison with a fault."""
+    """The comparison of a run, as the command starts it."""
     monkeypatch.setenv("PLANT", plant)
     record = _compare._run(options(script), True)
     assert record is not None and "mstorch" in record["version"] and record["error"] is None
     return Alignment(want, record["events"])
 
 
+def planted(script: str, faults: dict[str, Any], folder: Path) -> Path:
+    """A folder with a record of a run with each of the faults. One process imports the library for all of them (forked.py)."""
+    settings = json.dumps({"seed": 0, "steps": 50, "checkpoint": None, "device": None, "default": True})
+    command = [sys.executable, "-m", "mstorch", str(Path(__file__).with_name("forked.py")), script, str(folder), settings, *faults]
+    subprocess.run(command, env=_compare._environment(True, options(script)), check=True)
+    return folder
+
+
+def found_in(file: Path, want: list[dict[str, Any]]) -> align.Found | None:
+    """What the comparison of a record finds first."""
+    record = pickle.loads(file.read_bytes())
+    assert "mstorch" in record["version"] and record["error"] is None
+    return Alignment(want, record["events"]).found
+
+
+@pytest.fixture(scope="module")
+def with_faults(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The runs of planted.py."""
+    return planted(SCRIPT, FAULTS, tmp_path_factory.mktemp("planted"))
+
+
+@pytest.fixture(scope="module")
+def resnets_with_faults(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The runs of planted_resnet.py."""
+    return planted(RESNET, FAULTS_OF_RESNET, tmp_path_factory.mktemp("resnet"))
+
+
 @pytest.mark.parametrize("plant", FAULTS)
-def test_planted_faults_are_named(plant: str, want: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch) -> None:
-    found = found_with(plant, want, monkeypatch).found
+def test_planted_faults_are_named(plant: str, want: list[dict[str, Any]], with_faults: Path) -> None:
+    found = found_in(with_faults / plant, want)
     where, phase, step, words = FAULTS[plant]
     assert found is not None and (found.where, found.phase, found.step) == (where, phase, step)
     assert words in found.what
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("plant", ["", *FAULTS_OF_RESNET])
-def test_faults_of_a_resnet_are_named(plant: str, want_of_resnet: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("plant", FAULTS_OF_RESNET)
+def test_faults_of_a_resnet_are_named(plant: str, want_of_resnet: list[dict[str, Any]], resnets_with_faults: Path) -> None:
     """Its gradients are clipped, so that a wrong one changes all others at the step."""
-    found = found_with(plant, want_of_resnet, monkeypatch, RESNET).found
-    if not plant:
-        assert found is None
-        return
+    found = found_in(resnets_with_faults / plant, want_of_resnet)
     where, phase, step, words = FAULTS_OF_RESNET[plant]
     assert found is not None and (found.where, found.phase, found.step) == (where, phase, step)
     assert words in found.what
+
+
+def test_a_resnet_without_a_fault_agrees(want_of_resnet: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch) -> None:
+    assert found_with("", want_of_resnet, monkeypatch, RESNET).found is None
 
 
 def test_without_a_fault_all_agrees(want: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,6 +14,8 @@ import pytest
 import mstorch as torch
 from mstorch._compile import GraphBreak
 
+pytestmark = pytest.mark.slow
+
 COUNTER: list[int] = []
 SCALE = torch.ones((), requires_grad=True)
 

@@ -20,7 +20,7 @@ import pytest
 import mstorch as torch
 from tests.compile import changes, changes_of_modules, changes_of_names, changes_of_process, changes_of_types
 
-pytestmark = pytest.mark.filterwarnings("ignore:torch.compile")
+pytestmark = [pytest.mark.sweep, pytest.mark.filterwarnings("ignore:torch.compile")]
 
 _ROOMS = (changes_of_modules, changes_of_names, changes_of_process, changes_of_types)
 assert len(changes.CASES) >= 230 and all(room.case is changes.case for room in _ROOMS)

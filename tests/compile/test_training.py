@@ -12,6 +12,8 @@ import torch as real_torch
 import mstorch
 from tests.compile.networks import NETWORKS, digits, losses
 
+pytestmark = pytest.mark.slow
+
 
 def graphs(model: Any) -> list[Any]:
     """The graphs that a compiled module has; None for kinds of arguments that run without one."""

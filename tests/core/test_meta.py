@@ -16,6 +16,8 @@ from mstorch._backend.table import kernel
 from tests import absent
 from tests.known import SECTIONS, hold
 
+pytestmark = pytest.mark.sweep
+
 Both = Callable[..., Any]
 
 
@@ -118,11 +120,11 @@ def test_files(both: Both) -> None:
 
 
 def test_a_large_model_needs_no_memory() -> None:
-    start = time.monotonic()
+    start = time.process_time()
     with mstorch.device("meta"):
         layers = [mstorch.nn.Linear(16384, 16384) for _ in range(26)]
     assert sum(p.numel() for layer in layers for p in layer.parameters()) > 6.9e9
-    assert time.monotonic() - start < 20
+    assert time.process_time() - start < 20
 
 
 # What the meta device computes: shapes alone, whatever their size

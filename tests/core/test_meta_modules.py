@@ -13,6 +13,8 @@ from torch.testing._internal.common_modules import module_db
 import mstorch
 from tests.databases import _mapped, ours
 
+pytestmark = pytest.mark.sweep
+
 SAMPLES = 4
 
 

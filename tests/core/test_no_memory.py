@@ -13,7 +13,7 @@ import torch as real_torch
 
 import mstorch
 
-pytestmark = pytest.mark.skipif("MSTORCH_FAKE_DEVICE" in os.environ, reason="the memory of the host is meant, not what plays a device's")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif("MSTORCH_FAKE_DEVICE" in os.environ, reason="the memory of the host is meant, not what plays a device's")]
 LIBRARIES = (real_torch, mstorch)
 MANY = 2**46
 

@@ -19,7 +19,7 @@ from mstorch._backend.onednn import signals as stacks
 from mstorch._backend.onednn.library import FOUND, FOUND_HALVES
 from tests import signals
 
-pytestmark = pytest.mark.core
+pytestmark = [pytest.mark.slow, pytest.mark.core]
 
 
 @pytest.mark.parametrize("count", [1, 2])

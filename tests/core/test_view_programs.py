@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import mstorch
 from tests.against_torch import same, values
 
-pytestmark = pytest.mark.core
+pytestmark = [pytest.mark.sweep, pytest.mark.core]
 
 _INDEX = st.integers(-3, 3)
 _SLICE = st.builds(slice, st.none() | _INDEX, st.none() | _INDEX, st.none() | st.integers(1, 2))

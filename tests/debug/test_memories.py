@@ -53,6 +53,7 @@ def test_what_is_kept_is_bounded_at_both_ends(monkeypatch: pytest.MonkeyPatch) -
     assert _sent([recent.copy(0, b"\0" * len(_ROWS))], sent, kept)[1] == [b"\0" * len(_ROWS)]
 
 
+@pytest.mark.slow
 def test_changes_of_large_memories_are_seen(tmp_path: Path) -> None:
     program = """
 x = torch.randn(64, 64)

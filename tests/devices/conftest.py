@@ -4,13 +4,13 @@ from __future__ import annotations
 import json
 import os
 import pathlib
-import subprocess
-import sys
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
 import pytest
+
+from tests import warm
 
 ROOT = pathlib.Path(__file__).parents[2]
 
@@ -18,8 +18,7 @@ ROOT = pathlib.Path(__file__).parents[2]
 @lru_cache(None)
 def _measured(what: str) -> dict[str, Any]:
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "MSTORCH_FAKE_DEVICE": "Ascend"}
-    command = [sys.executable, "-m", "tests.devices.cost", what]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, env=environment)
+    done = warm.done("-m", "tests.devices.cost", what, environment=environment)
     assert done.returncode == 0, done.stderr[-3000:]
     found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return found

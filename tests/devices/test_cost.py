@@ -10,7 +10,11 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 from .launched import STEPS
+
+pytestmark = pytest.mark.slow
 
 ROOT = pathlib.Path(__file__).parents[2]
 Costs = Callable[[str], dict[str, Any]]

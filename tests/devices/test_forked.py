@@ -41,6 +41,7 @@ assert a.add_(1).tolist() == [2.0, 2.0, 2.0]
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
 def test_work_on_a_device_raises() -> None:
     environment = os.environ | {"MSTORCH_FAKE_DEVICE": "Ascend", "GLOG_v": "3"}

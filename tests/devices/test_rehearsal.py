@@ -4,24 +4,25 @@ from __future__ import annotations
 import json
 import os
 import pathlib
-import subprocess
-import sys
 
 import pytest
+
+from tests import warm
+
+pytestmark = pytest.mark.slow
 
 ROOT = pathlib.Path(__file__).parents[2]
 
 
 def _run(command: list[str]) -> str:
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "MSTORCH_FAKE_DEVICE": "rehearsal"}
-    done = subprocess.run([sys.executable, *command], cwd=ROOT, capture_output=True, text=True, env=environment)
+    done = warm.done(*command, environment={**os.environ, "PYTHONPATH": str(ROOT), "MSTORCH_FAKE_DEVICE": "rehearsal"})
     assert done.returncode == 0, done.stderr[-3000:]
     return done.stdout.strip().splitlines()[-1]
 
 
 @pytest.mark.parametrize("what", ["", "lost"])
 def test_what_only_a_real_device_does(what: str) -> None:
-    assert _run(["-W", "ignore", "-m", "tests.devices.rehearsed", *what.split()]) == "[]"
+    assert _run(["-m", "tests.devices.rehearsed", *what.split()]) == "[]"
 
 
 @pytest.mark.parametrize(

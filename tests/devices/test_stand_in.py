@@ -3,21 +3,20 @@ from __future__ import annotations
 
 import os
 import pathlib
-import subprocess
-import sys
 
 import pytest
+
+from tests import warm
+
+pytestmark = pytest.mark.slow
 
 ROOT = pathlib.Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
 
 
 def _run(command: list[str], device: bool, folder: pathlib.Path = ROOT, **variables: str) -> str:
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), **variables}
-    environment.pop("MSTORCH_FAKE_DEVICE", None)
-    if device:
-        environment["MSTORCH_FAKE_DEVICE"] = "Ascend"
-    done = subprocess.run([sys.executable, *command], cwd=folder, capture_output=True, text=True, env=environment)
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "MSTORCH_FAKE_DEVICE": "Ascend" if device else "", **variables}
+    done = warm.done(*command, environment=environment, folder=folder)
     assert done.returncode == 0, done.stderr[-3000:]
     return done.stdout
 

@@ -9,22 +9,30 @@ import sys
 
 import pytest
 
+from tests import warm
+
 from . import scripts_of_two
 from .scripts_of_users import SCRIPTS
+
+pytestmark = pytest.mark.slow
 
 ROOT = pathlib.Path(__file__).parents[2]
 
 
-def _done(*command: str, device: bool = True, **variables: str) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "GLOG_v": "3", **variables}
-    environment.pop("MSTORCH_FAKE_DEVICE", None)
-    if device:
-        environment["MSTORCH_FAKE_DEVICE"] = "Ascend"
-    return subprocess.run([sys.executable, *command], cwd=ROOT, capture_output=True, text=True, env=environment)
+def _environment(device: bool, variables: dict[str, str]) -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": str(ROOT), "GLOG_v": "3", "MSTORCH_FAKE_DEVICE": "Ascend" if device else "", **variables}
 
 
 def _said(*command: str, device: bool = True, **variables: str) -> str:
-    done = _done(*command, device=device, **variables)
+    done = warm.done(*command, environment=_environment(device, variables))
+    assert done.returncode == 0, done.stderr[-3000:]
+    return done.stdout.strip()
+
+
+def _said_alone(*command: str, device: bool = True, **variables: str) -> str:
+    """The same in a process of its own, for what looks at imports or starts processes."""
+    environment = _environment(device, variables)
+    done = subprocess.run([sys.executable, *command], cwd=ROOT, capture_output=True, text=True, env=environment, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
     return done.stdout.strip()
 
@@ -77,18 +85,18 @@ print("there")
 
 def test_absent_without_a_device() -> None:
     early = "import sys; sys.path.insert(0, '.'); import runpy; hook = runpy.run_path('mstorch/_hook.py', run_name='mstorch._hook'); hook['install']()\n"
-    assert _said("-c", f"{early}EARLY = False\n{ABSENT}", device=False) == "absent"
-    assert _said("-m", "mstorch", "-c", f"EARLY = True\n{ABSENT}", device=False) == "absent"
+    assert _said_alone("-c", f"{early}EARLY = False\n{ABSENT}", device=False) == "absent"
+    assert _said_alone("-m", "mstorch", "-c", f"EARLY = True\n{ABSENT}", device=False) == "absent"
 
 
 def test_absent_where_torch_is_not_mstorch() -> None:
     program = "import mstorch, importlib.util; assert importlib.util.find_spec('torch_npu') is None; print('absent')"
-    assert _said("-c", program) == "absent"
+    assert _said_alone("-c", program) == "absent"
 
 
 def test_there_on_a_device() -> None:
-    assert _said("-m", "mstorch", "-c", PRESENT) == "there"
-    assert _said("-c", f"import mstorch; mstorch.install()\n{PRESENT}") == "there"
+    assert _said_alone("-m", "mstorch", "-c", PRESENT) == "there"
+    assert _said_alone("-c", f"import mstorch; mstorch.install()\n{PRESENT}") == "there"
 
 
 @pytest.mark.parametrize("way", ["import", "variable", "option"])
@@ -162,7 +170,7 @@ def test_nccl_is_hccl_where_cuda_means_npu(name: str, said: str) -> None:
 
 
 def test_without_a_device_cuda_means_no_npu() -> None:
-    done = _done("-m", "mstorch", "--cuda-is-npu", "-c", "print(1)", device=False)
+    done = warm.done("-m", "mstorch", "--cuda-is-npu", "-c", "print(1)", environment=_environment(False, {}))
     assert done.returncode == 1 and "no Ascend device" in done.stderr and not done.stdout
     assert _said("-m", "mstorch", "-c", "import torch; print(torch.cuda.is_available())", device=False, TORCH_TRANSFER_TO_NPU="1") == "False"
 
@@ -184,7 +192,7 @@ def test_scripts_of_users_give_the_numbers_of_the_cpu(name: str, numbers_of_the_
 
 def _of_two(place: str) -> dict[str, list[str]]:
     command = ("-m", "mstorch.distributed.run", "--standalone", "--nproc_per_node", "2", "-m", "tests.devices.scripts_of_two", place)
-    lines = _said(*command, device=place == "npu", MSTORCH_FAKE_DEVICES="2").splitlines()
+    lines = _said_alone(*command, device=place == "npu", MSTORCH_FAKE_DEVICES="2").splitlines()
     return dict(json.loads(line) for line in lines if line.startswith("["))
 
 
@@ -204,5 +212,5 @@ def test_a_script_that_spawns_gives_the_numbers_of_the_cpu(tmp_path: pathlib.Pat
         script = tmp_path / f"{place}.py"
         script.write_text(scripts_of_two.SPAWNED if place == "npu" else scripts_of_two.on_cpu(scripts_of_two.SPAWNED))
         command = ("-m", "mstorch", str(script), f"file://{tmp_path}/{place}")
-        said[place] = _said(*command, device=place == "npu", MSTORCH_FAKE_DEVICES="2", PYTHONPATH=path).split()
+        said[place] = _said_alone(*command, device=place == "npu", MSTORCH_FAKE_DEVICES="2", PYTHONPATH=path).split()
     assert len(said["cpu"]) == 3 and scripts_of_two.nearby(said["npu"], said["cpu"], 1e-5), said

@@ -5,6 +5,8 @@ import pytest
 
 from tests.distributed import algorithm_cases, together
 
+pytestmark = pytest.mark.slow
+
 NAMES = [name for name in vars(algorithm_cases) if name.startswith("case_")]
 
 

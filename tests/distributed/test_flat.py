@@ -5,6 +5,8 @@ import pytest
 
 from tests.distributed import flat_cases, together
 
+pytestmark = pytest.mark.slow
+
 NAMES = [name for name in vars(flat_cases) if name.startswith("case_")]
 
 

@@ -5,6 +5,8 @@ import pytest
 
 from tests.distributed import gpt_cases, together
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("size, limit", [(2, 0.65), (4, 0.4)])
 def test_curve_and_memory(size, limit):

@@ -17,6 +17,8 @@ from mstorch._backend import collectives
 from mstorch._backend.raw import from_numpy
 from mstorch.distributed._played_hccl import PlayedHccl, _Members
 
+pytestmark = pytest.mark.slow
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SCRIPT = pathlib.Path(__file__).with_name("hccl_script.py")
 

@@ -12,6 +12,8 @@ import pytest
 import mstorch  # noqa: F401 - before its parts
 from mstorch._backend import collectives
 
+pytestmark = pytest.mark.slow
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SCRIPT = pathlib.Path(__file__).with_name("mccl_script.py")
 

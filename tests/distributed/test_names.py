@@ -13,6 +13,8 @@ import mstorch
 from mstorch.distributed import _collectives, _objects, _point_to_point
 from tests.against_torch import both
 
+pytestmark = pytest.mark.slow
+
 FUNCTIONS = [
     name for module in (_collectives, _objects, _point_to_point) for name in module.__all__
     if name not in ("Work", "P2POp", "batch_isend_irecv")

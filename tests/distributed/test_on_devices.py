@@ -18,6 +18,8 @@ from tests.distributed import (
     together,
 )
 
+pytestmark = pytest.mark.slow
+
 MODULES = [collective_cases, sharded_cases, flat_cases, placed_cases, parallel_cases, algorithm_cases, gpt_cases]
 OF_THE_CPU = {"case_meshes", "case_refused_without_an_accelerator", "case_sampler", "case_errors"}  # other names, errors, generators
 BITS = {name for name in vars(collective_cases) if name.startswith("case_")} | {"case_differentiable", "case_functional"}

@@ -15,6 +15,8 @@ from mstorch._backend.raw import from_numpy
 from mstorch.distributed._device_carrier import Begun, Carrier, _Row
 from mstorch.distributed._types import ReduceOp
 
+pytestmark = pytest.mark.slow
+
 
 class _Native:
     """Two of HCCL's calls for members in threads, which meet and see each other's rows; members are in the order of their numbers."""

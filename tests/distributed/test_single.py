@@ -5,6 +5,8 @@ import pytest
 
 from tests.against_torch import both
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("name, args", [
     ("get_rank", 0), ("get_world_size", 0), ("get_backend", 0), ("barrier", 0), ("all_reduce", 1), ("broadcast", 2), ("reduce", 2),

@@ -9,6 +9,8 @@ import pytest
 import mstorch
 from tests.against_torch import both
 
+pytestmark = pytest.mark.slow
+
 COMMON = [
     "s.set('a', '1')", "s.get('a')", "s.get('zz')", "s.add('n', 3)", "s.add('n', -1)", "s.get('n')", "s.num_keys()", "s.check(['a'])",
     "s.check(['a', 'q'])", "s.delete_key('a')", "s.delete_key('a')", "s.wait(['n'])", "s.wait(['zz', 'yy'], short)",

@@ -7,7 +7,6 @@ import os
 import socket
 import struct
 import threading
-import time
 
 import pytest
 
@@ -18,6 +17,8 @@ from mstorch.distributed._table import MOST_BYTES, pack
 from mstorch.distributed.elastic.multiprocessing.errors import ProcessFailure
 
 from . import strangers
+
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
@@ -66,9 +67,8 @@ def test_strangers_do_not_hold_up_processes_that_meet():
     friend = socket.create_connection(("127.0.0.1", port))
     friend.sendall(b"word" * 4)
     threading.Timer(0.2, friend.sendall, (b"word" * 4 + struct.pack("<I", 1),)).start()
-    begin = time.monotonic()
-    found = _mesh._welcome(listener, b"word" * 8, {1}, 20.0)
-    assert list(found) == [1] and time.monotonic() - begin < 5
+    found = _mesh._welcome(listener, b"word" * 8, {1}, 5.0)  # no stranger takes the time of a friend
+    assert list(found) == [1]
     assert found[1].getpeername() == friend.getsockname()
     with pytest.raises(RuntimeError, match="Timed out waiting 100ms"):
         _mesh._welcome(listener, b"word" * 8, {1}, 0.1)
@@ -88,7 +88,7 @@ def test_an_answer_that_was_not_awaited_is_not_the_next_one(store):
     threading.Timer(0.3, _thread.interrupt_main).start()
     other = store.clone()
     with pytest.raises(KeyboardInterrupt):
-        other.wait(["never"], datetime.timedelta(seconds=3))
+        other.wait(["never"], datetime.timedelta(seconds=60))
     assert other._unread and other.get("mine") == b"right"
     other._unread = True  # as an interrupt between question and answer leaves it
     other._connection.sendall(pack([b"get", b"1", b"mine"]))

@@ -18,6 +18,8 @@ from mstorch import interop
 from tests.compile.networks import losses, transformer
 from tests.interop.networks import ResNet18, cnn
 
+pytestmark = pytest.mark.slow
+
 nn = torch.nn
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 

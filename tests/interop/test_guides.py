@@ -14,6 +14,8 @@ from mindspore import nn as msnn
 import mstorch as torch
 from tests.interop.guides import STEPS
 
+pytestmark = pytest.mark.sweep
+
 nn = torch.nn
 
 

@@ -17,6 +17,8 @@ from mstorch import interop
 from tests.compile.networks import digits
 from tests.interop.networks import cnn
 
+pytestmark = pytest.mark.slow
+
 nn = torch.nn
 IMAGES, LABELS = (array[np.random.RandomState(0).permutation(1797)] for array in digits())
 

@@ -15,6 +15,8 @@ import torch.multiprocessing
 
 import mstorch
 
+pytestmark = pytest.mark.slow
+
 LIBRARIES = [torch, mstorch]
 
 

@@ -9,7 +9,7 @@ import torch as real_torch
 import mstorch
 
 # Thousands of losses, one by one; and where a device's kernels go at infinity nobody saw.
-pytestmark = pytest.mark.on_the_cpu
+pytestmark = [pytest.mark.sweep, pytest.mark.on_the_cpu]
 INF, NAN = float("inf"), float("nan")
 NUMBERS = (-INF, -1e38, -1.0, -0.0, 0.0, 1e-45, 0.5, 1.0, 1e38, INF, NAN)
 PAIRS = list(itertools.product(NUMBERS, NUMBERS))

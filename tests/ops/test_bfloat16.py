@@ -290,6 +290,7 @@ def test_conversions_are_the_librarys(monkeypatch):
     assert len(calls) == 2  # of few elements they are NumPy's
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variables", [{"MSTORCH_ONEDNN": "0"}, {"ONEDNN_MAX_CPU_ISA": "AVX512_CORE"}])
 def test_without_the_instructions(variables):
     """The same where the library has nothing for bfloat16: by way of single precision."""

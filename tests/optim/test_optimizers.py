@@ -350,6 +350,7 @@ def _long_parameters(torch, shared):
     return params
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("shared", [False, True])
 @pytest.mark.parametrize("threads", [1, 2, 3])
 @pytest.mark.parametrize(("name", "options"), [

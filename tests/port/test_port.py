@@ -91,6 +91,7 @@ print(device, scaler.is_enabled(), f"{loss.item():.2f}")
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("device", ["", "Ascend"])
 def test_what_is_written_runs_with_a_device_and_without(device: str, tmp_path: Path) -> None:
     """As on a machine with a GPU or without: half precision there, a warning here."""
@@ -103,6 +104,7 @@ def test_what_is_written_runs_with_a_device_and_without(device: str, tmp_path: P
     assert ("NPU is not available" in done.stderr) is not bool(device)
 
 
+@pytest.mark.slow
 def test_what_is_written_runs_without_the_hook(tmp_path: Path) -> None:
     """The GPT of the examples gives the same losses, ported, as where ``import torch`` gets mstorch."""
     for name in ("train.py", "gpt.py"):

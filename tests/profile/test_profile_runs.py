@@ -9,6 +9,8 @@ import pytest
 from mstorch import __main__
 from mstorch._profile.advice import reason
 
+pytestmark = pytest.mark.slow
+
 MODELS = Path(__file__).parents[2] / "examples" / "models"
 
 # Scripts of which one line, marked "# slow", costs most, and words of the reason that is to be given; "device" for those of the stand-in.

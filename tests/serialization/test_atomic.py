@@ -17,6 +17,8 @@ from mstorch import serialization
 from mstorch._serialization import atomic, zipfile_format
 from tests.serialization.serialization_files import values
 
+pytestmark = pytest.mark.slow
+
 
 def ones(count, value=1.0):
     return ms.from_numpy(np.full(count, value))

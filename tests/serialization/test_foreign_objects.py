@@ -31,10 +31,10 @@ def _nested(levels):
 
 
 def test_a_text_of_lists_in_lists_is_short():
-    begin = time.monotonic()
+    begin = time.process_time()
     for value in (_nested(200), tuple(_nested(200)), {"a": _nested(200)}, Runs(), "x" * 10**7, 10**1000, [Runs()] * 1000, b"x" * 10**6):
         assert len(brief(value)) < 5000
-    assert time.monotonic() - begin < 1
+    assert time.process_time() - begin < 1
 
 
 @pytest.mark.parametrize("code", [b"R", b"\x81", b"Q"])
@@ -43,11 +43,11 @@ def test_files_that_call_lists_in_lists(code, tmp_path):
     nested = b"]" + b"".join(b"q%c]h%ch%cee".replace(b"]h", b"](h").replace(b"ee", b"e") % (n, n, n) for n in range(100))
     data = b"\x80\x02" + nested + (b")" if code != b"Q" else b"") + code + b"."
     (tmp_path / "f").write_bytes(data)
-    begin = time.monotonic()
+    begin = time.process_time()
     with pytest.raises((pickle.UnpicklingError, RuntimeError)):
         mstorch.load(tmp_path / "f")
     mstorch.save(1, tmp_path / "g")
-    assert time.monotonic() - begin < 5
+    assert time.process_time() - begin < 5
 
 
 def test_a_checkpoint_of_a_stranger_runs_nothing(tmp_path):

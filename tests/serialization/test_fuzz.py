@@ -1,6 +1,10 @@
 """A sample of ``python -m tests.fuzz_checkpoints``: damaged files, all hostile pickles, a few kills."""
 
+import pytest
+
 from tests.fuzz_checkpoints import check_kills, hostile, in_process
+
+pytestmark = pytest.mark.slow
 
 
 def test_damaged_files():

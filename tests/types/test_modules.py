@@ -12,6 +12,8 @@ import mstorch
 from tests.types.checker import revealed
 from tests.types.test_sweep import known
 
+pytestmark = pytest.mark.sweep
+
 pytest.importorskip("mypy")
 
 # What is not as in torch's annotations, by member or by class and member, and why.

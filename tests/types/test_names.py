@@ -9,6 +9,8 @@ import pytest
 
 from tests.types.checker import revealed
 
+pytestmark = pytest.mark.sweep
+
 pytest.importorskip("mypy")
 
 ROOMS = (

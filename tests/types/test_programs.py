@@ -8,6 +8,8 @@ import pytest
 
 from tests.types.checker import renamed, revealed
 
+pytestmark = pytest.mark.sweep
+
 pytest.importorskip("mypy")
 
 PROGRAM = pathlib.Path(__file__).with_name("program.py")

@@ -12,6 +12,8 @@ import torch
 import mstorch
 from tests.types.checker import revealed
 
+pytestmark = pytest.mark.sweep
+
 pytest.importorskip("mypy")
 
 PLACES = ("torch", "torch.nn.functional", "torch.Tensor", "torch.nn.init")

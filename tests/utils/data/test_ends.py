@@ -8,6 +8,8 @@ import pytest
 
 from tests import ends
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
 def test_abrupt_ends() -> None:

@@ -17,7 +17,7 @@ import torch as reference
 import mstorch
 
 LIBRARIES = (mstorch, reference)
-pytestmark = pytest.mark.filterwarnings("ignore:This DataLoader will create", "ignore:.*multi-threaded.*fork")
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:This DataLoader will create", "ignore:.*multi-threaded.*fork")]
 
 
 class Numbers:

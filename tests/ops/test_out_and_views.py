@@ -1,4 +1,4 @@
-"""What random programs came upon: empty operands, ``out=`` that overlaps, views that get other memory, writes that break off."""
+"""Operands that are empty, ``out=`` that overlaps, views that get other memory, writes that break off."""
 from __future__ import annotations
 
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""What random programs found: strides of empty and cut results, counts of writes, order of errors, writes onto the same memory."""
+"""Memory of results, beside torch: strides where they are empty or cut, counts of writes, order of errors, writes onto the same memory."""
 from __future__ import annotations
 
 import warnings
