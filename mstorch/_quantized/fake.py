@@ -269,8 +269,8 @@ def fused_moving_avg_obs_fake_quant(
 
 def _choose_for(low: Any, high: Any, scale: Any, point: Any, limits: tuple[int, int], symmetric: bool) -> None:
     """Write the scales and zero points for running bounds where they are kept."""
-    least, most = (np.asarray(part.detach().cpu().numpy(), np.float32) for part in (low, high))
-    scales, points = choose(least, most, *limits, symmetric)
+    bounds = [np.asarray(part.detach().cpu().numpy(), np.float32) for part in (low, high)]
+    scales, points = choose(bounds[0], bounds[1], limits[0], limits[1], symmetric)
     for target, values in ((scale, scales), (point, points)):
         target.copy_(views.reshape(target.new_tensor(values.tolist(), dtype=float64), shape_of(target)))
 
