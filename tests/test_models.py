@@ -12,6 +12,8 @@ import torch
 import mstorch
 from tests.against_torch import same
 
+pytestmark = pytest.mark.sweep
+
 FOLDER = pathlib.Path(__file__).resolve().parent.parent / "examples" / "models"
 MODELS = ("resnet", "lstm_lm", "transformer", "unet", "gpt")
 STEPS = 20

@@ -9,6 +9,8 @@ import torch as real_torch
 
 import mstorch
 
+pytestmark = pytest.mark.sweep
+
 
 @pytest.mark.parametrize("name", [*mstorch.compiler.__all__, "torch.compile"])
 def test_signatures(name: str) -> None:
