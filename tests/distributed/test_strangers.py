@@ -1,9 +1,9 @@
 """What strangers send to the sockets of a job: they are cut off, memory stays bounded, and the job goes on."""
 from __future__ import annotations
 
-import _thread
 import datetime
 import os
+import signal
 import socket
 import struct
 import threading
@@ -85,7 +85,7 @@ def test_garbage_takes_little_memory_and_a_proper_one_is_served(name):
 def test_an_answer_that_was_not_awaited_is_not_the_next_one(store):
     """Ctrl-C as an answer is awaited: the next question gets its own."""
     store.set("mine", "right")
-    threading.Timer(0.3, _thread.interrupt_main).start()
+    threading.Timer(0.3, signal.pthread_kill, (threading.main_thread().ident, signal.SIGINT)).start()
     other = store.clone()
     with pytest.raises(KeyboardInterrupt):
         other.wait(["never"], datetime.timedelta(seconds=60))

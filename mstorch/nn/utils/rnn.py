@@ -8,8 +8,9 @@ import numpy as np
 
 from ..._core.above import above
 from ..._core.overriding import is_taken
-from ..._core.tensor_base import TensorBase
+from ..._core.tensor_base import TensorBase, array_of
 from ..._ops.from_data import made
+from ..._ops.sort import argsort
 from ..._tensor import Tensor
 
 
@@ -115,8 +116,8 @@ def pack_padded_sequence(
     if enforce_sorted:
         sorted_indices = None
     else:
-        order = np.argsort(-sizes, kind="stable")
-        sizes, sorted_indices = sizes[order], made(order).to(input.device)
+        order = argsort(made(sizes), 0, True)  # of lengths that are known: torch's order of equal ones
+        sizes, sorted_indices = sizes[array_of(order)], order.to(input.device)
         input = input.index_select(0 if batch_first else 1, sorted_indices)
     x = input.transpose(0, 1) if batch_first else input
     if sizes.size == 0 or len(sizes) != x.size(1):
