@@ -10,6 +10,7 @@ import numpy as np
 
 from .. import ops
 from .._backend.geometry import contiguous_strides
+from .._core import device as devices
 from .._core.dtype import bool_, by_name, dtype, float32, float64
 from .._core.formats import contiguous_format
 from .._core.storage import Counter
@@ -283,10 +284,21 @@ _spread_of("std")
 def _to(self: Any, *args: Any, **kwargs: Any) -> Any:
     like = next((arg for arg in args if isinstance(arg, TensorBase)), kwargs.get("other"))
     wanted = next((arg for arg in args if isinstance(arg, dtype)), kwargs.get("dtype")) if like is None else like.dtype
+    first = args[0] if args and isinstance(args[0], (str, int, devices.device)) and not isinstance(args[0], bool) else None
+    place = kwargs.get("device", first) if like is None else like.device
     copied = kwargs.get("copy") or any(arg is True for arg in args[-1:]) and len(args) > 2
-    if (wanted is None or wanted is self.dtype) and not copied:
-        return self
-    return aten("_to_copy", self, **({} if wanted is None else {"dtype": wanted}))
+    named: dict[str, Any] = {} if wanted is None or wanted is self.dtype else {"dtype": wanted}
+    if place is not None and not _is_at(self, devices.device(place)):
+        named["device"] = devices.device(place)
+    if kwargs.get("memory_format") is not None:
+        named["memory_format"] = kwargs["memory_format"]
+    if copied and wanted is not None:
+        named["dtype"] = wanted
+    return aten("_to_copy", self, **named) if named or copied else self
+
+
+def _is_at(tensor: Any, place: Any) -> bool:
+    return tensor.device.type == devices.meant(place.type) and place.index in (None, tensor.device.index)
 
 
 def _cast(name: str, kind: Any) -> None:
@@ -308,8 +320,19 @@ _name_casts()
 
 
 @composite("cpu")
-def _cpu(self: Any, *args: Any, **kwargs: Any) -> Any:
-    return self
+def _cpu(self: Any, memory_format: Any = None) -> Any:
+    return _to(self, "cpu", memory_format=memory_format)
+
+
+def _moved(name: str) -> None:
+    def function(self: Any, device: Any = None, non_blocking: bool = False, memory_format: Any = None) -> Any:
+        return _to(self, name if device is None else device, memory_format=memory_format)
+
+    COMPOSITES[name] = function
+
+
+_moved("cuda")
+_moved("npu")
 
 
 def _number(name: str, kind: Function) -> None:

@@ -33,14 +33,14 @@ def lift_fresh(self: Tensor) -> Tensor:
 
 def slice_backward(grad_output: Tensor, input_sizes: Any, dim: int, start: int, end: int, step: int) -> Tensor:
     """Zeros of the given shape with the gradient where a slice was taken."""
-    found = creation.zeros(tuple(input_sizes), dtype=grad_output.dtype)
+    found = creation.zeros(tuple(input_sizes), dtype=grad_output.dtype, device=grad_output.device)
     found[(slice(None),) * (dim % len(input_sizes)) + (slice(start, end, step),)] = grad_output
     return found
 
 
 def select_backward(grad_output: Tensor, input_sizes: Any, dim: int, index: int) -> Tensor:
     """Zeros of the given shape with the gradient where one part was taken."""
-    found = creation.zeros(tuple(input_sizes), dtype=grad_output.dtype)
+    found = creation.zeros(tuple(input_sizes), dtype=grad_output.dtype, device=grad_output.device)
     found.select(dim, index).copy_(grad_output)
     return found
 
@@ -209,7 +209,7 @@ def native_layer_norm_backward(
 
 def _eps_of(parts: Tensor, rstd: Tensor, dims: tuple[int, ...]) -> float:
     """The eps that an inverse standard deviation was computed with."""
-    if not rstd.numel():
+    if not rstd.numel() or rstd.is_meta:
         return 1e-5
     variance = parts.double().var(dims, correction=0).reshape(-1)
     gaps = rstd.double().reshape(-1).pow(-2) - variance
@@ -222,7 +222,7 @@ def native_group_norm_backward(
 ) -> tuple[Any, Any, Any]:  # fmt: skip
     """The gradients of ``group_norm``."""
     eps = _eps_of(input.reshape(N, group, -1), rstd, (-1,))
-    bias = creation.zeros(C, dtype=input.dtype)
+    bias = creation.zeros(C, dtype=input.dtype, device=input.device)
     function = lambda x, w, b: F.group_norm(x, group, w, b, eps)
     return derived(function, grad_out, input, weight, bias, mask=output_mask)  # type: ignore[return-value]
 
@@ -232,7 +232,7 @@ def native_batch_norm_backward(
     eps: float, output_mask: Sequence[bool],
 ) -> tuple[Any, Any, Any]:  # fmt: skip
     """The gradients of ``batch_norm``."""
-    bias = creation.zeros(input.shape[1 if input.dim() > 1 else 0], dtype=input.dtype)
+    bias = creation.zeros(input.shape[1 if input.dim() > 1 else 0], dtype=input.dtype, device=input.device)
     mean, var = (None, None) if train else (running_mean.clone(), running_var.clone())
     function = lambda x, w, b: F.batch_norm(x, mean, var, w, b, train, 0.0, eps)
     return derived(function, grad_out, input, weight, bias, mask=output_mask)  # type: ignore[return-value]
@@ -242,7 +242,7 @@ def embedding_dense_backward(
     grad_output: Tensor, indices: Tensor, num_weights: int, padding_idx: int, scale_grad_by_freq: bool
 ) -> Tensor:
     """The gradient of ``embedding`` for the weight."""
-    weight = creation.zeros((num_weights, grad_output.shape[-1]), dtype=grad_output.dtype)
+    weight = creation.zeros((num_weights, grad_output.shape[-1]), dtype=grad_output.dtype, device=grad_output.device)
     place = None if padding_idx < 0 else padding_idx
     function = lambda w: F.embedding(indices, w, place, scale_grad_by_freq=scale_grad_by_freq)
     return derived(function, grad_output, weight)[0]
@@ -278,7 +278,7 @@ def _adaptive_avg_pool2d_backward(grad_output: Tensor, self: Tensor) -> Tensor:
 def _scores(query: Tensor, key: Tensor, is_causal: bool, attn_mask: Any, scale: Any) -> Tensor:
     weight = query @ key.transpose(-2, -1) * (1 / math.sqrt(query.shape[-1]) if scale is None else scale)
     if is_causal:
-        low = creation.full(tuple(weight.shape[-2:]), -math.inf, dtype=weight.dtype)
+        low = creation.full(tuple(weight.shape[-2:]), -math.inf, dtype=weight.dtype, device=weight.device)
         weight = weight + low.triu(1)
     return weight if attn_mask is None else weight + attn_mask
 

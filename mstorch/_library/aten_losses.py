@@ -41,7 +41,7 @@ def nll_loss_forward(
 ) -> tuple[Tensor, Tensor]:
     """The loss, and the sum of the weights that it was divided by."""
     loss = F.nll_loss(self, target, weight, ignore_index=ignore_index, reduction=REDUCTIONS[reduction])
-    count = _masked_count(target, weight, ignore_index) if reduction == 1 or reduction == 2 else creation.zeros(())
+    count = _masked_count(target, weight, ignore_index) if reduction == 1 or reduction == 2 else creation.zeros((), device=self.device)
     return loss, count.to(self.dtype)
 
 

@@ -110,7 +110,7 @@ def renorm_rows_(weight: Any, indices: Any, max_norm: float, norm_type: float) -
     scale = np.where(norms > max_norm, max_norm / (norms + 1e-7), 1.0)
     rows = rows * scale[:, None].astype(rows.dtype)
     with without_grad():  # and without a tangent: a derivative takes the rows as they are
-        setitem(views.detach(weight), tensor_of(used), made(rows))
+        setitem(views.detach(weight), tensor_of(used), beside(made(rows), weight))
 
 
 def one_hot(tensor: Any, num_classes: int = -1) -> Any:

@@ -1,28 +1,268 @@
-"""torch._subclasses.fake_tensor: tensors without values. There are none here."""
+"""torch._subclasses.fake_tensor: tensors that tell dtype, shape, strides and device, and have no elements.
+
+A fake tensor holds one of the meta device, with which whatever is asked of it is worked out. Differs from torch: sizes are numbers
+(``shape_env`` raises), and no kernel's choice of strides beyond what the meta device tells is played.
+"""
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
+from .. import ops
+from .._core import device as devices
+from .._core.above import above
+from .._core.dtype import bool_
 from .._hook import missing as _missing
 from .._hook import not_yet
+from .._tensor import Tensor
+from ..utils._python_dispatch import TorchDispatchMode, _disable_current_modes
+from ..utils._pytree import tree_map
+from ..utils.weak import WeakIdKeyDictionary
 
 
-class FakeTensor:
-    """A tensor without values. None can be made here."""
+class UnsupportedFakeTensorException(RuntimeError):
+    """What a fake tensor cannot do. ``reason`` tells it."""
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        raise NotImplementedError(f"mstorch: there are no fake tensors {not_yet()}")
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
 
 
-class FakeTensorMode(FakeTensor):
-    """A block in which tensors have no values. None can be made here."""
+class DynamicOutputShapeException(RuntimeError):
+    """A result whose shape depends on elements. ``func`` is the operator."""
+
+    def __init__(self, func: Any) -> None:
+        super().__init__(func)
+        self.func = func
+
+
+class DataDependentOutputException(RuntimeError):
+    """A result that is an element. ``func`` is the operator."""
+
+    def __init__(self, func: Any) -> None:
+        super().__init__(func)
+        self.func = func
+
+
+class FakeTensorDeviceMismatchError(RuntimeError):
+    """Operands on two devices."""
+
+
+class FakeTensor(Tensor):
+    """A tensor without elements: ``fake_device`` is where they would be, ``fake_mode`` what made it."""
+
+    fake_device: Any
+    fake_mode: FakeTensorMode
+    _held: Tensor
+    constant: Tensor | None
+
+    @staticmethod
+    def __new__(cls: Any, fake_mode: FakeTensorMode, elem: Tensor, device: Any, constant: Tensor | None = None) -> Any:
+        device = _numbered(device)
+        made = Tensor._make_wrapper_subclass(
+            cls, elem.shape, strides=elem.stride(), storage_offset=elem.storage_offset(), dtype=elem.dtype, device=device,
+        )  # fmt: skip
+        made.fake_device, made.fake_mode, made._held, made.constant = device, fake_mode, elem, constant
+        return made
+
+    @staticmethod
+    def from_tensor(t: Tensor, fake_mode: FakeTensorMode) -> FakeTensor:
+        """A fake tensor that looks like ``t``."""
+        return fake_mode.from_tensor(t)
+
+    @classmethod
+    def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """The call, as the tensors' mode works it out."""
+        mode = next(value.fake_mode for value in _tensors((args, kwargs or {})) if isinstance(value, FakeTensor))
+        return mode.dispatch(func, args, kwargs or {})
+
+    def __repr__(self, *, tensor_contents: Any = None) -> str:
+        parts = [f"size={tuple(self.shape)}"]
+        if self.fake_device.type != "cpu":
+            parts.insert(0, f"device='{self.fake_device}'")
+        if self.dtype is not above.torch.get_default_dtype():
+            parts.append(f"dtype={self.dtype}")
+        if self.grad_fn is not None:
+            parts.append(f"grad_fn=<{self.grad_fn.name()}>")
+        elif self.requires_grad:
+            parts.append("requires_grad=True")
+        text = f"FakeTensor(..., {', '.join(parts)})"
+        return f"Parameter({text})" if isinstance(self, above.torch.nn.Parameter) else text
+
+    def tolist(self) -> Any:
+        """Raises: there are no elements."""
+        raise DataDependentOutputException(ops.aten._local_scalar_dense.default)
+
+    def numpy(self, *, force: bool = False) -> Any:
+        """Raises: there are no elements."""
+        raise RuntimeError(".numpy() is not supported for tensor subclasses.")
+
+    def data_ptr(self) -> int:
+        """0: there is no memory."""
+        return 0
+
+
+def _tensors(value: Any) -> Iterator[Any]:
+    if isinstance(value, Tensor):
+        yield value
+    elif isinstance(value, (tuple, list)):
+        for part in value:
+            yield from _tensors(part)
+    elif isinstance(value, dict):
+        yield from _tensors(tuple(value.values()))
+
+
+# Operators whose result has a shape that elements decide; those with ``Tensor?[] indices`` do if one of these is a mask.
+_SHAPED_BY_ELEMENTS = frozenset((
+    "nonzero", "masked_select", "_unique2", "unique_consecutive", "unique_dim", "bincount", "repeat_interleave", "argwhere", "unique",
+))  # fmt: skip
+_READS = frozenset(("_local_scalar_dense", "equal", "item", "allclose", "is_nonzero", "_is_all_true", "_is_any_true"))
+
+
+class FakeTensorMode(TorchDispatchMode):
+    """A block in which factories make fake tensors, and fake tensors compute.
+
+    ``allow_non_fake_inputs``: tensors that have elements are taken for fake ones beside them, where AssertionError is raised else.
+    """
+
+    def __init__(
+        self, *, allow_fallback_kernels: bool = True, allow_non_fake_inputs: bool = False, shape_env: Any = None,
+        static_shapes: bool | None = None, export: bool = False,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        if shape_env is not None:
+            raise NotImplementedError(f"mstorch: fake tensors with symbols for sizes (shape_env) are not there {not_yet()}")
+        self.allow_non_fake_inputs = allow_non_fake_inputs
+        self.allow_fallback_kernels = allow_fallback_kernels
+        self.shape_env, self.static_shapes, self.export = None, True, export
+        self._known = WeakIdKeyDictionary()
+
+    def from_tensor(self, tensor: Tensor, *, static_shapes: bool | None = None, source: Any = None, symbolic_context: Any = None) -> Any:
+        """A fake tensor of this mode that looks like ``tensor``, the same one for the same tensor."""
+        if isinstance(tensor, FakeTensor):
+            return tensor if tensor.fake_mode is self else FakeTensor(self, tensor._held, tensor.fake_device)
+        found = self._known.get(tensor)
+        if found is None:
+            with _disable_current_modes():
+                held = tensor.detach().to("meta")
+            found = FakeTensor(self, held, tensor.device).requires_grad_(tensor.requires_grad)
+            if isinstance(tensor, above.torch.nn.Parameter):
+                found = above.torch.nn.Parameter(found, tensor.requires_grad)
+            self._known[tensor] = found
+        return found
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """The call, worked out without elements."""
+        return self.dispatch(func, args, kwargs or {})
+
+    def dispatch(self, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+        """What the operator gives for fake tensors, and for none."""
+        name = func._schema.name.rpartition("::")[2]
+        given = list(_tensors((args, kwargs)))
+        if name in ("lift_fresh", "lift_fresh_copy") and not isinstance(given[0], FakeTensor):
+            return self._of_numbers(given[0])
+        if given and all(getattr(value, "constant", None) is not None for value in given) and not func._nondeterministic_seeded:
+            return self._of_constants(func, args, kwargs)
+        self._refuse(func, name, given, args)
+        held: dict[int, Any] = {}
+
+        def unwrapped(value: Any) -> Any:
+            if isinstance(value, Tensor):
+                x = value
+                if isinstance(x, FakeTensor) and x.fake_mode is not self:
+                    raise AssertionError(f"Mixing fake modes NYI {x.fake_mode=} vs {self=}")
+                fake = self.from_tensor(value)
+                held[id(fake._held)] = value if isinstance(value, FakeTensor) else fake
+                return fake._held
+            return value
+
+        device = _device_of(func, given, args, kwargs)
+        named = {key: "meta" if key == "device" else value for key, value in tree_map(unwrapped, kwargs).items()}
+        positional = tree_map(unwrapped, args)
+        if not given and "device" not in named and "device" in {argument.name for argument in func._schema.arguments}:
+            named["device"] = "meta"
+        found = func(*positional, **named)
+
+        def wrapped(value: Any) -> Any:
+            if not isinstance(value, Tensor):
+                return value
+            own = held.get(id(value))
+            if own is not None:
+                own.constant = None  # it was written to
+            return FakeTensor(self, value, device) if own is None else own
+
+        return tree_map(wrapped, found)
+
+    def _of_numbers(self, tensor: Tensor) -> FakeTensor:
+        """A tensor of numbers that the program wrote; a single one stays known, as ``torch.tensor(3).item()`` shows."""
+        return FakeTensor(self, tensor.detach().to("meta"), tensor.device, tensor if tensor.numel() == 1 else None)
+
+    def _of_constants(self, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+        """What an operator makes of numbers that are known."""
+        own = {id(value.constant): value for value in _tensors((args, kwargs))}
+
+        def known(value: Any) -> Any:
+            return value.constant if isinstance(value, FakeTensor) else value
+
+        def wrapped(value: Any) -> Any:
+            return own.get(id(value)) or self._of_numbers(value) if isinstance(value, Tensor) else value
+
+        return tree_map(wrapped, func(*tree_map(known, args), **tree_map(known, kwargs)))
+
+    def _refuse(self, func: Any, name: str, given: list[Any], args: Any) -> None:
+        if name in _READS:
+            raise DataDependentOutputException(func)
+        masks = [value for value in _tensors(args[1:2]) if value.dtype is bool_] if name in ("index", "index_put") else ()
+        if name in _SHAPED_BY_ELEMENTS or (masks and name == "index"):
+            raise DynamicOutputShapeException(ops.aten.nonzero.default if masks else func)
+        real = [value for value in given if not isinstance(value, FakeTensor)]
+        if real and not self.allow_non_fake_inputs:
+            raise AssertionError(
+                "Please convert all Tensors to FakeTensors first or instantiate FakeTensorMode with 'allow_non_fake_inputs'. "
+                f"Found in {func}({', '.join(map(_shown, args))})"
+            )
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, Tensor) and not isinstance(value, FakeTensor):
+        return f"tensor([...], size={tuple(value.shape)})"
+    return repr(value)
+
+
+def _device_of(func: Any, given: list[Any], args: Any, kwargs: dict[str, Any]) -> Any:
+    """Where the result would be: as the call says, or where its operands are; numbers of the CPU go with any device."""
+    said = kwargs.get("device")
+    if said is not None:
+        return _numbered(said)
+    found = None
+    for value in given:
+        own = value.device
+        if found is None or (found[1] and own != found[0]):
+            found = own, not value.shape and own.type == "cpu"
+        elif own != found[0] and (value.shape or own.type != "cpu"):
+            raise FakeTensorDeviceMismatchError(
+                f"Expected all tensors to be on the same device, but found at least two devices, {found[0]} and {own}!"
+            )
+    return devices.default() if found is None else found[0]
+
+
+def _numbered(device: Any) -> Any:
+    """A device with its number, be it there or not: fake tensors need none."""
+    found = devices.device(device)
+    return devices.device(found.type, 0) if found.index is None and found.type not in ("cpu", "meta") else found
 
 
 def is_fake(x: object) -> bool:
-    """Whether a value is a tensor without values: never."""
-    return False
+    """Whether a value is a fake tensor, or a subclass's tensor that holds one."""
+    return isinstance(x, FakeTensor)
 
 
-__all__ = ["FakeTensor", "FakeTensorMode", "is_fake"]
+unset_fake_temporarily = _disable_current_modes
+
+
+__all__ = [
+    "DataDependentOutputException", "DynamicOutputShapeException", "FakeTensor", "FakeTensorDeviceMismatchError", "FakeTensorMode",
+    "UnsupportedFakeTensorException", "is_fake", "unset_fake_temporarily",
+]  # fmt: skip
 
 __getattr__ = _missing(__name__)

@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 from inspect import Parameter, Signature, signature
 from typing import Any, TypeVar
 
+from .._core.above import above
 from .._ops.complex_views import view_as_real
-from .._ops.creation import zeros_like as _zeros_like
-from .._ops.from_data import tensor
 from .._ops.together import LAYS_OUT
 from .._tensor import Tensor
 from ..autograd import enable_grad, no_grad
@@ -38,7 +37,7 @@ LATER = {"foreach": None, "maximize": False, "differentiable": False, "capturabl
 def zeros_like(tensor: Any) -> Any:
     """Zeros like a tensor; one that is spread over processes makes its own."""
     spread = getattr(tensor, "_spread_zeros", None)
-    return _zeros_like(tensor) if spread is None else spread()
+    return above.torch.zeros_like(tensor) if spread is None else spread()
 
 
 def zeros(param: Tensor, group: Group, optimizer: Optimizer) -> Tensor:
@@ -63,7 +62,7 @@ class Counter:
         """Return the entry with a value that an old checkpoint holds as a plain number."""
         fused = group.get("fused")
         on_device = self.beside or fused or group.get("capturable")
-        return tensor(value, dtype=_get_scalar_dtype(fused), device=param.device if on_device else "cpu")
+        return above.torch.tensor(value, dtype=_get_scalar_dtype(fused), device=param.device if on_device else "cpu")
 
 
 def begin(starts: Mapping[str, Start], param: Tensor, group: Group, optimizer: Optimizer) -> None:

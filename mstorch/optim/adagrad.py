@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .._ops.creation import full_like
+from .._core.above import above
 from .._sparse.base import like
 from .._tensor import Tensor
 from ._options import check_fused, check_options
@@ -61,7 +61,7 @@ def _update_rows(param, grad, total, rate, eps) -> None:
 def _first_sum(param, group, optimizer):
     # The default counts, as in torch, and not what a group says.
     start = optimizer.defaults["initial_accumulator_value"]
-    return full_like(param, complex(start, start) if param.is_complex() else start)
+    return above.torch.full_like(param, complex(start, start) if param.is_complex() else start)
 
 
 _STATE: dict[str, Start] = {"step": Counter(), "sum": _first_sum}

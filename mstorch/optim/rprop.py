@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .._ops.creation import full_like
+from .._core.above import above
 from .._tensor import Tensor
 from ._options import check_options, require
 from ._stepping import LATER, Counter, Stepping, check_captured, check_counters, prepared, zeros
@@ -47,7 +47,7 @@ def rprop(
 
 def _first_size(param, group, optimizer):
     lr = _get_value(group["lr"])
-    return full_like(param.grad, complex(lr, lr) if param.is_complex() else lr)
+    return above.torch.full_like(param.grad, complex(lr, lr) if param.is_complex() else lr)
 
 
 @Stepping(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from .._ops.creation import zeros_like
+from .._core.above import above
 from .._sparse.base import like
 from .._tensor import Tensor
 from ..autograd import no_grad
@@ -56,7 +56,7 @@ class SparseAdam(Optimizer):
                     raise RuntimeError("SparseAdam does not support dense gradients, please consider Adam instead")
                 state = self.state[param]
                 if not state:
-                    state.update(step=0, exp_avg=zeros_like(param), exp_avg_sq=zeros_like(param))
+                    state.update(step=0, exp_avg=above.torch.zeros_like(param), exp_avg_sq=above.torch.zeros_like(param))
                 state["step"] += 1
                 _update(param, param.grad, state, group)
         return loss

@@ -103,7 +103,8 @@ def _histories(tensor):
     return found
 
 
-@pytest.mark.parametrize("name", KEYS)
+# A device fills where a mask holds by one kernel, whose node has the mask and the value before the tensor.
+@pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.on_the_cpu) if "mask" in name else name for name in KEYS])
 def test_a_key_is_the_nodes_that_torch_makes_of_it(both, name):
     """Whole slices within a key make none."""
 

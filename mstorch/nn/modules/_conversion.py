@@ -9,11 +9,11 @@ from typing_extensions import Self
 from ... import __future__ as switches
 from ..._core import device as devices
 from ..._core import dtype as dtypes
+from ..._core.above import above
 from ..._core.swap import swap_tensors
 from ..._core.tensor_base import auto_of, is_meta, is_tracked
 from ..._core.warned import warn
 from ..._ops.copying import parse_to
-from ..._ops.creation import empty_like
 from ..._tensor import Tensor, replace_data
 from ...autograd.grad_mode import no_grad
 from ..parameter import Parameter
@@ -80,7 +80,7 @@ class ConversionMixin:
 
     def to_empty(self, *, device: devices.device | str | int | None, recurse: bool = True) -> Self:
         """Move to a device without copying values."""
-        return self._apply(lambda tensor: empty_like(tensor, device=device), recurse)
+        return self._apply(lambda tensor: above.torch.empty_like(tensor, device=device), recurse)
 
     def type(self, dst_type: dtypes.dtype | str) -> Self:
         """Convert all parameters and buffers to a dtype."""

@@ -5,7 +5,7 @@ from collections import namedtuple
 from collections.abc import Sequence
 from typing import Any
 
-from ..._ops.creation import empty, zeros
+from ..._core.above import above
 from ..._ops.join import cat
 from ..._tensor import Tensor
 from .. import functional as F
@@ -82,8 +82,8 @@ class AdaptiveLogSoftmaxWithLoss(Module):
             raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
         x = input_ if rank else input_.unsqueeze(0)
         target = target_ if rank else target_.unsqueeze(0)
-        output = zeros(target.size(0), dtype=x.dtype, device=x.device)
-        place = empty(target.size(0), dtype=target.dtype, device=target.device)
+        output = above.torch.zeros(target.size(0), dtype=x.dtype, device=x.device)
+        place = above.torch.empty(target.size(0), dtype=target.dtype, device=target.device)
         used = 0
         bounds = [0, *self.cutoffs]
         for i in range(len(bounds) - 1):

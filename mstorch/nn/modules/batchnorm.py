@@ -6,7 +6,6 @@ from typing import Any
 from ... import init
 from ..._core.above import above
 from ..._core.dtype import int64
-from ..._ops.creation import ones, zeros
 from ..._ops.from_data import tensor
 from ..._tensor import Tensor
 from .. import functional as F
@@ -43,17 +42,17 @@ class _NormBase(Module):
         self.affine = affine
         self.track_running_stats = track_running_stats
         if affine:
-            self.weight = Parameter(ones(num_features, device=device, dtype=dtype))
+            self.weight = Parameter(above.torch.ones(num_features, device=device, dtype=dtype))
         else:
             self.register_parameter("weight", None)
         if affine and bias:
-            self.bias = Parameter(zeros(num_features, device=device, dtype=dtype))
+            self.bias = Parameter(above.torch.zeros(num_features, device=device, dtype=dtype))
         else:
             self.register_parameter("bias", None)
         if track_running_stats:
-            self.register_buffer("running_mean", zeros(num_features, device=device, dtype=dtype))
-            self.register_buffer("running_var", ones(num_features, device=device, dtype=dtype))
-            self.register_buffer("num_batches_tracked", tensor(0, dtype=int64, device=device))
+            self.register_buffer("running_mean", above.torch.zeros(num_features, device=device, dtype=dtype))
+            self.register_buffer("running_var", above.torch.ones(num_features, device=device, dtype=dtype))
+            self.register_buffer("num_batches_tracked", above.torch.tensor(0, dtype=int64, device=device))
         else:
             self.register_buffer("running_mean", None)
             self.register_buffer("running_var", None)
