@@ -200,7 +200,10 @@ def _fitted(gradient: Any, shape: tuple[int, ...], kind: Any) -> Any:
 
 
 # Operators that write in place and whose gradient needs what was there: of two operands, that of the second.
-_NEED_SELF = frozenset(("mul_.Tensor", "div_.Tensor", "pow_.Scalar", "clamp_.default", "abs_.default", "log_.default"))
+_NEED_SELF = frozenset((
+    "mul_.Tensor", "div_.Tensor", "pow_.Scalar", "clamp_.default", "abs_.default", "log_.default", "silu_.default", "mish_.default",
+    "hardswish_.default", "hardsigmoid_.default",
+))  # fmt: skip
 DERIVATIVES: dict[str, tuple[str, Call]] = {}  # of overloads: the node's name, and its gradient
 
 

@@ -120,13 +120,13 @@ def _attention(
     enable_gqa: bool = False,
 ) -> Any:  # fmt: skip
     mask_needs = attn_mask is not None and modes.grad and is_tracked(attn_mask)
-    if enable_gqa:
-        raise NotInTerms("mstorch: attention with groups of queries is not known in the terms of torch.ops.aten")
     if attn_mask is not None and not attn_mask.dtype.is_floating_point:
         low = aten("scalar_tensor", -math.inf, dtype=query.dtype, device=query.device)
         zero = aten("scalar_tensor", 0.0, dtype=query.dtype, device=query.device)
         attn_mask = aten("where.self", attn_mask, zero, low)
     if query.dim() != 4 or dropout_p or mask_needs or query.shape[-1] != value.shape[-1]:
+        if enable_gqa and query.shape[-3] != key.shape[-3]:
+            raise NotInTerms("mstorch: this attention with groups of queries is not known in the terms of torch.ops.aten")
         return _attention_of_parts(query, key, value, attn_mask, dropout_p, is_causal, scale)
     named = {name: value for name, value in (("attn_mask", attn_mask), ("scale", scale)) if value is not None}
     options = [0.0, True] if is_causal else []

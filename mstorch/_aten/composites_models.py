@@ -99,6 +99,17 @@ _drawn("uniform_", "a", "b")
 _drawn("normal_", "mean", "std")
 
 
+@composite("__rfloordiv__")
+def _floor_of_quotient(self: Any, other: Any) -> Any:
+    kind = None if isinstance(other, float) else self.dtype
+    return aten("floor_divide", aten("scalar_tensor", other, dtype=kind, device=self.device), self)
+
+
+@composite("__rmod__")
+def _remainder_of_quotient(self: Any, other: Any) -> Any:
+    return aten("remainder.Scalar_Tensor", other, self)
+
+
 @composite("prelu")
 def _prelu(input: Any, weight: Any) -> Any:
     if weight.dim() != input.dim():

@@ -257,7 +257,7 @@ def _enter_in_place() -> None:
     """Operators that write in place have the gradient of those that do not."""
     names = "add.Tensor sub.Tensor mul.Tensor div.Tensor div.Scalar relu.default tanh.default sigmoid.default exp.default neg.default "
     names += "sqrt.default rsqrt.default leaky_relu.default elu.default hardtanh.default clamp.default abs.default masked_fill.Scalar "
-    names += "pow.Scalar"
+    names += "pow.Scalar silu.default mish.default hardswish.default hardsigmoid.default"
     for name in names.split():
         packet, _, which = name.partition(".")
         found = DERIVATIVES.get("pow.Tensor_Scalar" if packet == "pow" else name)

@@ -86,6 +86,19 @@ def gelu_backward(grad_output: Tensor, self: Tensor, *, approximate: str = "none
     return derived(lambda x: F.gelu(x, approximate=approximate), grad_output, self)[0]
 
 
+def _in_place(function: Callable[..., Any]) -> Callable[..., Any]:
+    def written(self: Tensor) -> Tensor:
+        """The activation, written into the tensor."""
+        return function(self, inplace=True)  # type: ignore[no-any-return]
+
+    return written
+
+
+silu_, mish_, hardswish_, hardsigmoid_ = (
+    _in_place(function) for function in (F.silu, F.mish, F.hardswish, F.hardsigmoid)
+)
+
+
 def silu_backward(grad_output: Tensor, self: Tensor) -> Tensor:
     """The gradient of ``silu``."""
     return derived(F.silu, grad_output, self)[0]
@@ -276,6 +289,8 @@ def _adaptive_avg_pool2d_backward(grad_output: Tensor, self: Tensor) -> Tensor:
 
 
 def _scores(query: Tensor, key: Tensor, is_causal: bool, attn_mask: Any, scale: Any) -> Tensor:
+    if query.shape[1] != key.shape[1]:  # groups of queries share a key
+        key = key.repeat_interleave(query.shape[1] // key.shape[1], 1)
     weight = query @ key.transpose(-2, -1) * (1 / math.sqrt(query.shape[-1]) if scale is None else scale)
     if is_causal:
         low = creation.full(tuple(weight.shape[-2:]), -math.inf, dtype=weight.dtype, device=weight.device)
@@ -287,7 +302,8 @@ def _scaled_dot_product_flash_attention_for_cpu(
     query: Tensor, key: Tensor, value: Tensor, dropout_p: float = 0.0, is_causal: bool = False, *, attn_mask: Any = None, scale: Any = None
 ) -> tuple[Tensor, Tensor]:
     """Attention, and the logarithm of the sum of each row's exponentials."""
-    result = F.scaled_dot_product_attention(query, key, value, attn_mask, dropout_p, is_causal, scale=scale)
+    groups = query.shape[1] != key.shape[1]
+    result = F.scaled_dot_product_attention(query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=groups)
     return result, _scores(query, key, is_causal, attn_mask, scale).logsumexp(-1)
 
 
@@ -296,5 +312,6 @@ def _scaled_dot_product_flash_attention_for_cpu_backward(
     attn_mask: Any = None, scale: Any = None,
 ) -> tuple[Any, ...]:  # fmt: skip
     """The gradients of attention for queries, keys and values."""
-    function = lambda q, k, v: F.scaled_dot_product_attention(q, k, v, attn_mask, dropout_p, is_causal, scale=scale)
+    named = {"scale": scale, "enable_gqa": query.shape[1] != key.shape[1]}
+    function = lambda q, k, v: F.scaled_dot_product_attention(q, k, v, attn_mask, dropout_p, is_causal, **named)
     return derived(function, grad_out, query, key, value)

@@ -9,7 +9,9 @@ import numpy as np
 
 from .._backend.cell import is_raw
 from .._backend.initializers import initial
+from .._core.above import above
 from .._core.generator import Generator, engine_of
+from .._core.overriding import is_taken
 from .._core.tensor_base import array_of
 from .._core.warned import warn
 from .._ops import random
@@ -82,6 +84,8 @@ def trunc_normal_(
 def _fill(tensor: Any, array: np.ndarray) -> Any:
     """Store an array's values in the tensor, outside of autograd."""
     with no_grad():
+        if is_taken(tensor):  # who takes calls is to see where the values come from
+            return tensor.copy_(above.torch.tensor(array, device=tensor.device))
         return copy_(tensor, made(np.asarray(array, order="C")))
 
 

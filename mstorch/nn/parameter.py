@@ -154,7 +154,11 @@ class Buffer(Tensor, metaclass=_BufferMeta):
     persistent: bool
 
     def __new__(cls, data: Tensor | None = None, *, persistent: bool = True) -> Buffer:
-        made = creation.empty(0) if data is None else views.alias(data) if data.requires_grad else views.detach(data)
+        made: Any
+        if data is not None and dispatches(type(data)):
+            made = data.detach().requires_grad_(data.requires_grad)
+        else:
+            made = creation.empty(0) if data is None else views.alias(data) if data.requires_grad else views.detach(data)
         made._is_buffer = True
         made.persistent = persistent
         return made

@@ -104,6 +104,19 @@ def test_tensors_with_elements(both: Both) -> None:
     both(body)
 
 
+def test_initial_values_and_buffers(both: Both) -> None:
+    def body(torch: Any) -> Any:
+        init = torch.nn.init
+        with _fake(torch).FakeTensorMode():
+            weight, buffer = torch.nn.Parameter(torch.empty(3, 4)), torch.nn.Buffer(torch.arange(4).expand((1, -1)))
+            for call in (init.eye_, init.orthogonal_, init.xavier_uniform_, init.kaiming_normal_, init.zeros_, init.ones_):
+                call(weight)
+            buffer.add_(1)
+            return _looks([weight, buffer, torch.nn.functional.silu(weight * 1, inplace=True), 5 % buffer, 5 // buffer])
+
+    both(body)
+
+
 def test_symbols_are_absent() -> None:
     with pytest.raises(NotImplementedError, match="shape_env"):
         _fake(mstorch).FakeTensorMode(shape_env=object())

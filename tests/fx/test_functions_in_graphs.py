@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 import mstorch
 from mstorch import nn
@@ -138,3 +139,25 @@ def test_masks_are_arguments_of_the_graph(name: str, training: bool) -> None:
 def test_lengths_and_masks_that_decide_are_not_read(call: Function) -> None:
     with pytest.raises(RuntimeError, match="get value out of a tracing tensor"):
         make_fx(call)(mstorch.randn(4, 3, 3), mstorch.tensor([4, 2, 1]))
+
+
+@pytest.mark.on_the_cpu
+@pytest.mark.parametrize("name", ["silu", "mish", "hardswish", "hardsigmoid", "attention in groups", "floor of a quotient", "remainder"])
+def test_what_had_no_operator_is_torchs(name: str) -> None:
+    functional = {library: library.nn.functional for library in (torch, mstorch)}
+    calls: dict[str, Function] = {
+        "attention in groups": lambda library, q, k: functional[library].scaled_dot_product_attention(q, k, k, enable_gqa=True),
+        "floor of a quotient": lambda library, q, k: 5 // (q.detach().abs() + 1) + q, "remainder": lambda library, q, k: 5 % (q.detach().abs() + 1) + q,
+    }  # fmt: skip
+    found = []
+    for library in (torch, mstorch):
+        library.manual_seed(0)
+        q, k = library.randn(1, 4, 3, 8, requires_grad=True), library.randn(1, 2, 3, 8)
+        call = calls.get(name, lambda library, q, k: getattr(functional[library], name)(q * 1, inplace=True))
+        made = importlib.import_module(f"{library.__name__}.fx.experimental.proxy_tensor").make_fx(
+            lambda q, k: library.autograd.grad(call(library, q, k).sum(), q)[0]
+        )(q, k)
+        found.append((made(q, k).detach().numpy(), [str(node.target) for node in made.graph.nodes if node.op == "call_function"]))
+    np.testing.assert_allclose(found[0][0], found[1][0], 1e-5, 1e-6)
+    for operator in ("silu_", "mish_", "hardswish_", "hardsigmoid_", "floor_divide", "remainder", "flash"):
+        assert sum(operator in target for target in found[0][1]) == sum(operator in target for target in found[1][1])
