@@ -40,7 +40,7 @@ def test_names(name: str) -> None:
     theirs, ours = MADE[name](torch.nn), MADE[name](mstorch.nn)
     assert not [one for one in OF_CELL if hasattr(ours, one) or getattr(ours, one, None) is not None]
     assert _public(dir(ours)) == _public(dir(theirs))
-    assert set(dir(torch.nn.Module())) <= set(dir(ours))
+    assert {one for one in dir(torch.nn.Module()) if not one.startswith("___")} <= set(dir(ours))  # three: torch's compiler writes them there
     assert not {one for one in dir(ours) if one.startswith("__")} - {one for one in dir(theirs) if one.startswith("__")}
     assert _public(key for key, _ in inspect.getmembers(ours)) == _public(key for key, _ in inspect.getmembers(theirs))
     assert list(vars(ours)) == [key for key in vars(theirs) if key not in PRIVATE_OF_LAYERS.get(name, ())]
