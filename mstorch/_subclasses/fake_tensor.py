@@ -176,7 +176,7 @@ class FakeTensorMode(TorchDispatchMode):
                 return fake._held
             return value
 
-        device = _device_of(func, given, args, kwargs)
+        device = _device_of(given, kwargs)
         named = {key: "meta" if key == "device" else value for key, value in tree_map(unwrapped, kwargs).items()}
         positional = tree_map(unwrapped, args)
         if not given and "device" not in named and "device" in {argument.name for argument in func._schema.arguments}:
@@ -229,7 +229,7 @@ def _shown(value: Any) -> str:
     return repr(value)
 
 
-def _device_of(func: Any, given: list[Any], args: Any, kwargs: dict[str, Any]) -> Any:
+def _device_of(given: list[Any], kwargs: dict[str, Any]) -> Any:
     """Where the result would be: as the call says, or where its operands are; numbers of the CPU go with any device."""
     said = kwargs.get("device")
     if said is not None:
