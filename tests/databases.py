@@ -243,11 +243,30 @@ def check_operator(info: Any) -> None:
         _run_both(info.op, function, arguments, leaves, bool(_SHAPES_ONLY.match(info.name)), f"sample {number}")
 
 
+def layers(without: str) -> dict[str, Any]:
+    """Return the entries of torch's database of modules by name, but for those whose name a pattern finds."""
+    from torch.testing._internal.common_modules import module_db
+
+    return {info.name: info for info in module_db if not re.search(without, info.name)}
+
+
+def layer_of(cls: type) -> Any:
+    """Return mstorch's class for one of torch's layers."""
+    place = cls.__module__.split(".modules")[0].replace("torch.", "", 1)
+    return _dotted(f"{place}.{cls.__name__}")
+
+
+def layer_samples(info: Any, training: bool = False) -> list[Any]:
+    """Return the samples of a layer that call it with arguments."""
+    _seed()
+    samples = info.module_inputs_func(info, device="cpu", dtype=torch.float32, requires_grad=False, training=training)
+    return [one for one in samples if one.forward_input is not None and one.forward_input.args]
+
+
 def check_module(info: Any) -> None:
     """Raise unless a module agrees: state_dict keys, results, gradients of inputs and parameters."""
     cls = info.module_cls
-    place = cls.__module__.split(".modules")[0].replace("torch.", "", 1)
-    mine = _dotted(f"{place}.{cls.__name__}")
+    mine = layer_of(cls)
     _seed()
     items = list(info.module_inputs_func(info, device="cpu", dtype=torch.float32, requires_grad=True, training=True))
     for number, item in enumerate(_chosen(items)):

@@ -88,7 +88,7 @@ def _both(masks: list[Any], batch: int, heads: int, keys: int) -> Any:
 
 
 def _weighted(q: Any, k: Any, v: Any, mask: Any, dropped: float) -> tuple[Any, Any]:
-    """What the heads see, and with which weights."""
+    """Return the attention output of each head, and the attention weights."""
     scaled, turned = q * math.sqrt(1.0 / float(q.shape[-1])), k.transpose(-2, -1)
     weights = aten("bmm", scaled, turned) if mask is None else aten("baddbmm", mask, scaled, turned)
     weights = functional.softmax(weights, dim=-1)

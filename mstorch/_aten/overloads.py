@@ -11,9 +11,9 @@ _PAGE = pathlib.Path(__file__).with_name("overloads.txt")
 
 
 @functools.cache
-def _lines() -> dict[str, list[str]]:
+def _lines(page: pathlib.Path = _PAGE) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
-    for line in _PAGE.read_text().splitlines():
+    for line in page.read_text().splitlines():
         found.setdefault(line.partition("(")[0].partition(".")[0], []).append(line)
     return found
 
@@ -31,18 +31,10 @@ def overload(name: str, which: str) -> Schema | None:
 
 
 @functools.cache
-def _every_line() -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
-    for line in _EVERY.read_text().splitlines():
-        found.setdefault(line.partition("(")[0].partition(".")[0], []).append(line)
-    return found
-
-
-@functools.cache
 def all_overloads(name: str) -> dict[str, tuple[Schema, tuple[int, ...]]]:
     """Every overload that torch has of an operator, compositions and forms with ``out`` too, with the numbers of its tags."""
     found = {}
-    for line in _every_line().get(name, ()):
+    for line in _lines(_EVERY).get(name, ()):
         text, _, tags = line.rpartition("|")
         schema = parse("aten", text)
         found[schema.overload or "default"] = schema, tuple(map(int, filter(None, tags.split(","))))

@@ -54,7 +54,7 @@ class Cost:
         self.seconds = 0.0
         self.in_kernels = 0.0
         self.timed = 0
-        """How often the clock was read for ``in_kernels``."""
+        """The number of kernels that were timed."""
         self._began = time.thread_time()
 
     @property

@@ -42,7 +42,7 @@ _WAYS_IN = tuple(
     f"{_HOME}.{room}" for room in
     "_core.overriding _core.built_in _core.one_device _namespace.out_history _aten. _library. ops".split()
 )
-# What torch computes some of them with.
+# The kernels that torch names in its errors, where these are not the operation.
 _METHODS = {
     "bincount": "_bincount", "bucketize": "Tensor_bucketize", "clamp": "clamp_Tensor", "clamp_max": "clamp_max_Tensor",
     "clamp_min": "clamp_min_Tensor", "clip": "clamp_Tensor", "complex": "out_complex_out", "cosine_similarity": "clamp_min__Tensor",
@@ -124,7 +124,7 @@ def on_one_device(function: Function, name: str) -> Function:
 
 
 def _kind_of_parts(parts: Any) -> type | None:
-    """Where the tensors of a sequence lie; None where they lie on both sides."""
+    """Return the storage class of the tensors in a sequence, or None if some are on the CPU and some on a device."""
     kinds = {part._storage.__class__ for part in parts if isinstance(part, TensorBase)}
     return None if {DeviceMemory, Storage} <= kinds else next(iter(kinds))
 
@@ -145,7 +145,7 @@ def _named_tensors(function: Function, name: str, args: tuple[Any, ...], named: 
 
 
 def _is_called_from_inside(frame: Any) -> bool:
-    """Whether the library's own code calls a public form, which knows where its positions are; layers hand on what they were given."""
+    """Return whether the caller is this library itself rather than a program or a layer, which passes on a program's tensors."""
     while frame is not None:
         room = frame.f_globals.get("__name__", "")
         if not room.startswith(_WAYS_IN):

@@ -122,13 +122,7 @@ def test_symbols_are_absent() -> None:
         _fake(mstorch).FakeTensorMode(shape_env=object())
 
 
-def _modules() -> dict[str, Any]:
-    from torch.testing._internal.common_modules import module_db
-
-    return {info.name: info for info in module_db if not re.search("Lazy|FractionalMaxPool|CTCLoss", info.name)}
-
-
-MODULES = _modules()
+MODULES = databases.layers("Lazy|FractionalMaxPool|CTCLoss")
 
 
 def _faked(torch: Any, build: Callable[[], Any], args: Any, kwargs: Any) -> Any:
@@ -152,11 +146,8 @@ def _faked(torch: Any, build: Callable[[], Any], args: Any, kwargs: Any) -> Any:
 @pytest.mark.filterwarnings("ignore")
 def test_layers_of_the_database(name: str) -> None:
     info = MODULES[name]
-    databases._seed()
-    place = info.module_cls.__module__.split(".modules")[0].replace("torch.", "", 1)
-    cls = databases._dotted(f"{place}.{info.module_cls.__name__}")
-    samples = info.module_inputs_func(info, device="cpu", dtype=torch.float32, requires_grad=False, training=True)
-    for sample in [one for one in samples if one.forward_input is not None and one.forward_input.args][:3]:
+    cls = databases.layer_of(info.module_cls)
+    for sample in databases.layer_samples(info, training=True)[:3]:
         constructor, forward = sample.constructor_input, sample.forward_input
         given = (*constructor.args, *constructor.kwargs.values())
         if any(isinstance(value, torch.Tensor) or callable(value) for value in given):  # with elements, or torch's own functions

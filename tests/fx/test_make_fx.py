@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import importlib
-import re
 from collections.abc import Callable
 from typing import Any
 
@@ -158,25 +157,12 @@ def _other(value: Any) -> Any:
     return databases._mapped(value, _other)
 
 
-def _modules() -> dict[str, Any]:
-    from torch.testing._internal.common_modules import module_db
-
-    return {info.name: info for info in module_db if not re.search("Lazy|FractionalMaxPool", info.name)}
-
-
-MODULES = _modules()
-
-
-def _samples(info: Any) -> list[Any]:
-    databases._seed()
-    samples = info.module_inputs_func(info, device="cpu", dtype=torch.float32, requires_grad=False, training=False)
-    return [one for one in samples if one.forward_input is not None and one.forward_input.args]
+MODULES = databases.layers("Lazy|FractionalMaxPool")
 
 
 def _layer(info: Any, sample: Any) -> tuple[Any, Any]:
     """mstorch's layer of a sample, in evaluation, and what it is called with."""
-    place = info.module_cls.__module__.split(".modules")[0].replace("torch.", "", 1)
-    module = databases._dotted(f"{place}.{info.module_cls.__name__}")
+    module = databases.layer_of(info.module_cls)
     built, run = (databases.ours((part.args, part.kwargs), []) for part in (sample.constructor_input, sample.forward_input))
     return module(*built[0], **built[1]).eval(), run
 
@@ -186,7 +172,7 @@ def _layer(info: Any, sample: Any) -> tuple[Any, Any]:
 @pytest.mark.filterwarnings("ignore")
 def test_a_layer_is_in_the_graph(name: str) -> None:
     """What a mode below autograd did not see would be the constant that it was while it was traced."""
-    samples = _samples(MODULES[name])
+    samples = databases.layer_samples(MODULES[name])
     if not samples:
         pytest.skip("the database has no arguments")
     layer, run = _layer(MODULES[name], samples[0])
@@ -221,7 +207,7 @@ def _operators(torch: Any, call: Any, args: Any) -> list[str]:
 @pytest.mark.filterwarnings("ignore")
 def test_the_operators_of_a_layers_graph(name: str) -> None:
     info = MODULES[name]
-    for sample in _samples(info)[:4]:
+    for sample in databases.layer_samples(info)[:4]:
         constructor, forward = sample.constructor_input, sample.forward_input
         module = info.module_cls(*constructor.args, **constructor.kwargs).eval()
         try:
