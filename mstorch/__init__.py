@@ -42,168 +42,17 @@ from ._core.warned import is_warn_always_enabled, set_warn_always
 from ._tensor import Tensor, from_mindspore
 from ._tensor_str import set_printoptions
 
-# Operations, in the order of torch's documentation
-from ._ops.from_data import (
-    tensor, as_tensor, asarray, from_numpy, frombuffer, from_dlpack,
-)  # fmt: skip
-from ._ops.creation import (
-    scalar_tensor, zeros, ones, empty, full, empty_strided, empty_permuted, zeros_like, ones_like, empty_like,
-    full_like, arange, range, linspace, logspace, eye,
-)  # fmt: skip
-from ._ops.views import (
-    reshape, flatten, unflatten, permute, transpose, swapaxes, swapdims, t, movedim, moveaxis, squeeze, unsqueeze,
-    broadcast_to, narrow, select, unbind, split, chunk, diagonal, as_strided, detach, is_tensor,
-)  # fmt: skip
-from ._ops.activation import (
-    relu, prelu, selu, celu, hardshrink, threshold, relu_,
-)  # fmt: skip
-from ._ops.bilinear import (
-    bilinear,
-)  # fmt: skip
-from ._ops.bitwise import (
-    bitwise_and, bitwise_or, bitwise_xor, bitwise_not, bitwise_left_shift, bitwise_right_shift, gcd, lcm, gcd_,
-    lcm_,
-)  # fmt: skip
-from ._ops.compare import (
-    is_complex, is_floating_point, is_signed, is_same_size, eq, ne, lt, le, gt, ge, less,
-    less_equal, greater, greater_equal, not_equal, logical_and, logical_or, logical_xor, logical_not, isnan, isinf,
-    isfinite, isposinf, isneginf, signbit, isreal, is_nonzero, equal, isclose, allclose, maximum, minimum, fmax,
-    fmin, clamp, clamp_min, clamp_max, clip, where, nan_to_num, result_type, clamp_, clamp_min_, clamp_max_, clip_,
-    nan_to_num_,
-)  # fmt: skip
-from ._ops.complex_views import (
-    real, imag, conj, conj_physical, conj_physical_, resolve_conj, resolve_neg, is_conj, is_neg, complex, polar,
-    view_as_real,
-    view_as_complex,
-)  # fmt: skip
-from ._ops.contract import (
-    einsum, tensordot, outer, ger, inner, vdot, kron, trace, matrix_power, chain_matmul, addmm, addmv, addr,
-    baddbmm, addbmm, _addmm_activation,
-)  # fmt: skip
-from ._ops.conv import (
-    conv1d, conv2d, conv3d, conv_transpose1d, conv_transpose2d, conv_transpose3d, conv_tbc, convolution,
-)  # fmt: skip
-from ._ops.copying import (
-    clone,
-)  # fmt: skip
-from ._ops.count import (
-    unique, unique_consecutive, bincount, searchsorted, bucketize, isin, histc, histogram, histogramdd,
-)  # fmt: skip
-from ._ops.distance import (
-    cosine_similarity, pairwise_distance, pdist, cdist,
-)  # fmt: skip
-from ._ops.dropout import (
-    dropout, feature_dropout, alpha_dropout, feature_alpha_dropout, dropout_, feature_dropout_, alpha_dropout_,
-    feature_alpha_dropout_,
-)  # fmt: skip
-from ._ops.elementwise import (
-    add, sub, subtract, rsub, mul, multiply, div, divide, true_divide, floor_divide, remainder, fmod, pow,
-    float_power, neg, negative, positive, abs, absolute, abs_, sign, sgn, square, sqrt, rsqrt, reciprocal, addcmul,
-    addcdiv, lerp, neg_, negative_, reciprocal_, rsqrt_, sqrt_, square_,
-)  # fmt: skip
-from ._ops.embedding import (
-    embedding,
-)  # fmt: skip
-from ._ops.grid import (
-    grid_sampler, grid_sampler_2d, grid_sampler_3d, affine_grid_generator,
-)  # fmt: skip
-from ._ops.index import (
-    gather, index_select, take, take_along_dim, masked_fill, masked_select, nonzero, argwhere, nonzero_static,
-    index_put, index_put_, put, index_fill, masked_scatter,
-)  # fmt: skip
-from ._ops.join import (
-    cat, concat, concatenate, stack, hstack, vstack, row_stack, dstack, column_stack, block_diag, atleast_1d,
-    atleast_2d, atleast_3d, tile, repeat_interleave, flip, fliplr, flipud, roll, rot90, meshgrid, cartesian_prod,
-    combinations, broadcast_tensors, broadcast_shapes,
-)  # fmt: skip
-from ._ops.linalg_torch import (
-    det, inverse, matrix_exp, geqrf, orgqr, ormqr, lu_unpack, lu_solve, slogdet, logdet, pinverse, cholesky,
-    cholesky_solve, cholesky_inverse, svd, qr, triangular_solve,
-)  # fmt: skip
-from ._ops.lowrank import (
-    lu, svd_lowrank, pca_lowrank, lobpcg,
-)  # fmt: skip
-from ._ops.math import (
-    exp, exp2, expm1, log, log2, log10, log1p, sin, cos, tan, asin, acos, atan, sinh, cosh, tanh, asinh, acosh,
-    atanh, sinc, sigmoid, arcsin, arccos, arctan, arcsinh, arccosh, arctanh, atan2, arctan2, hypot, copysign,
-    nextafter, heaviside, logaddexp, logaddexp2, xlogy, ldexp, frexp, floor, ceil, trunc, round, frac, fix, deg2rad,
-    rad2deg, logit, angle, acos_, acosh_, arccos_, arccosh_, arcsin_, arcsinh_, arctan_, arctanh_, asin_, asinh_,
-    atan_, atanh_, ceil_, cos_, cosh_, deg2rad_, exp_, exp2_, expm1_, fix_, floor_, frac_, ldexp_, log_, log10_,
-    log1p_, log2_, logit_, rad2deg_, round_, sigmoid_, sin_, sinc_, sinh_, tan_, tanh_, trunc_, xlogy_,
-)  # fmt: skip
+# Operations: names that no family of `_ops` has as its own, and all that the families define
+from ._ops.contract import _addmm_activation
+from ._ops.linalg_torch import det, geqrf, inverse, matrix_exp, orgqr
 from ._ops.packed_matmul import _grouped_mm, _int_mm, _weight_int8pack_mm
-from ._ops.matmul import (
-    mm, bmm, mv, dot, matmul,
-)  # fmt: skip
-from ._ops.measure import (
-    norm, dist, renorm, cov, corrcoef, cross,
-)  # fmt: skip
-from ._ops.memory import (
-    to_dlpack, as_strided_, dequantize, is_distributed, is_inference, get_device, int_repr,
-)  # fmt: skip
-from ._ops.native import (
-    native_layer_norm, native_group_norm, native_batch_norm, batch_norm_update_stats, native_dropout,
-    native_dropout_backward, native_channel_shuffle, norm_except_dim, frobenius_norm, nuclear_norm,
-)  # fmt: skip
-from ._ops.norm import (
-    batch_norm, layer_norm, rms_norm, group_norm, instance_norm,
-)  # fmt: skip
-from ._ops.padding import (
-    constant_pad_nd,
-)  # fmt: skip
-from ._ops.pixel import (
-    pixel_shuffle, pixel_unshuffle, channel_shuffle,
-)  # fmt: skip
-from ._ops.pool import (
-    max_pool1d, max_pool1d_with_indices, max_pool2d, max_pool3d, avg_pool1d, adaptive_avg_pool1d,
-    adaptive_max_pool1d,
-)  # fmt: skip
-from ._ops.positions import (
-    unravel_index, segment_reduce, _segment_reduce, hash_tensor, slice_inverse,
-)  # fmt: skip
-from ._ops.random import (
-    rand, randn, randint, randperm, rand_like, randn_like, randint_like, normal, bernoulli,
-)  # fmt: skip
-from ._ops.reduce import (
-    sum, nansum, mean, nanmean, prod, amax, amin, aminmax, argmax, argmin, max, min, all, any, var, std, var_mean,
-    std_mean, count_nonzero,
-)  # fmt: skip
-from ._ops.removed import (
-    eig, solve, symeig, lstsq, matrix_rank,
-)  # fmt: skip
-from ._ops.sampling import multinomial, poisson, binomial
-from ._ops.scan import (
-    cumsum, cumprod, cummax, cummin, logcumsumexp, diff, trapezoid, trapz, cumulative_trapezoid, gradient,
-)  # fmt: skip
-from ._ops.resizing import (
-    resize_as_,
-)  # fmt: skip
-from ._ops.scatter import (
-    scatter, scatter_add, scatter_reduce, index_add, index_copy, index_reduce,
-)  # fmt: skip
-from ._ops.shape import (
-    tril, triu, tril_indices, triu_indices, diagonal_scatter, select_scatter, slice_scatter, as_strided_scatter,
-    diag_embed, diag, diagflat, vander, tensor_split, hsplit, vsplit, dsplit, split_with_sizes,
-    unsafe_split, unsafe_split_with_sizes, unsafe_chunk, ravel, numel, adjoint, alias_copy, as_strided_copy,
-    detach_copy, diagonal_copy, expand_copy, narrow_copy, permute_copy, select_copy, slice_copy, split_copy,
-    split_with_sizes_copy, squeeze_copy, t_copy, transpose_copy, unbind_copy, unfold_copy, unsqueeze_copy,
-    view_as_complex_copy, view_as_real_copy, view_copy,
-)  # fmt: skip
-from ._ops.softmax import (
-    softmax, log_softmax, logsumexp,
-)  # fmt: skip
-from ._ops.sort import (
-    sort, argsort, msort, topk, kthvalue, median, nanmedian, mode, quantile, nanquantile,
-)  # fmt: skip
-from ._ops.special import (
-    erf, erfc, erfinv, lgamma, digamma, polygamma, mvlgamma, i0, igamma, igammac, erf_, erfc_, i0_,
-)  # fmt: skip
-from ._ops.spectral import (
-    stft, istft,
-)  # fmt: skip
-from ._ops.window_functions import (
-    hamming_window, hann_window, blackman_window, bartlett_window, kaiser_window,
-)  # fmt: skip
+from ._ops.native import native_dropout_backward
+from ._ops.positions import _segment_reduce
+from ._ops.matmul import mm as dsmm, mm as spmm
+from ._ops.removed import eig, lstsq, matrix_rank, solve, symeig
+from ._ops import _public as _operations
+
+globals().update(_operations.functions())
 
 from ._core.generator import Generator, default_generator
 from ._namespace.legacy_types import (
@@ -314,7 +163,6 @@ from .func import vmap
 from .futures import Future
 from .jit import ScriptFunction, ScriptModule
 
-
 from . import distributions, multiprocessing, testing  # last: their modules take this one, complete, by its name
 
 from ._namespace import foreach as _foreach
@@ -322,14 +170,13 @@ from ._namespace.entries import enter as _enter
 
 globals().update(_foreach.FUNCTIONS)
 newaxis = None
-dsmm = spmm = mm
 torch = _above.torch = _sys.modules[__name__]  # torch.torch is torch
 _install()
 _enter({
     f"{__name__}.functional": vars(functional), __name__: globals(), f"{__name__}.linalg": vars(linalg), f"{__name__}.fft": vars(fft),
     f"{__name__}.special": vars(special), f"{__name__}.nn.init": vars(nn.init),
 })  # fmt: skip
-from ._aten import taking as _taking  # noqa: E402  # who takes calls below autograd
+from ._aten import taking as _taking  # who takes calls below autograd
 
 _find_unbuilt()
 if accelerator.current_accelerator() == device("npu"):  # where users of Ascend devices expect it

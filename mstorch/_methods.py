@@ -1,60 +1,20 @@
-"""Gives class Tensor its methods: every op named in a family's METHODS, in-place forms from IN_PLACE, operators."""
+"""Gives class Tensor its methods (``_ops/_public.py``), operators and properties."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 
 from ._backend.raw import Raw
 from ._core.tensor_base import TensorBase
-from ._ops import (
-    activation,
-    bitwise,
-    compare,
-    complex_views,
-    contract,
-    copying,
-    count,
-    elementwise,
-    index,
-    join,
-    linalg_torch,
-    lowrank,
-    math,
-    matmul,
-    measure,
-    memory,
-    method_forms,
-    new_tensors,
-    positions,
-    random,
-    reduce,
-    resizing,
-    sampling,
-    scan,
-    scatter,
-    shape,
-    softmax,
-    sort,
-    special,
-    spectral,
-    views,
-)  # fmt: skip
+from ._ops import copying, elementwise
 from ._ops._dispatch import is_number
 from ._ops._in_place import in_place_form
+from ._ops._public import families, methods
 from ._ops._values_put import views_tensor
 from ._tape import border
 from ._tape.apply import apply_pair
-
-# The families that name methods of Tensor, in METHODS, ALIASES, IN_PLACE, OPERATORS and the like.
-FAMILIES: tuple[ModuleType, ...] = (
-    activation, bitwise, compare, complex_views, contract, copying, count, elementwise, index, join,
-    linalg_torch, lowrank, math, matmul, measure, memory, new_tensors, positions, random, reduce, resizing, sampling, scan,
-    scatter, shape, softmax, sort, special, spectral, views,
-    method_forms,  # what comes later stands
-)  # fmt: skip
 
 
 def _operand(value: Any) -> bool:
@@ -106,22 +66,18 @@ def _in_place_operator(function: Callable[..., Any], name: str) -> Callable[...,
     return method
 
 
-def attach(cls: type) -> None:
-    """Set the generated methods on the class; a method written in the class itself stays."""
+def attach(cls: type) -> frozenset[str]:
+    """Set the methods on the class, and return their names; a method written in the class itself stays."""
     own = set(cls.__dict__)
 
     def give(name: str, value: Any) -> None:
         if name not in own:
             setattr(cls, name, value)
 
-    for family in FAMILIES:
-        for name in family.METHODS:
-            give(name, getattr(family, name))
-        for name, function in getattr(family, "NAMED_METHODS", {}).items():
-            give(name, function)
-        for name in getattr(family, "IN_PLACE", ()):
-            recorded = name not in getattr(family, "WITHOUT_GRADIENT", ())
-            give(f"{name}_", in_place_form(getattr(family, name), f"{name}_", recorded=recorded))
+    given = {name: function for name, function in methods().items() if name not in own}
+    for name, function in given.items():
+        setattr(cls, name, function)
+    for family in families():
         for name, function in getattr(family, "OPERATORS", {}).items():
             give(f"__{name}__", _operator(function, f"__{name}__"))
         for name, function in getattr(family, "REFLECTED", {}).items():
@@ -132,3 +88,4 @@ def attach(cls: type) -> None:
             give(f"__{name}__", function)
         for name, function in getattr(family, "PROPERTIES", {}).items():
             give(name, property(function))
+    return frozenset(given)

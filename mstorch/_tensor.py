@@ -574,7 +574,8 @@ def replace_data(tensor: Tensor, new: Tensor) -> None:
 
 set_tensor_class(Tensor)
 join(Tensor)
-_methods.attach(Tensor)
+OF_FAMILIES = _methods.attach(Tensor)
+"""The names of methods that families of operations define."""
 
 
 def from_mindspore(tensor: Raw) -> Tensor:

@@ -6,13 +6,13 @@ from __future__ import annotations
 
 import ast
 import functools
-import importlib
 import pathlib
 from collections.abc import Iterator
 
 import pytest
 
-import mstorch
+from mstorch._core.public_names import IN_PYTHON
+from mstorch._ops import _public
 
 pytestmark = pytest.mark.core
 
@@ -49,6 +49,7 @@ BY_NAME = {
     "mstorch/_namespace/process.py": "the module of a device of any kind",
     "mstorch/_serialization/names.py": "classes that a pickle names",
     "mstorch/fx/graph_module.py": "functions that a pickled graph names",
+    "mstorch/_ops/_public.py": "the families of operations, which are the files of the room",
     "mstorch/_unbuilt/__init__.py": "modules below those that names.txt lists",
     "mstorch/ops.py": "the operators of namespaces other than aten",
     "mstorch/onnx/_exporting.py": "onnx and onnxruntime, which need not be there",
@@ -231,17 +232,20 @@ def test_private_names_of_mindspore_stay_in_the_tape() -> None:
             assert _room(path) == "_backend", path
 
 
-def test_functions_of_families_stand_in_the_torch_namespace() -> None:
-    missing = []
-    for path in sorted((PACKAGE / "_ops").glob("[a-z]*.py")):
-        family = importlib.import_module(f"mstorch._ops.{path.stem}")
-        missing += [f"_ops.{path.stem}.{name}" for name in getattr(family, "FUNCTIONS", ()) if name not in vars(mstorch)]
-    assert not missing, f"import them in mstorch/__init__.py: {missing}"
+def test_a_public_name_is_defined_by_one_family() -> None:
+    found: dict[tuple[str, str], list[str]] = {}
+    for family in _public.families():
+        namespace = getattr(family, "PUBLIC_IN", "")
+        for name in _public.defined(family):
+            if name in IN_PYTHON.get(namespace, {}) or (namespace == "" and name in IN_PYTHON["Tensor"]):
+                found.setdefault((namespace, name), []).append(family.__name__)
+    assert len(found) > 600
+    assert not {key: families for key, families in found.items() if len(families) > 1}
 
 
 # Files that write names of a module by ``globals()``, or hand them to what does, and why. All names of others are bound by a statement, once.
 BY_GLOBALS = {
-    "mstorch/__init__.py": "the public forms of functions, and functions of lists (_foreach_*)",
+    "mstorch/__init__.py": "the functions of families, their public forms, and functions of lists (_foreach_*)",
     "mstorch/nn/functional.py": "the public forms of functions",
     "mstorch/return_types.py": "a type of its own for results written with out=, of each type",
     "mstorch/_namespace/legacy_types.py": "reads the types that it lists",

@@ -15,6 +15,7 @@ import numpy as np
 from .._backend.raw import Raw
 from .call_forms import kind_of, refusal, with_numbers
 from .dtype import dtype
+from .public_names import IN_PYTHON
 from .sparse_parts import is_sparse
 from .tensor_base import TensorBase
 
@@ -54,18 +55,6 @@ _COMPILED = frozenset((
 ).split())  # fmt: skip
 _CALLED = {"cross_entropy": "cross_entropy_loss", "unique": "_unique2"}
 _SWAPPED = {("embedding", "input"): ("indices", 2), ("embedding", "weight"): ("weight", 1)}
-# Methods and functions that torch has in Python, which name no forms.
-_IN_PYTHON = frozenset((
-    "split norm unique unique_consecutive unflatten stft istft lu lstsq resize resize_as storage backward index atleast_1d atleast_2d "
-    "atleast_3d block_diag broadcast_shapes broadcast_tensors cartesian_prod cdist chain_matmul einsum lobpcg meshgrid pca_lowrank "
-    "svd_lowrank tensordot unravel_index vmap cond while_loop load save manual_seed sym_max sym_min sym_int sym_float sym_not"
-).split())  # fmt: skip
-_COMPILED_THERE = frozenset((
-    "adaptive_avg_pool1d avg_pool1d avg_pool2d avg_pool3d bilinear celu_ channel_shuffle conv1d conv2d conv3d conv_tbc conv_transpose1d "
-    "conv_transpose2d conv_transpose3d cosine_similarity elu_ gelu hardshrink hardtanh_ leaky_relu_ linear logsigmoid "
-    "native_channel_shuffle one_hot pairwise_distance pdist pixel_shuffle pixel_unshuffle prelu relu_ rrelu_ "
-    "scaled_dot_product_attention selu_ softplus softshrink threshold_"
-).split())  # fmt: skip
 EXPLAINED = (AttributeError, TypeError, ValueError, IndexError, RuntimeError)
 """The errors that ``explained`` looks at."""
 _EMPTY = inspect.Parameter.empty
@@ -110,8 +99,16 @@ def of_mindspore(args: tuple[Any, ...], named: dict[str, Any], error: Exception)
 def in_python(path: list[str], name: str) -> bool:
     """Whether torch has a function or a method in Python, which takes no words but its own."""
     if path[-2:] == ["nn", "functional"]:
-        return name not in _COMPILED and name not in _COMPILED_THERE
-    return name in _IN_PYTHON and path[-1:] in (["torch"], ["Tensor"])
+        return name not in _COMPILED and not _is_compiled_layer(name)
+    return _names_no_forms(name) and path[-1:] in (["torch"], ["Tensor"])
+
+
+def _names_no_forms(name: str) -> bool:
+    return IN_PYTHON[""].get(name, False) or IN_PYTHON["Tensor"].get(name, False)
+
+
+def _is_compiled_layer(name: str) -> bool:
+    return not IN_PYTHON["nn.functional"].get(name, True)
 
 
 def explained(
@@ -124,7 +121,7 @@ def explained(
         return TypeError(unread)
     if isinstance(error, RuntimeError):
         return None
-    if path[-1] == "Tensor" and last in _IN_PYTHON and re.match(rf"{last}\(\) (missing|got an unexpected|got multiple) ", str(error)):
+    if path[-1] == "Tensor" and _names_no_forms(last) and re.match(rf"{last}\(\) (missing|got an unexpected|got multiple) ", str(error)):
         return TypeError(f"Tensor.{error}")
     if last.startswith("__") or not _INSIDE.search(str(error)) or not _foreign(error):
         return None
@@ -164,7 +161,7 @@ def explained(
 
 def _unread(room: str, name: str, args: tuple[Any, ...], named: dict[str, Any]) -> str | None:
     """What torch, which reads the arguments before anything else, says of those that fit no form of its compiled function."""
-    if name in _IN_PYTHON or name.startswith("__") or (room == "functional" and name not in _COMPILED_THERE):
+    if _names_no_forms(name) or name.startswith("__") or (room == "functional" and not _is_compiled_layer(name)):
         return None
     given = (*args, *named.values())
     if any(hasattr(type(item), "__torch_function__") and not isinstance(item, TensorBase) for item in given):

@@ -129,6 +129,6 @@ def in_place_form(
 
     made = method if recorded else unrecorded
     made.__name__, made.__qualname__ = name, f"Tensor.{name}"
+    made.__module__ = function.__module__
     made.__doc__ = f"In-place version of ``{function.__name__}``."
     return made
-

@@ -90,7 +90,3 @@ def _dim_dropped(indices: Any, dim: int) -> Any:
 def without_dim(indices: Any, dim: int) -> Any:
     """Indices without a dimension of length 1, no view of others."""
     return no_view(views.squeeze(indices, dim))
-
-
-FUNCTIONS = ()
-METHODS = ()

@@ -13,7 +13,7 @@ from .._core.tensor_base import TensorBase, count_of, is_tracked
 from .._core.writable import refuse_partial_overlap
 from . import views
 from ._dispatch import call, finish, type_word, unary, wrap_dim
-from ._in_place import in_place
+from ._in_place import in_place, in_place_form
 from ._memory_order import in_order_of, result_strides
 from ._named import node_called
 from ._numbers import fitting
@@ -271,12 +271,4 @@ def glu(input: Any, dim: int = -1) -> Any:
     return call(_mul, (first, gate), strides=result_strides((first, gate), first._shape))
 
 
-def relu_(input: Any) -> Any:
-    """In-place version of ``relu``."""
-    return in_place(input, relu)
-
-
-
-FUNCTIONS = tuple("relu prelu selu celu hardshrink threshold relu_".split())
-METHODS = ("relu", "prelu", "hardshrink")
-IN_PLACE = ("relu",)
+relu_ = in_place_form(relu, "relu_")

@@ -46,8 +46,3 @@ def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Any:
     factors = input1, input2, weight
     watch(result, *(one for one in factors if any(other is not one and is_tracked(other) for other in factors)))
     return result if bias is None else add(result, bias)
-
-
-
-FUNCTIONS = ("bilinear",)
-METHODS = ()

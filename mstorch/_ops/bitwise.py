@@ -18,7 +18,6 @@ from ._dispatch import (
     unary,
 )
 from ._forms import SELF
-from ._in_place import in_place_form
 from ._operation import operation
 from .compare import eq, where
 from .copying import to_dtype
@@ -113,14 +112,6 @@ def lcm(input: Any, other: Any, *, out: Any = None) -> Any:
     return result if out is None else deliver(result, out)
 
 
-gcd_, lcm_ = in_place_form(gcd, "gcd_"), in_place_form(lcm, "lcm_")
-
-NAMES = tuple("bitwise_and bitwise_or bitwise_xor bitwise_not bitwise_left_shift bitwise_right_shift gcd lcm".split())
-FUNCTIONS = tuple(
-    "bitwise_and bitwise_or bitwise_xor bitwise_not bitwise_left_shift bitwise_right_shift gcd lcm gcd_ lcm_".split()
-)
-METHODS = NAMES
-IN_PLACE = NAMES
 OPERATORS = {
     "and": bitwise_and,
     "or": bitwise_or,

@@ -428,10 +428,6 @@ def result_type(tensor1: Any, tensor2: Any) -> dtype:
     return result_dtype((tensor1, tensor2))
 
 
-clamp_, clamp_min_, clamp_max_ = (
-    in_place_form(function, f"{function.__name__}_") for function in (clamp, clamp_min, clamp_max)
-)
-clip_ = clamp_
 _without_nan = in_place_form(nan_to_num, "nan_to_num_")
 
 
@@ -445,26 +441,9 @@ def nan_to_num_(
         return input
     return _without_nan(input, nan, posinf, neginf)
 
-FUNCTIONS = tuple(
-    "is_complex is_floating_point is_signed is_same_size "
-    "eq ne lt le gt ge less less_equal greater greater_equal not_equal logical_and logical_or logical_xor logical_not "
-    "isnan "
-    "isinf isfinite isposinf isneginf signbit isreal is_nonzero equal isclose allclose maximum minimum fmax fmin clamp "
-    "clamp_min clamp_max clip where nan_to_num result_type clamp_ clamp_min_ clamp_max_ clip_ nan_to_num_".split()
-)
-METHODS = tuple(
-    "is_same_size "
-    "eq ne lt le gt ge less less_equal greater greater_equal not_equal logical_and logical_or logical_xor logical_not "
-    "isnan "
-    "isinf isfinite isposinf isneginf signbit isreal is_nonzero equal isclose allclose maximum minimum fmax fmin clamp "
-    "clamp_min clamp_max clip nan_to_num nan_to_num_".split()
-)
 NAMED_METHODS = {"where": where_method}
-IN_PLACE = tuple(
-    "eq ne lt le gt ge less less_equal greater greater_equal not_equal logical_and logical_or logical_xor logical_not "
-    "clamp "
-    "clamp_min clamp_max clip".split()
+# Truth values have no gradient, so torch writes them into what takes part in autograd, too.
+logical_and_, logical_or_, logical_xor_, logical_not_ = (
+    in_place_form(function, f"{function.__name__}_", recorded=False) for function in (logical_and, logical_or, logical_xor, logical_not)
 )
-# Truth values have no gradient, so torch writes those of these into what takes part in autograd, too.
-WITHOUT_GRADIENT = ("logical_and", "logical_or", "logical_xor", "logical_not")
 OPERATORS = {"eq": eq, "ne": ne, "lt": lt, "le": le, "gt": gt, "ge": ge}

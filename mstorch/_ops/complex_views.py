@@ -219,10 +219,4 @@ def set_imag(self: Any, value: Any) -> None:
     copy_(imag(self), value)
 
 
-
-FUNCTIONS = tuple(
-    "real imag conj conj_physical conj_physical_ resolve_conj resolve_neg is_conj is_neg complex polar view_as_real "
-    "view_as_complex".split()
-)
-METHODS = tuple("conj conj_physical conj_physical_ resolve_conj resolve_neg is_conj is_neg".split())
 NAMED_METHODS = {"real": property(real, set_real), "imag": property(imag, set_imag)}

@@ -583,11 +583,3 @@ def addbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 
             total = addmm(total, left, right, beta=1 if place else beta, alpha=alpha)
         return finish(total, out)
     return finish(_scaled_sum("addbmm", input, bmm(batch1, batch2).sum(0, dtype=batch1._dtype), beta, alpha), out)
-
-
-
-FUNCTIONS = tuple(
-    "einsum tensordot outer ger inner vdot kron trace matrix_power chain_matmul addmm addmv addr baddbmm addbmm _addmm_activation".split()
-)
-METHODS = tuple("outer ger inner vdot kron trace matrix_power addmm addmv addr baddbmm addbmm".split())
-IN_PLACE = ("addmm", "addmv", "addr", "baddbmm", "addbmm")

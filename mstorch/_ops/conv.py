@@ -323,9 +323,3 @@ def convolution(
 
 
 BY_RANK: dict[int, Callable[..., Any]] = {1: conv1d, 2: conv2d, 3: conv3d}
-
-
-FUNCTIONS = tuple(
-    "conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d conv_tbc convolution".split()
-)
-METHODS = ()

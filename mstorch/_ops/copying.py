@@ -360,8 +360,4 @@ def copy_storage(tensor: Any, memo: dict[int, Any]) -> Any:
     return window(found, tensor._dtype, tensor._shape, strides_of(tensor), tensor._offset)
 
 
-FUNCTIONS = ("clone",)
-METHODS = tuple("clone is_contiguous contiguous to copy_ fill_ zero_ type type_as cpu cuda".split())
-if devices.accelerator_is("npu"):
-    METHODS = (*METHODS, "npu")
-NAMED_METHODS = CONVERSIONS
+NAMED_METHODS = {**CONVERSIONS, "npu": npu} if devices.accelerator_is("npu") else CONVERSIONS

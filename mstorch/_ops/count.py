@@ -50,8 +50,6 @@ _count = kernel("count_positions")
 _lexicographic = kernel("lexicographic_order")
 
 
-
-
 def _numbers(count: int) -> Any:
     return tensor_of(np.arange(count, dtype=np.int64))
 
@@ -481,9 +479,3 @@ def histogramdd(
             _check_edges(item, input, d)
         edges.append(item.detach() if isinstance(item, TensorBase) else _edges(column, item, limits, d))
     return return_types.histogramdd((_binned(points, edges, weight, density, "histogramdd"), tuple(edges)))
-
-
-FUNCTIONS = tuple(
-    "unique unique_consecutive bincount searchsorted bucketize isin histc histogram histogramdd".split()
-)
-METHODS = ("unique", "unique_consecutive", "bincount", "histc", "histogram")

@@ -517,9 +517,3 @@ def eye(
     kind = dtype or (out._dtype if out is not None else get_default_dtype())
     values = numpy_cast(np.eye(n, n if m is None else m, dtype=np.float32), kind.np)
     return fresh_out("eye", made(values), out, requires_grad) if out is not None else as_asked(made(values, requires_grad), place)
-
-
-FUNCTIONS = tuple(
-    "scalar_tensor zeros ones empty full empty_strided empty_permuted zeros_like ones_like empty_like full_like arange range "
-    "linspace logspace eye".split()
-)

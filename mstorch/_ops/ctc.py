@@ -21,6 +21,8 @@ from .math import log
 from .reduce import mean
 from .reduce import sum as sum_of
 
+PUBLIC_IN = "nn.functional"
+
 _ctc = kernel("ctc_loss")
 
 
@@ -121,8 +123,3 @@ def _rows(targets: Any, lengths: np.ndarray, batch: int) -> np.ndarray:
         row[:length] = values[start : start + length]
         start += length
     return rows
-
-
-
-FUNCTIONS = ()
-METHODS = ()

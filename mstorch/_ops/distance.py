@@ -119,9 +119,3 @@ def normalize(input: Any, p: float = 2.0, dim: Any = 1, eps: float = 1e-12, out:
     length = views.expand(clamp_min(p_norm(input, p, dim, True), eps), shape_of(input))
     result = div(input, length)
     return result if out is None else deliver(result, out)
-
-
-
-FUNCTIONS = ("cosine_similarity", "pairwise_distance", "pdist", "cdist")
-METHODS = ()
-

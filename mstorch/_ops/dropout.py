@@ -147,10 +147,3 @@ def alpha_dropout_(input: Any, p: float, train: bool) -> Any:
 def feature_alpha_dropout_(input: Any, p: float, train: bool) -> Any:
     """In-place version of ``feature_alpha_dropout``."""
     return in_place(input, feature_alpha_dropout, p, train)
-
-
-FUNCTIONS = tuple(
-    "dropout feature_dropout alpha_dropout feature_alpha_dropout dropout_ feature_dropout_ alpha_dropout_ "
-    "feature_alpha_dropout_".split()
-)
-METHODS = ()

@@ -37,7 +37,7 @@ from ._dispatch import (
     unary,
 )
 from ._forms import ALPHA, SELF, VALUE, Forms
-from ._in_place import in_place, in_place_form
+from ._in_place import in_place
 from ._memory_order import in_order_of, kept_order, result_strides, row_major
 from ._named import by_value, node_called
 from ._numbers import fitting
@@ -559,29 +559,6 @@ def _rest(weight: Any, kind: dtype) -> Any:
 
 absolute, absolute_, divide, true_divide, multiply, negative = abs, abs_, div, div, mul, neg
 
-neg_, reciprocal_, rsqrt_, sqrt_, square_ = (
-    in_place_form(function, f"{function.__name__}_") for function in (neg, reciprocal, rsqrt, sqrt, square)
-)
-negative_ = neg_
-
-
-FUNCTIONS = tuple(
-    "add sub subtract rsub mul multiply div divide true_divide floor_divide remainder fmod pow float_power neg "
-    "negative "
-    "positive abs absolute abs_ sign sgn square sqrt rsqrt reciprocal addcmul addcdiv lerp neg_ negative_ reciprocal_ "
-    "rsqrt_ "
-    "sqrt_ square_".split()
-)
-METHODS = tuple(
-    "add sub subtract mul multiply div divide true_divide floor_divide remainder fmod pow float_power neg negative "
-    "positive "
-    "abs absolute sign sgn square sqrt rsqrt reciprocal addcmul addcdiv lerp abs_ absolute_ float_power_".split()
-)
-IN_PLACE = tuple(
-    "add sub subtract mul multiply div divide true_divide floor_divide remainder fmod pow neg negative sign sgn "
-    "square sqrt "
-    "rsqrt reciprocal addcmul addcdiv lerp".split()
-)
 OPERATORS = {
     "add": add, "sub": sub, "mul": mul, "truediv": div, "floordiv": floor_divide, "mod": remainder, "pow": pow,
     "div": div,

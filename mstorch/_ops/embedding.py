@@ -250,7 +250,3 @@ def _maxima(taken: Any, bags: np.ndarray, kept: np.ndarray, count: int, width: i
     values = where(isnan(values), where(first, float("inf"), float("-inf")), where(usable, values, float("-inf")))
     best = views.squeeze(gather(rows, 1, argmax(values, 1, True)), 1)
     return where(beside(made((counts > 0)[:, None]), best), best, 0.0)
-
-
-FUNCTIONS = ("embedding",)
-METHODS = ()

@@ -18,6 +18,8 @@ from ._operation import operation
 from .creation import arange, zeros
 from .join import cat, flip, roll
 
+PUBLIC_IN = "fft"
+
 _fft = kernel("fft")
 
 _NORMS = (None, "backward", "ortho", "forward")

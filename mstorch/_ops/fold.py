@@ -9,6 +9,8 @@ from .._tape.windows import no_view
 from . import views
 from ._dispatch import call, shape_of
 
+PUBLIC_IN = "nn.functional"
+
 _im2col = kernel("im2col")
 _col2im = kernel("col2im")
 
@@ -114,7 +116,3 @@ def col2im(
 def fold(input: Any, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Any:
     """(N, C * kH * kW, windows), also without N → (N, C, H, W): overlapping windows add up."""
     return col2im(input, output_size, kernel_size, dilation, padding, stride)
-
-
-FUNCTIONS = ()
-METHODS = ()

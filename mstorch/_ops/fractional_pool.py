@@ -136,7 +136,3 @@ def _pooled(
         best = where(broken, shape_of(seen)[-1] - 1 - argmax(flip(isnan(seen).to(input._dtype), (-1,)), -1, keepdim=True), best)
     chosen = views.squeeze(gather(index, -1, best), -1)
     return gather(flat, -1, chosen), chosen
-
-
-FUNCTIONS = ()
-METHODS = ()

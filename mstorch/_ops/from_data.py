@@ -399,6 +399,3 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
     array, narrow = array_of_capsule(capsule)
     found = views.view(from_numpy(array), bfloat16) if narrow else from_numpy(array)
     return found.clone() if copy else found
-
-
-FUNCTIONS = ("tensor", "as_tensor", "asarray", "from_numpy", "frombuffer", "from_dlpack")

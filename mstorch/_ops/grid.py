@@ -340,8 +340,3 @@ def grid_sampler_3d(input: Any, grid: Any, interpolation_mode: int, padding_mode
 def affine_grid_generator(theta: Any, size: Any, align_corners: bool) -> Any:
     """The same as ``affine_grid``."""
     return affine_grid(theta, size, align_corners)
-
-
-
-FUNCTIONS = ("grid_sampler", "grid_sampler_2d", "grid_sampler_3d", "affine_grid_generator")
-METHODS = ()

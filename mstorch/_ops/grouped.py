@@ -50,7 +50,3 @@ def grouped_mm(mat_a: Any, mat_b: Any, *, offs: Any = None, bias: Any = None, ou
     parts = [matmul(mat_a[i], mat_b[:, start:end]) for i, (start, end) in enumerate(groups)]
     rest = zeros((rows, columns - ends[-1]), dtype=mat_a._dtype, device=mat_a.device)
     return cat([*parts, rest], 1) if ends[-1] < columns else cat(parts, 1)
-
-
-FUNCTIONS = ()
-METHODS = ()

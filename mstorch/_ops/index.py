@@ -487,16 +487,7 @@ def _masked_scatter_without_counting(input: Any, mask: Any, source: Any) -> Any:
     return where(mask, views.reshape(taken, shape_of(input)), input)
 
 
-
-
-
-FUNCTIONS = tuple(
-    "gather index_select take take_along_dim masked_fill masked_select nonzero argwhere nonzero_static index_put index_put_ put "
-    "index_fill masked_scatter".split()
-)
-METHODS = FUNCTIONS
 NAMED_METHODS = {
-    "put_": in_place_form(put, "put_"),
     "masked_fill_": in_place_form(masked_fill, "masked_fill_", uniform=True),
     "index_fill_": in_place_form(index_fill, "index_fill_", uniform=True),
     "masked_scatter_": masked_scatter_,

@@ -52,8 +52,6 @@ _flip = kernel("flip")
 _roll = kernel("roll")
 
 
-
-
 def tensor_list(tensors: Any, name: str) -> tuple[Any, ...]:
     """The tensors of a list or tuple; TypeError with torch's words for anything else."""
     if not isinstance(tensors, (list, tuple)):
@@ -538,10 +536,4 @@ def broadcast_shapes(*shapes: Any) -> Any:
     return Size(total)
 
 
-FUNCTIONS = tuple(
-    "cat concat concatenate stack hstack vstack row_stack dstack column_stack block_diag atleast_1d atleast_2d atleast_3d tile "
-    "repeat_interleave flip fliplr flipud roll rot90 meshgrid cartesian_prod combinations broadcast_tensors "
-    "broadcast_shapes".split()
-)
 NAMED_METHODS = {"flip": _flip_method, "tile": _tile_method}
-METHODS = tuple("repeat repeat_interleave fliplr flipud roll rot90".split())

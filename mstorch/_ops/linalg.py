@@ -43,6 +43,8 @@ from .linalg_factor import (
 from .shape import tril, triu
 from .vector_norm import vector_norm
 
+PUBLIC_IN = "linalg"
+
 _lu, _ldl, _ldl_solve = (kernel(f"linalg_{name}") for name in ("lu_factor", "ldl_factor", "ldl_solve"))
 
 

@@ -19,6 +19,8 @@ from ._operation import operation
 from .creation import eye
 from .linalg_factor import attach, check_floating, check_square, finite, solve_matrices
 
+PUBLIC_IN = "linalg"
+
 _lu, _svd = kernel("linalg_lu_factor"), kernel("linalg_svd")
 
 

@@ -17,6 +17,8 @@ from .creation import eye, zeros_like
 from .join import cat
 from .linalg_factor import attach, check_floating, check_square
 
+PUBLIC_IN = "linalg"
+
 # Taylor polynomials of degree 8, 12 and 18 in few products, and the 1-norm up to which each degree is exact to rounding
 # (P. Bader, S. Blanes, F. Casas: "Computing the matrix exponential with an optimized Taylor polynomial approximation",
 # Mathematics 7 (2019) 1174, https://doi.org/10.3390/math7121174).

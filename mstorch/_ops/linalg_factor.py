@@ -22,6 +22,8 @@ from .creation import eye, zeros_like
 from .join import cat
 from .shape import diag_embed, tril, triu
 
+PUBLIC_IN = "linalg"
+
 _solve, _cholesky, _qr, _svd, _svdvals, _eigh, _eig, _triangular, _geqrf = (
     kernel(f"linalg_{name}")
     for name in (

@@ -15,6 +15,8 @@ from .creation import eye
 from .join import cat
 from .linalg_factor import _LinAlgError, check_floating, solve, solve_matrices
 
+PUBLIC_IN = "linalg"
+
 
 def matrix_power(A: Any, n: int, *, out: Any = None) -> Any:
     """Square matrices multiplied with themselves ``n`` times."""

@@ -29,9 +29,9 @@ from ._operation import operation
 from .compare import where
 from .creation import eye, zeros
 from .linalg import check_scales, householder_product, permutation_of, pinv, triangles
-from .linalg_det import det, signed_log  # noqa: F401 - names of the torch namespace too
-from .linalg_exp import matrix_exp  # noqa: F401 - a name of the torch namespace too
-from .linalg_factor import (  # noqa: F401 - names of the torch namespace too
+from .linalg_det import det, signed_log
+from .linalg_exp import matrix_exp
+from .linalg_factor import (
     LinAlgError,
     attach,
     batch_of,
@@ -257,12 +257,4 @@ def triangular_solve(
     return finish_exactly(return_types.triangular_solve((found, by_columns(batch_of(A, batch).clone()))), out)
 
 
-
-FUNCTIONS = tuple(
-    "det inverse matrix_exp geqrf orgqr ormqr lu_unpack lu_solve slogdet logdet pinverse cholesky cholesky_solve "
-    "cholesky_inverse svd qr triangular_solve".split()
-)
-METHODS = tuple(
-    "det inverse matrix_exp geqrf orgqr ormqr lu_solve slogdet logdet pinverse cholesky cholesky_solve cholesky_inverse "
-    "svd qr triangular_solve".split()
-)
+NAMED_METHODS = {"det": det, "inverse": inverse, "matrix_exp": matrix_exp, "geqrf": geqrf, "orgqr": orgqr}

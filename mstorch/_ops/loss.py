@@ -44,6 +44,8 @@ from .loss_reduction import chosen, reduced
 from .math import exp, log, log1p, xlogy
 from .reduce import sum as sum_of
 
+PUBLIC_IN = "nn.functional"
+
 _bce = kernel("binary_cross_entropy")
 
 
@@ -413,8 +415,3 @@ def multilabel_soft_margin_loss(
     if weight is not None:
         loss = mul(loss, weight)
     return reduced(div(sum_of(loss, -1), shape_of(input)[-1]), reduction)
-
-
-
-FUNCTIONS = ()
-METHODS = ()

@@ -31,6 +31,8 @@ from .loss_reduction import chosen
 from .reduce import sum as sum_of
 from .softmax import log_softmax
 
+PUBLIC_IN = "nn.functional"
+
 _cross_entropy = kernel("cross_entropy")
 _nll = kernel("nll")
 _cross_entropy_parts, _nll_parts = kernel("cross_entropy_parts"), kernel("nll_parts")
@@ -302,9 +304,3 @@ def _probabilities(input: Any, target: Any, weight: Any, reduction: str, smoothi
         return total
     count = count_of(input._shape) // x[axis] if x[axis] else 0
     return call_node(div(total, count), "DivBackward1")
-
-
-
-FUNCTIONS = ()
-METHODS = ()
-

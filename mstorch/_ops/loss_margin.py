@@ -26,6 +26,8 @@ from .reduce import any as any_of
 from .reduce import sum as sum_of
 from .scan import cumsum
 
+PUBLIC_IN = "nn.functional"
+
 
 @operation
 def hinge_embedding_loss(
@@ -203,8 +205,3 @@ def multilabel_margin_loss(
     hinge = add(sub(views.unsqueeze(rows, 1), views.unsqueeze(gather(rows, 1, labels), 2)), 1)
     loss = div(sum_of(where(logical_and(counted, gt(hinge, 0)), hinge, 0.0), (1, 2)), classes)
     return reduced(views.reshape(loss, ()) if len(shape) < 2 else loss, reduction)
-
-
-
-FUNCTIONS = ()
-METHODS = ()

@@ -6,6 +6,8 @@ from typing import Any
 from .._core.warned import warn
 from . import reduce as reductions
 
+PUBLIC_IN = "nn.functional"
+
 _ENUM = {"none": 0, "mean": 1, "sum": 2}
 
 
@@ -48,7 +50,3 @@ def reduced(loss: Any, reduction: str) -> Any:
     if reduction == "mean":
         return reductions.mean(loss)
     return reductions.sum(loss) if reduction == "sum" else loss
-
-
-FUNCTIONS = ()
-METHODS = ()

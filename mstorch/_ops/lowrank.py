@@ -208,7 +208,3 @@ def lobpcg(
             found = tuple(cat([p[i].unsqueeze(0) for p in pairs]).reshape(*batch, *shape_of(pairs[0][i])) for i in (0, 1))
     values, vecs = attach("LOBPCGBackward", _eigen_backward, (A,), tuple(item.contiguous() for item in found))
     return values, vecs
-
-
-FUNCTIONS = ("lu", "svd_lowrank", "pca_lowrank", "lobpcg")
-METHODS = ("lu",)

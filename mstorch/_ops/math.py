@@ -33,7 +33,6 @@ from ._dispatch import (
 )
 from ._forms import SELF
 from ._fresh_out import no_derivative
-from ._in_place import in_place_form
 from ._memory_order import kept_order, result_strides, row_major
 from ._named import by_value, node_called
 from ._operation import operation
@@ -418,63 +417,3 @@ def angle(input: Any, *, out: Any = None) -> Any:
     if input._dtype.category == 3 and input._stride is not None and out is None:
         return row_major(unary(_angle, input))
     return unary(_angle, input, out, to_float=True)
-
-
-acos_ = in_place_form(acos, "acos_")
-acosh_ = in_place_form(acosh, "acosh_")
-arccos_ = in_place_form(arccos, "arccos_")
-arccosh_ = in_place_form(arccosh, "arccosh_")
-arcsin_ = in_place_form(arcsin, "arcsin_")
-arcsinh_ = in_place_form(arcsinh, "arcsinh_")
-arctan_ = in_place_form(arctan, "arctan_")
-arctanh_ = in_place_form(arctanh, "arctanh_")
-asin_ = in_place_form(asin, "asin_")
-asinh_ = in_place_form(asinh, "asinh_")
-atan_ = in_place_form(atan, "atan_")
-atanh_ = in_place_form(atanh, "atanh_")
-ceil_ = in_place_form(ceil, "ceil_")
-cos_ = in_place_form(cos, "cos_")
-cosh_ = in_place_form(cosh, "cosh_")
-deg2rad_ = in_place_form(deg2rad, "deg2rad_")
-exp_ = in_place_form(exp, "exp_")
-exp2_ = in_place_form(exp2, "exp2_")
-expm1_ = in_place_form(expm1, "expm1_")
-fix_ = in_place_form(fix, "fix_")
-floor_ = in_place_form(floor, "floor_")
-frac_ = in_place_form(frac, "frac_")
-ldexp_ = in_place_form(ldexp, "ldexp_")
-log_ = in_place_form(log, "log_")
-log10_ = in_place_form(log10, "log10_")
-log1p_ = in_place_form(log1p, "log1p_")
-log2_ = in_place_form(log2, "log2_")
-logit_ = in_place_form(logit, "logit_")
-rad2deg_ = in_place_form(rad2deg, "rad2deg_")
-round_ = in_place_form(round, "round_")
-sigmoid_ = in_place_form(sigmoid, "sigmoid_")
-sin_ = in_place_form(sin, "sin_")
-sinc_ = in_place_form(sinc, "sinc_")
-sinh_ = in_place_form(sinh, "sinh_")
-tan_ = in_place_form(tan, "tan_")
-tanh_ = in_place_form(tanh, "tanh_")
-trunc_ = in_place_form(trunc, "trunc_")
-xlogy_ = in_place_form(xlogy, "xlogy_")
-
-
-FUNCTIONS = tuple(
-    "exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh sinc sigmoid "
-    "arcsin arccos arctan arcsinh arccosh arctanh atan2 arctan2 hypot copysign nextafter heaviside logaddexp "
-    "logaddexp2 xlogy ldexp frexp floor ceil trunc round frac fix deg2rad rad2deg logit angle acos_ acosh_ "
-    "arccos_ arccosh_ arcsin_ arcsinh_ arctan_ arctanh_ asin_ asinh_ atan_ atanh_ ceil_ cos_ cosh_ deg2rad_ exp_ "
-    "exp2_ expm1_ fix_ floor_ frac_ ldexp_ log_ log10_ log1p_ log2_ logit_ rad2deg_ round_ sigmoid_ sin_ sinc_ "
-    "sinh_ tan_ tanh_ trunc_ xlogy_".split()
-)
-METHODS = tuple(
-    "exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh sinc sigmoid "
-    "arcsin arccos arctan arcsinh arccosh arctanh atan2 arctan2 hypot copysign nextafter heaviside logaddexp "
-    "logaddexp2 xlogy ldexp frexp floor ceil trunc round frac fix deg2rad rad2deg logit angle".split()
-)
-IN_PLACE = tuple(
-    "exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh sinc sigmoid "
-    "arcsin arccos arctan arcsinh arccosh arctanh atan2 arctan2 hypot copysign nextafter heaviside xlogy ldexp "
-    "floor ceil trunc round frac fix deg2rad rad2deg logit".split()
-)

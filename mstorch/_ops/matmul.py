@@ -32,7 +32,6 @@ _linear = kernel("linear")
 _linear_bias = kernel("linear_bias")
 
 
-
 def check_same_dtype(first: Any, second: Any) -> None:
     """Raise torch's error for a product of tensors of two dtypes."""
     if first._dtype is not second._dtype:
@@ -338,8 +337,5 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Any:
     return _without_row(product) if bias is None else call_node(no_view(views.squeeze(product, 0)), "ViewBackward0")
 
 
-
-FUNCTIONS = ("mm", "bmm", "mv", "dot", "matmul")
-METHODS = ("mm", "bmm", "mv", "dot", "matmul")
 OPERATORS = {"matmul": matmul}
 REFLECTED = {"matmul": matmul}

@@ -209,8 +209,4 @@ def cross(input: Any, other: Any, dim: int | None = None, *, out: Any = None) ->
     return finish_exactly(made, out)
 
 
-
-FUNCTIONS = ("norm", "dist", "renorm", "cov", "corrcoef", "cross")
-METHODS = ("dist", "renorm", "cov", "corrcoef", "cross")
 NAMED_METHODS = {"norm": _norm_method}
-IN_PLACE = ("renorm",)

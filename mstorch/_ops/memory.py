@@ -347,11 +347,6 @@ def to_dlpack(tensor: Any) -> Any:
     return dlpack(tensor)
 
 
-FUNCTIONS = ("to_dlpack", "as_strided_", "dequantize", "is_distributed", "is_inference", "get_device", "int_repr")
-METHODS = tuple(
-    "untyped_storage storage storage_type is_shared share_memory_ is_pinned pin_memory const_data_ptr dim_order resize resize_as "
-    "new apply_ map_ map2_ module_load as_strided_ record_stream reinforce dequantize is_distributed int_repr".split()
-)
 NAMED_METHODS = {
     **{name: _not_here(name) for name in (
         "q_scale", "q_zero_point", "q_per_channel_scales", "q_per_channel_zero_points", "q_per_channel_axis", "qscheme",

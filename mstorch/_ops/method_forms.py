@@ -8,6 +8,8 @@ from .._core.tensor_base import strides_of
 from . import count, lowrank, reduce, removed, spectral, subscript, views
 from ._dispatch import wrap_dim
 
+PUBLIC_IN = "Tensor"
+
 
 def size(self: Any, dim: int | None = None) -> Any:
     """The length of each dimension, or of one."""
@@ -121,9 +123,4 @@ def symeig(self: Any, eigenvectors: bool = False) -> NoReturn:
     removed.symeig(self, eigenvectors)
 
 
-FUNCTIONS = ()
-METHODS = tuple(
-    "size stride eig lstsq solve symeig split unflatten unique unique_consecutive squeeze count_nonzero broadcast_to lu stft istft "
-    "to_padded_tensor".split()
-)
 NAMED_METHODS = {"__getitem__": subscript.getitem, "__setitem__": subscript.setitem}

@@ -185,10 +185,3 @@ def max_pool2d_with_indices_backward(
         found = with_format(views.reshape(found, shape), input)
     name = "MaxPool2DWithIndicesBackwardBackward0"
     return attach(name, _pool_backward, (grad_output, input), (found,), indices)[0]
-
-
-FUNCTIONS = tuple(
-    "native_layer_norm native_group_norm native_batch_norm batch_norm_update_stats native_dropout native_dropout_backward "
-    "native_channel_shuffle norm_except_dim frobenius_norm nuclear_norm".split()
-)
-METHODS = ()

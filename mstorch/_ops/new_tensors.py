@@ -83,6 +83,3 @@ def new_empty_strided(
     """A tensor of the given strides and this tensor's dtype, values not defined (zeros here)."""
     place = _beside(self, device)
     return empty_strided(size, stride, dtype=dtype or self._dtype, device=place, pin_memory=pin_memory, requires_grad=requires_grad)
-
-
-METHODS = tuple("new_tensor new_full new_empty new_zeros new_ones new_empty_strided".split())

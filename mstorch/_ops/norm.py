@@ -262,10 +262,3 @@ def _rounded_instance_norm(input: Any, weight: Any, bias: Any, eps: float) -> An
     if bias is not None:
         shift = _scaled(shift, None, bias.float())
     return add(mul(wide, slope), shift).to(kind)
-
-
-
-FUNCTIONS = ("batch_norm", "layer_norm", "rms_norm", "group_norm", "instance_norm")
-METHODS = ()
-
-

@@ -44,7 +44,3 @@ def _weight_int8pack_mm(input: Any, mat2: Any, scales: Any) -> Any:
 def _grouped_mm(input: Any, mat2: Any, offs: Any = None, bias: Any = None, out_dtype: Any = None) -> Any:
     """``torch.nn.functional.grouped_mm`` by the name of its operator."""
     return grouped_mm(input, mat2, offs=offs, bias=bias, out_dtype=out_dtype)
-
-
-FUNCTIONS = ("_int_mm", "_weight_int8pack_mm", "_grouped_mm")
-METHODS = ()

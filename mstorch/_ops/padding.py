@@ -109,8 +109,3 @@ def replication_pad(input: Any, pads: tuple[int, ...]) -> Any:
     """The elements at the edges repeated; ``pad`` has checked the arguments."""
     found = call(_pad_like, (input,), pads, "replicate", label=f"ReplicationPad{len(pads) // 2}DBackward0")
     return with_format(watch(found, input), input)
-
-
-
-FUNCTIONS = ("constant_pad_nd",)
-METHODS = ()

@@ -81,7 +81,3 @@ def channel_shuffle(input: Any, groups: int) -> Any:
         )
     split = views.reshape(input, (n, groups, c // groups, -1 if 0 not in shape else 0))
     return _like(views.reshape(views.permute(split, (0, 2, 1, 3)), shape), input)
-
-
-FUNCTIONS = ("pixel_shuffle", "pixel_unshuffle", "channel_shuffle")
-METHODS = ()

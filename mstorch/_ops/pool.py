@@ -338,10 +338,3 @@ def adaptive_avg_pool1d(input: Any, output_size: Any) -> Any:
 def adaptive_max_pool1d(input: Any, output_size: Any) -> tuple[Any, Any]:
     """Largest values of windows that divide (N, C, L) or (C, L) into ``output_size`` parts, and their positions."""
     return adaptive_max_pool(1, input, output_size)
-
-
-
-FUNCTIONS = tuple(
-    "max_pool1d max_pool1d_with_indices max_pool2d max_pool3d avg_pool1d adaptive_avg_pool1d adaptive_max_pool1d".split()
-)
-METHODS = ()

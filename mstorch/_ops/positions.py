@@ -200,6 +200,4 @@ def slice_inverse(
 
 
 _segment_reduce = segment_reduce
-FUNCTIONS = ("unravel_index", "segment_reduce", "_segment_reduce", "hash_tensor", "slice_inverse")
-METHODS = ("hash_tensor", "slice_inverse")
 NAMED_METHODS = {"slice": slice_of}

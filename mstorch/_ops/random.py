@@ -525,11 +525,3 @@ def log_normal_(self: Any, mean: float = 1, std: float = 2, *, generator: Any = 
         raise RuntimeError(f"log_normal_ expects std > 0.0, but found std={std:g}")
     engine, name = _stream(generator, self, "log_normal"), _floating(self._dtype, None, "log_normal_cpu").name
     return _put(self, _drawn(self, lambda shape, _: draw("log_normal", engine, shape, float(mean), float(std), name)))
-
-
-FUNCTIONS = tuple(
-    "rand randn randint randperm rand_like randn_like randint_like normal bernoulli".split()
-)
-METHODS = tuple(
-    "uniform_ normal_ random_ bernoulli_ bernoulli exponential_ geometric_ cauchy_ log_normal_".split()
-)

@@ -21,6 +21,8 @@ from .compare import clamp, lt
 from .sort import topk
 from .views import reshape
 
+PUBLIC_IN = "_ops.random"
+
 _HALVES = ("float16", "bfloat16")
 _LAST_INTEGER = {"float16": 2**11, "bfloat16": 2**8, "float32": 2**24, "float64": 2**53}
 

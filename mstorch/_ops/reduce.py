@@ -56,8 +56,6 @@ _any = kernel("any")
 _LONG = 1 << 16
 
 
-
-
 def summed_dtype(input: Any, asked: dtype | None, out: Any) -> dtype:
     """The dtype that sums and products are computed in: what is asked for, that of ``out``, or the input's, int64 for integers."""
     return asked or (out._dtype if isinstance(out, TensorBase) else int64 if input._dtype.category < 2 else input._dtype)
@@ -558,10 +556,3 @@ def _spread_and_mean_slope(
 def count_nonzero(input: Any, dim: Any = None) -> Any:
     """How many elements are not zero, int64."""
     return sum(input.detach().ne(0), dim)
-
-
-FUNCTIONS = tuple(
-    "sum nansum mean nanmean prod amax amin aminmax argmax argmin max min all any var std var_mean std_mean count_nonzero".split()
-)
-_NOT_METHODS = ("var_mean", "std_mean")
-METHODS = tuple(name for name in FUNCTIONS if name not in _NOT_METHODS)

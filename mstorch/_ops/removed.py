@@ -54,7 +54,3 @@ def matrix_rank(input: Any, tol: Any = None, symmetric: bool = False, *, out: An
         _GONE.rstrip() + "\nPlease use the `torch.linalg.matrix_rank` function instead. The parameter 'symmetric' was renamed in "
         "`torch.linalg.matrix_rank()` to 'hermitian'."
     )
-
-
-FUNCTIONS = ("eig", "solve", "symeig", "lstsq", "matrix_rank")
-METHODS = ()

@@ -106,7 +106,3 @@ def set_(self: Any, source: Any = None, storage_offset: int = 0, size: Any = Non
         if base._auto is not None:
             base._auto.leaf = False
     return self
-
-
-FUNCTIONS = ("resize_as_",)
-METHODS = ("resize_", "resize_as_", "set_")

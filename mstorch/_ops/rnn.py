@@ -120,7 +120,3 @@ def run(
         if drop and layer < layers - 1:
             x = dropout(x, drop, training)
     return x, tuple(stack([last[i] for last in lasts]) for i in range(len(state)))
-
-
-FUNCTIONS = ()
-METHODS = ()

@@ -102,7 +102,3 @@ def run(
         for number, item in enumerate(made):
             item._node, item._number = node, number
     return made[0], tuple(made[1:])
-
-
-FUNCTIONS = ()
-METHODS = ()

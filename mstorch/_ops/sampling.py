@@ -86,7 +86,3 @@ def _sample_dirichlet(input: Any, generator: Any = None) -> Any:
     """Dirichlet random numbers of the concentrations in the last dimension of ``input``."""
     array = draw("dirichlet", _stream(generator, input, "dirichlet"), _array(input))
     return beside(_tensor(array, input._dtype, False, None), input)
-
-
-FUNCTIONS = ("multinomial", "poisson", "binomial")
-METHODS = ("multinomial",)

@@ -42,8 +42,6 @@ _cummin = kernel("cummin_indices")
 _logcumsumexp = kernel("logcumsumexp")
 
 
-
-
 def _scan(kernel_: Any, input: Any, dim: int, kind: dtype | None, out: Any) -> Any:
     dim = wrap_dim(dim, len(shape_of(input)))
     if kind is not None and out is not None:
@@ -322,9 +320,4 @@ def _derivative(input: Any, dim: int, step: Any, edge_order: int) -> Any:
     return cat(pieces, dim)
 
 
-
-FUNCTIONS = tuple(
-    "cumsum cumprod cummax cummin logcumsumexp diff trapezoid trapz cumulative_trapezoid gradient".split()
-)
-METHODS = ("cumsum", "cumprod", "cummax", "cummin", "logcumsumexp", "diff")
 NAMED_METHODS = {"cumsum_": cumsum_, "cumprod_": cumprod_}

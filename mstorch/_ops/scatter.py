@@ -31,7 +31,6 @@ _index_write = kernel("index_write")
 _reduce = kernel("scatter_reduce")
 
 
-
 def _checked(input: Any, dim: int, index: Any, source: Any, name: str) -> tuple[int, Any, Any]:
     """The dimension, the index values, and the part of the source that the index covers; torch's errors."""
     shape = shape_of(input)
@@ -323,15 +322,6 @@ def cast_index(index: Any) -> Any:
     return index if index._dtype is int64 else index.to(int64)
 
 
-FUNCTIONS = ("scatter", "scatter_add", "scatter_reduce", "index_add", "index_copy", "index_reduce")
-METHODS = FUNCTIONS
-IN_PLACE = ("index_copy",)
-
-
 NAMED_METHODS = {
-    "index_add_": in_place_form(index_add, "index_add_"),
-    "index_reduce_": in_place_form(index_reduce, "index_reduce_"),
-    "scatter_add_": in_place_form(scatter_add, "scatter_add_"),
-    "scatter_reduce_": in_place_form(scatter_reduce, "scatter_reduce_"),
     "scatter_": in_place_form(_scatter_in_place, "scatter_"),
 }

@@ -532,18 +532,6 @@ def _own_view(function: Callable[..., Any], name: str) -> Callable[..., Any]:
     return method
 
 
-FUNCTIONS = tuple(
-    "tril triu tril_indices triu_indices diagonal_scatter select_scatter slice_scatter as_strided_scatter diag_embed diag "
-    "diagflat vander tensor_split hsplit vsplit dsplit split_with_sizes unsafe_split unsafe_split_with_sizes unsafe_chunk ravel "
-    "numel adjoint alias_copy as_strided_copy detach_copy diagonal_copy expand_copy narrow_copy permute_copy select_copy "
-    "slice_copy split_copy split_with_sizes_copy squeeze_copy t_copy transpose_copy unbind_copy unfold_copy unsqueeze_copy "
-    "view_as_complex_copy view_as_real_copy view_copy".split()
-)
-METHODS = tuple(
-    "tril triu diagonal_scatter select_scatter slice_scatter as_strided_scatter diag_embed diag diagflat tensor_split hsplit "
-    "vsplit dsplit split_with_sizes unsafe_split unsafe_split_with_sizes unsafe_chunk ravel adjoint narrow_copy sum_to_size "
-    "fill_diagonal_".split()
-)
 NAMED_METHODS = {
     f"{function.__name__}_": _own_view(function, f"{function.__name__}_")
     for function in (views.t, views.transpose, views.squeeze, views.unsqueeze)

@@ -80,7 +80,3 @@ def _shares(gradients: Any, outputs: Any, inputs: Any, dims: tuple[int, ...], ke
         shape = tuple(1 if d in dims else length for d, length in enumerate(x._shape))
         g, found = views.reshape(g, shape), views.reshape(found, shape)
     return (g * (x - found).exp().conj_physical(),)
-
-
-FUNCTIONS = ("softmax", "log_softmax", "logsumexp")
-METHODS = FUNCTIONS

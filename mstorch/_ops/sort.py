@@ -49,8 +49,6 @@ _topk = kernel("topk_indices")
 _kth = kernel("kth_index")
 
 
-
-
 @ways(host=lambda input: input.detach() if input._dtype is bool_ else None)  # whose kernel takes them
 def _sortable(input: Any) -> Any:
     """The input as what an order is asked of: without its history, of a dtype that kernels take (only the order is asked for)."""
@@ -457,7 +455,3 @@ def nanquantile(
 ) -> Any:
     """The quantiles of what is not NaN."""
     return _quantile(input, q, dim, keepdim, interpolation, True, out)
-
-
-FUNCTIONS = tuple("sort argsort msort topk kthvalue median nanmedian mode quantile nanquantile".split())
-METHODS = FUNCTIONS

@@ -20,7 +20,7 @@ from ._dispatch import (
     unary,
     without_grad,
 )
-from ._in_place import in_place, in_place_form
+from ._in_place import in_place
 from ._memory_order import row_major
 from ._named import node_called
 from ._operation import operation
@@ -348,7 +348,6 @@ laguerre_polynomial_l = _polynomial(
 legendre_polynomial_p = _polynomial("legendre_polynomial_p", "Legendre's polynomial of degree ``n``.", _same, _legendre)
 
 
-
 def igamma(input: Any, other: Any, *, out: Any = None) -> Any:
     """The regularized lower incomplete gamma function."""
     expect_tensors("igamma", input, other)
@@ -360,11 +359,5 @@ def igammac(input: Any, other: Any, *, out: Any = None) -> Any:
     expect_tensors("igammac", input, other)
     return gammaincc(input, other, out=out)
 
-erf_, erfc_ = in_place_form(erf, "erf_"), in_place_form(erfc, "erfc_")
-i0_ = in_place_form(i0, "i0_")
 
-
-FUNCTIONS = tuple("erf erfc erfinv lgamma digamma polygamma mvlgamma i0 igamma igammac erf_ erfc_ i0_".split())
-METHODS = tuple("erf erfc erfinv lgamma digamma mvlgamma i0 igamma igammac polygamma_".split())
 NAMED_METHODS = {"polygamma": polygamma_method}
-IN_PLACE = tuple("erf erfc erfinv lgamma digamma mvlgamma i0 igamma igammac".split())

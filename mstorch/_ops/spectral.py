@@ -235,8 +235,3 @@ def _check_istft(call: str, input: Any, n_fft: int, hop: int, size: int, window:
         problem = "Invalid window shape. window has to be 1D and length of `win_length`"
     if problem:
         raise RuntimeError(f"{call}: {problem}")
-
-
-
-FUNCTIONS = ("stft", "istft")
-METHODS = FUNCTIONS

@@ -108,8 +108,3 @@ def max_unpool3d(
 ) -> Any:
     """The values of (N, C, D, H, W) or (C, D, H, W) put back where ``max_pool3d`` found them."""
     return max_unpool(3, input, indices, kernel_size, stride, padding, output_size)
-
-
-
-FUNCTIONS = ()
-METHODS = ()

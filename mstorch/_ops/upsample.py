@@ -19,6 +19,8 @@ from ._operation import operation
 from .copying import clone
 from .pool import adaptive_avg_pool
 
+PUBLIC_IN = "nn.functional"
+
 _along = kernel("along")
 _pick = kernel("pick_along")
 _upsample = kernel("upsample")
@@ -334,8 +336,3 @@ def upsample_bilinear(input: Any, size: Any = None, scale_factor: Any = None) ->
         "`nn.functional.upsample_bilinear` is deprecated. Use `nn.functional.interpolate` instead."
     )
     return interpolate(input, size, scale_factor, mode="bilinear", align_corners=True)
-
-
-
-FUNCTIONS = ()
-METHODS = ()

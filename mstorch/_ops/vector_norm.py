@@ -15,6 +15,8 @@ from ._operation import operation
 from .compare import where
 from .complex_views import imag, real
 
+PUBLIC_IN = "linalg"
+
 _p_norm = kernel("p_norm")
 
 

@@ -29,7 +29,6 @@ _select = kernel("select")
 _clone = kernel("clone")
 
 
-
 def numel_of(shape: Sequence[int]) -> int:
     """The number of elements of a shape."""
     count = 1
@@ -582,12 +581,3 @@ def swapaxes(input: Any, axis0: int, axis1: int) -> Any:
 
 swapdims = transpose
 moveaxis = movedim
-
-FUNCTIONS = tuple(
-    "reshape flatten unflatten permute transpose swapaxes swapdims t movedim moveaxis squeeze unsqueeze broadcast_to narrow "
-    "select unbind split chunk diagonal as_strided detach is_tensor".split()
-)
-METHODS = tuple(
-    "view reshape flatten unflatten permute transpose swapaxes swapdims t movedim moveaxis squeeze unsqueeze expand expand_as "
-    "view_as reshape_as broadcast_to narrow select unbind split chunk diagonal unfold as_strided".split()
-)

@@ -224,7 +224,3 @@ def kaiser_window(
         devices.refuse_pinning(device)
     kind = _old_kind("kaiser_window", window_length, dtype)
     return _tensor(_kaiser(window_length, beta, not periodic), kind, device, requires_grad)
-
-
-FUNCTIONS = ("hamming_window", "hann_window", "blackman_window", "bartlett_window", "kaiser_window")
-METHODS = ()

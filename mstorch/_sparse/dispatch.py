@@ -9,17 +9,16 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from .. import _methods, autograd
+from .. import autograd
 from .._core.formats import sparse_coo
 from .._core.size import Size
 from .._core.sparse_parts import is_sparse
 from .._core.tensor_base import SparseOperand, is_tracked
-from .._ops import activation, compare, complex_views, math, special
-from .._ops import elementwise as strided_elementwise
 from .._ops._forms import Forms, accepting, old_sum
+from .._ops._public import functions
 from .._ops.copying import CONVERSIONS, as_dtype
 from .._tape.node import edge_of
-from .._tensor import Tensor
+from .._tensor import OF_FAMILIES, Tensor
 from ..autograd import graph
 from . import compressed, convert, coo, elementwise, products, reduce, shape
 from .base import WORDS, SparseTensor, layout_word, like
@@ -29,13 +28,8 @@ Function = Callable[..., Any]
 
 
 def _unary_forms() -> dict[str, Function]:
-    forms = {}
-    for name in elementwise.UNARY:
-        for family in (strided_elementwise, math, special, compare, activation, complex_views):
-            if name in family.FUNCTIONS:
-                forms[name] = elementwise.unary(name, getattr(family, name))
-                break
-    return forms
+    strided = functions()
+    return {name: elementwise.unary(name, strided[name]) for name in elementwise.UNARY if name in strided}
 
 
 # The sparse forms of functions, and of methods of the same name.
@@ -239,11 +233,9 @@ def give_methods() -> None:
             setattr(SparseTensor, name, function)
     SparseTensor.T = property(lambda self: shape.transpose(self, 0, 1) if self.dim() == 2 else shape.t(self))  # type: ignore[assignment, method-assign]
     SparseTensor.mT = property(lambda self: shape.transpose(self, -2, -1))  # type: ignore[assignment, method-assign]
-    for family in _methods.FAMILIES:
-        names = [*family.METHODS, *getattr(family, "NAMED_METHODS", {}), *(f"{n}_" for n in getattr(family, "IN_PLACE", ()))]
-        for name in names:
-            if name not in own and name not in given and callable(getattr(Tensor, name, None)):
-                setattr(SparseTensor, name, _refusing(name))
+    for name in OF_FAMILIES:
+        if name not in own and name not in given and callable(getattr(Tensor, name, None)):
+            setattr(SparseTensor, name, _refusing(name))
     for name, function in COMMON.items():
         setattr(Tensor, name, function)
     Tensor.sparse_dim = lambda self: 0  # type: ignore[method-assign]

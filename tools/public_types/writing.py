@@ -1,4 +1,4 @@
-"""The text of the stubs."""
+"""The text of the stubs, and of the list of torch's names."""
 from __future__ import annotations
 
 import ast
@@ -12,6 +12,7 @@ import mstorch
 from mstorch._core.built_in import written
 from mstorch._core.overriding import is_entry
 
+from . import places
 from .forms import PREFIXES, STUBS, by_hand, function_forms, method_forms, with_stars
 from .schemas import Form
 
@@ -34,7 +35,7 @@ METHOD_PARTS = ("_", "abc", "defghi", "jklm", "nopqr", "s", "tuvwxyz")
 
 
 def files() -> dict[pathlib.Path, str]:
-    """The stubs: path → text."""
+    """What this tool writes: path → text."""
     found: dict[pathlib.Path, str] = {}
     for face in PREFIXES:
         home = _functions(face, found)
@@ -42,6 +43,7 @@ def files() -> dict[pathlib.Path, str]:
         found[path] = _face(face, path, home)
     _methods(found)
     found[ROOT / "mstorch" / "return_types.pyi"] = _return_types()
+    found[ROOT / "mstorch" / "_core" / "public_names.txt"] = places.text()
     return found
 
 

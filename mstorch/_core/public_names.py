@@ -1,0 +1,18 @@
+"""Which public functions and methods torch has, and which of them it writes in Python: ``public_names.txt``, written of torch itself."""
+from __future__ import annotations
+
+import pathlib
+
+
+def _read() -> dict[str, dict[str, bool]]:
+    found: dict[str, dict[str, bool]] = {}
+    for line in pathlib.Path(__file__).with_suffix(".txt").read_text().splitlines():
+        if line.startswith("["):
+            names = found[line.strip("[]")] = {}
+        elif line and not line.startswith("#"):
+            names.update((name.rstrip("*"), name.endswith("*")) for name in line.split())
+    return found
+
+
+IN_PYTHON = _read()
+"""Place ("" for torch itself, "linalg", "Tensor", …) → name → whether torch writes it in Python."""

@@ -1,0 +1,71 @@
+"""Which functions of this room are public: those that torch has by that name (``_core/public_names.py``), of every family.
+
+A family is a file of this room without an underscore before its name. Its functions are torch's, and Tensor's methods, unless it says
+otherwise: ``PUBLIC_IN`` names another namespace ("linalg"), ``NAMED_METHODS`` gives methods that are another function. Where torch has
+an in-place form (``exp_``) that the family does not define, it is made of the function.
+"""
+from __future__ import annotations
+
+import functools
+import importlib
+import pkgutil
+import types
+from collections.abc import Callable
+from typing import Any
+
+from .._core.public_names import IN_PYTHON
+from . import __name__ as _room
+from . import __path__ as _path
+from ._in_place import in_place_form
+
+Function = Callable[..., Any]
+_in_place_form = functools.cache(in_place_form)
+
+
+@functools.cache
+def families() -> tuple[types.ModuleType, ...]:
+    """The families in the order of their names, those of methods alone last."""
+    names = (found.name for found in pkgutil.iter_modules(_path) if not found.name.startswith("_"))
+    modules = [importlib.import_module(f"{_room}.{name}") for name in sorted(names)]
+    return tuple(sorted(modules, key=lambda family: _namespace(family) == "Tensor"))
+
+
+def _namespace(family: types.ModuleType) -> str:
+    return getattr(family, "PUBLIC_IN", "")
+
+
+def defined(family: types.ModuleType) -> dict[str, Function]:
+    """The family's own functions by name, second names (``absolute = abs``) among them."""
+    return {
+        name: value for name, value in vars(family).items()
+        if isinstance(value, types.FunctionType) and value.__module__ == family.__name__ and not name.startswith("_")
+    }  # fmt: skip
+
+
+def _public(place: str, namespaces: tuple[str, ...]) -> dict[str, Function]:
+    found: dict[str, Function] = {}
+    for family in families():
+        if _namespace(family) in namespaces:
+            found.update((name, function) for name, function in defined(family).items() if name in IN_PYTHON[place])
+    return found
+
+
+def _with_in_place(found: dict[str, Function], place: str) -> dict[str, Function]:
+    for name in IN_PYTHON[place]:
+        function = found.get(name[:-1])
+        if name.endswith("_") and name not in found and function is not None:
+            found[name] = _in_place_form(function, name)
+    return found
+
+
+def functions() -> dict[str, Function]:
+    """The functions of torch that this room defines."""
+    return _with_in_place(_public("", ("",)), "")
+
+
+def methods() -> dict[str, Function]:
+    """The methods of Tensor that this room defines."""
+    found = _with_in_place(_public("Tensor", ("",)), "Tensor")
+    for family in families():
+        found.update(getattr(family, "NAMED_METHODS", {}))
+    return found | _public("Tensor", ("Tensor",))
