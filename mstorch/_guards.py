@@ -1,9 +1,10 @@
 """torch._guards: what programs ask about the tracing that goes on. Nothing is traced with tensors without values here."""
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 from ._hook import missing as _missing
+from ._tensor import Tensor
 
 
 def active_fake_mode() -> None:
@@ -11,7 +12,7 @@ def active_fake_mode() -> None:
     return None
 
 
-def detect_fake_mode(inputs: Any = None) -> None:
+def detect_fake_mode(inputs: Sequence[Tensor] | None = None) -> None:
     """The same, of these inputs."""
     return None
 

@@ -23,7 +23,7 @@ class FunctionModifiers:
     _DROP = "_drop (function is fully ignored, declaration can be unscriptable)"
 
 
-def _marked(function: Any, mark: str) -> Any:
+def _marked(function: Callable[..., Any], mark: str) -> Callable[..., Any]:
     target: Any = function.fget if isinstance(function, property) else function
     target._torchscript_modifier = mark
     return function
@@ -34,12 +34,12 @@ def export(fn: Callable[..., Any]) -> Callable[..., Any]:
     return _marked(fn, FunctionModifiers.EXPORT)
 
 
-def unused(fn: Any) -> Any:
+def unused(fn: Callable[..., Any]) -> Callable[..., Any]:
     """Mark a function, or a property, as one that a scripted module cannot call; returns it."""
     return _marked(fn, FunctionModifiers.UNUSED)
 
 
-def ignore(drop: Any = False, **kwargs: Any) -> Any:
+def ignore(drop: int | Callable[..., Any] = False, **kwargs: Any) -> Callable[..., Any]:
     """Mark a function as one that stays Python; with ``drop`` a scripted module cannot call it."""
     if callable(drop):
         return _marked(drop, FunctionModifiers.IGNORE)
@@ -59,7 +59,7 @@ def _copy_to_script_wrapper(fn: Callable[..., Any]) -> Callable[..., Any]:
     return _marked(fn, FunctionModifiers.COPY_TO_SCRIPT_WRAPPER)
 
 
-def get_torchscript_modifier(fn: Any) -> str:
+def get_torchscript_modifier(fn: Callable[..., Any]) -> str:
     """The mark of a function."""
     return getattr(getattr(fn, "__func__", fn), "_torchscript_modifier", FunctionModifiers.DEFAULT)
 

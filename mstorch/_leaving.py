@@ -36,7 +36,7 @@ _call = operator.methodcaller("__call__")
 class _Exit:
     """``__exit__`` of a block: in the thread that asks, what ends the innermost of the times that it was entered."""
 
-    def __get__(self, block: Any, owner: Any = None) -> Any:
+    def __get__(self, block: Any, owner: type | None = None) -> Callable[..., Any]:
         return self if block is None else _ends(block)[1]
 
     def __call__(self, block: Any, *error: Any) -> Any:

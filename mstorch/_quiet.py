@@ -49,7 +49,7 @@ else:
 class _Before:
     """``__exit__`` of a block that is about to begin: a built-in function, which no signal comes before, that sets what is set now."""
 
-    def __get__(self, block: Any, owner: Any = None) -> Any:
+    def __get__(self, block: quiet, owner: type | None = None) -> Callable[..., Any]:
         return built_in_next(map(operator.is_, map(_set, (_get(),)), itertools.repeat(block)))  # False, whatever is set
 
 

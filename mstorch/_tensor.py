@@ -248,7 +248,7 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
         """The tensor with its first dimension the other way round."""
         return self.flip(0) if self._shape else self
 
-    def __contains__(self, element: Any) -> bool:
+    def __contains__(self, element: int) -> bool:
         if isinstance(element, (TensorBase, int, float, complex, bool)):
             return bool(self.eq(element).any())  # type: ignore[arg-type]
         raise RuntimeError(
@@ -294,7 +294,9 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
             return array.astype(dtype)
         return array.copy() if copy else array
 
-    def __array_wrap__(self, array: np.ndarray, context: Any = None, return_scalar: bool = False) -> Tensor:
+    def __array_wrap__(
+        self, array: np.ndarray, context: tuple[Any, tuple[TensorBase | int, ...], int] | None = None, return_scalar: bool = False
+    ) -> Tensor:
         if array.dtype == bool:
             array = array.astype("uint8")
         return from_data.from_numpy(np.ascontiguousarray(array).reshape(array.shape))
@@ -507,7 +509,7 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
         made.__dict__.update(self.__dict__)
         return made
 
-    def __reduce_ex__(self, protocol: Any) -> Any:
+    def __reduce_ex__(self, protocol: int) -> Any:
         wrapper = self._storage.__class__ is Absent and not is_meta(self)
         found = above.plain_pickles.reduced(self) if wrapper or is_torch() else NotImplemented
         if found is not NotImplemented:

@@ -127,7 +127,7 @@ class classproperty:
         return self.function(type(instance) if owner is None else owner)
 
 
-def _get_obj_state(obj: Any) -> Any:
+def _get_obj_state(obj: Tensor) -> dict[Any, Any]:
     """What an object of a user's class keeps beside its elements."""
     return _user_state(obj) if isinstance(obj, Tensor) else obj.__getstate__() if hasattr(obj, "__getstate__") else vars(obj)
 

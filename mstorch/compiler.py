@@ -53,7 +53,7 @@ def disable(fn: Callable[..., Any] | None = None, recursive: bool = True, *, rea
     return disabled
 
 
-def _disable_dynamo(fn: Callable[..., Any] | None = None, recursive: bool = True) -> Any:
+def _disable_dynamo(fn: Callable[..., Any] | None = None, recursive: bool = True) -> Callable[..., Any]:
     return disable(fn, recursive)
 
 

@@ -110,7 +110,7 @@ def register_kernel(
     return impl(_qualname(op), "default" if device_types is None else device_types, func)
 
 
-def _qualname(op: Any) -> str:
+def _qualname(op: CustomOpDef) -> str:
     return op if isinstance(op, str) else op._qualname
 
 
@@ -164,7 +164,7 @@ class CustomOpDef:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self._operator(*args, **kwargs)
 
-    def register_kernel(self, device_types: device_types_t, fn: Callable[..., Any] | None = None, /) -> Any:
+    def register_kernel(self, device_types: device_types_t, fn: Callable[..., Any] | None = None, /) -> Callable[..., Any]:
         """Set the kernel for types of devices; also as a decorator."""
         return register_kernel(self, device_types, fn)
 

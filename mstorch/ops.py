@@ -7,7 +7,7 @@ from __future__ import annotations
 import functools
 import importlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 from . import _unbuilt as unbuilt
@@ -19,6 +19,7 @@ from ._library import function_schema, registry
 from ._library.schema import parse
 from ._library.tags import Tag
 from ._ops import native
+from ._tensor import Tensor
 
 _HOME = __name__.partition(".")[0]
 
@@ -188,7 +189,7 @@ def _gradient_of(operator: OpOverload, gradients: list[Any], args: list[Any], op
     """The gradients of an operator's tensors, by computing it once more."""
     leaves: list[Any] = []
 
-    def leaf(value: Any) -> Any:
+    def leaf(value: Tensor | float | Sequence[Tensor]) -> Any:
         if isinstance(value, (tuple, list)):
             return [leaf(item) for item in value]
         if not isinstance(value, above.torch.Tensor):

@@ -6,6 +6,7 @@ from typing import Any
 import mstorch as torch
 
 from ._namespace import sobol
+from ._tensor import Tensor
 
 
 class SobolEngine:
@@ -39,7 +40,7 @@ class SobolEngine:
         matrices = torch.randint(2, (self.dimension, self.MAXBIT, self.MAXBIT), generator=generator).tril()
         sobol._sobol_engine_scramble_(self.sobolstate, matrices, self.dimension)
 
-    def draw(self, n: int = 1, out: Any = None, dtype: Any = None) -> Any:
+    def draw(self, n: int = 1, out: Tensor | None = None, dtype: Any = None) -> Tensor:
         """The next ``n`` points, (n, dimension), in the default dtype, float32 or float64."""
         kind = torch.get_default_dtype() if dtype is None else dtype
         first = self.num_generated == 0
@@ -54,7 +55,7 @@ class SobolEngine:
         self.num_generated += n
         return result if out is None else out.resize_as_(result).copy_(result)
 
-    def draw_base2(self, m: int, out: Any = None, dtype: Any = None) -> Any:
+    def draw_base2(self, m: int, out: Tensor | None = None, dtype: Any = None) -> Tensor:
         """The next ``2**m`` points. ValueError where the number of all points drawn is then no power of 2."""
         n = 2**m
         total = self.num_generated + n

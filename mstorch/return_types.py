@@ -3,11 +3,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from ._core.tensor_base import TensorBase
+
 
 def _named(name: str, *fields: str) -> type:
     """A tuple type with named fields, shown as torch shows its own."""
 
-    def make(cls: type, values: Any) -> Any:
+    def make(cls: type, values: tuple[TensorBase, TensorBase]) -> Any:
         items = tuple(values)
         if len(items) != len(fields):
             raise TypeError(
@@ -19,11 +21,11 @@ def _named(name: str, *fields: str) -> type:
         shown = ",\n".join(f"{field}={value!r}" for field, value in zip(fields, self))
         return f"torch.return_types.{name}(\n{shown})"
 
-    def written(cls: type, out: Any) -> Any:
+    def written(cls: type, out: tuple[TensorBase, ...]) -> Any:
         """The result of a call with ``out=``, which has a type of its own: ``max_out`` for ``max``."""
         return globals().get(f"{name}_out", cls)(out)
 
-    def reduced(self: Any) -> Any:
+    def reduced(self: Any) -> tuple[type, tuple[tuple[Any, ...]]]:
         return type(self), (tuple(self),)
 
     members: dict[str, Any] = {

@@ -40,6 +40,7 @@ from mstorch._serialization.unpickler import globals_in
 from mstorch._serialization.zipfile_format import ZipReader, archive_name, looks_like_zip
 
 from ._core.above import above
+from ._core.formats import layout
 from ._core.no_memory import tells_no_memory
 from ._core.warned import warn
 from ._hook import missing as _missing
@@ -86,12 +87,8 @@ MAP_LOCATION = Callable[[Any, str], Any] | str | dict[str, str] | None
 
 
 def save(
-    obj: object,
-    f: str | os.PathLike[str] | IO[bytes],
-    pickle_module: Any = pickle,
-    pickle_protocol: int = DEFAULT_PROTOCOL,
-    _use_new_zipfile_serialization: bool = True,
-    _disable_byteorder_record: bool = False,
+    obj: object, f: str | os.PathLike[str] | IO[bytes], pickle_module: Any = pickle, pickle_protocol: int = DEFAULT_PROTOCOL,
+    _use_new_zipfile_serialization: bool = True, _disable_byteorder_record: bool = False,
 ) -> None:
     """Save ``obj`` to a path or to an object with ``write`` and ``flush``, in torch's format.
 
@@ -144,13 +141,8 @@ def _room(error: OSError, path: str) -> str:
 
 @tells_no_memory
 def load(
-    f: str | os.PathLike[str] | IO[bytes],
-    map_location: Any = None,
-    pickle_module: Any = None,
-    *,
-    weights_only: bool | None = None,
-    mmap: bool | None = None,
-    **pickle_load_args: Any,
+    f: str | os.PathLike[str] | IO[bytes], map_location: Any = None, pickle_module: Any = None, *, weights_only: bool | None = None,
+    mmap: bool | None = None, **pickle_load_args: Any,
 ) -> Any:
     """Load an object that :func:`save`, or torch, has saved.
 
@@ -325,9 +317,7 @@ def _check_dill_version(pickle_module: Any) -> None:
 
 
 def check_module_version_greater_or_equal(
-    module,
-    req_version_tuple,
-    error_if_malformed=True,
+    module, req_version_tuple, error_if_malformed=True
 ):
     """Tell whether ``module.__version__`` is at least a version; raises RuntimeError if it cannot be read."""
     try:
@@ -428,7 +418,7 @@ def get_unsafe_globals_in_checkpoint(f: str | os.PathLike[str] | IO[bytes]) -> l
         return list(globals_in(reader.read("data.pkl")) - default_names() - user_globals().keys())
 
 
-def _get_layout(name: str) -> Any:
+def _get_layout(name: str) -> layout:
     return adapter.layout(name)
 
 __getattr__ = _missing(__name__)

@@ -50,7 +50,7 @@ def _cell_of(array: np.ndarray) -> Cell:
     return from_data.made(array)._storage
 
 
-def _shown(storage: Any) -> str:
+def _shown(storage: TypedStorage | UntypedStorage) -> str:
     """The elements, a line each."""
     return "...\n" if storage.device.type == "meta" else "".join(f" {value}\n" for value in storage.tolist())
 
@@ -283,7 +283,7 @@ class UntypedStorage(metaclass=NamedAsInTorch):
         return above.plain_pickles.reduced_storage(self) if is_torch() else own
 
 
-def _checked(index: Any, size: int, what: str) -> int:
+def _checked(index: int, size: int, what: str) -> int:
     if not isinstance(index, int):
         raise TypeError(f"can't index a torch.{what} with {type(index).__name__}")
     if not -size <= index < size:
@@ -311,7 +311,7 @@ def untyped_over(block: Block) -> UntypedStorage:
 class _LegacyStorage(NamedAsInTorch):
     """``isinstance(storage, FloatStorage)`` asks for the dtype."""
 
-    def __instancecheck__(cls, instance: Any) -> bool:
+    def __instancecheck__(cls, instance: UntypedStorage) -> bool:
         kind = cls.__dict__.get("_legacy_dtype")
         if kind is None:
             return type.__instancecheck__(cls, instance)
@@ -370,7 +370,7 @@ class TypedStorage(metaclass=_LegacyStorage):
     def _with(self, array: np.ndarray, kind: Any) -> TypedStorage:
         return TypedStorage(wrap_storage=untyped_of(_cell_of(array)), dtype=kind)
 
-    def _python(self, value: Any) -> Any:
+    def _python(self, value: Any) -> float:
         return float(value) if self.dtype is bfloat16 else value.item()
 
     @property
@@ -457,7 +457,7 @@ class TypedStorage(metaclass=_LegacyStorage):
         self._untyped_storage.cuda(device)
         return self
 
-    def type(self, dtype: Any = None, non_blocking: bool = False) -> Any:
+    def type(self, dtype: str | None = None, non_blocking: bool = False) -> Any:
         """The type's name, or a copy in another dtype."""
         if dtype is None:
             return f"torch.{_NAMES[self.dtype]}" if self.dtype in _NAMES else "torch.storage.TypedStorage"

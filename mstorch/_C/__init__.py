@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import enum
 import weakref
+from collections.abc import Callable
 from typing import Any
 
 from .._core import determinism, overriding
@@ -135,7 +136,7 @@ def _get_tracing_state() -> None:
     return None
 
 
-def _is_alias_of(first: Any, second: Any) -> bool:
+def _is_alias_of(first: Tensor, second: Tensor) -> bool:
     """Whether two tensors show one storage."""
     return bool(first._storage is second._storage)
 
@@ -262,7 +263,7 @@ def _will_engine_execute_node(node: Any) -> bool:
 _jit_settings: dict[str, Any] = {}
 
 
-def _jit_setting(name: str, default: Any) -> Any:
+def _jit_setting(name: str, default: Any) -> Callable[..., Any]:
     def function(value: Any) -> Any:
         before = _jit_settings.get(name, default)
         _jit_settings[name] = value

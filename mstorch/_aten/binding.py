@@ -10,6 +10,7 @@ from .._core.formats import layout, memory_format
 from .._core.generator import Generator
 from .._core.tensor_base import TensorBase
 from .._library.schema import Argument, Schema
+from .._tensor import Tensor
 from .overloads import all_overloads, overloads
 
 # Public names of operators that have another name below.
@@ -145,7 +146,7 @@ _KINDS: dict[str, Any] = {
 }  # fmt: skip
 
 
-def _value(argument: Argument, value: Any, loosely: bool) -> Any:
+def _value(argument: Argument, value: Tensor | float, loosely: bool) -> Any:
     """The value as the overload takes it, or ``_NO``."""
     kind = argument.type
     if kind.endswith("?"):

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from typing import Any
 
+from .._core.dtype import dtype
 from .._core.modes import grad_set_to, modes
 from .._core.overriding import MODES, PLAIN, WITHOUT_SUBCLASSES, dispatches, level_set_to, state
 from .._core.storage import Storage
@@ -19,6 +20,7 @@ from .._core.tensor_base import TensorBase, array_of, auto_of, is_tracked, tenso
 from .._leaving import Block, values_again, values_set_to
 from .._tape import engine
 from .._tape.node import Accumulate, Node, Saved, bare_of, bare_twin, dressed, edge_of, named, node_of, saved_input
+from .._tensor import Tensor
 
 Call = Callable[..., Any]
 
@@ -141,7 +143,7 @@ class Derived(Node):
         """An argument as it was, tensors with their history."""
         return _filled(self.plan[number], self)
 
-    def result(self, number: int = 0) -> Any:
+    def result(self, number: int = 0) -> Tensor:
         """A result as it was."""
         return self.saved[len(self.shapes) + number].value(self, True)
 
@@ -177,11 +179,11 @@ def _filled(value: Any, node: Derived) -> Any:
     return [_filled(item, node) for item in value] if isinstance(value, (list, tuple)) else value
 
 
-def _passed(gradient: Any, recorded: bool) -> Any:
+def _passed(gradient: Tensor, recorded: bool) -> Any:
     return gradient if MODES and state.dispatchers else bare_of(gradient, recorded)
 
 
-def _fitted(gradient: Any, shape: tuple[int, ...], kind: Any) -> Any:
+def _fitted(gradient: Tensor, shape: tuple[int, ...], kind: dtype) -> Any:
     """The gradient summed over what was broadcast, in the operand's dtype."""
     own = tuple(gradient.shape)
     if own != shape and not shape:
@@ -252,7 +254,7 @@ def _label(operator: Any) -> str:
     return "".join(word.capitalize() for word in operator._opname.split("_")) + "Backward0"
 
 
-def _by_itself(operator: Any, node: Derived, *gradients: Any) -> Any:
+def _by_itself(operator: Any, node: Derived, *gradients: Any) -> list[Tensor | None]:
     """The gradient of an operator that has no formula here: one call, whose taker computes it of what it holds."""
     args = [_filled(value, node) for value in node.plan]
     options = {key: _filled(value, node) for key, value in node.options.items()}
@@ -261,7 +263,7 @@ def _by_itself(operator: Any, node: Derived, *gradients: Any) -> Any:
     return [next(found) if want else None for want in wanted]
 
 
-def _attach(node: Derived, result: Any) -> Any:
+def _attach(node: Derived, result: Tensor | tuple[Tensor, ...]) -> Any:
     """The call's results with the node as their history; results that came in as arguments stay themselves."""
     results = list(result) if isinstance(result, (tuple, list)) else [result]
     node.results = len(results)
@@ -278,7 +280,7 @@ def _attach(node: Derived, result: Any) -> Any:
     return type(result)(*made) if hasattr(result, "_fields") else type(result)(made)
 
 
-def _anew(tensor: Any) -> Any:
+def _anew(tensor: Tensor) -> Any:
     """The same data without history, for what has one already."""
     return bare_twin(tensor)
 
@@ -320,20 +322,20 @@ def call(operator: Any, *args: Any, **kwargs: Any) -> Any:
     return found[0]
 
 
-def _attach_in_place(node: Derived, tensor: Any) -> Any:
+def _attach_in_place(node: Derived, tensor: Tensor) -> Tensor:
     tensor._node, tensor._number = node, 0
     auto_of(tensor).leaf = False
     node.saved = [*node.saved, Saved(tensor, True)]
     return tensor
 
 
-def _same_items(result: Any, twins: Any) -> bool:
+def _same_items(result: tuple[Tensor, Tensor], twins: Any) -> bool:
     if not (isinstance(result, (tuple, list)) and isinstance(twins, (tuple, list)) and len(result) == len(twins)):
         return False
     return all(one is other for one, other in zip(result, twins))
 
 
-def _take_over(operator: Any, recorded: Any, result: Any) -> None:
+def _take_over(operator: Any, recorded: tuple[Tensor, Tensor], result: tuple[Tensor, Tensor]) -> None:
     """Give what an operator recorded the values that ``__torch_dispatch__`` gave instead."""
     pairs = list(zip(tensors_in((recorded,)), tensors_in((result,))))
     for own, other in pairs:
@@ -345,7 +347,7 @@ def _take_over(operator: Any, recorded: Any, result: Any) -> None:
             array_of(own)[...] = array_of(other)
 
 
-def _see(node: Derived, result: Any, edges: list[Any]) -> None:
+def _see(node: Derived, result: Tensor | tuple[Tensor, ...], edges: list[Any]) -> None:
     """Let backward run ``node`` in the place of the one that recorded the result, while somebody looks."""
     results = list(result) if isinstance(result, (tuple, list)) else [result]
     real = node_of(results[0])
@@ -380,7 +382,7 @@ def compute(operator: Any, function: Call, args: tuple[Any, ...], kwargs: dict[s
         modes.grad = False
     given = {id(tensor) for tensor in tensors_in(args)}
 
-    def shown(item: Any) -> Any:
+    def shown(item: Tensor) -> Any:
         return bare_twin(item) if isinstance(item, TensorBase) and id(item) not in given else item
 
     twins = type(result)(map(shown, result)) if type(result) in (tuple, list) else (

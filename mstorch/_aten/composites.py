@@ -11,12 +11,14 @@ import numpy as np
 from .. import ops
 from .._backend.geometry import contiguous_strides
 from .._core import device as devices
+from .._core.device import device
 from .._core.dtype import bool_, by_name, dtype, float32, float64
-from .._core.formats import contiguous_format
+from .._core.formats import contiguous_format, memory_format
 from .._core.storage import Counter
 from .._core.tensor_base import TensorBase, count_of, strides_of
 from .._ops import from_data
 from .._ops.from_data import made
+from .._tensor import Tensor
 
 Function = Callable[..., Any]
 COMPOSITES: dict[str, Function] = {}
@@ -49,12 +51,12 @@ def _whole(shape: Sequence[int], count: int) -> list[int]:
     return [count // known if n == -1 else n for n in shape]
 
 
-def _in_rows(x: Any) -> bool:
+def _in_rows(x: Tensor) -> bool:
     steps = zip(x._shape, strides_of(x), contiguous_strides(x._shape))
     return 0 in x._shape or all(length == 1 or step == wanted for length, step, wanted in steps)
 
 
-def _viewed(x: Any, shape: list[int]) -> Any:
+def _viewed(x: Tensor, shape: list[int]) -> Tensor:
     """The tensor in another shape: a view where its memory allows one."""
     shape = _whole(shape, count_of(x._shape))
     if _in_rows(x) or _joins(x, shape):
@@ -62,7 +64,7 @@ def _viewed(x: Any, shape: list[int]) -> Any:
     return aten("_unsafe_view", aten("clone", x, memory_format=contiguous_format), shape)
 
 
-def _joins(x: Any, shape: list[int]) -> bool:
+def _joins(x: Tensor, shape: list[int]) -> bool:
     """Whether a view of that shape is possible: dimensions that are joined lie one behind the other."""
     probe = np.lib.stride_tricks.as_strided(np.zeros(1, np.int8), x._shape, strides_of(x))
     try:
@@ -73,27 +75,27 @@ def _joins(x: Any, shape: list[int]) -> bool:
 
 
 @composite("reshape")
-def _reshape(input: Any, *shape: Any, **named: Any) -> Any:
+def _reshape(input: Tensor, *shape: Any, **named: Any) -> Tensor:
     return _viewed(input, _sizes(shape or tuple(named.values())))
 
 
 @composite("isfinite")
-def _isfinite(input: Any) -> Any:
+def _isfinite(input: Tensor) -> Tensor:
     return aten("mul.Tensor", aten("eq.Tensor", input, input), aten("ne.Scalar", aten("abs", input), math.inf))
 
 
 @composite("softsign")
-def _softsign(input: Any) -> Any:
+def _softsign(input: Tensor) -> Tensor:
     return aten("div.Tensor", input, aten("add.Tensor", aten("abs", input), 1))
 
 
 @composite("tanhshrink")
-def _tanhshrink(input: Any) -> Any:
+def _tanhshrink(input: Tensor) -> Tensor:
     return aten("sub.Tensor", input, aten("tanh", input))
 
 
 @composite("view_as")
-def _view_as(self: Any, other: Any) -> Any:
+def _view_as(self: Tensor, other: Tensor) -> Tensor:
     return aten("view", self, list(other.shape))
 
 
@@ -108,12 +110,12 @@ def _expand_as(self: Any, other: Any) -> Any:
 
 
 @composite("broadcast_to")
-def _broadcast_to(input: Any, size: Any) -> Any:
+def _broadcast_to(input: Tensor, size: tuple[int, ...]) -> Tensor:
     return aten("expand", input, list(size))
 
 
 @composite("flatten")
-def _flatten(input: Any, start_dim: int = 0, end_dim: int = -1) -> Any:
+def _flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     rank = input.dim()
     if rank == 0:
         return aten("view", input, [1])
@@ -130,26 +132,26 @@ def _ravel(input: Any) -> Any:
 
 
 @composite("unflatten")
-def _unflatten(input: Any, dim: int, sizes: Sequence[int]) -> Any:
+def _unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
     shape = list(input.shape)
     dim %= len(shape)
     return aten("view", input, [*shape[:dim], *_whole(list(sizes), shape[dim]), *shape[dim + 1 :]])
 
 
 @composite("contiguous")
-def _contiguous(self: Any, memory_format: Any = contiguous_format) -> Any:
+def _contiguous(self: Tensor, memory_format: memory_format = contiguous_format) -> Tensor:
     if memory_format is contiguous_format and _in_rows(self):
         return self
     return aten("clone", self, memory_format=memory_format)
 
 
 @composite("T of a tensor")
-def _T(self: Any) -> Any:
+def _T(self: Tensor) -> Tensor:
     return aten("permute", self, list(builtins.range(self.dim()))[::-1])
 
 
 @composite("mT of a tensor", "mH of a tensor")
-def _mT(self: Any) -> Any:
+def _mT(self: Tensor) -> Tensor:
     return aten("transpose.int", self, -2, -1)
 
 
@@ -159,14 +161,14 @@ def _H(self: Any) -> Any:
 
 
 @composite("data of a tensor")
-def _data(self: Any) -> Any:
+def _data(self: Tensor) -> Tensor:
     found = aten("detach", self)
     found._counter = Counter()  # what is written to it counts as no write to the tensor
     return found
 
 
 @composite("conj", "conj_physical", "resolve_conj", "resolve_neg")
-def _conj(input: Any) -> Any:
+def _conj(input: Tensor) -> Any:
     return input if input._dtype.category < 3 else NotImplemented
 
 
@@ -176,14 +178,14 @@ def _real(self: Any) -> Any:
 
 
 @composite("narrow")
-def _narrow(input: Any, dim: int, start: Any, length: int) -> Any:
+def _narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
     start = int(start)
     start = start + input.shape[dim] if start < 0 else start
     return aten("slice.Tensor", input, dim, start, start + length)
 
 
 @composite("movedim", "moveaxis")
-def _movedim(input: Any, source: Any, destination: Any) -> Any:
+def _movedim(input: Tensor, source: int | Sequence[int], destination: int | Sequence[int]) -> Tensor:
     rank = input.dim()
     before = [source] if isinstance(source, int) else list(source)
     after = [destination] if isinstance(destination, int) else list(destination)
@@ -193,7 +195,7 @@ def _movedim(input: Any, source: Any, destination: Any) -> Any:
 
 
 @composite("chunk")
-def _chunk(input: Any, chunks: int, dim: int = 0) -> Any:
+def _chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     length = input.shape[dim]
     return tuple(aten("split.Tensor", input, max(1, -(-length // chunks)), dim))
 
@@ -207,22 +209,22 @@ def _split(tensor: Any, split_size_or_sections: Any = None, dim: int = 0, split_
 
 
 @composite("square")
-def _square(input: Any) -> Any:
+def _square(input: Tensor) -> Tensor:
     return aten("pow.Tensor_Scalar", input, 2)
 
 
 @composite("__rdiv__", "__rtruediv__")
-def _reversed_division(self: Any, other: Any) -> Any:
+def _reversed_division(self: Tensor, other: Any) -> Tensor:
     return aten("mul.Tensor", aten("reciprocal", self), other)
 
 
 @composite("__rsub__")
-def _reversed_difference(self: Any, other: Any) -> Any:
+def _reversed_difference(self: Tensor, other: Any) -> Tensor:
     return aten("rsub.Tensor" if isinstance(other, TensorBase) else "rsub.Scalar", self, other)
 
 
 @composite("__rpow__")
-def _reversed_power(self: Any, other: Any) -> Any:
+def _reversed_power(self: Tensor, other: Any) -> Tensor:
     return aten("pow.Scalar", other, self)
 
 
@@ -232,7 +234,7 @@ def _positive(input: Any) -> Any:
 
 
 def _of_two(name: str, below: str) -> None:
-    def function(input: Any, *args: Any, **kwargs: Any) -> Any:
+    def function(input: Tensor, *args: Any, **kwargs: Any) -> Any:
         other = args[0] if args else kwargs.get("other")
         return aten(below, input, other) if isinstance(other, TensorBase) else NotImplemented
 
@@ -244,7 +246,7 @@ _of_two("min", "minimum")
 
 
 @composite("where")
-def _where(condition: Any, input: Any = None, other: Any = None) -> Any:
+def _where(condition: Tensor, input: Tensor | None = None, other: Any = None) -> Tensor:
     if input is None:
         return NotImplemented
     like = next((v for v in (input, other) if isinstance(v, TensorBase)), None)
@@ -252,13 +254,15 @@ def _where(condition: Any, input: Any = None, other: Any = None) -> Any:
     return aten("where.self", condition, first, second)
 
 
-def _scalar(value: Any, like: Any) -> Any:
+def _scalar(value: Any, like: Any) -> Tensor:
     kind = like.dtype if like is not None else float32
     return aten("scalar_tensor", value, dtype=kind, device=like.device) if like is not None else made(np.asarray(value, kind.np))
 
 
 def _spread_of(name: str) -> None:
-    def function(input: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = 1, **rest: Any) -> Any:
+    def function(
+        input: Tensor, dim: int | None = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: int = 1, **rest: Any
+    ) -> Any:
         if isinstance(dim, bool):
             dim, unbiased = None, dim
         if rest.get("axis") is not None:
@@ -297,7 +301,7 @@ def _to(self: Any, *args: Any, **kwargs: Any) -> Any:
     return aten("_to_copy", self, **named) if named or copied else self
 
 
-def _is_at(tensor: Any, place: Any) -> bool:
+def _is_at(tensor: Tensor, place: device) -> bool:
     return tensor.device.type == devices.meant(place.type) and place.index in (None, tensor.device.index)
 
 
@@ -320,7 +324,7 @@ _name_casts()
 
 
 @composite("cpu")
-def _cpu(self: Any, memory_format: Any = None) -> Any:
+def _cpu(self: Tensor, memory_format: memory_format | None = None) -> Tensor:
     return _to(self, "cpu", memory_format=memory_format)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 from .._core.dtype import bool_
 from .._core.modes import modes
 from .._core.tensor_base import is_tracked
+from .._tensor import Tensor
 from ..nn import functional
 from .calling import NotInTerms
 from .composites import aten, composite
@@ -15,12 +16,12 @@ from .composites_layers import dropout, matmul
 
 @composite("multi_head_attention_forward")
 def _attention_layer(
-    query: Any, key: Any, value: Any, embed_dim_to_check: int, num_heads: int, in_proj_weight: Any, in_proj_bias: Any, bias_k: Any,
-    bias_v: Any, add_zero_attn: bool, dropout_p: float, out_proj_weight: Any, out_proj_bias: Any, training: bool = True,
-    key_padding_mask: Any = None, need_weights: bool = True, attn_mask: Any = None, use_separate_proj_weight: bool = False,
-    q_proj_weight: Any = None, k_proj_weight: Any = None, v_proj_weight: Any = None, static_k: Any = None, static_v: Any = None,
-    average_attn_weights: bool = True, is_causal: bool = False,
-) -> Any:  # fmt: skip
+    query: Tensor, key: Tensor, value: Tensor, embed_dim_to_check: int, num_heads: int, in_proj_weight: Tensor,
+    in_proj_bias: Tensor | None, bias_k: Any, bias_v: Any, add_zero_attn: bool, dropout_p: float, out_proj_weight: Tensor,
+    out_proj_bias: Tensor | None, training: bool = True, key_padding_mask: Tensor | None = None, need_weights: bool = True,
+    attn_mask: Tensor | None = None, use_separate_proj_weight: bool = False, q_proj_weight: Any = None, k_proj_weight: Any = None,
+    v_proj_weight: Any = None, static_k: Any = None, static_v: Any = None, average_attn_weights: bool = True, is_causal: bool = False,
+) -> tuple[Tensor, Tensor | None]:  # fmt: skip
     key_padding_mask, attn_mask = (_added(mask, query) for mask in (key_padding_mask, attn_mask))
     batched = query.dim() == 3
     if not batched:
@@ -66,19 +67,19 @@ def _attention_layer(
     return (result if batched else result.squeeze(1)), None
 
 
-def _added(mask: Any, query: Any) -> Any:
+def _added(mask: Tensor | None, query: Tensor) -> Tensor | None:
     """A mask of numbers, which are added to the scores; of one of truths -inf where it is True."""
     if mask is None or mask.dtype.is_floating_point:
         return mask
     return aten("masked_fill_.Scalar", aten("zeros_like", mask, dtype=query.dtype, pin_memory=False), mask, -math.inf)
 
 
-def _longer(mask: Any) -> Any:
+def _longer(mask: Tensor | None) -> Tensor | None:
     """A mask for one key more, which nothing hides."""
     return None if mask is None else functional.pad(mask, (0, 1))
 
 
-def _both(masks: list[Any], batch: int, heads: int, keys: int) -> Any:
+def _both(masks: list[Any], batch: int, heads: int, keys: int) -> Tensor | None:
     """The mask of scores and that of keys, as one for all heads of all samples."""
     mask, of_keys = masks
     if of_keys is None:
@@ -87,7 +88,7 @@ def _both(masks: list[Any], batch: int, heads: int, keys: int) -> Any:
     return of_keys if mask is None else mask + of_keys
 
 
-def _weighted(q: Any, k: Any, v: Any, mask: Any, dropped: float) -> tuple[Any, Any]:
+def _weighted(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, dropped: float) -> tuple[Any, Any]:
     """Return the attention output of each head, and the attention weights."""
     scaled, turned = q * math.sqrt(1.0 / float(q.shape[-1])), k.transpose(-2, -1)
     weights = aten("bmm", scaled, turned) if mask is None else aten("baddbmm", mask, scaled, turned)
@@ -97,7 +98,7 @@ def _weighted(q: Any, k: Any, v: Any, mask: Any, dropped: float) -> tuple[Any, A
     return aten("bmm", weights, v), weights
 
 
-def _projected(functional: Any, query: Any, key: Any, value: Any, weight: Any, bias: Any) -> Any:
+def _projected(functional: Any, query: Any, key: Any, value: Any, weight: Any, bias: Any) -> tuple[Tensor, Tensor, Tensor]:
     width = query.shape[-1]
     if query is key and key is value:
         parts = functional.linear(query, weight, bias).unflatten(-1, (3, width))
@@ -116,9 +117,9 @@ def _projected(functional: Any, query: Any, key: Any, value: Any, weight: Any, b
 
 @composite("scaled_dot_product_attention")
 def _attention(
-    query: Any, key: Any, value: Any, attn_mask: Any = None, dropout_p: float = 0.0, is_causal: bool = False, *, scale: Any = None,
-    enable_gqa: bool = False,
-) -> Any:  # fmt: skip
+    query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, dropout_p: float = 0.0, is_causal: bool = False, *,
+    scale: Any = None, enable_gqa: bool = False,
+) -> Tensor:  # fmt: skip
     mask_needs = attn_mask is not None and modes.grad and is_tracked(attn_mask)
     if attn_mask is not None and not attn_mask.dtype.is_floating_point:
         low = aten("scalar_tensor", -math.inf, dtype=query.dtype, device=query.device)
@@ -133,7 +134,9 @@ def _attention(
     return aten("_scaled_dot_product_flash_attention_for_cpu", query, key, value, *options, **named)[0]
 
 
-def _attention_of_parts(query: Any, key: Any, value: Any, mask: Any, dropout_p: float, is_causal: bool, scale: Any) -> Any:
+def _attention_of_parts(
+    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout_p: float, is_causal: bool, scale: Any
+) -> Tensor:
     """Attention by products, where torch has no kernel for it."""
     root = math.sqrt(1.0 / math.sqrt(query.shape[-1]) if scale is None else scale)
     query = aten("mul.Scalar", query, root)

@@ -7,17 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from .._core.dtype import uint8
+from .._core.dtype import dtype, uint8
 from .._core.overriding import dispatches, state
 from .._core.tensor_base import TensorBase
 from .._ops import subscript
 from .._ops.from_data import made
+from .._tensor import Tensor
 from .calling import NotInTerms
 from .composites import COMPOSITES, _viewed, aten, composite
 
 
 @composite("matmul", "__matmul__")
-def matmul(input: Any, other: Any) -> Any:
+def matmul(input: Tensor, other: Tensor) -> Tensor:
     """The product of two tensors with any number of dimensions."""
     first, second = input.dim(), other.dim()
     if first == 1 and second == 1:
@@ -49,7 +50,7 @@ def _reversed_matmul(self: Any, other: Any) -> Any:
 
 
 @composite("linear")
-def linear(input: Any, weight: Any, bias: Any = None) -> Any:
+def linear(input: Any, weight: Tensor, bias: Tensor | None = None) -> Any:
     """``input @ weight.T + bias``."""
     if bias is None:
         return matmul(input, aten("t", weight))
@@ -64,12 +65,15 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Any:
 
 
 @composite("outer", "ger")
-def _outer(input: Any, vec2: Any) -> Any:
+def _outer(input: Tensor, vec2: Tensor) -> Tensor:
     return aten("mul.Tensor", aten("view", input, [input.shape[0], 1]), vec2)
 
 
 @composite("norm")
-def _norm(input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None, out: Any = None) -> Any:
+def _norm(
+    input: Tensor, p: float | str = "fro", dim: Sequence[int] | None = None, keepdim: bool = False, dtype: dtype | None = None,
+    out: Any = None,
+) -> Any:
     if isinstance(p, str) and (p != "fro" or isinstance(dim, (tuple, list)) and len(dim) > 2) or out is not None:
         return NotImplemented
     dims: list[Any] = [] if dim is None else [[dim] if isinstance(dim, int) else list(dim)]
@@ -90,7 +94,7 @@ def numbers(value: Any, count: int) -> list[int]:
 def _convolve(count: int, transposed: bool) -> None:
     def ordinary(
         input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1
-    ) -> Any:
+    ) -> Tensor:
         dilation = numbers(dilation, count)
         if isinstance(padding, str):
             spans = [d * (k - 1) for d, k in zip(dilation, weight.shape[2:])]
@@ -100,12 +104,14 @@ def _convolve(count: int, transposed: bool) -> None:
         return _run(input, weight, bias, stride, padding, dilation, 0, groups)
 
     def backwards(
-        input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, output_padding: Any = 0, groups: int = 1,
-        dilation: Any = 1,
-    ) -> Any:  # fmt: skip
+        input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: int | tuple[int, ...] = 1, padding: int | tuple[int, ...] = 0,
+        output_padding: int | tuple[int, ...] = 0, groups: int = 1, dilation: int | tuple[int, ...] = 1,
+    ) -> Tensor:  # fmt: skip
         return _run(input, weight, bias, stride, padding, dilation, output_padding, groups)
 
-    def _run(input: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, extra: Any, groups: int) -> Any:
+    def _run(
+        input: Tensor, weight: Tensor, bias: Any, stride: Any, padding: Any, dilation: Any, extra: int | tuple[int, ...], groups: int
+    ) -> Any:
         batched = input.dim() == count + 2
         given = input if batched else aten("unsqueeze", input, 0)
         steps = [numbers(value, count) for value in (stride, padding, dilation)]
@@ -122,22 +128,25 @@ for _count in (1, 2, 3):
 
 @composite("layer_norm")
 def _layer_norm(
-    input: Any, normalized_shape: Sequence[int], weight: Any = None, bias: Any = None, eps: float = 1e-5, cudnn_enable: bool = True
-) -> Any:
+    input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5,
+    cudnn_enable: bool = True
+) -> Tensor:
     return aten("native_layer_norm", input, list(normalized_shape), weight, bias, eps)[0]
 
 
 @composite("group_norm")
-def _group_norm(input: Any, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5, cudnn_enabled: bool = True) -> Any:
+def _group_norm(
+    input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5, cudnn_enabled: bool = True
+) -> Tensor:
     n, c = input.shape[0], input.shape[1]
     return aten("native_group_norm", input, weight, bias, n, c, math.prod(input.shape[2:]), num_groups, eps)[0]
 
 
 @composite("batch_norm")
 def _batch_norm(
-    input: Any, running_mean: Any = None, running_var: Any = None, weight: Any = None, bias: Any = None, training: bool = False,
-    momentum: float = 0.1, eps: float = 1e-5, cudnn_enabled: bool = True,
-) -> Any:  # fmt: skip
+    input: Tensor, running_mean: Tensor | None = None, running_var: Tensor | None = None, weight: Tensor | None = None,
+    bias: Tensor | None = None, training: bool = False, momentum: float = 0.1, eps: float = 1e-5, cudnn_enabled: bool = True,
+) -> Tensor:  # fmt: skip
     if isinstance(weight, bool) or not isinstance(training, bool):
         return NotImplemented  # torch.batch_norm, which takes the weight first
     aten("empty.memory_format", [0], dtype=uint8, device=input.device)
@@ -145,16 +154,16 @@ def _batch_norm(
 
 
 @composite("softmax")
-def _softmax(input: Any, dim: Any = None, *rest: Any, dtype: Any = None, _stacklevel: int = 3) -> Any:
+def _softmax(input: Tensor, dim: int | None = None, *rest: Any, dtype: dtype | None = None, _stacklevel: int = 3) -> Tensor:
     return _normalised("_softmax", input, dim, rest, dtype)
 
 
 @composite("log_softmax")
-def _log_softmax(input: Any, dim: Any = None, *rest: Any, dtype: Any = None, _stacklevel: int = 3) -> Any:
+def _log_softmax(input: Tensor, dim: int | None = None, *rest: Any, dtype: dtype | None = None, _stacklevel: int = 3) -> Tensor:
     return _normalised("_log_softmax", input, dim, rest, dtype)
 
 
-def _normalised(name: str, input: Any, dim: Any, rest: Any, dtype: Any) -> Any:
+def _normalised(name: str, input: Tensor, dim: Any, rest: tuple[dtype | None, ...], dtype: dtype | None) -> Tensor:
     kind = next((value for value in rest if value is not None and not isinstance(value, int)), dtype)
     if dim is None:
         dim = 0 if input.dim() in (0, 1, 3) else 1
@@ -165,8 +174,8 @@ def _normalised(name: str, input: Any, dim: Any, rest: Any, dtype: Any) -> Any:
 
 @composite("max_pool2d")
 def _max_pool2d(
-    input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
-    return_indices: bool = False,
+    input: Tensor, kernel_size: int | tuple[int, int], stride: int | tuple[int, int] | None = None, padding: int | tuple[int, int] = 0,
+    dilation: int = 1, ceil_mode: bool = False, return_indices: bool = False,
 ) -> Any:  # fmt: skip
     steps = [] if stride is None or stride == [] else numbers(stride, 2)
     values: list[Any] = [numbers(kernel_size, 2), steps, numbers(padding, 2), numbers(dilation, 2), ceil_mode]
@@ -179,14 +188,16 @@ def _max_pool2d(
 
 
 @composite("avg_pool2d")
-def _avg_pool2d(input: Any, kernel_size: Any, stride: Any = None, *args: Any, **kwargs: Any) -> Any:
+def _avg_pool2d(
+    input: Tensor, kernel_size: int | tuple[int, int], stride: int | tuple[int, int] | None = None, *args: Any, **kwargs: Any
+) -> Any:
     if args or kwargs or stride is not None:
         return NotImplemented
     return aten("avg_pool2d", input, numbers(kernel_size, 2))
 
 
 @composite("adaptive_avg_pool2d")
-def _adaptive_avg_pool2d(input: Any, output_size: Any) -> Any:
+def _adaptive_avg_pool2d(input: Tensor, output_size: int | tuple[int, int]) -> Tensor:
     wanted = (None, None) if output_size is None else numbers(output_size, 2)
     sizes = [input.shape[i - 2] if n is None else n for i, n in enumerate(wanted)]
     if sizes == [1, 1]:
@@ -195,7 +206,7 @@ def _adaptive_avg_pool2d(input: Any, output_size: Any) -> Any:
 
 
 @composite("dropout")
-def dropout(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
+def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """Zeros with a probability, the rest scaled up."""
     if inplace:
         return NotImplemented
@@ -208,9 +219,9 @@ def dropout(input: Any, p: float = 0.5, training: bool = True, inplace: bool = F
 
 @composite("embedding")
 def _embedding(
-    input: Any, weight: Any, padding_idx: Any = None, max_norm: Any = None, norm_type: float = 2.0, scale_grad_by_freq: bool = False,
+    input: Tensor, weight: Tensor, padding_idx: Any = None, max_norm: Any = None, norm_type: float = 2.0, scale_grad_by_freq: bool = False,
     sparse: bool = False,
-) -> Any:  # fmt: skip
+) -> Tensor:  # fmt: skip
     if max_norm is not None or not isinstance(weight, TensorBase) or sparse:
         return NotImplemented
     if not weight.dtype.is_floating_point:
@@ -221,12 +232,12 @@ def _embedding(
 
 
 @composite("relu6")
-def _relu6(input: Any, inplace: bool = False) -> Any:
+def _relu6(input: Tensor, inplace: bool = False) -> Tensor:
     return NotImplemented if inplace else aten("hardtanh", input, 0, 6)
 
 
 def _activation(name: str, below: str, *defaults: Any, always: int = 0) -> None:
-    def function(input: Any, *args: Any, **kwargs: Any) -> Any:
+    def function(input: Tensor, *args: Any, **kwargs: Any) -> Any:
         if kwargs.pop("inplace", False) or len(args) > len(defaults) and args[-1]:
             return aten(f"{below}_", input, *_trimmed([*args[: len(defaults)], *kwargs.values()], defaults, always))
         values = [*args[: len(defaults)], *kwargs.values()]
@@ -254,7 +265,7 @@ _activation("softplus", "softplus", 1, 20)
 
 
 @composite("logsigmoid")
-def _logsigmoid(input: Any) -> Any:
+def _logsigmoid(input: Tensor) -> Tensor:
     return aten("log_sigmoid_forward", input)[0]
 
 
@@ -295,7 +306,7 @@ def _getitem(self: Any, key: Any) -> Any:
 _LAST = (1 << 63) - 1
 
 
-def _cut(current: Any, dim: int, item: slice) -> Any:
+def _cut(current: Tensor, dim: int, item: slice) -> Tensor:
     start, stop, step = (None if part is None else int(part) for part in (item.start, item.stop, item.step))
     if (start is None or start == 0) and stop is None and step in (None, 1):
         return current
@@ -304,7 +315,7 @@ def _cut(current: Any, dim: int, item: slice) -> Any:
 
 
 @composite("__setitem__")
-def _setitem(self: Any, key: Any, value: Any) -> None:
+def _setitem(self: Tensor, key: Tensor | int | tuple[Tensor, slice], value: Any) -> None:
     items = key if isinstance(key, tuple) else (key,)
     if any(isinstance(item, (TensorBase, list, np.ndarray, range)) for item in items):
         if len(items) != 1 or not isinstance(items[0], TensorBase):
@@ -321,7 +332,7 @@ def _setitem(self: Any, key: Any, value: Any) -> None:
 
 
 @composite("rms_norm")
-def _rms_norm(input: Any, normalized_shape: Sequence[int], weight: Any = None, eps: Any = None) -> Any:
+def _rms_norm(input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None = None, eps: float | None = None) -> Tensor:
     dims = list(range(input.dim() - len(normalized_shape), input.dim()))
     small = float(np.finfo(input.dtype.np).eps) if eps is None else eps
     mean = aten("mean.dim", aten("pow.Tensor_Scalar", input, 2), dims, True)
@@ -330,7 +341,7 @@ def _rms_norm(input: Any, normalized_shape: Sequence[int], weight: Any = None, e
 
 
 @composite("pad")
-def _pad(input: Any, pad: Sequence[int], mode: str = "constant", value: Any = None) -> Any:
+def _pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: Any = None) -> Tensor:
     if mode != "constant":
         return COMPOSITES["pad_like"](input, pad, mode)
     return aten("constant_pad_nd", input, list(pad), 0.0 if value is None else value)

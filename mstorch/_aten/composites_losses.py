@@ -8,6 +8,7 @@ import numpy as np
 
 from .._core.tensor_base import TensorBase
 from .._ops.from_data import made
+from .._tensor import Tensor
 from .composites import COMPOSITES, aten, composite
 
 REDUCTIONS = {"none": 0, "mean": 1, "sum": 2}
@@ -23,14 +24,14 @@ def reduction_code(size_average: Any, reduce: Any, reduction: str) -> int:
 
 @composite("nll_loss")
 def nll_loss(
-    input: Any, target: Any, weight: Any = None, size_average: Any = None, ignore_index: int = -100, reduce: Any = None,
+    input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: Any = None, ignore_index: int = -100, reduce: Any = None,
     reduction: str = "mean",
-) -> Any:  # fmt: skip
+) -> Tensor:  # fmt: skip
     """The negative log-likelihood of classes."""
     return _likelihood(input, target, weight, reduction_code(size_average, reduce, reduction), ignore_index)
 
 
-def _likelihood(input: Any, target: Any, weight: Any, code: int, ignored: int) -> Any:
+def _likelihood(input: Tensor, target: Tensor, weight: Tensor | None, code: int, ignored: int) -> Tensor:
     rank, shape = input.dim(), tuple(target.shape)
     if rank < 3:
         return aten("nll_loss_forward", input, target, weight, code, ignored)[0]
@@ -42,9 +43,9 @@ def _likelihood(input: Any, target: Any, weight: Any, code: int, ignored: int) -
 
 @composite("cross_entropy", "cross_entropy_loss")
 def _cross_entropy(
-    input: Any, target: Any, weight: Any = None, size_average: Any = None, ignore_index: int = -100, reduce: Any = None,
+    input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: Any = None, ignore_index: int = -100, reduce: Any = None,
     reduction: str = "mean", label_smoothing: float = 0.0,
-) -> Any:  # fmt: skip
+) -> Tensor:  # fmt: skip
     code = reduction_code(size_average, reduce, reduction)
     axis = 1 if input.dim() > 1 else 0
     logs = aten("_log_softmax", input, axis, False)
@@ -67,7 +68,7 @@ def _cross_entropy(
     return aten("add.Tensor", aten("mul.Scalar", found, 1 - label_smoothing), aten("mul.Scalar", spread, share))
 
 
-def _of_probabilities(logs: Any, target: Any, weight: Any, code: int, smoothing: float, axis: int) -> Any:
+def _of_probabilities(logs: Tensor, target: Tensor, weight: Tensor | None, code: int, smoothing: float, axis: int) -> Tensor:
     if smoothing:
         share = smoothing / logs.shape[axis]
         target = aten("add.Tensor", aten("mul.Tensor", target, 1 - smoothing), share)
@@ -81,9 +82,9 @@ def _of_probabilities(logs: Any, target: Any, weight: Any, code: int, smoothing:
 
 @composite("multi_margin_loss")
 def _multi_margin_loss(
-    input: Any, target: Any, p: Any = 1, margin: float = 1.0, weight: Any = None, size_average: Any = None, reduce: Any = None,
-    reduction: str = "mean",
-) -> Any:  # fmt: skip
+    input: Tensor, target: Tensor, p: float = 1, margin: float = 1.0, weight: Tensor | None = None, size_average: Any = None,
+    reduce: Any = None, reduction: str = "mean",
+) -> Tensor:  # fmt: skip
     code = reduction_code(size_average, reduce, reduction)
     options = [p, margin, weight, code]
     while options and options[-1] == (1 if len(options) == 4 else None):
@@ -92,7 +93,7 @@ def _multi_margin_loss(
 
 
 @composite("multilabel_margin_loss")
-def _multilabel_margin_loss(input: Any, target: Any, size_average: Any = None, reduce: Any = None, reduction: str = "mean") -> Any:
+def _multilabel_margin_loss(input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: str = "mean") -> Tensor:
     return aten("multilabel_margin_loss_forward", input, target, reduction_code(size_average, reduce, reduction))[0]
 
 
@@ -118,7 +119,7 @@ def _ctc_loss(
 
 def _loss(name: str, *names: str) -> None:
     def function(
-        input: Any, target: Any, size_average: Any = None, reduce: Any = None, reduction: str = "mean", *args: Any, **kwargs: Any
+        input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: str = "mean", *args: Any, **kwargs: Any
     ) -> Any:
         if isinstance(size_average, str):
             size_average, reduction = None, size_average
@@ -138,8 +139,8 @@ _loss("mse_loss")
 
 @composite("smooth_l1_loss")
 def _smooth_l1_loss(
-    input: Any, target: Any, size_average: Any = None, reduce: Any = None, reduction: str = "mean", beta: float = 1.0
-) -> Any:
+    input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: str = "mean", beta: float = 1.0
+) -> Tensor:
     code = reduction_code(size_average, reduce, reduction)
     if beta == 0.0:
         return _l1_loss(input, target, reduction=reduction)
@@ -147,7 +148,9 @@ def _smooth_l1_loss(
 
 
 @composite("l1_loss")
-def _l1_loss(input: Any, target: Any, size_average: Any = None, reduce: Any = None, reduction: str = "mean", weight: Any = None) -> Any:
+def _l1_loss(
+    input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: str = "mean", weight: Tensor | None = None
+) -> Tensor:
     if weight is not None:
         return NotImplemented
     code = reduction_code(size_average, reduce, reduction)
@@ -157,9 +160,9 @@ def _l1_loss(input: Any, target: Any, size_average: Any = None, reduce: Any = No
 
 @composite("binary_cross_entropy_with_logits")
 def _logits_loss(
-    input: Any, target: Any, weight: Any = None, size_average: Any = None, reduce: Any = None, reduction: Any = "mean",
+    input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: Any = None, reduce: Any = None, reduction: str = "mean",
     pos_weight: Any = None,
-) -> Any:  # fmt: skip
+) -> Tensor:  # fmt: skip
     if isinstance(reduction, int):
         return NotImplemented
     code = reduction_code(size_average, reduce, reduction)
@@ -170,7 +173,7 @@ def _logits_loss(
 
 
 @composite("huber_loss")
-def _huber_loss(input: Any, target: Any, reduction: str = "mean", delta: float = 1.0, weight: Any = None) -> Any:
+def _huber_loss(input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0, weight: Tensor | None = None) -> Tensor:
     if weight is not None or tuple(input.shape) != tuple(target.shape):
         return NotImplemented
     return aten("huber_loss", input, target, reduction_code(None, None, reduction), delta)
@@ -178,21 +181,21 @@ def _huber_loss(input: Any, target: Any, reduction: str = "mean", delta: float =
 
 @composite("binary_cross_entropy")
 def _binary_cross_entropy(
-    input: Any, target: Any, weight: Any = None, size_average: Any = None, reduce: Any = None, reduction: str = "mean"
-) -> Any:
+    input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: Any = None, reduce: Any = None, reduction: str = "mean"
+) -> Tensor:
     return aten("binary_cross_entropy", input, target, weight, reduction_code(size_average, reduce, reduction))
 
 
 @composite("soft_margin_loss")
-def _soft_margin_loss(input: Any, target: Any, size_average: Any = None, reduce: Any = None, reduction: str = "mean") -> Any:
+def _soft_margin_loss(input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: str = "mean") -> Tensor:
     code = reduction_code(size_average, reduce, reduction)
     return aten("soft_margin_loss", input, target, *([] if code == 1 else [code]))
 
 
 @composite("multilabel_soft_margin_loss")
 def _multilabel_soft_margin_loss(
-    input: Any, target: Any, weight: Any = None, size_average: Any = None, reduce: Any = None, reduction: str = "mean"
-) -> Any:
+    input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: Any = None, reduce: Any = None, reduction: str = "mean"
+) -> Tensor:
     losses = -(target * aten("log_sigmoid_forward", input)[0] + (1 - target) * aten("log_sigmoid_forward", -input)[0])
     losses = (losses if weight is None else losses * weight).sum(-1) / input.shape[-1]
     code = reduction_code(size_average, reduce, reduction)

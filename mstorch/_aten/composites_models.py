@@ -5,7 +5,9 @@ import math
 from typing import Any
 
 from .. import init
+from .._core.generator import Generator
 from .._core.tensor_base import count_of
+from .._tensor import Tensor
 from ..nn import functional
 from .calling import NotInTerms
 from .composites import COMPOSITES, aten, composite
@@ -14,7 +16,7 @@ from .composites import COMPOSITES, aten, composite
 
 
 @composite("einsum")
-def _einsum(*args: Any) -> Any:
+def _einsum(*args: Any) -> Tensor:
     if not isinstance(args[0], str):
         raise NotInTerms("mstorch: einsum of lists of numbers is not known in the terms of torch.ops.aten")
     operands = list(args[1]) if len(args) == 2 and isinstance(args[1], (tuple, list)) else list(args[1:])
@@ -30,7 +32,7 @@ def _einsum(*args: Any) -> Any:
     return _product(first, second, len(wanted), [letter in terms[0] for letter in order], [letter in terms[1] for letter in order])
 
 
-def _spread_out(operand: Any, term: str, order: list[str]) -> Any:
+def _spread_out(operand: Tensor, term: str, order: list[str]) -> Tensor:
     """The operand with a dimension for each letter, of length 1 for those that it has not."""
     places = [term.find(letter) for letter in order]
     missing = iter(range(len(term), len(order)))
@@ -40,7 +42,7 @@ def _spread_out(operand: Any, term: str, order: list[str]) -> Any:
     return aten("permute", operand, places)
 
 
-def _product(first: Any, second: Any, kept: int, left: list[bool], right: list[bool]) -> Any:
+def _product(first: Tensor, second: Tensor, kept: int, left: list[bool], right: list[bool]) -> Tensor:
     """The sum over the dimensions from ``kept`` on, as one batched product of matrices."""
     rank = len(left)
     for dim in range(kept, rank):
@@ -52,7 +54,7 @@ def _product(first: Any, second: Any, kept: int, left: list[bool], right: list[b
     summed = list(range(kept, rank))
     a, b = first.shape, second.shape
 
-    def size(shape: Any, dims: list[int]) -> int:
+    def size(shape: tuple[int, ...], dims: list[int]) -> int:
         return math.prod(shape[d] for d in dims)
 
     one = aten("permute", first, [*shared, *ours, *summed, *theirs])
@@ -70,14 +72,14 @@ def _product(first: Any, second: Any, kept: int, left: list[bool], right: list[b
 
 
 @composite("constant_")
-def _constant(tensor: Any, val: float) -> Any:
+def _constant(tensor: Tensor, val: float) -> Tensor:
     return aten("fill_.Scalar", tensor, val)
 
 
 @composite("kaiming_uniform_")
 def _kaiming_uniform(
-    tensor: Any, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu", generator: Any = None
-) -> Any:
+    tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu", generator: Generator | None = None
+) -> Tensor:
     if not count_of(tensor.shape):
         return tensor
     bound = math.sqrt(3.0) * init.calculate_gain(nonlinearity, a) / math.sqrt(init._calculate_correct_fan(tensor, mode))
@@ -85,7 +87,7 @@ def _kaiming_uniform(
 
 
 def _drawn(name: str, first: str, second: str) -> None:
-    def function(tensor: Any, *args: Any, **kwargs: Any) -> Any:
+    def function(tensor: Tensor, *args: Any, **kwargs: Any) -> Any:
         values = [*args[:2], *(kwargs.pop(word) for word in (first, second) if word in kwargs)]
         generator = args[2] if len(args) > 2 else kwargs.pop("generator", None)
         if kwargs:
@@ -100,25 +102,25 @@ _drawn("normal_", "mean", "std")
 
 
 @composite("__rfloordiv__")
-def _floor_of_quotient(self: Any, other: Any) -> Any:
+def _floor_of_quotient(self: Tensor, other: Any) -> Tensor:
     kind = None if isinstance(other, float) else self.dtype
     return aten("floor_divide", aten("scalar_tensor", other, dtype=kind, device=self.device), self)
 
 
 @composite("__rmod__")
-def _remainder_of_quotient(self: Any, other: Any) -> Any:
+def _remainder_of_quotient(self: Tensor, other: Any) -> Tensor:
     return aten("remainder.Scalar_Tensor", other, self)
 
 
 @composite("prelu")
-def _prelu(input: Any, weight: Any) -> Any:
+def _prelu(input: Tensor, weight: Tensor) -> Tensor:
     if weight.dim() != input.dim():
         weight = weight.view([weight.numel() if dim == 1 else 1 for dim in range(input.dim())])
     return aten("_prelu_kernel", input, weight)
 
 
 @composite("selu")
-def _selu(input: Any, inplace: bool = False) -> Any:
+def _selu(input: Tensor, inplace: bool = False) -> Tensor:
     if inplace:
         return NotImplemented
     return aten("elu", input, 1.6732632423543772, 1.0507009873554805)
@@ -126,9 +128,9 @@ def _selu(input: Any, inplace: bool = False) -> Any:
 
 @composite("instance_norm")
 def _instance_norm(
-    input: Any, running_mean: Any = None, running_var: Any = None, weight: Any = None, bias: Any = None, use_input_stats: bool = True,
-    momentum: float = 0.1, eps: float = 1e-5, *rest: Any, **named: Any,
-) -> Any:  # fmt: skip
+    input: Tensor, running_mean: Tensor | None = None, running_var: Tensor | None = None, weight: Tensor | None = None,
+    bias: Tensor | None = None, use_input_stats: bool = True, momentum: float = 0.1, eps: float = 1e-5, *rest: Any, **named: Any,
+) -> Tensor:  # fmt: skip
     """Batch norm of one sample that has the channels of all."""
     if rest or named:
         raise NotInTerms("mstorch: instance_norm with further arguments is not known in the terms of torch.ops.aten")

@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from .._tensor import Tensor
 from ..nn import functional
 from .calling import NotInTerms
 from .composites import aten, composite
@@ -12,30 +13,30 @@ State = tuple[Any, ...]
 Cell = Callable[[Any, Any, State], State]
 
 
-def _lstm_cell(from_input: Any, from_hidden: Any, state: State) -> State:
+def _lstm_cell(from_input: Tensor, from_hidden: Tensor, state: State) -> State:
     entering, kept, new, shown = (from_input + from_hidden).chunk(4, 1)
     cell = kept.sigmoid() * state[1] + entering.sigmoid() * new.tanh()
     return shown.sigmoid() * cell.tanh(), cell
 
 
-def _gru_cell(from_input: Any, from_hidden: Any, state: State) -> State:
+def _gru_cell(from_input: Tensor, from_hidden: Tensor, state: State) -> State:
     (reset, update, new), (reset_h, update_h, new_h) = from_input.chunk(3, 1), from_hidden.chunk(3, 1)
     found = (new + (reset + reset_h).sigmoid() * new_h).tanh()
     return ((state[0] - found) * (update + update_h).sigmoid() + found,)
 
 
-def _rnn_tanh_cell(from_input: Any, from_hidden: Any, state: State) -> State:
+def _rnn_tanh_cell(from_input: Tensor, from_hidden: Tensor, state: State) -> State:
     return ((from_input + from_hidden).tanh(),)
 
 
-def _rnn_relu_cell(from_input: Any, from_hidden: Any, state: State) -> State:
+def _rnn_relu_cell(from_input: Tensor, from_hidden: Tensor, state: State) -> State:
     return ((from_input + from_hidden).relu(),)
 
 
 _CELLS: dict[str, Cell] = {"lstm": _lstm_cell, "gru": _gru_cell, "rnn_tanh": _rnn_tanh_cell, "rnn_relu": _rnn_relu_cell}
 
 
-def _direction(cell: Cell, x: Any, state: State, weights: Sequence[Any], backwards: bool) -> tuple[Any, State]:
+def _direction(cell: Cell, x: Tensor, state: State, weights: Sequence[Any], backwards: bool) -> tuple[Any, State]:
     """One direction of one layer over (T, N, F): outputs (T, N, H) and the last state."""
     w_ih, w_hh, b_ih, b_hh, w_hr = weights
     gates = functional.linear(x, w_ih, b_ih).unbind(0)
@@ -62,7 +63,8 @@ def _weights(params: Sequence[Any], directions: int, has_biases: bool) -> list[t
 def _layers(name: str) -> None:
     @composite(name)
     def run(
-        input: Any, hx: Any, params: Any, has_biases: Any, num_layers: Any, dropout: Any, train: Any, bidirectional: Any, batch_first: Any
+        input: Tensor, hx: Any, params: Any, has_biases: Any, num_layers: Any, dropout: float, train: bool, bidirectional: Any,
+        batch_first: bool
     ) -> Any:
         if not isinstance(has_biases, bool):
             raise NotInTerms(f"mstorch: torch.{name} of packed sequences is not known in the terms of torch.ops.aten")

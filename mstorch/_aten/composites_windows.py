@@ -5,6 +5,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from .._tensor import Tensor
 from .calling import NotInTerms
 from .composites import aten, composite
 from .composites_layers import numbers
@@ -19,8 +20,9 @@ def _one(value: Any) -> int:
 
 @composite("avg_pool1d")
 def _avg_pool1d(
-    input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False, count_include_pad: bool = True
-) -> Any:
+    input: Tensor, kernel_size: int | Sequence[int], stride: int | Sequence[int] | None = None, padding: int | tuple[int, ...] = 0,
+    ceil_mode: bool = False, count_include_pad: bool = True
+) -> Tensor:
     kernel = _one(kernel_size)
     step = kernel if stride is None or stride == () else _one(stride)
     options = [1, kernel], [1, step], [0, _one(padding)], ceil_mode, count_include_pad
@@ -29,7 +31,7 @@ def _avg_pool1d(
 
 @composite("max_pool1d")
 def _max_pool1d(
-    input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
+    input: Tensor, kernel_size: int, stride: int | None = None, padding: int = 0, dilation: int = 1, ceil_mode: bool = False,
     return_indices: bool = False,
 ) -> Any:  # fmt: skip
     kernel = _one(kernel_size)
@@ -40,14 +42,14 @@ def _max_pool1d(
 
 
 @composite("adaptive_avg_pool1d")
-def _adaptive_avg_pool1d(input: Any, output_size: Any) -> Any:
+def _adaptive_avg_pool1d(input: Tensor, output_size: int | tuple[int, ...]) -> Tensor:
     lines, wanted = aten("unsqueeze", input, -2), _one(output_size)
     means = aten("mean.dim", lines, [-1, -2], True) if wanted == 1 else aten("_adaptive_avg_pool2d", lines, [1, wanted])
     return aten("squeeze.dim", means, -2)
 
 
 @composite("adaptive_max_pool1d")
-def _adaptive_max_pool1d(input: Any, output_size: Any, return_indices: bool = False) -> Any:
+def _adaptive_max_pool1d(input: Tensor, output_size: int, return_indices: bool = False) -> Any:
     found = [aten("squeeze.dim", part, -2) for part in aten("adaptive_max_pool2d", aten("unsqueeze", input, -2), [1, _one(output_size)])]
     return tuple(found) if return_indices else found[0]
 
@@ -55,33 +57,33 @@ def _adaptive_max_pool1d(input: Any, output_size: Any, return_indices: bool = Fa
 # Pooling
 
 
-def _sizes(input: Any, output_size: Any, rank: int) -> list[int]:
+def _sizes(input: Tensor, output_size: int | tuple[int | None, ...], rank: int) -> list[int]:
     wanted = [None] * rank if output_size is None else numbers(output_size, rank)
     return [int(input.shape[place - rank]) if n is None else n for place, n in enumerate(wanted)]
 
 
 @composite("adaptive_max_pool2d")
-def _adaptive_max_pool2d(input: Any, output_size: Any, return_indices: bool = False) -> Any:
+def _adaptive_max_pool2d(input: Tensor, output_size: int | tuple[int, int | None], return_indices: bool = False) -> Any:
     found = aten("adaptive_max_pool2d", input, _sizes(input, output_size, 2))
     return tuple(found) if return_indices else found[0]
 
 
 @composite("adaptive_max_pool3d")
-def _adaptive_max_pool3d(input: Any, output_size: Any, return_indices: bool = False) -> Any:
+def _adaptive_max_pool3d(input: Tensor, output_size: int | tuple[int, int | None, int], return_indices: bool = False) -> Any:
     found = aten("adaptive_max_pool3d", input, _sizes(input, output_size, 3))
     return tuple(found) if return_indices else found[0]
 
 
 @composite("adaptive_avg_pool3d")
-def _adaptive_avg_pool3d(input: Any, output_size: Any) -> Any:
+def _adaptive_avg_pool3d(input: Tensor, output_size: int | tuple[int | None, int, int]) -> Tensor:
     sizes = _sizes(input, output_size, 3)
     return aten("mean.dim", input, [-1, -2, -3], True) if sizes == [1, 1, 1] else aten("_adaptive_avg_pool3d", input, sizes)
 
 
 @composite("max_pool3d")
 def _max_pool3d(
-    input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
-    return_indices: bool = False,
+    input: Tensor, kernel_size: int | tuple[int, ...], stride: int | tuple[int, ...] | None = None, padding: int | tuple[int, ...] = 0,
+    dilation: int = 1, ceil_mode: bool = False, return_indices: bool = False,
 ) -> Any:  # fmt: skip
     steps = [] if stride is None or stride == () else numbers(stride, 3)
     options = numbers(kernel_size, 3), steps, numbers(padding, 3), numbers(dilation, 3), ceil_mode
@@ -91,7 +93,7 @@ def _max_pool3d(
 
 def _norms(count: int) -> None:
     @composite(f"lp_pool{count}d")
-    def pooled(input: Any, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Any:
+    def pooled(input: Tensor, norm_type: float, kernel_size: int, stride: int | None = None, ceil_mode: bool = False) -> Tensor:
         kernel = numbers(kernel_size, count)
         step = kernel if stride is None else numbers(stride, count)
         powers = aten("pow.Tensor_Scalar", input, norm_type)
@@ -111,7 +113,7 @@ for _count in (1, 2, 3):
 
 
 @composite("pad_like")
-def _pad_like(input: Any, pad: Sequence[int], mode: str) -> Any:
+def _pad_like(input: Tensor, pad: Sequence[int], mode: str) -> Tensor:
     """The tensor with its own elements around it."""
     rank = len(pad) // 2
     if mode == "circular":
@@ -138,9 +140,9 @@ _NAMES = {
 
 @composite("interpolate", "upsample")
 def _interpolate(
-    input: Any, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None,
+    input: Any, size: tuple[int, ...] | None = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None,
     recompute_scale_factor: bool | None = None, antialias: bool = False,
-) -> Any:  # fmt: skip
+) -> Tensor:  # fmt: skip
     rank = input.dim() - 2
     if antialias or mode not in _NAMES or (size is None) is (scale_factor is None):
         return NotImplemented

@@ -6,16 +6,18 @@ broadcast is summed up afterwards (``calling``).
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from .._core.tensor_base import TensorBase, count_of
+from .._tensor import Tensor
 from .calling import DERIVATIVES, Derived, NotInTerms, derivative
 from .composites import aten
 
 _NUMBER = (bool, int, float, complex)
 
 
-def _is_tensor(value: Any) -> bool:
+def _is_tensor(value: Tensor | float) -> bool:
     return isinstance(value, TensorBase)
 
 
@@ -24,13 +26,13 @@ def _conj(value: Any) -> Any:
 
 
 @derivative("add.Tensor", label="AddBackward0")
-def _add(node: Derived, grad: Any) -> Any:
+def _add(node: Derived, grad: Tensor) -> tuple[Tensor, Tensor]:
     alpha = node.options.get("alpha", 1)
     return grad, grad if alpha == 1 else grad * alpha
 
 
 @derivative("sub.Tensor", label="SubBackward0")
-def _sub(node: Derived, grad: Any) -> Any:
+def _sub(node: Derived, grad: Tensor) -> Any:
     alpha = node.options.get("alpha", 1)
     second = None
     from_number = isinstance(node.plan[0], _NUMBER)
@@ -42,7 +44,7 @@ def _sub(node: Derived, grad: Any) -> Any:
 
 
 @derivative("rsub.Scalar", label="RsubBackward1")
-def _rsub(node: Derived, grad: Any) -> Any:
+def _rsub(node: Derived, grad: Tensor) -> Tensor:
     return grad.neg()
 
 
@@ -52,12 +54,12 @@ def _rsub_tensor(node: Derived, grad: Any) -> Any:
 
 
 @derivative("mul.Scalar", label="MulBackward1")
-def _mul_number(node: Derived, grad: Any) -> Any:
+def _mul_number(node: Derived, grad: Tensor) -> Tensor:
     return aten("mul.Scalar", grad, _conj(node.arg(1)))
 
 
 @derivative("mul.Tensor", label="MulBackward0")
-def _mul(node: Derived, grad: Any) -> Any:
+def _mul(node: Derived, grad: Tensor) -> Any:
     if len(node.shapes) == 1:
         return grad * _conj(node.arg(1) if not _is_tensor(node.arg(1)) else node.arg(0))
     second = grad * _conj(node.arg(0)) if node.needs(1) else None
@@ -65,7 +67,7 @@ def _mul(node: Derived, grad: Any) -> Any:
 
 
 @derivative("div.Tensor", "div.Scalar", label="DivBackward0")
-def _div(node: Derived, grad: Any) -> Any:
+def _div(node: Derived, grad: Tensor) -> Any:
     divisor = _conj(node.arg(1))
     if isinstance(node.plan[0], _NUMBER):
         return grad.neg() * _conj((node.arg(0) / node.arg(1)) / node.arg(1))
@@ -82,7 +84,7 @@ def _unary(name: str, label: str, formula: Any) -> None:
     derivative(f"{name}.default", label=label)(lambda node, grad: formula(node, grad))
 
 
-def _reciprocal(node: Derived, grad: Any) -> Any:
+def _reciprocal(node: Derived, grad: Tensor) -> Tensor:
     squared = _conj(node.result() * node.result())
     return grad.neg() * squared
 
@@ -108,7 +110,7 @@ for _name, _label in (("floor", "Floor"), ("ceil", "Ceil"), ("round", "Round"), 
 
 
 @derivative("pow.Tensor_Scalar", label="PowBackward0")
-def _pow(node: Derived, grad: Any) -> Any:
+def _pow(node: Derived, grad: Tensor) -> Tensor:
     base, exponent = node.arg(0), node.arg(1)
     if exponent == 0:
         return base.new_zeros(base.shape)
@@ -117,12 +119,12 @@ def _pow(node: Derived, grad: Any) -> Any:
 
 
 @derivative("pow.Scalar", label="PowBackward2")
-def _power_of_number(node: Derived, grad: Any) -> Any:
+def _power_of_number(node: Derived, grad: Tensor) -> Tensor:
     return grad * aten("mul.Scalar", node.result(), math.log(node.arg(0)))
 
 
 @derivative("pow.Tensor_Tensor", label="PowBackward1")
-def _pow_tensor(node: Derived, grad: Any) -> Any:
+def _pow_tensor(node: Derived, grad: Tensor) -> Any:
     base, exponent = node.arg(0), node.arg(1)
     first = second = None
     if node.needs(1):
@@ -137,25 +139,25 @@ def _pow_tensor(node: Derived, grad: Any) -> Any:
     return first, second
 
 
-def _zero(grad: Any) -> Any:
+def _zero(grad: Tensor) -> Tensor:
     return aten("scalar_tensor", 0.0, dtype=grad.dtype, device=grad.device)
 
 
 @derivative("maximum.default", label="MaximumBackward0")
-def _maximum(node: Derived, grad: Any) -> Any:
+def _maximum(node: Derived, grad: Tensor) -> tuple[Tensor, Tensor | None]:
     return _extremes(node, grad, "gt")
 
 
 @derivative("minimum.default", label="MinimumBackward0")
-def _minimum(node: Derived, grad: Any) -> Any:
+def _minimum(node: Derived, grad: Tensor) -> Any:
     return _extremes(node, grad, "lt")
 
 
-def _extremes(node: Derived, grad: Any, sign: str) -> Any:
+def _extremes(node: Derived, grad: Tensor, sign: str) -> Any:
     first, second = node.arg(0), node.arg(1)
     other = {"gt": "lt", "lt": "gt"}[sign]
 
-    def part(word: str) -> Any:
+    def part(word: str) -> Tensor:
         half = aten("div.Scalar", grad, 2)
         shared = aten("where.self", first == second, half, grad)
         return aten("masked_fill_.Scalar", shared, getattr(first, word)(second), 0)
@@ -165,7 +167,7 @@ def _extremes(node: Derived, grad: Any, sign: str) -> Any:
 
 
 @derivative("clamp.default", label="ClampBackward1")
-def _clamp(node: Derived, grad: Any) -> Any:
+def _clamp(node: Derived, grad: Tensor) -> Tensor:
     x, plan = node.arg(0), node.plan
     low = plan[1] if len(plan) > 1 else None
     high = plan[2] if len(plan) > 2 else None
@@ -179,10 +181,10 @@ def _clamp(node: Derived, grad: Any) -> Any:
 
 
 @derivative("where.self", label="WhereBackward0")
-def _where(node: Derived, grad: Any) -> Any:
+def _where(node: Derived, grad: Tensor) -> Any:
     condition = node.arg(0)
 
-    def zero() -> Any:
+    def zero() -> Tensor:
         return aten("scalar_tensor", 0, dtype=grad.dtype, device=grad.device)
 
     second = aten("where.self", condition, zero(), grad) if node.needs(2) else None
@@ -190,7 +192,7 @@ def _where(node: Derived, grad: Any) -> Any:
 
 
 @derivative("masked_fill.Scalar", label="MaskedFillBackward0")
-def _masked_fill(node: Derived, grad: Any) -> Any:
+def _masked_fill(node: Derived, grad: Tensor) -> tuple[Tensor, Any]:
     return grad.masked_fill(node.arg(1), 0), None
 
 
@@ -208,32 +210,32 @@ def _lerp(node: Derived, grad: Any) -> Any:
 
 
 @derivative("_to_copy.default", label="ToCopyBackward0")
-def _to_copy(node: Derived, grad: Any) -> Any:
+def _to_copy(node: Derived, grad: Tensor) -> Tensor:
     return grad
 
 
 @derivative("tril.default", label="TrilBackward0")
-def _tril(node: Derived, grad: Any) -> Any:
+def _tril(node: Derived, grad: Tensor) -> Tensor:
     return aten("tril", grad, *node.plan[1:])
 
 
 @derivative("triu.default", label="TriuBackward0")
-def _triu(node: Derived, grad: Any) -> Any:
+def _triu(node: Derived, grad: Tensor) -> Tensor:
     return aten("triu", grad, *node.plan[1:])
 
 
 @derivative("flip.default", label="FlipBackward0")
-def _flip(node: Derived, grad: Any) -> Any:
+def _flip(node: Derived, grad: Tensor) -> Tensor:
     return aten("flip", grad, node.plan[1])
 
 
 @derivative("roll.default", label="RollBackward0")
-def _roll(node: Derived, grad: Any) -> Any:
+def _roll(node: Derived, grad: Tensor) -> Tensor:
     return aten("roll", grad, [-shift for shift in node.plan[1]], *node.plan[2:])
 
 
 @derivative("cumsum.default", label="CumsumBackward0")
-def _cumsum(node: Derived, grad: Any) -> Any:
+def _cumsum(node: Derived, grad: Tensor) -> Tensor:
     dim = node.plan[1]
     return aten("flip", aten("cumsum", aten("flip", grad, [dim]), dim), [dim])
 
@@ -241,7 +243,7 @@ def _cumsum(node: Derived, grad: Any) -> Any:
 # Reductions
 
 
-def _spread(grad: Any, shape: tuple[int, ...], dims: Any, keepdim: bool) -> Any:
+def _spread(grad: Tensor, shape: tuple[int, ...], dims: Sequence[int], keepdim: bool) -> Any:
     """A reduced gradient in the shape that it was reduced from."""
     if dims is not None and not keepdim and shape:
         for dim in sorted(d % len(shape) for d in dims) if len(dims) > 1 else dims:
@@ -250,28 +252,28 @@ def _spread(grad: Any, shape: tuple[int, ...], dims: Any, keepdim: bool) -> Any:
 
 
 @derivative("sum.default", label="SumBackward0")
-def _sum(node: Derived, grad: Any) -> Any:
+def _sum(node: Derived, grad: Tensor) -> Tensor:
     return aten("expand", grad, list(node.shapes[0]))
 
 
 @derivative("sum.dim_IntList", label="SumBackward1")
-def _sum_dims(node: Derived, grad: Any) -> Any:
+def _sum_dims(node: Derived, grad: Tensor) -> Tensor:
     return _spread(grad, node.shapes[0], node.plan[1], len(node.plan) > 2 and node.plan[2])
 
 
 @derivative("mean.default", label="MeanBackward0")
-def _mean(node: Derived, grad: Any) -> Any:
+def _mean(node: Derived, grad: Tensor) -> Tensor:
     return aten("div.Scalar", aten("expand", grad, list(node.shapes[0])), count_of(node.shapes[0]))
 
 
 @derivative("mean.dim", label="MeanBackward1")
-def _mean_dims(node: Derived, grad: Any) -> Any:
+def _mean_dims(node: Derived, grad: Tensor) -> Tensor:
     shape, dims = node.shapes[0], node.plan[1]
     wide = _spread(grad, shape, dims, len(node.plan) > 2 and node.plan[2])
     return aten("div.Scalar", wide, math.prod(shape[d] for d in dims if shape) if dims else count_of(shape))
 
 
-def _moments(node: Derived, grad: Any) -> Any:
+def _moments(node: Derived, grad: Tensor) -> Tensor:
     x = node.arg(0)
     dims = node.plan[1] if len(node.plan) > 1 else None
     correction = node.options.get("correction", 1)
@@ -287,31 +289,31 @@ def _moments(node: Derived, grad: Any) -> Any:
 
 
 @derivative("var.correction", label="VarBackward0")
-def _var(node: Derived, grad: Any) -> Any:
+def _var(node: Derived, grad: Tensor) -> Tensor:
     return _moments(node, grad)
 
 
 @derivative("std.correction", label="StdBackward0")
-def _std(node: Derived, grad: Any) -> Any:
+def _std(node: Derived, grad: Tensor) -> Tensor:
     result = node.result()
     scaled = grad / aten("mul.Scalar", result, 2)
     return _moments(node, aten("masked_fill_.Scalar", scaled, result == 0, 0))
 
 
 @derivative("amax.default", "amin.default", label="AmaxBackward0")
-def _amax(node: Derived, grad: Any) -> Any:
+def _amax(node: Derived, grad: Tensor) -> Tensor:
     return _shared(node, grad, node.plan[1] if len(node.plan) > 1 else [], len(node.plan) > 2 and node.plan[2])
 
 
 @derivative("max.default", "min.default", label="MaxBackward1")
-def _max(node: Derived, grad: Any) -> Any:
+def _max(node: Derived, grad: Tensor) -> Tensor:
     x, result = node.arg(0), node.result()
     unknown = x.isnan().logical_and(result.isnan())
     mask = (x == result).logical_or_(unknown)
     return mask * (grad / mask.sum())
 
 
-def _shared(node: Derived, grad: Any, dims: Any, keepdim: bool) -> Any:
+def _shared(node: Derived, grad: Tensor, dims: Sequence[int], keepdim: bool) -> Tensor:
     """The gradient of an extreme, in equal parts to all elements that are one."""
     x, result = node.arg(0), node.result()
     if dims and not keepdim:
@@ -324,11 +326,11 @@ def _shared(node: Derived, grad: Any, dims: Any, keepdim: bool) -> Any:
 
 
 @derivative("max.dim", "min.dim", label="MaxBackward0")
-def _max_dim(node: Derived, grad: Any, _: Any = None) -> Any:
+def _max_dim(node: Derived, grad: Tensor, _: Any = None) -> Tensor:
     return _selected(node, grad, node.plan[1], len(node.plan) > 2 and node.plan[2])
 
 
-def _selected(node: Derived, grad: Any, dim: int, keepdim: bool) -> Any:
+def _selected(node: Derived, grad: Tensor, dim: int, keepdim: bool) -> Tensor:
     indices = node.result(1)
     if not keepdim and node.shapes[0]:
         grad, indices = grad.unsqueeze(dim), indices.unsqueeze(dim)
@@ -336,17 +338,17 @@ def _selected(node: Derived, grad: Any, dim: int, keepdim: bool) -> Any:
 
 
 @derivative("topk.default", label="TopkBackward0")
-def _topk(node: Derived, grad: Any, _: Any = None) -> Any:
+def _topk(node: Derived, grad: Tensor, _: Any = None) -> Tensor:
     return _selected(node, grad, node.plan[2] if len(node.plan) > 2 else -1, True)
 
 
 @derivative("sort.default", label="SortBackward0")
-def _sort(node: Derived, grad: Any, _: Any = None) -> Any:
+def _sort(node: Derived, grad: Tensor, _: Any = None) -> Tensor:
     return _selected(node, grad, node.plan[1] if len(node.plan) > 1 else -1, True)
 
 
 @derivative("logsumexp.default", label="LogsumexpBackward0")
-def _logsumexp(node: Derived, grad: Any) -> Any:
+def _logsumexp(node: Derived, grad: Tensor) -> Tensor:
     x, result, dims = node.arg(0), node.result(), node.plan[1]
     if not (len(node.plan) > 2 and node.plan[2]):
         for dim in sorted(d % len(x.shape) for d in dims) if len(dims) > 1 else dims:
@@ -355,7 +357,7 @@ def _logsumexp(node: Derived, grad: Any) -> Any:
 
 
 @derivative("linalg_vector_norm.default", label="LinalgVectorNormBackward0")
-def _vector_norm(node: Derived, grad: Any) -> Any:
+def _vector_norm(node: Derived, grad: Tensor) -> Tensor:
     order = node.plan[1] if len(node.plan) > 1 else 2
     if order != 2:
         raise NotInTerms(f"mstorch: the gradient of a norm of order {order} is not known in the terms of torch.ops.aten")
@@ -371,7 +373,7 @@ def _vector_norm(node: Derived, grad: Any) -> Any:
 # Views
 
 
-def _view_back(node: Derived, grad: Any) -> Any:
+def _view_back(node: Derived, grad: Tensor) -> Tensor:
     shape = list(node.shapes[0])
     return grad.reshape(shape)
 
@@ -386,31 +388,31 @@ derivative("unsqueeze.default", label="UnsqueezeBackward0")(lambda node, grad: a
 
 
 @derivative("permute.default", label="PermuteBackward0")
-def _permute(node: Derived, grad: Any) -> Any:
+def _permute(node: Derived, grad: Tensor) -> Tensor:
     order = [d % len(node.plan[1]) for d in node.plan[1]]
     return aten("permute", grad, [order.index(d) for d in range(len(order))])
 
 
 @derivative("squeeze.default", label="SqueezeBackward0")
-def _squeeze(node: Derived, grad: Any) -> Any:
+def _squeeze(node: Derived, grad: Tensor) -> Tensor:
     for dim, length in enumerate(node.shapes[0]):
         grad = grad.unsqueeze(dim) if length == 1 else grad
     return grad
 
 
 @derivative("squeeze.dim", label="SqueezeBackward1")
-def _squeeze_dim(node: Derived, grad: Any) -> Any:
+def _squeeze_dim(node: Derived, grad: Tensor) -> Tensor:
     shape, dim = node.shapes[0], node.plan[1]
     return grad.unsqueeze(dim) if shape and shape[dim] == 1 else grad
 
 
 @derivative("select.int", label="SelectBackward0")
-def _select(node: Derived, grad: Any) -> Any:
+def _select(node: Derived, grad: Tensor) -> Tensor:
     return aten("select_backward", grad, list(node.shapes[0]), node.plan[1], node.plan[2])
 
 
 @derivative("slice.Tensor", label="SliceBackward0")
-def _slice(node: Derived, grad: Any) -> Any:
+def _slice(node: Derived, grad: Tensor) -> Tensor:
     dim, start, end, step = (*node.plan[1:], *(0, None, None, 1)[len(node.plan) - 1 :])
     length = node.shapes[0][dim]
     return aten("slice_backward", grad, list(node.shapes[0]), dim, start or 0, length if end is None else end, step)
@@ -441,18 +443,18 @@ def _joined(node: Derived, grads: tuple[Any, ...], sizes: list[int], dim: int) -
 
 
 @derivative("split.Tensor", label="SplitBackward0")
-def _split(node: Derived, *grads: Any) -> Any:
+def _split(node: Derived, *grads: Any) -> Tensor:
     dim = (node.plan[2] if len(node.plan) > 2 else 0) % len(node.shapes[0])
     return _joined(node, grads, _split_sizes(node.shapes[0][dim], node.plan[1]), dim)
 
 
 @derivative("split_with_sizes.default", label="SplitWithSizesBackward0")
-def _split_sizes_back(node: Derived, *grads: Any) -> Any:
+def _split_sizes_back(node: Derived, *grads: Any) -> Tensor:
     return _joined(node, grads, node.plan[1], (node.plan[2] if len(node.plan) > 2 else 0) % len(node.shapes[0]))
 
 
 @derivative("unbind.int", label="UnbindBackward0")
-def _unbind(node: Derived, *grads: Any) -> Any:
+def _unbind(node: Derived, *grads: Any) -> Tensor:
     dim = node.plan[1] if len(node.plan) > 1 else 0
     like = next(grad for grad in grads if grad is not None)
     parts = [
@@ -463,7 +465,7 @@ def _unbind(node: Derived, *grads: Any) -> Any:
 
 
 @derivative("cat.default", label="CatBackward0")
-def _cat(node: Derived, grad: Any) -> Any:
+def _cat(node: Derived, grad: Tensor) -> list[Tensor | None]:
     dim, at = (node.plan[1] if len(node.plan) > 1 else 0), 0
     found: list[Any] = []
     for number, shape in enumerate(node.shapes):
@@ -476,13 +478,13 @@ def _cat(node: Derived, grad: Any) -> Any:
 
 
 @derivative("stack.default", label="StackBackward0")
-def _stack(node: Derived, grad: Any) -> Any:
+def _stack(node: Derived, grad: Tensor) -> list[Tensor]:
     dim = node.plan[1] if len(node.plan) > 1 else 0
     return [aten("select.int", grad, dim, number) if node.needs(number) else None for number in range(len(node.shapes))]
 
 
 @derivative("repeat.default", label="RepeatBackward0")
-def _repeat(node: Derived, grad: Any) -> Any:
+def _repeat(node: Derived, grad: Tensor) -> Tensor:
     times, shape = node.plan[1], node.shapes[0]
     lead = len(times) - len(shape)
     parts, dims = list(times[:lead]), list(range(lead))

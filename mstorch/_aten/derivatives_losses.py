@@ -4,19 +4,20 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from .._tensor import Tensor
 from .calling import Derived, NotInTerms, derivative
 from .composites import aten
 from .derivatives_layers import option
 
 
 @derivative("nll_loss_forward.default", label="NllLossBackward0")
-def _nll_loss(node: Derived, grad: Any, _: Any = None) -> Any:
+def _nll_loss(node: Derived, grad: Tensor, _: Any = None) -> tuple[Tensor, Any, Any]:
     found = aten("nll_loss_backward", grad, *(node.arg(place) for place in range(5)), node.result(1))
     return found, None, None
 
 
 @derivative("nll_loss2d_forward.default", label="NllLoss2DBackward0")
-def _nll_loss2d(node: Derived, grad: Any, _: Any = None) -> Any:
+def _nll_loss2d(node: Derived, grad: Tensor, _: Any = None) -> tuple[Tensor, Any, Any]:
     found = aten("nll_loss2d_backward", grad, *(node.arg(place) for place in range(5)), node.result(1))
     return found, None, None
 
@@ -52,26 +53,26 @@ _ctc("Tensor")
 
 
 @derivative("mse_loss.default", label="MseLossBackward0")
-def _mse_loss(node: Derived, grad: Any) -> Any:
+def _mse_loss(node: Derived, grad: Tensor) -> Any:
     first, second, code = node.arg(0), node.arg(1), option(node, 2, 1)
     left = aten("mse_loss_backward", grad, first, second, code) if node.needs(0) else None
     return left, aten("mse_loss_backward", grad, second, first, code) if node.needs(1) else None
 
 
 @derivative("smooth_l1_loss.default", label="SmoothL1LossBackward0")
-def _smooth_l1_loss(node: Derived, grad: Any) -> Any:
+def _smooth_l1_loss(node: Derived, grad: Tensor) -> Any:
     first, second, code, beta = node.arg(0), node.arg(1), option(node, 2, 1), option(node, 3, 1.0)
     left = aten("smooth_l1_loss_backward", grad, first, second, code, beta) if node.needs(0) else None
     return left, aten("smooth_l1_loss_backward", grad, second, first, code, beta) if node.needs(1) else None
 
 
 @derivative("binary_cross_entropy_with_logits.default", label="BinaryCrossEntropyWithLogitsBackward0")
-def _logits_loss(node: Derived, grad: Any) -> Any:
+def _logits_loss(node: Derived, grad: Tensor) -> Any:
     if len(node.plan) > 2 and (node.plan[2] is not None or len(node.plan) > 3 and node.plan[3] is not None):
         raise NotInTerms("mstorch: the gradient of a weighted loss of logits is not known in the terms of torch.ops.aten")
     x, target, code = node.arg(0), node.arg(1), option(node, 4, 1)
 
-    def averaged(part: Any) -> Any:
+    def averaged(part: Tensor) -> Tensor:
         return aten("div_.Scalar", part, math.prod(node.shapes[0])) if code == 1 else part
 
     left = averaged((x.sigmoid() - target) * grad) if node.needs(0) else None

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from .._tensor import Tensor
 from .calling import Derived
 from .composites import aten
 from .derivatives import derivative
@@ -28,19 +29,19 @@ def _adaptive_avg_pool3d(node: Derived, grad: Any) -> Any:
 
 def _adaptive_max_pool(rank: int) -> None:
     @derivative(f"adaptive_max_pool{rank}d.default", label=f"AdaptiveMaxPool{rank}DBackward0")
-    def backward(node: Derived, grad: Any, _: Any = None) -> Any:
+    def backward(node: Derived, grad: Tensor, _: Any = None) -> Any:
         return aten(f"adaptive_max_pool{rank}d_backward", grad, node.arg(0), node.result(1))
 
 
 def _padding(name: str, word: str) -> None:
     @derivative(f"{name}.default", label=f"{word}Backward0")
-    def backward(node: Derived, grad: Any) -> Any:
+    def backward(node: Derived, grad: Tensor) -> Any:
         return aten(f"{name}_backward", grad, node.arg(0), node.plan[1])
 
 
 def _resampling(name: str, word: str) -> None:
     @derivative(f"{name}.default", label=f"{word}Backward0")
-    def backward(node: Derived, grad: Any) -> Any:
+    def backward(node: Derived, grad: Tensor) -> Any:
         return aten(f"{name}_backward", grad, node.plan[1], list(node.shapes[0]), *node.plan[2:])
 
 

@@ -12,7 +12,9 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import ops
+from .._core.dtype import dtype
 from .._core.overriding import ENTRIES_OF
+from .._tensor import Tensor
 
 Function = Callable[..., Any]
 _HOME = __name__.partition(".")[0]
@@ -32,7 +34,7 @@ def _computes(*args: Any, **kwargs: Any) -> Any:
     raise NotInParts
 
 
-def _itself(tensor: Any, *args: Any, **kwargs: Any) -> Any:
+def _itself(tensor: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     return tensor
 
 
@@ -42,27 +44,27 @@ def _finish(result: Any, out: Any, *operands: Any) -> Any:
     return result
 
 
-def _unread(tensor: Any) -> None:
+def _unread(tensor: Tensor) -> None:
     """No memory is read, checks of values are left to the parts."""
 
 
-def _sliced(x: Any, dim: int, start: int, stop: int, step: int = 1) -> Any:
+def _sliced(x: Tensor, dim: int, start: int, stop: int, step: int = 1) -> Tensor:
     return ops.aten.slice.Tensor(x, dim, start, stop, step)
 
 
-def _p_norm(x: Any, p: float, dim: Any, keepdim: bool = False, share: bool = True) -> Any:
+def _p_norm(x: Tensor, p: float, dim: int, keepdim: bool = False, share: bool = True) -> Tensor:
     return ops.aten.linalg_vector_norm.default(x, p, list(dim) if isinstance(dim, (tuple, list)) else [dim], keepdim)
 
 
-def _times(x: Any, number: Any, label: str, operation: Function | None = None) -> Any:
+def _times(x: Tensor, number: float, label: str, operation: Function | None = None) -> Tensor:
     return x * number if operation is None else _public(operation, operation.__name__)(x, number)
 
 
-def _unsafe_view(x: Any, shape: Any, fresh: bool = True) -> Any:
+def _unsafe_view(x: Tensor, shape: tuple[int, ...], fresh: bool = True) -> Tensor:
     return ops.aten._unsafe_view.default(x, list(shape))
 
 
-def _to_dtype(x: Any, kind: Any, copy: bool = False, format: Any = None) -> Any:
+def _to_dtype(x: Tensor, kind: dtype, copy: bool = False, format: Any = None) -> Tensor:
     return x.to(kind, copy=copy, **({} if format is None else {"memory_format": format}))
 
 
@@ -94,7 +96,7 @@ class _Room:
     def __init__(self, module: types.ModuleType) -> None:
         self._module = module
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> Callable[..., Any]:
         return _public(getattr(self._module, name), name)
 
 

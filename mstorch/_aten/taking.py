@@ -10,6 +10,7 @@ from .._core.modes import grad_set_to, modes
 from .._core.overriding import MAPPERS, MODES, Property, spoken, state
 from .._core.tensor_base import TensorBase
 from .._tape import engine
+from .._tensor import Tensor
 from . import (
     calling,
     composites_attention,
@@ -108,7 +109,7 @@ def take(public: Callable[..., Any], function: Callable[..., Any], args: tuple[A
     return result
 
 
-def _ones_like(root: Any) -> Any:
+def _ones_like(root: Tensor) -> Tensor:
     """The gradient to begin with."""
     return calling.call(ops.aten.ones_like.default, root.detach() if not isinstance(root, TensorBase) else root)
 

@@ -30,6 +30,7 @@ from .._leaving import Block, values_again
 from .._ops._dispatch import write
 from .._progress import Progress
 from .._tape.node import USED_UP, Node, edge_of, is_leaf
+from .._tensor import Tensor
 from . import verify
 from .functional import Plan, delivered, exchanged, plan, replaced, stand_in
 from .guards import Guards
@@ -239,7 +240,7 @@ class Compiled:
         with inside:
             return self.function(*args, **kwargs)
 
-    def _give_up(self, reason: GraphBreak, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _give_up(self, reason: GraphBreak, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
         """The result without a graph, after one warning in all."""
         if self.fullgraph and not isinstance(reason, KernelBreak):
             raise reason
@@ -259,7 +260,7 @@ class Compiled:
 
     # Capturing
 
-    def _compile(self, form: Any, arguments: list[Any]) -> Entry | None:
+    def _compile(self, form: tuple[type, tuple[tuple[Any, ...], tuple[Any, ...]]], arguments: list[Any]) -> Entry | None:
         """An entry for these arguments; None if the function raises, with or without a graph."""
         graphs_read_windows()  # found out before the recorder is at work
         stream = states_of_streams()
@@ -293,7 +294,7 @@ class Compiled:
             progress.end()
         return entry
 
-    def _capture(self, entry: Entry, form: Any, arguments: list[Any]) -> None:
+    def _capture(self, entry: Entry, form: tuple[type, tuple[tuple[Any, ...], tuple[Any, ...]]], arguments: list[Any]) -> None:
         guards: Any = entry.guards
         while True:
             self._prepare(entry, arguments)
@@ -340,7 +341,7 @@ class Compiled:
             elif not any(arguments[j] is tensor for j in entry.numbers):
                 entry.numbers.append(i)
 
-    def _run(self, entry: Entry, form: Any, arguments: list[Any]) -> trace.Capture:
+    def _run(self, entry: Entry, form: tuple[type, tuple[tuple[Any, ...], tuple[Any, ...]]], arguments: list[Any]) -> trace.Capture:
         """One capture: finds the plan and the graph, and inputs that are still unknown."""
         numbers, states = entry.numbers, entry.states
         argument_raws = [tape.detached(input_of(arguments[i])) for i in numbers]
@@ -462,7 +463,7 @@ def _holder(tensor: Any) -> str:
     return ""
 
 
-def _signature(tensor: Any) -> tuple[Any, ...]:
+def _signature(tensor: Tensor) -> tuple[Any, ...]:
     return (
         tensor._storage.__class__, tensor._shape, tensor._dtype, None if tensor._stride is None else strides_of(tensor), is_tracked(tensor),
         is_leaf(tensor), type(tensor), bool(getattr(tensor, "__dict__", None)),

@@ -17,6 +17,7 @@ from .._core.tensor_base import array_of, is_tracked, laid_out, strides_of, valu
 from .._leaving import Block, each
 from .._tape.node import is_leaf
 from .._tape.windows import window_on
+from .._tensor import Tensor
 from .memory import constant, copy_of
 
 
@@ -32,7 +33,7 @@ def packed_strides(tensor: Any) -> tuple[int, ...] | None:
     return strides
 
 
-def stand_in(tensor: Any, raw: Raw) -> Any:
+def stand_in(tensor: Tensor, raw: Raw) -> Tensor:
     """A tensor like an argument, over MindSpore's tensor of the argument's shape; made within a capture."""
     made = wrap(raw, packed_strides(tensor))
     made.__class__ = type(tensor)

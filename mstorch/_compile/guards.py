@@ -168,7 +168,7 @@ class Guards:
         if type(value) not in (list, tuple, dict):
             self._object(value, path, open_=True)
 
-    def _put(self, members: dict[str, Any], key: Any, value: Any, path: str) -> None:
+    def _put(self, members: dict[str, Any], key: str, value: Any, path: str) -> None:
         checks = self._by_dict.get(id(members))
         if checks is None:
             checks = self._by_dict[id(members)] = []
@@ -279,7 +279,7 @@ class Guards:
 
     # Functions
 
-    def _function(self, function: Any, path: str) -> None:
+    def _function(self, function: Callable[..., Any], path: str) -> None:
         if isinstance(function, types.MethodType):
             self.look(function.__self__, f"{path}.__self__")
             function = function.__func__
@@ -543,7 +543,7 @@ def _in_order(container: dict[Any, Any], before: dict[Any, Any]) -> bool:
     return all(one is two or (is_plain(two) and same_plain(one, two)) for one, two in zip(container, before))
 
 
-def _values_of(space: dict[str, Any], name: str) -> Any:
+def _values_of(space: dict[str, Any], name: str) -> tuple[Any, ...] | None:
     value = space.get(name)
     return tuple(value.values()) if isinstance(value, dict) else value
 
@@ -555,7 +555,7 @@ def _slot(descriptor: Any, value: Any) -> Any:
         return MISSING
 
 
-def _of_function(function: types.FunctionType) -> Any:
+def _of_function(function: types.FunctionType) -> tuple[Any, ...]:
     """What a function can be given anew."""
     return (
         function.__code__, function.__defaults__, function.__kwdefaults__, function.__name__, function.__qualname__, function.__doc__,

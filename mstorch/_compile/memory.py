@@ -18,6 +18,7 @@ from .._backend.tape import native_set_to
 from .._backend.trace import KernelBreak, capture
 from .._core.storage import DeviceMemory, Storage, face
 from .._core.tensor_base import array_of, put_array, put_raw, tensor_of, value_of, whole_storage, wrap
+from .._tensor import Tensor
 
 _clone = kernel("clone")
 
@@ -27,7 +28,7 @@ def has_memory(tensor: Any) -> bool:
     return tensor._storage.__class__ in (Storage, DeviceMemory)
 
 
-def stays_behind(tensor: Any) -> bool:
+def stays_behind(tensor: Tensor) -> bool:
     """Return True for a tensor of the CPU in a process whose graphs compute on a device."""
     return not ON_CPU and tensor._storage.__class__ is not DeviceMemory
 

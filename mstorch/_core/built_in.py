@@ -98,7 +98,7 @@ def _text(value: Any) -> str:
     return repr(value) if type(value) in _WRITTEN or type(value) is float and abs(value) < float("inf") else "..."
 
 
-def _reduced(function: Any) -> Any:
+def _reduced(function: Callable[..., Any]) -> Any:
     return function.__reduce__() if written(function) is function else function.__name__
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 import ast
 import functools
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -291,7 +292,7 @@ _WORDS = (
 )
 
 
-def _mismatch(name: str, parameter: Parameter, value: Any, where: str, place: int) -> str:
+def _mismatch(name: str, parameter: Parameter, value: TensorBase | float | Sequence[float | str | None], where: str, place: int) -> str:
     kinds, kind = parameter.kinds, kind_of(value)
     if kinds & {"Tensors", "OptionalTensors"} and isinstance(value, (tuple, list)) and "Tensor" not in kinds:
         number, item = next((number, item) for number, item in enumerate(value) if not isinstance(item, TensorBase))
@@ -304,7 +305,7 @@ def _mismatch(name: str, parameter: Parameter, value: Any, where: str, place: in
     return f"{name}(): argument '{parameter.name}'{where} must be {wanted}, {kind}"
 
 
-def _is(value: Any, kinds: frozenset[str]) -> bool:
+def _is(value: TensorBase | float, kinds: frozenset[str]) -> bool:
     """Whether a value is of one of the kinds that a parameter takes."""
     return not kinds or any(_OF_KIND.get(kind, _anything)(value) for kind in kinds)
 
@@ -355,7 +356,7 @@ def _int(value: Any) -> bool:
     return isinstance(value, (int, np.integer)) or (_number_tensor(value) and value._dtype.category == 1)
 
 
-def _float(value: Any) -> bool:
+def _float(value: TensorBase | float) -> bool:
     return isinstance(value, (int, float, np.integer, np.floating)) or _number_tensor(value)
 
 
@@ -363,15 +364,15 @@ def _scalar(value: Any) -> bool:
     return isinstance(value, (int, float, complex, np.number, np.bool_)) or _number_tensor(value)
 
 
-def _ints(value: Any) -> bool:
+def _ints(value: TensorBase | float | Sequence[float | str | None]) -> bool:
     return isinstance(value, (tuple, list)) and (not value or _int(value[0]))
 
 
-def _tensors(value: Any) -> bool:
+def _tensors(value: TensorBase | Sequence[TensorBase]) -> bool:
     return isinstance(value, (tuple, list)) and all(isinstance(item, TensorBase) for item in value)
 
 
-def _optional_tensors(value: Any) -> bool:
+def _optional_tensors(value: tuple[TensorBase, ...]) -> bool:
     return isinstance(value, (tuple, list)) and all(item is None or isinstance(item, TensorBase) for item in value)
 
 

@@ -1,11 +1,14 @@
 """What ``use_deterministic_algorithms`` asked for: refusals of operations, and memory that is filled."""
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from .warned import warn
+
+if TYPE_CHECKING:
+    from .dtype import dtype
 
 state = {"mode": False, "warn_only": False, "fill": True}
 
@@ -31,12 +34,12 @@ def fills() -> bool:
     return bool(state["mode"] and state["fill"])
 
 
-def filler(kind: Any) -> Any:
+def filler(kind: dtype) -> float:
     """What such memory is filled with: NaN, or the largest integer."""
     return float("nan") if kind.category >= 2 else True if kind.category == 0 else int(np.iinfo(kind.np).max)
 
 
-def fill(array: np.ndarray, kind: Any) -> None:
+def fill(array: np.ndarray, kind: dtype) -> None:
     """Fill memory that has no values yet, where determinism is asked for."""
     if fills():
         array[...] = filler(kind)

@@ -1,7 +1,7 @@
 """Tensors over new memory of a device, and tensors of a device that holds no values."""
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .._backend.raw import Raw
 from . import device as devices
@@ -10,6 +10,9 @@ from .modes import modes
 from .storage import DeviceMemory
 from .strides import Strides
 from .tensor_base import auto_of, meta_tensor, to_meta, window
+
+if TYPE_CHECKING:
+    from .tensor_base import TensorBase
 
 
 def device_tensor(base: Raw, kind: dtype, shape: tuple[int, ...], strides: Strides | None) -> Any:
@@ -20,11 +23,13 @@ def device_tensor(base: Raw, kind: dtype, shape: tuple[int, ...], strides: Strid
     return made
 
 
-def without_values(place: Any, kind: dtype, shape: tuple[int, ...], strides: Strides | None = None, requires_grad: bool = False) -> Any:
+def without_values(
+    place: Any, kind: dtype, shape: tuple[int, ...], strides: Strides | None = None, requires_grad: bool = False
+) -> TensorBase | None:
     """A tensor on a device that holds no values; None for a device that does."""
     return meta_tensor(shape, kind, strides, requires_grad) if devices.is_meta(place) else None
 
 
-def as_asked(tensor: Any, place: Any) -> Any:
+def as_asked(tensor: TensorBase, place: Any) -> TensorBase:
     """A tensor of few elements that was made on the host; for a device that holds no values one like it there."""
     return to_meta(tensor, tensor.requires_grad) if devices.is_meta(place) else tensor

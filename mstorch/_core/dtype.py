@@ -39,7 +39,7 @@ class dtype:
     def __copy__(self) -> dtype:
         return self
 
-    def __deepcopy__(self, memo: Any) -> dtype:
+    def __deepcopy__(self, memo: dict[Any, Any]) -> dtype:
         return self
 
     def to_real(self) -> dtype:

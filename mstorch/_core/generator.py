@@ -79,7 +79,7 @@ class Generator:
             state = self._engine.get_state()
         return tensor_of(np.frombuffer(state, np.uint8).copy())
 
-    def set_state(self, new_state: Any) -> Generator:
+    def set_state(self, new_state: TensorBase) -> Generator:
         """Continue from a state that ``get_state`` gave; returns the generator."""
         if not isinstance(new_state, TensorBase):
             raise TypeError(f"set_state(): argument 'new_state' must be Tensor, not {type(new_state).__name__}")
@@ -208,7 +208,7 @@ class randomness(Block):
         _blocks.stack[END:] = (self,)
         return begin_slice
 
-    def draw(self, engine: Engine, name: str, args: tuple[Any, ...], further: Callable[[tuple[Any, ...]], Any]) -> Any:
+    def draw(self, engine: Engine, name: str, args: tuple[Any, ...], further: Callable[[tuple[Any, ...]], Any]) -> np.ndarray:
         """What this slice gets of ``further(args)``, a draw for it alone."""
         self._place += 1
         if any(isinstance(arg, np.ndarray) for arg in args):
@@ -257,7 +257,7 @@ def _check_allowed() -> None:
         )
 
 
-def engine_of(generator: Generator | None, device: Any = None) -> Any:
+def engine_of(generator: Generator | None, device: device | str | int | None = None) -> Any:
     """The stream to draw from: the given generator's; else that of the device, if one is named; else the host's."""
     _check_allowed()
     wanted = None if device is None else devices.resolve(device)
@@ -276,13 +276,13 @@ def check_place(generator: Generator, wanted: device) -> None:
         raise RuntimeError(f"Expected a '{wanted.type}' device type for generator but found '{generator._device.type}'")
 
 
-def mask_engine(tensor: Any) -> Any:
+def mask_engine(tensor: TensorBase) -> Any:
     """The stream that dropout draws from: the host's, or that of the device that the tensor is on."""
     _check_allowed()
     return _default_engine() if tensor.device.type in ("cpu", "meta") else device_generator().engine
 
 
-def engine_beside(tensor: Any) -> Any:
+def engine_beside(tensor: TensorBase) -> Any:
     """The stream for numbers that are written to a tensor, or drawn with it: the host's, and what MindSpore trains draws there, too."""
     native = modes.native is not None and not modes.native.captured
     if ON_CPU or native or tensor._storage.__class__ not in NATIVE:
@@ -291,6 +291,6 @@ def engine_beside(tensor: Any) -> Any:
     return device_generator().engine
 
 
-def draws_on_device(value: Any) -> bool:
+def draws_on_device(value: TensorBase) -> bool:
     """Whether numbers whose parameter this is are drawn on a device, which is not asked for its values."""
     return not ON_CPU and modes.native is None and isinstance(value, TensorBase) and value._storage.__class__ in NATIVE

@@ -3,11 +3,15 @@ from __future__ import annotations
 
 import weakref
 from collections import OrderedDict
+from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .._leaving import Block, each
 from .warned import warn
+
+if TYPE_CHECKING:
+    from .tensor_base import TensorBase
 
 
 class RemovableHandle(Block):
@@ -15,7 +19,7 @@ class RemovableHandle(Block):
 
     next_id = 0
 
-    def __init__(self, hooks_dict: Any, *, extra_dict: Any = None) -> None:
+    def __init__(self, hooks_dict: Any, *, extra_dict: Sequence[Hooks] | None = None) -> None:
         extra = extra_dict if isinstance(extra_dict, list) else [] if extra_dict is None else [extra_dict]
         self.hooks_dict_ref = weakref.ref(hooks_dict)
         self.extra_dict_ref = tuple(weakref.ref(marks) for marks in extra)
@@ -57,7 +61,7 @@ class Hooks(dict):
         return OrderedDict, (), None, None, iter(self.items())
 
 
-def warn_if_has_hooks(tensor: Any) -> None:
+def warn_if_has_hooks(tensor: TensorBase) -> None:
     """Warn of each hook that a copy in a file will not have, unless ``torch.utils.hooks.unserializable_hook`` marks it."""
     if tensor._node is None:
         hooks = None if tensor._auto is None else tensor._auto.hooks

@@ -165,7 +165,7 @@ def _refuse(function: Function, name: str, args: tuple[Any, ...], named: dict[st
             raise RuntimeError(_WORDS[name](first, word, tensor))
 
 
-def check_one_device(result: Any, target: Any, name: str = "") -> None:
+def check_one_device(result: TensorBase, target: TensorBase, name: str = "") -> None:
     """Raise torch's error if a result is to be stored (``out=``, in place) on another device than it was computed on."""
     here, there = result._storage.__class__, target._storage.__class__
     if here is not there and modes.native is None and {here, there} == {DeviceMemory, Storage}:
@@ -174,7 +174,7 @@ def check_one_device(result: Any, target: Any, name: str = "") -> None:
         raise RuntimeError(_found_two(result, "", target))
 
 
-def check_index(indexed: Any, index: Any) -> None:
+def check_index(indexed: TensorBase, index: Any) -> None:
     """Raise torch's error where a tensor of the CPU is indexed by one of a device."""
     there = isinstance(index, TensorBase) and index._storage.__class__ is DeviceMemory
     if there and indexed._storage.__class__ is Storage and modes.native is None:

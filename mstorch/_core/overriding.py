@@ -12,7 +12,7 @@ import inspect
 import threading
 import types
 from collections.abc import Callable, Iterable
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -28,6 +28,9 @@ from .other_words import in_own_words
 from .refusals import EXPLAINED, explained, in_numbers, of_mindspore
 from .size import Size
 from .warned import warn
+
+if TYPE_CHECKING:
+    from .tensor_base import TensorBase
 
 Function = Callable[..., Any]
 F = TypeVar("F", bound=Function)
@@ -142,7 +145,7 @@ def is_taken(*values: Any) -> bool:
     return mode_is_on() or bool(state.dispatchers) or any(type(value) not in PLAIN and dispatches(type(value)) for value in values)
 
 
-def overrides(value: Any) -> bool:
+def overrides(value: TensorBase) -> bool:
     """Whether a value's class takes calls over."""
     kind = type(value)
     return kind not in PLAIN and _handles(kind) and state.level == ON
@@ -264,7 +267,7 @@ def drawing(function: Function) -> Function:
     """A function that draws random numbers: the map that is running says for how many slices."""
 
     @functools.wraps(function)
-    def drawn(*args: Any, **kwargs: Any) -> Any:
+    def drawn(*args: Any, **kwargs: Any) -> TensorBase:
         return state.maps[-1].draw(drawn, args, kwargs) if state.maps else function(*args, **kwargs)
 
     drawn.draws = True  # type: ignore[attr-defined]
@@ -290,7 +293,7 @@ def offered(function: Function) -> Function:
     """A function of the families that other functions call, with tensors whose class computes it itself below autograd."""
 
     @functools.wraps(function)
-    def called(*args: Any, **kwargs: Any) -> Any:
+    def called(*args: Any, **kwargs: Any) -> TensorBase:
         if not _plain(map(type, args)):
             for mapper in MAPPERS:
                 result = mapper(function, function, args, kwargs)
@@ -426,7 +429,7 @@ def entry_of_one(function: Function, module: str, name: str) -> Function:
     told = tells_no_memory(function)
 
     @functools.wraps(function)
-    def entered(self: Any, *args: Any, **named: Any) -> Any:
+    def entered(self: TensorBase, *args: Any, **named: Any) -> Any:
         found = [self] if overrides(self) else []
         if state.skips:
             state.skips = False
@@ -530,13 +533,13 @@ def entered_property(of: property, name: str) -> Property:
             return read(self)
         return dispatch(made.__get__, read, (self,), {})
 
-    def put(self: Any, value: Any) -> None:
+    def put(self: TensorBase, value: TensorBase | None) -> None:
         if type(self) in PLAIN and not MODES:
             write(self, value)  # type: ignore[misc]
         else:
             dispatch(made.__set__, write, (self, value), {})  # type: ignore[arg-type]
 
-    def drop(self: Any) -> None:
+    def drop(self: TensorBase) -> None:
         if type(self) in PLAIN and not MODES:
             remove(self)  # type: ignore[misc]
         else:

@@ -69,7 +69,7 @@ def get_default_device() -> device:
     return devices.default()
 
 
-def set_default_device(device: Any) -> None:
+def set_default_device(device: device | str | int | None) -> None:
     """Choose where this thread's new tensors live: the CPU, the device that MindSpore computes on, or the meta device."""
     devices.defaults.chosen = None if device is None else devices.named(device)
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 import weakref
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -32,11 +32,14 @@ from .modes import modes
 from .no_memory import zeroed
 from .strides import Strides
 
+if TYPE_CHECKING:
+    from .tensor_base import TensorBase
+
 _clone, _conj, _neg, _reinterpret = kernel("clone"), kernel("conj"), kernel("neg"), kernel("view_dtype")
 _gather, _scatter, _reshape = kernel("storage_gather"), kernel("storage_scatter"), kernel("reshape")
 
 
-def _never(self: Any, *args: Any) -> bool:
+def _never(self: Storage, *args: Any) -> bool:
     """Return False."""
     return False
 
@@ -102,11 +105,11 @@ class Storage:
         """The same bytes in memory of its own."""
         return Storage(self.memory.copy())
 
-    def is_shown_by(self, tensor: Any) -> bool:
+    def is_shown_by(self, tensor: TensorBase) -> bool:
         """Whether a tensor is all of the memory, row by row."""
         return tensor._stride is None and not tensor._offset and self.nbytes == math.prod(tensor._shape) * tensor._dtype.itemsize
 
-    def whole(self, tensor: Any) -> Raw:
+    def whole(self, tensor: TensorBase) -> Raw:
         """MindSpore's tensor over all of the memory, which a tensor shows."""
         if self.parameter is not None:
             self.follow()
@@ -126,7 +129,7 @@ class Storage:
 FIXED: weakref.WeakSet[Storage] = weakref.WeakSet()  # over memory of others, which cannot grow
 
 
-def refuse_growth(storage: Any) -> None:
+def refuse_growth(storage: Storage) -> None:
     """Raise torch's error if the storage is over memory that is not its own."""
     if storage in FIXED:
         raise RuntimeError("Trying to resize storage that is not resizable")
@@ -501,7 +504,7 @@ class Mirror:
 
     is_shown_by = _never  # a parameter gets plain memory
 
-    def turned(self, array: Any) -> Any:
+    def turned(self, array: np.ndarray) -> Any:
         """Elements that lie in the memory as they are seen, and the reverse."""
         found = np.conjugate(array) if self.conj else array
         return np.negative(found) if self.neg else found
@@ -537,7 +540,7 @@ class NativeBlock(Block):
         self.reads_are_free, self.has_elements = not captured and ON_CPU, not captured
         self._cells: dict[int, tuple[Storage, Value]] = {}
 
-    def cell(self, storage: Storage, kind: np.dtype, leaf: Any = None) -> Value:
+    def cell(self, storage: Storage, kind: np.dtype, leaf: TensorBase | None = None) -> Value:
         """The value that stands for a storage whose elements are asked for in a dtype; ``leaf`` is ours that it belongs to."""
         found = self._cells.get(id(storage))
         if found is None:
@@ -572,7 +575,7 @@ class NativeBlock(Block):
         return self
 
 
-def home(tensor: Any) -> Any:
+def home(tensor: TensorBase) -> Any:
     """What answers for a tensor's elements now."""
     storage = tensor._storage
     return storage if modes.native is None or storage.__class__ is Absent else modes.native

@@ -3,12 +3,11 @@ from __future__ import annotations
 
 import copyreg
 import weakref
-from typing import Any
 
 from .tensor_base import TensorBase
 
 
-def swap_tensors(t1: Any, t2: Any) -> None:
+def swap_tensors(t1: TensorBase, t2: TensorBase) -> None:
     """Exchange all that two tensors are (class, attributes, elements, history), so that who holds one has the other.
 
     Raises RuntimeError where a weak reference or a recorded graph knows one of them.

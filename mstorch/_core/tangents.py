@@ -10,10 +10,13 @@ import functools
 import itertools
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .._leaving import END, Block, each, values_again
 from .modes import modes
+
+if TYPE_CHECKING:
+    from .tensor_base import TensorBase
 
 LEVELS: list[int] = []  # those entered, the outermost first; empty almost always, which operations ask before anything else
 _next = itertools.count().__next__
@@ -82,7 +85,7 @@ def on() -> bool:
     return bool(LEVELS) and modes.forward and not modes.inference and not modes.hidden.issuperset(LEVELS)
 
 
-def levels_of(tensor: Any) -> list[int]:
+def levels_of(tensor: TensorBase) -> list[int]:
     """The levels, among those seen, at which a tensor has a tangent, the outermost first."""
     auto = tensor._auto
     if auto is None or not on():
@@ -95,7 +98,7 @@ def levels_of(tensor: Any) -> list[int]:
     return sorted(level for level, tangent in found.items() if level not in hidden and tangent is not None) if found else []
 
 
-def is_dual(tensor: Any) -> bool:
+def is_dual(tensor: TensorBase) -> bool:
     """Whether a tensor has a tangent at a level that is seen."""
     return bool(levels_of(tensor))
 
@@ -116,7 +119,7 @@ def levels_of_all(tensors: Sequence[Any]) -> list[int]:
     return sorted(found)
 
 
-def keep(auto: Any, level: int, tangent: Any) -> None:
+def keep(auto: Any, level: int, tangent: TensorBase | None) -> None:
     """Enter a tangent where a tensor keeps what autograd knows of it."""
     if level not in _holders:
         return

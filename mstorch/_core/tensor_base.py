@@ -94,7 +94,7 @@ def tensor_of(array: np.ndarray) -> Any:
     return _host(array)
 
 
-def _host(array: np.ndarray) -> Any:
+def _host(array: np.ndarray) -> TensorBase:
     if array.flags.c_contiguous:
         return fresh(array)
     stride, source, array = _dense(array)
@@ -103,7 +103,7 @@ def _host(array: np.ndarray) -> Any:
 
 def fresh(
     array: np.ndarray, kind: Any = None, shape: Any = None, stride: Strides | None = None, source: np.ndarray | None = None
-) -> Any:
+) -> TensorBase:
     """``tensor_of`` for what a host kernel gave, in rows (of known dtype and shape, if given): no block of MindSpore's is on.
 
     ``source`` is row-major memory that all of the array, of the strides ``stride``, shows.
@@ -160,7 +160,7 @@ def wrap(raw: Raw, strides: Strides | None = None) -> Any:
     return on_device(raw, strides)
 
 
-def on_device(raw: Raw, strides: Strides | None = None) -> Any:
+def on_device(raw: Raw, strides: Strides | None = None) -> TensorBase:
     """A base tensor whose value is a MindSpore tensor that nobody else holds."""
     shape, kind = tuple(raw.shape), OF_MS[raw.dtype]
     lies = raw
@@ -200,7 +200,7 @@ def laid_out(array: np.ndarray, strides: Strides | None) -> Any:
     return tensor
 
 
-def _make(storage: Any, kind: dtype, shape: tuple[int, ...], stride: Strides | None, offset: int) -> Any:
+def _make(storage: Any, kind: dtype, shape: tuple[int, ...], stride: Strides | None, offset: int) -> TensorBase:
     tensor: Any = _new(_class[0])
     tensor._storage = tensor._counter = storage
     tensor._dtype = kind
@@ -222,7 +222,7 @@ def window(storage: Any, kind: dtype, shape: Sequence[int], strides: Strides | N
     return _make(storage, kind, shape, None if strides is None else normalize(shape, strides), offset)
 
 
-def in_class(tensor: Any, cls: type) -> Any:
+def in_class(tensor: TensorBase, cls: type) -> Any:
     """A fresh tensor as an instance of a subclass; another object where the subclass has slots of its own."""
     if cls.__basicsize__ == type(tensor).__basicsize__:
         tensor.__class__ = cls
@@ -233,7 +233,7 @@ def in_class(tensor: Any, cls: type) -> Any:
     return made
 
 
-def _wrapper_like(tensor: Any, made: Any) -> Any:
+def _wrapper_like(tensor: TensorBase, made: TensorBase) -> TensorBase:
     """A fresh tensor in the class of one that keeps its elements elsewhere, with what it keeps."""
     made = in_class(made, tensor.__class__)
     for name in set(copyreg._slotnames(tensor.__class__)).difference(TensorBase.__slots__):  # type: ignore[attr-defined]
@@ -243,7 +243,7 @@ def _wrapper_like(tensor: Any, made: Any) -> Any:
     return made
 
 
-def twin(tensor: Any) -> Any:
+def twin(tensor: TensorBase) -> Any:
     """Another tensor with the same window, version and history; not a view, and not a leaf of its own."""
     made = _make(tensor._storage, tensor._dtype, tensor._shape, tensor._stride, tensor._offset)
     if tensor._storage.__class__ is Absent and tensor.__class__ is not made.__class__:
@@ -286,7 +286,7 @@ def array_of(tensor: Any) -> np.ndarray:
     return array
 
 
-def as_it_lies(tensor: Any) -> Any:
+def as_it_lies(tensor: TensorBase) -> TensorBase:
     """The tensor without the signs of its mirror: the same elements of memory, place in history and count of writes."""
     made = twin(tensor)
     made._storage, made._auto, made._array = tensor._storage.inner, tensor._auto, None
@@ -299,7 +299,7 @@ def is_meta(tensor: Any) -> bool:
     return storage.__class__ is Absent and storage.device is META
 
 
-def meta_tensor(shape: tuple[int, ...], kind: dtype, strides: Strides | None = None, requires_grad: bool = False) -> Any:
+def meta_tensor(shape: tuple[int, ...], kind: dtype, strides: Strides | None = None, requires_grad: bool = False) -> TensorBase:
     """A tensor on the meta device."""
     steps = contiguous_strides(shape) if strides is None else strides
     span = 0 if 0 in shape else 1 + sum((length - 1) * step for length, step in zip(shape, steps))
@@ -309,12 +309,12 @@ def meta_tensor(shape: tuple[int, ...], kind: dtype, strides: Strides | None = N
     return made
 
 
-def to_meta(tensor: Any, requires_grad: bool = False) -> Any:
+def to_meta(tensor: TensorBase, requires_grad: bool = False) -> TensorBase:
     """One of the same shape, strides and dtype on the meta device."""
     return meta_tensor(tensor._shape, tensor._dtype, tensor._stride, requires_grad)
 
 
-def value_of(tensor: Any) -> Raw:
+def value_of(tensor: TensorBase) -> Raw:
     """The tensor's elements as a MindSpore tensor: over the same memory where that is row-major, else a copy."""
     storage = tensor._storage
     if storage.__class__ is DeviceMemory and modes.native is None:
@@ -345,7 +345,7 @@ def _device_value(tensor: Any, storage: DeviceMemory) -> Raw:
     return tensor._raw  # type: ignore[return-value]
 
 
-def _leaf_of(tensor: Any) -> Any:
+def _leaf_of(tensor: TensorBase) -> TensorBase | None:
     """The leaf that a tensor is or is a view of, if gradients are to reach it."""
     auto = tensor._auto
     if auto is None or not modes.grad:
@@ -364,7 +364,7 @@ def count_of(shape: Sequence[int]) -> int:
     return count
 
 
-def strides_of(tensor: Any) -> Strides:
+def strides_of(tensor: TensorBase) -> Strides:
     """Strides in elements."""
     return tensor._stride if tensor._stride is not None else contiguous_strides(tensor._shape)
 
@@ -411,7 +411,7 @@ def recording(tensors: Sequence[Any]) -> bool:
     return bool(LEVELS) and any(is_dual(tensor) for tensor in tensors)
 
 
-def make_window(source: Any, shape: tuple[int, ...], strides: Strides, offset: int) -> Any:
+def make_window(source: TensorBase, shape: tuple[int, ...], strides: Strides, offset: int) -> TensorBase:
     """``make_view`` on host memory, where nothing has to be read."""
     made: Any = _new(_class[0])
     made._storage = source._storage
@@ -426,8 +426,8 @@ def make_window(source: Any, shape: tuple[int, ...], strides: Strides, offset: i
 
 
 def make_view(
-    source: Any, read: Callable[[Raw], Raw] | None, shape: Sequence[int], strides: Strides, offset: int, kind: dtype | None = None
-) -> Any:
+    source: TensorBase, read: Callable[[Raw], Raw] | None, shape: Sequence[int], strides: Strides, offset: int, kind: dtype | None = None
+) -> TensorBase:
     """A tensor over a part of ``source``'s storage, without history; ``read`` makes its value where values stand for memory.
 
     Without ``read`` the value is taken from the whole storage when it is asked for.
@@ -446,7 +446,7 @@ def make_view(
 # Writing
 
 
-def put_array(tensor: Any, values: Any) -> None:
+def put_array(tensor: TensorBase, values: np.ndarray) -> None:
     """Write values (an array that broadcasts to the tensor's shape, of its dtype) into its memory; counted as a write."""
     if tensor._storage.__class__ is Absent:
         touch(tensor)
@@ -462,7 +462,7 @@ def put_array(tensor: Any, values: Any) -> None:
     touch(tensor)
 
 
-def put_constant(tensor: Any, array: np.ndarray) -> None:
+def put_constant(tensor: TensorBase, array: np.ndarray) -> None:
     """``put_array``, which a device is told by a number alone where it is one."""
     storage = tensor._storage
     if storage.__class__ is DeviceMemory and modes.native is None and not array.ndim and storage.fill(
@@ -498,12 +498,12 @@ def put_raw(tensor: Any, new: Raw, own: bool | None = None) -> None:
     touch(tensor)
 
 
-def _rebind(tensor: Any, cell: Value, new: Raw) -> None:
+def _rebind(tensor: TensorBase, cell: Value, new: Raw) -> None:
     cell.write(new, tensor._shape, tensor._stride, tensor._offset)
     tensor._raw, tensor._at = new, (cell, cell.writes)
 
 
-def touch(tensor: Any) -> None:
+def touch(tensor: TensorBase) -> None:
     """Count a write."""
     tensor._counter.version += 1
     parameter = tensor._storage.parameter
@@ -511,7 +511,7 @@ def touch(tensor: Any) -> None:
         bump_versions([parameter])
 
 
-def require_grad(tensor: Any, requires_grad: bool) -> None:
+def require_grad(tensor: TensorBase, requires_grad: bool) -> None:
     """Make a tensor a leaf of the tape, or no longer one."""
     if requires_grad and modes.native is not None and modes.native.captured:
         refuse_in_trace("a tensor is made a leaf")
@@ -520,32 +520,32 @@ def require_grad(tensor: Any, requires_grad: bool) -> None:
         tensor._storage.parameter.requires_grad = requires_grad
 
 
-def whole_storage(tensor: Any) -> Any:
+def whole_storage(tensor: TensorBase) -> TensorBase:
     """A tensor of one dimension that shows all of a tensor's storage in its dtype."""
     return _make(tensor._storage, tensor._dtype, (tensor._storage.nbytes // tensor._dtype.itemsize,), None, 0)
 
 
-def become(tensor: Any, other: Any) -> None:
+def become(tensor: TensorBase, other: TensorBase) -> None:
     """Let ``tensor`` show what ``other`` shows; its history stays its own."""
     for name in ("_storage", "_dtype", "_shape", "_stride", "_offset", "_array", "_raw", "_at"):
         setattr(tensor, name, getattr(other, name))
     tensor._counter = other._counter
 
 
-def become_apart(tensor: Any, other: Any) -> None:
+def become_apart(tensor: TensorBase, other: TensorBase) -> None:
     """As ``become``, but the tensor's own count of writes goes on: those to ``other`` are not among them."""
     counter = _kept_counter(tensor)
     become(tensor, other)
     tensor._counter = counter
 
 
-def turn_into(tensor: Any, other: Any) -> None:
+def turn_into(tensor: TensorBase, other: TensorBase) -> None:
     """As ``become_apart``, counted as a write to the tensor."""
     become_apart(tensor, other)
     tensor._counter.version += 1
 
 
-def _kept_counter(tensor: Any) -> Any:
+def _kept_counter(tensor: TensorBase) -> Any:
     """The tensor's count of writes, which views and detached tensors go on sharing when the tensor gets other memory."""
     counter = tensor._counter
     # A storage counts its own writes. Where nobody else holds it (the tensor does twice, this function twice), a count of its own
@@ -556,7 +556,7 @@ def _kept_counter(tensor: Any) -> Any:
 on_resize: list[Callable[[Any, tuple[int, ...]], None]] = []  # called with what has a history and got another shape, and its old one
 
 
-def resize_within(tensor: Any, shape: tuple[int, ...]) -> bool:
+def resize_within(tensor: TensorBase, shape: tuple[int, ...]) -> bool:
     """Give a tensor a shape in its storage; False, and nothing done, where that is too small and cannot grow."""
     storage = tensor._storage
     fits = storage.__class__ is Value and (tensor._offset + count_of(shape)) * tensor._dtype.itemsize <= storage.nbytes
@@ -566,7 +566,7 @@ def resize_within(tensor: Any, shape: tuple[int, ...]) -> bool:
     return True
 
 
-def resize(tensor: Any, shape: tuple[int, ...]) -> None:
+def resize(tensor: TensorBase, shape: tuple[int, ...]) -> None:
     """Give a tensor another, row-major shape in its storage, which grows on the host where that is too small."""
     storage, size = tensor._storage, tensor._dtype.itemsize
     need = (tensor._offset + count_of(shape)) * size
@@ -585,7 +585,7 @@ def resize(tensor: Any, shape: tuple[int, ...]) -> None:
             told(tensor, before)
 
 
-def in_order(tensor: Any, strides: Strides | None) -> Any:
+def in_order(tensor: TensorBase, strides: Strides | None) -> Any:
     """A fresh tensor's values and history with memory in another order; ``strides`` leave no gaps."""
     if strides is None or tensor._stride == strides:
         return tensor

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .auto import DEFAULT, INFERENCE, MULTIPLE_OUTPUTS, OF_FUNCTION, WITHOUT_GRAD, Auto
 from .modes import modes
@@ -15,6 +15,9 @@ from .tensor_base import (
     touch,
 )
 
+if TYPE_CHECKING:
+    from .tensor_base import TensorBase
+
 _LEAF = "a leaf Variable that requires grad is being used in an in-place operation."
 _VIEW_OF_LEAF = "a view of a leaf Variable that requires grad is being used in an in-place operation."
 _OVERLAP = (
@@ -23,7 +26,7 @@ _OVERLAP = (
 )
 
 
-def check_history(tensor: Any) -> None:
+def check_history(tensor: TensorBase) -> None:
     """Raise torch's error if the tensor's history allows no in-place write now."""
     if not modes.grad or not is_tracked(tensor):
         return
@@ -42,14 +45,14 @@ def check_history(tensor: Any) -> None:
                 raise RuntimeError(_LEAF)
 
 
-def check_view(tensor: Any) -> None:
+def check_view(tensor: TensorBase) -> None:
     """Raise torch's error if the tensor is a view that came about so that nothing with a history may be written to it."""
     auto = tensor._auto
     if auto is not None and auto.base is not None and auto.origin != DEFAULT:
         raise RuntimeError(refused_view(tensor, auto))
 
 
-def may_not_be_asked(tensor: Any) -> bool:
+def may_not_be_asked(tensor: TensorBase) -> bool:
     """Whether a tensor is a view that came about so, and whose base was written since, that its history is an error."""
     auto = tensor._auto
     return auto is not None and auto.origin != DEFAULT and auto.seen != tensor._counter.version
@@ -73,7 +76,7 @@ _WHY = {
 }  # fmt: skip
 
 
-def refused_view(tensor: Any, auto: Auto, indirect: bool = False) -> str:
+def refused_view(tensor: TensorBase, auto: Auto, indirect: bool = False) -> str:
     """torch's message for a view that came about so that it, or (``indirect``) its base, may not be written to."""
     node = tensor._node
     written = "and its base or another view of its base has been modified inplace" if indirect else "and is being modified inplace"
@@ -86,7 +89,7 @@ def refused_view(tensor: Any, auto: Auto, indirect: bool = False) -> str:
     return f"{prefix} no_grad mode {written} with grad mode enabled. {_WHY[auto.origin]}"
 
 
-def check_writable(tensor: Any, uniform: bool = False) -> None:
+def check_writable(tensor: TensorBase, uniform: bool = False) -> None:
     """Raise torch's error if an in-place write to the tensor is not allowed now."""
     check_history(tensor)
     if tensor._auto is not None and tensor._auto.inference and not modes.inference:
@@ -100,7 +103,7 @@ def check_writable(tensor: Any, uniform: bool = False) -> None:
         modes.before_write(tensor)
 
 
-def refuse_shared_places(tensor: Any) -> None:
+def refuse_shared_places(tensor: TensorBase) -> None:
     """Raise torch's error if several elements of the tensor stand in one place of its memory."""
     if tensor._stride is not None and overlaps(tensor._shape, tensor._stride):
         raise RuntimeError(_OVERLAP)
@@ -112,7 +115,7 @@ SHARED = (
 )
 
 
-def refuse_partial_overlap(target: Any, source: Any, alike: bool = True) -> None:
+def refuse_partial_overlap(target: TensorBase, source: TensorBase, alike: bool = True) -> None:
     """Raise torch's error if a write to ``target`` would change elements of ``source`` that stand elsewhere in it.
 
     Without ``alike`` it may not change any of them.

@@ -71,7 +71,7 @@ class Pickler(pickle.Pickler):
         super().__init__(file, protocol=5)
         self._sent = sent
 
-    def persistent_id(self, value: Any) -> Any:
+    def persistent_id(self, value: Any) -> tuple[int, Any, tuple[int, ...]] | None:
         """Return the reference that stands for kept bytes, or None to pickle the object as usual."""
         return self._sent.reference(value) if type(value) is Memory else None
 

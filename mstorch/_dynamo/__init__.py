@@ -7,6 +7,7 @@ from typing import Any
 from .._backend import tape
 from .._compile import OptimizedModule, compile
 from .._compile import reset_all as _reset_all
+from .._tensor import Tensor
 from ..compiler import allow_in_graph, assume_constant_result, disable, is_compiling, list_backends, set_stance
 from . import config, eval_frame, exc, utils
 from .eval_frame import is_dynamo_supported
@@ -53,7 +54,7 @@ def optimize_assert(backend: str | Callable[..., Any] = "inductor", **kwargs: An
     return optimize(backend, nopython=True, **kwargs)
 
 
-def _check_index(t: Any, index: int | Sequence[int] | None) -> None:
+def _check_index(t: Tensor, index: int | Sequence[int] | None) -> None:
     places = [] if index is None else [index] if isinstance(index, int) else list(index)
     for place in places:
         if not -t.dim() <= place < t.dim():
@@ -61,14 +62,14 @@ def _check_index(t: Any, index: int | Sequence[int] | None) -> None:
 
 
 def mark_dynamic(
-    t: Any, index: int | Sequence[int], *, hint_override: int | None = None, min: int | None = None, max: int | None = None,
+    t: Tensor, index: int | Sequence[int], *, hint_override: int | None = None, min: int | None = None, max: int | None = None,
     specialize_on: list[Any] | None = None,
 ) -> None:  # fmt: skip
     """Says that sizes will vary. Shapes of graphs are static here: other sizes get a graph of their own."""
     _check_index(t, index)
 
 
-def maybe_mark_dynamic(t: Any, index: int | Sequence[int]) -> None:
+def maybe_mark_dynamic(t: Tensor, index: int | Sequence[int]) -> None:
     """Says that sizes may vary (see ``mark_dynamic``)."""
     _check_index(t, index)
 
@@ -79,7 +80,7 @@ def mark_static(t: Any, index: int | Sequence[int] | None = None) -> None:
         _check_index(t, index)
 
 
-def mark_static_address(t: Any, guard: bool = False) -> None:
+def mark_static_address(t: Tensor | int, guard: bool = False) -> None:
     """Says that a tensor stays where it is, which no graph here relies upon. TypeError for what is no tensor."""
     if not hasattr(t, "data_ptr"):
         raise TypeError(f"mark_static_address expects a tensor but received {type(t)}")

@@ -36,7 +36,7 @@ skip_fwd_side_effects_in_bwd_under_checkpoint = False
 class patch(Block):
     """Other values inside a ``with`` block or a decorated function: ``patch("verbose", True)``, ``patch(verbose=True)``."""
 
-    def __init__(self, arg1: str | dict[str, Any] | None = None, arg2: Any = None, **kwargs: Any) -> None:
+    def __init__(self, arg1: str | dict[str, Any] | None = None, arg2: bool | None = None, **kwargs: Any) -> None:
         if arg1 is not None and kwargs:
             raise AssertionError("cannot pass both positional and keyword arguments to patch")
         self._changes = {arg1: arg2} if isinstance(arg1, str) else dict(arg1 or kwargs)
@@ -52,7 +52,7 @@ class patch(Block):
 
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(function)
-        def patched(*args: Any, **kwargs: Any) -> Any:
+        def patched(*args: Any, **kwargs: Any) -> bool:
             with self:
                 return function(*args, **kwargs)
 

@@ -99,12 +99,12 @@ def mapped_size(func: Callable[..., Any], in_dims: Any, args: tuple[Any, ...]) -
     return _process_batched_inputs(in_dims, args, func)[0]
 
 
-def _add_batch_dim(self: Any, batch_dim: int, level: int) -> Any:
+def _add_batch_dim(self: Any, batch_dim: int, level: int) -> Tensor:
     """A tensor without its dimension ``batch_dim``, along which the running map of depth ``level`` goes."""
     return batched(self, batch_dim % len(self._shape), state.maps[level - 1])
 
 
-def _remove_batch_dim(self: Any, level: int, batch_size: int, out_dim: int) -> Any:
+def _remove_batch_dim(self: Any, level: int, batch_size: int, out_dim: int) -> Tensor:
     """A result of the running map of depth ``level`` with the mapped dimension at ``out_dim``; one that is not of it repeats."""
     map = state.maps[level - 1]
     shape = self._shape
@@ -115,13 +115,13 @@ def _remove_batch_dim(self: Any, level: int, batch_size: int, out_dim: int) -> A
         return self.value if place == self.bdim else self.value.movedim(self.bdim, place)
 
 
-def _create_batched_inputs(flat_in_dims: list[Any], flat_args: list[Any], vmap_level: int, args_spec: TreeSpec) -> Any:
+def _create_batched_inputs(flat_in_dims: list[Any], flat_args: list[Any], vmap_level: int, args_spec: TreeSpec) -> tuple[Any, ...]:
     """The arguments as the mapped function sees them."""
     values = [arg if dim is None else _add_batch_dim(arg, dim, vmap_level) for dim, arg in zip(flat_in_dims, flat_args)]
     return tree_unflatten(values, args_spec)
 
 
-def _maybe_remove_batch_dim(name: str, batched_output: Any, vmap_level: int, batch_size: int, out_dim: int | None) -> Any:
+def _maybe_remove_batch_dim(name: str, batched_output: Any, vmap_level: int, batch_size: int, out_dim: int | None) -> Tensor:
     """A result with the mapped dimension in its place."""
     if out_dim is None:
         if is_of(batched_output, state.maps[vmap_level - 1]):

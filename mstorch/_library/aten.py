@@ -2,17 +2,21 @@
 from __future__ import annotations
 
 import builtins
+from collections.abc import Sequence
 from typing import Any
 
 from .. import sparse
+from .._core.device import device
+from .._core.dtype import dtype
+from .._core.formats import layout, memory_format
 from .._tensor import Tensor
 
 _WHOLE = builtins.slice(None)
 
 
 def _to_copy(
-    self: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: Any = None, non_blocking: bool = False,
-    memory_format: Any = None,
+    self: Tensor, *, dtype: dtype | None = None, layout: layout | None = None, device: device | str | int | None = None,
+    pin_memory: Any = None, non_blocking: bool = False, memory_format: memory_format | None = None,
 ) -> Tensor:  # fmt: skip
     """A copy with another dtype or place."""
     return self.to(device=device or self.device, dtype=dtype or self.dtype, non_blocking=non_blocking, copy=True)
@@ -35,17 +39,17 @@ def unfold(self: Tensor, dimension: int, size: int, step: int) -> Tensor:
     return self.unfold(dimension, size, step)
 
 
-def index(self: Tensor, indices: Any) -> Tensor:
+def index(self: Tensor, indices: Sequence[Tensor | None]) -> Tensor:
     """The elements that tensors of indices name, with None for whole dimensions."""
     return self[tuple(_WHOLE if one is None else one for one in indices)]
 
 
-def _local_scalar_dense(self: Tensor) -> Any:
+def _local_scalar_dense(self: Tensor) -> float:
     """The only element, as a number."""
     return self.item()
 
 
-def _unsafe_view(self: Tensor, size: Any) -> Tensor:
+def _unsafe_view(self: Tensor, size: Sequence[int]) -> Tensor:
     """A view of another shape."""
     return self.view(size)
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .. import nn
+from .._core.dtype import dtype
 from .._core.tensor_base import TensorBase
 from .._ops import creation
 from .._ops import native as _native
@@ -31,14 +32,14 @@ def lift_fresh(self: Tensor) -> Tensor:
     return self
 
 
-def slice_backward(grad_output: Tensor, input_sizes: Any, dim: int, start: int, end: int, step: int) -> Tensor:
+def slice_backward(grad_output: Tensor, input_sizes: Sequence[int], dim: int, start: int, end: int, step: int) -> Tensor:
     """Zeros of the given shape with the gradient where a slice was taken."""
     found = creation.zeros(tuple(input_sizes), dtype=grad_output.dtype, device=grad_output.device)
     found[(slice(None),) * (dim % len(input_sizes)) + (slice(start, end, step),)] = grad_output
     return found
 
 
-def select_backward(grad_output: Tensor, input_sizes: Any, dim: int, index: int) -> Tensor:
+def select_backward(grad_output: Tensor, input_sizes: Sequence[int], dim: int, index: int) -> Tensor:
     """Zeros of the given shape with the gradient where one part was taken."""
     found = creation.zeros(tuple(input_sizes), dtype=grad_output.dtype, device=grad_output.device)
     found.select(dim, index).copy_(grad_output)
@@ -53,7 +54,7 @@ def linalg_vector_norm(self: Tensor, ord: Any = 2, dim: Any = None, keepdim: boo
 # Activations
 
 
-def elu(self: Tensor, alpha: Any = 1, scale: Any = 1, input_scale: Any = 1) -> Tensor:
+def elu(self: Tensor, alpha: float = 1, scale: float = 1, input_scale: Any = 1) -> Tensor:
     """``scale * x`` where x is above zero, ``scale * alpha * (exp(input_scale * x) - 1)`` elsewhere."""
     if input_scale != 1:
         return (self * scale).where(self > 0, (self * input_scale).expm1() * (alpha * scale))
@@ -66,7 +67,7 @@ def elu_(self: Tensor, alpha: Any = 1, scale: Any = 1, input_scale: Any = 1) -> 
     return self.copy_(elu(self, alpha, scale, input_scale))
 
 
-def threshold_backward(grad_output: Tensor, self: Tensor, threshold: Any) -> Tensor:
+def threshold_backward(grad_output: Tensor, self: Tensor, threshold: float) -> Tensor:
     """The gradient where the value is above the threshold."""
     return grad_output.masked_fill(self <= threshold, 0)
 
@@ -169,7 +170,7 @@ def _softmax(self: Tensor, dim: int, half_to_float: bool) -> Tensor:
     return F.softmax(self, dim)
 
 
-def _safe_softmax(self: Tensor, dim: int, dtype: Any = None) -> Tensor:
+def _safe_softmax(self: Tensor, dim: int, dtype: dtype | None = None) -> Tensor:
     """The softmax along a dimension; zeros where all is -inf."""
     found = F.softmax(self, dim, dtype=dtype)
     return found.masked_fill(self.eq(-math.inf).all(dim, keepdim=True), 0)
@@ -180,13 +181,13 @@ def _log_softmax(self: Tensor, dim: int, half_to_float: bool) -> Tensor:
     return F.log_softmax(self, dim)
 
 
-def _softmax_backward_data(grad_output: Tensor, output: Tensor, dim: int, input_dtype: Any) -> Tensor:
+def _softmax_backward_data(grad_output: Tensor, output: Tensor, dim: int, input_dtype: dtype) -> Tensor:
     """The gradient of the softmax from its result."""
     grad, output = (grad_output.float(), output.float()) if grad_output.dtype.itemsize == 2 else (grad_output, output)
     return (output * (grad - (grad * output).sum(dim, keepdim=True))).to(input_dtype)
 
 
-def _log_softmax_backward_data(grad_output: Tensor, output: Tensor, dim: int, input_dtype: Any) -> Tensor:
+def _log_softmax_backward_data(grad_output: Tensor, output: Tensor, dim: int, input_dtype: dtype) -> Tensor:
     """The gradient of the logarithm of the softmax from its result."""
     grad, output = (grad_output.float(), output.float()) if grad_output.dtype.itemsize == 2 else (grad_output, output)
     return (grad - output.exp() * grad.sum(dim, keepdim=True)).to(input_dtype)
@@ -200,8 +201,8 @@ def _convolve(transposed: bool, count: int) -> Callable[..., Any]:
 
 
 def convolution_backward(
-    grad_output: Tensor, input: Tensor, weight: Tensor, bias_sizes: Any, stride: Any, padding: Any, dilation: Any, transposed: bool,
-    output_padding: Any, groups: int, output_mask: Sequence[bool],
+    grad_output: Tensor, input: Tensor, weight: Tensor, bias_sizes: Sequence[int], stride: Sequence[int], padding: Sequence[int],
+    dilation: Sequence[int], transposed: bool, output_padding: Sequence[int], groups: int, output_mask: Sequence[bool],
 ) -> tuple[Any, Any, Any]:  # fmt: skip
     """The gradients of a convolution for input, weight and bias, those that ``output_mask`` asks for."""
     function = _convolve(transposed, input.dim() - 2)
@@ -212,7 +213,8 @@ def convolution_backward(
 
 
 def native_layer_norm_backward(
-    grad_out: Tensor, input: Tensor, normalized_shape: Any, mean: Tensor, rstd: Tensor, weight: Any, bias: Any, output_mask: Sequence[bool]
+    grad_out: Tensor, input: Tensor, normalized_shape: Sequence[int], mean: Tensor, rstd: Tensor, weight: Tensor, bias: Tensor | None,
+    output_mask: Sequence[bool]
 ) -> tuple[Any, Any, Any]:
     """The gradients of ``layer_norm``."""
     eps = _eps_of(input.flatten(-len(normalized_shape)), rstd, (-1,))
@@ -230,7 +232,7 @@ def _eps_of(parts: Tensor, rstd: Tensor, dims: tuple[int, ...]) -> float:
 
 
 def native_group_norm_backward(
-    grad_out: Tensor, input: Tensor, mean: Tensor, rstd: Tensor, weight: Any, N: int, C: int, HxW: int, group: int,
+    grad_out: Tensor, input: Tensor, mean: Tensor, rstd: Tensor, weight: Tensor, N: int, C: int, HxW: int, group: int,
     output_mask: Sequence[bool],
 ) -> tuple[Any, Any, Any]:  # fmt: skip
     """The gradients of ``group_norm``."""
@@ -241,8 +243,8 @@ def native_group_norm_backward(
 
 
 def native_batch_norm_backward(
-    grad_out: Tensor, input: Tensor, weight: Any, running_mean: Any, running_var: Any, save_mean: Any, save_invstd: Any, train: bool,
-    eps: float, output_mask: Sequence[bool],
+    grad_out: Tensor, input: Tensor, weight: Tensor, running_mean: Tensor, running_var: Tensor, save_mean: Tensor, save_invstd: Tensor,
+    train: bool, eps: float, output_mask: Sequence[bool],
 ) -> tuple[Any, Any, Any]:  # fmt: skip
     """The gradients of ``batch_norm``."""
     bias = creation.zeros(input.shape[1 if input.dim() > 1 else 0], dtype=input.dtype, device=input.device)
@@ -262,7 +264,8 @@ def embedding_dense_backward(
 
 
 def max_pool2d_with_indices_backward(
-    grad_output: Tensor, self: Tensor, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool, indices: Tensor
+    grad_output: Tensor, self: Tensor, kernel_size: Sequence[int], stride: Sequence[int], padding: Sequence[int],
+    dilation: Sequence[int], ceil_mode: bool, indices: Tensor
 ) -> Tensor:
     """The gradient of ``max_pool2d``, itself recorded."""
     options = (kernel_size, stride or kernel_size, padding, dilation, ceil_mode)
@@ -270,15 +273,15 @@ def max_pool2d_with_indices_backward(
 
 
 def avg_pool2d_backward(
-    grad_output: Tensor, self: Tensor, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool, count_include_pad: bool,
-    divisor_override: Any,
+    grad_output: Tensor, self: Tensor, kernel_size: Sequence[int], stride: Sequence[int], padding: Sequence[int], ceil_mode: bool,
+    count_include_pad: bool, divisor_override: Any,
 ) -> Tensor:  # fmt: skip
     """The gradient of ``avg_pool2d``."""
     options = (kernel_size, stride or None, padding, ceil_mode, count_include_pad, divisor_override)
     return derived(lambda x: F.avg_pool2d(x, *options), grad_output, self)[0]
 
 
-def _adaptive_avg_pool2d(self: Tensor, output_size: Any) -> Tensor:
+def _adaptive_avg_pool2d(self: Tensor, output_size: Sequence[int]) -> Tensor:
     """Means over windows, as many as ``output_size`` says."""
     return F.adaptive_avg_pool2d(self, tuple(output_size))
 
@@ -288,7 +291,7 @@ def _adaptive_avg_pool2d_backward(grad_output: Tensor, self: Tensor) -> Tensor:
     return derived(lambda x: F.adaptive_avg_pool2d(x, tuple(grad_output.shape[-2:])), grad_output, self)[0]
 
 
-def _scores(query: Tensor, key: Tensor, is_causal: bool, attn_mask: Any, scale: Any) -> Tensor:
+def _scores(query: Tensor, key: Tensor, is_causal: bool, attn_mask: Tensor | None, scale: Any) -> Tensor:
     if query.shape[1] != key.shape[1]:  # groups of queries share a key
         key = key.repeat_interleave(query.shape[1] // key.shape[1], 1)
     weight = query @ key.transpose(-2, -1) * (1 / math.sqrt(query.shape[-1]) if scale is None else scale)
@@ -299,7 +302,8 @@ def _scores(query: Tensor, key: Tensor, is_causal: bool, attn_mask: Any, scale: 
 
 
 def _scaled_dot_product_flash_attention_for_cpu(
-    query: Tensor, key: Tensor, value: Tensor, dropout_p: float = 0.0, is_causal: bool = False, *, attn_mask: Any = None, scale: Any = None
+    query: Tensor, key: Tensor, value: Tensor, dropout_p: float = 0.0, is_causal: bool = False, *, attn_mask: Tensor | None = None,
+    scale: Any = None
 ) -> tuple[Tensor, Tensor]:
     """Attention, and the logarithm of the sum of each row's exponentials."""
     groups = query.shape[1] != key.shape[1]
@@ -309,7 +313,7 @@ def _scaled_dot_product_flash_attention_for_cpu(
 
 def _scaled_dot_product_flash_attention_for_cpu_backward(
     grad_out: Tensor, query: Tensor, key: Tensor, value: Tensor, out: Tensor, logsumexp: Tensor, dropout_p: float, is_causal: bool, *,
-    attn_mask: Any = None, scale: Any = None,
+    attn_mask: Tensor | None = None, scale: Any = None,
 ) -> tuple[Any, ...]:  # fmt: skip
     """The gradients of attention for queries, keys and values."""
     named = {"scale": scale, "enable_gqa": query.shape[1] != key.shape[1]}

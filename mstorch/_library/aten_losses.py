@@ -1,6 +1,7 @@
 """Losses under the names that torch's library has for them, with their gradients."""
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from .. import nn
@@ -18,7 +19,7 @@ def binary_cross_entropy(self: Tensor, target: Tensor, weight: Tensor | None = N
 
 
 def multi_margin_loss(
-    self: Tensor, target: Tensor, p: Any = 1, margin: Any = 1, weight: Tensor | None = None, reduction: int = 1
+    self: Tensor, target: Tensor, p: Any = 1, margin: float = 1, weight: Tensor | None = None, reduction: int = 1
 ) -> Tensor:
     """The margin loss of many classes."""
     return F.multi_margin_loss(self, target, p, margin, weight, reduction=REDUCTIONS[reduction])
@@ -29,7 +30,7 @@ def soft_margin_loss(self: Tensor, target: Tensor, reduction: int = 1) -> Tensor
     return F.soft_margin_loss(self, target, reduction=REDUCTIONS[reduction])
 
 
-def _masked_count(target: Tensor, weight: Any, ignore_index: int) -> Tensor:
+def _masked_count(target: Tensor, weight: Tensor | None, ignore_index: int) -> Tensor:
     kept = target.ne(ignore_index)
     if weight is None:
         return kept.sum()
@@ -37,7 +38,7 @@ def _masked_count(target: Tensor, weight: Any, ignore_index: int) -> Tensor:
 
 
 def nll_loss_forward(
-    self: Tensor, target: Tensor, weight: Any, reduction: int, ignore_index: int
+    self: Tensor, target: Tensor, weight: Tensor | None, reduction: int, ignore_index: int
 ) -> tuple[Tensor, Tensor]:
     """The loss, and the sum of the weights that it was divided by."""
     loss = F.nll_loss(self, target, weight, ignore_index=ignore_index, reduction=REDUCTIONS[reduction])
@@ -49,7 +50,7 @@ nll_loss2d_forward = nll_loss_forward
 
 
 def nll_loss_backward(
-    grad_output: Tensor, self: Tensor, target: Tensor, weight: Any, reduction: int, ignore_index: int, total_weight: Tensor
+    grad_output: Tensor, self: Tensor, target: Tensor, weight: Tensor | None, reduction: int, ignore_index: int, total_weight: Tensor
 ) -> Tensor:
     """The gradient of ``nll_loss``."""
     word = REDUCTIONS[reduction]
@@ -80,7 +81,7 @@ def smooth_l1_loss_backward(grad_output: Tensor, self: Tensor, target: Tensor, r
 
 
 def binary_cross_entropy_with_logits(
-    self: Tensor, target: Tensor, weight: Any = None, pos_weight: Any = None, reduction: int = 1
+    self: Tensor, target: Tensor, weight: Tensor | None = None, pos_weight: Any = None, reduction: int = 1
 ) -> Tensor:
     """The cross-entropy of logits with probabilities of two classes."""
     named = REDUCTIONS[reduction]
@@ -130,7 +131,8 @@ def multilabel_margin_loss_backward(grad_output: Tensor, self: Tensor, target: T
 
 
 def _ctc_loss(
-    log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any, blank: int = 0, zero_infinity: bool = False
+    log_probs: Tensor, targets: Tensor, input_lengths: Tensor | Sequence[int], target_lengths: Tensor | Sequence[int], blank: int = 0,
+    zero_infinity: bool = False
 ) -> tuple[Tensor, Tensor]:
     """The loss of each sequence, and what torch's kernel keeps for the gradient, which is empty here."""
     found = F.ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, "none", zero_infinity)

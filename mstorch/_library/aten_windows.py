@@ -16,7 +16,7 @@ Function = Callable[..., Any]
 # Pooling
 
 
-def _adaptive_avg_pool3d(self: Tensor, output_size: Any) -> Tensor:
+def _adaptive_avg_pool3d(self: Tensor, output_size: Sequence[int]) -> Tensor:
     """Means over windows, as many as ``output_size`` says."""
     return F.adaptive_avg_pool3d(self, tuple(output_size))
 
@@ -26,12 +26,12 @@ def _adaptive_avg_pool3d_backward(grad_output: Tensor, self: Tensor) -> Tensor:
     return derived(lambda x: F.adaptive_avg_pool3d(x, tuple(grad_output.shape[-3:])), grad_output, self)[0]
 
 
-def adaptive_max_pool2d(self: Tensor, output_size: Any) -> tuple[Tensor, Tensor]:
+def adaptive_max_pool2d(self: Tensor, output_size: Sequence[int]) -> tuple[Tensor, Tensor]:
     """The largest values of windows, as many as ``output_size`` says, and where they stand."""
     return F.adaptive_max_pool2d(self, tuple(output_size), True)
 
 
-def adaptive_max_pool3d(self: Tensor, output_size: Any) -> tuple[Tensor, Tensor]:
+def adaptive_max_pool3d(self: Tensor, output_size: Sequence[int]) -> tuple[Tensor, Tensor]:
     """The same in three dimensions."""
     return F.adaptive_max_pool3d(self, tuple(output_size), True)
 
@@ -47,7 +47,8 @@ def adaptive_max_pool3d_backward(grad_output: Tensor, self: Tensor, indices: Ten
 
 
 def max_pool3d_with_indices(
-    self: Tensor, kernel_size: Any, stride: Any = (), padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False
+    self: Tensor, kernel_size: Sequence[int], stride: Sequence[int] = (), padding: int | Sequence[int] = 0,
+    dilation: int | Sequence[int] = 1, ceil_mode: bool = False
 ) -> tuple[Tensor, Tensor]:
     """The largest value of each window, and where it stands."""
     return F.max_pool3d(self, kernel_size, stride or None, padding, dilation, ceil_mode, True)

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from .._tensor import Tensor
@@ -67,7 +67,7 @@ class Operator:
 class _Context:
     """What ``setup_context`` and ``backward`` get: the tape's context, with ``needs_input_grad`` as the operator's arguments are."""
 
-    def __init__(self, inner: Any, needs: Any) -> None:
+    def __init__(self, inner: Any, needs: tuple[bool | Sequence[bool], bool]) -> None:
         self.__dict__["_inner"] = inner
         self.__dict__["needs_input_grad"] = needs
 
@@ -127,7 +127,7 @@ waiting: dict[tuple[str, str, str], dict[str, Callable[..., Any]]] = {}  # kerne
 owned: set[str] = {"aten", "prim", "prims"}  # namespaces that a Library of kind DEF has
 
 
-def names(qualname: Any) -> tuple[str, str, str]:
+def names(qualname: str) -> tuple[str, str, str]:
     """Namespace, name and overload of ``ns::name.overload``."""
     text = getattr(qualname, "_qualname", None) or str(qualname).replace(".", "::", 1) if not isinstance(qualname, str) else qualname
     namespace, separator, rest = text.partition("::")
@@ -155,7 +155,7 @@ def add_kernel(key: tuple[str, str, str], place: str, function: Callable[..., An
     (found.kernels if found is not None else waiting.setdefault(key, {}))[place] = function
 
 
-def find(qualname: Any) -> Operator:
+def find(qualname: str) -> Operator:
     """The operator of a name. RuntimeError if there is none."""
     key = names(qualname)
     if key not in operators:

@@ -7,7 +7,7 @@ import inspect
 import re
 import types
 import typing
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from .._core.device import device
@@ -80,7 +80,7 @@ _PYTHON: dict[str, Any] = {
 }  # fmt: skip
 
 
-def _fits(value: Any, kind: str) -> bool:
+def _fits(value: Tensor | float | Sequence[Tensor], kind: str) -> bool:
     if kind.endswith("?"):
         return value is None or _fits(value, kind[:-1])
     listed = re.fullmatch(r"(.*)\[\d*\]", kind)
@@ -161,7 +161,7 @@ def _returned(kind: Any) -> str | None:
 
 
 def infer_schema(
-    prototype_function: Any, /, *, mutates_args: str | Iterable[str], op_name: str | None = None, tags: Any = ()
+    prototype_function: Callable[..., Any], /, *, mutates_args: str | Iterable[str], op_name: str | None = None, tags: tuple[Any, ...] = ()
 ) -> str:
     """The schema of a function's annotations: ``(Tensor x, SymInt n=1) -> Tensor``. ValueError where they do not say it."""
     signature = inspect.signature(prototype_function)

@@ -3,8 +3,12 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
+from .._core.device import device
+from .._core.dtype import dtype
+from .._core.formats import layout, memory_format
 from .._core.sparse_parts import is_sparse
 from .._sparse.reduce import norm
+from .._tensor import Tensor
 
 
 def _absent(name: str) -> NoReturn:
@@ -13,12 +17,14 @@ def _absent(name: str) -> NoReturn:
     )
 
 
-def batch_norm_stats(input: Any, eps: float) -> NoReturn:
+def batch_norm_stats(input: Tensor, eps: float) -> NoReturn:
     """Raises NotImplementedError: a part of batch norm over several GPUs."""
     _absent("batch_norm_stats")
 
 
-def batch_norm_elemt(input: Any, weight: Any, bias: Any, mean: Any, invstd: Any, eps: float, *, out: Any = None) -> NoReturn:
+def batch_norm_elemt(
+    input: Tensor, weight: Tensor | None, bias: Tensor | None, mean: Tensor, invstd: Tensor, eps: float, *, out: Tensor | None = None
+) -> NoReturn:
     """Raises NotImplementedError: a part of batch norm over several GPUs."""
     _absent("batch_norm_elemt")
 
@@ -38,7 +44,7 @@ def batch_norm_backward_elemt(
 
 
 def batch_norm_gather_stats(
-    input: Any, mean: Any, invstd: Any, running_mean: Any, running_var: Any, momentum: float, eps: float, count: int
+    input: Tensor, mean: Tensor, invstd: Tensor, running_mean: Any, running_var: Any, momentum: float, eps: float, count: int
 ) -> NoReturn:
     """Raises NotImplementedError: a part of batch norm over several GPUs."""
     _absent("batch_norm_gather_stats")
@@ -51,8 +57,10 @@ def batch_norm_gather_stats_with_counts(
     _absent("batch_norm_gather_stats_with_counts")
 
 
-def empty_quantized(size: Any, qtensor: Any, *, dtype: Any = None, layout: Any = None, device: Any = None,
-                    pin_memory: bool = False, requires_grad: bool = False, memory_format: Any = None) -> NoReturn:  # fmt: skip
+def empty_quantized(
+    size: Any, qtensor: Any, *, dtype: dtype | None = None, layout: layout | None = None, device: device | str | int | None = None,
+    pin_memory: bool = False, requires_grad: bool = False, memory_format: memory_format | None = None,
+) -> NoReturn:  # fmt: skip
     """Raises NotImplementedError: there are no quantized tensors."""
     if not isinstance(size, (tuple, list)):
         raise TypeError(f"empty_quantized(): argument 'size' (position 1) must be tuple of ints, not {type(size).__name__}")
@@ -60,7 +68,7 @@ def empty_quantized(size: Any, qtensor: Any, *, dtype: Any = None, layout: Any =
 
 
 def native_norm(
-    input: Any, p: Any = 2, dim: Any = None, keepdim: bool = False, dtype: Any = None, *, out: Any = None
+    input: Tensor, p: float = 2, dim: int | None = None, keepdim: bool = False, dtype: dtype | None = None, *, out: Tensor | None = None
 ) -> Any:
     """The norm of a sparse tensor; NotImplementedError for a strided one, as in torch."""
     return norm(input, p, dim) if is_sparse(input) else _absent("native_norm")

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .._core.tensor_base import is_tracked, strides_of
+from .._tensor import Tensor
 
 MATH, FLASH = 0, 1
 ALLOWED: list[Callable[[], Any]] = []  # gives the ways that ``torch.nn.attention`` allows
@@ -13,8 +14,8 @@ _DTYPES = frozenset(("float32", "float64", "float16", "bfloat16"))
 
 
 def _fused_sdp_choice(
-    query: Any, key: Any, value: Any, attn_mask: Any = None, dropout_p: float = 0.0, is_causal: bool = False, *, scale: Any = None,
-    enable_gqa: bool = False,
+    query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, dropout_p: float = 0.0, is_causal: bool = False, *,
+    scale: Any = None, enable_gqa: bool = False,
 ) -> int:  # fmt: skip
     """1 (flash) where torch has a kernel in one piece on the CPU, else 0 (math); RuntimeError where neither is allowed."""
     allowed = list(map(int, ALLOWED[0]())) if ALLOWED else [MATH, FLASH]
@@ -32,19 +33,21 @@ def _fused_sdp_choice(
     return MATH
 
 
-def refuse_what_is_not_allowed(query: Any, key: Any, value: Any, mask: Any, dropout_p: float, enable_gqa: bool) -> None:
+def refuse_what_is_not_allowed(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout_p: float, enable_gqa: bool) -> None:
     """Raise torch's error where ``torch.nn.attention`` has turned off the way that torch would take on the CPU."""
     if ALLOWED and MATH not in ALLOWED[0]() and not any(0 in part._shape for part in (query, key, value)):
         _fused_sdp_choice(query, key, value, mask, dropout_p, enable_gqa=enable_gqa)
 
 
-def goes_in_one_piece(query: Any, key: Any, value: Any, attn_mask: Any, dropout_p: float, enable_gqa: bool = False) -> bool:
+def goes_in_one_piece(
+    query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None, dropout_p: float, enable_gqa: bool = False
+) -> bool:
     """Whether torch would take its kernel in one piece on the CPU."""
     allowed = not ALLOWED or FLASH in ALLOWED[0]()
     return allowed and serves_in_one_piece(query, key, value, attn_mask, dropout_p, enable_gqa)
 
 
-def serves_in_one_piece(query: Any, key: Any, value: Any, attn_mask: Any, dropout_p: float, enable_gqa: bool) -> bool:
+def serves_in_one_piece(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None, dropout_p: float, enable_gqa: bool) -> bool:
     """Whether torch's kernel in one piece takes such a call."""
     parts = query, key, value
     ranks = {len(part._shape) for part in parts}

@@ -9,6 +9,10 @@ from typing import Any
 
 import mstorch as torch
 
+from .._core.dtype import dtype
+from .._core.formats import memory_format
+from .._tensor import Tensor
+
 _UNARY = (
     "abs acos asin atan ceil cos cosh erf erfc exp expm1 floor frac lgamma log log10 log1p log2 neg reciprocal round rsqrt sigmoid "
     "sign sin sinh sqrt tan tanh trunc"
@@ -30,7 +34,7 @@ def _lists(name: str, first: Sequence[Any], *others: Any) -> None:
             )
 
 
-def _is_list(value: Any) -> bool:
+def _is_list(value: float | Sequence[Tensor | float]) -> bool:
     return isinstance(value, (list, tuple))
 
 
@@ -42,7 +46,7 @@ def _each(value: Any, count: int) -> Sequence[Any]:
 def _unary(name: str) -> Callable[..., Any]:
     operation = getattr(torch, name)
 
-    def plain(self: Sequence[Any]) -> Any:
+    def plain(self: Sequence[Any]) -> tuple[Tensor, Tensor, Tensor]:
         _lists(name, self)
         return tuple(operation(tensor) for tensor in self)
 
@@ -77,7 +81,10 @@ def _binary(name: str) -> Callable[..., Any]:
 def _pointwise(name: str) -> Callable[..., Any]:
     operation = getattr(torch, name)
 
-    def plain(self: Sequence[Any], tensor1: Sequence[Any], tensor2: Sequence[Any], value: Any = 1, *, scalars: Any = None) -> Any:
+    def plain(
+        self: Sequence[Any], tensor1: Sequence[Any], tensor2: Sequence[Any], value: Tensor | float | Sequence[float] = 1, *,
+        scalars: Any = None,
+    ) -> tuple[Tensor, Tensor, Tensor]:
         factors = value if scalars is None else scalars
         if isinstance(factors, torch.Tensor):
             if factors.dim() != 1 or len(factors) != len(self):
@@ -93,20 +100,22 @@ def _pointwise(name: str) -> Callable[..., Any]:
     return plain
 
 
-def _foreach_lerp(self: Sequence[Any], tensors1: Sequence[Any], weight: Any = None, *, weights: Any = None) -> Any:
+def _foreach_lerp(
+    self: Sequence[Any], tensors1: Sequence[Any], weight: float | Sequence[Tensor | float] | None = None, *, weights: Any = None
+) -> Any:
     """``lerp`` of the tensors of two lists by a number, or by one of a list for each."""
     given = weight if weights is None else weights
     _lists("lerp", self, tensors1, given)
     return tuple(torch.lerp(a, b, w) for a, b, w in zip(self, tensors1, _each(given, len(self))))
 
 
-def _foreach_norm(self: Sequence[Any], ord: Any = 2, dtype: Any = None) -> Any:
+def _foreach_norm(self: Sequence[Any], ord: float = 2, dtype: dtype | None = None) -> Any:
     """The vector norm of each tensor."""
     _lists("norm", self)
     return tuple(torch.linalg.vector_norm(tensor, ord, dtype=dtype) for tensor in self)
 
 
-def _foreach_powsum(self: Sequence[Any], ord: Any = 2, dtype: Any = None) -> Any:
+def _foreach_powsum(self: Sequence[Any], ord: int = 2, dtype: dtype | None = None) -> tuple[Tensor, Tensor, Tensor]:
     """The sum of the powers ``|x| ** ord`` of each tensor."""
     _lists("powsum", self)
     return tuple((tensor if dtype is None else tensor.to(dtype)).abs().pow(ord).sum() for tensor in self)
@@ -124,7 +133,7 @@ def _foreach_mm(self: Sequence[Any], mat2: Sequence[Any]) -> Any:
     return tuple(torch.mm(a, b) for a, b in zip(self, mat2))
 
 
-def _foreach_clone(self: Sequence[Any], *, memory_format: Any = torch.preserve_format) -> Any:
+def _foreach_clone(self: Sequence[Any], *, memory_format: memory_format = torch.preserve_format) -> tuple[Tensor, Tensor, Tensor]:
     """A copy of each tensor."""
     _lists("clone", self)
     return tuple(tensor.clone(memory_format=memory_format) for tensor in self)
@@ -160,7 +169,7 @@ def _in_place(name: str, plain: Callable[..., Any]) -> Callable[..., Any]:
     return storing
 
 
-def _word(tensor: Any) -> str:
+def _word(tensor: Tensor) -> str:
     return tensor.type().removeprefix("torch.").removesuffix("Tensor")
 
 

@@ -8,11 +8,13 @@ a run's gradients are torch's, the approximation's error included.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from .._core.dtype import float64
+from .._core.generator import Generator
 from .._core.overriding import drawing, for_maps
 from .._ops.compare import where
 from .._ops.sampling import _sample_dirichlet as _draw_dirichlet
@@ -50,7 +52,7 @@ _BETA_FIT = np.array([
 ])  # fmt: skip
 
 
-def _horner(variable: Any, coefficients: Any) -> Any:
+def _horner(variable: Tensor, coefficients: Sequence[Any]) -> Tensor:
     """The polynomial with the given coefficients, lowest power first."""
     total = coefficients[-1]
     for coefficient in reversed(coefficients[:-1]):
@@ -58,7 +60,7 @@ def _horner(variable: Any, coefficients: Any) -> Any:
     return total
 
 
-def _gamma_small(a: Any, x: Any) -> Any:
+def _gamma_small(a: Any, x: Any) -> Tensor:
     """By the power series of the incomplete gamma function and its derivative in ``a``."""
     term, value, slope = 1.0, 0.0, 0.0
     for n in range(6):
@@ -71,7 +73,7 @@ def _gamma_small(a: Any, x: Any) -> Any:
     return (-moved / (x ** (a - 1) * (-x).exp())).nan_to_num(nan=0.0, posinf=math.inf, neginf=-math.inf)
 
 
-def _gamma_large(a: Any, x: Any) -> Any:
+def _gamma_large(a: Tensor, x: Tensor) -> Tensor:
     """By the saddle point; near the mean, where that is 0/0, by its limit."""
     head = 1 + 24 * a * (1 + 12 * a)
     tail = 1440 * a * a + 6 * x * (53 - 120 * x) - 65 * x * x / a + a * (107 + 3600 * x)
@@ -84,7 +86,7 @@ def _gamma_large(a: Any, x: Any) -> Any:
     return where((0.9 * a <= x) & (x <= 1.1 * a), near, -stirling * (x * first) / root)
 
 
-def _gamma_fitted(a: Any, x: Any) -> Any:
+def _gamma_fitted(a: Tensor, x: Tensor) -> Tensor:
     u, v = (x / a).log(), a.log()
     columns = [_horner(u, list(column)) for column in _GAMMA_FIT.T]
     return (_horner(v, columns[:4]) / _horner(v, columns[4:])).exp()
@@ -100,7 +102,7 @@ def _standard_gamma_grad(self: Tensor, output: Tensor) -> Tensor:
         return found.to(output.dtype)
 
 
-def _beta_near_zero(x: Any, a: Any, b: Any) -> Any:
+def _beta_near_zero(x: Any, a: Any, b: Any) -> Tensor:
     """In the first concentration, by the power series at x = 0."""
     factor = a.digamma() - (a + b).digamma() - x.log()
     term = 1.0
@@ -111,7 +113,7 @@ def _beta_near_zero(x: Any, a: Any, b: Any) -> Any:
     return (x * (1 - x) ** -b * series).nan_to_num(nan=0.0, posinf=math.inf, neginf=-math.inf)
 
 
-def _beta_near_one(x: Any, a: Any, b: Any) -> Any:
+def _beta_near_one(x: Any, a: Any, b: Any) -> Tensor:
     """In the second concentration, by the power series at x = 0."""
     factor = (a + b).digamma() - b.digamma()
     term, falling, slope = 1.0, 1.0, 0.0
@@ -124,7 +126,7 @@ def _beta_near_one(x: Any, a: Any, b: Any) -> Any:
     return (-((1 - x) ** (1 - b)) * series).nan_to_num(nan=0.0, posinf=math.inf, neginf=-math.inf)
 
 
-def _beta_large(x: Any, a: Any, b: Any) -> Any:
+def _beta_large(x: Tensor, a: Tensor, b: Tensor) -> Tensor:
     """By the saddle point; near the mean, where that is 0/0, by its limit."""
     total = a + b
     mean = a / total
@@ -138,7 +140,7 @@ def _beta_large(x: Any, a: Any, b: Any) -> Any:
     ])  # fmt: skip
     near = (1 + 12 * a) * (1 + 12 * b) / total**2 / (1 - x) * poly / (12960 * a**3 * b**2 * (1 + 12 * total))
 
-    def stirling(value: Any) -> Any:
+    def stirling(value: Tensor) -> Tensor:
         return 1 + 1 / (12 * value) + 1 / (288 * value * value)
 
     off = a * (x - 1) + b * x
@@ -150,7 +152,7 @@ def _beta_large(x: Any, a: Any, b: Any) -> Any:
     return where((mean - 0.1 * spread <= x) & (x <= mean + 0.1 * spread), near, far)
 
 
-def _beta_fitted(x: Any, a: Any, total: Any) -> Any:
+def _beta_fitted(x: Tensor, a: Tensor, total: Tensor) -> Tensor:
     u = x.log()
     v = a.log() - u
     w = total.log() - v
@@ -179,7 +181,7 @@ def _dirichlet_grad(x: Tensor, alpha: Tensor, total: Tensor) -> Tensor:
 
 class _StandardGamma(Function):
     @staticmethod
-    def forward(ctx: Any, concentration: Tensor, generator: Any) -> Tensor:
+    def forward(ctx: Any, concentration: Tensor, generator: Generator | None) -> Tensor:
         sample = _draw_gamma(concentration, generator)
         ctx.save_for_backward(concentration, sample)
         return sample
@@ -193,7 +195,7 @@ class _StandardGamma(Function):
 
 class _SampleDirichlet(Function):
     @staticmethod
-    def forward(ctx: Any, concentration: Tensor, generator: Any) -> Tensor:
+    def forward(ctx: Any, concentration: Tensor, generator: Generator | None) -> Tensor:
         return _draw_dirichlet(concentration, generator)
 
     @staticmethod
@@ -203,14 +205,14 @@ class _SampleDirichlet(Function):
 
 @for_maps
 @drawing
-def _standard_gamma(self: Tensor, generator: Any = None) -> Tensor:
+def _standard_gamma(self: Tensor, generator: Generator | None = None) -> Tensor:
     """Gamma random numbers of the concentrations in ``self`` and rate 1, with a gradient."""
     return _StandardGamma.apply(self, generator)
 
 
 @for_maps
 @drawing
-def _sample_dirichlet(self: Tensor, generator: Any = None) -> Tensor:
+def _sample_dirichlet(self: Tensor, generator: Generator | None = None) -> Tensor:
     """Dirichlet random numbers of the concentrations in the last dimension; no gradient, as in torch (``Dirichlet`` has one)."""
     return _SampleDirichlet.apply(self, generator)
 

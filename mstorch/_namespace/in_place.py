@@ -4,41 +4,43 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
+from .._core.generator import Generator
 from .._ops import activation as acts
 from .._ops import contract
 from .._ops._forms import Forms, accepting, old_sum
 from .._ops._in_place import in_place
 from .._ops.copying import clone
+from .._tensor import Tensor
 from ..nn._functional import activation as layers
 from .rrelu import drawn_rrelu
 
 
-def fill(input: Any, value: Any) -> Any:
+def fill(input: Tensor, value: Tensor | float) -> Tensor:
     """A copy with every element set to ``value``, a number or a 0-d tensor."""
     return clone(input).fill_(value)
 
 
-def fill_(input: Any, value: Any) -> Any:
+def fill_(input: Tensor, value: Any) -> Any:
     """Set every element of ``input`` to ``value``; returns ``input``."""
     return input.fill_(value)
 
 
-def zero_(input: Any) -> Any:
+def zero_(input: Tensor) -> Tensor:
     """Set every element of ``input`` to 0; returns ``input``."""
     return input.zero_()
 
 
-def detach_(input: Any) -> Any:
+def detach_(input: Tensor) -> Tensor:
     """Cut ``input`` off from its history; returns ``input``."""
     return input.detach_()
 
 
-def celu_(input: Any, alpha: float = 1.0) -> Any:
+def celu_(input: Tensor, alpha: float = 1.0) -> Any:
     """In-place version of ``celu``."""
     return in_place(input, acts.celu, alpha)
 
 
-def selu_(input: Any) -> Any:
+def selu_(input: Tensor) -> Any:
     """In-place version of ``selu``."""
     return in_place(input, acts.selu)
 
@@ -49,8 +51,8 @@ def threshold_(input: Any, threshold: float, value: float) -> Any:
 
 
 def rrelu(
-    input: Any, lower: float = 0.125, upper: float = 0.3333333333333333, training: bool = False, generator: Any = None
-) -> Any:
+    input: Tensor, lower: float = 0.125, upper: float = 0.3333333333333333, training: bool = False, generator: Any = None
+) -> Tensor:
     """``x`` where it is positive, else ``a * x``: in training ``a`` is drawn from [lower, upper), else it is their mean."""
     if generator is None or not training:
         return layers.rrelu(input, lower, upper, training)
@@ -58,8 +60,8 @@ def rrelu(
 
 
 def rrelu_(
-    input: Any, lower: float = 0.125, upper: float = 0.3333333333333333, training: bool = False, generator: Any = None
-) -> Any:
+    input: Tensor, lower: float = 0.125, upper: float = 0.3333333333333333, training: bool = False, generator: Generator | None = None
+) -> Tensor:
     """In-place version of ``rrelu``."""
     if generator is None or not training:
         return layers.rrelu(input, lower, upper, training, True)
@@ -67,6 +69,6 @@ def rrelu_(
 
 
 @partial(accepting, forms=Forms(old=old_sum("mat", "vec")[:2]))  # as a function; the method takes the other orders
-def addmv_(input: Any, mat: Any, vec: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+def addmv_(input: Tensor, mat: Tensor, vec: Tensor, *, beta: float = 1, alpha: float = 1) -> Any:
     """In-place version of ``addmv``."""
     return in_place(input, contract.addmv, mat, vec, beta=beta, alpha=alpha)

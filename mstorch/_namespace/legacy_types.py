@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from .._core import device as devices
+from .._core.device import device
 from .._core.dtype import bfloat16, bool_, dtype, float16, float32, float64, int8, int16, int32, int64, uint8
 from .._core.formats import layout, sparse_coo, strided
 from .._core.size import Size
@@ -13,6 +14,7 @@ from .._ops.creation import empty
 from .._ops.from_data import array_of, made
 from .._ops.memory import expect_dtype
 from .._sparse.coo import sparse_coo_tensor
+from .._tensor import Tensor
 from ..storage import is_storage, tensor_over
 
 
@@ -22,10 +24,10 @@ class _LegacyType(type):
     _legacy_dtype: dtype
     layout: layout
 
-    def __instancecheck__(cls, instance: Any) -> bool:
+    def __instancecheck__(cls, instance: Tensor | int) -> bool:
         return isinstance(instance, TensorBase) and instance._dtype is cls._legacy_dtype and instance.layout is cls.layout
 
-    def __call__(cls, *args: Any, device: Any = None) -> Any:
+    def __call__(cls, *args: Any, device: device | str | int | None = None) -> Tensor:
         kind = cls._legacy_dtype
         if device is not None and devices.device(device).type != "cpu":
             raise RuntimeError(f"legacy constructor expects device type: cpu but device type: {devices.device(device).type} was passed")
@@ -50,7 +52,7 @@ class _LegacyType(type):
 class _LegacySparseType(_LegacyType):
     """The same for sparse COO tensors; calling takes ``(indices, values)``, ``(indices, values, size)`` or a size."""
 
-    def __call__(cls, *args: Any, device: Any = None) -> Any:
+    def __call__(cls, *args: Any, device: device | str | int | None = None) -> Tensor:
         if len(args) == 1 and isinstance(args[0], (list, tuple)) and not isinstance(args[0], Size):
             raise TypeError(
                 "torch.sparse.SparseTensor(sequence) only accepts sizes.  Please use torch.sparse_coo_tensor() or construct a strided "

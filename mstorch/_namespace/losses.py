@@ -4,68 +4,67 @@ Left out, it is none: so torch's own binding reads its default, whatever the sch
 """
 from __future__ import annotations
 
-from typing import Any
-
 from .._ops import ctc, loss, loss_margin
+from .._tensor import Tensor
 
 _WORDS = {1: "mean", 2: "sum"}
 
 
-def _word(name: str, position: int, reduction: Any) -> str:
+def _word(name: str, position: int, reduction: int) -> str:
     if not isinstance(reduction, int):
         raise TypeError(f"{name}(): argument 'reduction' (position {position}) must be int, not {type(reduction).__name__}")
     return _WORDS.get(reduction, "none")
 
 
-def kl_div(input: Any, target: Any, reduction: int = 0, *, log_target: bool = False) -> Any:
+def kl_div(input: Tensor, target: Tensor, reduction: int = 0, *, log_target: bool = False) -> Tensor:
     """The Kullback-Leibler divergence of ``target`` from the log-probabilities ``input``, pointwise."""
     return loss.kl_div(input, target, reduction=_word("kl_div", 3, reduction), log_target=log_target)
 
 
 def binary_cross_entropy_with_logits(
-    input: Any, target: Any, weight: Any = None, pos_weight: Any = None, reduction: int = 0
-) -> Any:
+    input: Tensor, target: Tensor, weight: Tensor | None = None, pos_weight: Tensor | None = None, reduction: int = 0
+) -> Tensor:
     """The binary cross entropy of the sigmoid of ``input``."""
     word = _word("binary_cross_entropy_with_logits", 5, reduction)
     return loss.binary_cross_entropy_with_logits(input, target, weight, reduction=word, pos_weight=pos_weight)
 
 
-def poisson_nll_loss(input: Any, target: Any, log_input: bool, full: bool, eps: float, reduction: int) -> Any:
+def poisson_nll_loss(input: Tensor, target: Tensor, log_input: bool, full: bool, eps: float, reduction: int) -> Tensor:
     """The negative log-likelihood of a Poisson distribution."""
     word = _word("poisson_nll_loss", 6, reduction)
     return loss.poisson_nll_loss(input, target, log_input, full, eps=eps, reduction=word)
 
 
-def hinge_embedding_loss(input: Any, target: Any, margin: float = 1.0, reduction: int = 0) -> Any:
+def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0, reduction: int = 0) -> Tensor:
     """``x`` where the target is 1, ``max(0, margin - x)`` where it is -1."""
     return loss_margin.hinge_embedding_loss(input, target, margin, reduction=_word("hinge_embedding_loss", 4, reduction))
 
 
-def margin_ranking_loss(input1: Any, input2: Any, target: Any, margin: float = 0.0, reduction: int = 0) -> Any:
+def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: int = 0) -> Tensor:
     """``max(0, -target * (input1 - input2) + margin)``."""
     word = _word("margin_ranking_loss", 5, reduction)
     return loss_margin.margin_ranking_loss(input1, input2, target, margin, reduction=word)
 
 
-def cosine_embedding_loss(input1: Any, input2: Any, target: Any, margin: float = 0.0, reduction: int = 0) -> Any:
+def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: int = 0) -> Tensor:
     """One minus the cosine where the target is 1, what the cosine exceeds the margin by where it is -1."""
     word = _word("cosine_embedding_loss", 5, reduction)
     return loss_margin.cosine_embedding_loss(input1, input2, target, margin, reduction=word)
 
 
 def triplet_margin_loss(
-    anchor: Any, positive: Any, negative: Any, margin: float = 1.0, p: float = 2.0, eps: float = 1e-06, swap: bool = False,
+    anchor: Tensor, positive: Tensor, negative: Tensor, margin: float = 1.0, p: float = 2.0, eps: float = 1e-06, swap: bool = False,
     reduction: int = 0,
-) -> Any:  # fmt: skip
+) -> Tensor:  # fmt: skip
     """``max(0, |anchor - positive| - |anchor - negative| + margin)``."""
     word = _word("triplet_margin_loss", 8, reduction)
     return loss_margin.triplet_margin_loss(anchor, positive, negative, margin, p, eps, swap, reduction=word)
 
 
 def ctc_loss(
-    log_probs: Any, targets: Any, input_lengths: Any, target_lengths: Any, blank: int = 0, reduction: int = 0,
+    log_probs: Tensor, targets: Tensor, input_lengths: Tensor, target_lengths: Tensor, blank: int = 0, reduction: int = 0,
     zero_infinity: bool = False,
-) -> Any:  # fmt: skip
+) -> Tensor:  # fmt: skip
     """Connectionist temporal classification loss."""
     word = _word("ctc_loss", 6, reduction)
     return ctc.ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, word, zero_infinity)

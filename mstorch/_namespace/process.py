@@ -57,7 +57,7 @@ class qscheme(metaclass=_QScheme):
     def __copy__(self) -> qscheme:
         return self
 
-    def __deepcopy__(self, memo: Any) -> qscheme:
+    def __deepcopy__(self, memo: dict[Any, Any]) -> qscheme:
         return self
 
     def __reduce__(self) -> str:

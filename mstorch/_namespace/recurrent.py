@@ -13,6 +13,7 @@ from .._ops._dispatch import shape_of
 from .._ops.creation import zeros
 from .._ops.from_data import made
 from .._ops.matmul import linear
+from .._tensor import Tensor
 
 
 def _layers(params: Sequence[Any], has_biases: bool, layers: int, directions: int, projects: bool) -> list[tuple[Any, ...]]:
@@ -87,7 +88,9 @@ def rnn_relu(*args: Any, **named: Any) -> tuple[Any, Any]:
     return output, h
 
 
-def _cell(mode: str, input: Any, state: tuple[Any, ...], w_ih: Any, w_hh: Any, b_ih: Any, b_hh: Any) -> tuple[Any, ...]:
+def _cell(
+    mode: str, input: Tensor, state: tuple[Any, ...], w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None, b_hh: Tensor | None
+) -> tuple[Any, ...]:
     if shape_of(input)[1] != shape_of(w_ih)[1]:
         raise RuntimeError(f"input has inconsistent input_size: got {shape_of(input)[1]} expected {shape_of(w_ih)[1]}")
     for number, part in enumerate(state):
@@ -98,30 +101,30 @@ def _cell(mode: str, input: Any, state: tuple[Any, ...], w_ih: Any, w_hh: Any, b
     return rnn.step(mode, linear(input, w_ih, b_ih), state, w_hh, b_hh)
 
 
-def lstm_cell(input: Any, hx: Sequence[Any], w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: Any = None) -> tuple[Any, Any]:
+def lstm_cell(input: Tensor, hx: Sequence[Any], w_ih: Tensor, w_hh: Tensor, b_ih: Any = None, b_hh: Any = None) -> tuple[Any, Any]:
     """One step of an LSTM: (N, I), states (N, H) → the next h and c."""
     h, c = _cell("LSTM", input, tuple(hx), w_ih, w_hh, b_ih, b_hh)
     return h, c
 
 
-def gru_cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: Any = None) -> Any:
+def gru_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Any = None, b_hh: Any = None) -> Tensor:
     """One step of a GRU: (N, I), (N, H) → (N, H)."""
     return _cell("GRU", input, (hx,), w_ih, w_hh, b_ih, b_hh)[0]
 
 
-def rnn_tanh_cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: Any = None) -> Any:
+def rnn_tanh_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None) -> Tensor:
     """One step of an Elman network with tanh: (N, I), (N, H) → (N, H)."""
     return _cell("RNN_TANH", input, (hx,), w_ih, w_hh, b_ih, b_hh)[0]
 
 
-def rnn_relu_cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: Any = None) -> Any:
+def rnn_relu_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Any = None, b_hh: Tensor | None = None) -> Tensor:
     """One step of an Elman network with ReLU: (N, I), (N, H) → (N, H)."""
     return _cell("RNN_RELU", input, (hx,), w_ih, w_hh, b_ih, b_hh)[0]
 
 
 def embedding_bag(
-    weight: Any, indices: Any, offsets: Any, scale_grad_by_freq: bool = False, mode: int = 0, sparse: bool = False,
-    per_sample_weights: Any = None, include_last_offset: bool = False, padding_idx: int | None = None,
+    weight: Tensor, indices: Any, offsets: Tensor | None, scale_grad_by_freq: bool = False, mode: int = 0, sparse: bool = False,
+    per_sample_weights: Tensor | None = None, include_last_offset: bool = False, padding_idx: int | None = None,
 ) -> tuple[Any, Any, Any, Any]:  # fmt: skip
     """Sums (mode 0), means (1) or maxima (2) of rows for bags of indices, and what torch's backward keeps.
 
@@ -155,7 +158,7 @@ def embedding_bag(
     return result, made(bag_of.astype(np.int64)), made(sizes), made(best)
 
 
-def embedding_renorm_(input: Any, indices: Any, max_norm: float, norm_type: float) -> Any:
+def embedding_renorm_(input: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> Tensor:
     """Scale the rows of ``input`` at ``indices`` down to the norm ``max_norm`` in place; returns ``input``."""
     embedding.renorm_rows_(input, indices, max_norm, norm_type)
     return input

@@ -4,8 +4,10 @@ from __future__ import annotations
 from typing import Any
 
 from .._core.dtype import float32, float64
+from .._core.generator import Generator
 from .._ops.creation import empty, ones
 from .._ops.from_data import tensor
+from .._tensor import Tensor
 from ..autograd.function import Function
 
 
@@ -13,17 +15,17 @@ class _Sloped(Function):
     """Values are multiplied in float32 at least and rounded once, gradients by the rounded slopes: as torch does both."""
 
     @staticmethod
-    def forward(ctx: Any, input: Any, slopes: Any) -> Any:
+    def forward(ctx: Any, input: Tensor, slopes: Tensor) -> Any:
         ctx.save_for_backward(slopes.to(input.dtype))
         return (input.to(slopes.dtype) * slopes).to(input.dtype)
 
     @staticmethod
-    def backward(ctx: Any, gradient: Any) -> Any:
+    def backward(ctx: Any, gradient: Tensor) -> Any:
         (slopes,) = ctx.saved_tensors
         return gradient * slopes, None
 
 
-def drawn_rrelu(input: Any, lower: float, upper: float, generator: Any) -> Any:
+def drawn_rrelu(input: Tensor, lower: float, upper: float, generator: Generator) -> Tensor:
     """``x`` where it is positive, else ``a * x``, ``a`` from [lower, upper) for the elements that are not positive, in their order."""
     if lower > upper:
         raise RuntimeError("Lower bound should be less than or equal to the upper bound")

@@ -7,12 +7,12 @@ from __future__ import annotations
 from typing import Any, NoReturn
 
 from .._backend import runtime
+from .._core.device import device, index_of
 from .._core.device import device as Device
-from .._core.device import index_of
 from .._devices import npu_streams as npu
 
 
-def _is_npu(device: Any) -> bool:
+def _is_npu(device: device | str | int | None) -> bool:
     """Whether a stream or event is asked for on the accelerator: by name, by number, or by no word at all."""
     if runtime.device_type() != "npu":
         return False
@@ -26,7 +26,7 @@ def _is_npu(device: Any) -> bool:
 class _OfPlace(type):
     """Makes the class of the device that is asked for."""
 
-    def __call__(cls, device: Any = None, **kwargs: Any) -> Any:
+    def __call__(cls, device: device | str | int | None = None, **kwargs: Any) -> Any:
         if cls in _OF_NPU and _is_npu(device):
             return _OF_NPU[cls](**kwargs)
         return super().__call__(device, **kwargs)
@@ -35,7 +35,7 @@ class _OfPlace(type):
         return super().__instancecheck__(item) or (cls in _OF_NPU and isinstance(item, _OF_NPU[cls]))
 
 
-def _cpu(device: Any) -> Device:
+def _cpu(device: device | str | int | None) -> Device:
     found = Device("cpu") if device is None else Device(device)
     if isinstance(device, int):
         raise RuntimeError("Cannot access accelerator device when none is available.")
@@ -53,7 +53,7 @@ class Stream(metaclass=_OfPlace):
 
     stream_id, device_index, device_type = 0, -1, 0
 
-    def __init__(self, device: Any = None, *, priority: int = 0) -> None:
+    def __init__(self, device: device | str | int | None = None, *, priority: int = 0) -> None:
         self.device = _cpu(device)
 
     def query(self) -> bool:
@@ -96,7 +96,7 @@ class Event(metaclass=_OfPlace):
     event_id = 0
 
     def __init__(
-        self, device: Any = None, *, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False
+        self, device: device | str | int | None = None, *, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False
     ) -> None:
         self.device = _cpu(device)
         self._timed = enable_timing

@@ -86,7 +86,7 @@ def restored(rebuild: Callable[..., Any], arguments: Any, conj: bool, neg: bool)
 CLASSES[:] = [Tensor, Unresolved]
 
 
-def take(public: Any, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def take(public: Callable[..., Any], function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """What becomes of a public call; NotImplemented where no operand is a lazy conjugate or negative."""
     if not (has_mirrored(args) or kwargs and has_mirrored(kwargs.values())):
         return NotImplemented
@@ -118,7 +118,7 @@ def take(public: Any, function: Any, args: tuple[Any, ...], kwargs: dict[str, An
     return first if found is plain else found
 
 
-def _called(function: Any, args: tuple[Any, ...], named: dict[str, Any], given: dict[str, Any]) -> Any:
+def _called(function: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any], given: dict[str, Any]) -> Any:
     """A call with resolved operands; what it writes to ``out=`` goes back to the memory."""
     out = given.get("out")
     if type(out) is not Unresolved:
@@ -133,7 +133,7 @@ def _called(function: Any, args: tuple[Any, ...], named: dict[str, Any], given: 
     return out
 
 
-def _put(target: Any, values: Any) -> None:
+def _put(target: Tensor, values: Any) -> None:
     """Write the values that a lazy tensor shall have into its memory, by the view that shows that as it is."""
     conj, neg = signs_of(target)
     plain = turned(target, conj=True) if conj else target
@@ -142,7 +142,7 @@ def _put(target: Any, values: Any) -> None:
     copying.copy_(plain, -values if neg else values)
 
 
-def _seen(function: Any, name: str, first: Any, rest: tuple[Any, ...], named: dict[str, Any]) -> Any:
+def _seen(function: Callable[..., Any], name: str, first: Tensor, rest: tuple[Any, ...], named: dict[str, Any]) -> Any:
     if name == "view" and any(isinstance(value, dtype) for value in (*rest, *named.values())):
         raise RuntimeError(_NOT_CONVERTED)
     if name == "view_as_real" and signs_of(first)[0]:
@@ -157,7 +157,7 @@ def _seen(function: Any, name: str, first: Any, rest: tuple[Any, ...], named: di
     return copying.clone(plain) if found is plain else no_view(found) if isinstance(found, Tensor) else found
 
 
-def _looks_otherwise(function: Any, first: Any, rest: tuple[Any, ...], named: dict[str, Any]) -> Any:
+def _looks_otherwise(function: Callable[..., Any], first: Tensor, rest: tuple[Any, ...], named: dict[str, Any]) -> Tensor:
     lying = as_it_lies(first)
     function(lying, *rest, **named)
     for part in ("_shape", "_stride", "_offset", "_counter", "_node", "_number", "_auto"):

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import functools
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from .._backend import runtime
@@ -91,18 +91,18 @@ def _place(tensor: Any) -> str:
     return str((tensor._kept if tensor._sparse else tensor).device.type)
 
 
-def _region(values: Any) -> str | None:
+def _region(values: tuple[TensorBase | Sequence[TensorBase | int], ...]) -> str | None:
     """The type of device whose region an operation on these tensors is in: the accelerator's goes before the CPU's."""
     found = {_place(item) for item in instances(values, TensorBase)}
     return next((place for place in reversed(PLACES) if place in found and state.enabled.get(place)), None)
 
 
-def _casts(tensor: Any, kind: dtype, place: str) -> bool:
+def _casts(tensor: TensorBase, kind: dtype, place: str) -> bool:
     own = tensor._dtype
     return own.category == 2 and own is not float64 and own is not kind and _place(tensor) == place
 
 
-def _cast(value: Any, kind: dtype, place: str) -> Any:
+def _cast(value: TensorBase | float | tuple[int, int], kind: dtype, place: str) -> Any:
     if isinstance(value, TensorBase):
         if not _casts(value, kind, place):
             return value
@@ -121,7 +121,7 @@ def _cast(value: Any, kind: dtype, place: str) -> Any:
     return value
 
 
-def _widest(values: Any, kind: dtype) -> dtype:
+def _widest(values: Sequence[TensorBase | int | Sequence[TensorBase]], kind: dtype) -> dtype:
     """float32 if one of the tensors is, else the lower precision."""
     for value in values:
         if isinstance(value, (list, tuple)):
@@ -191,7 +191,7 @@ def _cast_first(function: Callable[..., Any], choices: Mapping[str, Choice]) -> 
         return outside(function, args, kwargs)
 
     @functools.wraps(function)
-    def uncast(*args: Any, **kwargs: Any) -> Any:
+    def uncast(*args: Any, **kwargs: Any) -> TensorBase:
         return outside(function, args, kwargs)
 
     casting.outside_autocast = uncast  # type: ignore[attr-defined]

@@ -88,7 +88,7 @@ def result_dtype(operands: Sequence[Any]) -> dtype:
     return combine(dimensioned, zero_dim, wrapped)
 
 
-def with_format(result: Any, *sources: Any) -> Any:
+def with_format(result: TensorBase, *sources: Any) -> TensorBase:
     """A fresh result in channels-last order if one of the tensors that it was made of is."""
     for source in sources:
         stride = source._stride
@@ -97,7 +97,7 @@ def with_format(result: Any, *sources: Any) -> Any:
     return result
 
 
-def _cast_recorded(tensor: Any, kind: dtype) -> Any:
+def _cast_recorded(tensor: TensorBase, kind: dtype) -> TensorBase | None:
     """The tensor in another dtype with its history; None where it has none to take along."""
     if kind.category < 2 or not recording((tensor,)):
         return None
@@ -105,12 +105,12 @@ def _cast_recorded(tensor: Any, kind: dtype) -> Any:
     return linear(tensor, there, back, "ToCopyBackward0")
 
 
-def _cast_absent(tensor: Any, kind: dtype, strides: Any = None) -> Any:
+def _cast_absent(tensor: TensorBase, kind: dtype, strides: Any = None) -> TensorBase:
     made = _cast_recorded(tensor, kind)
     return meta_tensor(tensor._shape, kind, strides) if made is None else in_order(made, strides)
 
 
-def _cast_array(tensor: Any, kind: dtype, strides: Any = None) -> Any:
+def _cast_array(tensor: TensorBase, kind: dtype, strides: Any = None) -> TensorBase:
     made = _cast_recorded(tensor, kind)
     if made is None:
         return laid_out(numpy_cast(array_of(tensor), kind.np), strides)
@@ -123,7 +123,7 @@ def _cast_array(tensor: Any, kind: dtype, strides: Any = None) -> Any:
     return laid
 
 
-def _cast_captured(tensor: Any, kind: dtype, strides: Any = None) -> Any:
+def _cast_captured(tensor: TensorBase, kind: dtype, strides: Any = None) -> TensorBase:
     return wrap(cast(value_of(tensor), kind.name), strides)
 
 
@@ -148,14 +148,14 @@ def _cast_in_order(array: np.ndarray, target: np.dtype[Any]) -> np.ndarray:
     return found
 
 
-def unary(kernel: Kernel, input: Any, out: Any = None, *, to_float: bool = False) -> Any:
+def unary(kernel: Kernel, input: TensorBase, out: TensorBase | None = None, *, to_float: bool = False) -> TensorBase:
     """An elementwise operation of one tensor. ``to_float`` computes integers in the default floating dtype."""
     if not isinstance(input, TensorBase):
         raise TypeError(f"{kernel.op}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
     return _unary(kernel, input, (), out, to_float)
 
 
-def _unary(kernel: Kernel, input: Any, args: tuple[Any, ...], out: Any, to_float: bool = False) -> Any:
+def _unary(kernel: Kernel, input: TensorBase, args: tuple[Any, ...], out: TensorBase | None, to_float: bool = False) -> TensorBase:
     kind = input._dtype
     if out is None and not args and input._stride is None and (kind.category >= 2 or not to_float):
         return apply_one(kernel, kind, input)
@@ -169,7 +169,7 @@ def _unary(kernel: Kernel, input: Any, args: tuple[Any, ...], out: Any, to_float
     return result if out is None else deliver(result, out)
 
 
-def binary(kernel: Kernel, input: Any, other: Any, out: Any = None, *, to_float: bool = False) -> Any:
+def binary(kernel: Kernel, input: Any, other: TensorBase | float, out: TensorBase | None = None, *, to_float: bool = False) -> TensorBase:
     """An elementwise operation of two tensors, or of a tensor and a number, with promotion and broadcasting."""
     if out is None and isinstance(input, TensorBase) and isinstance(other, TensorBase):
         kind = input._dtype
@@ -181,7 +181,9 @@ def binary(kernel: Kernel, input: Any, other: Any, out: Any = None, *, to_float:
     return elementwise(kernel, (input, other), out, to_float=to_float)
 
 
-def elementwise(kernel: Kernel, operands: Sequence[Any], out: Any = None, *, to_float: bool = False, args: tuple[Any, ...] = ()) -> Any:
+def elementwise(
+    kernel: Kernel, operands: Sequence[Any], out: TensorBase | None = None, *, to_float: bool = False, args: tuple[Any, ...] = ()
+) -> TensorBase:
     """An elementwise operation of several tensors and numbers, with promotion and broadcasting."""
     kind = result_dtype(operands)
     if to_float and kind.category < 2:
@@ -194,7 +196,7 @@ def elementwise(kernel: Kernel, operands: Sequence[Any], out: Any = None, *, to_
 def elementwise_in(
     kind: dtype, kernel: Kernel, operands: Sequence[Any], args: tuple[Any, ...] = (), numbers_as_tensors: bool = True,
     label: str | None = None,
-) -> Any:  # fmt: skip
+) -> TensorBase:  # fmt: skip
     """An elementwise operation computed in a dtype; numbers among the operands are tensors to torch, but for bounds and the like."""
     tensors = [operand for operand in operands if isinstance(operand, TensorBase)]
     if not tensors:  # torch takes two numbers as 0-d tensors
@@ -230,7 +232,7 @@ def expect_tensor(name: str, value: Any, position: int = 1) -> None:
         raise TypeError(f"{name}(): argument '{word}' (position {position}) must be Tensor, not {type(value).__name__}")
 
 
-def expect_tensors(name: str, input: Any, other: Any) -> None:
+def expect_tensors(name: str, input: TensorBase, other: TensorBase) -> None:
     """Raise torch's TypeError unless both operands are tensors."""
     expect_tensor(name, input)
     expect_tensor(name, other, 2)
@@ -323,7 +325,7 @@ def deliver(result: Any, out: Any) -> Any:
     return out
 
 
-def write(target: Any, values: Any, uniform: bool = False) -> None:
+def write(target: TensorBase, values: TensorBase, uniform: bool = False) -> None:
     """Write a tensor's values (of the target's shape, any dtype) into a tensor, recorded; nothing is written on an error."""
     check_writable(target, uniform)
     if values._dtype is not target._dtype:
@@ -331,7 +333,7 @@ def write(target: Any, values: Any, uniform: bool = False) -> None:
     assign(target, values)
 
 
-def write_array(target: Any, array: np.ndarray, uniform: bool = False, label: str = "CopyBackwards") -> None:
+def write_array(target: TensorBase, array: np.ndarray, uniform: bool = False, label: str = "CopyBackwards") -> None:
     """Write an array, of the target's dtype, that broadcasts to its shape: a constant, as far as history is concerned."""
     check_writable(target, uniform)
     put_constant(target, array)
@@ -341,7 +343,7 @@ def write_array(target: Any, array: np.ndarray, uniform: bool = False, label: st
         write_tangents(target, None)
 
 
-def refuse_operands(out: Any, operands: Sequence[Any]) -> None:
+def refuse_operands(out: TensorBase | None, operands: Sequence[Any]) -> None:
     """Raise torch's error if ``out`` overlaps in part with an operand of an elementwise operation, or is one that must grow."""
     if isinstance(out, TensorBase) and operands:
         refuse_shared_places(out)  # before it gets another size
@@ -354,7 +356,7 @@ def refuse_operands(out: Any, operands: Sequence[Any]) -> None:
             raise RuntimeError(f"output with shape {list(out._shape)} doesn't match the broadcast shape {list(shape)}")
 
 
-def expect_out_dtype(out: Any, kind: dtype) -> None:
+def expect_out_dtype(out: TensorBase | None, kind: dtype) -> None:
     """Raise torch's error unless ``out`` (a tensor or None) has exactly this dtype."""
     if isinstance(out, TensorBase) and out._dtype is not kind:
         raise RuntimeError(f"Expected out tensor to have dtype {cpp_word(kind)}, but got {cpp_word(out._dtype)} instead")
@@ -409,7 +411,7 @@ def finish_safely(result: Any, out: Any, name: str, *words: str) -> Any:
     return deliver(result, out)
 
 
-def without_grad() -> Any:
+def without_grad() -> grad_set_to:
     """Nothing is recorded inside."""
     return grad_set_to(False)
 
@@ -420,7 +422,7 @@ def readable(tensor: Any) -> np.ndarray | None:
     return array_of(tensor) if home(tensor).reads_are_free else None
 
 
-def values_of(tensor: Any) -> np.ndarray | None:
+def values_of(tensor: TensorBase) -> np.ndarray | None:
     """The values, for which a device is waited; None where there are none to read: in a graph that is captured, on a meta device."""
     return array_of(tensor) if home(tensor).has_elements else None
 

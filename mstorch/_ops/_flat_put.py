@@ -8,7 +8,7 @@ from .._backend.table import kernel
 from .._core.dtype import int64
 from .._core.modes import modes
 from .._core.tangents import LEVELS
-from .._core.tensor_base import is_tracked, on_device, put_raw, recording, strides_of, touch, value_of
+from .._core.tensor_base import TensorBase, is_tracked, on_device, put_raw, recording, strides_of, touch, value_of
 from .._core.writable import change_raw, check_view, check_writable
 from .._tape.moving import beside
 from .._tape.node import Node, bare, bare_twin, dressed, edge_of, watch
@@ -28,7 +28,7 @@ def _made_there(value: Any, current: Any, shape: tuple[int, ...]) -> Any:
 
 
 @ways(at=1, device=_made_there)
-def filling(value: Any, current: Any, shape: tuple[int, ...]) -> Any:
+def filling(value: Any, current: TensorBase, shape: tuple[int, ...]) -> TensorBase:
     """A value in the shape of what it is written to; a number is made where that is."""
     return fitted(value, current, shape)
 
@@ -88,7 +88,7 @@ class Put(Node):
     label = "IndexPutBackward0"
 
     @classmethod
-    def recorded(cls, before: Any, source: Any, **members: Any) -> Any:
+    def recorded(cls, before: TensorBase, source: TensorBase, **members: Any) -> TensorBase:
         """Return a tensor that has the history of the written one: a node with these members."""
         made = bare_twin(before)
         node = cls((edge_of(before), edge_of(source)))

@@ -91,7 +91,7 @@ def _in_order(name: str, args: tuple[Any, ...], orders: tuple[tuple[str, ...], .
     raise TypeError(f"{name}() received an invalid combination of arguments - got ({', '.join(type(a).__name__ for a in args)})")
 
 
-def without_out_dtype(name: str, out_dtype: Any) -> None:
+def without_out_dtype(name: str, out_dtype: dtype | None) -> None:
     """torch takes the dtype of a product on GPUs only; here and on its CPU there is no such kernel."""
     if isinstance(out_dtype, TensorBase):
         raise TypeError(f"{name}() received an invalid combination of arguments - got a Tensor in the place of a dtype")

@@ -22,18 +22,18 @@ def no_derivative(name: str) -> RuntimeError:
     )
 
 
-def is_of_leaf(tensor: Any) -> bool:
+def is_of_leaf(tensor: TensorBase) -> bool:
     """Whether a tensor is a leaf that requires gradients, or a view of a leaf with one's history."""
     base = None if tensor._auto is None else tensor._auto.base
     return is_tracked(tensor) and (_is_leaf(tensor) or (base is not None and base.is_leaf))
 
 
-def _is_leaf(tensor: Any) -> bool:
+def _is_leaf(tensor: TensorBase) -> bool:
     """The same as ``is_leaf``, and True for a view whose history nobody may ask for."""
     return may_not_be_asked(tensor) or bool(tensor.is_leaf)
 
 
-def underivable(word: str, input: Any, out: Any) -> Any:
+def underivable(word: str, input: TensorBase, out: TensorBase) -> TensorBase:
     """``out`` with a history, of which the input is part, that cannot be differentiated."""
     return refuse("NotImplemented", word, input, out, RuntimeError(f"derivative for {word} is not implemented"))
 
@@ -43,7 +43,9 @@ def _stored(name: str, result: Any, out: Any, requires_grad: bool = False, store
 
 
 @ways(at=2, captured=_stored)
-def fresh_out(name: str, result: Any, out: Any, requires_grad: bool = False, store: Callable[[Any, Any], Any] = deliver) -> Any:
+def fresh_out(
+    name: str, result: TensorBase, out: TensorBase, requires_grad: bool = False, store: Callable[[Any, Any], Any] = deliver
+) -> TensorBase:
     """Store new values in ``out`` and return it; RuntimeError where that is a leaf that requires gradients in grad mode.
 
     Without grad mode a leaf requires gradients afterwards if ``requires_grad`` says so. What has a history gets one that cannot be

@@ -32,7 +32,7 @@ _ARGUMENTS_FIRST = {
 _NUMBERS_FIRST = {"clamp", "div", "pow"}  # but shapes later
 
 
-def _check_target(tensor: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+def _check_target(tensor: TensorBase, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
     """Raise torch's error if the tensor's elements share memory: that of the arguments where torch has looked at them by then."""
     if tensor._stride is None or not overlaps(tensor._shape, tensor._stride):
         return
@@ -48,7 +48,7 @@ def _check_target(tensor: Any, function: Callable[..., Any], args: tuple[Any, ..
     refuse_shared_places(tensor)
 
 
-def in_place(tensor: Any, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+def in_place(tensor: TensorBase, function: Callable[..., Any], *args: Any, **kwargs: Any) -> TensorBase:
     """Store what ``function(tensor, …)`` returns in the tensor itself, and return the tensor."""
     _check_target(tensor, function, args, kwargs)
     check_writable(tensor)
@@ -56,7 +56,7 @@ def in_place(tensor: Any, function: Callable[..., Any], *args: Any, **kwargs: An
     return stored(tensor, function, args, kwargs)
 
 
-def _refuse_overlaps(tensor: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+def _refuse_overlaps(tensor: TensorBase, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
     """Raise torch's error if an operand shows a part of the memory that is written."""
     for value in (*args, *kwargs.values()) if kwargs else args:
         if isinstance(value, TensorBase) and value._storage is tensor._storage:
@@ -65,7 +65,7 @@ def _refuse_overlaps(tensor: Any, function: Callable[..., Any], args: tuple[Any,
                 refuse_partial_overlap(tensor, value, name not in _READS_WHILE_IT_WRITES)
 
 
-def stored(tensor: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def stored(tensor: TensorBase, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """The tensor after ``function(tensor, …)`` was put in it, recorded."""
     before = snapshot(tensor)
     if not tensor._storage.has_elements:
@@ -116,14 +116,14 @@ def in_place_form(
     """
     run = getattr(function, "outside_autocast", function)
 
-    def method(input: Any, *args: Any, **kwargs: Any) -> Any:
+    def method(input: TensorBase, *args: Any, **kwargs: Any) -> TensorBase:
         if not uniform and input._stride is not None:
             _check_target(input, run, args, kwargs)
         check_writable(input, uniform)
         _refuse_overlaps(input, run, args, kwargs)
         return stored(input, run, args, kwargs)
 
-    def unrecorded(input: Any, *args: Any, **kwargs: Any) -> Any:
+    def unrecorded(input: TensorBase, *args: Any, **kwargs: Any) -> TensorBase:
         with grad_set_to(False):
             return method(input, *args, **kwargs)
 

@@ -1,6 +1,7 @@
 """Tensors of positions: their dtype and their range, as torch checks them in gather, scatter and the like."""
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from .._core.dtype import int32, int64
@@ -19,7 +20,7 @@ def index_tensor(index: Any, name: str, *, int32_too: bool = True, error: type =
     raise error(text or f"{name}(): Expected a long tensor for index, but got {type_word(index._dtype)}")
 
 
-def check_range(index: Any, low: int, high: int, error: Any) -> None:
+def check_range(index: Any, low: int, high: int, error: Callable[..., Any]) -> None:
     """Raise ``error(value)`` for the first index outside ``low`` to ``high`` (excluded); a capture checks nothing."""
     values = None if 0 in index._shape else readable(index)
     if values is None:
@@ -29,7 +30,7 @@ def check_range(index: Any, low: int, high: int, error: Any) -> None:
         raise error(int(wrong.reshape(-1)[0]))
 
 
-def check_index_dim(index: Any, dim: int, shape: tuple[int, ...]) -> None:
+def check_index_dim(index: TensorBase, dim: int, shape: tuple[int, ...]) -> None:
     """Raise torch's error of gather and scatter for an index outside of its dimension."""
     size = shape[dim] if shape else 1
     check_range(
@@ -37,7 +38,7 @@ def check_index_dim(index: Any, dim: int, shape: tuple[int, ...]) -> None:
     )
 
 
-def expect_dtype_of(target: Any, value: Any) -> None:
+def expect_dtype_of(target: TensorBase, value: TensorBase) -> None:
     """Raise torch's error unless a tensor that is put at indices has the target's dtype."""
     if value._dtype is not target._dtype:
         raise RuntimeError(

@@ -1,6 +1,7 @@
 """What the keys of an index hold: lists that stand for tuples, masks."""
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ def stands_for_a_tuple(key: Any) -> bool:
     )
 
 
-def lone_mask(key: Any) -> Any:
+def lone_mask(key: TensorBase | Sequence[TensorBase | int | None]) -> Any:
     """The mask, of one dimension or more, that is all that a key has besides ints, slices and Nones: torch fills by it. None without."""
     items = [item for item in (key if isinstance(key, tuple) else (key,)) if isinstance(item, (TensorBase, np.ndarray, list))]
     only: Any = items[0] if len(items) == 1 else None
@@ -29,13 +30,13 @@ def lone_mask(key: Any) -> Any:
     return only if only and isinstance(only[0], bool) else None
 
 
-def refuse_mask_of_bytes(mask: Any) -> None:
+def refuse_mask_of_bytes(mask: TensorBase) -> None:
     """torch fills where a mask that is alone holds, and takes none of bytes for that."""
     if getattr(mask, "dtype", None) in (uint8, np.uint8):
         raise RuntimeError("masked_fill_ only supports boolean masks, but got mask with dtype unsigned char")
 
 
-def has_full_slices(key: Any) -> bool:
+def has_full_slices(key: tuple[TensorBase | slice, TensorBase | slice]) -> bool:
     """Whether the slices of a key are written so that they name all there is, of whatever length."""
     return all(
         part.start in (None, 0) and part.stop is None and part.step in (None, 1)

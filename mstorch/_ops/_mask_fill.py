@@ -1,6 +1,7 @@
 """``tensor[mask] = number`` on a device: as in torch one fill where the mask holds, without the positions of what is true."""
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from .._backend.table import kernel
@@ -50,7 +51,9 @@ def _window_of_mask(self: Any, key: Any, value: Any, expanded: Any, basic: Any) 
 
 
 @ways(device=_window_of_mask)
-def window_of_mask(self: Any, key: Any, value: Any, expanded: Any, basic: Any) -> tuple[Any, Any] | None:
+def window_of_mask(
+    self: TensorBase, key: Any, value: TensorBase | float, expanded: Callable[..., Any], basic: Callable[..., Any]
+) -> tuple[Any, Any] | None:
     """The part of a device's tensor that a key shows around its one mask, and the mask in a shape that fits; None for other keys.
 
     ``expanded`` and ``basic`` read keys (``subscript.py``).

@@ -9,7 +9,7 @@ from .._core.tensor_base import TensorBase
 from .._tape.node import named, watch
 
 
-def call_node(result: Any, label: str) -> Any:
+def call_node(result: TensorBase, label: str) -> TensorBase:
     """The tensor, whose node is called so from now on; one that refuses backward keeps its name."""
     node = result._node
     if node is not None and type(node).label not in (label, "NotImplemented"):

@@ -50,11 +50,11 @@ def fitting(value: Any, kind: dtype, through: str | None = None) -> Any:
     return value
 
 
-def written(value: Any, kind: dtype) -> Any:
+def written(value: Any, kind: dtype) -> complex:
     """As ``fitting``, where torch makes a tensor of the number first: 16-bit types are reached by way of double."""
     return fitting(value, kind, "float64" if kind.name in ("float16", "bfloat16") else None)
 
 
-def filling(value: Any, kind: dtype, count: int) -> Any:
+def filling(value: Any, kind: dtype, count: int) -> complex:
     """As ``fitting``, for a tensor of ``count`` elements that is filled: torch writes a single one another way."""
     return written(value, kind) if count == 1 else fitting(value, kind)

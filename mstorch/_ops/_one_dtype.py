@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from .._core.dtype import dtype, float32
+from .._core.tensor_base import TensorBase
 from ._dispatch import refuse_dtype, type_word
 
 
@@ -14,7 +15,7 @@ def expect_dtype(kind: dtype, *tensors: Any) -> None:
             raise RuntimeError(f"expected scalar type {type_word(kind)} but found {type_word(tensor._dtype)}")
 
 
-def expect_parameters(kernel: str, input: Any, *parameters: Any) -> None:
+def expect_parameters(kernel: str, input: TensorBase, *parameters: Any) -> None:
     """Raise torch's error unless a normalisation's parameters (or None) are of the input's dtype, or in float32 beside halves."""
     kind = input._dtype
     given = [parameter for parameter in parameters if parameter is not None]

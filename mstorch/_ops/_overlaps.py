@@ -12,7 +12,7 @@ from .._core.writable import SHARED, check_writable, refuse_partial_overlap
 from ._dispatch import shape_of
 
 
-def refuse_overlap(out: Any, *inputs: Any) -> None:
+def refuse_overlap(out: TensorBase | None, *inputs: Any) -> None:
     """Raise torch's error if ``out`` holds an element twice, or shares one with an input: for what is read while it writes.
 
     As in torch, only windows without gaps are looked at, but a tensor shares with itself even where it is empty.
@@ -28,7 +28,7 @@ def refuse_overlap(out: Any, *inputs: Any) -> None:
             raise RuntimeError(SHARED)
 
 
-def refuse_parts(out: Any, input: Any, shape: tuple[int, ...] | None = None) -> None:
+def refuse_parts(out: Any, input: TensorBase, shape: tuple[int, ...] | None = None) -> None:
     """Raise torch's error if the first of ``out`` (a pair, or None) shows a part of the input: for what reads after it wrote.
 
     ``shape``: the size that it will have, row-major if that is another than it has.
@@ -50,5 +50,5 @@ def refuse_parts(out: Any, input: Any, shape: tuple[int, ...] | None = None) -> 
         refuse_partial_overlap(target, input)
 
 
-def _places(tensor: Any) -> np.ndarray:
+def _places(tensor: TensorBase) -> np.ndarray:
     return flat_index(shape_of(tensor), strides_of(tensor), tensor._offset)

@@ -50,7 +50,7 @@ def _cpp_name(kind: dtype) -> str:
 WIDE_SECOND = frozenset(("mul", "div", "floor_divide", "trunc_divide"))
 
 
-def widened(second: Any, tensors: list[Any], kind: dtype) -> Any:
+def widened(second: TensorBase | float, tensors: list[Any], kind: dtype) -> Any:
     """The number, or the 0-d tensor of another dtype, in single precision; None where there is neither, or no host memory."""
     if not in_arrays(*tensors):
         return None

@@ -34,7 +34,7 @@ def evenly_spaced(start: Any, end: Any, steps: int, kind: dtype) -> np.ndarray:
     return numpy_cast(values, kind.np)
 
 
-def _in_halves(start: Any, end: Any, steps: int, kind: dtype) -> np.ndarray:
+def _in_halves(start: float, end: float, steps: int, kind: dtype) -> np.ndarray:
     """Computed in the 16-bit type itself: every result is rounded to it."""
 
     def rounded(values: Any) -> np.ndarray:

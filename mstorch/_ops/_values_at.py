@@ -49,7 +49,9 @@ class _Chosen(Node):
         return ()
 
 
-def _values_in_array(input: Any, dim: int, indices: Any, label: str, shown: Any, keepdim: bool = True) -> Any:
+def _values_in_array(
+    input: TensorBase, dim: int, indices: TensorBase, label: str, shown: TensorBase, keepdim: bool = True
+) -> TensorBase | None:
     if LEVELS or not input._shape:
         return None
     array, index = array_of(input), array_of(indices)
@@ -65,7 +67,7 @@ def _values_in_array(input: Any, dim: int, indices: Any, label: str, shown: Any,
 
 
 @ways(host=_values_in_array)
-def values_at(input: Any, dim: int, indices: Any, label: str, shown: Any, keepdim: bool = True) -> Any:
+def values_at(input: TensorBase, dim: int, indices: TensorBase, label: str, shown: TensorBase, keepdim: bool = True) -> Any:
     """``input`` at ``indices`` along ``dim``, which name no place twice; ``keepdim`` False drops the dimension, of length 1.
 
     ``shown``: the indices as the caller gets them.
@@ -75,18 +77,18 @@ def values_at(input: Any, dim: int, indices: Any, label: str, shown: Any, keepdi
 
 
 @ways(captured=lambda found, dim, label: views.squeeze(found, dim))
-def _without(found: Any, dim: int, label: str) -> Any:
+def _without(found: TensorBase, dim: int, label: str) -> TensorBase:
     """Values without a dimension of length 1: one step in torch."""
     squeezed = views.squeeze(found, dim)
     return squeezed if LEVELS else call_node(no_view(squeezed), label)
 
 
-def _dim_dropped(indices: Any, dim: int) -> Any:
+def _dim_dropped(indices: TensorBase, dim: int) -> TensorBase:
     array = array_of(indices)
     return fresh(array.reshape(array.shape[:dim] + array.shape[dim + 1 :]))
 
 
 @ways(host=_dim_dropped, captured=views.squeeze)
-def without_dim(indices: Any, dim: int) -> Any:
+def without_dim(indices: TensorBase, dim: int) -> TensorBase:
     """Indices without a dimension of length 1, no view of others."""
     return no_view(views.squeeze(indices, dim))

@@ -14,7 +14,7 @@ from ._scalars import scalar_array
 from .from_data import from_numpy as tensor_from_numpy
 
 
-def without_leading_ones(value: Any) -> Any:
+def without_leading_ones(value: TensorBase) -> TensorBase:
     """A value in the shape that torch compares with the place that it goes to."""
     shape = value._shape
     while shape and shape[0] == 1:
@@ -22,7 +22,7 @@ def without_leading_ones(value: Any) -> Any:
     return value if shape is value._shape else views.reshape(value, shape)
 
 
-def stands_in(value: Any, target: Any) -> bool:
+def stands_in(value: TensorBase, target: TensorBase) -> bool:
     """Whether a value, broadcast to the target, is what stands in the target's memory already."""
     if value._storage is not target._storage or value._offset != target._offset or value._dtype is not target._dtype:
         return False
@@ -37,12 +37,12 @@ def stands_in(value: Any, target: Any) -> bool:
     return tuple(steps) == strides_of(target)
 
 
-def number_as(value: Any, target: Any) -> np.ndarray:
+def number_as(value: Any, target: TensorBase) -> np.ndarray:
     """A number as a 0-d array of the target's dtype; torch's error where it does not fit."""
     return scalar_array(written(python_number(value), target._dtype), target._dtype)
 
 
-def fitted(value: Any, target: Any, shape: tuple[int, ...]) -> Any:
+def fitted(value: Any, target: Any, shape: tuple[int, ...]) -> TensorBase:
     """The value as a tensor of the target's dtype and the given shape, recorded; it may share memory with the value."""
     if is_number(value):
         return views.expand(tensor_of(number_as(value, target).copy()), shape)
@@ -64,10 +64,10 @@ def fitted(value: Any, target: Any, shape: tuple[int, ...]) -> Any:
     return value
 
 
-def views_tensor(array: np.ndarray) -> Any:
+def views_tensor(array: np.ndarray) -> TensorBase:
     """An array as a tensor that shares its memory."""
     return tensor_from_numpy(array)
 
 
-def _old_type(target: Any) -> str:
+def _old_type(target: TensorBase) -> str:
     return f"torch.{type_word(target._dtype)}Tensor"

@@ -1,18 +1,16 @@
 """Memory read as another dtype."""
 from __future__ import annotations
 
-from typing import Any
-
 from .._backend.raw import Raw
 from .._backend.table import kernel
 from .._core.dtype import dtype
-from .._core.tensor_base import make_view, strides_of
+from .._core.tensor_base import TensorBase, make_view, strides_of
 from ._dispatch import type_word
 
 _reinterpret, _reshape = kernel("view_dtype"), kernel("reshape")
 
 
-def view_dtype(self: Any, dtype: dtype) -> Any:
+def view_dtype(self: TensorBase, dtype: dtype) -> TensorBase:
     """The memory of the tensor read as another dtype: a view."""
     old, new = self._dtype, dtype
     shape, strides = list(self._shape), list(strides_of(self))

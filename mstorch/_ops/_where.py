@@ -15,7 +15,7 @@ from ._scalars import scalar_array
 _where = kernel("where")
 
 
-def chosen(condition: Any, input: Any, other: Any, kind: dtype, tensors: list[Any]) -> Any:
+def chosen(condition: TensorBase, input: TensorBase | float, other: TensorBase | float, kind: dtype, tensors: list[Any]) -> TensorBase:
     """``input`` where the boolean condition holds, else ``other``, as elements of ``kind``; ``tensors`` are those among the three."""
     shape = condition._shape
     for tensor in tensors[1:]:

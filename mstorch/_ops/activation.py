@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from .._backend.table import kernel, torch_type_name
+from .._backend.table import Kernel, kernel, torch_type_name
 from .._core.dtype import finfo, float32
 from .._core.modes import modes
 from .._core.strides import preserved_strides
@@ -46,7 +46,7 @@ _sigmoid = kernel("sigmoid")
 _mul = kernel("mul")
 
 
-def _apply(kernel_: Any, name: str, input: Any, *args: Any, inplace: bool = False) -> Any:
+def _apply(kernel_: Kernel, name: str, input: TensorBase, *args: Any, inplace: bool = False) -> TensorBase:
     if not isinstance(input, TensorBase):
         raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
     if inplace:
@@ -54,7 +54,7 @@ def _apply(kernel_: Any, name: str, input: Any, *args: Any, inplace: bool = Fals
     return call(kernel_, (input,), *args, strides=result_strides((input,), input._shape))
 
 
-def _floating(name: str, input: Any) -> None:
+def _floating(name: str, input: TensorBase) -> None:
     if isinstance(input, TensorBase) and input._dtype.category < 2:
         raise NotImplementedError(f'"{name}" not implemented for {torch_type_name(input._dtype.name)}')
 
@@ -66,21 +66,21 @@ def _check_wide(input: Any, *numbers: Any) -> None:
             fitting(number, float32 if input._dtype.itemsize == 2 else input._dtype)
 
 
-def relu(input: Any) -> Any:
+def relu(input: TensorBase) -> TensorBase:
     """``max(0, x)``."""
     if isinstance(input, TensorBase) and input._dtype.name == "bool":
         raise RuntimeError("Boolean inputs not supported for relu")
     return unary(_relu, input)
 
 
-def relu6(input: Any) -> Any:
+def relu6(input: TensorBase) -> TensorBase:
     """``min(max(0, x), 6)``."""
     if isinstance(input, TensorBase) and input._dtype.name == "bool":
         raise RuntimeError("Bool inputs not supported for hardtanh")
     return _clamped("relu6", input, 0, 6)
 
 
-def hardtanh(input: Any, min_val: float = -1.0, max_val: float = 1.0) -> Any:
+def hardtanh(input: Any, min_val: float = -1.0, max_val: float = 1.0) -> TensorBase:
     """``min(max(min_val, x), max_val)``."""
     if isinstance(input, TensorBase) and input._dtype.name == "bool":
         raise RuntimeError("Bool inputs not supported for hardtanh")
@@ -95,14 +95,14 @@ def hardtanh(input: Any, min_val: float = -1.0, max_val: float = 1.0) -> Any:
     return _clamped("hardtanh", input, min_val, max_val)
 
 
-def _clamped(name: str, input: Any, low: float, high: float) -> Any:
+def _clamped(name: str, input: TensorBase, low: float, high: float) -> TensorBase:
     if not isinstance(input, TensorBase) or input._stride is None:
         return _apply(_hardtanh, name, input, low, high)
     # torch writes the result into a tensor that is made like the input.
     return call(_hardtanh, (input,), low, high, strides=preserved_strides(input._shape, input._stride))
 
 
-def leaky_relu(input: Any, negative_slope: float = 0.01) -> Any:
+def leaky_relu(input: TensorBase, negative_slope: float = 0.01) -> TensorBase:
     """``x`` where it is positive, else ``negative_slope * x``."""
     _floating("leaky_relu_cpu", input)
     _check_wide(input, negative_slope)
@@ -110,7 +110,7 @@ def leaky_relu(input: Any, negative_slope: float = 0.01) -> Any:
 
 
 @operation
-def prelu(input: Any, weight: Any) -> Any:
+def prelu(input: TensorBase, weight: TensorBase) -> TensorBase:
     """``x`` where it is positive, else ``weight * x``, one weight for all or one for each channel (dimension 1)."""
     shape, count = input._shape, int(count_of(weight._shape))
     if len(weight._shape) > 1:
@@ -131,7 +131,7 @@ def prelu(input: Any, weight: Any) -> Any:
     return call(_prelu, (input, wide), strides=None if input._stride is None else preserved_strides(shape, input._stride))
 
 
-def elu(input: Any, alpha: float = 1.0, scale: float = 1, input_scale: float = 1) -> Any:
+def elu(input: TensorBase, alpha: float = 1.0, scale: float = 1, input_scale: float = 1) -> TensorBase:
     """``x`` where it is positive, else ``alpha * (exp(x) - 1)``."""
     _floating("elu_cpu", input)
     _check_wide(input, alpha, scale, input_scale)
@@ -141,13 +141,13 @@ def elu(input: Any, alpha: float = 1.0, scale: float = 1, input_scale: float = 1
 _SELU_ALPHA, _SELU_SCALE = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946
 
 
-def selu(input: Any) -> Any:
+def selu(input: TensorBase) -> TensorBase:
     """``scale * elu(x, alpha)`` with the constants of self-normalising networks (https://arxiv.org/abs/1706.02515)."""
     _floating("elu_cpu", input)
     return _apply(_elu, "selu", input, _SELU_ALPHA, _SELU_SCALE, 1)
 
 
-def celu(input: Any, alpha: float = 1.0) -> Any:
+def celu(input: TensorBase, alpha: float = 1.0) -> TensorBase:
     """``max(0, x) + min(0, alpha * (exp(x / alpha) - 1))``."""
     if alpha == 0:
         raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
@@ -156,7 +156,7 @@ def celu(input: Any, alpha: float = 1.0) -> Any:
     return call(_elu, (input,), alpha, 1, 1 / alpha, label="CeluBackward0", strides=result_strides((input,), input._shape))
 
 
-def gelu(input: Any, *, approximate: str = "none") -> Any:
+def gelu(input: TensorBase, *, approximate: str = "none") -> TensorBase:
     """``x`` times the share of the normal distribution below it, or its approximation by ``"tanh"``."""
     if approximate not in ("none", "tanh"):
         raise RuntimeError("approximate argument must be either none or tanh.")
@@ -164,27 +164,27 @@ def gelu(input: Any, *, approximate: str = "none") -> Any:
     return _apply(_gelu_tanh if approximate == "tanh" else _gelu, "gelu", input)
 
 
-def silu(input: Any) -> Any:
+def silu(input: TensorBase) -> TensorBase:
     """``x * sigmoid(x)``."""
     _floating("silu_cpu", input)
     return _apply(_silu, "silu", input)
 
 
-def mish(input: Any) -> Any:
+def mish(input: TensorBase) -> TensorBase:
     """``x * tanh(softplus(x))``."""
     _floating("mish_cpu", input)
     return _apply(_mish, "mish", input)
 
 
 @operation
-def softplus(input: Any, beta: float = 1, threshold: float = 20) -> Any:
+def softplus(input: TensorBase, beta: float = 1, threshold: float = 20) -> TensorBase:
     """``log(1 + exp(beta * x)) / beta``, and ``x`` itself where ``beta * x`` is above the threshold."""
     _floating("softplus_cpu", input)
     _check_wide(input, beta, threshold)
     return _apply(_softplus, "softplus", input, beta, threshold)
 
 
-def logsigmoid(input: Any, *, out: Any = None) -> Any:
+def logsigmoid(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """``log(sigmoid(x))``."""
     _floating("log_sigmoid_cpu", input)
     if not isinstance(input, TensorBase):
@@ -192,19 +192,19 @@ def logsigmoid(input: Any, *, out: Any = None) -> Any:
     return finish(call(_logsigmoid, (input,)), out)
 
 
-def hardsigmoid(input: Any) -> Any:
+def hardsigmoid(input: TensorBase) -> TensorBase:
     """``relu6(x + 3) / 6``."""
     _floating("hardsigmoid_cpu", input)
     return _apply(_hardsigmoid, "hardsigmoid", input)
 
 
-def hardswish(input: Any) -> Any:
+def hardswish(input: TensorBase) -> TensorBase:
     """``x * relu6(x + 3) / 6``."""
     _floating("hardswish_cpu", input)
     return _apply(_hardswish, "hardswish", input)
 
 
-def softshrink(input: Any, lambd: float = 0.5, *, out: Any = None) -> Any:
+def softshrink(input: TensorBase, lambd: float = 0.5, *, out: TensorBase | None = None) -> TensorBase:
     """``x`` moved towards 0 by ``lambd``, and 0 where that would pass it."""
     most = finfo(input._dtype).max if input._dtype.category == 2 else 0
     if not 0 <= lambd <= most and (input._dtype.category == 2 or lambd < 0):
@@ -217,7 +217,7 @@ def softshrink(input: Any, lambd: float = 0.5, *, out: Any = None) -> Any:
     return finish(_apply(_softshrink, "softshrink", input, lambd), out)
 
 
-def hardshrink(input: Any, lambd: float = 0.5, *, out: Any = None) -> Any:
+def hardshrink(input: TensorBase, lambd: float = 0.5, *, out: TensorBase | None = None) -> TensorBase:
     """``x``, and 0 where ``|x| <= lambd``."""
     _floating("hardshrink_cpu", input)
     if isinstance(input, TensorBase) and input._dtype.itemsize == 2:
@@ -226,7 +226,7 @@ def hardshrink(input: Any, lambd: float = 0.5, *, out: Any = None) -> Any:
     return finish(_apply(_hardshrink, "hardshrink", input, lambd), out)
 
 
-def threshold(input: Any, threshold: float, value: float, *, out: Any = None) -> Any:
+def threshold(input: Any, threshold: float, value: float, *, out: Any = None) -> TensorBase:
     """``x`` where it is above the threshold, else ``value``."""
     if isinstance(input, TensorBase) and input._dtype.category < 2:
         if input._dtype.category == 0:
@@ -254,7 +254,7 @@ def softsign(input: Any) -> Any:
 
 
 @node_called("GluBackward0")
-def glu(input: Any, dim: int = -1) -> Any:
+def glu(input: TensorBase, dim: int = -1) -> TensorBase:
     """The first half along ``dim`` times the sigmoid of the second."""
     shape = input._shape
     if not shape:

@@ -1,9 +1,7 @@
 """The bilinear form."""
 from __future__ import annotations
 
-from typing import Any
-
-from .._core.tensor_base import is_tracked
+from .._core.tensor_base import TensorBase, is_tracked
 from .._tape.node import watch
 from . import views
 from ._dispatch import cpp_word, shape_of
@@ -14,7 +12,7 @@ from .reduce import sum as sum_of
 
 
 @operation
-def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Any:
+def bilinear(input1: TensorBase, input2: TensorBase, weight: TensorBase, bias: TensorBase | None = None) -> TensorBase:
     """``x1 @ weight[k] @ x2 + bias[k]`` for each k: (*, in1), (*, in2), weight (out, in1, in2) → (*, out)."""
     a, b, w = shape_of(input1), shape_of(input2), shape_of(weight)
     if len(a) != len(b):

@@ -6,6 +6,7 @@ from typing import Any
 
 from .._backend.table import Kernel, kernel
 from .._core.dtype import dtype, int32
+from .._core.tensor_base import TensorBase
 from ._dispatch import (
     binary,
     deliver,
@@ -27,7 +28,7 @@ _and, _or, _xor, _not = (kernel(f"bitwise_{op}") for op in ("and", "or", "xor", 
 _left, _right, _gcd = kernel("bitwise_left_shift"), kernel("bitwise_right_shift"), kernel("gcd")
 
 
-def _integral(name: str, kernel: Kernel, input: Any, other: Any, out: Any) -> Any:
+def _integral(name: str, kernel: Kernel, input: TensorBase, other: Any, out: TensorBase | None) -> TensorBase:
     _check(name, result_dtype((input, other)))
     return binary(kernel, input, other, out)
 
@@ -39,34 +40,34 @@ def _check(name: str, kind: dtype, below: int = 0, operands: tuple[Any, ...] = (
 
 
 @operation(forms=SELF)
-def bitwise_and(input: Any, other: Any, *, out: Any = None) -> Any:
+def bitwise_and(input: TensorBase, other: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """The bits set in both; of bools, logical and."""
     expect_a_tensor("bitwise_and", input, other)
     return _integral("bitwise_and_cpu", _and, input, other, out)
 
 
 @operation(forms=SELF)
-def bitwise_or(input: Any, other: Any, *, out: Any = None) -> Any:
+def bitwise_or(input: TensorBase, other: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """The bits set in either; of bools, logical or."""
     expect_a_tensor("bitwise_or", input, other)
     return _integral("bitwise_or_cpu", _or, input, other, out)
 
 
 @operation(forms=SELF)
-def bitwise_xor(input: Any, other: Any, *, out: Any = None) -> Any:
+def bitwise_xor(input: TensorBase, other: TensorBase | int, *, out: TensorBase | None = None) -> TensorBase:
     """The bits set in exactly one; of bools, logical xor."""
     expect_a_tensor("bitwise_xor", input, other)
     return _integral("bitwise_xor_cpu", _xor, input, other, out)
 
 
-def bitwise_not(input: Any, *, out: Any = None) -> Any:
+def bitwise_not(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """All bits turned; of a bool, its negation."""
     _check("bitwise_not_cpu", input._dtype)
     return unary(_not, input, out)
 
 
 @operation(forms=SELF)
-def bitwise_left_shift(input: Any, other: Any, *, out: Any = None) -> Any:
+def bitwise_left_shift(input: TensorBase | int, other: TensorBase | int, *, out: TensorBase | None = None) -> TensorBase:
     """``input`` shifted left by ``other`` bits."""
     expect_a_tensor("bitwise_left_shift", input, other)
     kind = result_dtype((input, other))
@@ -75,7 +76,7 @@ def bitwise_left_shift(input: Any, other: Any, *, out: Any = None) -> Any:
 
 
 @operation(forms=SELF)
-def bitwise_right_shift(input: Any, other: Any, *, out: Any = None) -> Any:
+def bitwise_right_shift(input: TensorBase, other: TensorBase | int, *, out: TensorBase | None = None) -> TensorBase:
     """``input`` shifted right by ``other`` bits, keeping the sign."""
     expect_a_tensor("bitwise_right_shift", input, other)
     kind = result_dtype((input, other))
@@ -83,21 +84,21 @@ def bitwise_right_shift(input: Any, other: Any, *, out: Any = None) -> Any:
     return elementwise(_right, (input, other), out)
 
 
-def invert(self: Any) -> Any:
+def invert(self: TensorBase) -> TensorBase:
     """``~self``."""
     if self._dtype.category >= 2:
         raise TypeError("~ (operator.invert) is only implemented on integer and Boolean-type tensors")
     return bitwise_not(self)
 
 
-def gcd(input: Any, other: Any, *, out: Any = None) -> Any:
+def gcd(input: TensorBase, other: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """The greatest common divisor, not negative."""
     expect_tensors("gcd", input, other)
     _check("gcd_cpu", result_dtype((input, other)), 1, (input, other))
     return binary(_gcd, input, other, out)
 
 
-def lcm(input: Any, other: Any, *, out: Any = None) -> Any:
+def lcm(input: TensorBase, other: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """The least common multiple, not negative."""
     expect_tensors("lcm", input, other)
     _check("lcm_cpu", result_dtype((input, other)), 1, (input, other))

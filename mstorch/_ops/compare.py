@@ -48,7 +48,7 @@ _maximum, _minimum, _fmax, _fmin = (kernel(op) for op in ("maximum", "minimum", 
 _clamp, _where = kernel("clamp"), kernel("where")
 
 
-def _compared(kernel: Kernel, input: Any, other: Any, out: Any) -> Any:
+def _compared(kernel: Kernel, input: TensorBase, other: TensorBase | float, out: TensorBase | None) -> TensorBase:
     """A comparison; as in torch, operands are converted where autograd does not see it."""
     if out is None and isinstance(other, TensorBase) and input._dtype is not other._dtype:
         with grad_set_to(False):
@@ -56,37 +56,37 @@ def _compared(kernel: Kernel, input: Any, other: Any, out: Any) -> Any:
     return binary(kernel, input, other, out)
 
 
-def eq(input: Any, other: Any, *, out: Any = None) -> Any:
+def eq(input: Any, other: TensorBase | float, *, out: TensorBase | None = None) -> Any:
     """``input == other``, elementwise."""
     expect_tensor("eq", input)
     return _compared(_eq, input, other, out)
 
 
-def ne(input: Any, other: Any, *, out: Any = None) -> Any:
+def ne(input: TensorBase, other: Any, *, out: TensorBase | None = None) -> TensorBase:
     """``input != other``, elementwise."""
     expect_tensor("ne", input)
     return _compared(_ne, input, other, out)
 
 
-def lt(input: Any, other: Any, *, out: Any = None) -> Any:
+def lt(input: TensorBase, other: TensorBase | float, *, out: TensorBase | None = None) -> TensorBase:
     """``input < other``, elementwise."""
     expect_tensor("lt", input)
     return _compared(_lt, input, other, out)
 
 
-def le(input: Any, other: Any, *, out: Any = None) -> Any:
+def le(input: TensorBase, other: TensorBase | int, *, out: TensorBase | None = None) -> TensorBase:
     """``input <= other``, elementwise."""
     expect_tensor("le", input)
     return _compared(_le, input, other, out)
 
 
-def gt(input: Any, other: Any, *, out: Any = None) -> Any:
+def gt(input: TensorBase, other: TensorBase | float, *, out: TensorBase | None = None) -> TensorBase:
     """``input > other``, elementwise."""
     expect_tensor("gt", input)
     return _compared(_gt, input, other, out)
 
 
-def ge(input: Any, other: Any, *, out: Any = None) -> Any:
+def ge(input: TensorBase, other: Any, *, out: TensorBase | None = None) -> TensorBase:
     """``input >= other``, elementwise."""
     expect_tensor("ge", input)
     return _compared(_ge, input, other, out)
@@ -95,42 +95,42 @@ def ge(input: Any, other: Any, *, out: Any = None) -> Any:
 less, less_equal, greater, greater_equal, not_equal = lt, le, gt, ge, ne
 
 
-def logical_and(input: Any, other: Any, *, out: Any = None) -> Any:
+def logical_and(input: TensorBase, other: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """Whether both are nonzero, elementwise."""
     expect_tensors("logical_and", input, other)
     return binary(_and, input, other, out)
 
 
-def logical_or(input: Any, other: Any, *, out: Any = None) -> Any:
+def logical_or(input: TensorBase, other: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """Whether either is nonzero, elementwise."""
     expect_tensors("logical_or", input, other)
     return binary(_or, input, other, out)
 
 
-def logical_xor(input: Any, other: Any, *, out: Any = None) -> Any:
+def logical_xor(input: Any, other: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """Whether exactly one is nonzero, elementwise."""
     expect_tensors("logical_xor", input, other)
     return binary(_xor, input, other, out)
 
 
-def logical_not(input: Any, *, out: Any = None) -> Any:
+def logical_not(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """Whether the element is zero."""
     return unary(_not, input, out)
 
 
-def _constant(input: Any, value: bool, kept: bool = True) -> Any:
+def _constant(input: TensorBase, value: bool, kept: bool = True) -> TensorBase:
     """A bool tensor of one value, laid out as a copy of ``input``, or else as an elementwise result of it."""
     shape = input._shape
     strides = None if input._stride is None else preserved_strides(shape, input._stride) if kept else result_strides((input,), shape)
     return beside(laid_out(np.full(input._shape, value, bool), strides), input)
 
 
-def isnan(input: Any) -> Any:
+def isnan(input: TensorBase) -> TensorBase:
     """Whether the element is NaN (for a complex number, a part of it)."""
     return unary(_isnan, input) if input._dtype.category >= 2 else _constant(input, False, False)
 
 
-def isinf(input: Any) -> Any:
+def isinf(input: TensorBase) -> Any:
     """Whether the element is infinite."""
     if input._dtype.category < 2:
         return _constant(input, False)
@@ -138,7 +138,7 @@ def isinf(input: Any) -> Any:
     return in_order_of(found, found, with_numbers=True) if found._stride is not None or 0 in found._shape else found
 
 
-def isfinite(input: Any) -> Any:
+def isfinite(input: Any) -> TensorBase:
     """Whether the element is neither infinite nor NaN."""
     if input._dtype.category < 2:
         return _constant(input, True)
@@ -146,12 +146,12 @@ def isfinite(input: Any) -> Any:
     return found if found._stride is None else in_order_of(found, found)
 
 
-def _expect_truth(name: str, out: Any) -> None:
+def _expect_truth(name: str, out: TensorBase | None) -> None:
     if isinstance(out, TensorBase) and out._dtype is not bool_:
         raise RuntimeError(f"{name} does not support non-boolean outputs.")
 
 
-def _signed_infinity(name: str, input: Any, value: float, out: Any) -> Any:
+def _signed_infinity(name: str, input: TensorBase, value: float, out: TensorBase | None) -> TensorBase:
     if input._dtype.category == 3:
         raise RuntimeError(f"{name} does not support complex inputs.")
     _expect_truth(name, out)
@@ -162,17 +162,17 @@ def _signed_infinity(name: str, input: Any, value: float, out: Any) -> Any:
     return result if out is None else deliver(result, out)
 
 
-def isposinf(input: Any, *, out: Any = None) -> Any:
+def isposinf(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """Whether the element is positive infinity."""
     return _signed_infinity("isposinf", input, math.inf, out)
 
 
-def isneginf(input: Any, *, out: Any = None) -> Any:
+def isneginf(input: TensorBase, *, out: TensorBase | None = None) -> Any:
     """Whether the element is negative infinity."""
     return _signed_infinity("isneginf", input, -math.inf, out)
 
 
-def signbit(input: Any, *, out: Any = None) -> Any:
+def signbit(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """Whether the sign bit of the element is set."""
     if input._dtype.category == 3:
         raise RuntimeError("signbit is not implemented for complex tensors.")
@@ -183,14 +183,14 @@ def signbit(input: Any, *, out: Any = None) -> Any:
     return unary(_signbit, input, out)
 
 
-def isreal(input: Any) -> Any:
+def isreal(input: TensorBase) -> TensorBase:
     """Whether the imaginary part is zero."""
     if input._dtype.category < 3:
         return _constant(input, True)
     return eq(imag(input), 0)
 
 
-def is_nonzero(input: Any) -> bool:
+def is_nonzero(input: TensorBase) -> bool:
     """Whether the only element is nonzero."""
     count = count_of(input._shape)
     if count == 0:
@@ -200,7 +200,7 @@ def is_nonzero(input: Any) -> bool:
     return bool(array_of(input).reshape(-1)[0])
 
 
-def equal(input: Any, other: Any) -> bool:
+def equal(input: TensorBase, other: TensorBase) -> bool:
     """Whether both have the same size and the same elements."""
     if input._shape != other._shape:
         return False
@@ -209,7 +209,7 @@ def equal(input: Any, other: Any) -> bool:
     return bool((array_of(input) == array_of(other)).all())
 
 
-def isclose(input: Any, other: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Any:
+def isclose(input: TensorBase, other: TensorBase, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> TensorBase:
     """Whether ``|input - other| <= atol + rtol * |other|``, elementwise."""
     if input._dtype is not other._dtype:
         raise RuntimeError(f"{type_word(input._dtype)} did not match {type_word(other._dtype)}")
@@ -236,7 +236,7 @@ def isclose(input: Any, other: Any, rtol: float = 1e-05, atol: float = 1e-08, eq
     return found
 
 
-def allclose(input: Any, other: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
+def allclose(input: TensorBase, other: TensorBase, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
     """Whether all elements are close (see ``isclose``)."""
     return bool(array_of(isclose(input, other, rtol, atol, equal_nan)).all())
 
@@ -247,21 +247,21 @@ def _no_complex(name: str, *operands: Any) -> None:
             raise RuntimeError(f"{name} not implemented for complex tensors.")
 
 
-def maximum(input: Any, other: Any, *, out: Any = None) -> Any:
+def maximum(input: TensorBase, other: Any, *, out: TensorBase | None = None) -> TensorBase:
     """The larger of the two, elementwise; NaN if either is."""
     expect_tensors("maximum", input, other)
     _no_complex("maximum", input, other)
     return binary(_maximum, input, other, out)
 
 
-def minimum(input: Any, other: Any, *, out: Any = None) -> Any:
+def minimum(input: TensorBase, other: Any, *, out: TensorBase | None = None) -> TensorBase:
     """The smaller of the two, elementwise; NaN if either is."""
     expect_tensors("minimum", input, other)
     _no_complex("minimum", input, other)
     return binary(_minimum, input, other, out)
 
 
-def fmax(input: Any, other: Any, *, out: Any = None) -> Any:
+def fmax(input: TensorBase, other: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """The larger of the two, elementwise; a NaN gives way to a number."""
     expect_tensors("fmax", input, other)
     if kind_is_integral(input, other):
@@ -269,7 +269,7 @@ def fmax(input: Any, other: Any, *, out: Any = None) -> Any:
     return binary(_fmax, input, other, out)
 
 
-def fmin(input: Any, other: Any, *, out: Any = None) -> Any:
+def fmin(input: TensorBase, other: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """The smaller of the two, elementwise; a NaN gives way to a number."""
     expect_tensors("fmin", input, other)
     if kind_is_integral(input, other):
@@ -286,7 +286,7 @@ _PLAIN = (int, float)
 _SURE = 60000  # numbers below fit every floating type
 
 
-def clamp(input: Any, min: Any = None, max: Any = None, *, out: Any = None) -> Any:
+def clamp(input: TensorBase, min: Any = None, max: Any = None, *, out: TensorBase | None = None) -> Any:
     """Each element, but no less than ``min`` and no more than ``max`` (numbers or tensors)."""
     kind = input._dtype
     if out is None and kind.category == 2 and input._stride is None and min.__class__ in _PLAIN and max.__class__ in _PLAIN:
@@ -333,13 +333,13 @@ def _name(value: Any) -> str:
 
 
 @node_called(by_value("ClampMinBackward", 1, "min"))
-def clamp_min(input: Any, min: Any, *, out: Any = None) -> Any:
+def clamp_min(input: TensorBase, min: float, *, out: TensorBase | None = None) -> TensorBase:
     """Each element, but no less than ``min``."""
     return clamp(input, min, None, out=out)
 
 
 @node_called(by_value("ClampMaxBackward", 1, "max"))
-def clamp_max(input: Any, max: Any, *, out: Any = None) -> Any:
+def clamp_max(input: TensorBase, max: TensorBase | float, *, out: TensorBase | None = None) -> TensorBase:
     """Each element, but no more than ``max``."""
     return clamp(input, None, max, out=out)
 
@@ -348,7 +348,7 @@ clip = clamp
 
 
 @operation(forms=SELF)
-def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = None) -> Any:
+def where(condition: TensorBase, input: Any = None, other: Any = None, *, out: Any = None) -> Any:
     """``input`` where the condition holds, else ``other``; alone, the indices where the condition is nonzero."""
     if input is None and other is None:
         return _nonzero(condition)
@@ -368,20 +368,20 @@ def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = No
     return finish(chosen(condition, input, other, kind, tensors), out, *tensors)
 
 
-def _nonzero(condition: Any) -> tuple[Any, ...]:
+def _nonzero(condition: TensorBase | None) -> tuple[Any, ...]:
     array = array_of(condition)
     return tuple(beside(tensor_of(np.ascontiguousarray(index, np.int64)), condition) for index in np.nonzero(np.atleast_1d(array)))
 
 
-def where_method(self: Any, condition: Any, other: Any) -> Any:
+def where_method(self: TensorBase, condition: TensorBase | int | tuple[Any, ...], other: TensorBase | float) -> TensorBase:
     """The tensor where the condition holds, else ``other``."""
     return where(condition, self, other)
 
 
 @node_called("NanToNumBackward0", "input")
 def nan_to_num(
-    input: Any, nan: float | None = None, posinf: float | None = None, neginf: float | None = None, *, out: Any = None
-) -> Any:
+    input: TensorBase, nan: float | None = None, posinf: float | None = None, neginf: float | None = None, *, out: TensorBase | None = None
+) -> TensorBase:
     """NaN replaced by ``nan`` (0), infinities by ``posinf`` and ``neginf`` (the limits of the dtype)."""
     kind = input._dtype
     if kind.category < 2:
@@ -400,22 +400,22 @@ def nan_to_num(
     return finish(kept_order(result, input), out, input)
 
 
-def is_complex(input: Any) -> bool:
+def is_complex(input: TensorBase) -> bool:
     """Whether the dtype is complex."""
     return input._dtype.is_complex
 
 
-def is_floating_point(input: Any) -> bool:
+def is_floating_point(input: TensorBase) -> bool:
     """Whether the dtype is floating."""
     return input._dtype.is_floating_point
 
 
-def is_signed(input: Any) -> bool:
+def is_signed(input: TensorBase) -> bool:
     """Whether the dtype can hold negative numbers."""
     return input._dtype.is_signed
 
 
-def is_same_size(input: Any, other: Any) -> bool:
+def is_same_size(input: TensorBase, other: TensorBase) -> bool:
     """Whether both have the same shape."""
     return input._shape == other._shape
 
@@ -432,8 +432,8 @@ _without_nan = in_place_form(nan_to_num, "nan_to_num_")
 
 
 def nan_to_num_(
-    input: Any, nan: float | None = None, posinf: float | None = None, neginf: float | None = None
-) -> Any:
+    input: TensorBase, nan: float | None = None, posinf: float | None = None, neginf: float | None = None
+) -> TensorBase:
     """In-place version of ``nan_to_num``."""
     if input._dtype.category < 2:  # nothing changes, so that torch does not look whether elements share memory
         check_writable(input, uniform=True)

@@ -10,7 +10,7 @@ import numpy as np
 from .._backend.raw import Raw, from_numpy
 from .._backend.table import kernel
 from .._core.dtype import dtype
-from .._core.tensor_base import as_it_lies, count_of, is_tracked, strides_of
+from .._core.tensor_base import TensorBase, as_it_lies, count_of, is_tracked, strides_of
 from .._tape import mirrored, movement, windows
 from .._tape.node import watch
 from ._dispatch import deliver, elementwise, type_word, unary
@@ -26,9 +26,9 @@ _reshape, _gather = kernel("reshape"), kernel("storage_gather")
 
 
 def _seen(
-    source: Any, kind: dtype, shape: Sequence[int], strides: Sequence[int], offset: int, label: str, forward: Any, back: Any,
-    again: Callable[[Any], Any], moves: tuple[Any, Any],
-) -> Any:  # fmt: skip
+    source: TensorBase, kind: dtype, shape: Sequence[int], strides: Sequence[int], offset: int, label: str, forward: Callable[..., Any],
+    back: Callable[..., Any], again: Callable[[Any], Any], moves: tuple[Any, Any],
+) -> TensorBase:  # fmt: skip
     shape, strides = tuple(shape), tuple(strides)
     forward, back = movement.Move(forward, moves[0]), movement.Move(back, moves[1])
 
@@ -43,7 +43,7 @@ def _seen(
     return windows.view(source, label, shape, strides, offset, read, forward, back, kind, again)
 
 
-def view_as_real(input: Any) -> Any:
+def view_as_real(input: TensorBase) -> TensorBase:
     """A complex tensor as a real one with a last dimension of 2: a view."""
     if input._dtype.category != 3:
         raise RuntimeError("view_as_real is only supported for complex tensors")
@@ -79,7 +79,7 @@ def _with_parts(array: np.ndarray, unit: Any) -> np.ndarray:
 
 
 @operation
-def view_as_complex(input: Any) -> Any:
+def view_as_complex(input: TensorBase) -> TensorBase:
     """A real tensor with a last dimension of 2 as a complex one: a view."""
     if input._dtype.category != 2 or input._dtype.itemsize < 4:
         raise RuntimeError(
@@ -103,7 +103,7 @@ def view_as_complex(input: Any) -> Any:
     )  # fmt: skip
 
 
-def _part(input: Any, number: int, label: str, forward: Any, again: Callable[[Any], Any]) -> Any:
+def _part(input: TensorBase, number: int, label: str, forward: Callable[..., Any], again: Callable[[Any], Any]) -> Any:
     strides = tuple(2 * stride for stride in strides_of(input))
     return _seen(
         input, input._dtype.to_real(), input._shape, strides, 2 * input._offset + number, label, forward,
@@ -111,40 +111,40 @@ def _part(input: Any, number: int, label: str, forward: Any, again: Callable[[An
     )  # fmt: skip
 
 
-def real(input: Any) -> Any:
+def real(input: TensorBase) -> Any:
     """The real part: a view; a real tensor itself."""
     if input._dtype.category != 3:
         return input
     return _signed_part(input, 0, "RealBackward0", lambda array: array.real, real)
 
 
-def imag(input: Any) -> Any:
+def imag(input: TensorBase) -> Any:
     """The imaginary part: a view."""
     if input._dtype.category != 3:
         raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
     return _signed_part(input, 1, "ImagBackward0", lambda array: array.imag, imag)
 
 
-def _signed_part(input: Any, number: int, label: str, forward: Any, again: Callable[[Any], Any]) -> Any:
+def _signed_part(input: TensorBase, number: int, label: str, forward: Callable[..., Any], again: Callable[[Any], Any]) -> TensorBase:
     conjugate, negative = mirrored.signs_of(input)
     if not (conjugate or negative):
         return _part(input, number, label, forward, again)
     return mirrored.with_signs(_part(as_it_lies(input), number, label, forward, again), False, negative ^ (conjugate and number == 1))
 
 
-def conj(input: Any) -> Any:
+def conj(input: TensorBase) -> Any:
     """The conjugate, as a view of the same memory; a real tensor itself. In new memory on a device, in a capture and in forward mode."""
     if input._dtype.category != 3:
         return input
     return mirrored.turned(input, conj=True) if mirrored.can_be_lazy(input) else conj_physical(input)
 
 
-def neg_view(input: Any) -> Any:
+def neg_view(input: TensorBase) -> TensorBase:
     """The negative, as a view of the same memory, where ``conj`` gives a view."""
     return mirrored.turned(input, neg=True) if mirrored.can_be_lazy(input) else neg(input)
 
 
-def conj_physical(input: Any, *, out: Any = None) -> Any:
+def conj_physical(input: TensorBase, *, out: TensorBase | None = None) -> Any:
     """The conjugate, in memory of its own."""
     if input._dtype.category < 3:
         return input if out is None else deliver(input, out)
@@ -152,38 +152,38 @@ def conj_physical(input: Any, *, out: Any = None) -> Any:
 
 
 @operation(forms=Forms({"input": "self"}))
-def conj_physical_(self: Any) -> Any:
+def conj_physical_(self: TensorBase) -> TensorBase:
     """In-place version of ``conj_physical``."""
     return in_place(self, conj_physical if self._dtype.category == 3 else clone)
 
 
-def resolve_conj(input: Any) -> Any:
+def resolve_conj(input: TensorBase) -> TensorBase:
     """The conjugate that a view shows, in memory of its own; any other tensor itself."""
     return clone(mirrored.resolved(input)) if is_conj(input) else input
 
 
-def resolve_neg(input: Any) -> Any:
+def resolve_neg(input: TensorBase) -> TensorBase:
     """The negative that a view shows, in memory of its own; any other tensor itself."""
     return clone(mirrored.resolved(input)) if is_neg(input) else input
 
 
-def is_conj(input: Any) -> bool:
+def is_conj(input: TensorBase) -> bool:
     """Whether the tensor is a view that shows the conjugates of its memory."""
     return mirrored.signs_of(input)[0]
 
 
-def is_neg(input: Any) -> bool:
+def is_neg(input: TensorBase) -> bool:
     """Whether the tensor is a view that shows the negatives of its memory."""
     return mirrored.signs_of(input)[1]
 
 
-def complex(real: Any, imag: Any, *, out: Any = None) -> Any:
+def complex(real: TensorBase, imag: TensorBase, *, out: TensorBase | None = None) -> Any:
     """The complex tensor of two real ones."""
     _check_parts(real, imag, out)
     return watch(elementwise(_complex, (real, imag), out), *filter(is_tracked, (real, imag)))
 
 
-def _check_parts(first: Any, second: Any, out: Any) -> None:
+def _check_parts(first: TensorBase, second: TensorBase, out: TensorBase | None) -> None:
     if first._dtype.category != 2 or second._dtype.category != 2:
         raise RuntimeError(
             f"Expected both inputs to be Half, Float or Double tensors but got {type_word(first._dtype)} and "
@@ -203,18 +203,18 @@ def _check_parts(first: Any, second: Any, out: Any) -> None:
 
 
 @operation
-def polar(abs: Any, angle: Any, *, out: Any = None) -> Any:
+def polar(abs: TensorBase, angle: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """The complex tensor of sizes and angles."""
     _check_parts(abs, angle, out)
     return elementwise(_polar, (abs, angle), out)
 
 
-def set_real(self: Any, value: Any) -> None:
+def set_real(self: TensorBase, value: TensorBase) -> None:
     """``tensor.real = value``."""
     copy_(real(self), value)
 
 
-def set_imag(self: Any, value: Any) -> None:
+def set_imag(self: TensorBase, value: TensorBase | float) -> None:
     """``tensor.imag = value``."""
     copy_(imag(self), value)
 

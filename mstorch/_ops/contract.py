@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from .._backend.geometry import contiguous_strides
-from .._core.formats import contiguous_format
+from .._core.dtype import dtype
+from .._core.formats import contiguous_format, memory_format
 from .._core.modes import modes
 from .._core.promotion import promote_types
 from .._core.tensor_base import TensorBase, in_order, is_tracked
@@ -33,7 +34,7 @@ _DOTS = "..."
 _NOTHING = "einsum(): must specify the equation string and at least one operand, or at least one operand and its subscripts list"
 
 
-def einsum(*args: Any) -> Any:
+def einsum(*args: Any) -> TensorBase:
     """The sum of products that an equation of subscripts names: ``einsum("ij,jk->ik", a, b)``."""
     if len(args) < 2:
         raise ValueError(_NOTHING)
@@ -113,7 +114,7 @@ def _parsed(equation: str, count: int) -> tuple[list[list[str]], list[str] | Non
     return terms, _subscripts(right, "output", len(left) + 2) if arrow else None
 
 
-def _contracted(terms: list[list[str]], result: list[str] | None, operands: Sequence[Any]) -> Any:
+def _contracted(terms: list[list[str]], result: list[str] | None, operands: Sequence[Any]) -> TensorBase:
     dots = 0
     for number, (term, operand) in enumerate(zip(terms, operands)):
         rank, named = len(shape_of(operand)), len([s for s in term if s != _DOTS])
@@ -177,7 +178,7 @@ def _contracted(terms: list[list[str]], result: list[str] | None, operands: Sequ
     return made if any(made is not operand for operand in operands[:1]) else views.alias(made)
 
 
-def _diagonals(operand: Any, labels: list[Any], number: int) -> tuple[Any, list[Any]]:
+def _diagonals(operand: TensorBase, labels: list[Any], number: int) -> tuple[Any, list[Any]]:
     """The operand with each repeated subscript taken along its diagonal."""
     for label in dict.fromkeys(labels):
         while labels.count(label) > 1:
@@ -227,7 +228,7 @@ def _pair(
     batch = [label for label in shared if label in keep]
     summed = [label for label in shared if label not in keep]
 
-    def arranged(operand: Any, own: list[Any], order: list[Any]) -> Any:
+    def arranged(operand: TensorBase, own: list[Any], order: list[Any]) -> Any:
         moved = views.permute(operand, tuple(own.index(label) for label in order)) if order != own else operand
         full = tuple(sizes[label] if label in batch else n for label, n in zip(order, shape_of(moved)))
         return views.expand(moved, full) if full != shape_of(moved) else moved
@@ -243,12 +244,12 @@ def _pair(
     return views.reshape(product, (*lead, *rows, *columns)), batch + mine + theirs
 
 
-def _without(operand: Any, dim: int) -> Any:
+def _without(operand: TensorBase, dim: int) -> TensorBase:
     """The operand summed along a dimension."""
     return views.squeeze(operand, dim) if operand._shape[dim] == 1 else operand.sum(dim)
 
 
-def _lined_up(operand: Any, own: list[Any], order: list[Any]) -> Any:
+def _lined_up(operand: TensorBase, own: list[Any], order: list[Any]) -> Any:
     """The operand with its dimensions in the order of labels, and one of length 1 for each that it has not."""
     there = [label for label in order if label in own]
     moved = views.permute(operand, tuple(own.index(label) for label in there)) if there != own else operand
@@ -258,12 +259,12 @@ def _lined_up(operand: Any, own: list[Any], order: list[Any]) -> Any:
     return moved
 
 
-def _in_shape(tensor: Any, shape: tuple[int, ...]) -> Any:
+def _in_shape(tensor: Any, shape: tuple[int, ...]) -> TensorBase:
     return tensor if tensor._shape == shape else views.reshape(tensor, shape)
 
 
 @operation
-def tensordot(a: Any, b: Any, dims: Any = 2, out: Any = None) -> Any:
+def tensordot(a: Any, b: Any, dims: Any = 2, out: TensorBase | None = None) -> Any:
     """The sum of products over the last ``dims`` dimensions of ``a`` and the first of ``b``, or over two lists of them."""
     if isinstance(dims, TensorBase):
         dims = dims.tolist()
@@ -304,7 +305,7 @@ def tensordot(a: Any, b: Any, dims: Any = 2, out: Any = None) -> Any:
     return found if out is None else finish(found, out)  # a view of the product, as in torch
 
 
-def outer(input: Any, vec2: Any, *, out: Any = None) -> Any:
+def outer(input: TensorBase, vec2: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """The products of every element of a vector with every one of another."""
     for name, vector in (("self", input), ("vec2", vec2)):
         if len(shape_of(vector)) != 1:
@@ -316,7 +317,7 @@ def outer(input: Any, vec2: Any, *, out: Any = None) -> Any:
 ger = outer
 
 
-def inner(input: Any, other: Any, *, out: Any = None) -> Any:
+def inner(input: Any, other: Any, *, out: TensorBase | None = None) -> TensorBase:
     """The sums of products over the last dimension of both."""
     a, b = shape_of(input), shape_of(other)
     if not a or not b:
@@ -330,12 +331,12 @@ def inner(input: Any, other: Any, *, out: Any = None) -> Any:
 
 @operation
 @node_called("VdotBackward0")
-def vdot(input: Any, other: Any, *, out: Any = None) -> Any:
+def vdot(input: TensorBase, other: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """The inner product of two vectors, the first conjugated."""
     return dot(input.conj_physical() if input._dtype.category == 3 else input, other, out=out)
 
 
-def kron(input: Any, other: Any, *, out: Any = None) -> Any:
+def kron(input: Any, other: Any, *, out: TensorBase | None = None) -> TensorBase:
     """The Kronecker product: each element of the first times the whole second."""
     a, b = shape_of(input), shape_of(other)
     rank = max(len(a), len(b))
@@ -349,7 +350,7 @@ def kron(input: Any, other: Any, *, out: Any = None) -> Any:
 
 @operation
 @node_called("TraceBackward0")
-def trace(input: Any) -> Any:
+def trace(input: TensorBase) -> TensorBase:
     """The sum of the diagonal of a matrix."""
     if input._dtype.category == 0:
         raise NotImplementedError("\"trace\" not implemented for 'Bool'")
@@ -358,7 +359,7 @@ def trace(input: Any) -> Any:
     return views.diagonal(input).sum()
 
 
-def matrix_power(input: Any, n: int, *, out: Any = None) -> Any:
+def matrix_power(input: TensorBase, n: int, *, out: TensorBase | None = None) -> TensorBase:
     """Square matrices multiplied with themselves ``n`` times."""
     shape = shape_of(input)
     if len(shape) < 2:
@@ -382,11 +383,11 @@ def matrix_power(input: Any, n: int, *, out: Any = None) -> Any:
     return finish_safely(made.clone() if made is input else made, out, "matrix_power")
 
 
-def _no_gradient(gradients: Any, outputs: Any, inputs: Any) -> Any:
+def _no_gradient(gradients: Sequence[TensorBase], outputs: Sequence[TensorBase], inputs: Sequence[TensorBase]) -> tuple[Any]:
     return (None,)
 
 
-def _contiguous() -> Any:
+def _contiguous() -> memory_format:
     return contiguous_format
 
 
@@ -405,7 +406,7 @@ def chain_matmul(*matrices: Any, out: Any = None) -> Any:
     return finish(_cheapest(matrices, lengths), out)
 
 
-def _cheapest(matrices: Sequence[Any], lengths: list[int]) -> Any:
+def _cheapest(matrices: Sequence[Any], lengths: list[int]) -> TensorBase:
     count = len(matrices)
     cost = [[0.0] * count for _ in range(count)]
     cut = [[0] * count for _ in range(count)]
@@ -426,7 +427,7 @@ def _cheapest(matrices: Sequence[Any], lengths: list[int]) -> Any:
     return product(0, count - 1)
 
 
-def _nothing_of(tensor: Any) -> Any:
+def _nothing_of(tensor: TensorBase) -> Any:
     """Zeros, whatever the tensor holds, through which it still gets a gradient: of zeros."""
     def nothing(raw: Any) -> Any:
         return zeros(tuple(raw.shape), tensor._dtype.name)
@@ -440,7 +441,7 @@ def _nothing_of(tensor: Any) -> Any:
 _UNSEEN = {"addmm": (2, 3), "addbmm": (2, 3), "addmv": (2,)}
 
 
-def _scaled_sum(name: str, input: Any, product: Any, beta: Any, alpha: Any) -> Any:
+def _scaled_sum(name: str, input: Any, product: Any, beta: Any, alpha: Any) -> TensorBase:
     """``beta * input + alpha * product``; with ``beta`` 0 the input is not even looked at."""
     if input._dtype is not product._dtype:
         raise RuntimeError(
@@ -462,7 +463,7 @@ def _scaled_sum(name: str, input: Any, product: Any, beta: Any, alpha: Any) -> A
     return (shown if beta == 1 else shown * beta) + scaled
 
 
-def _row_major(result: Any) -> Any:
+def _row_major(result: TensorBase) -> TensorBase:
     """A fresh result row by row, whatever the order of the summand."""
     return result if result._stride is None else in_order(result, contiguous_strides(result._shape))
 
@@ -470,8 +471,9 @@ def _row_major(result: Any) -> Any:
 @operation(forms=Forms(old=old_sum("mat1", "mat2")))
 @node_called("AddmmBackward0")
 def addmm(
-    input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1, out_dtype: Any = None, out: Any = None
-) -> Any:
+    input: TensorBase, mat1: TensorBase, mat2: TensorBase, *, beta: float = 1, alpha: float = 1, out_dtype: dtype | None = None,
+    out: TensorBase | None = None
+) -> TensorBase:
     """``beta * input + alpha * (mat1 @ mat2)``. NotImplementedError for an ``out_dtype``."""
     without_out_dtype("addmm", out_dtype)
     for number, matrix in ((1, mat1), (2, mat2)):
@@ -488,8 +490,9 @@ def addmm(
 
 
 def _addmm_activation(
-    input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1, use_gelu: bool = False, out: Any = None
-) -> Any:
+    input: TensorBase, mat1: TensorBase, mat2: TensorBase, *, beta: float = 1, alpha: float = 1, use_gelu: bool = False,
+    out: TensorBase | None = None
+) -> TensorBase:
     """``relu`` of ``addmm``, or with ``use_gelu`` its ``gelu``."""
     found = addmm(input, mat1, mat2, beta=beta, alpha=alpha)
     return finish_exactly(activation.gelu(found) if use_gelu else activation.relu(found), out)
@@ -497,7 +500,9 @@ def _addmm_activation(
 
 @operation(forms=Forms(old=old_sum("mat", "vec")))
 @node_called("AddmvBackward0")
-def addmv(input: Any, mat: Any, vec: Any, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Any:
+def addmv(
+    input: TensorBase, mat: TensorBase, vec: TensorBase, *, beta: float = 1, alpha: float = 1, out: TensorBase | None = None
+) -> TensorBase:
     """``beta * input + alpha * (mat @ vec)``."""
     m, v, own = shape_of(mat), shape_of(vec), shape_of(input)
     if len(m) != 2 or len(v) != 1 or len(own) > 1:
@@ -520,7 +525,9 @@ def addmv(input: Any, mat: Any, vec: Any, *, beta: Any = 1, alpha: Any = 1, out:
 
 @operation(forms=Forms(old=old_sum("vec1", "vec2")))
 @node_called("AddrBackward0")
-def addr(input: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Any:
+def addr(
+    input: TensorBase, vec1: TensorBase, vec2: TensorBase, *, beta: float = 1, alpha: float = 1, out: TensorBase | None = None
+) -> TensorBase:
     """``beta * input + alpha * outer(vec1, vec2)``."""
     for number, vector in ((1, vec1), (2, vec2)):
         if len(shape_of(vector)) != 1:
@@ -546,8 +553,9 @@ def addr(input: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1, out
 @operation(forms=Forms(old=old_sum("batch1", "batch2")))
 @node_called("BaddbmmBackward0")
 def baddbmm(
-    input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1, out_dtype: Any = None, out: Any = None
-) -> Any:
+    input: TensorBase, batch1: TensorBase, batch2: TensorBase, *, beta: float = 1, alpha: float = 1, out_dtype: dtype | None = None,
+    out: TensorBase | None = None
+) -> TensorBase:
     """``beta * input + alpha * (batch1 @ batch2)``, a matrix product for each entry. NotImplementedError for an ``out_dtype``."""
     without_out_dtype("baddbmm", out_dtype)
     wrap_dim(2, len(shape_of(batch2)) if len(shape_of(batch1)) > 1 else len(shape_of(batch1)))
@@ -567,7 +575,9 @@ def baddbmm(
 
 @operation(forms=Forms(old=old_sum("batch1", "batch2")))
 @node_called("AddbmmBackward0")
-def addbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Any:
+def addbmm(
+    input: TensorBase, batch1: TensorBase, batch2: TensorBase, *, beta: float = 1, alpha: float = 1, out: TensorBase | None = None
+) -> TensorBase:
     """``beta * input + alpha`` times the sum of the matrix products of the entries."""
     a, b = shape_of(batch1), shape_of(batch2)
     if len(a) != 3 or len(b) != 3:

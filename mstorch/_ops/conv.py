@@ -1,7 +1,7 @@
 """Convolutions of one to three dimensions."""
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from .._backend import runtime
@@ -51,7 +51,7 @@ def _spoken(sizes: Sizes) -> str:
 
 
 def _check(
-    x: Sizes, w: Sizes, bias: Any, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int, transposed: bool
+    x: Sizes, w: Sizes, bias: TensorBase | None, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int, transposed: bool
 ) -> None:
     if any(p < 0 for p in padding):
         raise RuntimeError("negative padding is not supported")
@@ -107,7 +107,7 @@ def _check(
             )
 
 
-def _check_types(input: Any, weight: Any, bias: Any) -> None:
+def _check_types(input: TensorBase, weight: TensorBase, bias: TensorBase | None) -> None:
     if input._dtype is not weight._dtype:
         raise RuntimeError(
             f"Input type (torch.{type_word(input._dtype)}Tensor) and weight type (torch.{type_word(weight._dtype)}Tensor) should "
@@ -122,7 +122,7 @@ def _check_types(input: Any, weight: Any, bias: Any) -> None:
         raise NotImplementedError(f'"slow_conv2d_cpu" not implemented for {torch_type_name("bool")}')
 
 
-def _batched(input: Any, rank: int, name: str) -> tuple[Any, bool]:
+def _batched(input: TensorBase, rank: int, name: str) -> tuple[Any, bool]:
     shape = shape_of(input)
     if len(shape) == rank + 2:
         return input, False
@@ -133,7 +133,7 @@ def _batched(input: Any, rank: int, name: str) -> tuple[Any, bool]:
     )
 
 
-def _same(input: Any, weight: Any, stride: Sizes, dilation: Sizes) -> tuple[Any, Sizes]:
+def _same(input: TensorBase, weight: TensorBase, stride: Sizes, dilation: Sizes) -> tuple[Any, Sizes]:
     """The input padded where the sides differ by one, and the padding that is left for both sides."""
     if any(s != 1 for s in stride):
         raise RuntimeError("padding='same' is not supported for strided convolutions")
@@ -147,8 +147,9 @@ def _same(input: Any, weight: Any, stride: Sizes, dilation: Sizes) -> tuple[Any,
 
 
 def _convolve(
-    rank: int, input: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: int
-) -> Any:
+    rank: int, input: TensorBase, weight: TensorBase, bias: TensorBase | None, stride: int | Sequence[int],
+    padding: int | str | Sequence[int], dilation: int | Sequence[int], groups: int
+) -> TensorBase:
     name = f"conv{rank}d"
     _check_tensor(input, name, "input", 1)
     _check_tensor(weight, name, "weight", 2)
@@ -181,7 +182,7 @@ _BESIDE = runtime.HOST_TARGET != "CPU"
 
 
 @ways(host=lambda input: bool(FOUND or _BESIDE))
-def _any_rank(input: Any) -> bool:
+def _any_rank(input: TensorBase) -> bool:
     """Whether the kernel of ``conv2d`` takes one and three dimensions too, and groups its transposed form: the host's does.
 
     Without oneDNN MindSpore's is faster, but for beside an Ascend, where it would compute there.
@@ -189,18 +190,20 @@ def _any_rank(input: Any) -> bool:
     return False
 
 
-def _is_direct_on_host(input: Any, plain: bool) -> bool:
+def _is_direct_on_host(input: TensorBase, plain: bool) -> bool:
     kind = input._dtype.name
     return (plain or _any_rank(input)) and (kind in _DIRECT or (_BESIDE and kind == "float64"))
 
 
 @ways(host=_is_direct_on_host, captured=lambda input, plain: False)
-def _is_direct(input: Any, plain: bool) -> bool:
+def _is_direct(input: TensorBase, plain: bool) -> bool:
     """Whether the kernel that has a rule of its own takes a dtype, and the call, which is ``plain`` where every such kernel does."""
     return plain and input._dtype.name in _DIRECT
 
 
-def _direct(rank: int, input: Any, weight: Any, bias: Any, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int) -> Any:
+def _direct(
+    rank: int, input: TensorBase, weight: TensorBase, bias: TensorBase | None, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int
+) -> TensorBase:
     """In single precision, whose kernel has a rule of its own."""
     lifted = rank == 1 and not _any_rank(input)
     if lifted:
@@ -218,8 +221,9 @@ def _direct(rank: int, input: Any, weight: Any, bias: Any, stride: Sizes, paddin
 
 
 def _convolve_transposed(
-    rank: int, input: Any, weight: Any, bias: Any, stride: Any, padding: Any, output_padding: Any, groups: int, dilation: Any
-) -> Any:
+    rank: int, input: TensorBase, weight: TensorBase, bias: TensorBase | None, stride: int | Sequence[int],
+    padding: int | Sequence[int], output_padding: int | Sequence[int], groups: int, dilation: int | Sequence[int]
+) -> TensorBase:
     name = f"conv_transpose{rank}d"
     _check_tensor(input, name, "input", 1)
     _check_tensor(weight, name, "weight", 2)
@@ -255,51 +259,54 @@ def _convolve_transposed(
 
 @operation
 def conv1d(
-    input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1
-) -> Any:
+    input: TensorBase, weight: TensorBase, bias: TensorBase | None = None, stride: int | Sequence[int] = 1,
+    padding: int | str | Sequence[int] = 0, dilation: int | Sequence[int] = 1, groups: int = 1
+) -> TensorBase:
     """(N, C, L) or (C, L) with weight (out, C / groups, k) and bias (out)."""
     return _convolve(1, input, weight, bias, stride, padding, dilation, groups)
 
 
 @operation
 def conv2d(
-    input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1
-) -> Any:
+    input: TensorBase, weight: TensorBase, bias: TensorBase | None = None, stride: int | Sequence[int] = 1,
+    padding: int | Sequence[int] = 0, dilation: int | Sequence[int] = 1, groups: int = 1
+) -> TensorBase:
     """(N, C, H, W) or (C, H, W) with weight (out, C / groups, kH, kW) and bias (out)."""
     return _convolve(2, input, weight, bias, stride, padding, dilation, groups)
 
 
 @operation
 def conv3d(
-    input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1
-) -> Any:
+    input: TensorBase, weight: TensorBase, bias: TensorBase | None = None, stride: int | Sequence[int] = 1,
+    padding: int | str | Sequence[int] = 0, dilation: int | Sequence[int] = 1, groups: int = 1
+) -> TensorBase:
     """(N, C, D, H, W) or (C, D, H, W) with weight (out, C / groups, kD, kH, kW) and bias (out)."""
     return _convolve(3, input, weight, bias, stride, padding, dilation, groups)
 
 
 @operation
 def conv_transpose1d(
-    input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, output_padding: Any = 0, groups: int = 1,
-    dilation: Any = 1,
-) -> Any:  # fmt: skip
+    input: TensorBase, weight: TensorBase, bias: TensorBase | None = None, stride: int | Sequence[int] = 1,
+    padding: int | Sequence[int] = 0, output_padding: int | Sequence[int] = 0, groups: int = 1, dilation: int | Sequence[int] = 1,
+) -> TensorBase:  # fmt: skip
     """(N, C, L) or (C, L) with weight (C, out / groups, k): the gradient of conv1d for its input."""
     return _convolve_transposed(1, input, weight, bias, stride, padding, output_padding, groups, dilation)
 
 
 @operation
 def conv_transpose2d(
-    input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, output_padding: Any = 0, groups: int = 1,
-    dilation: Any = 1,
-) -> Any:  # fmt: skip
+    input: TensorBase, weight: TensorBase, bias: TensorBase | None = None, stride: int | Sequence[int] = 1,
+    padding: int | Sequence[int] = 0, output_padding: int | Sequence[int] = 0, groups: int = 1, dilation: int | Sequence[int] = 1,
+) -> TensorBase:  # fmt: skip
     """(N, C, H, W) or (C, H, W) with weight (C, out / groups, kH, kW): the gradient of conv2d for its input."""
     return _convolve_transposed(2, input, weight, bias, stride, padding, output_padding, groups, dilation)
 
 
 @operation
 def conv_transpose3d(
-    input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, output_padding: Any = 0, groups: int = 1,
-    dilation: Any = 1,
-) -> Any:  # fmt: skip
+    input: TensorBase, weight: TensorBase, bias: TensorBase | None = None, stride: int | Sequence[int] = 1,
+    padding: int | Sequence[int] = 0, output_padding: int | Sequence[int] = 0, groups: int = 1, dilation: int | Sequence[int] = 1,
+) -> TensorBase:  # fmt: skip
     """(N, C, D, H, W) or (C, D, H, W) with weight (C, out / groups, kD, kH, kW)."""
     return _convolve_transposed(3, input, weight, bias, stride, padding, output_padding, groups, dilation)
 
@@ -312,8 +319,8 @@ def conv_tbc(input: Any, weight: Any, bias: Any, pad: int = 0) -> Any:
 
 
 def convolution(
-    input: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, transposed: bool, output_padding: Any,
-    groups: int,
+    input: TensorBase, weight: TensorBase, bias: TensorBase, stride: Sequence[int], padding: Sequence[int], dilation: Sequence[int],
+    transposed: bool, output_padding: Sequence[int], groups: int,
 ) -> Any:  # fmt: skip
     """The convolution that all others are cases of."""
     rank = len(shape_of(weight)) - 2

@@ -8,6 +8,7 @@ import numpy as np
 from .._backend.table import kernel
 from .._core import device as devices
 from .._core.cuda_names import meant
+from .._core.device import device
 from .._core.device import device as device_class
 from .._core.dtype import (
     DTYPES,
@@ -68,7 +69,7 @@ from .from_data import made as made_of
 _clone = kernel("clone")
 
 
-def _copy_strides(input: Any, format: Any) -> tuple[int, ...] | None:
+def _copy_strides(input: TensorBase, format: memory_format | None) -> tuple[int, ...] | None:
     shape = input._shape
     if format is None or format is preserve_format:
         return None if input._stride is None else preserved_strides(shape, input._stride)
@@ -78,19 +79,19 @@ def _copy_strides(input: Any, format: Any) -> tuple[int, ...] | None:
     return normalize(shape, channels_last_strides(shape))
 
 
-def _check_rank(format: Any, rank: int) -> None:
+def _check_rank(format: memory_format, rank: int) -> None:
     if format is channels_last and rank != 4:
         raise RuntimeError("required rank 4 tensor to use channels_last format")
     if format is channels_last_3d and rank != 5:
         raise RuntimeError("required rank 5 tensor to use channels_last_3d format")
 
 
-def clone(input: Any, *, memory_format: Any = None) -> Any:
+def clone(input: Any, *, memory_format: memory_format | None = None) -> Any:
     """A copy, recorded; it keeps the strides of a dense tensor unless another memory format is asked for."""
     return call(_clone, (input,), strides=_copy_strides(input, memory_format))
 
 
-def is_contiguous(self: Any, *, memory_format: Any = contiguous_format) -> bool:
+def is_contiguous(self: TensorBase, *, memory_format: memory_format = contiguous_format) -> bool:
     """Whether the elements lie in memory in row-major order (or in the given format)."""
     shape, strides = self._shape, strides_of(self)
     if memory_format is contiguous_format:
@@ -101,13 +102,13 @@ def is_contiguous(self: Any, *, memory_format: Any = contiguous_format) -> bool:
     return is_contiguous(self)
 
 
-def contiguous(self: Any, *, memory_format: Any = contiguous_format) -> Any:
+def contiguous(self: TensorBase, *, memory_format: memory_format = contiguous_format) -> Any:
     """The tensor itself if it is contiguous, else a contiguous copy."""
     _check_rank(memory_format, len(self._shape))
     return self if is_contiguous(self, memory_format=memory_format) else clone(self, memory_format=memory_format)
 
 
-def _suggested(input: Any) -> Any:
+def _suggested(input: TensorBase) -> memory_format:
     """The memory format that a tensor's strides tell, also where they leave gaps."""
     shape = input._shape
     if input._stride is not None and suggests_channels_last(shape, input._stride):
@@ -115,7 +116,7 @@ def _suggested(input: Any) -> Any:
     return contiguous_format
 
 
-def to_dtype(input: Any, kind: dtype, copy: bool = False, format: Any = None) -> Any:
+def to_dtype(input: TensorBase, kind: dtype, copy: bool = False, format: memory_format | None = None) -> TensorBase:
     """The tensor in another dtype; itself if it has it already and no copy is asked for."""
     if kind is input._dtype:
         if not copy and (format is None or format is preserve_format or _suggested(input) is format):
@@ -131,7 +132,7 @@ def _warn_of_parts(kind: dtype) -> None:
         warn_once("Casting complex values to real discards the imaginary part")
 
 
-def to(self: Any, *args: Any, **kwargs: Any) -> Any:
+def to(self: TensorBase, *args: Any, **kwargs: Any) -> Any:
     """``to(dtype)``, ``to(device, dtype)``, ``to(other)``, each with ``non_blocking``, ``copy``, ``memory_format``."""
     kind, target, copy, format_ = parse_to(args, kwargs)
     if target is not None:
@@ -190,7 +191,7 @@ def parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[dtype | Non
     return kind, named.get("device"), bool(named.get("copy", False)), named.get("memory_format")
 
 
-def _kind_of(value: Any) -> str:
+def _kind_of(value: TensorBase | float | dtype | None) -> str:
     """The name of a value's type, as torch's messages have it."""
     if isinstance(value, TensorBase):
         return value.__class__.__name__
@@ -198,12 +199,12 @@ def _kind_of(value: Any) -> str:
 
 
 @operation(forms=Forms({"other": "src"}))
-def copy_(self: Any, src: Any, non_blocking: bool = False) -> Any:
+def copy_(self: TensorBase, src: TensorBase, non_blocking: bool = False) -> Any:
     """Copy the values of ``src`` (broadcast and converted) into this tensor; returns it."""
     return _copied_into(self, src, "CopyBackwards")
 
 
-def _copied_into(self: Any, src: Any, label: str) -> Any:
+def _copied_into(self: TensorBase, src: TensorBase, label: str) -> TensorBase:
     if src is self:
         check_history(self)
         touch(self)
@@ -229,7 +230,7 @@ def _copied_into(self: Any, src: Any, label: str) -> Any:
     return self
 
 
-def fill_(self: Any, value: Any) -> Any:
+def fill_(self: TensorBase, value: TensorBase | float) -> Any:
     """Set every element to one value; returns the tensor."""
     if isinstance(value, TensorBase) and value.dim() != 0:
         raise RuntimeError(
@@ -240,12 +241,12 @@ def fill_(self: Any, value: Any) -> Any:
     return _copied_into(self, clone(value), "FillBackward3")
 
 
-def zero_(self: Any) -> Any:
+def zero_(self: TensorBase) -> TensorBase:
     """Set every element to 0; returns the tensor."""
     return _filled(self, 0, "ZeroBackward0")
 
 
-def _filled(self: Any, value: Any, label: str) -> Any:
+def _filled(self: Any, value: Any, label: str) -> TensorBase:
     value = filling(python_number(value), self._dtype, count_of(self._shape))
     write_array(self, scalar_array(value, self._dtype), True, label)
     return self
@@ -286,13 +287,13 @@ def as_dtype(name: Any) -> dtype:
     return found
 
 
-def type_as(self: Any, other: Any) -> Any:
+def type_as(self: TensorBase, other: TensorBase) -> TensorBase:
     """Converted to the dtype of ``other``."""
     return to_dtype(self, other._dtype)
 
 
 def _conversion(name: str, kind: dtype) -> Any:
-    def method(self: Any, *, memory_format: memory_format = preserve_format) -> Any:
+    def method(self: TensorBase, *, memory_format: memory_format = preserve_format) -> TensorBase:
         return to_dtype(self, kind, format=memory_format)
 
     method.__name__ = name
@@ -310,12 +311,15 @@ CONVERSIONS = {
 }  # fmt: skip
 
 
-def cpu(self: Any, *, memory_format: Any = preserve_format) -> Any:
+def cpu(self: TensorBase, *, memory_format: memory_format = preserve_format) -> Any:
     """The tensor on the CPU."""
     return to(self, "cpu", memory_format=memory_format)
 
 
-def cuda(self: Any, device: Any = None, non_blocking: bool = False, *, memory_format: Any = preserve_format) -> Any:
+def cuda(
+    self: TensorBase, device: device | str | int | None = None, non_blocking: bool = False, *,
+    memory_format: memory_format = preserve_format,
+) -> Any:
     """The tensor on a GPU; raises if there is none."""
     return to(self, "cuda" if device is None else device, memory_format=memory_format)
 
@@ -344,13 +348,13 @@ def rebuilt(
     return made
 
 
-def place_of(tensor: Any) -> tuple[str, ...]:
+def place_of(tensor: TensorBase) -> tuple[str, ...]:
     """What ``rebuilt`` needs to know of a tensor's device: nothing for the CPU's."""
     name = str(tensor.device)
     return () if name in ("cpu", "meta") else (name,)
 
 
-def copy_storage(tensor: Any, memo: dict[int, Any]) -> Any:
+def copy_storage(tensor: TensorBase, memo: dict[int, Any]) -> Any:
     """A copy of a tensor with its whole storage; copies of tensors that share a storage share theirs (``memo``)."""
     storage: Any = tensor._storage
     key = ("storage", id(storage))

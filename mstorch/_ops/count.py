@@ -50,11 +50,11 @@ _count = kernel("count_positions")
 _lexicographic = kernel("lexicographic_order")
 
 
-def _numbers(count: int) -> Any:
+def _numbers(count: int) -> TensorBase:
     return tensor_of(np.arange(count, dtype=np.int64))
 
 
-def _groups(starts: Any, count: int) -> tuple[Any, Any, Any]:
+def _groups(starts: TensorBase, count: int) -> tuple[Any, Any, Any]:
     """Where runs of equal elements begin, each element's run, and how long each run is."""
     places = views.reshape(nonzero(starts), (-1,))
     group = cumsum(starts, 0) - 1
@@ -66,7 +66,7 @@ def _starts(changes: Any) -> Any:
     return cat((changes.new_ones((1,), dtype=bool_), changes))
 
 
-def _given(values: Any, inverse: Any, counts: Any, return_inverse: bool, return_counts: bool) -> Any:
+def _given(values: TensorBase, inverse: TensorBase | None, counts: TensorBase, return_inverse: bool, return_counts: bool) -> Any:
     found = [no_view(values)]
     if return_inverse:
         found.append(no_view(inverse))
@@ -112,7 +112,7 @@ def _order_with_nan(rows: np.ndarray) -> np.ndarray:
     return np.array(builtins.sorted(builtins.range(len(rows)), key=functools.cmp_to_key(compare)), np.int64)
 
 
-def _entry_by_entry(shape: tuple[int, ...], dim: int) -> Any:
+def _entry_by_entry(shape: tuple[int, ...], dim: int) -> tuple[int, ...] | None:
     """The strides of a tensor whose entries of ``dim`` lie one after the other."""
     if not shape:
         return None
@@ -121,7 +121,7 @@ def _entry_by_entry(shape: tuple[int, ...], dim: int) -> Any:
     return normalize(shape, tuple(inner))
 
 
-def _unique_entries(input: Any, dim: int, return_inverse: bool, return_counts: bool, ordered: bool) -> Any:
+def _unique_entries(input: TensorBase, dim: int, return_inverse: bool, return_counts: bool, ordered: bool) -> Any:
     shape = shape_of(input)
     dim = wrap_dim(dim, len(shape))
     count = shape[dim] if shape else 1
@@ -173,7 +173,7 @@ def unique_consecutive(
     return _given(chosen, views.reshape(group, shape), lengths, return_inverse, return_counts)
 
 
-def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Any:
+def bincount(input: TensorBase, weights: TensorBase | None = None, minlength: int = 0) -> TensorBase:
     """How often each number from 0 to the largest occurs in a vector, or the sum of the weights there."""
     if input._dtype.category != 1:
         raise NotImplementedError(f"\"bincount_cpu\" not implemented for '{type_word(input._dtype)}'")
@@ -197,8 +197,8 @@ def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Any:
 
 @operation(forms=Forms({"self": "input"}))
 def searchsorted(
-    sorted_sequence: Any, input: Any, *, out_int32: bool = False, right: bool = False, side: str | None = None,
-    sorter: Any = None, out: Any = None,
+    sorted_sequence: TensorBase, input: TensorBase | float, *, out_int32: bool = False, right: bool = False, side: str | None = None,
+    sorter: Any = None, out: TensorBase | None = None,
 ) -> Any:  # fmt: skip
     """Where values would stand in sorted sequences along the last dimension, before equal ones or (``right``) after."""
     shape = shape_of(sorted_sequence)
@@ -253,12 +253,14 @@ def searchsorted(
     return finish(found.to(int32) if out_int32 else found, out)
 
 
-def _scalar(value: Any) -> Any:
+def _scalar(value: Any) -> TensorBase:
     return tensor(value)
 
 
 @operation(forms=SELF)
-def bucketize(input: Any, boundaries: Any, *, out_int32: bool = False, right: bool = False, out: Any = None) -> Any:
+def bucketize(
+    input: TensorBase | float, boundaries: TensorBase, *, out_int32: bool = False, right: bool = False, out: TensorBase | None = None
+) -> TensorBase:
     """The bucket between sorted boundaries that each value falls into."""
     if len(shape_of(boundaries)) != 1:
         raise RuntimeError(f"boundaries tensor must be 1 dimension, but got dim({len(shape_of(boundaries))})")
@@ -266,7 +268,10 @@ def bucketize(input: Any, boundaries: Any, *, out_int32: bool = False, right: bo
 
 
 @operation(forms=Forms({"element": "elements", "test_element": "test_elements"}))
-def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False, out: Any = None) -> Any:
+def isin(
+    elements: TensorBase | int, test_elements: TensorBase | int, *, assume_unique: bool = False, invert: bool = False,
+    out: TensorBase | None = None,
+) -> TensorBase:
     """Whether each element is among ``test_elements``."""
     kind = result_dtype((elements, test_elements))
     expect_out_dtype(out, bool_)
@@ -290,7 +295,7 @@ def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, inve
     return finish(found, out)
 
 
-def _range_of(values: Any, low: float, high: float, name: str, widen: float) -> tuple[float, float]:
+def _range_of(values: TensorBase, low: float, high: float, name: str, widen: float) -> tuple[float, float]:
     """The range of a histogram: the given one, or that of the data if its ends are equal; widened if it has no width."""
     if low == high and count_of(values._shape):
         low, high = _ends_of(values)
@@ -299,7 +304,7 @@ def _range_of(values: Any, low: float, high: float, name: str, widen: float) -> 
     return (low - widen, high + widen) if low == high else (low, high)
 
 
-def _ends_of(values: Any) -> tuple[float, float]:
+def _ends_of(values: TensorBase) -> tuple[float, float]:
     """The least and the largest element, NaN where there is one."""
     array = array_of(values)
     with quiet():
@@ -310,7 +315,7 @@ def _short(value: float) -> str:
     return f"{value:g}"
 
 
-def histc(input: Any, bins: int = 100, min: Any = 0, max: Any = 0, *, out: Any = None) -> Any:
+def histc(input: TensorBase, bins: int = 100, min: float = 0, max: float = 0, *, out: TensorBase | None = None) -> TensorBase:
     """How many elements fall into each of ``bins`` equal bins between ``min`` and ``max`` (of the data, if equal)."""
     if bins <= 0:
         raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
@@ -327,7 +332,7 @@ def histc(input: Any, bins: int = 100, min: Any = 0, max: Any = 0, *, out: Any =
 
 
 @ways(absent=lambda input, bins, low, high, out: finish(meta_tensor((bins,), input._dtype), out))
-def _histogram(input: Any, bins: int, min: Any, max: Any, out: Any) -> Any:
+def _histogram(input: TensorBase, bins: int, min: float, max: float, out: TensorBase | None) -> TensorBase:
     values = views.reshape(input.detach(), (views.numel_of(shape_of(input)),))
     low, high = _range_of(values, min, max, "torch.histc", 1.0)
     ends = tensor_of(np.array([low, high, bins])).to(values._dtype)
@@ -368,7 +373,7 @@ def histogram(
     return finish(return_types.histogram((counts, edges)), out)
 
 
-def _check_weight(weight: Any, input: Any, shape: tuple[int, ...]) -> None:
+def _check_weight(weight: TensorBase | None, input: TensorBase, shape: tuple[int, ...]) -> None:
     """Raise torch's errors unless there is a weight of the input's dtype for each point of an input of this shape."""
     if weight is None:
         return
@@ -384,7 +389,7 @@ def _check_weight(weight: Any, input: Any, shape: tuple[int, ...]) -> None:
         )
 
 
-def _check_edges(edges: Any, input: Any, place: int) -> None:
+def _check_edges(edges: TensorBase, input: TensorBase, place: int) -> None:
     """Raise torch's errors unless edges of bins are a row of the input's dtype."""
     if edges._dtype is not input._dtype:
         raise RuntimeError(
@@ -402,7 +407,7 @@ def _check_edges(edges: Any, input: Any, place: int) -> None:
         )
 
 
-def _edges(values: Any, bins: int, limits: Any, place: int) -> Any:
+def _edges(values: TensorBase, bins: int, limits: Any, place: int) -> Any:
     """The edges of equal bins for the values of one dimension."""
     if values._dtype.category != 2:
         raise NotImplementedError(f"\"histogramdd\" not implemented for '{type_word(values._dtype)}'")
@@ -422,7 +427,7 @@ def _edges(values: Any, bins: int, limits: Any, place: int) -> Any:
     return linspace(low, high, bins + 1, dtype=values._dtype, device=values.device)
 
 
-def _binned(points: Any, edges: Sequence[Any], weight: Any, density: bool, name: str) -> Any:
+def _binned(points: TensorBase, edges: Sequence[Any], weight: TensorBase | None, density: bool, name: str) -> Any:
     """Counts of the rows of ``points`` in the boxes between edges, a dimension each."""
     kind = points._dtype
     total: Any = None

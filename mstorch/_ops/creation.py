@@ -13,9 +13,10 @@ from .._backend.geometry import contiguous_strides
 from .._core import determinism
 from .._core import device as devices
 from .._core.above import above
+from .._core.device import device
 from .._core.device_tensors import as_asked, without_values
 from .._core.dtype import by_name, dtype, float64, get_default_dtype, int64
-from .._core.formats import preserve_format, strided
+from .._core.formats import layout, memory_format, preserve_format, strided
 from .._core.no_memory import no_memory
 from .._core.promotion import scalar_dtype
 from .._core.storage import home
@@ -43,7 +44,7 @@ def _checked_size(size: Sequence[int]) -> tuple[int, ...]:
     return tuple(size)
 
 
-def _filled(size: tuple[int, ...], value: Any, kind: dtype, requires_grad: bool, place: Any = devices.CPU) -> Any:
+def _filled(size: tuple[int, ...], value: Any, kind: dtype, requires_grad: bool, place: Any = devices.CPU) -> TensorBase:
     size = _checked_size(size)
     if math.prod(size) * kind.itemsize >= 2**63:
         raise RuntimeError(f"Storage size calculation overflowed with sizes={list(size)}")
@@ -68,9 +69,9 @@ def _filled(size: tuple[int, ...], value: Any, kind: dtype, requires_grad: bool,
 @operation
 @placed
 def scalar_tensor(
-    s: Any, *, dtype: dtype | None = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
-    requires_grad: bool = False,
-) -> Any:  # fmt: skip
+    s: float, *, dtype: dtype | None = None, layout: layout | None = None, device: device | str | int | None = None,
+    pin_memory: bool = False, requires_grad: bool = False,
+) -> TensorBase:  # fmt: skip
     """A 0-d tensor; a floating one unless ``dtype`` says otherwise."""
     if pin_memory:
         devices.refuse_pinning(device)
@@ -78,8 +79,8 @@ def scalar_tensor(
 
 
 def _size_and_out(
-    name: str, size: tuple[Any, ...], out: Any, value: Any, kind: dtype | None, device: Any, requires_grad: bool
-) -> Any:
+    name: str, size: tuple[Any, ...], out: TensorBase | None, value: Any, kind: dtype | None, device: Any, requires_grad: bool
+) -> TensorBase:
     place = devices.resolve(device)
     shape = shape_args(size, name)
     if out is not None:
@@ -87,12 +88,12 @@ def _size_and_out(
     return _filled(shape, value, kind or get_default_dtype(), requires_grad, place)
 
 
-def _unspecified(layout: Any, shape: tuple[int, ...], kind: dtype | None, requires_grad: bool) -> Any:
+def _unspecified(layout: layout, shape: tuple[int, ...], kind: dtype | None, requires_grad: bool) -> TensorBase:
     """A tensor of a sparse layout in which no element is specified."""
     return above.nothing_of(layout, shape, kind or get_default_dtype(), requires_grad)
 
 
-def _strided_only(layout: Any) -> None:
+def _strided_only(layout: layout | None) -> None:
     if layout is not None and layout is not strided:
         raise RuntimeError("full(...) is not implemented for sparse layout")
 
@@ -100,8 +101,8 @@ def _strided_only(layout: Any) -> None:
 @operation(forms=SIZE)
 @placed
 def zeros(
-    *size: Any, out: Any = None, dtype: dtype | None = None, layout: Any = None, device: Any = None,
-    pin_memory: bool = False, requires_grad: bool = False,
+    *size: Any, out: TensorBase | None = None, dtype: dtype | None = None, layout: layout | None = None,
+    device: device | str | int | None = None, pin_memory: bool = False, requires_grad: bool = False,
 ) -> Any:  # fmt: skip
     """A tensor of zeros."""
     if pin_memory:
@@ -116,8 +117,8 @@ def zeros(
 @operation(forms=SIZE)
 @placed
 def ones(
-    *size: Any, out: Any = None, dtype: dtype | None = None, layout: Any = None, device: Any = None,
-    pin_memory: bool = False, requires_grad: bool = False,
+    *size: Any, out: TensorBase | None = None, dtype: dtype | None = None, layout: layout | None = None,
+    device: device | str | int | None = None, pin_memory: bool = False, requires_grad: bool = False,
 ) -> Any:  # fmt: skip
     """A tensor of ones."""
     if pin_memory:
@@ -126,7 +127,7 @@ def ones(
     return _size_and_out("ones", size, out, 1, dtype, device, requires_grad)
 
 
-def _unset(tensor_: Any) -> Any:
+def _unset(tensor_: TensorBase) -> TensorBase:
     """A new tensor whose values are not defined, filled where determinism is asked for."""
     if determinism.state["mode"] and home(tensor_).has_elements:
         determinism.fill(memory_of(tensor_), tensor_._dtype)
@@ -136,8 +137,9 @@ def _unset(tensor_: Any) -> Any:
 @operation(forms=SIZE)
 @placed
 def empty(
-    *size: Any, out: Any = None, dtype: dtype | None = None, layout: Any = None, device: Any = None,
-    pin_memory: bool = False, requires_grad: bool = False, memory_format: Any = None,
+    *size: Any, out: TensorBase | None = None, dtype: dtype | None = None, layout: layout | None = None,
+    device: device | str | int | None = None,
+    pin_memory: bool = False, requires_grad: bool = False, memory_format: memory_format | None = None,
 ) -> Any:  # fmt: skip
     """A tensor whose values are not defined (zeros here)."""
     if pin_memory:
@@ -152,7 +154,7 @@ def empty(
     return made_tensor
 
 
-def _formatted(tensor_: Any, memory_format: Any) -> Any:
+def _formatted(tensor_: TensorBase, memory_format: Any) -> TensorBase:
     shape = tensor_._shape
     name = getattr(memory_format, "name", str(memory_format))
     rank = {"channels_last": 4, "channels_last_3d": 5}.get(name)
@@ -166,8 +168,8 @@ def _formatted(tensor_: Any, memory_format: Any) -> Any:
 @operation
 @placed
 def full(
-    size: Any, fill_value: Any, *, out: Any = None, dtype: dtype | None = None, layout: Any = None, device: Any = None,
-    pin_memory: bool = False, requires_grad: bool = False,
+    size: Any, fill_value: Any, *, out: TensorBase | None = None, dtype: dtype | None = None, layout: layout | None = None,
+    device: device | str | int | None = None, pin_memory: bool = False, requires_grad: bool = False,
 ) -> Any:  # fmt: skip
     """A tensor of one value; its dtype is inferred from the value."""
     if isinstance(size, int):
@@ -187,9 +189,9 @@ def full(
 @operation
 @placed
 def empty_strided(
-    size: Any, stride: Any, *, dtype: dtype | None = None, layout: Any = None, device: Any = None,
-    requires_grad: bool = False, pin_memory: bool = False,
-) -> Any:  # fmt: skip
+    size: tuple[int, ...], stride: Sequence[int], *, dtype: dtype | None = None, layout: layout | None = None,
+    device: device | str | int | None = None, requires_grad: bool = False, pin_memory: bool = False,
+) -> TensorBase:  # fmt: skip
     """A tensor of the given size and strides, values not defined (zeros here)."""
     if pin_memory:
         devices.refuse_pinning(device)
@@ -211,9 +213,9 @@ def empty_strided(
 @operation
 @placed
 def empty_permuted(
-    size: Any, physical_layout: Any, *, dtype: dtype | None = None, layout: Any = None, device: Any = None,
-    requires_grad: bool = False, pin_memory: bool = False,
-) -> Any:  # fmt: skip
+    size: tuple[int, ...], physical_layout: tuple[int, ...], *, dtype: dtype | None = None, layout: layout | None = None,
+    device: device | str | int | None = None, requires_grad: bool = False, pin_memory: bool = False,
+) -> TensorBase:  # fmt: skip
     """A dense tensor of ``size`` whose dimensions lie in memory in the order ``physical_layout``, outermost first."""
     if pin_memory:
         devices.refuse_pinning(device)
@@ -238,7 +240,8 @@ def empty_permuted(
 
 
 def _like(
-    input: Any, value: Any, kind: dtype | None, device: Any, requires_grad: bool, memory_format: Any = None
+    input: TensorBase, value: Any, kind: dtype | None, device: device | str | int | None, requires_grad: bool,
+    memory_format: memory_format | None = None
 ) -> Any:
     shape, kind = input._shape, kind or input._dtype
     name = getattr(memory_format, "name", "preserve_format")
@@ -260,9 +263,9 @@ def _like(
 @operation
 @placed(like=True)
 def zeros_like(
-    input: Any, *, dtype: dtype | None = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
-    memory_format: Any = None, pin_memory: bool = False, out: Any = None,
-) -> Any:  # fmt: skip
+    input: Any, *, dtype: dtype | None = None, layout: layout | None = None, device: device | str | int | None = None,
+    requires_grad: bool = False, memory_format: memory_format | None = None, pin_memory: bool = False, out: TensorBase | None = None,
+) -> TensorBase:  # fmt: skip
     """Zeros of the size and dtype of ``input``."""
     if pin_memory:
         devices.refuse_pinning(input.device if device is None else device)
@@ -274,9 +277,9 @@ def zeros_like(
 @operation
 @placed(like=True)
 def ones_like(
-    input: Any, *, dtype: dtype | None = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
-    memory_format: Any = None, pin_memory: bool = False,
-) -> Any:  # fmt: skip
+    input: TensorBase, *, dtype: dtype | None = None, layout: layout | None = None, device: device | str | int | None = None,
+    requires_grad: bool = False, memory_format: memory_format | None = None, pin_memory: bool = False,
+) -> TensorBase:  # fmt: skip
     """Ones of the size and dtype of ``input``."""
     if pin_memory:
         devices.refuse_pinning(input.device if device is None else device)
@@ -287,9 +290,9 @@ def ones_like(
 @operation
 @placed(like=True)
 def empty_like(
-    input: Any, *, dtype: dtype | None = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
-    memory_format: Any = None, pin_memory: bool = False,
-) -> Any:  # fmt: skip
+    input: TensorBase, *, dtype: dtype | None = None, layout: layout | None = None, device: device | str | int | None = None,
+    requires_grad: bool = False, memory_format: memory_format | None = None, pin_memory: bool = False,
+) -> TensorBase:  # fmt: skip
     """A tensor of the size and dtype of ``input``, values not defined (zeros here)."""
     if pin_memory:
         devices.refuse_pinning(input.device if device is None else device)
@@ -301,9 +304,10 @@ def empty_like(
 @operation
 @placed(like=True)
 def full_like(
-    input: Any, fill_value: Any, *, dtype: dtype | None = None, layout: Any = None, device: Any = None,
-    requires_grad: bool = False, memory_format: Any = None, pin_memory: bool = False,
-) -> Any:  # fmt: skip
+    input: TensorBase, fill_value: float, *, dtype: dtype | None = None, layout: layout | None = None,
+    device: device | str | int | None = None,
+    requires_grad: bool = False, memory_format: memory_format | None = None, pin_memory: bool = False,
+) -> TensorBase:  # fmt: skip
     """One value in the size and dtype of ``input``."""
     if pin_memory:
         devices.refuse_pinning(input.device if device is None else device)
@@ -319,8 +323,8 @@ _MANY = 1 << 40
 @operation
 @placed
 def arange(
-    start: Any = None, end: Any = None, step: Any = 1, *, out: Any = None, dtype: dtype | None = None, layout: Any = None,
-    device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
+    start: Any = None, end: Any = None, step: Any = 1, *, out: TensorBase | None = None, dtype: dtype | None = None,
+    layout: layout | None = None, device: device | str | int | None = None, pin_memory: bool = False, requires_grad: bool = False,
 ) -> Any:  # fmt: skip
     """``start, start + step, …`` below ``end``: integers if all three are, else floats of the default dtype."""
     if pin_memory:
@@ -381,12 +385,12 @@ def _refuse_row(name: str, kind: dtype) -> None:
         raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{type_word(kind)}'")
 
 
-def _deliver_in_order(name: str, result: Any, out: Any, requires_grad: bool) -> Any:
+def _deliver_in_order(name: str, result: TensorBase, out: TensorBase, requires_grad: bool) -> TensorBase:
     """Store a row of elements in ``out``, whatever its shape; one of another size is resized."""
     return fresh_out(name, result, out, requires_grad, _in_order)
 
 
-def _in_order(result: Any, out: Any) -> Any:
+def _in_order(result: TensorBase, out: TensorBase) -> TensorBase:
     if out.numel() == result.numel():
         return deliver(reshape(result, out.shape), out)
     resize(out, result._shape)
@@ -396,8 +400,8 @@ def _in_order(result: Any, out: Any) -> Any:
 @operation
 @placed
 def range(
-    start: Any = 0, end: Any = None, step: Any = 1, *, out: Any = None, dtype: dtype | None = None, layout: Any = None,
-    device: Any = None, requires_grad: bool = False,
+    start: Any = 0, end: int | None = None, step: int = 1, *, out: TensorBase | None = None, dtype: dtype | None = None,
+    layout: layout | None = None, device: device | str | int | None = None, requires_grad: bool = False,
 ) -> Any:  # fmt: skip
     """``start, start + step, …`` up to and with ``end``. Deprecated in torch in favour of ``arange``."""
     warn(
@@ -418,7 +422,7 @@ def range(
     return values if out is None else _deliver_in_order("range", values, out, requires_grad)
 
 
-def _steps(name: str, start: Any, end: Any, steps: Any) -> int:
+def _steps(name: str, start: TensorBase | float, end: TensorBase | float, steps: int) -> int:
     """How many values: an int, or a tensor of one integer."""
     if isinstance(steps, (bool, float, complex, str)) or not hasattr(steps, "__index__"):
         got = ", ".join("Tensor" if isinstance(value, TensorBase) else type(value).__name__ for value in (start, end, steps))
@@ -458,9 +462,9 @@ def _ends(start: Any, end: Any, steps: int, kind: dtype | None) -> tuple[Any, An
 @operation
 @placed
 def linspace(
-    start: Any, end: Any, steps: int, *, out: Any = None, dtype: dtype | None = None, layout: Any = None,
-    device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
-) -> Any:  # fmt: skip
+    start: TensorBase | float, end: TensorBase | float, steps: int, *, out: TensorBase | None = None, dtype: dtype | None = None,
+    layout: layout | None = None, device: device | str | int | None = None, pin_memory: bool = False, requires_grad: bool = False,
+) -> TensorBase:  # fmt: skip
     """``steps`` evenly spaced values from ``start`` to ``end``, both included."""
     if pin_memory:
         devices.refuse_pinning(device)
@@ -478,9 +482,10 @@ def linspace(
 @operation
 @placed
 def logspace(
-    start: Any, end: Any, steps: int, base: float = 10.0, *, out: Any = None, dtype: dtype | None = None,
-    layout: Any = None, device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
-) -> Any:  # fmt: skip
+    start: TensorBase | float, end: TensorBase | int, steps: int, base: float = 10.0, *, out: TensorBase | None = None,
+    dtype: dtype | None = None,
+    layout: layout | None = None, device: device | str | int | None = None, pin_memory: bool = False, requires_grad: bool = False,
+) -> TensorBase:  # fmt: skip
     """``steps`` values from ``base**start`` to ``base**end``, evenly spaced on a logarithmic scale."""
     if pin_memory:
         devices.refuse_pinning(device)

@@ -26,7 +26,7 @@ PUBLIC_IN = "nn.functional"
 _ctc = kernel("ctc_loss")
 
 
-def _lengths(value: Any, name: str, batch: int) -> np.ndarray:
+def _lengths(value: TensorBase, name: str, batch: int) -> np.ndarray:
     array = array_of(value) if isinstance(value, TensorBase) else np.asarray(value)
     if array.dtype.kind not in "iu" and array.size:
         raise RuntimeError(f"{name} must be integral")
@@ -44,9 +44,9 @@ _WHERE = "(while checking arguments for ctc_loss_allocate_outputs)"
 @operation
 @watching("log_probs targets")
 def ctc_loss(
-    log_probs: Any, targets: Any, input_lengths: Any, target_lengths: Any, blank: int = 0, reduction: str = "mean",
+    log_probs: TensorBase, targets: TensorBase, input_lengths: Any, target_lengths: Any, blank: int = 0, reduction: str = "mean",
     zero_infinity: bool = False,
-) -> Any:  # fmt: skip
+) -> TensorBase:  # fmt: skip
     """The negative logarithm of the probability of each target, over all alignments.
 
     ``log_probs`` is (T, N, C) or (T, C), ``targets`` (N, S) or all targets one after the other. The mean is over the
@@ -69,15 +69,18 @@ def ctc_loss(
     return _reduced_losses(log_probs, targets, inputs, wanted, blank, reduction, zero_infinity, single)
 
 
-def _losses_of_nothing(log_probs: Any, targets: Any, inputs: Any, wanted: Any, blank: int, reduction: str, *rest: bool) -> Any:
+def _losses_of_nothing(
+    log_probs: TensorBase, targets: TensorBase, inputs: np.ndarray, wanted: np.ndarray, blank: int, reduction: str, *rest: bool
+) -> TensorBase:
     loss = sum_of(log_probs, (0, 2))  # a loss of each, as far as there is anything to see of it
     return loss if reduction == "none" and not rest[-1] else sum_of(loss)
 
 
 @ways(absent=_losses_of_nothing)
 def _reduced_losses(
-    log_probs: Any, targets: Any, inputs: np.ndarray, wanted: np.ndarray, blank: int, reduction: str, zero_infinity: bool, single: bool
-) -> Any:
+    log_probs: TensorBase, targets: TensorBase, inputs: np.ndarray, wanted: np.ndarray, blank: int, reduction: str, zero_infinity: bool,
+    single: bool
+) -> TensorBase:
     batch = shape_of(log_probs)[1]
     rows = _rows(targets, wanted, batch)
     # The kernel refuses a target that cannot fit: equal neighbours need a blank between them.
@@ -95,7 +98,7 @@ def _reduced_losses(
     return mean(div(loss, beside(made(np.maximum(wanted, 1).astype(log_probs._dtype.np)), loss)))
 
 
-def _infinite(log_probs: Any, inputs: np.ndarray, fits: np.ndarray) -> Any:
+def _infinite(log_probs: TensorBase, inputs: np.ndarray, fits: np.ndarray) -> Any:
     """The losses of targets that no alignment reaches: infinite, with torch's gradient, NaN at each step of the input."""
     if not is_tracked(log_probs):
         return float("inf")
@@ -104,7 +107,7 @@ def _infinite(log_probs: Any, inputs: np.ndarray, fits: np.ndarray) -> Any:
     return neg(log(mul(sum_of(where(logical_and(read, isfinite(log_probs.detach())), log_probs, 0.0), (0, 2)), 0.0)))
 
 
-def _rows(targets: Any, lengths: np.ndarray, batch: int) -> np.ndarray:
+def _rows(targets: TensorBase, lengths: np.ndarray, batch: int) -> np.ndarray:
     """The targets as a matrix (N, longest)."""
     values = array_of(targets).astype(np.int64)
     longest = max(int(lengths.max(initial=0)), 1)

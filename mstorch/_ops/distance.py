@@ -6,7 +6,9 @@ from typing import Any
 import numpy as np
 
 from .._backend.table import kernel
+from .._core.dtype import dtype
 from .._core.promotion import promote_types
+from .._core.tensor_base import TensorBase
 from . import views
 from ._dispatch import broadcast_shape, call, deliver, shape_of, type_word, wrap_dim
 from ._named import node_called
@@ -22,7 +24,7 @@ from .reduce import sum as sum_of
 _p_norm = kernel("p_norm")
 
 
-def p_norm(input: Any, p: float, dim: Any, keepdim: bool = False, share: bool = True) -> Any:
+def p_norm(input: TensorBase, p: float, dim: int, keepdim: bool = False, share: bool = True) -> TensorBase:
     """The p-norm over a dimension, or several."""
     if input._dtype.category == 3:
         input = abs_of(input)
@@ -32,7 +34,7 @@ def p_norm(input: Any, p: float, dim: Any, keepdim: bool = False, share: bool = 
 
 
 @operation
-def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-08) -> Any:
+def cosine_similarity(x1: TensorBase, x2: TensorBase, dim: int = 1, eps: float = 1e-08) -> TensorBase:
     """The cosine of the angle between vectors along ``dim``; norms count as ``eps`` at least."""
     kind = promote_types(x1._dtype, x2._dtype)
     if kind.category < 2:
@@ -45,17 +47,17 @@ def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-08) -> Any
     return sum_of(mul(div(x1, first), div(x2, second)), dim)
 
 
-def _word(kind: Any) -> str:
+def _word(kind: dtype) -> str:
     return type_word(kind)
 
 
-def _refuse_half(name: str, kind: Any) -> None:
+def _refuse_half(name: str, kind: dtype) -> None:
     if kind.itemsize == 2:
         raise NotImplementedError(f"\"{name}\" not implemented for '{_word(kind)}'")
 
 
 @node_called("NormBackward1")
-def pairwise_distance(x1: Any, x2: Any, p: float = 2, eps: float = 1e-06, keepdim: bool = False) -> Any:
+def pairwise_distance(x1: TensorBase, x2: TensorBase, p: float = 2, eps: float = 1e-06, keepdim: bool = False) -> TensorBase:
     """The p-norm of ``x1 - x2 + eps`` over the last dimension."""
     difference = add(sub(x1, x2), eps)
     return p_norm(difference, p, len(shape_of(difference)) - 1, keepdim)
@@ -63,7 +65,7 @@ def pairwise_distance(x1: Any, x2: Any, p: float = 2, eps: float = 1e-06, keepdi
 
 @operation
 @node_called("PdistBackward0", "input result")
-def pdist(input: Any, p: float = 2) -> Any:
+def pdist(input: TensorBase, p: float = 2) -> TensorBase:
     """The p-norm distances of every pair of rows of (N, M): (N * (N - 1) / 2)."""
     shape = shape_of(input)
     if len(shape) != 2:
@@ -110,7 +112,7 @@ def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: str | None = "use_mm_f
     return p_norm(difference, p, len(shape_of(difference)) - 1, share=False)
 
 
-def normalize(input: Any, p: float = 2.0, dim: Any = 1, eps: float = 1e-12, out: Any = None) -> Any:
+def normalize(input: TensorBase, p: float = 2.0, dim: Any = 1, eps: float = 1e-12, out: TensorBase | None = None) -> TensorBase:
     """The input divided by its p-norm over ``dim``, which counts as ``eps`` at least."""
     if input._dtype.category < 2:
         raise RuntimeError(

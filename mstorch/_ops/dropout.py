@@ -10,7 +10,7 @@ import numpy as np
 from .._backend.table import kernel
 from .._core.generator import mask_engine
 from .._core.strides import dense_order, elementwise_strides
-from .._core.tensor_base import count_of, strides_of, tensor_of, wrap
+from .._core.tensor_base import TensorBase, count_of, strides_of, tensor_of, wrap
 from .._tape.moving import beside
 from ._dispatch import call, cast_tensor, type_word
 from ._in_place import in_place
@@ -27,7 +27,7 @@ def _check(p: float) -> None:
         raise RuntimeError(f"dropout probability has to be between 0 and 1, but got {p}")
 
 
-def _refuse_others(input: Any, whole: tuple[int, ...]) -> None:
+def _refuse_others(input: TensorBase, whole: tuple[int, ...]) -> None:
     """Raise torch's error for complex numbers, and for these categories that have no fractions."""
     kind = input._dtype
     if kind.category == 3:
@@ -36,12 +36,12 @@ def _refuse_others(input: Any, whole: tuple[int, ...]) -> None:
         raise RuntimeError(f"result type Float can't be cast to the desired output type {type_word(kind)}")
 
 
-def _noise(input: Any, p: float, channels: bool) -> Any:
+def _noise(input: TensorBase, p: float, channels: bool) -> TensorBase:
     """1 / (1 - p) where a number is kept and 0 where it is dropped, for each element or for each channel."""
     return _kept(input, p, channels, 1 / (1 - p))
 
 
-def _kept(input: Any, p: float, channels: bool, scale: float) -> Any:
+def _kept(input: TensorBase, p: float, channels: bool, scale: float) -> TensorBase:
     """``scale`` with probability 1 - p, else 0, for each element or each channel of ``input``."""
     own, kind = input._shape, input._dtype
     shape = (*own[:2], *([1] * (len(own) - 2))) if channels else own
@@ -72,7 +72,7 @@ def _in_memory_order(drawn: np.ndarray, shape: tuple[int, ...], strides: tuple[i
     return drawn.reshape([shape[i] for i in order]).transpose(np.argsort(order))
 
 
-def _dropped(input: Any, p: float, train: bool, channels: bool) -> Any:
+def _dropped(input: TensorBase, p: float, train: bool, channels: bool) -> TensorBase:
     _check(p)
     if p == 0 or not train or count_of(input._shape) == 0:
         return input
@@ -88,7 +88,7 @@ def _dropped(input: Any, p: float, train: bool, channels: bool) -> Any:
 _ALPHA = 1.7580993408473766
 
 
-def _alpha_dropped(input: Any, p: float, train: bool, channels: bool) -> Any:
+def _alpha_dropped(input: TensorBase, p: float, train: bool, channels: bool) -> TensorBase:
     """Dropout that keeps mean and variance of a self-normalising network (https://arxiv.org/abs/1706.02515)."""
     _check(p)
     if p == 0 or not train or count_of(input._shape) == 0:
@@ -104,27 +104,27 @@ def _alpha_dropped(input: Any, p: float, train: bool, channels: bool) -> Any:
     return add(mul(input, mul(keep, scale)), shift)
 
 
-def _feature_dims(input: Any) -> None:
+def _feature_dims(input: TensorBase) -> None:
     if len(input._shape) < 2:
         raise RuntimeError("Feature dropout requires at least 2 dimensions in the input")
 
 
-def dropout(input: Any, p: float, train: bool) -> Any:
+def dropout(input: TensorBase, p: float, train: bool) -> TensorBase:
     """Each element set to 0 with probability ``p``, the others divided by 1 - p."""
     return _dropped(input, p, train, False)
 
 
-def feature_dropout(input: Any, p: float, train: bool) -> Any:
+def feature_dropout(input: TensorBase, p: float, train: bool) -> TensorBase:
     """Each channel (N, C) set to 0 with probability ``p``, the others divided by 1 - p."""
     return _dropped(input, p, train, True)
 
 
-def alpha_dropout(input: Any, p: float, train: bool) -> Any:
+def alpha_dropout(input: TensorBase, p: float, train: bool) -> TensorBase:
     """Dropout that keeps mean and variance, for SELU."""
     return _alpha_dropped(input, p, train, False)
 
 
-def feature_alpha_dropout(input: Any, p: float, train: bool) -> Any:
+def feature_alpha_dropout(input: TensorBase, p: float, train: bool) -> TensorBase:
     """Alpha dropout of whole channels (N, C)."""
     return _alpha_dropped(input, p, train, True)
 

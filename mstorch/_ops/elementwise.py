@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -57,7 +57,7 @@ _neg, _abs, _sign, _sgn = kernel("neg"), kernel("abs"), kernel("sign"), kernel("
 _square, _sqrt, _rsqrt, _reciprocal = kernel("square"), kernel("sqrt"), kernel("rsqrt"), kernel("reciprocal")
 
 
-def with_args(kernel: Kernel, input: Any, *args: Any, kind: dtype | None = None, out: Any = None) -> Any:
+def with_args(kernel: Kernel, input: TensorBase, *args: Any, kind: dtype | None = None, out: TensorBase | None = None) -> Any:
     """An elementwise operation of one tensor whose kernel takes Python values besides."""
     strides, source = result_strides((input,), input._shape, kind=kind), input
     if kind is not None and kind is not input._dtype:
@@ -65,12 +65,12 @@ def with_args(kernel: Kernel, input: Any, *args: Any, kind: dtype | None = None,
     return finish(call(kernel, (input,), *args, strides=strides), out, source)
 
 
-def kind_of(value: Any) -> dtype:
+def kind_of(value: TensorBase | float) -> dtype:
     """The dtype of a tensor, or the one that a number stands for."""
     return value._dtype if isinstance(value, TensorBase) else result_dtype((value,))
 
 
-def _scaled(other: Any, alpha: Any, first: Any) -> Any:
+def _scaled(other: Any, alpha: float, first: Any) -> Any:
     """``alpha * other`` in the dtype that torch computes the sum in, after its checks of alpha."""
     kind = result_dtype((first, other))
     if isinstance(alpha, bool) and kind.category != 0:
@@ -115,12 +115,12 @@ def _halves(*tensors: Any) -> bool:
     return kind in _HALVES and all(isinstance(t, TensorBase) and t._dtype is kind for t in tensors)
 
 
-def _rounded(value: Any, kind: dtype) -> Any:
+def _rounded(value: Any, kind: dtype) -> float:
     return float(scalar_array(fitting(value, kind), kind)) if isinstance(value, (int, float)) else value
 
 
 @operation(forms=ALPHA)
-def add(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Any:
+def add(input: Any, other: Any, *, alpha: Any = 1, out: TensorBase | None = None) -> Any:
     """``input + alpha * other``, elementwise."""
     if alpha != 1 or alpha.__class__ is bool:
         if _halves(input, other) and alpha.__class__ is not bool:  # half precision rounds alpha, then once more, after the sum
@@ -131,7 +131,7 @@ def add(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Any:
     return binary(_add, input, other, out)
 
 
-def _check_subtraction(input: Any, other: Any) -> None:
+def _check_subtraction(input: TensorBase | float, other: TensorBase | float) -> None:
     first, second = kind_of(input), kind_of(other)
     if first.category == 0 and second.category == 0:
         raise RuntimeError(
@@ -148,7 +148,7 @@ def _check_subtraction(input: Any, other: Any) -> None:
 
 
 @operation(forms=ALPHA)
-def sub(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Any:
+def sub(input: Any, other: Any, *, alpha: Any = 1, out: TensorBase | None = None) -> Any:
     """``input - alpha * other``, elementwise."""
     _check_subtraction(input, other)
     if alpha != 1 or alpha.__class__ is bool:
@@ -161,25 +161,25 @@ def sub(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Any:
 
 
 @operation(forms=Forms(old=(("input", "other", "alpha"),)))
-def subtract(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Any:
+def subtract(input: TensorBase, other: TensorBase | int, *, alpha: float = 1, out: TensorBase | None = None) -> TensorBase:
     """The same as ``sub``."""
     return sub(input, other, alpha=alpha, out=out)
 
 
 @operation(forms=Forms(old=(("input", "other", "alpha"),)))
 @node_called(by_value("RsubBackward", 1, "other", number=1))
-def rsub(input: Any, other: Any, *, alpha: Any = 1) -> Any:
+def rsub(input: TensorBase, other: Any, *, alpha: float = 1) -> TensorBase:
     """``other - alpha * input``, elementwise."""
     expect_tensor("rsub", input)
     return sub(other, input, alpha=alpha)
 
 
-def mul(input: Any, other: Any, *, out: Any = None) -> Any:
+def mul(input: Any, other: Any, *, out: TensorBase | None = None) -> Any:
     """``input * other``, elementwise."""
     return binary(_mul, input, other, out)
 
 
-def div(input: Any, other: Any, *, rounding_mode: str | None = None, out: Any = None) -> Any:
+def div(input: TensorBase, other: TensorBase | float, *, rounding_mode: str | None = None, out: TensorBase | None = None) -> TensorBase:
     """``input / other``, elementwise; rounded toward zero ("trunc") or down ("floor") if asked for."""
     if rounding_mode is None:
         return binary(_div, input, other, out, to_float=True)
@@ -191,23 +191,23 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None, out: Any = 
     )
 
 
-def _number_times(number: Any, tensor: Any) -> Any:
+def _number_times(number: complex, tensor: TensorBase) -> TensorBase:
     """``number * tensor`` as torch takes it: the tensor first."""
     return mul(tensor, number)
 
 
-def _number_less(number: Any, tensor: Any) -> Any:
+def _number_less(number: float, tensor: TensorBase) -> TensorBase:
     """``number - tensor``, whose node is called so."""
     return rsub(tensor, number)
 
 
-def _number_over(number: Any, tensor: Any) -> Any:
+def _number_over(number: float, tensor: TensorBase) -> TensorBase:
     """``number / tensor`` as torch rounds it: the number times the reciprocal."""
     return mul(reciprocal(tensor), number)
 
 
 @node_called("DivBackward2")
-def _rounded_division(floating: Kernel, how: str, input: Any, other: Any, out: Any) -> Any:
+def _rounded_division(floating: Kernel, how: str, input: TensorBase, other: TensorBase | float, out: TensorBase | None) -> TensorBase:
     kind = result_dtype((input, other))
     one = not isinstance(other, TensorBase) or not other._shape
     if kind.itemsize == 2 and kind.category == 2 and how == "trunc" and not one:
@@ -218,7 +218,7 @@ def _rounded_division(floating: Kernel, how: str, input: Any, other: Any, out: A
     return _integer(how, input, other, kind, out)
 
 
-def _integer(how: str, input: Any, other: Any, kind: dtype, out: Any) -> Any:
+def _integer(how: str, input: TensorBase, other: Any, kind: dtype, out: TensorBase | None) -> TensorBase:
     refuse_dtype(f"div_{how}_cpu" if how in ("floor", "trunc") else f"{how}_cpu", kind, operands=(input, other))
     if isinstance(other, TensorBase):
         divisors = readable(other)
@@ -231,7 +231,7 @@ def _integer(how: str, input: Any, other: Any, kind: dtype, out: Any) -> Any:
     return result if out is None else deliver(result, out)
 
 
-def floor_divide(input: Any, other: Any, *, out: Any = None) -> Any:
+def floor_divide(input: TensorBase, other: TensorBase | float, *, out: TensorBase | None = None) -> TensorBase:
     """``input // other``, elementwise, rounded down. As in torch it has no gradient: backward through it raises RuntimeError."""
     found = div(input, other, rounding_mode="floor", out=out)
     error = RuntimeError("derivative for aten::floor_divide is not implemented")
@@ -243,7 +243,7 @@ def floor_divide(input: Any, other: Any, *, out: Any = None) -> Any:
 
 @operation(forms=SELF)
 @node_called(by_value("RemainderBackward", 1, "other"))
-def remainder(input: Any, other: Any, *, out: Any = None) -> Any:
+def remainder(input: TensorBase, other: Any, *, out: TensorBase | None = None) -> TensorBase:
     """The remainder with the sign of the divisor, as Python's ``%``."""
     expect_a_tensor("remainder", input, other)
     kind = result_dtype((input, other))
@@ -256,7 +256,7 @@ def remainder(input: Any, other: Any, *, out: Any = None) -> Any:
 
 
 @node_called(by_value("FmodBackward", 1, "other"))
-def fmod(input: Any, other: Any, *, out: Any = None) -> Any:
+def fmod(input: TensorBase, other: TensorBase | float, *, out: TensorBase | None = None) -> TensorBase:
     """The remainder with the sign of the dividend, as C's ``fmod``."""
     expect_tensor("fmod", input)
     kind = result_dtype((input, other))
@@ -275,7 +275,7 @@ _NO_TRUTH = (
 
 
 @operation(forms=SELF)
-def pow(input: Any, exponent: Any, *, out: Any = None) -> Any:
+def pow(input: TensorBase, exponent: Any, *, out: TensorBase | None = None) -> TensorBase:
     """``input ** exponent``, elementwise; either may be a number."""
     kind = result_dtype((input, exponent))
     if not isinstance(exponent, TensorBase) and exponent in (0, 1):
@@ -307,14 +307,14 @@ def pow(input: Any, exponent: Any, *, out: Any = None) -> Any:
     return found if out is None else deliver(found, out)
 
 
-def _number_to_the(base: Any, exponent: Any, kind: dtype, out: Any) -> Any:
+def _number_to_the(base: Any, exponent: TensorBase, kind: dtype, out: TensorBase | None) -> TensorBase:
     """A number to the power of a tensor: torch gives row-major strides here."""
     exponent = exponent if exponent._dtype is kind else cast_tensor(exponent, kind)
     result = apply(_pow, kind, (scalar_array(python_number(base), kind), exponent), label="PowBackward2")
     return finish(result, out, exponent)
 
 
-def _tensor_integer_power(input: Any, exponent: Any, kind: dtype, out: Any) -> Any:
+def _tensor_integer_power(input: TensorBase | int, exponent: TensorBase, kind: dtype, out: TensorBase | None) -> TensorBase:
     """Integers to the power of an integer tensor; a negative power of anything but 1 and -1 is 0."""
     negative = binary(_lt, exponent, 0)
     if not bool(array_of(negative).any()):
@@ -328,18 +328,18 @@ def _tensor_integer_power(input: Any, exponent: Any, kind: dtype, out: Any) -> A
     return finish(result if isinstance(input, TensorBase) else row_major(result), out)
 
 
-def _either(condition: Any, input: Any, other: Any) -> Any:
+def _either(condition: Any, input: TensorBase, other: TensorBase) -> TensorBase:
     """``input`` where the condition holds, else ``other``: tensors of one dtype."""
     return chosen(condition, input, other, input._dtype, [condition, input, other])
 
 
-def scalar_like(value: Any, kind: dtype) -> Any:
+def scalar_like(value: Any, kind: dtype) -> TensorBase:
     """A 0-d tensor of a Python number."""
     return scalar_tensor(value, dtype=kind)
 
 
 @operation(forms=SELF)
-def float_power(input: Any, exponent: Any, *, out: Any = None) -> Any:
+def float_power(input: TensorBase, exponent: TensorBase | int, *, out: TensorBase | None = None) -> TensorBase:
     """The power, computed in float64 (complex128 for complex numbers)."""
     kind = complex128 if max(kind_of(input).category, kind_of(exponent).category) == 3 else float64
     if out is not None and out._dtype is not kind:
@@ -351,7 +351,7 @@ def float_power(input: Any, exponent: Any, *, out: Any = None) -> Any:
     return pow(_as(input, kind), _as(exponent, kind), out=out)
 
 
-def float_power_(self: Any, exponent: Any) -> Any:
+def float_power_(self: TensorBase, exponent: int) -> Any:
     """In-place version of ``float_power``; the tensor must be float64 or complex128."""
     kind = complex128 if max(self._dtype.category, kind_of(exponent).category) == 3 else float64
     if self._dtype is not kind:
@@ -363,13 +363,13 @@ def float_power_(self: Any, exponent: Any) -> Any:
     return in_place(self, float_power, exponent)
 
 
-def _as(value: Any, kind: dtype) -> Any:
+def _as(value: TensorBase | float, kind: dtype) -> Any:
     if not isinstance(value, TensorBase):
         return value
     return to_dtype(value, kind)
 
 
-def neg(input: Any, *, out: Any = None) -> Any:
+def neg(input: TensorBase, *, out: TensorBase | None = None) -> Any:
     """The negative of each element."""
     if isinstance(input, TensorBase) and input._dtype.category == 0:
         raise RuntimeError(
@@ -380,14 +380,14 @@ def neg(input: Any, *, out: Any = None) -> Any:
     return unary(_neg, input, out)
 
 
-def positive(input: Any) -> Any:
+def positive(input: TensorBase) -> TensorBase:
     """The tensor itself."""
     if input._dtype.category == 0:
         raise RuntimeError("The `+` operator, on a bool tensor is not supported.")
     return input
 
 
-def abs(input: Any, *, out: Any = None) -> Any:
+def abs(input: Any, *, out: TensorBase | None = None) -> Any:
     """The absolute value of each element; of a complex number its modulus."""
     if isinstance(input, TensorBase) and input._dtype.category == 0:
         raise NotImplementedError("\"abs_cpu\" not implemented for 'Bool'")
@@ -396,14 +396,14 @@ def abs(input: Any, *, out: Any = None) -> Any:
     return unary(_abs, input, out)
 
 
-def abs_(input: Any) -> Any:
+def abs_(input: TensorBase) -> TensorBase:
     """In-place version of ``abs``."""
     if input._dtype.category == 3:
         raise RuntimeError("In-place abs is not supported for complex tensors.")
     return in_place(input, abs)
 
 
-def sign(input: Any, *, out: Any = None) -> Any:
+def sign(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """-1, 0 or 1, the sign of each element."""
     if input._dtype.category == 3:
         raise NotImplementedError(
@@ -412,32 +412,32 @@ def sign(input: Any, *, out: Any = None) -> Any:
     return unary(_sign, input, out)
 
 
-def sgn(input: Any, *, out: Any = None) -> Any:
+def sgn(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """The sign of each element; of a complex number the number of modulus 1 in its direction."""
     found = unary(_sgn, input, out)
     return watch(found, input, found)
 
 
-def square(input: Any, *, out: Any = None) -> Any:
+def square(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """The square of each element."""
     if input._dtype.category == 0:
         return pow(input, 2, out=out)
     return unary(_square, input, out)
 
 
-def sqrt(input: Any, *, out: Any = None) -> Any:
+def sqrt(input: TensorBase, *, out: TensorBase | None = None) -> Any:
     """The square root of each element."""
     return unary(_sqrt, input, out, to_float=True)
 
 
 @operation
-def rsqrt(input: Any, *, out: Any = None) -> Any:
+def rsqrt(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """One over the square root of each element."""
     return unary(_rsqrt, input, out, to_float=True)
 
 
 @operation
-def reciprocal(input: Any, *, out: Any = None) -> Any:
+def reciprocal(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """One over each element."""
     return unary(_reciprocal, input, out, to_float=True)
 
@@ -450,7 +450,7 @@ def _expect_number(name: str, value: Any) -> None:
 
 @operation(forms=VALUE)
 @node_called("AddcmulBackward0")
-def addcmul(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1, out: Any = None) -> Any:
+def addcmul(input: TensorBase, tensor1: Any, tensor2: TensorBase, *, value: Any = 1, out: TensorBase | None = None) -> TensorBase:
     """``input + value * tensor1 * tensor2``, elementwise."""
     _expect_number("addcmul", value)
     refuse_dtype("addcmul_cpu_out", result_dtype((input, tensor1, tensor2)), operands=(input, tensor1, tensor2))
@@ -463,7 +463,7 @@ def addcmul(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1, out: Any 
 
 @operation(forms=VALUE)
 @node_called("AddcdivBackward0", "tensor2")
-def addcdiv(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1, out: Any = None) -> Any:
+def addcdiv(input: TensorBase, tensor1: TensorBase, tensor2: TensorBase, *, value: Any = 1, out: TensorBase | None = None) -> TensorBase:
     """``input + value * tensor1 / tensor2``, elementwise."""
     _expect_number("addcdiv", value)
     if tensor1._dtype.category < 2 and tensor2._dtype.category < 2:
@@ -484,7 +484,7 @@ def addcdiv(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1, out: Any 
     return add(input, div(_scaled_first(input, tensor1, tensor2, value), tensor2), out=out)
 
 
-def _scaled_first(input: Any, tensor1: Any, tensor2: Any, value: Any) -> Any:
+def _scaled_first(input: TensorBase, tensor1: TensorBase, tensor2: TensorBase, value: Any) -> TensorBase:
     """``value * tensor1`` in the dtype of the result; of an integer one torch cuts the value's fraction."""
     kind = result_dtype((input, tensor1, tensor2))
     if isinstance(value, TensorBase):
@@ -496,7 +496,7 @@ def _scaled_first(input: Any, tensor1: Any, tensor2: Any, value: Any) -> Any:
 
 
 @node_called(by_value("LerpBackward", 2, "weight"))
-def lerp(input: Any, end: Any, weight: Any, *, out: Any = None) -> Any:
+def lerp(input: Any, end: Any, weight: Any, *, out: TensorBase | None = None) -> TensorBase:
     """``input + weight * (end - input)``, computed from the nearer end."""
     for other in (end, weight):
         if isinstance(other, TensorBase) and other._dtype is not input._dtype:
@@ -530,7 +530,9 @@ def lerp(input: Any, end: Any, weight: Any, *, out: Any = None) -> Any:
     return finish(in_order_of(result, *operands), out, input, end, weight)
 
 
-def _lerp_slopes(gradients: Any, outputs: Any, inputs: Any) -> Any:
+def _lerp_slopes(
+    gradients: Sequence[TensorBase], outputs: Sequence[Any], inputs: Sequence[TensorBase]
+) -> tuple[TensorBase, TensorBase, TensorBase]:
     """The gradients for the two ends and the weight, which do not depend on the end that is nearer."""
     (g,), (first, end, weight) = gradients, inputs
     if g is None:
@@ -538,7 +540,7 @@ def _lerp_slopes(gradients: Any, outputs: Any, inputs: Any) -> Any:
     return mul(g, sub(1, weight).conj_physical()), mul(g, weight.conj_physical()), mul(g, sub(end, first).conj_physical())
 
 
-def unkept(input: Any, number: Any, label: str, operation: Callable[..., Any] = mul) -> Any:
+def unkept(input: TensorBase, number: Any, label: str, operation: Callable[..., Any] = mul) -> TensorBase:
     """A tensor times (or divided by) a number, of which backward keeps nothing, so that it can be gone through again."""
     real = isinstance(number, (int, float)) and input._dtype.category == 2
     if not real or not in_arrays(input) or not recording((input,)):
@@ -550,7 +552,7 @@ def unkept(input: Any, number: Any, label: str, operation: Callable[..., Any] = 
     return linear(input, times, times, label)
 
 
-def _rest(weight: Any, kind: dtype) -> Any:
+def _rest(weight: Any, kind: dtype) -> float:
     """``1 - weight`` in the precision that torch computes in: float32, unless the tensor is wider."""
     if kind.name in ("float64", "complex128") or isinstance(weight, complex):
         return 1 - weight

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from .._backend.table import kernel
 from .._core.dtype import float64, int32, int64
 from .._core.sparse_parts import MAKERS
 from .._core.storage import home
-from .._core.tensor_base import array_of, tensor_of
+from .._core.tensor_base import TensorBase, array_of, tensor_of
 from .._tape.composite import record
 from .._tape.moving import beside
 from .._tape.node import is_leaf
@@ -31,7 +32,7 @@ from .subscript import setitem
 _embedding = kernel("embedding")
 
 
-def _check_type(input: Any, name: str) -> None:
+def _check_type(input: TensorBase, name: str) -> None:
     if input._dtype not in (int64, int32):
         raise RuntimeError(
             f"Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got "
@@ -39,25 +40,27 @@ def _check_type(input: Any, name: str) -> None:
         )
 
 
-def _check_indices(input: Any, rows: int, name: str) -> None:
+def _check_indices(input: TensorBase, rows: int, name: str) -> None:
     _check_type(input, name)
     values = readable(input)
     if values is not None and values.size and (values.min() < 0 or values.max() >= rows):
         raise IndexError("index out of range in self")
 
 
-def _lookup_sparse(weight: Any, input: Any, padding: int, by_frequency: bool) -> Any:
+def _lookup_sparse(weight: TensorBase, input: TensorBase, padding: int, by_frequency: bool) -> TensorBase:
     if by_frequency:
         raise RuntimeError("embedding_backward: scale_grad_by_freq not supported with sparse gradients")
     found = call(_embedding, (weight.detach(),), input, padding, by_frequency)
 
-    def forward(tangents: Any, outputs: Any, inputs: Any) -> Any:
+    def forward(tangents: Sequence[TensorBase], outputs: tuple[TensorBase, ...], inputs: tuple[TensorBase, ...]) -> Any:
         return (call(_embedding, tangents, input, padding, by_frequency),)
 
     return record("EmbeddingBackward0", functools.partial(_rows_gradient, padding), (weight,), (found,), input, forward=forward)[0]
 
 
-def _rows_gradient(padding: int, gradients: Any, outputs: Any, inputs: Any, indices: Any) -> Any:
+def _rows_gradient(
+    padding: int, gradients: Sequence[TensorBase], outputs: Sequence[TensorBase], inputs: Sequence[TensorBase], indices: TensorBase
+) -> tuple[TensorBase]:
     """The gradient of a table of which rows were taken, as a sparse tensor."""
     (gradient,), (weight,) = gradients, inputs
     if gradient is None:
@@ -72,7 +75,7 @@ def _rows_gradient(padding: int, gradients: Any, outputs: Any, inputs: Any, indi
     return (MAKERS["coo"](views.unsqueeze(rows, 0), values, weight._shape),)
 
 
-def _lookup(weight: Any, input: Any, padding: int, by_frequency: bool, sparse: bool = False) -> Any:
+def _lookup(weight: TensorBase, input: TensorBase, padding: int, by_frequency: bool, sparse: bool = False) -> TensorBase:
     if sparse and followed((weight,)) and is_leaf(weight):
         return _lookup_sparse(weight, input, padding, by_frequency)
     found = call(_embedding, (weight,), input, padding, by_frequency)
@@ -85,13 +88,13 @@ def _padding_apart(found: Any, input: Any, padding: int) -> Any:
 
 
 @ways(captured=_padding_apart)
-def _beside_padding(found: Any, input: Any, padding: int) -> Any:
+def _beside_padding(found: TensorBase, input: TensorBase, padding: int) -> TensorBase:
     return found
 
 
 def embedding(
-    weight: Any, indices: Any, padding_idx: int = -1, scale_grad_by_freq: bool = False, sparse: bool = False
-) -> Any:
+    weight: TensorBase, indices: Any, padding_idx: int = -1, scale_grad_by_freq: bool = False, sparse: bool = False
+) -> TensorBase:
     """Rows of ``weight`` (rows, D) at ``indices`` (*): (*, D). With ``sparse`` the gradient of a leaf is a COO tensor."""
     if len(shape_of(weight)) != 2:
         raise RuntimeError("'weight' must be 2-D")
@@ -99,7 +102,7 @@ def embedding(
     return _lookup(weight, indices, padding_idx, scale_grad_by_freq, sparse)
 
 
-def renorm_rows_(weight: Any, indices: Any, max_norm: float, norm_type: float) -> None:
+def renorm_rows_(weight: TensorBase, indices: TensorBase, max_norm: float, norm_type: float) -> None:
     """Scale the rows that are used down to the greatest norm, in place."""
     used = np.unique(array_of(indices))
     count = shape_of(weight)[0]
@@ -113,7 +116,7 @@ def renorm_rows_(weight: Any, indices: Any, max_norm: float, norm_type: float) -
         setitem(views.detach(weight), tensor_of(used), beside(made(rows), weight))
 
 
-def one_hot(tensor: Any, num_classes: int = -1) -> Any:
+def one_hot(tensor: TensorBase, num_classes: int = -1) -> TensorBase:
     """(*) → (*, num_classes): 1 at the position that the class names, else 0, int64."""
     if tensor._dtype is not int64:
         raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
@@ -141,7 +144,7 @@ def one_hot(tensor: Any, num_classes: int = -1) -> Any:
 
 
 def bag_starts(
-    offsets: Any, count: int, weight: Any, mode: str, include_last_offset: bool, padding_idx: int | None
+    offsets: Any, count: int, weight: TensorBase, mode: str, include_last_offset: bool, padding_idx: int | None
 ) -> np.ndarray:
     """Where each bag begins among ``count`` indices, and where the last one ends. RuntimeError for offsets that do not fit."""
     if len(shape_of(offsets)) != 1:
@@ -164,7 +167,7 @@ def bag_starts(
     return np.append(starts[:-1], count)  # only torch's fast sums believe the last offset
 
 
-def _check_bag(weight: Any, indices: Any, mode: str, per_sample_weights: Any, padding_idx: int | None) -> None:
+def _check_bag(weight: TensorBase, indices: TensorBase, mode: str, per_sample_weights: TensorBase | None, padding_idx: int | None) -> None:
     if len(shape_of(indices)) not in (1, 2):
         raise RuntimeError(f"input has to be a 1D or 2D Tensor, but got Tensor of dimension {len(shape_of(indices))}")
     if len(shape_of(weight)) != 2:
@@ -186,9 +189,9 @@ def _check_bag(weight: Any, indices: Any, mode: str, per_sample_weights: Any, pa
 
 
 def bag(
-    weight: Any, indices: Any, starts: np.ndarray, mode: str, by_frequency: bool, per_sample_weights: Any, padding_idx: int | None,
-    sparse: bool = False,
-) -> Any:  # fmt: skip
+    weight: TensorBase, indices: TensorBase, starts: np.ndarray, mode: str, by_frequency: bool, per_sample_weights: TensorBase | None,
+    padding_idx: int | None, sparse: bool = False,
+) -> TensorBase:  # fmt: skip
     """Sums, means or maxima of the rows in each bag; bag ``i`` holds the indices from ``starts[i]`` to ``starts[i + 1]``."""
     _check_bag(weight, indices, mode, per_sample_weights, padding_idx)
     rows = array_of(indices).astype(np.int64)
@@ -225,14 +228,14 @@ def _shares(used: np.ndarray) -> np.ndarray:
     return np.asarray(1.0 / np.bincount(ranks)[ranked[ranks]])
 
 
-def _sums(taken: Any, bags: np.ndarray, count: int, width: int) -> Any:
+def _sums(taken: TensorBase, bags: np.ndarray, count: int, width: int) -> TensorBase:
     empty = zeros((count, width), dtype=taken._dtype, device=taken.device)
     if not count or not width:
         return mul(empty, sum_of(taken))  # index_add would not look at what it has no place for
     return index_add(empty, 0, beside(made(bags.astype(np.int64)), taken), taken)
 
 
-def _maxima(taken: Any, bags: np.ndarray, kept: np.ndarray, count: int, width: int) -> Any:
+def _maxima(taken: TensorBase, bags: np.ndarray, kept: np.ndarray, count: int, width: int) -> TensorBase:
     counts = np.bincount(bags[kept], minlength=count)
     longest = int(counts.max(initial=0))
     if longest == 0:

@@ -5,6 +5,7 @@ from typing import Any
 
 from .._backend.table import kernel, torch_type_name
 from .._core.dtype import bool_
+from .._core.tensor_base import TensorBase
 from .._tape.windows import no_view
 from . import views
 from ._dispatch import call, shape_of
@@ -20,13 +21,13 @@ def _pair(value: Any) -> tuple[int, int]:
     return (numbers[0], numbers[0]) if len(numbers) == 1 else numbers  # type: ignore[return-value]
 
 
-def _blocks(sizes: Any, kernel_: Any, dilation: Any, padding: Any, stride: Any) -> tuple[int, ...]:
+def _blocks(sizes: Any, kernel_: tuple[int, int], dilation: Any, padding: Any, stride: Any) -> tuple[int, ...]:
     return tuple(
         (n + 2 * p - d * (k - 1) - 1) // s + 1 for n, k, d, p, s in zip(sizes, kernel_, dilation, padding, stride)
     )
 
 
-def _positive(kernel_: Any, dilation: Any, padding: Any, stride: Any) -> None:
+def _positive(kernel_: tuple[int, int], dilation: Any, padding: Any, stride: Any) -> None:
     for name, values, low in (("kernel size", kernel_, 1), ("dilation", dilation, 1), ("padding", padding, 0), ("stride", stride, 1)):
         if any(v < low for v in values):
             if low:
@@ -39,7 +40,7 @@ def _positive(kernel_: Any, dilation: Any, padding: Any, stride: Any) -> None:
             )
 
 
-def im2col(input: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Any:
+def im2col(input: TensorBase, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> TensorBase:
     """(N, C, H, W) or (C, H, W) → (N, C * kH * kW, windows): each window a column."""
     shape = shape_of(input)
     kernel_, dilation, padding, stride = (_pair(v) for v in (kernel_size, dilation, padding, stride))
@@ -66,14 +67,14 @@ def im2col(input: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, st
     return no_view(views.squeeze(columns, 0)) if single else columns
 
 
-def unfold(input: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Any:
+def unfold(input: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> TensorBase:
     """(N, C, H, W) or (C, H, W) → (N, C * kH * kW, windows): each window a column."""
     return im2col(input, kernel_size, dilation, padding, stride)
 
 
 def col2im(
     input: Any, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1
-) -> Any:
+) -> TensorBase:
     """(N, C * kH * kW, windows), also without N → (N, C, H, W): overlapping windows add up."""
     if input._dtype is bool_:
         return col2im(input.float(), output_size, kernel_size, dilation, padding, stride).to(bool_)
@@ -113,6 +114,6 @@ def col2im(
     return no_view(views.squeeze(image, 0)) if single else image
 
 
-def fold(input: Any, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Any:
+def fold(input: Any, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> TensorBase:
     """(N, C * kH * kW, windows), also without N → (N, C, H, W): overlapping windows add up."""
     return col2im(input, output_size, kernel_size, dilation, padding, stride)

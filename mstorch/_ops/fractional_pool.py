@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from .._core.tensor_base import array_of
+from .._core.tensor_base import TensorBase, array_of
 from .._tape.moving import beside
 from .._tape.windows import no_view
 from . import views
@@ -45,7 +45,7 @@ def _starts(samples: np.ndarray, size: int, out: int, window: int) -> np.ndarray
     return steps
 
 
-def _check_samples(samples: Any, input: Any, batch: int, channels: int, rank: int) -> None:
+def _check_samples(samples: TensorBase, input: TensorBase, batch: int, channels: int, rank: int) -> None:
     shape = shape_of(samples)
     if samples._dtype is not input._dtype:
         raise RuntimeError("Expect _random_samples to have the same dtype as input")
@@ -106,8 +106,7 @@ def fractional_max_pool(
 
 
 def _pooled(
-    input: Any, samples: np.ndarray, lead: tuple[int, int], sizes: tuple[int, ...], kernel: tuple[int, ...],
-    outs: tuple[int, ...],
+    input: TensorBase, samples: np.ndarray, lead: tuple[int, int], sizes: tuple[int, ...], kernel: tuple[int, ...], outs: tuple[int, ...]
 ) -> tuple[Any, Any]:  # fmt: skip
     rank = len(sizes)
     # torch gives the first of two samples to the width, the first of three to the time.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from .._backend.cast import numpy_cast
 from .._backend.geometry import contiguous_strides
 from .._core import device as devices
+from .._core.device import device
 from .._core.dlpack import array_of as array_of_capsule
 from .._core.dtype import bfloat16, bool_, dtype, get_default_dtype, int64, of_numpy
 from .._core.promotion import promote_types, scalar_dtype
@@ -32,7 +34,7 @@ def made(array: np.ndarray, requires_grad: bool = False, strides: tuple[int, ...
     return tensor
 
 
-def require_leaf(tensor: Any) -> None:
+def require_leaf(tensor: TensorBase) -> None:
     if tensor._dtype.category < 2:
         raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
     require_grad(tensor, True)
@@ -150,7 +152,8 @@ def _inferred(leaves: list[Any]) -> dtype:
 @operation
 @placed
 def tensor(
-    data: Any, *, dtype: dtype | None = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False
+    data: np.ndarray | Sequence[float], *, dtype: dtype | None = None, device: device | str | int | None = None,
+    requires_grad: bool = False, pin_memory: bool = False
 ) -> Any:
     """A new leaf tensor with a copy of ``data`` (numbers, nested sequences, NumPy array or tensor)."""
     if pin_memory:
@@ -197,7 +200,7 @@ _NEGATIVE = (
 )
 
 
-def _without_values(data: Any, kind: dtype | None, device: Any, requires_grad: bool) -> Any:
+def _without_values(data: Any, kind: dtype | None, device: device | str | int | None, requires_grad: bool) -> TensorBase | None:
     """The data as a tensor on a device that holds no values; None for other devices."""
     if not devices.is_meta(device):
         return None
@@ -237,7 +240,7 @@ def array_of(data: Any, kind: dtype | None) -> np.ndarray:
 
 @operation
 @placed
-def as_tensor(data: Any, dtype: dtype | None = None, device: Any = None) -> Any:
+def as_tensor(data: TensorBase | type | np.ndarray, dtype: dtype | None = None, device: device | str | int | None = None) -> Any:
     """``data`` as a tensor, without a copy where that is possible (a tensor, or an array of the wanted dtype)."""
     found = _without_values(data, dtype, device, False)
     if found is not None:
@@ -256,7 +259,8 @@ def as_tensor(data: Any, dtype: dtype | None = None, device: Any = None) -> Any:
 @operation
 @placed
 def asarray(
-    obj: Any, *, dtype: dtype | None = None, device: Any = None, copy: bool | None = None, requires_grad: bool | None = None
+    obj: Any, *, dtype: dtype | None = None, device: device | str | int | None = None, copy: bool | None = None,
+    requires_grad: bool | None = None
 ) -> Any:
     """``obj`` as a tensor; ``copy`` True always copies, False never does (ValueError if it must), None if needed."""
     devices.resolve(device)
@@ -298,7 +302,7 @@ def _has_buffer(obj: Any) -> bool:
     return True
 
 
-def _with_history(obj: Any, found: Any, requires_grad: bool | None) -> Any:
+def _with_history(obj: Any, found: TensorBase, requires_grad: bool | None) -> TensorBase:
     """What ``asarray`` made of ``obj``, with a gradient as asked for."""
     own = isinstance(obj, TensorBase) and obj.requires_grad
     if requires_grad is None and own:
@@ -343,7 +347,7 @@ def from_numpy(ndarray: np.ndarray, /) -> Any:
     return found
 
 
-def _from_strided_array(array: np.ndarray, kind: dtype) -> Any:
+def _from_strided_array(array: np.ndarray, kind: dtype) -> TensorBase:
     """A tensor over a strided array: the storage is the span of memory that the array's elements lie in."""
     strides = tuple(stride // kind.itemsize for stride in array.strides)
     if any(stride % kind.itemsize for stride in array.strides):
@@ -388,7 +392,7 @@ def frombuffer(buffer: Any, *, dtype: dtype, count: int = -1, offset: int = 0, r
     return found
 
 
-def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None) -> Any:
+def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None) -> TensorBase:
     """A tensor over the memory of another library's array, or of a capsule; a copy if asked for."""
     devices.resolve(device)
     if isinstance(ext_tensor, TensorBase):

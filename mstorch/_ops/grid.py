@@ -11,7 +11,7 @@ import numpy as np
 from .._backend.table import kernel
 from .._core.dtype import bfloat16, bool_, finfo, float16, float32, float64, int64
 from .._core.modes import modes
-from .._core.tensor_base import is_tracked
+from .._core.tensor_base import TensorBase, is_tracked
 from .._core.warned import warn
 from .._tape.ways import followed
 from .._tape.windows import linear, no_view
@@ -35,7 +35,7 @@ from .reduce import sum as sum_of
 _in_order = kernel("running_sum")
 
 
-def affine_grid(theta: Any, size: Any, align_corners: bool | None = None) -> Any:
+def affine_grid(theta: Any, size: Any, align_corners: bool | None = None) -> TensorBase:
     """(N, 2, 3) → (N, H, W, 2), or (N, 3, 4) → (N, D, H, W, 3): the positions that an affine map sends the pixels to."""
     if align_corners is None:
         warn(
@@ -79,14 +79,14 @@ def affine_grid(theta: Any, size: Any, align_corners: bool | None = None) -> Any
     return linear(theta, positions, gathered, "AffineGridGeneratorBackward0")
 
 
-def _pixels(x: Any, n: int, corners: bool) -> Any:
+def _pixels(x: TensorBase, n: int, corners: bool) -> TensorBase:
     """Positions from -1 to 1 as positions from 0 to n - 1."""
     if corners:
         return mul(div(add(x, 1), 2), n - 1)
     return div(sub(mul(add(x, 1), n), 1), 2)
 
 
-def _reflected(x: Any, low2: int, high2: int) -> Any:
+def _reflected(x: TensorBase, low2: int, high2: int) -> TensorBase:
     """Positions mirrored at the borders low2 / 2 and high2 / 2."""
     if low2 == high2:
         return mul(x, 0)
@@ -98,7 +98,7 @@ def _reflected(x: Any, low2: int, high2: int) -> Any:
     return where(odd, sub(span + low, extra), add(extra, low))
 
 
-def _bounded(x: Any, n: int, padding: str, corners: bool, unknown: int) -> Any:
+def _bounded(x: TensorBase, n: int, padding: str, corners: bool, unknown: int) -> TensorBase:
     if padding == "border":
         return _clipped(x, n, unknown)
     if padding == "reflection":
@@ -106,11 +106,11 @@ def _bounded(x: Any, n: int, padding: str, corners: bool, unknown: int) -> Any:
     return x
 
 
-def _mirrored(x: Any, n: int, corners: bool) -> Any:
+def _mirrored(x: TensorBase, n: int, corners: bool) -> TensorBase:
     return _reflected(x, 0, 2 * (n - 1)) if corners else _reflected(x, -1, 2 * n - 1)
 
 
-def _clipped(x: Any, n: int, unknown: int) -> Any:
+def _clipped(x: TensorBase, n: int, unknown: int) -> TensorBase:
     """Positions from 0 to n - 1; ``unknown`` for NaN. As in torch an infinite gradient at both ends and beyond, times 0, is NaN."""
     at = x.detach()
     known = eq(at, at)
@@ -122,7 +122,7 @@ def _clipped(x: Any, n: int, unknown: int) -> Any:
     return where(known, add(clamp(at, 0, n - 1), mul(sub(finite, finite.detach()), to_dtype(inside, x._dtype))), float(unknown))
 
 
-def _taken(flat: Any, places: list[Any], sizes: tuple[int, ...]) -> tuple[Any, Any]:
+def _taken(flat: TensorBase, places: list[Any], sizes: tuple[int, ...]) -> tuple[Any, Any]:
     """The elements at whole positions (N, L) of each axis, 0 outside: (N, C, L); and which are inside, (N, L)."""
     inside = index = None
     for place, n in zip(places, sizes):
@@ -135,13 +135,13 @@ def _taken(flat: Any, places: list[Any], sizes: tuple[int, ...]) -> tuple[Any, A
     return where(views.unsqueeze(inside, 1), taken, 0.0), inside  # a factor of 0 would leave NaN and infinities
 
 
-def _cubic_weights(t: Any) -> list[Any]:
+def _cubic_weights(t: TensorBase) -> list[Any]:
     a = -0.75
 
-    def near(x: Any) -> Any:
+    def near(x: TensorBase) -> TensorBase:
         return add(mul(mul(sub(mul(x, a + 2), a + 3), x), x), 1)
 
-    def far(x: Any) -> Any:
+    def far(x: TensorBase) -> TensorBase:
         return sub(mul(add(mul(sub(mul(x, a), 5 * a), x), 8 * a), x), 4 * a)
 
     return [far(add(t, 1)), near(t), near(sub(1, t)), far(sub(2, t))]
@@ -150,8 +150,8 @@ def _cubic_weights(t: Any) -> list[Any]:
 @operation
 @node_called(by_rank("GridSampler{}DBackward0", 2), "input grid")
 def grid_sample(
-    input: Any, grid: Any, mode: str = "bilinear", padding_mode: str = "zeros", align_corners: bool | None = None
-) -> Any:
+    input: TensorBase, grid: TensorBase, mode: str = "bilinear", padding_mode: str = "zeros", align_corners: bool | None = None
+) -> TensorBase:
     """(N, C, H, W) at (N, H', W', 2), or (N, C, D, H, W) at (N, D', H', W', 3); positions go from -1 to 1, x first."""
     if mode not in ("bilinear", "nearest", "bicubic"):
         raise ValueError(
@@ -229,7 +229,7 @@ def grid_sample(
     return no_view(views.reshape(out, (x[0], x[1], *g[1:-1])))
 
 
-def _linear(flat: Any, coordinates: list[Any], sizes: tuple[int, ...]) -> Any:
+def _linear(flat: TensorBase, coordinates: list[Any], sizes: tuple[int, ...]) -> TensorBase:
     lows = [floor(c.detach()) for c in coordinates]
     corners = list(itertools.product((0, 1), repeat=len(sizes)))
     taken, inside = zip(*[_taken(flat, [add(low, side) for low, side in zip(lows, corner)], sizes) for corner in corners])
@@ -242,7 +242,7 @@ def _linear(flat: Any, coordinates: list[Any], sizes: tuple[int, ...]) -> Any:
     return _interpolated(taken, coordinates, lows, corners, inside)
 
 
-def _sides(coordinates: Sequence[Any], lows: list[Any], corner: tuple[int, ...], inside: Any) -> list[Any]:
+def _sides(coordinates: Sequence[Any], lows: list[Any], corner: tuple[int, ...], inside: TensorBase | None) -> list[Any]:
     """How much each axis gives to a corner, nothing to one that is not inside."""
     parts = [sub(c, low) for c, low in zip(coordinates, lows)]
     parts = [part if side else sub(1, part) for part, side in zip(parts, corner)]
@@ -263,8 +263,9 @@ def _interpolated(
 
 
 def _volume_backward(
-    gradients: Any, outputs: Any, inputs: Any, lows: list[Any], corners: list[tuple[int, ...]], inside: Sequence[Any]
-) -> Any:
+    gradients: Sequence[TensorBase], outputs: Sequence[TensorBase], inputs: Sequence[TensorBase], lows: list[Any],
+    corners: list[tuple[int, ...]], inside: Sequence[Any]
+) -> tuple[TensorBase, ...]:
     """The gradients for the values at the corners and for the positions.
 
     Those for the positions are differences of large terms: they are added one after the other in torch's order, channels
@@ -293,7 +294,7 @@ def _volume_backward(
     return (*for_taken, *found)
 
 
-def _bicubic(flat: Any, coordinates: list[Any], sizes: tuple[int, ...], padding: str, corners: bool) -> Any:
+def _bicubic(flat: TensorBase, coordinates: list[Any], sizes: tuple[int, ...], padding: str, corners: bool) -> Any:
     y, x = coordinates
     low_y, low_x = floor(y.detach()), floor(x.detach())
     weights_y, weights_x = _cubic_weights(sub(y, low_y)), _cubic_weights(sub(x, low_x))
@@ -315,7 +316,7 @@ _PADDINGS = ("zeros", "border", "reflection")
 
 
 @operation
-def grid_sampler(input: Any, grid: Any, interpolation_mode: int, padding_mode: int, align_corners: bool) -> Any:
+def grid_sampler(input: TensorBase, grid: TensorBase, interpolation_mode: int, padding_mode: int, align_corners: bool) -> TensorBase:
     """``grid_sample`` with numbers for the modes: 0 bilinear, 1 nearest, 2 bicubic; 0 zeros, 1 border, 2 reflection."""
     return grid_sample(input, grid, _MODES[interpolation_mode], _PADDINGS[padding_mode], align_corners)
 
@@ -327,7 +328,7 @@ def grid_sampler_2d(input: Any, grid: Any, interpolation_mode: int, padding_mode
 
 
 @operation
-def grid_sampler_3d(input: Any, grid: Any, interpolation_mode: int, padding_mode: int, align_corners: bool) -> Any:
+def grid_sampler_3d(input: TensorBase, grid: TensorBase, interpolation_mode: int, padding_mode: int, align_corners: bool) -> TensorBase:
     """``grid_sampler`` of volumes (N, C, D, H, W)."""
     if len(shape_of(input)) != 5 or len(shape_of(grid)) != 5:
         raise RuntimeError(

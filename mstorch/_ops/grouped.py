@@ -3,14 +3,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._core.dtype import bfloat16, float16, float32, int32
+from .._core.dtype import bfloat16, dtype, float16, float32, int32
+from .._core.tensor_base import TensorBase
 from ._dispatch import shape_of, type_word
 from .creation import zeros
 from .join import cat, stack
 from .matmul import matmul
 
 
-def _check(mat_a: Any, mat_b: Any, offs: Any, bias: Any, out_dtype: Any) -> None:
+def _check(mat_a: TensorBase, mat_b: TensorBase, offs: TensorBase | None, bias: TensorBase | None, out_dtype: dtype | None) -> None:
     for name, matrix in (("mat_a", mat_a), ("mat_b", mat_b)):
         if matrix._dtype not in (float32, bfloat16, float16):
             raise RuntimeError(f"Expected {name} to be Float32, BFloat16 or Float16 matrix, got {type_word(matrix._dtype)}")
@@ -29,7 +30,9 @@ def _check(mat_a: Any, mat_b: Any, offs: Any, bias: Any, out_dtype: Any) -> None
         raise RuntimeError("contraction dimension of mat_a and mat_b must match")
 
 
-def grouped_mm(mat_a: Any, mat_b: Any, *, offs: Any = None, bias: Any = None, out_dtype: Any = None) -> Any:
+def grouped_mm(
+    mat_a: TensorBase, mat_b: TensorBase, *, offs: TensorBase | None = None, bias: TensorBase | None = None, out_dtype: Any = None
+) -> TensorBase:
     """The product of each group's matrices; ``offs`` (int32) says where each group of a 2-D operand ends.
 
     (M, K) with (G, K, N) → (M, N), (G, M, K) with (K, N) → (M, N), (M, K) with (K, N) → (G, M, N), and (G, M, K) with

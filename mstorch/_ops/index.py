@@ -1,6 +1,7 @@
 """Taking elements by index tensors, filling and selecting by masks."""
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -72,14 +73,14 @@ _where = kernel("where")
 _cumsum = kernel("cumsum")
 
 
-def keep_layout(input: Any, found: Any) -> Any:
+def keep_layout(input: TensorBase, found: TensorBase) -> Any:
     """A fresh contiguous result of the size of ``input``, in its strides if they are dense."""
     if input._stride is None or found is input:
         return found
     return in_order(found, preserved_strides(found._shape, input._stride))
 
 
-def keep_gaps(input: Any, found: Any) -> Any:
+def keep_gaps(input: TensorBase, found: TensorBase) -> TensorBase:
     """As ``keep_layout``, but where memory has gaps, those of ``input`` are kept, in a copy of all of its memory."""
     strides = strides_of(input)
     if not in_arrays(input, found) or overlaps(input._shape, strides) or is_dual(found) or (input._stride is None and not input._offset):
@@ -92,7 +93,7 @@ def keep_gaps(input: Any, found: Any) -> Any:
 
 
 @operation(numpy_names=True)
-def gather(input: Any, dim: int, index: Any, *, sparse_grad: bool = False, out: Any = None) -> Any:
+def gather(input: TensorBase, dim: int, index: TensorBase, *, sparse_grad: bool = False, out: TensorBase | None = None) -> TensorBase:
     """``input`` taken along ``dim`` at ``index``, whose other dimensions run along those of ``input``."""
     shape = shape_of(input)
     dim = wrap_dim(dim, len(shape))
@@ -114,7 +115,7 @@ def gather(input: Any, dim: int, index: Any, *, sparse_grad: bool = False, out: 
 
 
 @operation(numpy_names=True)
-def index_select(input: Any, dim: int, index: Any, *, out: Any = None) -> Any:
+def index_select(input: TensorBase, dim: int, index: Any, *, out: TensorBase | None = None) -> Any:
     """The entries ``index`` (a vector) along a dimension, as a copy."""
     shape = shape_of(input)
     dim = wrap_dim(dim, len(shape))
@@ -138,7 +139,7 @@ def index_select(input: Any, dim: int, index: Any, *, out: Any = None) -> Any:
     return finish(call(_index_select, (input,), dim, positions), out)
 
 
-def take(input: Any, index: Any, *, out: Any = None) -> Any:
+def take(input: TensorBase, index: TensorBase | float | Sequence[float | str | None], *, out: TensorBase | None = None) -> TensorBase:
     """The elements at positions of the flat tensor, in the shape of ``index``."""
     refuse_overlap(out, input, index)
     positions = index_tensor(index, "take", int32_too=False)
@@ -153,7 +154,7 @@ def take(input: Any, index: Any, *, out: Any = None) -> Any:
 
 
 @operation(numpy_names=True)
-def take_along_dim(input: Any, indices: Any, dim: int | None = None, *, out: Any = None) -> Any:
+def take_along_dim(input: Any, indices: Any, dim: int | None = None, *, out: TensorBase | None = None) -> TensorBase:
     """``input`` at ``indices`` along ``dim``, the other dimensions broadcast; without ``dim`` from the flat tensor."""
     if indices._dtype is not int64:
         raise RuntimeError(f"torch.take_along_dim(): dtype of indices should be Long but got {type_word(indices._dtype)}")
@@ -184,7 +185,7 @@ _C_TYPE = {
 
 
 @node_called(by_value("MaskedFillBackward", 2, "value"))
-def masked_fill(input: Any, mask: Any, value: Any) -> Any:
+def masked_fill(input: TensorBase, mask: TensorBase, value: Any) -> Any:
     """A copy with ``value`` (a number or a tensor of no dimensions) where the mask holds; both shapes broadcast."""
     if mask._dtype is not bool_:
         raise RuntimeError(
@@ -216,7 +217,7 @@ def masked_fill(input: Any, mask: Any, value: Any) -> Any:
     return apply(_where, input._dtype, (mask, filler, input), label="MaskedFillBackward0")
 
 
-def masked_select(input: Any, mask: Any, *, out: Any = None) -> Any:
+def masked_select(input: TensorBase, mask: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """The elements where the mask holds, in one dimension; the shapes broadcast."""
     if mask._dtype is not bool_:
         raise RuntimeError("masked_select: expected BoolTensor for mask")
@@ -228,12 +229,12 @@ def masked_select(input: Any, mask: Any, *, out: Any = None) -> Any:
     return finish(watch(found, input, mask), out)
 
 
-def _expect_long(name: str, out: Any) -> None:
+def _expect_long(name: str, out: TensorBase | None) -> None:
     if isinstance(out, TensorBase) and out._dtype is not int64:
         raise RuntimeError(f"{name}: Expected out tensor to have scalar type Long but got scalar type{type_word(out._dtype)}")
 
 
-def nonzero(input: Any, *, out: Any = None, as_tuple: bool = False) -> Any:
+def nonzero(input: TensorBase, *, out: Any = None, as_tuple: bool = False) -> Any:
     """The positions of the elements that are not zero: a matrix of one row each, or one vector a dimension."""
     _expect_long("nonzero", out)
     if as_tuple and out is not None:
@@ -250,12 +251,12 @@ def nonzero(input: Any, *, out: Any = None, as_tuple: bool = False) -> Any:
     return in_order(found, normalize(found._shape, (1, rows)))
 
 
-def argwhere(input: Any) -> Any:
+def argwhere(input: TensorBase) -> TensorBase:
     """The positions of the elements that are not zero, one a row."""
     return nonzero(input)
 
 
-def nonzero_static(input: Any, *, size: int, fill_value: int = -1, out: Any = None) -> Any:
+def nonzero_static(input: TensorBase, *, size: int, fill_value: int = -1, out: TensorBase | None = None) -> TensorBase:
     """The first ``size`` positions of ``nonzero``, filled up with rows of ``fill_value``."""
     _expect_long("nonzero_static", out)
     found = nonzero(input)
@@ -271,7 +272,7 @@ def nonzero_static(input: Any, *, size: int, fill_value: int = -1, out: Any = No
 
 @operation
 @node_called("IndexPutBackward0")
-def index_put(input: Any, indices: Any, values: Any, accumulate: bool = False) -> Any:
+def index_put(input: TensorBase, indices: tuple[TensorBase, ...], values: TensorBase, accumulate: bool = False) -> TensorBase:
     """A copy with ``values`` put (or added) at the index tensors."""
     found = index_put_(input.clone(), indices, values, accumulate)
     found._counter.version = 0  # a result of its own, which nobody has written to yet
@@ -279,7 +280,7 @@ def index_put(input: Any, indices: Any, values: Any, accumulate: bool = False) -
 
 
 @operation(forms=Forms({"input": "self"}))
-def index_put_(self: Any, indices: Any, values: Any, accumulate: bool = False) -> Any:
+def index_put_(self: TensorBase, indices: tuple[TensorBase, ...], values: TensorBase, accumulate: bool = False) -> TensorBase:
     """Put (or add) ``values`` at the index tensors; returns the tensor."""
     check_history(self)
     key = tuple(slice(None) if index is None else index for index in indices)
@@ -294,7 +295,7 @@ def index_put_(self: Any, indices: Any, values: Any, accumulate: bool = False) -
     return _added_at(self, key, values)
 
 
-def _added_on_host(self: Any, key: Any, values: Any) -> Any:
+def _added_on_host(self: TensorBase, key: tuple[TensorBase, ...], values: TensorBase) -> TensorBase | None:
     many = count_of(self._shape) > _MANY and not recording((self, values))
     return _add_without_places(self, key, values) if many else None
 
@@ -316,7 +317,7 @@ def _added_on_device(self: Any, key: Any, values: Any) -> Any:
 
 
 @ways(host=_added_on_host, device=_added_on_device)
-def _added_at(self: Any, key: Any, values: Any) -> Any:
+def _added_at(self: TensorBase, key: tuple[TensorBase, ...], values: TensorBase) -> TensorBase:
     shape = self._shape
     places = subscript.getitem(beside(tensor_of(np.arange(views.numel_of(shape)).reshape(shape)), self), key)
     return _put_anywhere(self, places, views.expand(values, shape_of(places)), accumulate=True)
@@ -325,7 +326,7 @@ def _added_at(self: Any, key: Any, values: Any) -> Any:
 _MANY = 1 << 22  # elements whose positions take more memory than they are worth
 
 
-def _add_without_places(target: Any, key: tuple[Any, ...], values: Any) -> Any:
+def _add_without_places(target: TensorBase, key: tuple[Any, ...], values: TensorBase) -> TensorBase:
     """Add values at index tensors without a table of all positions; returns the tensor."""
     shape = shape_of(target)
     shown = subscript.getitem(views.expand(tensor_of(np.zeros((1,) * len(shape), np.int8)), shape), key)  # checks the key
@@ -338,7 +339,7 @@ def _add_without_places(target: Any, key: tuple[Any, ...], values: Any) -> Any:
     return target
 
 
-def put(input: Any, index: Any, source: Any, accumulate: bool = False) -> Any:
+def put(input: Any, index: Any, source: Any, accumulate: bool = False) -> TensorBase:
     """A copy with the elements of ``source`` put (or added) at positions of the flat tensor."""
     if not accumulate:
         determinism.refuse("put_")
@@ -370,7 +371,7 @@ _put_anywhere = in_place_form(put, "put_", uniform=True)
 
 @operation(numpy_names=True)
 @node_called(by_value("IndexFillBackward", 3, "value"))
-def index_fill(input: Any, dim: int, index: Any, value: Any) -> Any:
+def index_fill(input: Any, dim: int, index: Any, value: Any) -> TensorBase:
     """A copy with ``value`` in the entries ``index`` of a dimension."""
     shape = shape_of(input)
     dim = wrap_dim(dim, len(shape))
@@ -410,7 +411,7 @@ def _check_empty_fill(input: Any, dim: int, count: int) -> None:
         raise IndexError(f"index 0 is out of bounds for dimension {dim} with size 0")
 
 
-def _flags(size: int, positions: Any) -> Any:
+def _flags(size: int, positions: TensorBase) -> TensorBase:
     """A boolean vector that holds at the positions, which may count from the end."""
     values = readable(positions)
     if values is not None:
@@ -426,12 +427,12 @@ def _flags_on_device(positions: Any, size: int) -> Any:
 
 
 @ways(device=_flags_on_device)
-def _flags_of(positions: Any, size: int) -> Any:
+def _flags_of(positions: TensorBase, size: int) -> TensorBase:
     every = beside(tensor_of(np.arange(-size, size).reshape(2, size, 1)), positions)
     return any_of(any_of(eq(every, views.reshape(positions, (-1,))), 2), 0)
 
 
-def tracked_number(value: Any) -> bool:
+def tracked_number(value: TensorBase | float) -> bool:
     """Whether the value is a plain number (NumPy's included)."""
     return not isinstance(value, TensorBase) and is_number(value)
 
@@ -440,7 +441,7 @@ _TOO_FEW = "Number of elements of source < number of ones in mask"
 
 
 @node_called("MaskedScatterBackward0")
-def masked_scatter(input: Any, mask: Any, source: Any) -> Any:
+def masked_scatter(input: TensorBase, mask: TensorBase, source: TensorBase) -> TensorBase:
     """A copy with the elements of ``source``, in order, where the mask holds."""
     if mask._dtype is not bool_:
         raise RuntimeError(
@@ -465,14 +466,14 @@ def masked_scatter(input: Any, mask: Any, source: Any) -> Any:
     return watch(put_flat(spread, beside(tensor_of(positions), spread), part, False), mask)
 
 
-def _in_one_memory(target: Any, source: Any) -> bool:
+def _in_one_memory(target: TensorBase, source: TensorBase) -> bool:
     """Whether two tensors lie in one storage, or in two of the same host memory (a NumPy array's)."""
     if target._storage is source._storage:
         return True
     return in_arrays(target, source) and np.may_share_memory(array_of(target), array_of(source))
 
 
-def masked_scatter_(self: Any, mask: Any, source: Any) -> Any:
+def masked_scatter_(self: TensorBase, mask: TensorBase, source: TensorBase) -> TensorBase:
     """Put the elements of ``source``, in order, where the mask holds; returns the tensor."""
     if isinstance(source, TensorBase) and _in_one_memory(self, source):
         source = source.clone()

@@ -2,14 +2,14 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from .._backend.table import kernel
-from .._core.dtype import int32, int64
-from .._core.formats import contiguous_format
+from .._core.dtype import dtype, int32, int64
+from .._core.formats import contiguous_format, memory_format
 from .._core.modes import grad_set_to
 from .._core.promotion import can_cast, promote_types
 from .._core.size import Size
@@ -52,7 +52,7 @@ _flip = kernel("flip")
 _roll = kernel("roll")
 
 
-def tensor_list(tensors: Any, name: str) -> tuple[Any, ...]:
+def tensor_list(tensors: Sequence[TensorBase], name: str) -> tuple[Any, ...]:
     """The tensors of a list or tuple; TypeError with torch's words for anything else."""
     if not isinstance(tensors, (list, tuple)):
         raise TypeError(f"{name}(): argument 'tensors' (position 1) must be tuple of Tensors, not {type(tensors).__name__}")
@@ -62,7 +62,7 @@ def tensor_list(tensors: Any, name: str) -> tuple[Any, ...]:
     return tuple(tensors)
 
 
-def _common(tensors: Sequence[Any]) -> Any:
+def _common(tensors: Sequence[Any]) -> dtype:
     kind = tensors[0]._dtype
     for tensor in tensors:
         if tensor._dtype is not kind:
@@ -70,14 +70,14 @@ def _common(tensors: Sequence[Any]) -> Any:
     return kind
 
 
-def _check_kind(kind: Any, out: Any) -> None:
+def _check_kind(kind: dtype, out: TensorBase | None) -> None:
     """Raise torch's error if ``out`` (or None) cannot hold elements of a dtype."""
     if out is not None and not can_cast(kind, out._dtype):
         raise TypeError(f"torch.cat(): input types can't be cast to the desired output type {type_word(out._dtype)}")
 
 
 @operation(numpy_names=True)
-def cat(tensors: Any, dim: int = 0, *, out: Any = None) -> Any:
+def cat(tensors: Sequence[TensorBase], dim: int = 0, *, out: TensorBase | None = None) -> Any:
     """The tensors one after another along ``dim``."""
     tensors = tensor_list(tensors, "cat")
     if not tensors:
@@ -124,7 +124,7 @@ concat = concatenate = cat
 
 
 @operation(numpy_names=True)
-def stack(tensors: Any, dim: int = 0, *, out: Any = None) -> Any:
+def stack(tensors: Sequence[TensorBase], dim: int = 0, *, out: TensorBase | None = None) -> Any:
     """The tensors, of one size, along a new dimension ``dim``."""
     tensors = tensor_list(tensors, "stack")
     if not tensors:
@@ -154,7 +154,7 @@ def stack(tensors: Any, dim: int = 0, *, out: Any = None) -> Any:
     return finish(made, out)
 
 
-def _at_least(tensor: Any, rank: int) -> Any:
+def _at_least(tensor: TensorBase, rank: int) -> TensorBase:
     own = len(shape_of(tensor))
     if own >= rank:
         return tensor
@@ -190,13 +190,13 @@ def atleast_3d(*tensors: Any) -> Any:
     return _each_at_least(tensors, 3)
 
 
-def hstack(tensors: Any, *, out: Any = None) -> Any:
+def hstack(tensors: Sequence[TensorBase], *, out: TensorBase | None = None) -> TensorBase:
     """The tensors side by side: along the second dimension, vectors along the first."""
     parts = [_at_least(t, 1) for t in _nonempty(tensors, "hstack")]
     return cat(parts, 0 if len(shape_of(parts[0])) == 1 else 1, out=out)
 
 
-def vstack(tensors: Any, *, out: Any = None) -> Any:
+def vstack(tensors: Sequence[TensorBase], *, out: TensorBase | None = None) -> TensorBase:
     """The tensors below each other, vectors as rows."""
     return cat([_at_least(t, 2) for t in _nonempty(tensors, "vstack")], 0, out=out)
 
@@ -204,12 +204,12 @@ def vstack(tensors: Any, *, out: Any = None) -> Any:
 row_stack = vstack
 
 
-def dstack(tensors: Any, *, out: Any = None) -> Any:
+def dstack(tensors: Sequence[TensorBase], *, out: TensorBase | None = None) -> TensorBase:
     """The tensors behind each other, along the third dimension."""
     return cat([_at_least(t, 3) for t in _nonempty(tensors, "dstack")], 2, out=out)
 
 
-def column_stack(tensors: Any, *, out: Any = None) -> Any:
+def column_stack(tensors: Sequence[TensorBase], *, out: TensorBase | None = None) -> TensorBase:
     """The tensors side by side, vectors as columns."""
     parts = []
     for tensor in _nonempty(tensors, "column_stack"):
@@ -218,14 +218,14 @@ def column_stack(tensors: Any, *, out: Any = None) -> Any:
     return cat(parts, 1, out=out)
 
 
-def _nonempty(tensors: Any, name: str) -> tuple[Any, ...]:
+def _nonempty(tensors: Sequence[TensorBase], name: str) -> tuple[Any, ...]:
     tensors = tensor_list(tensors, name)
     if not tensors:
         raise RuntimeError(f"{name} expects a non-empty TensorList")
     return tensors
 
 
-def _nothing(height: int, width: int, block: Any, kind: Any) -> Any:
+def _nothing(height: int, width: int, block: TensorBase, kind: dtype) -> TensorBase:
     return zeros((height, width), dtype=kind, device=block.device)
 
 
@@ -253,7 +253,7 @@ def block_diag(*tensors: Any) -> Any:
 
 
 @operation(forms=Forms(star="repeats"))
-def repeat(self: Any, *repeats: Any) -> Any:
+def repeat(self: TensorBase, *repeats: Any) -> Any:
     """The tensor repeated along each dimension; more repeats than dimensions add dimensions in front."""
     counts = shape_args(repeats)
     own = shape_of(self)
@@ -265,7 +265,7 @@ def repeat(self: Any, *repeats: Any) -> Any:
     return call(_tile, (views.reshape(self, ((1,) * (len(counts) - len(own)) + own)),), counts)
 
 
-def tile(input: Any, dims: Any) -> Any:
+def tile(input: TensorBase | int, dims: TensorBase | float | Sequence[float | str | None]) -> TensorBase:
     """The tensor repeated along each dimension; missing counts in front are 1."""
     counts = shape_args((dims,))
     lead = len(shape_of(input)) - len(counts)
@@ -273,7 +273,9 @@ def tile(input: Any, dims: Any) -> Any:
 
 
 @operation(forms=Forms({"repeats": "input"}), numpy_names=True)
-def repeat_interleave(input: Any, repeats: Any = None, dim: int | None = None, *, output_size: int | None = None) -> Any:
+def repeat_interleave(
+    input: TensorBase, repeats: TensorBase | int | None = None, dim: int | None = None, *, output_size: int | None = None
+) -> TensorBase:
     """Each entry along ``dim`` (or of the flat tensor) repeated; ``repeats`` alone gives the indices it stands for."""
     if repeats is None:
         counts = input
@@ -310,7 +312,7 @@ def repeat_interleave(input: Any, repeats: Any = None, dim: int | None = None, *
     return _interleaved(input, repeats, dim, output_size)
 
 
-def _contiguous() -> Any:
+def _contiguous() -> memory_format:
     return contiguous_format
 
 
@@ -321,7 +323,7 @@ def _interleaved_unread(input: Any, counts: Any, dim: int, output_size: int | No
 
 
 @ways(at=1, absent=_interleaved_unread)
-def _interleaved(input: Any, counts: Any, dim: int, output_size: int | None) -> Any:
+def _interleaved(input: TensorBase, counts: TensorBase, dim: int, output_size: int | None) -> TensorBase:
     array = array_of(counts)
     if (array < 0).any():
         raise RuntimeError("repeats can not be negative")
@@ -331,7 +333,7 @@ def _interleaved(input: Any, counts: Any, dim: int, output_size: int | None) -> 
     return call(_index_select, (input,), dim, beside(tensor_of(positions), input))
 
 
-def flip(input: Any, dims: Any) -> Any:
+def flip(input: TensorBase, dims: Sequence[int]) -> TensorBase:
     """The order of the entries reversed along the dimensions, as a copy."""
     if not isinstance(dims, (list, tuple)):
         raise TypeError(f"flip(): argument 'dims' (position 2) must be tuple of ints, not {type(dims).__name__}")
@@ -341,26 +343,26 @@ def flip(input: Any, dims: Any) -> Any:
     return call(_flip, (input,), axes, strides=strides)
 
 
-def _flip_method(self: Any, *dims: Any, **named: Any) -> Any:
+def _flip_method(self: TensorBase, *dims: Any, **named: Any) -> TensorBase:
     """The order of the entries reversed along the dimensions, as a copy."""
     if not dims and not named:
         raise TypeError('flip() missing 1 required positional arguments: "dims"')
     return flip(self, **named) if named else flip(self, shape_args(dims))
 
 
-def _tile_method(self: Any, *dims: Any, **named: Any) -> Any:
+def _tile_method(self: TensorBase, *dims: Any, **named: Any) -> TensorBase:
     """The tensor repeated along each dimension; missing counts in front are 1."""
     return tile(self, **named) if named else tile(self, shape_args(dims))
 
 
-def fliplr(input: Any) -> Any:
+def fliplr(input: TensorBase) -> TensorBase:
     """The columns in reverse order, as a copy."""
     if len(shape_of(input)) < 2:
         raise RuntimeError("Input must be >= 2-d.")
     return flip(input, (1,))
 
 
-def flipud(input: Any) -> Any:
+def flipud(input: TensorBase) -> TensorBase:
     """The rows in reverse order, as a copy."""
     if not shape_of(input):
         raise RuntimeError("Input must be >= 1-d.")
@@ -368,7 +370,7 @@ def flipud(input: Any) -> Any:
 
 
 @node_called("RollBackward0")
-def roll(input: Any, shifts: Any, dims: Any = None) -> Any:
+def roll(input: TensorBase, shifts: Any, dims: Any = None) -> TensorBase:
     """The entries moved along dimensions, around the end; without ``dims`` over the flat tensor."""
     shifts, dims = (int(v) if isinstance(v, TensorBase) else v for v in (shifts, dims))
     moves = (shifts,) if isinstance(shifts, int) else tuple(shifts)
@@ -391,7 +393,7 @@ def roll(input: Any, shifts: Any, dims: Any = None) -> Any:
     return with_format(call(_roll, (input,), moves, tuple(wrap_dim(d, rank) for d in axes)), input)
 
 
-def rot90(input: Any, k: int = 1, dims: Any = (0, 1)) -> Any:
+def rot90(input: Any, k: int = 1, dims: Any = (0, 1)) -> TensorBase:
     """Turned by 90 degrees ``k`` times, from the first towards the second of ``dims``."""
     dims, k = tuple(dims), whole(k)
     rank = len(shape_of(input))
@@ -415,7 +417,7 @@ def rot90(input: Any, k: int = 1, dims: Any = (0, 1)) -> Any:
     return made
 
 
-def _quarter_turns(input: Any, k: int, dims: tuple[int, int]) -> Any:
+def _quarter_turns(input: TensorBase, k: int, dims: tuple[int, int]) -> TensorBase:
     if k == 2:
         return flip(input, dims)
     if k in (0, 4):
@@ -423,7 +425,7 @@ def _quarter_turns(input: Any, k: int, dims: tuple[int, int]) -> Any:
     return no_view(views.transpose(flip(input, (dims[1 if k == 1 else 0],)), *dims))
 
 
-def _turned(k: int, dims: tuple[int, int]) -> Any:
+def _turned(k: int, dims: tuple[int, int]) -> Callable[..., Any]:
     def turned(array: np.ndarray) -> np.ndarray:
         if k == 2:
             return np.flip(array, dims).copy()
@@ -434,7 +436,7 @@ def _turned(k: int, dims: tuple[int, int]) -> Any:
     return turned
 
 
-def _turned_raw(k: int, dims: tuple[int, ...]) -> Any:
+def _turned_raw(k: int, dims: tuple[int, ...]) -> Callable[..., Any]:
     def turned(raw: Any) -> Any:
         if k in (0, 4):
             return cloned(raw)
@@ -482,7 +484,7 @@ def _text(tensor: Any) -> str:
     return str(tensor)
 
 
-def cartesian_prod(*tensors: Any) -> Any:
+def cartesian_prod(*tensors: TensorBase) -> TensorBase:
     """Every combination of entries of the vectors, one a row."""
     for tensor in tensors:
         if len(shape_of(tensor)) != 1:
@@ -492,7 +494,7 @@ def cartesian_prod(*tensors: Any) -> Any:
     return stack([views.reshape(grid, (views.numel_of(shape_of(grid)),)) for grid in meshgrid(*tensors, indexing="ij")], 1)
 
 
-def combinations(input: Any, r: int = 2, with_replacement: bool = False) -> Any:
+def combinations(input: TensorBase, r: int = 2, with_replacement: bool = False) -> TensorBase:
     """Every choice of ``r`` entries of a vector in order, one a row."""
     shape = shape_of(input)
     if len(shape) != 1:

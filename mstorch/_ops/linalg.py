@@ -9,7 +9,7 @@ import numpy as np
 
 from .. import return_types
 from .._backend.table import kernel
-from .._core.dtype import int64
+from .._core.dtype import dtype, int64
 from .._core.tensor_base import TensorBase, array_of, meta_tensor, tensor_of
 from .._tape.composite import record
 from .._tape.moving import beside
@@ -51,7 +51,9 @@ _lu, _ldl, _ldl_solve = (kernel(f"linalg_{name}") for name in ("lu_factor", "ldl
 # LU
 
 
-def _lu_backward(gradients: Any, outputs: Any, inputs: Any, permutation: Any) -> Any:
+def _lu_backward(
+    gradients: Sequence[TensorBase], outputs: Sequence[TensorBase], inputs: Sequence[TensorBase], permutation: TensorBase
+) -> tuple[TensorBase]:
     (gradient,), (factors,) = gradients, outputs
     if gradient is None:
         return (None,)
@@ -80,7 +82,7 @@ def _lu_backward(gradients: Any, outputs: Any, inputs: Any, permutation: Any) ->
 
 
 @ways(absent=lambda pivots, rows, like: meta_tensor((*shape_of(pivots)[:-1], rows, rows), like))
-def permutation_of(pivots: Any, rows: int, like: Any) -> Any:
+def permutation_of(pivots: TensorBase, rows: int, like: dtype) -> TensorBase:
     """The matrices P of ``P @ L @ U`` from LAPACK's row exchanges."""
     exchanges = array_of(pivots)
     batch = exchanges.shape[:-1]
@@ -95,7 +97,7 @@ def permutation_of(pivots: Any, rows: int, like: Any) -> Any:
     return tensor_of(matrices.reshape((*batch, rows, rows)))
 
 
-def _factored(A: Any, name: str) -> tuple[Any, Any, Any, Any]:
+def _factored(A: TensorBase, name: str) -> tuple[Any, Any, Any, Any]:
     """LU, pivots, P and the raw failure codes."""
     check_floating(A, name)
     if len(shape_of(A)) < 2:
@@ -117,7 +119,7 @@ _ZERO_PIVOT = (
 )
 
 
-def lu_factor(A: Any, *, pivot: bool = True, out: Any = None) -> Any:
+def lu_factor(A: TensorBase, *, pivot: bool = True, out: Any = None) -> Any:
     """L (below the diagonal) and U in one matrix, and the rows exchanged, counted from 1."""
     _check_pivot(pivot)
     factors, pivots, _, info = _factored(A, "torch.lu_factor")
@@ -125,7 +127,7 @@ def lu_factor(A: Any, *, pivot: bool = True, out: Any = None) -> Any:
     return finish_exactly(return_types.linalg_lu_factor((factors, pivots)), out)
 
 
-def lu_factor_ex(A: Any, *, pivot: bool = True, check_errors: bool = False, out: Any = None) -> Any:
+def lu_factor_ex(A: TensorBase, *, pivot: bool = True, check_errors: bool = False, out: Any = None) -> Any:
     """``lu_factor`` and for each matrix the first zero pivot (from 1), 0 if there is none."""
     _check_pivot(pivot)
     factors, pivots, _, info = _factored(A, "torch.lu_factor")
@@ -134,7 +136,7 @@ def lu_factor_ex(A: Any, *, pivot: bool = True, check_errors: bool = False, out:
     return finish_exactly(return_types.linalg_lu_factor_ex((factors, pivots, info)), out)
 
 
-def triangles(factors: Any) -> tuple[Any, Any]:
+def triangles(factors: TensorBase) -> tuple[Any, Any]:
     rows, columns = shape_of(factors)[-2:]
     size = min(rows, columns)
     factors = factors.contiguous()
@@ -150,7 +152,7 @@ def lu(A: Any, *, pivot: bool = True, out: Any = None) -> Any:
     return finish_exactly(return_types.linalg_lu((permutation, *triangles(factors))), out)
 
 
-def _check_factors(LU: Any, pivots: Any, B: Any, left: bool) -> None:
+def _check_factors(LU: TensorBase, pivots: TensorBase, B: TensorBase, left: bool) -> None:
     """Raise torch's errors unless factors, pivots and right side fit together."""
     name, size = "linalg.lu_solve", shape_of(LU)[-1]
     if LU._dtype is not B._dtype:
@@ -181,7 +183,9 @@ def _check_factors(LU: Any, pivots: Any, B: Any, left: bool) -> None:
 
 @operation(forms=Forms({"input": "b"}))
 @node_called("LinalgLuSolveBackward0")
-def lu_solve(LU: Any, pivots: Any, B: Any, *, left: bool = True, adjoint: bool = False, out: Any = None) -> Any:
+def lu_solve(
+    LU: TensorBase, pivots: TensorBase, B: TensorBase, *, left: bool = True, adjoint: bool = False, out: TensorBase | None = None
+) -> TensorBase:
     """The X of ``A @ X = B`` (``X @ A = B``, the adjoint of A) from the LU factors of A."""
     check_square(LU, "linalg.lu_solve", "LU")
     _check_factors(LU, pivots, B, left)
@@ -206,7 +210,7 @@ def _check_tolerances(name: str, **tolerances: Any) -> None:
             raise RuntimeError(f"{name}: {word} tensor of complex type is not supported. Got {type_word(value._dtype)}")
 
 
-def _tolerance(values: Any, shape: Sequence[int], atol: Any, rtol: Any) -> Any:
+def _tolerance(values: TensorBase, shape: Sequence[int], atol: float | None, rtol: Any) -> Any:
     """The size up to which a singular value counts as zero: (…, 1)."""
     largest = reduce.amax(values, -1, True) if shape_of(values)[-1] else 0.0
     if rtol is None:
@@ -241,7 +245,10 @@ def _pinv_backward(gradients: Any, outputs: Any, inputs: Any) -> Any:
 
 
 @node_called("LinalgPinvBackward0")
-def pinv(A: Any, rcond: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None, out: Any = None) -> Any:
+def pinv(
+    A: TensorBase, rcond: float | None = None, hermitian: bool = False, *, atol: Any = None, rtol: float | None = None,
+    out: TensorBase | None = None,
+) -> Any:
     """The pseudo-inverse; singular values up to the tolerance count as zero."""
     if A._dtype.category < 2 or A._dtype.itemsize < 4 or len(shape_of(A)) < 2:
         raise RuntimeError(
@@ -271,7 +278,7 @@ def pinv(A: Any, rcond: Any = None, hermitian: bool = False, *, atol: Any = None
 @operation
 def matrix_rank(
     A: Any, tol: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None, out: Any = None
-) -> Any:
+) -> TensorBase:
     """The number of singular values above the tolerance."""
     check_floating(A, "linalg.matrix_rank")
     check_matrix(A, "torch.linalg.matrix_rank", "input")
@@ -359,11 +366,11 @@ def lstsq(A: Any, B: Any, rcond: Any = None, *, driver: str | None = None) -> An
     return return_types.linalg_lstsq((solution, residuals, rank, singular))
 
 
-def _no_gradients(gradients: Any, outputs: Any, inputs: Any) -> Any:
+def _no_gradients(gradients: Sequence[TensorBase], outputs: Sequence[TensorBase], inputs: Sequence[TensorBase]) -> tuple[Any, Any]:
     return None, None
 
 
-def _in_lapack_columns(solution: Any, rows: int) -> Any:
+def _in_lapack_columns(solution: TensorBase, rows: int) -> Any:
     """Solutions column by column, each in the place of the right-hand side of ``rows`` that LAPACK overwrites with it."""
     *lead, own, columns = shape_of(solution)
     if rows <= own:
@@ -372,7 +379,7 @@ def _in_lapack_columns(solution: Any, rows: int) -> Any:
     return no_view(views.narrow(by_columns(cat([solution, rest], -2)), -2, 0, own))
 
 
-def check_scales(name: str, A: Any, tau: Any) -> None:
+def check_scales(name: str, A: TensorBase, tau: TensorBase) -> None:
     """Raise torch's errors unless there is a row of scales for each matrix."""
     a, t = shape_of(A), shape_of(tau)
     if len(t) != len(a) - 1:
@@ -386,7 +393,7 @@ def check_scales(name: str, A: Any, tau: Any) -> None:
 
 @operation
 @node_called("LinalgHouseholderProductBackward0")
-def householder_product(A: Any, tau: Any, *, out: Any = None) -> Any:
+def householder_product(A: TensorBase, tau: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """The first columns of the product of Householder reflections: vectors below the diagonal of A, scales in tau."""
     name = "torch.linalg.householder_product"
     if len(shape_of(A)) < 2:
@@ -411,7 +418,7 @@ def householder_product(A: Any, tau: Any, *, out: Any = None) -> Any:
     return finish_safely(by_columns(found), out, "torch.linalg.householder_product")
 
 
-def ldl_factor_ex(A: Any, *, hermitian: bool = False, check_errors: bool = False, out: Any = None) -> Any:
+def ldl_factor_ex(A: TensorBase, *, hermitian: bool = False, check_errors: bool = False, out: Any = None) -> Any:
     """L and D in one matrix, the pivots, and for each matrix the first zero of D (from 1)."""
     check_floating(A, "torch.linalg.ldl_factor_ex")
     check_square(A, "torch.linalg.ldl_factor_ex")
@@ -421,13 +428,13 @@ def ldl_factor_ex(A: Any, *, hermitian: bool = False, check_errors: bool = False
     return finish_exactly(return_types.linalg_ldl_factor_ex((by_columns(factors), pivots, info)), out)
 
 
-def ldl_factor(A: Any, *, hermitian: bool = False, out: Any = None) -> Any:
+def ldl_factor(A: TensorBase, *, hermitian: bool = False, out: Any = None) -> Any:
     """L and D in one matrix, and the pivots."""
     factors, pivots, _ = ldl_factor_ex(A, hermitian=hermitian)
     return finish_exactly(return_types.linalg_ldl_factor((factors, pivots)), out)
 
 
-def ldl_solve(LD: Any, pivots: Any, B: Any, *, hermitian: bool = False, out: Any = None) -> Any:
+def ldl_solve(LD: TensorBase, pivots: TensorBase, B: TensorBase, *, hermitian: bool = False, out: TensorBase | None = None) -> TensorBase:
     """The X of ``A @ X = B`` from the LDL factors of A."""
     wrap_dim(-2, len(shape_of(B)))
     check_system(B, LD, "torch.linalg.ldl_solve", "torch.linalg.ldl_solve: ")
@@ -445,7 +452,7 @@ def ldl_solve(LD: Any, pivots: Any, B: Any, *, hermitian: bool = False, out: Any
 # Norms
 
 
-def check_norm_out(name: str, A: Any, dtype: Any, out: Any) -> None:
+def check_norm_out(name: str, A: TensorBase, dtype: dtype | None, out: TensorBase) -> None:
     """Raise torch's error unless ``out`` has the dtype of the norm."""
     want = (A._dtype if dtype is None else dtype).to_real()
     if out._dtype is not want:
@@ -454,8 +461,9 @@ def check_norm_out(name: str, A: Any, dtype: Any, out: Any) -> None:
 
 @operation(numpy_names=True)
 def matrix_norm(
-    A: Any, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = False, *, dtype: Any = None, out: Any = None
-) -> Any:
+    A: TensorBase, ord: float | str = "fro", dim: tuple[int, int] = (-2, -1), keepdim: bool = False, *, dtype: dtype | None = None,
+    out: TensorBase | None = None
+) -> TensorBase:
     """The norm of matrices: "fro", "nuc", inf, -inf, 1, -1, 2 or -2."""
     check_floating(A, "linalg.matrix_norm", low=True)
     if isinstance(ord, complex):
@@ -492,12 +500,12 @@ def matrix_norm(
     return finish(_most(sums, taken, keepdim) if ord > 0 else _least(sums, taken, keepdim), out)
 
 
-def _most(sizes: Any, dim: int, keepdim: bool) -> Any:
+def _most(sizes: TensorBase, dim: int, keepdim: bool) -> TensorBase:
     """The largest of numbers that are not negative; 0 of none."""
     return reduce.amax(sizes, dim, keepdim) if shape_of(sizes)[dim] else reduce.sum(sizes, dim, keepdim)
 
 
-def _least(sizes: Any, dim: int, keepdim: bool) -> Any:
+def _least(sizes: TensorBase, dim: int, keepdim: bool) -> TensorBase:
     if shape_of(sizes)[dim] == 0:
         raise IndexError(f"amin(): Expected reduction dim {dim} to have non-zero size.")
     return reduce.amin(sizes, dim, keepdim)

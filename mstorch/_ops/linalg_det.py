@@ -1,13 +1,14 @@
 """torch.linalg: determinants."""
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from .. import return_types
 from .._backend.table import kernel
-from .._core.tensor_base import array_of, meta_tensor, tensor_of
+from .._core.tensor_base import TensorBase, array_of, meta_tensor, tensor_of
 from .._quiet import quiet
 from .._tape.moving import beside
 from .._tape.operands import computed
@@ -24,7 +25,7 @@ PUBLIC_IN = "linalg"
 _lu, _svd = kernel("linalg_lu_factor"), kernel("linalg_svd")
 
 
-def _cofactors(A: Any) -> Any:
+def _cofactors(A: TensorBase) -> Any:
     """The gradient of the determinant by singular values, which is right for singular matrices too."""
     u, s, vh = map(array_of, computed(_svd, A.detach(), True))
     size = s.shape[-1]
@@ -35,7 +36,7 @@ def _cofactors(A: Any) -> Any:
     return beside(tensor_of(np.ascontiguousarray(found.astype(s.dtype if u.dtype.kind == "f" else u.dtype))), A)
 
 
-def _det_backward(gradients: Any, outputs: Any, inputs: Any) -> Any:
+def _det_backward(gradients: Sequence[TensorBase], outputs: Sequence[TensorBase], inputs: Sequence[TensorBase]) -> tuple[TensorBase]:
     (gradient,), (value,), (A,) = gradients, outputs, inputs
     if gradient is None:
         return (None,)
@@ -46,7 +47,7 @@ def _det_backward(gradients: Any, outputs: Any, inputs: Any) -> Any:
     return (views.unsqueeze(views.unsqueeze(gradient * value.conj_physical(), -1), -1) * inverse,)
 
 
-def _sign_of(A: Any) -> tuple[np.ndarray, np.ndarray]:
+def _sign_of(A: TensorBase) -> tuple[np.ndarray, np.ndarray]:
     """The diagonal of U and the sign of the row exchanges."""
     array, exchanged = map(array_of, computed(_lu, A.detach())[:2])
     odd = (exchanged != np.arange(1, exchanged.shape[-1] + 1)).sum(-1) % 2
@@ -54,7 +55,7 @@ def _sign_of(A: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 @operation(forms=Forms({"input": "A"}))
-def det(A: Any, *, out: Any = None) -> Any:
+def det(A: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """The determinant of square matrices."""
     check_floating(A, "linalg.det")
     check_square(A, "linalg.det")
@@ -62,14 +63,14 @@ def det(A: Any, *, out: Any = None) -> Any:
 
 
 @ways(absent=lambda A: meta_tensor(shape_of(A)[:-2], A._dtype))
-def _product(A: Any) -> Any:
+def _product(A: TensorBase) -> Any:
     """The determinant, without a history."""
     diagonal, sign = _sign_of(A)
     with quiet():  # a product that is too large is infinite
         return beside(tensor_of(np.array(diagonal.prod(-1) * sign, A._dtype.np)), A)
 
 
-def _slogdet_backward(gradients: Any, outputs: Any, inputs: Any) -> Any:
+def _slogdet_backward(gradients: Sequence[TensorBase | None], outputs: Sequence[TensorBase], inputs: Sequence[TensorBase]) -> Any:
     (gs, gl), (sign, _), (A,) = gradients, outputs, inputs
     if gl is None and (gs is None or not A.is_complex()):
         return (None,)
@@ -82,7 +83,7 @@ def _slogdet_backward(gradients: Any, outputs: Any, inputs: Any) -> Any:
     return (solve_matrices(A.mH, right)[0],)
 
 
-def signed_log(A: Any, name: str) -> tuple[Any, Any]:
+def signed_log(A: TensorBase, name: str) -> tuple[Any, Any]:
     check_floating(A, name)
     check_square(A, name)
     sign_, log_ = attach("LinalgSlogdetBackward0", _slogdet_backward, (A,), _sign_and_log(A))
@@ -90,7 +91,7 @@ def signed_log(A: Any, name: str) -> tuple[Any, Any]:
 
 
 @ways(absent=lambda A: tuple(meta_tensor(shape_of(A)[:-2], kind) for kind in (A._dtype, A._dtype.to_real())))
-def _sign_and_log(A: Any) -> tuple[Any, ...]:
+def _sign_and_log(A: TensorBase) -> tuple[Any, ...]:
     """The sign of the determinant and the logarithm of its size, without a history."""
     kinds = A._dtype, A._dtype.to_real()
     diagonal, sign = _sign_of(A)
@@ -102,6 +103,6 @@ def _sign_and_log(A: Any) -> tuple[Any, ...]:
     return tuple(beside(tensor_of(np.array(part, kind.np)), A) for part, kind in zip((sign, log), kinds))
 
 
-def slogdet(A: Any, *, out: Any = None) -> Any:
+def slogdet(A: TensorBase, *, out: Any = None) -> Any:
     """The sign of the determinant and the logarithm of its size."""
     return finish_exactly(return_types.linalg_slogdet(signed_log(A, "linalg.slogdet")), out)

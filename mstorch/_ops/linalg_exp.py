@@ -2,12 +2,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from .._backend.table import kernel
 from .._core.modes import modes
+from .._core.tensor_base import TensorBase
 from . import views
 from ._dispatch import call, shape_of, values_of, without_grad
 from ._forms import Forms
@@ -53,7 +55,7 @@ def _product(first: Any, second: Any) -> Any:
     return call(_small, (first, second)) if shape_of(first)[-1] <= _SMALL else first @ second
 
 
-def _mixed(weights: Any, powers: Any) -> Any:
+def _mixed(weights: tuple[float, ...], powers: tuple[TensorBase, ...]) -> Any:
     total = None
     for weight, power in zip(weights, powers):
         if weight:
@@ -61,7 +63,7 @@ def _mixed(weights: Any, powers: Any) -> Any:
     return total
 
 
-def _taylor(A: Any, one: Any, degree: int) -> Any:
+def _taylor(A: Any, one: Any, degree: int) -> TensorBase:
     """The Taylor polynomial of one of the degrees."""
     if degree == 1:
         return one + A
@@ -91,7 +93,7 @@ def _taylor(A: Any, one: Any, degree: int) -> Any:
     return b + _product(c + ninth, ninth)
 
 
-def _by_norm(A: Any, one: Any, norms: Any, limits: tuple[float, ...], wanted: tuple[int, ...]) -> Any:
+def _by_norm(A: TensorBase, one: TensorBase, norms: TensorBase, limits: tuple[float, ...], wanted: tuple[int, ...]) -> Any:
     """For each matrix the polynomial of the degree that its norm needs."""
     found = None
     for degree, limit in zip(reversed(_DEGREES), reversed(limits)):
@@ -101,7 +103,7 @@ def _by_norm(A: Any, one: Any, norms: Any, limits: tuple[float, ...], wanted: tu
     return found
 
 
-def _values(A: Any) -> Any:
+def _values(A: TensorBase) -> TensorBase:
     """The exponential of matrices of float or complex elements, without a gradient."""
     shape = shape_of(A)
     if 0 in shape:
@@ -127,7 +129,7 @@ def _values(A: Any) -> Any:
     return found
 
 
-def _exp_backward(gradients: Any, outputs: Any, inputs: Any) -> Any:
+def _exp_backward(gradients: Sequence[TensorBase], outputs: Sequence[TensorBase], inputs: Sequence[TensorBase]) -> tuple[TensorBase]:
     (gradient,), (A,) = gradients, inputs
     if gradient is None:
         return (None,)
@@ -139,7 +141,7 @@ def _exp_backward(gradients: Any, outputs: Any, inputs: Any) -> Any:
 
 
 @operation(forms=Forms({"input": "A"}))
-def matrix_exp(A: Any) -> Any:
+def matrix_exp(A: TensorBase) -> TensorBase:
     """The exponential of square matrices."""
     check_floating(A, "linalg.matrix_exp", low=True)
     check_square(A, "linalg.matrix_exp")

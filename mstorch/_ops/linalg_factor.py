@@ -10,7 +10,7 @@ import numpy as np
 from .. import return_types
 from .._backend.table import kernel
 from .._core.strides import columns_first
-from .._core.tensor_base import in_order, recording
+from .._core.tensor_base import TensorBase, in_order, recording
 from .._tape.composite import record
 from .._tape.operands import computed
 from .._tape.ways import values_if_any
@@ -39,6 +39,7 @@ class _LinAlgError(RuntimeError):
 LinAlgError = _LinAlgError
 
 Backward = Callable[..., Any]
+Tensors = Sequence[TensorBase]
 
 
 def attach(
@@ -50,7 +51,7 @@ def attach(
     """
     made = tuple(item.detach() for item in results)
 
-    def filled(gradients: Any, outputs: Any, inputs: Any, *rest: Any) -> Any:
+    def filled(gradients: Sequence[TensorBase | None], outputs: Tensors, inputs: Tensors, *rest: Any) -> tuple[TensorBase, ...]:
         # As in torch, an input that has nothing to do with the outputs that were used gets zeros.
         found = backward(gradients, outputs, inputs, *rest)
         return tuple(zeros_like(like.detach()) if gradient is None else gradient for gradient, like in zip(found, inputs))
@@ -70,7 +71,7 @@ _KERNELS_OF_ALL = {
 }  # fmt: skip
 
 
-def check_floating(tensor: Any, name: str, low: bool = False) -> None:
+def check_floating(tensor: TensorBase, name: str, low: bool = False) -> None:
     """Raise torch's error for a tensor that is not of floating or complex dtype."""
     kind = tensor._dtype
     if kind.category >= 2 and (low or kind.itemsize >= 4):
@@ -83,13 +84,13 @@ def check_floating(tensor: Any, name: str, low: bool = False) -> None:
     raise RuntimeError(f"{name}: Low precision dtypes not supported. Got {type_word(kind)}")
 
 
-def check_matrix(tensor: Any, name: str, label: str = "A") -> None:
+def check_matrix(tensor: TensorBase, name: str, label: str = "A") -> None:
     """Raise torch's error for a tensor of fewer than two dimensions."""
     if len(shape_of(tensor)) < 2:
         raise RuntimeError(f"{name}: The input tensor {label} must have at least 2 dimensions.")
 
 
-def check_square(tensor: Any, name: str, label: str = "A") -> None:
+def check_square(tensor: TensorBase, name: str, label: str = "A") -> None:
     """Raise torch's error for a tensor that holds no square matrices."""
     check_matrix(tensor, name, label)
     rows, columns = shape_of(tensor)[-2:]
@@ -97,7 +98,7 @@ def check_square(tensor: Any, name: str, label: str = "A") -> None:
         raise RuntimeError(f"{name}: {label} must be batches of square matrices, but they are {rows} by {columns} matrices")
 
 
-def check_system(b: Any, A: Any, name: str, prefix: str = "") -> None:
+def check_system(b: TensorBase, A: TensorBase, name: str, prefix: str = "") -> None:
     """Raise torch's errors unless A holds square matrices of b's dtype, with as many columns as b's have rows."""
     if b._dtype is not A._dtype:
         raise RuntimeError(
@@ -114,7 +115,7 @@ def check_system(b: Any, A: Any, name: str, prefix: str = "") -> None:
         )
 
 
-def check_info(info: Any, text: str, name: str, error: type[Exception] | None = None) -> None:
+def check_info(info: TensorBase, text: str, name: str, error: type[Exception] | None = None) -> None:
     """Raise torch's error (LinAlgError) if a factorization failed; ``text`` names the place by ``{}``."""
     codes = values_if_any(info)
     if codes is not None and codes.any():
@@ -124,19 +125,19 @@ def check_info(info: Any, text: str, name: str, error: type[Exception] | None = 
         raise (error or _LinAlgError)(f"{name}: {batch}{text.format(int(codes[first]))}")
 
 
-def batch_of(tensor: Any, batch: tuple[int, ...]) -> Any:
+def batch_of(tensor: TensorBase, batch: tuple[int, ...]) -> TensorBase:
     """The matrices repeated to a batch shape."""
     shape = shape_of(tensor)
     return tensor if shape[:-2] == batch else views.expand(tensor, (*batch, *shape[-2:]))
 
 
-def finite(tensor: Any) -> bool:
+def finite(tensor: TensorBase) -> bool:
     """Whether no element is NaN or infinite; True of a tensor without values."""
     values = values_if_any(tensor)
     return values is None or bool(np.isfinite(values).all())
 
 
-def by_columns(found: Any) -> Any:
+def by_columns(found: TensorBase) -> Any:
     """A fresh tensor of matrices as one that lies column by column, as torch's results of LAPACK do."""
     return in_order(found, columns_first(shape_of(found)))
 
@@ -144,7 +145,7 @@ def by_columns(found: Any) -> Any:
 # Solvers
 
 
-def _solve_backward(gradients: Any, outputs: Any, inputs: Any) -> Any:
+def _solve_backward(gradients: Tensors, outputs: Tensors, inputs: Tensors) -> tuple[TensorBase, TensorBase]:
     if gradients[0] is None:
         return None, None
     matrix, _ = inputs
@@ -152,7 +153,7 @@ def _solve_backward(gradients: Any, outputs: Any, inputs: Any) -> Any:
     return -(right @ outputs[0].mH), right
 
 
-def solve_matrices(matrix: Any, right: Any) -> tuple[Any, Any]:
+def solve_matrices(matrix: TensorBase, right: TensorBase) -> tuple[Any, Any]:
     """The solution of ``matrix @ X = right`` for matrices on the right, and the raw failure codes."""
     batch = broadcast_shape(shape_of(matrix)[:-2], shape_of(right)[:-2])
     matrix, right = batch_of(matrix, batch), batch_of(right, batch)
@@ -160,13 +161,13 @@ def solve_matrices(matrix: Any, right: Any) -> tuple[Any, Any]:
     return attach("LinalgSolveExBackward0", _solve_backward, (matrix, right), (by_columns(found),), kept=(0,))[0], info
 
 
-def is_vector(matrix: Any, right: Any) -> bool:
+def is_vector(matrix: TensorBase, right: TensorBase) -> bool:
     """Whether the right side is a vector, or a batch of them."""
     a, b = shape_of(matrix), shape_of(right)
     return len(b) == 1 or (len(a) - 1 == len(b) and a[:-1] == b)
 
 
-def _solve_any(A: Any, B: Any, left: bool, name: str) -> tuple[Any, Any]:
+def _solve_any(A: TensorBase, B: TensorBase, left: bool, name: str) -> tuple[Any, Any]:
     check_floating(A, name)
     check_square(A, name)
     if A._dtype is not B._dtype:
@@ -197,7 +198,7 @@ def _solve_any(A: Any, B: Any, left: bool, name: str) -> tuple[Any, Any]:
 
 @operation
 @node_called("LinalgSolveExBackward0")
-def solve(A: Any, B: Any, *, left: bool = True, out: Any = None) -> Any:
+def solve(A: TensorBase, B: Any, *, left: bool = True, out: Any = None) -> Any:
     """The X of ``A @ X = B``, or with ``left=False`` of ``X @ A = B``."""
     found, info = _solve_any(A, B, left, "linalg.solve")
     codes = values_if_any(info)
@@ -208,7 +209,7 @@ def solve(A: Any, B: Any, *, left: bool = True, out: Any = None) -> Any:
 
 
 @node_called("LinalgSolveExBackward0")
-def solve_ex(A: Any, B: Any, *, left: bool = True, check_errors: bool = False, out: Any = None) -> Any:
+def solve_ex(A: TensorBase, B: TensorBase, *, left: bool = True, check_errors: bool = False, out: Any = None) -> Any:
     """``solve`` and for each matrix the first zero pivot (from 1), 0 if it is invertible."""
     found, info = _solve_any(A, B, left, "linalg.solve")
     if check_errors:
@@ -221,20 +222,20 @@ _NO_INVERSE = (
 )
 
 
-def _inverse(A: Any, name: str) -> tuple[Any, Any]:
+def _inverse(A: TensorBase, name: str) -> tuple[Any, Any]:
     check_floating(A, name)
     check_square(A, name)
     found, info = solve_matrices(A.detach(), eye(shape_of(A)[-1], dtype=A._dtype, device=A.device))
     return attach("LinalgInvExBackward0", _inverse_backward, (A,), (found,), kept=())[0], info
 
 
-def _inverse_backward(gradients: Any, outputs: Any, inputs: Any) -> Any:
+def _inverse_backward(gradients: Sequence[TensorBase], outputs: Sequence[TensorBase], inputs: Sequence[TensorBase]) -> tuple[TensorBase]:
     (gradient,), (inverse,) = gradients, outputs
     return (None if gradient is None else -(inverse.mH @ gradient @ inverse.mH),)
 
 
 @operation
-def inv(A: Any, *, out: Any = None) -> Any:
+def inv(A: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """The inverse of square matrices."""
     found, info = _inverse(A, "linalg.inv")
     check_info(info, _NO_INVERSE, "linalg.inv")
@@ -242,7 +243,7 @@ def inv(A: Any, *, out: Any = None) -> Any:
 
 
 @operation
-def inv_ex(A: Any, *, check_errors: bool = False, out: Any = None) -> Any:
+def inv_ex(A: TensorBase, *, check_errors: bool = False, out: Any = None) -> Any:
     """The inverse, and for each matrix the first zero pivot (from 1), 0 if it is invertible."""
     found, info = _inverse(A, "linalg.inv")
     if check_errors:
@@ -250,7 +251,7 @@ def inv_ex(A: Any, *, check_errors: bool = False, out: Any = None) -> Any:
     return finish_exactly(return_types.linalg_inv_ex((found, info)), out)
 
 
-def _triangle_backward(gradients: Any, outputs: Any, inputs: Any, upper: bool, unit: bool) -> Any:
+def _triangle_backward(gradients: Tensors, outputs: Tensors, inputs: Tensors, upper: bool, unit: bool) -> tuple[TensorBase, TensorBase]:
     if gradients[0] is None:
         return None, None
     right = triangular(inputs[0].mH, gradients[0], not upper, unit)
@@ -258,7 +259,7 @@ def _triangle_backward(gradients: Any, outputs: Any, inputs: Any, upper: bool, u
     return (triu(matrix, int(unit)) if upper else tril(matrix, -int(unit))), right
 
 
-def triangular(matrix: Any, right: Any, upper: bool, unit: bool = False) -> Any:
+def triangular(matrix: TensorBase, right: TensorBase, upper: bool, unit: bool = False) -> Any:
     """The solution of ``matrix @ X = right``, where one triangle of the matrix is read."""
     batch = broadcast_shape(shape_of(matrix)[:-2], shape_of(right)[:-2])
     matrix, right = batch_of(matrix, batch), batch_of(right, batch)
@@ -268,8 +269,8 @@ def triangular(matrix: Any, right: Any, upper: bool, unit: bool = False) -> Any:
 
 @node_called("LinalgSolveTriangularBackward0")
 def solve_triangular(
-    input: Any, B: Any, *, upper: bool, left: bool = True, unitriangular: bool = False, out: Any = None
-) -> Any:
+    input: TensorBase, B: TensorBase, *, upper: bool, left: bool = True, unitriangular: bool = False, out: TensorBase | None = None
+) -> TensorBase:
     """The X of ``input @ X = B`` (``X @ input = B`` with ``left=False``) for triangular matrices."""
     check_matrix(input, "linalg.solve_triangular")
     check_matrix(B, "linalg.solve_triangular", "B")
@@ -293,7 +294,7 @@ def solve_triangular(
 # Factorizations
 
 
-def _cholesky_backward(gradients: Any, outputs: Any, inputs: Any, upper: bool) -> Any:
+def _cholesky_backward(gradients: Tensors, outputs: Tensors, inputs: Tensors, upper: bool) -> tuple[TensorBase]:
     (gradient,), (factor,) = gradients, outputs
     if gradient is None:
         return (None,)
@@ -304,7 +305,7 @@ def _cholesky_backward(gradients: Any, outputs: Any, inputs: Any, upper: bool) -
     return (found if upper else found.mH,)  # of the upper factor's input the adjoint was taken
 
 
-def cholesky_factor(A: Any, upper: bool) -> tuple[Any, Any]:
+def cholesky_factor(A: TensorBase, upper: bool) -> tuple[Any, Any]:
     """L (or its adjoint), and the raw failure codes."""
     check_floating(A, "linalg.cholesky")
     check_square(A, "linalg.cholesky")
@@ -324,7 +325,7 @@ NOT_POSITIVE = (
 
 @operation
 @node_called("LinalgCholeskyExBackward0")
-def cholesky(input: Any, *, upper: bool = False, out: Any = None) -> Any:
+def cholesky(input: TensorBase, *, upper: bool = False, out: TensorBase | None = None) -> TensorBase:
     """The lower triangular L of ``A = L @ L.mH``, or with ``upper`` its adjoint."""
     found, info = cholesky_factor(input, upper)
     check_info(info, NOT_POSITIVE, "linalg.cholesky")
@@ -333,7 +334,7 @@ def cholesky(input: Any, *, upper: bool = False, out: Any = None) -> Any:
 
 @operation
 @node_called("LinalgCholeskyExBackward0")
-def cholesky_ex(input: Any, *, upper: bool = False, check_errors: bool = False, out: Any = None) -> Any:
+def cholesky_ex(input: TensorBase, *, upper: bool = False, check_errors: bool = False, out: Any = None) -> Any:
     """``cholesky`` and for each matrix the order of the first minor that is not positive-definite, 0 if there is none."""
     found, info = cholesky_factor(input, upper)
     if check_errors:
@@ -341,7 +342,7 @@ def cholesky_ex(input: Any, *, upper: bool = False, check_errors: bool = False, 
     return finish_exactly(return_types.linalg_cholesky_ex((found, info)), out)
 
 
-def _qr_square(q: Any, r: Any, gq: Any, gr: Any) -> Any:
+def _qr_square(q: TensorBase, r: TensorBase, gq: TensorBase | None, gr: Any) -> TensorBase:
     inner = None
     if gr is not None:
         inner = gr @ r.mH
@@ -358,7 +359,7 @@ def _qr_square(q: Any, r: Any, gq: Any, gr: Any) -> Any:
     return triangular(r, found.mH, True).mH
 
 
-def _qr_backward(gradients: Any, outputs: Any, inputs: Any, mode: str) -> Any:
+def _qr_backward(gradients: Sequence[TensorBase | None], outputs: Sequence[TensorBase], inputs: Sequence[TensorBase], mode: str) -> Any:
     gq, gr = gradients
     q, r = outputs
     rows, columns = shape_of(inputs[0])[-2:]
@@ -384,12 +385,12 @@ def _qr_backward(gradients: Any, outputs: Any, inputs: Any, mode: str) -> Any:
     return (_joined(found, q @ gr[..., rows:], -1),)
 
 
-def _joined(first: Any, second: Any, dim: int) -> Any:
+def _joined(first: TensorBase, second: TensorBase, dim: int) -> Any:
     return cat((first, second), dim)
 
 
 @operation
-def qr(A: Any, mode: str = "reduced", *, out: Any = None) -> Any:
+def qr(A: TensorBase, mode: str = "reduced", *, out: Any = None) -> Any:
     """Q and R with ``A = Q @ R``, R upper triangular."""
     check_floating(A, "linalg.qr")
     check_matrix(A, "linalg.qr")
@@ -402,7 +403,7 @@ def qr(A: Any, mode: str = "reduced", *, out: Any = None) -> Any:
     return finish_exactly(return_types.linalg_qr(found), out)
 
 
-def _gaps(values: Any, squares: bool = False) -> Any:
+def _gaps(values: Any, squares: bool = False) -> TensorBase:
     """``values[j] - values[i]``, and 1 on the diagonal."""
     if squares:
         values = values * values
@@ -422,7 +423,9 @@ def _check_phase(text: str, *products: Any) -> None:
             raise RuntimeError(text)
 
 
-def _eigh_backward(gradients: Any, outputs: Any, inputs: Any, triangle: str) -> Any:
+def _eigh_backward(
+    gradients: Sequence[TensorBase | None], outputs: Sequence[TensorBase], inputs: Sequence[TensorBase], triangle: str
+) -> Any:
     gw, gv = gradients
     w, v = outputs
     inner = None
@@ -438,7 +441,7 @@ def _eigh_backward(gradients: Any, outputs: Any, inputs: Any, triangle: str) -> 
     return (None if inner is None else v @ inner @ v.mH,)
 
 
-def eigh_pair(A: Any, UPLO: str, name: str) -> tuple[Any, ...]:
+def eigh_pair(A: TensorBase, UPLO: str, name: str) -> tuple[Any, ...]:
     """Eigenvalues and eigenvectors of Hermitian matrices."""
     check_floating(A, name)
     check_square(A, name)
@@ -449,18 +452,18 @@ def eigh_pair(A: Any, UPLO: str, name: str) -> tuple[Any, ...]:
 
 
 @operation
-def eigh(A: Any, UPLO: str = "L", *, out: Any = None) -> Any:
+def eigh(A: TensorBase, UPLO: str = "L", *, out: Any = None) -> Any:
     """Ascending eigenvalues and eigenvectors of Hermitian matrices."""
     return finish_exactly(return_types.linalg_eigh(eigh_pair(A, UPLO, "linalg.eigh")), out)
 
 
 @operation
-def eigvalsh(A: Any, UPLO: str = "L", *, out: Any = None) -> Any:
+def eigvalsh(A: TensorBase, UPLO: str = "L", *, out: TensorBase | None = None) -> TensorBase:
     """Ascending eigenvalues of Hermitian matrices."""
     return finish_exactly(eigh_pair(A, UPLO, "linalg.eigh")[0], out)
 
 
-def _eig_backward(gradients: Any, outputs: Any, inputs: Any) -> Any:
+def _eig_backward(gradients: Sequence[TensorBase | None], outputs: Sequence[TensorBase], inputs: Sequence[TensorBase]) -> Any:
     gw, gv = gradients
     w, v = outputs
     if gw is None and gv is None:
@@ -477,7 +480,7 @@ def _eig_backward(gradients: Any, outputs: Any, inputs: Any) -> Any:
     return (solve_matrices(v.mH, inner @ v.mH)[0],)
 
 
-def eig_pair(A: Any, name: str) -> tuple[Any, ...]:
+def eig_pair(A: TensorBase, name: str) -> tuple[Any, ...]:
     """Complex eigenvalues and eigenvectors."""
     check_floating(A, name)
     check_square(A, name)
@@ -495,7 +498,7 @@ def eig(A: Any, *, out: Any = None) -> Any:
 
 
 @operation
-def eigvals(A: Any, *, out: Any = None) -> Any:
+def eigvals(A: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """Complex eigenvalues of square matrices."""
     found = eig_pair(A, "linalg.eigvals")[:1]
     return finish_safely(found, None if out is None else (out,), "torch.linalg.eigvals", "eigenvalues")[0]
@@ -540,7 +543,7 @@ def _svd_backward(gradients: Any, outputs: Any, inputs: Any) -> Any:
     return (found,)
 
 
-def _refuse_nan(A: Any, name: str) -> None:
+def _refuse_nan(A: TensorBase, name: str) -> None:
     """Raise torch's error for the first matrix that has a NaN in it; infinities only make NaN of the results."""
     values = values_if_any(A)
     wrong = None if values is None else np.isnan(values).any((-2, -1))
@@ -551,7 +554,7 @@ def _refuse_nan(A: Any, name: str) -> None:
         )
 
 
-def svd_parts(A: Any, full: bool, name: str) -> tuple[Any, ...]:
+def svd_parts(A: TensorBase, full: bool, name: str) -> tuple[Any, ...]:
     """U, S and Vh."""
     check_floating(A, name)
     check_matrix(A, name)
@@ -561,7 +564,7 @@ def svd_parts(A: Any, full: bool, name: str) -> tuple[Any, ...]:
 
 
 @operation
-def svd(A: Any, full_matrices: bool = True, *, driver: str | None = None, out: Any = None) -> Any:
+def svd(A: TensorBase, full_matrices: bool = True, *, driver: str | None = None, out: Any = None) -> Any:
     """U, S and Vh with ``A = U @ diag(S) @ Vh``, S in descending order."""
     _check_driver(driver, "linalg.svd")
     return finish_exactly(return_types.linalg_svd(svd_parts(A, full_matrices, "linalg.svd")), out)
@@ -573,7 +576,7 @@ def _check_driver(driver: str | None, name: str) -> None:
 
 
 @operation
-def svdvals(A: Any, *, driver: str | None = None, out: Any = None) -> Any:
+def svdvals(A: TensorBase, *, driver: str | None = None, out: TensorBase | None = None) -> Any:
     """The singular values in descending order."""
     _check_driver(driver, "linalg.svd")
     check_floating(A, "linalg.svd")

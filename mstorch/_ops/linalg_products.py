@@ -18,13 +18,13 @@ from .linalg_factor import _LinAlgError, check_floating, solve, solve_matrices
 PUBLIC_IN = "linalg"
 
 
-def matrix_power(A: Any, n: int, *, out: Any = None) -> Any:
+def matrix_power(A: TensorBase, n: int, *, out: TensorBase | None = None) -> TensorBase:
     """Square matrices multiplied with themselves ``n`` times."""
     return contract.matrix_power(A, n, out=out)
 
 
 @operation
-def vecdot(x: Any, y: Any, *, dim: int = -1, out: Any = None) -> Any:
+def vecdot(x: TensorBase, y: TensorBase, *, dim: int = -1, out: TensorBase | None = None) -> TensorBase:
     """The inner products along ``dim``, the first operand conjugated."""
     check_floating(x, "linalg.vecdot", low=True)
     if x._dtype is not y._dtype:
@@ -39,7 +39,7 @@ def vecdot(x: Any, y: Any, *, dim: int = -1, out: Any = None) -> Any:
 
 @operation
 @node_called("LinalgCrossBackward0")
-def cross(input: Any, other: Any, *, dim: int = -1, out: Any = None) -> Any:
+def cross(input: TensorBase, other: TensorBase, *, dim: int = -1, out: TensorBase | None = None) -> TensorBase:
     """The cross product of vectors of length 3 along ``dim``."""
     a, b = len(shape_of(input)), len(shape_of(other))
     if a != b:
@@ -52,12 +52,12 @@ def cross(input: Any, other: Any, *, dim: int = -1, out: Any = None) -> Any:
     return measure.cross(input, other, dim, out=out)
 
 
-def diagonal(A: Any, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
+def diagonal(A: TensorBase, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
     """The diagonal of matrices: a view."""
     return views.diagonal(A, offset, dim1, dim2)
 
 
-def vander(x: Any, N: int | None = None) -> Any:
+def vander(x: TensorBase, N: int | None = None) -> TensorBase:
     """The powers of each element, from 0 on, along a new last dimension."""
     if x._dtype.name == "bool":
         raise RuntimeError("Vandermonde matrix not supported for bool")
@@ -72,7 +72,7 @@ def vander(x: Any, N: int | None = None) -> Any:
 
 
 @operation
-def multi_dot(tensors: Sequence[Any], *, out: Any = None) -> Any:
+def multi_dot(tensors: Sequence[Any], *, out: TensorBase | None = None) -> TensorBase:
     """The product of several matrices, in the order that takes the fewest multiplications; the ends may be vectors."""
     count = len(tensors)
     if count < 2:
@@ -112,7 +112,7 @@ def multi_dot(tensors: Sequence[Any], *, out: Any = None) -> Any:
 
 
 @operation
-def tensorinv(A: Any, ind: int = 2, *, out: Any = None) -> Any:
+def tensorinv(A: TensorBase, ind: int = 2, *, out: TensorBase | None = None) -> TensorBase:
     """The inverse of A as a map from its last dimensions to the first ``ind``."""
     if ind <= 0:
         raise RuntimeError("Expected a strictly positive integer for 'ind'")
@@ -133,7 +133,7 @@ def tensorinv(A: Any, ind: int = 2, *, out: Any = None) -> Any:
 
 
 @operation
-def tensorsolve(A: Any, B: Any, dims: Sequence[int] | None = None, *, out: Any = None) -> Any:
+def tensorsolve(A: TensorBase, B: TensorBase, dims: Sequence[int] | None = None, *, out: TensorBase | None = None) -> TensorBase:
     """The X of ``tensordot(A, X, X.ndim) = B``."""
     if dims is not None:
         rank = len(shape_of(A))

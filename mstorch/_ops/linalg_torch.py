@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -53,7 +54,7 @@ orgqr = accepting(householder_product, Forms({"input": "A", "input2": "tau"}))
 
 @node_called("LuUnpackBackward0")
 def lu_unpack(
-    LU_data: Any, LU_pivots: Any, unpack_data: bool = True, unpack_pivots: bool = True, *, out: Any = None
+    LU_data: TensorBase, LU_pivots: TensorBase, unpack_data: bool = True, unpack_pivots: bool = True, *, out: Any = None
 ) -> Any:
     """P, L and U from what ``lu_factor`` gives."""
     if unpack_pivots and LU_pivots._dtype.name != "int32":
@@ -78,18 +79,18 @@ def lu_unpack(
 
 @operation(forms=Forms({"input": "b"}))
 @node_called("LinalgLuSolveBackward0")
-def lu_solve(b: Any, LU_data: Any, LU_pivots: Any, *, out: Any = None) -> Any:
+def lu_solve(b: TensorBase, LU_data: TensorBase, LU_pivots: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """The X of ``A @ X = b`` from the LU factors of A."""
     warn_of("lu_solve")
     return linalg.lu_solve(LU_data, LU_pivots, b, out=out)
 
 
-def slogdet(input: Any, *, out: Any = None) -> Any:
+def slogdet(input: TensorBase, *, out: tuple[TensorBase, TensorBase] | None = None) -> Any:
     """The sign of the determinant and the logarithm of its size."""
     return finish_exactly(return_types.slogdet(signed_log(input, "linalg.slogdet")), out)
 
 
-def logdet(input: Any) -> Any:
+def logdet(input: TensorBase) -> TensorBase:
     """The logarithm of the determinant; NaN where that is negative."""
     sign, log = signed_log(input, "logdet")
     if input.is_complex():
@@ -99,13 +100,13 @@ def logdet(input: Any) -> Any:
 
 @operation
 @node_called("LinalgPinvBackward0")
-def pinverse(input: Any, rcond: float = 1e-15) -> Any:
+def pinverse(input: TensorBase, rcond: float = 1e-15) -> TensorBase:
     """The pseudo-inverse."""
     return pinv(input, rcond)
 
 
 @operation(forms=Forms({"input": "B", "input2": "L"}))
-def cholesky_solve(B: Any, L: Any, upper: bool = False, *, out: Any = None) -> Any:
+def cholesky_solve(B: TensorBase, L: TensorBase, upper: bool = False, *, out: TensorBase | None = None) -> TensorBase:
     """The X of ``A @ X = B`` from the Cholesky factor of A."""
     if len(shape_of(B)) < 2:
         raise RuntimeError(f"b should have at least 2 dimensions, but has {len(shape_of(B))} dimensions instead")
@@ -118,13 +119,15 @@ def cholesky_solve(B: Any, L: Any, upper: bool = False, *, out: Any = None) -> A
     return finish_safely(attach("CholeskySolveBackward0", _solve_backward, (right, factors), (found,), upper)[0], out, "cholesky_solve")
 
 
-def triangular_pair(right: Any, factors: Any, upper: bool) -> Any:
+def triangular_pair(right: TensorBase, factors: TensorBase, upper: bool) -> TensorBase:
     """The solution of ``L @ L.mH @ X = right``, or of ``U.mH @ U @ X = right``."""
     first, second = (factors.mH, factors) if upper else (factors, factors.mH)
     return triangular(second, triangular(first, right, False), True)
 
 
-def _solve_backward(gradients: Any, outputs: Any, inputs: Any, upper: bool) -> Any:
+def _solve_backward(
+    gradients: Sequence[TensorBase], outputs: Sequence[TensorBase], inputs: Sequence[TensorBase], upper: bool
+) -> tuple[TensorBase, TensorBase]:
     # The factor's gradient is not cut to its triangle: torch's is not.
     gradient, factors = gradients[0], inputs[1]
     if gradient is None:
@@ -135,7 +138,9 @@ def _solve_backward(gradients: Any, outputs: Any, inputs: Any, upper: bool) -> A
     return right, -(factors @ both if upper else both @ factors)
 
 
-def _inverse_backward(gradients: Any, outputs: Any, inputs: Any, upper: bool) -> Any:
+def _inverse_backward(
+    gradients: Sequence[TensorBase], outputs: Sequence[TensorBase], inputs: Sequence[TensorBase], upper: bool
+) -> tuple[TensorBase]:
     gradient, factors = gradients[0], inputs[0]
     if gradient is None:
         return (None,)
@@ -154,7 +159,7 @@ def _zero_of(name: str, zero: np.ndarray) -> str:
 
 
 @operation(forms=Forms({"input": "L"}))
-def cholesky_inverse(L: Any, upper: bool = False, *, out: Any = None) -> Any:
+def cholesky_inverse(L: TensorBase, upper: bool = False, *, out: TensorBase | None = None) -> TensorBase:
     """The inverse of A from its Cholesky factor."""
     check_square(L, "cholesky_inverse")
     check_floating(L, "cholesky_inverse")
@@ -169,7 +174,9 @@ def cholesky_inverse(L: Any, upper: bool = False, *, out: Any = None) -> Any:
 
 @operation(forms=Forms({"input2": "tau", "input3": "other"}))
 @node_called("OrmqrBackward0")
-def ormqr(input: Any, tau: Any, other: Any, left: bool = True, transpose: bool = False, *, out: Any = None) -> Any:
+def ormqr(
+    input: TensorBase, tau: TensorBase, other: TensorBase, left: bool = True, transpose: bool = False, *, out: TensorBase | None = None
+) -> TensorBase:
     """``Q @ other`` (``other @ Q``, the adjoint of Q) for the whole Q of ``geqrf``."""
     if len(shape_of(input)) < 2 or len(shape_of(other)) < 2:
         raise RuntimeError(f"torch.ormqr: {'input' if len(shape_of(input)) < 2 else 'other'} must have at least 2 dimensions.")
@@ -210,7 +217,7 @@ def ormqr(input: Any, tau: Any, other: Any, left: bool = True, transpose: bool =
 
 @operation
 @node_called("CholeskyBackward0")
-def cholesky(input: Any, upper: bool = False, *, out: Any = None) -> Any:
+def cholesky(input: TensorBase, upper: bool = False, *, out: TensorBase | None = None) -> TensorBase:
     """The lower triangular L of ``A = L @ L.mH``, or with ``upper`` its adjoint."""
     warn_of("cholesky")
     check_floating(input, "cholesky")
@@ -220,7 +227,7 @@ def cholesky(input: Any, upper: bool = False, *, out: Any = None) -> Any:
 
 
 @operation
-def svd(input: Any, some: bool = True, compute_uv: bool = True, *, out: Any = None) -> Any:
+def svd(input: TensorBase, some: bool = True, compute_uv: bool = True, *, out: tuple[TensorBase, ...] | None = None) -> Any:
     """U, S and V with ``A = U @ diag(S) @ V.mH``."""
     if not compute_uv:
         *batch, rows, columns = shape_of(input)
@@ -232,7 +239,7 @@ def svd(input: Any, some: bool = True, compute_uv: bool = True, *, out: Any = No
 
 
 @operation
-def qr(input: Any, some: bool = True, *, out: Any = None) -> Any:
+def qr(input: TensorBase, some: bool = True, *, out: Any = None) -> Any:
     """Q and R with ``A = Q @ R``."""
     warn_of("qr")
     return finish(return_types.qr(factor.qr(input, "reduced" if some else "complete")), out)
@@ -241,7 +248,7 @@ def qr(input: Any, some: bool = True, *, out: Any = None) -> Any:
 @operation(forms=Forms({"input": "b"}))
 @node_called("TriangularSolveBackward0")
 def triangular_solve(
-    b: Any, A: Any, upper: bool = True, transpose: bool = False, unitriangular: bool = False, *, out: Any = None
+    b: Any, A: TensorBase, upper: bool = True, transpose: bool = False, unitriangular: bool = False, *, out: Any = None
 ) -> Any:
     """The X of ``A @ X = b`` for triangular A, and A."""
     for word, tensor in (("b", b), ("A", A)):

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from .._backend.table import kernel
 from .._core.dtype import bool_, float32, float64
 from .._core.modes import grad_set_to, modes
 from .._core.tangents import LEVELS, levels_of_all
-from .._core.tensor_base import array_of, count_of, fresh, is_tracked
+from .._core.tensor_base import TensorBase, array_of, count_of, fresh, is_tracked
 from .._core.warned import warn
 from .._quiet import quiet
 from .._tape.composite import record
@@ -49,12 +49,12 @@ PUBLIC_IN = "nn.functional"
 _bce = kernel("binary_cross_entropy")
 
 
-def size_text(tensor: Any) -> str:
+def size_text(tensor: TensorBase) -> str:
     """A tensor's size as torch writes it in messages."""
     return f"torch.Size({list(shape_of(tensor))})"
 
 
-def warn_of_broadcast(input: Any, target: Any) -> None:
+def warn_of_broadcast(input: TensorBase, target: TensorBase) -> None:
     """torch's warning where input and target are of different sizes."""
     if shape_of(input) != shape_of(target):
         warn(
@@ -65,9 +65,9 @@ def warn_of_broadcast(input: Any, target: Any) -> None:
 
 @operation
 def mse_loss(
-    input: Any, target: Any, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean",
-    weight: Any = None,
-) -> Any:  # fmt: skip
+    input: TensorBase, target: TensorBase, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean",
+    weight: TensorBase | None = None,
+) -> TensorBase:  # fmt: skip
     """``(input - target) ** 2``."""
     warn_of_broadcast(input, target)
     reduction = chosen(reduction, size_average, reduce)
@@ -77,18 +77,18 @@ def mse_loss(
     return weighted(_squares(input, target), input, weight, reduction)
 
 
-def _squares(input: Any, target: Any) -> Any:
+def _squares(input: TensorBase, target: TensorBase) -> Any:
     return in_order_of(square(_difference(input, target)), input, target)
 
 
-def _mse_slope(difference: Any, g: Any, share: float) -> Any:
+def _mse_slope(difference: TensorBase, g: TensorBase, share: float) -> TensorBase:
     return mul(mul(difference, 2 * share), g)
 
 
 def _between(
     label: str, losses: Callable[..., Any], slope: Callable[..., Any], of_array: Callable[..., Any], array_slope: Callable[..., Any],
-    input: Any, target: Any, reduction: str, *rest: Any,
-) -> Any:  # fmt: skip
+    input: TensorBase, target: TensorBase, reduction: str, *rest: Any,
+) -> TensorBase:  # fmt: skip
     """A loss of each difference, reduced, as one node, which keeps input and target as torch's does.
 
     ``losses(input, target, *rest)``; ``slope(difference, gradient, share, *rest)``, ``share`` being that of one loss in the result.
@@ -103,14 +103,14 @@ def _between(
     return record(label, _slopes_between, (input, target), (found,), slope, reduction == "mean", *rest, needed=())[0]
 
 
-def _plain(input: Any, target: Any) -> bool:
+def _plain(input: TensorBase, target: TensorBase) -> bool:
     return input._dtype is target._dtype and input._dtype in (float32, float64) and in_one_piece((input, target))
 
 
 def _between_arrays(
-    label: str, slope: Callable[..., Any], of_array: Callable[..., Any], array_slope: Callable[..., Any], input: Any, target: Any,
-    reduction: str, rest: tuple[Any, ...],
-) -> Any:  # fmt: skip
+    label: str, slope: Callable[..., Any], of_array: Callable[..., Any], array_slope: Callable[..., Any], input: TensorBase,
+    target: TensorBase, reduction: str, rest: tuple[Any, ...],
+) -> TensorBase:  # fmt: skip
     with quiet(), grad_set_to(False):
         found = reduced(fresh(np.asarray(of_array(array_of(input) - array_of(target), *rest))), reduction)
     if not followed((input, target)):
@@ -122,13 +122,15 @@ def _between_arrays(
             parts = (x - y if needed[0] else None, y - x if needed[1] else None)
             return [None if part is None else np.asarray(array_slope(part, g, share, *rest)) for part in parts]
 
-    def recorded(g: Any, *inputs: Any) -> Any:
+    def recorded(g: TensorBase, *inputs: Any) -> list[TensorBase | None]:
         return _slopes_between((g,), (), inputs, slope, reduction == "mean", *rest)
 
     return record_whole(found, (input, target), label, slopes, recorded, direct=True)
 
 
-def _slopes_between(gradients: Any, outputs: Any, inputs: Any, slope: Callable[..., Any], mean: bool, *rest: Any) -> Any:
+def _slopes_between(
+    gradients: Sequence[TensorBase], outputs: Sequence[Any], inputs: Sequence[TensorBase], slope: Callable[..., Any], mean: bool, *rest: Any
+) -> list[TensorBase | None]:
     (g,), (x, y) = gradients, inputs
     shape = broadcast_shape(x._shape, y._shape)
     share = 1 / max(count_of(shape), 1) if mean else 1.0
@@ -138,13 +140,13 @@ def _slopes_between(gradients: Any, outputs: Any, inputs: Any, slope: Callable[.
     ]
 
 
-def _difference(input: Any, target: Any) -> Any:
+def _difference(input: TensorBase, target: TensorBase) -> TensorBase:
     """``input - target``, of truth values as well."""
     kind = result_dtype((input, target))
     return sub(*(to_dtype(item, kind) if item._dtype is bool_ else item for item in (input, target)))
 
 
-def weighted(loss: Any, input: Any, weight: Any, reduction: str, label: str | None = None) -> Any:
+def weighted(loss: TensorBase, input: TensorBase, weight: TensorBase | None, reduction: str, label: str | None = None) -> TensorBase:
     """The loss of each element times its weight, reduced; the mean is the weighted mean. Without weights torch has one node, ``label``."""
     if weight is None:
         found = reduced(loss, reduction)
@@ -159,9 +161,9 @@ def weighted(loss: Any, input: Any, weight: Any, reduction: str, label: str | No
 
 @operation
 def l1_loss(
-    input: Any, target: Any, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean",
-    weight: Any = None,
-) -> Any:  # fmt: skip
+    input: TensorBase, target: TensorBase, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean",
+    weight: TensorBase | None = None,
+) -> TensorBase:  # fmt: skip
     """``|input - target|``."""
     warn_of_broadcast(input, target)
     reduction = chosen(reduction, size_average, reduce)
@@ -170,9 +172,9 @@ def l1_loss(
 
 @operation
 def smooth_l1_loss(
-    input: Any, target: Any, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean",
+    input: TensorBase, target: TensorBase, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean",
     beta: float = 1.0,
-) -> Any:  # fmt: skip
+) -> TensorBase:  # fmt: skip
     """``d ** 2 / (2 * beta)`` where ``d = |input - target|`` is below beta, else ``d - beta / 2``."""
     warn_of_broadcast(input, target)
     reduction = chosen(reduction, size_average, reduce)
@@ -184,20 +186,22 @@ def smooth_l1_loss(
     return _between("SmoothL1LossBackward0", _smooth, _smooth_slope, host.smooth, host.smooth_slope, input, target, reduction, beta)
 
 
-def _smooth(input: Any, target: Any, beta: float) -> Any:
+def _smooth(input: TensorBase, target: TensorBase, beta: float) -> TensorBase:
     distance = abs_of(_difference(input, target))
     far = distance >= beta
     squared = square(where(far, 0.0, distance))  # at infinity its gradient would be no number
     return in_order_of(where(far, sub(distance, 0.5 * beta), div(mul(squared, 0.5), beta)), input, target)
 
 
-def _smooth_slope(difference: Any, g: Any, share: float, beta: float) -> Any:
+def _smooth_slope(difference: TensorBase, g: TensorBase, share: float, beta: float) -> TensorBase:
     ends = mul(sign(difference.detach()), share)
     return where(abs_of(difference) >= beta, mul(ends, g), div(mul(mul(difference, share), g), beta))
 
 
 @operation
-def huber_loss(input: Any, target: Any, reduction: str = "mean", delta: float = 1.0, weight: Any = None) -> Any:
+def huber_loss(
+    input: TensorBase, target: TensorBase, reduction: str = "mean", delta: float = 1.0, weight: TensorBase | None = None
+) -> TensorBase:
     """``d ** 2 / 2`` where ``d = |input - target|`` is at most delta, else ``delta * (d - delta / 2)``."""
     warn_of_broadcast(input, target)
     reduction = chosen(reduction, None, None)
@@ -209,7 +213,7 @@ def huber_loss(input: Any, target: Any, reduction: str = "mean", delta: float = 
     return weighted(_huber(input, target, delta), input, weight, reduction)
 
 
-def _huber(input: Any, target: Any, delta: float) -> Any:
+def _huber(input: TensorBase, target: TensorBase, delta: float) -> TensorBase:
     distance = abs_of(_difference(input, target))
     far = distance > delta
     loss = where(far, mul(sub(distance, 0.5 * delta), delta), mul(square(where(far, 0.0, distance)), 0.5))
@@ -217,12 +221,12 @@ def _huber(input: Any, target: Any, delta: float) -> Any:
     return kept_order(loss, input) if loss._shape == input._shape else loss
 
 
-def _huber_slope(difference: Any, g: Any, share: float, delta: float) -> Any:
+def _huber_slope(difference: TensorBase, g: TensorBase, share: float, delta: float) -> TensorBase:
     ends = mul(sign(difference.detach()), share)
     return where(abs_of(difference) >= delta, mul(mul(ends, delta), g), mul(mul(difference, share), g))
 
 
-def _in_dtype_of(input: Any, loss: Any) -> Any:
+def _in_dtype_of(input: TensorBase, loss: TensorBase) -> TensorBase:
     """A loss in the input's dtype, whatever the target's is."""
     if loss._dtype is input._dtype:
         return loss
@@ -233,9 +237,9 @@ def _in_dtype_of(input: Any, loss: Any) -> Any:
 @operation
 @node_called("BinaryCrossEntropyBackward0")
 def binary_cross_entropy(
-    input: Any, target: Any, weight: Any = None, size_average: bool | None = None, reduce: bool | None = None,
+    input: TensorBase, target: TensorBase, weight: TensorBase | None = None, size_average: bool | None = None, reduce: bool | None = None,
     reduction: str = "mean",
-) -> Any:  # fmt: skip
+) -> TensorBase:  # fmt: skip
     """``-(t * log(x) + (1 - t) * log(1 - x))`` of probabilities; logarithms count as -100 at least."""
     reduction = chosen(reduction, size_average, reduce)
     if shape_of(input) != shape_of(target):
@@ -261,9 +265,9 @@ def binary_cross_entropy(
 
 @operation
 def binary_cross_entropy_with_logits(
-    input: Any, target: Any, weight: Any = None, size_average: bool | None = None, reduce: bool | None = None,
-    reduction: str = "mean", pos_weight: Any = None,
-) -> Any:  # fmt: skip
+    input: TensorBase, target: TensorBase, weight: TensorBase | None = None, size_average: bool | None = None, reduce: bool | None = None,
+    reduction: str = "mean", pos_weight: TensorBase | None = None,
+) -> TensorBase:  # fmt: skip
     """The binary cross entropy of ``sigmoid(x)``, computed without overflow."""
     reduction = chosen(reduction, size_average, reduce)
     if shape_of(input) != shape_of(target):
@@ -280,7 +284,7 @@ def _of_logits_in_graph(input: Any, target: Any, weight: Any, reduction: str, po
 
 
 @ways(captured=_of_logits_in_graph)
-def _of_logits(input: Any, target: Any, weight: Any, reduction: str, pos_weight: Any) -> Any:
+def _of_logits(input: TensorBase, target: Any, weight: Any, reduction: str, pos_weight: TensorBase | None) -> TensorBase:
     for name, given in (("weight", weight), ("pos_weight", pos_weight)):
         if given is not None and modes.grad and is_tracked(given):
             raise RuntimeError(
@@ -302,7 +306,10 @@ def _of_logits(input: Any, target: Any, weight: Any, reduction: str, pos_weight:
     return watch(found, weight, pos_weight)
 
 
-def _logits_slopes(gradients: Any, outputs: Any, inputs: Any, weight: Any, pos_weight: Any, mean: bool) -> Any:
+def _logits_slopes(
+    gradients: Sequence[TensorBase], outputs: Sequence[Any], inputs: Sequence[TensorBase], weight: TensorBase | None, pos_weight: Any,
+    mean: bool,
+) -> list[TensorBase]:
     """The gradients of input and target, of which nothing cancels out."""
     (g,), (x, y) = gradients, inputs
     if pos_weight is None:
@@ -320,9 +327,9 @@ def _logits_slopes(gradients: Any, outputs: Any, inputs: Any, weight: Any, pos_w
 
 @operation
 def kl_div(
-    input: Any, target: Any, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean",
+    input: TensorBase, target: TensorBase, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean",
     log_target: bool = False,
-) -> Any:  # fmt: skip
+) -> TensorBase:  # fmt: skip
     """``target * (log(target) - input)``; with ``log_target`` the target is a logarithm itself."""
     if input._dtype.category < 2 or target._dtype.category < 2:
         raise RuntimeError("kl_div: Integral inputs not supported.")
@@ -346,9 +353,9 @@ def kl_div(
 
 @operation
 def poisson_nll_loss(
-    input: Any, target: Any, log_input: bool = True, full: bool = False, size_average: bool | None = None,
+    input: TensorBase, target: TensorBase, log_input: bool = True, full: bool = False, size_average: bool | None = None,
     eps: float = 1e-08, reduce: bool | None = None, reduction: str = "mean",
-) -> Any:  # fmt: skip
+) -> TensorBase:  # fmt: skip
     """``exp(x) - t * x``, or with ``log_input=False`` ``x - t * log(x + eps)``; ``full`` adds Stirling's term."""
     if reduction not in ("none", "mean", "sum"):
         raise ValueError(f"{reduction} is not a valid value for reduction")
@@ -364,8 +371,8 @@ def poisson_nll_loss(
 
 
 def gaussian_nll_loss(
-    input: Any, target: Any, var: Any, full: bool = False, eps: float = 1e-06, reduction: str = "mean"
-) -> Any:
+    input: TensorBase, target: TensorBase, var: Any, full: bool = False, eps: float = 1e-06, reduction: str = "mean"
+) -> TensorBase:
     """``(log(var) + (x - t) ** 2 / var) / 2``; the variance counts as ``eps`` at least."""
     if isinstance(var, (int, float)):
         if var < 0:
@@ -397,8 +404,8 @@ def gaussian_nll_loss(
 @operation
 @node_called("SoftMarginLossBackward0", "input target")
 def soft_margin_loss(
-    input: Any, target: Any, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean"
-) -> Any:
+    input: TensorBase, target: TensorBase, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean"
+) -> TensorBase:
     """``log(1 + exp(-target * input))``, infinite where the exponential is."""
     reduction = chosen(reduction, size_average, reduce)
     found = log1p(_in_dtype_of(input, exp(mul(input, neg(_in_dtype_of(input, target))))))
@@ -406,9 +413,9 @@ def soft_margin_loss(
 
 
 def multilabel_soft_margin_loss(
-    input: Any, target: Any, weight: Any = None, size_average: bool | None = None, reduce: bool | None = None,
+    input: TensorBase, target: TensorBase, weight: TensorBase | None = None, size_average: bool | None = None, reduce: bool | None = None,
     reduction: str = "mean",
-) -> Any:  # fmt: skip
+) -> TensorBase:  # fmt: skip
     """The binary cross entropy of every class, averaged over classes (the last dimension)."""
     reduction = chosen(reduction, size_average, reduce)
     loss = neg(add(mul(target, logsigmoid(input)), mul(sub(1, target), logsigmoid(neg(input)))))

@@ -8,10 +8,10 @@ import numpy as np
 
 from .._backend.host.loss import cross_entropy_slope, mean_of_rows
 from .._backend.host.softmax import log_softmax_of
-from .._backend.table import kernel
+from .._backend.table import Kernel, kernel
 from .._core.dtype import dtype, float32, float64, int64, uint8
 from .._core.storage import home
-from .._core.tensor_base import array_of, count_of, tensor_of
+from .._core.tensor_base import TensorBase, array_of, count_of, tensor_of
 from .._tape.moving import beside
 from .._tape.node import Passed, edge_of, named, watch
 from .._tape.ways import fused, in_arrays
@@ -38,12 +38,12 @@ _nll = kernel("nll")
 _cross_entropy_parts, _nll_parts = kernel("cross_entropy_parts"), kernel("nll_parts")
 
 
-def _check_target(target: Any) -> None:
+def _check_target(target: TensorBase) -> None:
     if target._dtype not in (int64, uint8):
         raise RuntimeError(f"expected target dtype to be Long or Byte, but got {type_word(target._dtype)}")
 
 
-def _classes(target: Any, classes: int, ignore_index: int) -> tuple[np.ndarray, np.ndarray | None]:
+def _classes(target: TensorBase, classes: int, ignore_index: int) -> tuple[np.ndarray, np.ndarray | None]:
     """The target classes, and which of them count if some do not."""
     values = array_of(target)
     if values.size == 0 or (values.min() >= 0 and values.max() < classes and not 0 <= ignore_index < classes):
@@ -55,7 +55,7 @@ def _classes(target: Any, classes: int, ignore_index: int) -> tuple[np.ndarray, 
     return values, counted
 
 
-def _shapes(input: Any, target: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def _shapes(input: TensorBase, target: TensorBase) -> tuple[tuple[int, ...], tuple[int, ...]]:
     x, t = shape_of(input), shape_of(target)
     if len(x) == 0:
         raise ValueError("Expected 1 or more dimensions (got 0)")
@@ -66,14 +66,14 @@ def _shapes(input: Any, target: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
 
 @operation
 def nll_loss(
-    input: Any, target: Any, weight: Any = None, size_average: bool | None = None, ignore_index: int = -100,
+    input: TensorBase, target: TensorBase, weight: TensorBase | None = None, size_average: bool | None = None, ignore_index: int = -100,
     reduce: bool | None = None, reduction: str = "mean",
-) -> Any:  # fmt: skip
+) -> TensorBase:  # fmt: skip
     """The negative of the target's entry among log-probabilities: (N, C, *) or (C) with target (N, *) or ()."""
     return _nll_loss(input, target, weight, ignore_index, chosen(reduction, size_average, reduce))
 
 
-def _nll_name(input: Any, target: Any, weight: Any, ignore_index: int, reduction: str) -> str:
+def _nll_name(input: TensorBase, target: TensorBase, weight: TensorBase | None, ignore_index: int, reduction: str) -> str:
     rank = len(input._shape)
     if reduction == "none" and rank > 2 and rank != 4:
         return "ViewBackward0"  # torch computes these in four dimensions
@@ -81,7 +81,7 @@ def _nll_name(input: Any, target: Any, weight: Any, ignore_index: int, reduction
 
 
 @node_called(_nll_name, "target weight")
-def _nll_loss(input: Any, target: Any, weight: Any, ignore_index: int, reduction: str) -> Any:
+def _nll_loss(input: TensorBase, target: TensorBase, weight: TensorBase | None, ignore_index: int, reduction: str) -> TensorBase:
     x, t = _shapes(input, target)
     _check_target(target)
     classes = x[0] if len(x) == 1 else x[1]
@@ -134,11 +134,11 @@ def _nll_loss(input: Any, target: Any, weight: Any, ignore_index: int, reduction
     return div(total, made(np.asarray(shares.astype(np.float64).sum(), kind.np)))
 
 
-def _is_plain(input: Any) -> bool:
+def _is_plain(input: TensorBase) -> bool:
     return input._dtype in (float32, float64) and in_arrays(input)
 
 
-def _mean_of_rows(input: Any, target: Any, classes: np.ndarray) -> Any:
+def _mean_of_rows(input: TensorBase, target: TensorBase, classes: np.ndarray) -> TensorBase:
     """The mean of (N, C) at the classes (N), which are all in range, negated."""
     places, shape = (np.arange(len(classes)), classes), input._shape
 
@@ -153,7 +153,7 @@ def _mean_of_rows(input: Any, target: Any, classes: np.ndarray) -> Any:
     return watch(linear(input, mean, spread, "NllLossBackward0"), input, target)
 
 
-def _mean_of_logits(input: Any, target: Any, classes: np.ndarray) -> Any:
+def _mean_of_logits(input: TensorBase, target: TensorBase, classes: np.ndarray) -> TensorBase:
     """The same of the log softmax of (N, C), in one piece, which keeps what torch's keeps: the logarithms, not the logits."""
     logs = tensor_of(log_softmax_of(array_of(input), 1))
     result = tensor_of(mean_of_rows(array_of(logs), classes))
@@ -168,7 +168,7 @@ def _mean_of_logits(input: Any, target: Any, classes: np.ndarray) -> Any:
     return watch(made, target)
 
 
-def _nll_in_graph(input: Any, target: Any, weight: Any, ignore_index: int, reduction: str) -> Any:
+def _nll_in_graph(input: TensorBase, target: TensorBase, weight: TensorBase | None, ignore_index: int, reduction: str) -> TensorBase:
     """The same where a graph is captured: which targets count is a part of the graph."""
     x, t = shape_of(input), shape_of(target)
     n, classes = (1, x[0]) if len(x) == 1 else x[:2]
@@ -182,7 +182,7 @@ def _nll_in_graph(input: Any, target: Any, weight: Any, ignore_index: int, reduc
     return total if reduction == "sum" else div(total, sum_of(shares))
 
 
-def _shares_in_graph(target: Any, weight: Any, ignore_index: int, kind: dtype) -> tuple[Any, Any, Any]:
+def _shares_in_graph(target: TensorBase, weight: TensorBase | None, ignore_index: int, kind: dtype) -> tuple[Any, Any, Any]:
     """Which targets count, the classes with 0 in place of the others, and the weight of each target."""
     counted = ne(target, ignore_index)
     known = where(counted, to_dtype(target, int64), 0)
@@ -192,7 +192,7 @@ def _shares_in_graph(target: Any, weight: Any, ignore_index: int, kind: dtype) -
     return counted, known, shares
 
 
-def _in_one_kernel(kernel_: Any, input: Any, target: Any, weight: Any) -> bool:
+def _in_one_kernel(kernel_: Kernel, input: TensorBase, target: TensorBase, weight: TensorBase | None) -> bool:
     """Whether one kernel computes the loss where the tensors are."""
     kind, x = input._dtype, shape_of(input)
     if not fused(kernel_.op, kind, input, target, weight) or (weight is not None and weight._dtype is not kind):
@@ -214,15 +214,15 @@ def _by_one_kernel(kernel_: Any, input: Any, target: Any, weight: Any, ignore_in
     return found if len(x) < 3 or found._node is None or reduction == "none" else call_node(found, "NllLoss2DBackward0")
 
 
-def _without(losses: Any, counted: np.ndarray) -> Any:
+def _without(losses: TensorBase, counted: np.ndarray) -> TensorBase:
     return where(beside(made(np.asarray(counted)), losses), losses, made(np.zeros((), losses._dtype.np)))
 
 
 @operation
 def cross_entropy(
-    input: Any, target: Any, weight: Any = None, size_average: bool | None = None, ignore_index: int = -100,
+    input: TensorBase, target: TensorBase, weight: TensorBase | None = None, size_average: bool | None = None, ignore_index: int = -100,
     reduce: bool | None = None, reduction: str = "mean", label_smoothing: float = 0.0,
-) -> Any:  # fmt: skip
+) -> TensorBase:  # fmt: skip
     """The cross entropy of logits (N, C, *) or (C) and classes (N, *) or (), or class probabilities of the input's shape."""
     reduction = chosen(reduction, size_average, reduce)
     x = shape_of(input)
@@ -253,8 +253,9 @@ def cross_entropy(
 
 
 def _smoothed(
-    logs: Any, loss: Any, target: Any, weight: Any, ignore_index: int, reduction: str, smoothing: float, axis: int
-) -> Any:
+    logs: TensorBase, loss: TensorBase, target: TensorBase, weight: TensorBase | None, ignore_index: int, reduction: str,
+    smoothing: float, axis: int
+) -> TensorBase:
     """A part of the probability spread over all classes (https://arxiv.org/abs/1512.00567)."""
     x = shape_of(logs)
     classes = x[axis]
@@ -268,7 +269,7 @@ def _smoothed(
     return add(mul(loss, 1 - smoothing), mul(spread, smoothing / classes))
 
 
-def _counted_terms(terms: Any, target: Any, weight: Any, ignore_index: int) -> tuple[Any, Any]:
+def _counted_terms(terms: TensorBase, target: TensorBase, weight: TensorBase | None, ignore_index: int) -> tuple[Any, Any]:
     """The terms with 0 for targets that do not count, and by what their mean divides."""
     values = readable(target)
     if values is None:
@@ -286,7 +287,7 @@ def _channel_shape(rank: int, axis: int) -> tuple[int, ...]:
     return tuple(-1 if i == axis else 1 for i in range(rank))
 
 
-def _probabilities(input: Any, target: Any, weight: Any, reduction: str, smoothing: float) -> Any:
+def _probabilities(input: TensorBase, target: TensorBase, weight: TensorBase | None, reduction: str, smoothing: float) -> TensorBase:
     x = shape_of(input)
     axis = 0 if len(x) == 1 else 1
     if not 0 <= smoothing <= 1:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .._core.dtype import float32, float64, int64
-from .._core.tensor_base import count_of
+from .._core.tensor_base import TensorBase, count_of
 from .._tape.moving import beside
 from . import views
 from ._dispatch import readable, shape_of, type_word
@@ -31,9 +31,9 @@ PUBLIC_IN = "nn.functional"
 
 @operation
 def hinge_embedding_loss(
-    input: Any, target: Any, margin: float = 1.0, size_average: bool | None = None, reduce: bool | None = None,
+    input: TensorBase, target: TensorBase, margin: float = 1.0, size_average: bool | None = None, reduce: bool | None = None,
     reduction: str = "mean",
-) -> Any:  # fmt: skip
+) -> TensorBase:  # fmt: skip
     """``x`` where the target is 1, ``max(0, margin - x)`` where it is -1."""
     reduction = chosen(reduction, size_average, reduce)
     far = where(target != 1, clamp_min(sub(margin, input), 0), 0.0)
@@ -43,9 +43,9 @@ def hinge_embedding_loss(
 
 @operation
 def margin_ranking_loss(
-    input1: Any, input2: Any, target: Any, margin: float = 0, size_average: bool | None = None, reduce: bool | None = None,
-    reduction: str = "mean",
-) -> Any:  # fmt: skip
+    input1: TensorBase, input2: TensorBase, target: TensorBase, margin: float = 0, size_average: bool | None = None,
+    reduce: bool | None = None, reduction: str = "mean",
+) -> TensorBase:  # fmt: skip
     """``max(0, -target * (input1 - input2) + margin)``."""
     reduction = chosen(reduction, size_average, reduce)
     if not len(shape_of(input1)) == len(shape_of(input2)) == len(shape_of(target)):
@@ -58,9 +58,9 @@ def margin_ranking_loss(
 
 @operation
 def cosine_embedding_loss(
-    input1: Any, input2: Any, target: Any, margin: float = 0, size_average: bool | None = None, reduce: bool | None = None,
-    reduction: str = "mean",
-) -> Any:  # fmt: skip
+    input1: TensorBase, input2: TensorBase, target: TensorBase, margin: float = 0, size_average: bool | None = None,
+    reduce: bool | None = None, reduction: str = "mean",
+) -> TensorBase:  # fmt: skip
     """``1 - cos`` where the target is 1, ``max(0, cos - margin)`` where it is -1."""
     reduction = chosen(reduction, size_average, reduce)
     rank = len(shape_of(target))
@@ -82,9 +82,9 @@ def cosine_embedding_loss(
 
 @operation
 def triplet_margin_loss(
-    anchor: Any, positive: Any, negative: Any, margin: float = 1.0, p: float = 2, eps: float = 1e-06, swap: bool = False,
-    size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean",
-) -> Any:  # fmt: skip
+    anchor: TensorBase, positive: TensorBase, negative: TensorBase, margin: float = 1.0, p: float = 2, eps: float = 1e-06,
+    swap: bool = False, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean",
+) -> TensorBase:  # fmt: skip
     """``max(0, |anchor - positive| - |anchor - negative| + margin)``; ``swap`` takes the nearer of two negatives."""
     reduction = chosen(reduction, size_average, reduce)
     if margin <= 0:
@@ -101,8 +101,9 @@ def triplet_margin_loss(
 
 
 def _triplet(
-    anchor: Any, positive: Any, negative: Any, distance: Callable[[Any, Any], Any], margin: float, swap: bool, reduction: str
-) -> Any:
+    anchor: TensorBase, positive: TensorBase, negative: TensorBase, distance: Callable[[Any, Any], Any], margin: float, swap: bool,
+    reduction: str
+) -> TensorBase:
     near, far = distance(anchor, positive), distance(anchor, negative)
     if swap:
         far = minimum(far, distance(positive, negative))
@@ -110,9 +111,9 @@ def _triplet(
 
 
 def triplet_margin_with_distance_loss(
-    anchor: Any, positive: Any, negative: Any, *, distance_function: Callable[[Any, Any], Any] | None = None,
+    anchor: TensorBase, positive: TensorBase, negative: TensorBase, *, distance_function: Callable[[Any, Any], Any] | None = None,
     margin: float = 1.0, swap: bool = False, reduction: str = "mean",
-) -> Any:  # fmt: skip
+) -> TensorBase:  # fmt: skip
     """The triplet loss with a distance of one's own."""
     if reduction not in ("mean", "sum", "none"):
         raise ValueError(f"{reduction} is not a valid value for reduction")
@@ -130,9 +131,9 @@ def triplet_margin_with_distance_loss(
 @operation
 @node_called("MultiMarginLossBackward0", "input target weight")
 def multi_margin_loss(
-    input: Any, target: Any, p: int = 1, margin: float = 1.0, weight: Any = None, size_average: bool | None = None,
-    reduce: bool | None = None, reduction: str = "mean",
-) -> Any:  # fmt: skip
+    input: TensorBase, target: TensorBase, p: int = 1, margin: float = 1.0, weight: TensorBase | None = None,
+    size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean",
+) -> TensorBase:  # fmt: skip
     """``max(0, margin - x[target] + x[j]) ** p`` summed over the other classes, divided by their number and that one."""
     reduction = chosen(reduction, size_average, reduce)
     if p not in (1, 2):
@@ -176,8 +177,8 @@ def multi_margin_loss(
 @operation
 @node_called("MultilabelMarginLossBackward0", "input target")
 def multilabel_margin_loss(
-    input: Any, target: Any, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean"
-) -> Any:
+    input: TensorBase, target: TensorBase, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean"
+) -> TensorBase:
     """``max(0, 1 - (x[i] - x[j]))`` summed over targets i (up to the first -1) and others j, divided by the classes."""
     reduction = chosen(reduction, size_average, reduce)
     shape = shape_of(input)

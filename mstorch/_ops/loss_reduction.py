@@ -1,8 +1,7 @@
 """How a loss over elements becomes one number: the ``reduction`` argument and its predecessors."""
 from __future__ import annotations
 
-from typing import Any
-
+from .._core.tensor_base import TensorBase
 from .._core.warned import warn
 from . import reduce as reductions
 
@@ -45,7 +44,7 @@ def chosen(reduction: str, size_average: bool | None, reduce: bool | None) -> st
     return ("none", "mean", "sum")[get_enum(reduction)]
 
 
-def reduced(loss: Any, reduction: str) -> Any:
+def reduced(loss: TensorBase, reduction: str) -> TensorBase:
     """The loss of each element reduced to one number, or as it is."""
     if reduction == "mean":
         return reductions.mean(loss)

@@ -7,7 +7,7 @@ from typing import Any
 from .. import return_types
 from .._core.dtype import float32
 from .._core.modes import modes
-from .._core.tensor_base import is_tracked
+from .._core.tensor_base import TensorBase, is_tracked
 from .._tape.moving import beside
 from . import views
 from ._deprecated import warn_of
@@ -32,7 +32,7 @@ def lu(A: Any, pivot: bool = True, get_infos: bool = False, out: Any = None) -> 
     return return_types._lu_with_info(tuple(result)) if get_infos else result
 
 
-def _basis(A: Any, q: int, niter: int, M: Any) -> Any:
+def _basis(A: TensorBase, q: int, niter: int, M: Any) -> TensorBase:
     """Orthonormal columns that nearly span the range of ``A - M`` (https://arxiv.org/abs/0909.4061, algorithm 4.4)."""
 
     def times(matrix: Any, offset: Any, columns: Any) -> Any:
@@ -47,7 +47,7 @@ def _basis(A: Any, q: int, niter: int, M: Any) -> Any:
     return columns
 
 
-def svd_lowrank(A: Any, q: int | None = 6, niter: int | None = 2, M: Any = None) -> tuple[Any, Any, Any]:
+def svd_lowrank(A: TensorBase, q: int | None = 6, niter: int | None = 2, M: TensorBase | None = None) -> tuple[Any, Any, Any]:
     """The ``q`` largest singular values of ``A - M`` with their vectors, by random projection: U, S and V."""
     q, niter = 6 if q is None else q, 2 if niter is None else niter
     if M is not None:
@@ -64,7 +64,7 @@ def svd_lowrank(A: Any, q: int | None = 6, niter: int | None = 2, M: Any = None)
     return (v, s, u) if turned else (u, s, v)
 
 
-def pca_lowrank(A: Any, q: int | None = None, center: bool = True, niter: int = 2) -> tuple[Any, Any, Any]:
+def pca_lowrank(A: TensorBase, q: int | None = None, center: bool = True, niter: int = 2) -> tuple[Any, Any, Any]:
     """Principal components of the rows of A, by ``svd_lowrank`` (of the centred rows): U, S and V."""
     rows, columns = shape_of(A)[-2:]
     if q is None:
@@ -152,10 +152,10 @@ class _LOBPCG:
 
 
 def lobpcg(
-    A: Any, k: int | None = None, B: Any = None, X: Any = None, n: int | None = None, iK: Any = None, niter: int | None = None,
-    tol: float | None = None, largest: bool | None = None, method: str | None = None, tracker: Tracker | None = None,
-    ortho_iparams: dict[str, int] | None = None, ortho_fparams: dict[str, float] | None = None,
-    ortho_bparams: dict[str, bool] | None = None,
+    A: TensorBase, k: int | None = None, B: TensorBase | None = None, X: TensorBase | None = None, n: int | None = None,
+    iK: TensorBase | None = None, niter: int | None = None, tol: float | None = None, largest: bool | None = None,
+    method: str | None = None, tracker: Tracker | None = None, ortho_iparams: dict[str, int] | None = None,
+    ortho_fparams: dict[str, float] | None = None, ortho_bparams: dict[str, bool] | None = None,
 ) -> tuple[Any, Any]:  # fmt: skip
     """The k largest (or smallest) generalized eigenvalues of symmetric A and positive-definite B, and their vectors.
 
@@ -190,7 +190,7 @@ def lobpcg(
     if is_tracked(A) and modes.grad:
         A = (A + A.mT) / 2
 
-    def solve(a: Any, b: Any, x: Any, inverse: Any) -> tuple[Any, Any]:
+    def solve(a: TensorBase, b: Any, x: Any, inverse: Any) -> tuple[Any, Any]:
         x = beside(randn(size, vectors, dtype=a._dtype), a) if x is None else x
         state = _LOBPCG(a, b, x, inverse, *settings)
         state.run()

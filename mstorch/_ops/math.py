@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from .. import return_types
 from .._backend.table import Kernel, kernel
 from .._core.dtype import float32, float64, get_default_dtype, int32
 from .._core.promotion import can_cast
-from .._core.tensor_base import array_of, in_order, recording, tensor_of
+from .._core.tensor_base import TensorBase, array_of, in_order, recording, tensor_of
 from .._quiet import quiet
 from .._tape.composite import record, refuse
 from .._tape.ways import ways
@@ -72,87 +73,87 @@ _angle, _frexp, _logit = kernel("angle"), kernel("frexp"), kernel("logit")
 
 
 @operation
-def exp(input: Any, *, out: Any = None) -> Any:
+def exp(input: TensorBase, *, out: TensorBase | None = None) -> Any:
     """e to the power of each element."""
     return unary(_exp, input, out, to_float=True)
 
 
-def exp2(input: Any, *, out: Any = None) -> Any:
+def exp2(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """2 to the power of each element."""
     return unary(_exp2, input, out, to_float=True)
 
 
 @operation
-def expm1(input: Any, *, out: Any = None) -> Any:
+def expm1(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """``exp(x) - 1``, exact for small x."""
     return unary(_expm1, input, out, to_float=True)
 
 
 @operation
-def log(input: Any, *, out: Any = None) -> Any:
+def log(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """The natural logarithm of each element."""
     return unary(_log, input, out, to_float=True)
 
 
 @operation
-def log2(input: Any, *, out: Any = None) -> Any:
+def log2(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """The logarithm to base 2 of each element."""
     return unary(_log2, input, out, to_float=True)
 
 
 @operation
-def log10(input: Any, *, out: Any = None) -> Any:
+def log10(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """The logarithm to base 10 of each element."""
     return unary(_log10, input, out, to_float=True)
 
 
 @operation
-def log1p(input: Any, *, out: Any = None) -> Any:
+def log1p(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """``log(1 + x)``, exact for small x."""
     return unary(_log1p, input, out, to_float=True)
 
 
-def sin(input: Any, *, out: Any = None) -> Any:
+def sin(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """The sine of each element."""
     return unary(_sin, input, out, to_float=True)
 
 
-def cos(input: Any, *, out: Any = None) -> Any:
+def cos(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """The cosine of each element."""
     return unary(_cos, input, out, to_float=True)
 
 
 @operation
-def tan(input: Any, *, out: Any = None) -> Any:
+def tan(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """The tangent of each element."""
     return unary(_tan, input, out, to_float=True)
 
 
 @operation
-def asin(input: Any, *, out: Any = None) -> Any:
+def asin(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """The arc sine of each element."""
     return unary(_asin, input, out, to_float=True)
 
 
 @operation
-def acos(input: Any, *, out: Any = None) -> Any:
+def acos(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """The arc cosine of each element."""
     return unary(_acos, input, out, to_float=True)
 
 
-def atan(input: Any, *, out: Any = None) -> Any:
+def atan(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """The arc tangent of each element."""
     return unary(_atan, input, out, to_float=True)
 
 
 @operation
-def sinh(input: Any, *, out: Any = None) -> Any:
+def sinh(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """The hyperbolic sine of each element."""
     return unary(_sinh, input, out, to_float=True)
 
 
 @operation
-def cosh(input: Any, *, out: Any = None) -> Any:
+def cosh(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """The hyperbolic cosine of each element."""
     return unary(_cosh, input, out, to_float=True)
 
@@ -162,22 +163,22 @@ def tanh(input: Any, *, out: Any = None) -> Any:
     return unary(_tanh, input, out, to_float=True)
 
 
-def asinh(input: Any, *, out: Any = None) -> Any:
+def asinh(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """The inverse hyperbolic sine of each element."""
     return unary(_asinh, input, out, to_float=True)
 
 
-def acosh(input: Any, *, out: Any = None) -> Any:
+def acosh(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """The inverse hyperbolic cosine of each element."""
     return unary(_acosh, input, out, to_float=True)
 
 
-def atanh(input: Any, *, out: Any = None) -> Any:
+def atanh(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """The inverse hyperbolic tangent of each element."""
     return unary(_atanh, input, out, to_float=True)
 
 
-def sinc(input: Any, *, out: Any = None) -> Any:
+def sinc(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """``sin(pi x) / (pi x)``, 1 at 0."""
     return unary(_sinc, input, out, to_float=True)
 
@@ -191,7 +192,7 @@ arcsin, arccos, arctan, arcsinh, arccosh, arctanh = asin, acos, atan, asinh, aco
 
 
 @operation
-def atan2(input: Any, other: Any, *, out: Any = None) -> Any:
+def atan2(input: TensorBase, other: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """The angle of the point (``other``, ``input``)."""
     expect_tensors("atan2", input, other)
     return binary(_atan2, input, other, out, to_float=True)
@@ -200,7 +201,7 @@ def atan2(input: Any, other: Any, *, out: Any = None) -> Any:
 arctan2 = atan2
 
 
-def hypot(input: Any, other: Any, *, out: Any = None) -> Any:
+def hypot(input: TensorBase, other: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """The length of the hypotenuse."""
     expect_tensors("hypot", input, other)
     refuse_dtype("hypot_cpu", result_dtype((input, other)), 2, (input, other))
@@ -208,7 +209,7 @@ def hypot(input: Any, other: Any, *, out: Any = None) -> Any:
 
 
 @node_called(by_value("CopysignBackward", 1, "other", number=1))
-def copysign(input: Any, other: Any, *, out: Any = None) -> Any:
+def copysign(input: TensorBase, other: TensorBase | float, *, out: TensorBase | None = None) -> TensorBase:
     """The size of ``input`` with the sign of ``other``."""
     expect_tensor("copysign", input)
     return binary(_copysign, input, other, out, to_float=True)
@@ -223,7 +224,7 @@ def _next_half(first: np.ndarray, second: np.ndarray, bits: np.ndarray) -> np.nd
     return np.where(np.isnan(first) | np.isnan(second), 0x7FFF, moved).astype(np.int16)
 
 
-def nextafter(input: Any, other: Any, *, out: Any = None) -> Any:
+def nextafter(input: TensorBase, other: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """The next floating number after ``input`` toward ``other``."""
     expect_tensors("nextafter", input, other)
     kind = result_dtype((input, other))
@@ -237,7 +238,7 @@ def nextafter(input: Any, other: Any, *, out: Any = None) -> Any:
     return binary(_nextafter, input, other, out)
 
 
-def heaviside(input: Any, values: Any, *, out: Any = None) -> Any:
+def heaviside(input: TensorBase, values: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """0 for a negative element, 1 for a positive one, ``values`` for 0."""
     if 3 in (input._dtype.category, values._dtype.category, 0 if out is None else out._dtype.category):
         raise RuntimeError("heaviside is not yet implemented for complex tensors.")
@@ -249,26 +250,26 @@ def heaviside(input: Any, values: Any, *, out: Any = None) -> Any:
     return found
 
 
-def logaddexp(input: Any, other: Any, *, out: Any = None) -> Any:
+def logaddexp(input: TensorBase, other: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """``log(exp(input) + exp(other))``, without overflow."""
     expect_tensors("logaddexp", input, other)
     return binary(_logaddexp, input, other, out)
 
 
-def logaddexp2(input: Any, other: Any, *, out: Any = None) -> Any:
+def logaddexp2(input: TensorBase, other: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """``log2(2**input + 2**other)``, without overflow."""
     expect_tensors("logaddexp2", input, other)
     return binary(_logaddexp2, input, other, out)
 
 
 @operation(forms=SELF)
-def xlogy(input: Any, other: Any, *, out: Any = None) -> Any:
+def xlogy(input: TensorBase, other: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """``input * log(other)``, 0 where ``input`` is 0."""
     expect_a_tensor("xlogy", input, other)
     return binary(_xlogy, input, other, out, to_float=True)
 
 
-def ldexp(input: Any, other: Any, *, out: Any = None) -> Any:
+def ldexp(input: TensorBase, other: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """``input * 2**other``; by an integer the exponent moves, so that the power itself may be too large or too small for the dtype."""
     expect_tensors("ldexp", input, other)
     moved = other._dtype.category < 2 and input._dtype.category == 2
@@ -282,7 +283,7 @@ def _times_power(input: Any, other: Any, moved: bool, out: Any) -> Any:
 
 
 @ways(captured=_times_power, absent=_times_power)
-def _exponents_moved(input: Any, other: Any, moved: bool, out: Any) -> Any:
+def _exponents_moved(input: TensorBase, other: TensorBase, moved: bool, out: TensorBase | None) -> TensorBase:
     if out is not None and recording((input, other, out)):
         raise no_derivative("ldexp")
     first, second = input.detach(), other.detach()
@@ -305,7 +306,7 @@ def _moved_on_device(input: Any, other: Any) -> Any:
 
 
 @ways(native=_moved_on_device)
-def _moved(input: Any, other: Any) -> Any:
+def _moved(input: TensorBase, other: TensorBase) -> TensorBase:
     """Numbers whose exponents are moved; as in torch, by the lower 32 bits of longer integers."""
     kind = input._dtype
     strides = result_strides((input, other), broadcast_shape(input._shape, other._shape))
@@ -315,7 +316,7 @@ def _moved(input: Any, other: Any) -> Any:
     return in_order(found if found._dtype is kind else cast_tensor(found, kind), strides)
 
 
-def _ldexp_backward(gradients: Any, outputs: Any, inputs: Any) -> Any:
+def _ldexp_backward(gradients: Sequence[TensorBase], outputs: Sequence[TensorBase], inputs: Sequence[TensorBase]) -> Any:
     """The gradient, made of the exponents and the result."""
     (g,), (result,), (input, other) = gradients, outputs, inputs
     if g is None:
@@ -345,7 +346,7 @@ def frexp(input: Any, *, out: Any = None) -> Any:
     return result if out is None else deliver(result, out)
 
 
-def _rounding(kernel: Kernel, input: Any, out: Any, *args: Any) -> Any:
+def _rounding(kernel: Kernel, input: TensorBase, out: TensorBase | None, *args: Any) -> TensorBase:
     kind = input._dtype
     if kind.category == 2:
         return with_args(kernel, input, *args, out=out)
@@ -356,30 +357,30 @@ def _rounding(kernel: Kernel, input: Any, out: Any, *args: Any) -> Any:
     return finish(call(_clone, (input,), strides=result_strides((input,), input._shape)), out)
 
 
-def floor(input: Any, *, out: Any = None) -> Any:
+def floor(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """The largest integer not above each element."""
     return _rounding(_floor, input, out)
 
 
-def ceil(input: Any, *, out: Any = None) -> Any:
+def ceil(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """The smallest integer not below each element."""
     return _rounding(_ceil, input, out)
 
 
-def trunc(input: Any, *, out: Any = None) -> Any:
+def trunc(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """Each element without the part after the point."""
     return _rounding(_trunc, input, out)
 
 
 @node_called(lambda *args, decimals=0, **given: f"RoundBackward{int(decimals != 0)}")
-def round(input: Any, *, decimals: int = 0, out: Any = None) -> Any:
+def round(input: TensorBase, *, decimals: int = 0, out: TensorBase | None = None) -> TensorBase:
     """The nearest integer (of two, the even one), or the nearest number of so many decimals."""
     if input._dtype.category < 2 and decimals:
         raise NotImplementedError(f"\"round_cpu\" not implemented for '{type_word(input._dtype)}'")
     return _rounding(_round, input, out, decimals)
 
 
-def frac(input: Any, *, out: Any = None) -> Any:
+def frac(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """The part of each element after the point."""
     return unary(_frac, input, out)
 
@@ -387,21 +388,21 @@ def frac(input: Any, *, out: Any = None) -> Any:
 fix = trunc
 
 
-def deg2rad(input: Any, *, out: Any = None) -> Any:
+def deg2rad(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """Degrees as radians."""
     if input._dtype.category == 3:
         raise RuntimeError("deg2rad is not supported for complex tensors.")
     return finish(kept_order(unkept(input, math.pi / 180, "Deg2RadBackward0"), input), out, input)
 
 
-def rad2deg(input: Any, *, out: Any = None) -> Any:
+def rad2deg(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """Radians as degrees."""
     if input._dtype.category == 3:
         raise RuntimeError("rad2deg is not supported for complex tensors.")
     return finish(kept_order(unkept(input, 180 / math.pi, "Rad2DegBackward0"), input), out, input)
 
 
-def logit(input: Any, eps: float | None = None, *, out: Any = None) -> Any:
+def logit(input: TensorBase, eps: float | None = None, *, out: TensorBase | None = None) -> TensorBase:
     """``log(x / (1 - x))``, with x clamped to [eps, 1 - eps] if ``eps`` is given."""
     if input._dtype.category < 2:
         input = to_dtype(input, get_default_dtype())
@@ -412,7 +413,7 @@ def logit(input: Any, eps: float | None = None, *, out: Any = None) -> Any:
     return with_args(_logit, input, float(low), float(one - low), out=out)
 
 
-def angle(input: Any, *, out: Any = None) -> Any:
+def angle(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """The argument of each element in radians."""
     if input._dtype.category == 3 and input._stride is not None and out is None:
         return row_major(unary(_angle, input))

@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from .._backend.table import kernel
+from .._core.dtype import dtype
 from .._core.modes import modes
 from .._core.strides import is_contiguous
 from .._core.tensor_base import TensorBase, count_of, is_tracked, recording, resize, strides_of, touch
@@ -32,7 +33,7 @@ _linear = kernel("linear")
 _linear_bias = kernel("linear_bias")
 
 
-def check_same_dtype(first: Any, second: Any) -> None:
+def check_same_dtype(first: TensorBase, second: TensorBase) -> None:
     """Raise torch's error for a product of tensors of two dtypes."""
     if first._dtype is not second._dtype:
         raise RuntimeError(
@@ -40,7 +41,7 @@ def check_same_dtype(first: Any, second: Any) -> None:
         )
 
 
-def _check_batches(first: Any, second: Any) -> None:
+def _check_batches(first: TensorBase, second: TensorBase) -> None:
     """Raise torch's error for products of batches of two dtypes, or of bool."""
     refuse_dtype("bmm", first._dtype)
     if first._dtype is not second._dtype:
@@ -54,7 +55,7 @@ def _check_lengths(a: tuple[int, ...], b: tuple[int, ...]) -> None:
         )
 
 
-def _nothing(first: Any, second: Any, shape: tuple[int, ...]) -> Any:
+def _nothing(first: TensorBase, second: TensorBase, shape: tuple[int, ...]) -> TensorBase:
     """A product of batches that has no elements, or sums of none, of two dtypes or of bool; autograd follows it."""
     made = second.new_zeros(shape)
     if second._dtype.category < 2:
@@ -68,7 +69,7 @@ def _nothing(first: Any, second: Any, shape: tuple[int, ...]) -> Any:
 
 
 @operation
-def mm(input: Any, mat2: Any, out_dtype: Any = None, *, out: Any = None) -> Any:
+def mm(input: TensorBase, mat2: TensorBase, out_dtype: dtype | None = None, *, out: TensorBase | None = None) -> TensorBase:
     """The product of matrices (n, m) and (m, p). NotImplementedError for an ``out_dtype``, which torch's CPU has not either."""
     without_out_dtype("mm", out_dtype)
     a, b = shape_of(input), shape_of(mat2)
@@ -79,7 +80,7 @@ def mm(input: Any, mat2: Any, out_dtype: Any = None, *, out: Any = None) -> Any:
     return finish_exactly(_product(input, mat2, out), out)
 
 
-def _product(input: Any, mat2: Any, out: Any) -> Any:
+def _product(input: TensorBase, mat2: TensorBase, out: TensorBase | None) -> Any:
     a, b = input._shape, mat2._shape
     if a[1] != b[0]:
         raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({a[0]}x{a[1]} and {b[0]}x{b[1]})")
@@ -92,7 +93,7 @@ def _product(input: Any, mat2: Any, out: Any) -> Any:
 
 
 @operation
-def bmm(input: Any, mat2: Any, out_dtype: Any = None, *, out: Any = None) -> Any:
+def bmm(input: TensorBase, mat2: TensorBase, out_dtype: dtype | None = None, *, out: TensorBase | None = None) -> TensorBase:
     """The products of matrices (b, n, m) and (b, m, p). NotImplementedError for an ``out_dtype``."""
     without_out_dtype("bmm", out_dtype)
     a, b = shape_of(input), shape_of(mat2)
@@ -104,7 +105,7 @@ def bmm(input: Any, mat2: Any, out_dtype: Any = None, *, out: Any = None) -> Any
     return finish_exactly(_products(input, mat2, "BmmBackward0", out), out)
 
 
-def _products(input: Any, mat2: Any, label: str, out: Any) -> Any:
+def _products(input: TensorBase, mat2: TensorBase, label: str, out: TensorBase | None) -> TensorBase:
     """The products of batches of matrices, of fitting lengths."""
     expect_out_dtype(out, mat2._dtype)
     a, b = input._shape, mat2._shape
@@ -115,7 +116,7 @@ def _products(input: Any, mat2: Any, label: str, out: Any) -> Any:
 
 
 @operation
-def mv(input: Any, vec: Any, *, out: Any = None) -> Any:
+def mv(input: TensorBase, vec: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """The product of a matrix (n, m) and a vector (m)."""
     a, b = shape_of(input), shape_of(vec)
     if not a:
@@ -132,7 +133,7 @@ def _check_kinds(*kinds: Any) -> None:
 
 
 @node_called("MvBackward0")
-def _mv(input: Any, vec: Any, out: Any) -> Any:
+def _mv(input: Any, vec: Any, out: Any) -> TensorBase:
     rows, columns = input._shape
     if columns != vec._shape[0]:
         raise RuntimeError(f"size mismatch, got input ({rows}), mat ({rows}x{columns}), vec ({vec._shape[0]})")
@@ -146,13 +147,13 @@ def _mv(input: Any, vec: Any, out: Any) -> Any:
 
 
 @operation
-def dot(input: Any, tensor: Any, *, out: Any = None) -> Any:
+def dot(input: TensorBase, tensor: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """The inner product of two vectors."""
     return finish_exactly(_dot(input, tensor, out), out)
 
 
 @node_called("DotBackward0")
-def _dot(input: Any, tensor: Any, out: Any) -> Any:
+def _dot(input: TensorBase, tensor: TensorBase, out: TensorBase | None) -> TensorBase:
     a, b = shape_of(input), shape_of(tensor)
     if len(a) != 1 or len(b) != 1:
         raise RuntimeError(f"1D tensors expected, but got {len(a)}D and {len(b)}D tensors")
@@ -173,7 +174,7 @@ def _dot(input: Any, tensor: Any, out: Any) -> Any:
 
 
 @operation
-def matmul(input: Any, other: Any, *, out: Any = None) -> Any:
+def matmul(input: TensorBase, other: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """The matrix product over the last two dimensions; vectors are rows or columns, leading dimensions broadcast."""
     if not isinstance(other, TensorBase) or not isinstance(input, TensorBase):
         wrong = other if isinstance(input, TensorBase) else input
@@ -198,7 +199,7 @@ def matmul(input: Any, other: Any, *, out: Any = None) -> Any:
         raise
 
 
-def _sized_first(input: Any, other: Any, out: Any) -> tuple[int, ...] | None:
+def _sized_first(input: TensorBase, other: TensorBase, out: TensorBase) -> tuple[int, ...] | None:
     """The size that torch gives ``out=`` before it looks at dtypes and lengths; None where it looks first."""
     a, b = input._shape, other._shape
     if not isinstance(out, TensorBase) or not out._storage.grows or recording((input, other, out)):
@@ -211,7 +212,7 @@ def _sized_first(input: Any, other: Any, out: Any) -> tuple[int, ...] | None:
     return (*lead, *a[-2:-1], *(b[-1:] if len(b) > 1 else ()))
 
 
-def _matmul(input: Any, other: Any, out: Any) -> Any:
+def _matmul(input: TensorBase, other: TensorBase, out: TensorBase | None) -> TensorBase:
     """The product in torch's way: as one product of matrices where that needs no copy, else as products of batches."""
     a, b = input._shape, other._shape
     given = isinstance(out, TensorBase)
@@ -239,15 +240,15 @@ def _matmul(input: Any, other: Any, out: Any) -> Any:
 
 
 @node_called("SqueezeBackward4")  # torch takes it out in place
-def _without_row(product: Any) -> Any:
+def _without_row(product: TensorBase) -> TensorBase:
     return no_view(views.squeeze(product, 0))
 
 
-def _turned(tensor: Any) -> Any:
+def _turned(tensor: TensorBase) -> TensorBase:
     return views.t(tensor) if len(tensor._shape) == 2 else views.transpose(tensor, -2, -1)
 
 
-def _folds(larger: Any, smaller: Any, first: int, given: bool) -> bool:
+def _folds(larger: TensorBase, smaller: TensorBase, first: int, given: bool) -> bool:
     """Whether the product of three and more dimensions with one or two is one of matrices."""
     if len(smaller._shape) > 2:
         return False
@@ -261,7 +262,7 @@ def _folds(larger: Any, smaller: Any, first: int, given: bool) -> bool:
     return all(steps[d] == steps[d + 1] * shape[d + 1] for d in range(len(shape) - 2))
 
 
-def _folded(larger: Any, smaller: Any, out: Any) -> Any:
+def _folded(larger: TensorBase, smaller: TensorBase, out: TensorBase | None) -> TensorBase:
     own, rows = larger._shape, count_of(larger._shape[:-1])
     flat = views.reshape(larger, (rows, own[-1]))
     if len(smaller._shape) == 2:
@@ -271,7 +272,7 @@ def _folded(larger: Any, smaller: Any, out: Any) -> Any:
     return views.unsafe_view(_mv(flat, smaller, out), own[:-1])
 
 
-def _batched(input: Any, other: Any, out: Any) -> Any:
+def _batched(input: TensorBase, other: TensorBase, out: TensorBase | None) -> TensorBase:
     a, b = input._shape, other._shape
     rows, columns = a[-2] if len(a) > 1 else 1, b[-1] if len(b) > 1 else 1
     lead = broadcast_shape(a[:-2], b[:-2])
@@ -290,14 +291,14 @@ def _batched(input: Any, other: Any, out: Any) -> Any:
     return views.unsafe_view(product, (*lead, *a[-2:-1], *b[1:][-1:]))
 
 
-def _folded_name(input: Any) -> str:
+def _folded_name(input: TensorBase) -> str:
     """How torch ends a layer of three and more dimensions: it adds the bias alone where rows do not follow each other in memory."""
     own = input._stride
     return "ViewBackward0" if own is None or is_contiguous(input._shape, own) else "AddBackward0"
 
 
 @operation
-def linear(input: Any, weight: Any, bias: Any = None) -> Any:
+def linear(input: Any, weight: TensorBase, bias: TensorBase | None = None) -> Any:
     """``input @ weight.T + bias``: (…, in) × (out, in) + (out)."""
     a, w = shape_of(input), shape_of(weight)
     if len(w) == 1:

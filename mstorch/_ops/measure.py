@@ -1,9 +1,10 @@
 """Norms, distances, covariances, cross products."""
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-from .._core.dtype import bfloat16, bool_, float16, float32
+from .._core.dtype import bfloat16, bool_, dtype, float16, float32
 from .._core.tensor_base import TensorBase, is_tracked
 from .._core.warned import warn
 from .._tape.composite import record
@@ -51,14 +52,16 @@ def norm(input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, out
     return vector_norm(input, p, dim, keepdim, dtype=dtype, out=out)
 
 
-def _norm_method(self: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Any:
+def _norm_method(
+    self: TensorBase, p: float | str = "fro", dim: int | None = None, keepdim: bool = False, dtype: dtype | None = None
+) -> TensorBase:
     """The norm of all elements or along ``dim``."""
     return norm(self, p, dim, keepdim, dtype=dtype)
 
 
 @operation
 @node_called("DistBackward0")
-def dist(input: Any, other: Any, p: Any = 2) -> Any:
+def dist(input: Any, other: Any, p: Any = 2) -> TensorBase:
     """The norm of the difference."""
     if not isinstance(other, TensorBase):
         raise TypeError(f"dist(): argument 'other' (position 2) must be Tensor, not {type(other).__name__}")
@@ -69,7 +72,7 @@ _WIDER = {float16: float32, bfloat16: float32}
 
 
 @operation(numpy_names=True)
-def renorm(input: Any, p: Any, dim: int, maxnorm: Any, *, out: Any = None) -> Any:
+def renorm(input: Any, p: Any, dim: int, maxnorm: Any, *, out: TensorBase | None = None) -> TensorBase:
     """A copy whose entries along ``dim`` with a norm above ``maxnorm`` are scaled down to it."""
     shape = shape_of(input)
     dim = wrap_dim(dim, len(shape))
@@ -89,7 +92,9 @@ def renorm(input: Any, p: Any, dim: int, maxnorm: Any, *, out: Any = None) -> An
     return finish(found, out)
 
 
-def _renorm_slope(gradients: Any, outputs: Any, inputs: Any, p: float, others: tuple[int, ...], maxnorm: Any) -> Any:
+def _renorm_slope(
+    gradients: Sequence[TensorBase], outputs: Sequence[Any], inputs: Sequence[TensorBase], p: float, others: tuple[int, ...], maxnorm: float
+) -> tuple[TensorBase]:
     """The gradient, which stays as it is where the entry does."""
     (g,), (x,) = gradients, inputs
     if g is None:
@@ -102,7 +107,7 @@ def _renorm_slope(gradients: Any, outputs: Any, inputs: Any, p: float, others: t
     return (where(sizes.gt(maxnorm), maxnorm * inverse * (g - inverse * of_norm), g),)
 
 
-def cov(input: Any, *, correction: int = 1, fweights: Any = None, aweights: Any = None) -> Any:
+def cov(input: TensorBase, *, correction: int = 1, fweights: TensorBase | None = None, aweights: TensorBase | None = None) -> Any:
     """The covariances of the rows (variables) over the columns (observations)."""
     shape = shape_of(input)
     if len(shape) > 2:
@@ -180,7 +185,7 @@ def corrcoef(input: Any) -> Any:
 
 @operation(numpy_names=True)
 @node_called("LinalgCrossBackward0")
-def cross(input: Any, other: Any, dim: int | None = None, *, out: Any = None) -> Any:
+def cross(input: TensorBase, other: TensorBase, dim: int | None = None, *, out: TensorBase | None = None) -> TensorBase:
     """The cross products of vectors along ``dim`` (the first of length 3, if not given)."""
     if isinstance(dim, TensorBase) and dim._dtype.category == 1 and not dim._shape:
         dim = int(dim)

@@ -1,7 +1,7 @@
 """Methods of Tensor about its memory, its place and its history, most of which are seldom called."""
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -9,8 +9,9 @@ import numpy as np
 from .._backend.cast import numpy_cast
 from .._core import device as devices
 from .._core.above import above
+from .._core.device import device
 from .._core.dlpack import CPU, capsule_of
-from .._core.dtype import int16
+from .._core.dtype import dtype, int16
 from .._core.formats import channels_last, channels_last_3d, contiguous_format, memory_format
 from .._core.size import Size
 from .._core.tensor_base import TensorBase, is_tracked, put_array, strides_of
@@ -29,7 +30,7 @@ from .creation import empty
 from .from_data import array_of, made
 
 
-def untyped_storage(self: Any) -> Any:
+def untyped_storage(self: TensorBase) -> Any:
     """The tensor's memory as bytes, shared with the tensor."""
     return above.storages.untyped_storage(self)
 
@@ -56,7 +57,7 @@ def share_memory_(self: Any) -> Any:
     return self
 
 
-def is_pinned(self: Any, device: Any = None) -> bool:
+def is_pinned(self: TensorBase, device: device | str | int | None = None) -> bool:
     """Whether the memory is page-locked: never."""
     return False
 
@@ -126,7 +127,7 @@ def resize_as(self: Any, tensor: Any) -> Any:
     return _resized(self, shape_of(tensor))
 
 
-def _resized(self: Any, wanted: tuple[int, ...]) -> Any:
+def _resized(self: TensorBase, wanted: tuple[int, ...]) -> TensorBase:
     own = shape_of(self)
     if views.numel_of(wanted) != self.numel():
         raise RuntimeError(
@@ -137,7 +138,7 @@ def _resized(self: Any, wanted: tuple[int, ...]) -> Any:
     return views.reshape(self.contiguous(), wanted)
 
 
-def expect_dtype(kind: Any, given: Any) -> None:
+def expect_dtype(kind: dtype, given: TensorBase) -> None:
     """Raise torch's TypeError unless a tensor that is given to a legacy constructor has the dtype."""
     if given._dtype is not kind:
         text = (
@@ -147,7 +148,7 @@ def expect_dtype(kind: Any, given: Any) -> None:
         raise TypeError(f"expected {text.format(cpp_word(kind))} (got {text.format(cpp_word(given._dtype))})")
 
 
-def new(self: Any, *args: Any, device: Any = None) -> Any:
+def new(self: TensorBase, *args: Any, device: device | str | int | None = None) -> TensorBase:
     """A tensor of the same dtype: of a size, of the values in a sequence, of a storage, or empty. Old form of ``new_*``."""
     devices.resolve(device)
     if len(args) == 1 and isinstance(args[0], TensorBase):
@@ -164,7 +165,7 @@ def new(self: Any, *args: Any, device: Any = None) -> Any:
     return empty(*(args or (0,)), dtype=self._dtype, device=self.device)
 
 
-def _integer(value: Any, kind: Any) -> int:
+def _integer(value: Any, kind: dtype) -> int:
     """A number as one of a dtype; of unsigned ones torch takes what lies as far below zero, too."""
     if isinstance(value, (str, complex)) or value is None:
         raise TypeError(f"'{type(value).__name__}' object cannot be interpreted as an integer")
@@ -176,7 +177,7 @@ def _integer(value: Any, kind: Any) -> int:
     return found
 
 
-def _elementwise(self: Any, name: str, function: Callable[..., Any], others: tuple[Any, ...]) -> Any:
+def _elementwise(self: TensorBase, name: str, function: Callable[..., Any], others: tuple[Any, ...]) -> TensorBase:
     if is_tracked(self) or any(is_tracked(other) for other in others):
         raise RuntimeError(f"Can't call {name}() on Variable that requires grad. Use var.detach().{name}() instead.")
     for place, other in zip(("other",) if len(others) == 1 else ("x", "y"), others):
@@ -194,7 +195,7 @@ def _elementwise(self: Any, name: str, function: Callable[..., Any], others: tup
     return self
 
 
-def _as_elements(values: list[Any], kind: Any) -> np.ndarray:
+def _as_elements(values: list[Any], kind: dtype) -> np.ndarray:
     """What a Python function gave, as an array of a dtype."""
     if kind.category < 2:
         values = [bool(value) if kind.category == 0 else _integer(value, kind) for value in values]
@@ -210,17 +211,17 @@ def _real(value: Any) -> float:
     return float(value)
 
 
-def apply_(self: Any, callable: Callable[[Any], Any]) -> Any:
+def apply_(self: TensorBase, callable: Callable[[Any], Any]) -> TensorBase:
     """Replace each element by what a Python function gives for it; returns the tensor. Slow."""
     return _elementwise(self, "apply_", callable, ())
 
 
-def map_(self: Any, other: Any, callable: Callable[[Any, Any], Any]) -> Any:
+def map_(self: TensorBase, other: TensorBase, callable: Callable[[Any, Any], Any]) -> TensorBase:
     """Replace each element by what a Python function gives for it and the one of ``other``; returns the tensor. Slow."""
     return _elementwise(self, "map_", callable, (other,))
 
 
-def map2_(self: Any, x: Any, y: Any, callable: Callable[[Any, Any, Any], Any]) -> Any:
+def map2_(self: TensorBase, x: TensorBase, y: TensorBase, callable: Callable[[Any, Any, Any], Any]) -> TensorBase:
     """Replace each element by what a Python function gives for it and those of ``x`` and ``y``; returns the tensor. Slow."""
     return _elementwise(self, "map2_", callable, (x, y))
 
@@ -230,7 +231,7 @@ def module_load(self: Any, other: Any, assign: bool = False) -> Any:
     return other.detach() if assign else self.copy_(other).detach()
 
 
-def as_strided_(input: Any, size: Any, stride: Any, storage_offset: int | None = None) -> Any:
+def as_strided_(input: TensorBase, size: tuple[int, ...], stride: tuple[int, ...], storage_offset: int | None = None) -> TensorBase:
     """Show the storage in another size, stride and offset from now on; returns the tensor."""
     check_history(input)
     review(input, views.as_strided(input, size, stride, storage_offset))
@@ -257,7 +258,7 @@ def reinforce(self: Any, reward: Any) -> None:
 
 
 def _not_here(name: str) -> Callable[..., Any]:
-    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def method(self: TensorBase, *args: Any, **kwargs: Any) -> Any:
         raise NotImplementedError(f"Could not run 'aten::{name}' with arguments from the 'CPU' backend.")
 
     method.__name__, method.__qualname__ = name, f"Tensor.{name}"
@@ -266,7 +267,9 @@ def _not_here(name: str) -> Callable[..., Any]:
 
 
 def _no_device(name: str, error: type[Exception], text: str) -> Callable[..., Any]:
-    def method(self: Any, device: Any = None, non_blocking: bool = False, memory_format: Any = None) -> Any:
+    def method(
+        self: TensorBase, device: device | str | int | None = None, non_blocking: bool = False, memory_format: memory_format | None = None
+    ) -> Any:
         raise error(text)
 
     method.__name__, method.__qualname__ = name, f"Tensor.{name}"
@@ -275,14 +278,14 @@ def _no_device(name: str, error: type[Exception], text: str) -> Callable[..., An
 
 
 @operation(forms=Forms({"input": "tensor", "tensors": "tensor"}))
-def dequantize(tensor: Any) -> Any:
+def dequantize(tensor: TensorBase | Sequence[TensorBase]) -> TensorBase:
     """The tensor in floating numbers: itself, for there are no quantized tensors."""
     if not isinstance(tensor, TensorBase):
         raise NotImplementedError("Could not run 'aten::dequantize.tensors' with arguments from the 'CPU' backend.")
     return tensor.float()
 
 
-def is_distributed(input: Any) -> bool:
+def is_distributed(input: TensorBase) -> bool:
     """False: whether a tensor is distributed is not a property of the tensor."""
     return False
 
@@ -297,7 +300,7 @@ def get_device(input: Any) -> int:
     return input.get_device()
 
 
-def int_repr(input: Any) -> Any:
+def int_repr(input: TensorBase) -> Any:
     """Raises NotImplementedError: there are no quantized tensors."""
     return _not_here("int_repr")(input)
 
@@ -307,20 +310,20 @@ def _volatile(self: Any) -> bool:
     return False
 
 
-def _false(self: Any) -> bool:
+def _false(self: TensorBase) -> bool:
     return False
 
 
-def _none(self: Any) -> None:
+def _none(self: TensorBase) -> None:
     return None
 
 
-def _grad_dtype(self: Any) -> Any:
+def _grad_dtype(self: TensorBase) -> dtype:
     return self._dtype
 
 
 def dlpack(
-    self: Any, *, stream: Any = -1, max_version: tuple[int, int] | None = None, dl_device: Any = None, copy: bool | None = None
+    self: TensorBase, *, stream: int = -1, max_version: tuple[int, int] | None = None, dl_device: Any = None, copy: bool | None = None
 ) -> Any:
     """A DLPack capsule over the tensor's memory, or over a copy's."""
     if is_tracked(self):
@@ -337,12 +340,12 @@ def dlpack(
     return capsule_of(memory_of(source))
 
 
-def dlpack_device(self: Any) -> tuple[int, int]:
+def dlpack_device(self: TensorBase) -> tuple[int, int]:
     """DLPack's numbers for where the memory is: (1, 0), the CPU."""
     return CPU, 0
 
 
-def to_dlpack(tensor: Any) -> Any:
+def to_dlpack(tensor: TensorBase) -> Any:
     """A DLPack capsule over the tensor's memory."""
     return dlpack(tensor)
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 from typing import Any, NoReturn
 
 from .._core.size import Size
-from .._core.tensor_base import strides_of
+from .._core.tensor_base import TensorBase, strides_of
 from . import count, lowrank, reduce, removed, spectral, subscript, views
 from ._dispatch import wrap_dim
 
 PUBLIC_IN = "Tensor"
 
 
-def size(self: Any, dim: int | None = None) -> Any:
+def size(self: TensorBase, dim: int | None = None) -> Any:
     """The length of each dimension, or of one."""
     shape = self._shape
     if dim is None:
@@ -21,7 +21,7 @@ def size(self: Any, dim: int | None = None) -> Any:
     return shape[wrap_dim(dim, len(shape))]
 
 
-def stride(self: Any, dim: int | None = None) -> Any:
+def stride(self: TensorBase, dim: int | None = None) -> Any:
     """The step in memory, in elements, along each dimension, or along one."""
     strides = strides_of(self)
     return strides if dim is None else strides[wrap_dim(dim, len(strides))]
@@ -57,10 +57,10 @@ def lu(self: Any, pivot: bool = True, get_infos: bool = False) -> Any:
 
 
 def stft(
-    self: Any, n_fft: int, hop_length: int | None = None, win_length: int | None = None, window: Any = None,
+    self: Any, n_fft: int, hop_length: int | None = None, win_length: int | None = None, window: TensorBase | None = None,
     center: bool = True, pad_mode: str = "reflect", normalized: bool = False, onesided: bool | None = None,
     return_complex: bool | None = None, align_to_window: bool | None = None,
-) -> Any:  # fmt: skip
+) -> TensorBase:  # fmt: skip
     """Fourier transforms of windows of the signal: see ``torch.stft``."""
     return spectral.stft(
         self, n_fft, hop_length, win_length, window, center, pad_mode, normalized, onesided, return_complex, align_to_window
@@ -68,9 +68,8 @@ def stft(
 
 
 def istft(
-    self: Any, n_fft: int, hop_length: int | None = None, win_length: int | None = None, window: Any = None,
-    center: bool = True, normalized: bool = False, onesided: bool | None = None, length: int | None = None,
-    return_complex: bool = False,
+    self: Any, n_fft: int, hop_length: int | None = None, win_length: int | None = None, window: TensorBase | None = None,
+    center: bool = True, normalized: bool = False, onesided: bool | None = None, length: int | None = None, return_complex: bool = False,
 ) -> Any:  # fmt: skip
     """The signal of which ``stft`` gave the windows' transforms: see ``torch.istft``."""
     return spectral.istft(
@@ -78,7 +77,7 @@ def istft(
     )
 
 
-def to_padded_tensor(self: Any, padding: float, output_size: Any = None) -> Any:
+def to_padded_tensor(self: TensorBase, padding: float, output_size: Any = None) -> Any:
     """Raises NotImplementedError: there are no nested tensors."""
     raise NotImplementedError("Could not run 'aten::to_padded_tensor' with arguments from the 'CPU' backend. It takes a nested tensor.")
 
@@ -88,22 +87,22 @@ def _dims(dims: tuple[Any, ...]) -> Any:
     return None if not dims else dims[0] if len(dims) == 1 else dims
 
 
-def squeeze(self: Any, *dims: Any, dim: Any = None) -> Any:
+def squeeze(self: TensorBase, *dims: Any, dim: int | None = None) -> Any:
     """Without the dimensions of length 1 (all of them, or those named)."""
     return views.squeeze(self, _dims(dims) if dims else dim)
 
 
-def count_nonzero(self: Any, *dims: Any, dim: Any = None) -> Any:
+def count_nonzero(self: TensorBase, *dims: Any, dim: int | None = None) -> TensorBase:
     """How many elements are not zero, int64."""
     return reduce.count_nonzero(self, _dims(dims) if dims else dim)
 
 
-def broadcast_to(self: Any, *sizes: Any, size: Any = None) -> Any:
+def broadcast_to(self: Any, *sizes: Any, size: tuple[int, int] | None = None) -> Any:
     """The tensor expanded to a size that it broadcasts to."""
     return views.broadcast_to(self, size if size is not None else sizes[0] if len(sizes) == 1 else sizes)
 
 
-def eig(self: Any, eigenvectors: bool = False) -> NoReturn:
+def eig(self: TensorBase, eigenvectors: bool = False) -> NoReturn:
     """Raises RuntimeError: removed from torch in favour of ``linalg.eig``."""
     removed.eig(self, eigenvectors)
 

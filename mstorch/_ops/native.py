@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .._core.dtype import bool_
+from .._core.tensor_base import TensorBase
 from .._tape.composite import record
 from . import views
 from ._dispatch import finish, shape_of, with_format, without_grad, wrap_dim
@@ -23,7 +24,7 @@ from .scatter import scatter_add
 from .vector_norm import vector_norm
 
 
-def _moments(input: Any, dims: tuple[int, ...], eps: float, keepdim: bool) -> tuple[Any, Any]:
+def _moments(input: TensorBase, dims: tuple[int, ...], eps: float, keepdim: bool) -> tuple[Any, Any]:
     """The mean and the inverse of the standard deviation over some dimensions."""
     wide = input.float() if input._dtype.itemsize == 2 else input
     centre = mean(wide, dims, keepdim)
@@ -32,7 +33,7 @@ def _moments(input: Any, dims: tuple[int, ...], eps: float, keepdim: bool) -> tu
 
 
 def native_layer_norm(
-    input: Any, normalized_shape: Sequence[int], weight: Any, bias: Any, eps: float
+    input: TensorBase, normalized_shape: Sequence[int], weight: TensorBase, bias: TensorBase, eps: float
 ) -> tuple[Any, Any, Any]:
     """``layer_norm`` with the mean and the inverse standard deviation (..., 1) of each normalised part."""
     wanted = tuple(normalized_shape)
@@ -47,7 +48,7 @@ def native_layer_norm(
 
 
 def native_group_norm(
-    input: Any, weight: Any, bias: Any, N: int, C: int, HxW: int, group: int, eps: float
+    input: TensorBase, weight: TensorBase, bias: TensorBase | None, N: int, C: int, HxW: int, group: int, eps: float
 ) -> tuple[Any, Any, Any]:
     """``group_norm`` with the mean and the inverse standard deviation (N, group) of each group."""
     result = group_norm(input, group, weight, bias, eps)
@@ -62,7 +63,9 @@ def native_group_norm(
     return result, *record("NativeGroupNormBackward0", _moments_backward, given, (centre, spread), forward=_moments_forward)
 
 
-def _moments_backward(gradients: Any, outputs: Any, inputs: Any) -> Any:
+def _moments_backward(
+    gradients: Sequence[TensorBase | None], outputs: Sequence[TensorBase], inputs: Sequence[TensorBase]
+) -> tuple[TensorBase | None, ...]:
     """The gradient of the statistics of groups, which torch counts only where both of them are used."""
     nothing = (None,) * len(inputs)
     if gradients[0] is None or gradients[1] is None or not inputs[0].numel():
@@ -80,14 +83,14 @@ def _moments_forward(tangents: Any, outputs: Any, inputs: Any) -> Any:
     return mean(moved, 2), mul(-mean(moved * (groups - centre), 2), outputs[1] ** 3)
 
 
-def _groups(input: Any, moments: Any) -> tuple[Any, Any, Any]:
+def _groups(input: TensorBase, moments: Sequence[TensorBase]) -> tuple[Any, Any, Any]:
     shape = shape_of(moments[0])
     return views.reshape(input, (*shape, -1)), views.unsqueeze(moments[0], -1), views.unsqueeze(moments[1], -1)
 
 
 def native_batch_norm(
-    input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: bool, momentum: float, eps: float,
-    *, out: Any = None,
+    input: TensorBase, weight: TensorBase | None, bias: TensorBase | None, running_mean: TensorBase | None,
+    running_var: TensorBase | None, training: bool, momentum: float, eps: float, *, out: Any = None,
 ) -> tuple[Any, Any, Any]:  # fmt: skip
     """``batch_norm`` with the mean and the inverse standard deviation (C) of the batch; empty ones in evaluation."""
     result = batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)
@@ -127,17 +130,17 @@ def native_dropout(input: Any, p: float, train: bool | None) -> tuple[Any, Any]:
     return in_order_of(mul(mul(input, mask.to(kind)), 1 / (1 - p)), input, mask), mask
 
 
-def native_dropout_backward(grad_output: Any, mask: Any, scale: float) -> Any:
+def native_dropout_backward(grad_output: TensorBase, mask: TensorBase, scale: float) -> TensorBase:
     """The gradient of ``native_dropout``: where the mask is true, times ``scale``."""
     return mul(mul(grad_output, mask.to(grad_output._dtype)), scale)
 
 
-def native_channel_shuffle(input: Any, groups: int) -> Any:
+def native_channel_shuffle(input: TensorBase, groups: int) -> TensorBase:
     """The same as ``channel_shuffle``."""
     return channel_shuffle(input, groups)
 
 
-def norm_except_dim(v: Any, pow: int = 2, dim: int = 0) -> Any:
+def norm_except_dim(v: TensorBase, pow: int = 2, dim: int = 0) -> TensorBase:
     """The norm over all dimensions but one, which all keep their place; over all of them for ``dim=-1``."""
     rank = len(shape_of(v))
     if dim == -1:
@@ -146,7 +149,7 @@ def norm_except_dim(v: Any, pow: int = 2, dim: int = 0) -> Any:
     return vector_norm(v, pow, tuple(d for d in range(rank) if d != dim), True)
 
 
-def frobenius_norm(input: Any, dim: Any, keepdim: bool = False, *, out: Any = None) -> Any:
+def frobenius_norm(input: TensorBase, dim: int, keepdim: bool = False, *, out: TensorBase | None = None) -> TensorBase:
     """The root of the sum of squares over one or two dimensions (all for an empty ``dim``)."""
     dims = (dim,) if isinstance(dim, int) else tuple(dim)
     if len(dims) > 2:
@@ -154,7 +157,7 @@ def frobenius_norm(input: Any, dim: Any, keepdim: bool = False, *, out: Any = No
     return finish(vector_norm(input, 2, dims or None, keepdim), out)
 
 
-def nuclear_norm(input: Any, dim: Any = (-2, -1), keepdim: bool = False, *, out: Any = None) -> Any:
+def nuclear_norm(input: TensorBase, dim: Any = (-2, -1), keepdim: bool = False, *, out: TensorBase | None = None) -> TensorBase:
     """The sum of the singular values of matrices in two dimensions."""
     if isinstance(dim, bool):
         dim, keepdim = (-2, -1), dim
@@ -173,7 +176,8 @@ def _pool_backward(gradients: Any, outputs: Any, inputs: Any, indices: Any) -> A
 
 
 def max_pool2d_with_indices_backward(
-    grad_output: Any, input: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool, indices: Any
+    grad_output: TensorBase, input: TensorBase, kernel_size: Sequence[int], stride: Sequence[int], padding: Sequence[int],
+    dilation: Sequence[int], ceil_mode: bool, indices: TensorBase
 ) -> Any:
     """The gradient of ``max_pool2d`` for its input, from the positions of the maxima."""
     shape = shape_of(input)

@@ -9,7 +9,7 @@ import numpy as np
 from .._backend.host.norm import half_rms_norm
 from .._backend.table import kernel
 from .._core.dtype import finfo, float32
-from .._core.tensor_base import array_of, count_of, is_tracked, recording, tensor_of, touch, value_of
+from .._core.tensor_base import TensorBase, array_of, count_of, is_tracked, recording, tensor_of, touch, value_of
 from .._tape.ways import fused
 from .._tape.whole import followed, in_one_piece
 from .._tape.windows import linear, no_view
@@ -30,7 +30,7 @@ _running = kernel("running_average")
 _train_parts = kernel("batch_norm_parts")
 
 
-def _update(running: Any, batch: Any, factor: float, scale: float = 1.0) -> None:
+def _update(running: TensorBase, batch: TensorBase, factor: float, scale: float = 1.0) -> None:
     """``running = (1 - factor) * running + factor * scale * batch``, outside of autograd."""
     with without_grad():
         if batch._dtype is not running._dtype:
@@ -38,18 +38,18 @@ def _update(running: Any, batch: Any, factor: float, scale: float = 1.0) -> None
         write(running, call(_running, (running.detach(), batch), factor, scale))
 
 
-def _check_channels(name: str, tensor: Any, channels: int) -> None:
+def _check_channels(name: str, tensor: TensorBase | None, channels: int) -> None:
     if tensor is not None and count_of(tensor._shape) != channels:
         raise RuntimeError(f"{name} should contain {channels} elements not {count_of(tensor._shape)}")
 
 
-def _beside_singles(input: Any, *parameters: Any) -> bool:
+def _beside_singles(input: TensorBase, *parameters: Any) -> bool:
     """Whether half precision is normalised with float32 parameters: torch computes in float32 then and rounds the result alone."""
     kind = input._dtype
     return kind.itemsize == 2 and kind.category == 2 and any(item is not None and item._dtype is float32 for item in parameters)
 
 
-def _moves_running(input: Any, *statistics: Any) -> bool:
+def _moves_running(input: TensorBase, *statistics: Any) -> bool:
     """Whether a device's kernel normalises and moves the running statistics: whole tensors of single precision that nobody records."""
     if 0 in input._shape or not fused("batch_norm_parts", input._dtype, input, *statistics):
         return False
@@ -57,8 +57,8 @@ def _moves_running(input: Any, *statistics: Any) -> bool:
 
 
 def batch_norm(
-    input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: bool, momentum: float, eps: float,
-    cudnn_enabled: bool = True,
+    input: TensorBase, weight: TensorBase | None, bias: TensorBase | None, running_mean: Any, running_var: TensorBase | None,
+    training: bool, momentum: float, eps: float, cudnn_enabled: bool = True,
 ) -> Any:  # fmt: skip
     """(N, C, *) with mean 0 and variance 1 in each channel, times ``weight`` plus ``bias`` (C).
 
@@ -105,14 +105,14 @@ def batch_norm(
 
 
 @node_called("NativeBatchNormBackward0")
-def _wide_batch_norm(input: Any, *others: Any) -> Any:
+def _wide_batch_norm(input: TensorBase, *others: Any) -> TensorBase:
     return to_dtype(batch_norm(to_dtype(input, float32), *others), input._dtype)
 
 
 @operation
 def layer_norm(
-    input: Any, normalized_shape: Sequence[int], weight: Any = None, bias: Any = None, eps: float = 1e-05,
-    cudnn_enable: bool = True,
+    input: TensorBase, normalized_shape: Sequence[int], weight: TensorBase | None = None, bias: TensorBase | None = None,
+    eps: float = 1e-05, cudnn_enable: bool = True,
 ) -> Any:  # fmt: skip
     """Mean 0 and variance 1 over the last dimensions (https://arxiv.org/abs/1607.06450), times ``weight`` plus ``bias``."""
     shape, wanted = shape_of(input), tuple(normalized_shape)
@@ -130,11 +130,11 @@ def layer_norm(
 
 
 @node_called("NativeLayerNormBackward0")
-def _wide_layer_norm(input: Any, *others: Any) -> Any:
+def _wide_layer_norm(input: TensorBase, *others: Any) -> TensorBase:
     return to_dtype(layer_norm(to_dtype(input, float32), *others), input._dtype)
 
 
-def _check_normalized(shape: tuple[int, ...], wanted: tuple[int, ...], weight: Any, bias: Any = None) -> None:
+def _check_normalized(shape: tuple[int, ...], wanted: tuple[int, ...], weight: TensorBase | None, bias: TensorBase | None = None) -> None:
     if not wanted:
         raise RuntimeError(
             "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got "
@@ -154,7 +154,7 @@ def _check_normalized(shape: tuple[int, ...], wanted: tuple[int, ...], weight: A
 
 
 @operation
-def rms_norm(input: Any, normalized_shape: Sequence[int], weight: Any = None, eps: float | None = None) -> Any:
+def rms_norm(input: TensorBase, normalized_shape: Sequence[int], weight: TensorBase | None = None, eps: float | None = None) -> TensorBase:
     """The input divided by the root of its mean square over the last dimensions (https://arxiv.org/abs/1910.07467)."""
     shape, wanted = shape_of(input), tuple(normalized_shape)
     _check_normalized(shape, wanted, weight)
@@ -175,8 +175,9 @@ def rms_norm(input: Any, normalized_shape: Sequence[int], weight: Any = None, ep
 @operation
 @node_called("NativeGroupNormBackward0", "input weight")
 def group_norm(
-    input: Any, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-05, cudnn_enabled: bool = True
-) -> Any:
+    input: TensorBase, num_groups: int, weight: TensorBase | None = None, bias: TensorBase | None = None, eps: float = 1e-05,
+    cudnn_enabled: bool = True
+) -> TensorBase:
     """(N, C, *) with mean 0 and variance 1 in each group of channels (https://arxiv.org/abs/1803.08494)."""
     shape = shape_of(input)
     channels = shape[1]
@@ -206,7 +207,7 @@ def group_norm(
     return no_view(with_format(_scaled(y, weight, bias), input))
 
 
-def _scaled(y: Any, weight: Any, bias: Any) -> Any:
+def _scaled(y: Any, weight: TensorBase | None, bias: Any) -> TensorBase:
     """``y`` times a weight and plus a bias of each channel."""
     wide = (1, -1, *([1] * (len(shape_of(y)) - 2)))
     if weight is not None:
@@ -215,9 +216,9 @@ def _scaled(y: Any, weight: Any, bias: Any) -> Any:
 
 
 def instance_norm(
-    input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, use_input_stats: bool, momentum: float, eps: float,
-    cudnn_enabled: bool = True,
-) -> Any:  # fmt: skip
+    input: TensorBase, weight: TensorBase | None, bias: TensorBase | None, running_mean: TensorBase | None,
+    running_var: TensorBase | None, use_input_stats: bool, momentum: float, eps: float, cudnn_enabled: bool = True,
+) -> TensorBase:  # fmt: skip
     """(N, C, *) with mean 0 and variance 1 in each channel of each sample (https://arxiv.org/abs/1607.08022)."""
     shape = shape_of(input)
     if not use_input_stats and (running_mean is None or running_var is None):
@@ -249,7 +250,7 @@ def instance_norm(
     return no_view(_scaled(views.reshape(y, shape), weight, bias))
 
 
-def _rounded_instance_norm(input: Any, weight: Any, bias: Any, eps: float) -> Any:
+def _rounded_instance_norm(input: TensorBase, weight: TensorBase | None, bias: TensorBase | None, eps: float) -> TensorBase:
     """In half precision the statistics are rounded, and then the result."""
     kind, wide = input._dtype, input.float()
     dims = tuple(range(2, len(input._shape)))

@@ -1,7 +1,7 @@
 """Fused optimiser steps on tensors, and the counters that optimisers keep."""
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from .._backend.onednn.gemm import add_multiple
 from .._backend.onednn.library import FOUND
 from .._backend.table import kernel
 from .._core.dtype import float32
-from .._core.tensor_base import array_of, is_tracked, put_raw, touch, value_of
+from .._core.tensor_base import TensorBase, array_of, is_tracked, put_raw, touch, value_of
 from .._tape.ways import fused, in_arrays, ways
 
 
@@ -40,7 +40,7 @@ def has_kernels(op: str, params: Sequence[Any], grads: Sequence[Any], *states: S
     return not any(is_tracked(tensor) or tensor._shape != param._shape for tensor, param in pairs)
 
 
-def _increment_array(counter: Any) -> float | None:
+def _increment_array(counter: TensorBase) -> float | None:
     if is_tracked(counter):
         return None
     array = array_of(counter)
@@ -90,7 +90,7 @@ class Steps:
         if memory and any(tensor._sparse or id(tensor._storage) in memory for tensor in tensors):
             self.run()
 
-    def _gather(self, step: Any, written: tuple[Any, ...], grad: Any, passes: int) -> None:
+    def _gather(self, step: Callable[..., Any], written: tuple[Any, ...], grad: TensorBase, passes: int) -> None:
         tensors = (*written, grad)
         self.before(*tensors)
         self.memory.update([id(tensor._storage) for tensor in tensors])
@@ -101,8 +101,8 @@ class Steps:
             self.run()
 
     def adam(
-        self, param: Any, grad: Any, exp_avg: Any, exp_avg_sq: Any, step: float, lr: float, beta1: float, beta2: float, eps: float,
-        decay: float,
+        self, param: TensorBase, grad: TensorBase, exp_avg: TensorBase, exp_avg_sq: TensorBase, step: float, lr: float, beta1: float,
+        beta2: float, eps: float, decay: float,
     ) -> None:  # fmt: skip
         """Adam's update of one parameter, which first loses ``lr * decay`` of itself, and its moments; ``step`` counts from 1."""
         shrink = None if decay == 0 else 1 - lr * decay
@@ -114,11 +114,11 @@ class Steps:
         if shrink is not None:
             self.written.append(param)  # written twice
 
-    def momentum(self, param: Any, grad: Any, buffer: Any, lr: float, momentum: float) -> None:
+    def momentum(self, param: TensorBase, grad: TensorBase, buffer: TensorBase, lr: float, momentum: float) -> None:
         """The update of one parameter and its momentum buffer."""
         self._gather(lambda p, b, g: _momentum_arrays(p, g, b, lr, momentum), (param, buffer), grad, 6)
 
-    def plain(self, param: Any, grad: Any, lr: float) -> None:
+    def plain(self, param: TensorBase, grad: TensorBase, lr: float) -> None:
         """Gradient descent's update of one parameter."""
         self._gather(lambda p, g: _descend(p, g, lr), (param,), grad, 4)
 

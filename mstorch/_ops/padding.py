@@ -1,11 +1,12 @@
 """Padding of the last dimensions."""
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from .._backend.table import kernel
 from .._core.strides import preserved_strides
-from .._core.tensor_base import strides_of
+from .._core.tensor_base import TensorBase, strides_of
 from .._tape.node import watch
 from ._dispatch import call, shape_of, with_format
 from ._numbers import fitting
@@ -15,7 +16,7 @@ _pad = kernel("pad")
 _pad_like = kernel("pad_like")
 
 
-def constant_pad_nd(input: Any, pad: Any, value: float = 0) -> Any:
+def constant_pad_nd(input: TensorBase, pad: Sequence[int], value: float = 0) -> TensorBase:
     """Constants around the last dimensions."""
     shape, pads = shape_of(input), tuple(int(p) for p in pad)
     if len(pads) % 2:
@@ -41,7 +42,7 @@ def constant_pad_nd(input: Any, pad: Any, value: float = 0) -> Any:
     return with_format(call(_pad, (input,), pads, filler), input)
 
 
-def pad(input: Any, pad: Any, mode: str = "constant", value: float | None = None) -> Any:
+def pad(input: TensorBase, pad: Any, mode: str = "constant", value: float | None = None) -> TensorBase:
     """Elements around the last dimensions: (before, after) of the last dimension first.
 
     ``mode`` is ``constant`` (with ``value``), ``reflect``, ``replicate`` or ``circular``.
@@ -98,14 +99,14 @@ def pad(input: Any, pad: Any, mode: str = "constant", value: float | None = None
 
 
 @operation
-def reflection_pad(input: Any, pads: tuple[int, ...]) -> Any:
+def reflection_pad(input: TensorBase, pads: tuple[int, ...]) -> TensorBase:
     """The elements mirrored at the edges of the last one or two dimensions; ``pad`` has checked the arguments."""
     found = call(_pad_like, (input,), pads, "reflect", label=f"ReflectionPad{len(pads) // 2}DBackward0")
     return with_format(watch(found, input), input)
 
 
 @operation
-def replication_pad(input: Any, pads: tuple[int, ...]) -> Any:
+def replication_pad(input: TensorBase, pads: tuple[int, ...]) -> TensorBase:
     """The elements at the edges repeated; ``pad`` has checked the arguments."""
     found = call(_pad_like, (input,), pads, "replicate", label=f"ReplicationPad{len(pads) // 2}DBackward0")
     return with_format(watch(found, input), input)

@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from .._core.strides import channels_last_strides, suggests_channels_last
-from .._core.tensor_base import in_order
+from .._core.tensor_base import TensorBase, in_order
 from .._tape.windows import no_view
 from . import views
 from ._dispatch import shape_of
@@ -18,7 +18,7 @@ def _image(name: str, shape: tuple[int, ...]) -> None:
         )
 
 
-def _like(made: Any, input: Any) -> Any:
+def _like(made: TensorBase, input: Any) -> TensorBase:
     """A fresh result with its channels innermost, where the image has them so."""
     stride = input._stride
     last = stride is not None and suggests_channels_last(input._shape, stride)
@@ -26,7 +26,7 @@ def _like(made: Any, input: Any) -> Any:
 
 
 @node_called("PixelShuffleBackward0")
-def pixel_shuffle(input: Any, upscale_factor: int) -> Any:
+def pixel_shuffle(input: TensorBase, upscale_factor: int) -> TensorBase:
     """(*, C * r², H, W) → (*, C, H * r, W * r) (https://arxiv.org/abs/1609.05158)."""
     shape, r = shape_of(input), upscale_factor
     _image("pixel_shuffle", shape)
@@ -45,7 +45,7 @@ def pixel_shuffle(input: Any, upscale_factor: int) -> Any:
 
 
 @node_called("PixelUnshuffleBackward0")
-def pixel_unshuffle(input: Any, downscale_factor: int) -> Any:
+def pixel_unshuffle(input: TensorBase, downscale_factor: int) -> TensorBase:
     """(*, C, H * r, W * r) → (*, C * r², H, W)."""
     shape, r = shape_of(input), downscale_factor
     _image("pixel_unshuffle", shape)
@@ -65,7 +65,7 @@ def pixel_unshuffle(input: Any, downscale_factor: int) -> Any:
 
 
 @node_called("ChannelShuffleBackward0")
-def channel_shuffle(input: Any, groups: int) -> Any:
+def channel_shuffle(input: TensorBase, groups: int) -> TensorBase:
     """(N, C, *) with the channels of the groups taken in turn (https://arxiv.org/abs/1707.01083)."""
     shape = shape_of(input)
     if len(shape) < 3:

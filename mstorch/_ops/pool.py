@@ -7,7 +7,7 @@ from typing import Any
 from .._backend.table import kernel
 from .._core.dtype import float64, int64
 from .._core.strides import channels_last_strides, is_channels_last, normalize
-from .._core.tensor_base import in_order
+from .._core.tensor_base import TensorBase, in_order
 from .._tape.windows import no_view
 from . import views
 from ._dispatch import call, refuse_dtype, type_word, with_format
@@ -49,7 +49,7 @@ def pooled_sizes(
 
 
 def _prepare(
-    function: str, rank: int, input: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool,
+    function: str, rank: int, input: TensorBase, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool,
     indices: bool = False,
 ) -> tuple[Any, bool, Sizes, Sizes, Sizes, Sizes, Sizes]:
     """The batched input, whether it came without a batch, kernel, stride, padding, dilation, output sizes."""
@@ -139,14 +139,14 @@ def _of_a_line(rank: int, *args: Any) -> str:
     return "SqueezeBackward1" if rank == 1 else ""
 
 
-def _without_batch(values: Any) -> Any:
+def _without_batch(values: TensorBase) -> TensorBase:
     made = no_view(views.squeeze(values, 0))
     return made if values._node is None else call_node(made, type(values._node).label)
 
 
 @node_called(_of_a_line)
 def max_pool(
-    rank: int, input: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool, indices: bool
+    rank: int, input: TensorBase, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool, indices: bool
 ) -> Any:
     """The largest value of each window, and with ``indices`` its position in the flattened spatial dimensions."""
     input, single, *numbers = _prepare(
@@ -164,7 +164,7 @@ def max_pool(
     return _without_batch(values) if single else values
 
 
-def _in_format(values: Any, input: Any, single: bool) -> Any:
+def _in_format(values: TensorBase, input: TensorBase, single: bool) -> TensorBase:
     """The result in the input's memory format; a single volume, whose batch was put in, has one if it has no gaps."""
     if single and input._stride is not None and is_channels_last(input._shape, input._stride):
         return in_order(values, normalize(values._shape, channels_last_strides(values._shape)))
@@ -176,16 +176,16 @@ def _label(name: str, rank: int, rest: str = "") -> str:
     return f"{name}{max(rank, 2)}D{rest}Backward0"
 
 
-def _formatted(rank: int, values: Any, input: Any) -> Any:
+def _formatted(rank: int, values: Any, input: TensorBase) -> TensorBase:
     """The result in the input's memory format, where torch has a kernel for that: not in three dimensions."""
     return values if rank == 3 else with_format(values, input)
 
 
 @node_called(_of_a_line)
 def avg_pool(
-    rank: int, input: Any, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool, count_include_pad: bool,
+    rank: int, input: TensorBase, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool, count_include_pad: bool,
     divisor_override: int | None,
-) -> Any:  # fmt: skip
+) -> TensorBase:  # fmt: skip
     """The mean of each window."""
     if divisor_override == 0:
         raise RuntimeError("divisor must be not zero")
@@ -210,7 +210,7 @@ def avg_pool(
     return _without_batch(values) if single else _formatted(rank, values, input)
 
 
-def _adaptive(rank: int, name: str, input: Any, output_size: Any) -> tuple[Any, bool, Sizes]:
+def _adaptive(rank: int, name: str, input: TensorBase, output_size: Any) -> tuple[Any, bool, Sizes]:
     shape = shape_of(input)
     if rank > 1 and isinstance(output_size, (tuple, list)) and len(output_size) >= len(shape):
         raise ValueError(f"Input dimension should be at least {len(output_size) + 1}")
@@ -246,7 +246,7 @@ def _adaptive(rank: int, name: str, input: Any, output_size: Any) -> tuple[Any, 
 
 
 @node_called(_of_a_line)
-def adaptive_avg_pool(rank: int, input: Any, output_size: Any) -> Any:
+def adaptive_avg_pool(rank: int, input: TensorBase, output_size: Any) -> TensorBase:
     """Means of windows that divide the input into ``output_size`` parts."""
     input, single, out = _adaptive(rank, f"adaptive_avg_pool{rank}d", input, output_size)
     if set(out) == {1} and rank > 1 and input._dtype.category < 2:
@@ -267,7 +267,7 @@ def adaptive_avg_pool(rank: int, input: Any, output_size: Any) -> Any:
 
 
 @node_called(_of_a_line)
-def adaptive_max_pool(rank: int, input: Any, output_size: Any) -> tuple[Any, Any]:
+def adaptive_max_pool(rank: int, input: TensorBase, output_size: Any) -> tuple[Any, Any]:
     """Largest values of windows that divide the input into ``output_size`` parts, and their positions."""
     input, single, out = _adaptive(rank, f"adaptive_max_pool{rank}d", input, output_size)
     refuse_dtype("adaptive_max_pool3d_cpu" if rank == 3 else "adaptive_max_pool2d", input._dtype, 2)
@@ -307,30 +307,30 @@ def max_pool3d(
 
 
 def avg_pool1d(
-    input: Any, kernel_size: Any, stride: Any = (), padding: Any = 0, ceil_mode: bool = False, count_include_pad: bool = True
-) -> Any:
+    input: TensorBase, kernel_size: Any, stride: Any = (), padding: Any = 0, ceil_mode: bool = False, count_include_pad: bool = True
+) -> TensorBase:
     """The mean of each window of (N, C, L) or (C, L)."""
     return avg_pool(1, input, kernel_size, stride, padding, ceil_mode, count_include_pad, None)
 
 
 def avg_pool2d(
-    input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
+    input: TensorBase, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
     count_include_pad: bool = True, divisor_override: int | None = None,
-) -> Any:  # fmt: skip
+) -> TensorBase:  # fmt: skip
     """The mean of each window of (N, C, H, W) or (C, H, W)."""
     return avg_pool(2, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
 
 
 @operation
 def avg_pool3d(
-    input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
+    input: TensorBase, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
     count_include_pad: bool = True, divisor_override: int | None = None,
-) -> Any:  # fmt: skip
+) -> TensorBase:  # fmt: skip
     """The mean of each window of (N, C, D, H, W) or (C, D, H, W)."""
     return avg_pool(3, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
 
 
-def adaptive_avg_pool1d(input: Any, output_size: Any) -> Any:
+def adaptive_avg_pool1d(input: TensorBase, output_size: Any) -> TensorBase:
     """Means of windows that divide (N, C, L) or (C, L) into ``output_size`` parts."""
     return adaptive_avg_pool(1, input, output_size)
 

@@ -26,7 +26,7 @@ from .reduce import amax, amin, prod
 from .reduce import sum as sum_of
 
 
-def unravel_index(indices: Any, shape: Any) -> tuple[Any, ...]:
+def unravel_index(indices: TensorBase, shape: Any) -> tuple[Any, ...]:
     """For flat positions in a tensor of ``shape`` one tensor of indices for each dimension."""
     kind = indices._dtype if isinstance(indices, TensorBase) else None
     if kind is None:
@@ -105,8 +105,9 @@ def segment_reduce(
 
 
 def _segment_slopes(
-    gradients: Any, outputs: Any, inputs: Any, reduce: str, axis: int, spans: Sequence[tuple[int, int]], initial: Any
-) -> Any:
+    gradients: Sequence[TensorBase], outputs: Sequence[TensorBase], inputs: Sequence[TensorBase], reduce: str, axis: int,
+    spans: Sequence[tuple[int, int]], initial: float | None
+) -> tuple[TensorBase]:
     """The gradient: of equal extremes (NaN are equal) a share, of a zero or NaN in a product the product of the others."""
     (g,), (y,), (x,) = gradients, outputs, inputs
     if g is None:
@@ -133,7 +134,7 @@ def _segment_slopes(
     return (refuse("NotImplemented", "_segment_reduce_backward", g, made, error, x),)
 
 
-def _segment(part: Any, reduce: str, initial: Any, rest: tuple[int, ...]) -> Any:
+def _segment(part: TensorBase, reduce: str, initial: float | None, rest: tuple[int, ...]) -> TensorBase:
     count = shape_of(part)[0]
     if initial is not None:
         first = full((1, *rest), initial, dtype=part._dtype, device=part.device)
@@ -149,7 +150,9 @@ def _segment(part: Any, reduce: str, initial: Any, rest: tuple[int, ...]) -> Any
     return (amax if reduce in ("max", "amax") else amin)(part, 0)
 
 
-def hash_tensor(input: Any, dim: Any = (), *, keepdim: bool = False, mode: int = 0, out: Any = None) -> Any:
+def hash_tensor(
+    input: TensorBase, dim: int | tuple[int, ...] = (), *, keepdim: bool = False, mode: int = 0, out: TensorBase | None = None
+) -> TensorBase:
     """The exclusive or of the elements' bits (floating ones as float64, integers as int64), uint64."""
     if mode != 0:
         raise RuntimeError(f"Unknown hash_tensor mode: {mode}")
@@ -194,7 +197,7 @@ def slice_of(self: Any, dim: int = 0, start: int | None = None, end: int | None 
 
 def slice_inverse(
     input: Any, src: Any, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
-) -> Any:
+) -> TensorBase:
     """``input`` in the size and strides of ``src``, of which it is a slice: a view of the storage."""
     return views.as_strided(input, shape_of(src), src.stride(), src.storage_offset())
 

@@ -1,7 +1,7 @@
 """Random tensors: torch's numbers, drawn by ``_mt19937`` on the host, or an accelerator's own where one is named."""
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,9 +12,11 @@ from .._backend.cast import numpy_cast
 from .._backend.device_random import DeviceStream
 from .._backend.raw import Raw, from_numpy
 from .._core import device as devices
+from .._core.device import device
 from .._core.device_tensors import without_values
 from .._core.dtype import bfloat16, bool_, dtype, get_default_dtype, int64
-from .._core.generator import drawn_in_slices, draws_on_device, engine_beside, engine_of
+from .._core.formats import layout, memory_format
+from .._core.generator import Generator, drawn_in_slices, draws_on_device, engine_beside, engine_of
 from .._core.no_memory import tells_no_memory
 from .._core.strides import iteration_order
 from .._core.tensor_base import TensorBase, array_of, meta_tensor, recording, strides_of, touch, value_of, wrap
@@ -52,7 +54,7 @@ def draw(name: str, engine: Any, *args: Any) -> Any:
     return trace.drawn(drawn, lambda found: _as_raw(found, args))
 
 
-def _stream(generator: Any, like: Any, name: str) -> Any:
+def _stream(generator: Generator | None, like: TensorBase, name: str) -> Any:
     """Where numbers are drawn that go with a tensor: the generator that is given, else the tensor's device, if it has such draws."""
     if generator is not None:
         return engine_of(generator)
@@ -60,7 +62,7 @@ def _stream(generator: Any, like: Any, name: str) -> Any:
     return stream if isinstance(stream, _mt19937.Engine) or hasattr(random_device, name) else engine_of(None)
 
 
-def _named_stream(generator: Any, device: Any) -> Any:
+def _named_stream(generator: Generator | None, device: device | str | int | None) -> Any:
     """Where a factory draws: of the generator that is given, else of the device that is asked for (None: the default)."""
     return engine_of(generator, devices.resolve(device) if generator is None else device)
 
@@ -77,7 +79,7 @@ def _tensor_of_raw(raw: Raw, kind: dtype, requires_grad: bool, out: Any, name: s
 
 
 @ways(raw=_tensor_of_raw)
-def _tensor(array: Any, kind: dtype, requires_grad: bool, out: Any, name: str = "") -> Any:
+def _tensor(array: np.ndarray, kind: dtype, requires_grad: bool, out: TensorBase | None, name: str = "") -> TensorBase:
     array = np.asarray(array)  # NumPy's arithmetic makes scalars of 0-d arrays
     values = array if array.dtype == kind.np else numpy_cast(array, kind.np)
     if out is not None:
@@ -85,7 +87,7 @@ def _tensor(array: Any, kind: dtype, requires_grad: bool, out: Any, name: str = 
     return made(values, requires_grad)
 
 
-def _sampled(array: Any, kind: dtype, parameters: Sequence[Any], out: Any) -> Any:
+def _sampled(array: Any, kind: dtype, parameters: Sequence[Any], out: TensorBase | None) -> TensorBase:
     """Numbers that were drawn with tensors as parameters, on their device; of a shape alone, on the meta device."""
     sample = finish(meta_tensor(array, kind), out) if array.__class__ is tuple else _tensor(array, kind, False, out)
     if out is None:
@@ -96,7 +98,7 @@ def _sampled(array: Any, kind: dtype, parameters: Sequence[Any], out: Any) -> An
     return record("NormalBackward3", _no_gradient, parameters, (sample,), needed=(), kept=())[0]
 
 
-def _no_gradient(gradients: Any, outputs: Any, inputs: Any) -> Any:
+def _no_gradient(gradients: Sequence[TensorBase], outputs: Sequence[Any], inputs: Sequence[TensorBase]) -> Any:
     """Parameters of a draw get zeros."""
     return tuple(like.detach() * 0 for like in inputs)
 
@@ -111,9 +113,9 @@ def _floating(kind: dtype | None, out: Any, name: str) -> dtype:
 @operation(forms=SIZE)
 @placed(drawn=True)
 def rand(
-    *size: Any, generator: Any = None, out: Any = None, dtype: dtype | None = None, layout: Any = None, device: Any = None,
-    requires_grad: bool = False, pin_memory: bool = False,
-) -> Any:  # fmt: skip
+    *size: Any, generator: Generator | None = None, out: TensorBase | None = None, dtype: dtype | None = None,
+    layout: layout | None = None, device: device | str | int | None = None, requires_grad: bool = False, pin_memory: bool = False,
+) -> TensorBase:  # fmt: skip
     """Uniform random numbers in [0, 1)."""
     if pin_memory:
         devices.refuse_pinning(device)
@@ -130,8 +132,8 @@ def rand(
 @operation(forms=SIZE)
 @placed(drawn=True)
 def randn(
-    *size: Any, generator: Any = None, out: Any = None, dtype: dtype | None = None, layout: Any = None, device: Any = None,
-    requires_grad: bool = False, pin_memory: bool = False,
+    *size: Any, generator: Generator | None = None, out: TensorBase | None = None, dtype: dtype | None = None,
+    layout: layout | None = None, device: device | str | int | None = None, requires_grad: bool = False, pin_memory: bool = False,
 ) -> Any:  # fmt: skip
     """Normal random numbers of mean 0 and standard deviation 1."""
     if pin_memory:
@@ -146,7 +148,7 @@ def randn(
     return _tensor(array, kind, requires_grad, out, "randn")
 
 
-def _check_range(low: Any, high: Any, kind: dtype) -> None:
+def _check_range(low: int, high: int, kind: dtype) -> None:
     if low >= high:
         raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
     if kind is bool_:
@@ -173,9 +175,10 @@ def _cpp_int(kind: dtype) -> str:
 @operation
 @placed(drawn=True)
 def randint(
-    *args: Any, generator: Any = None, out: Any = None, dtype: dtype | None = None, layout: Any = None, device: Any = None,
-    requires_grad: bool = False, pin_memory: bool = False, low: Any = None, high: Any = None, size: Any = None,
-) -> Any:  # fmt: skip
+    *args: Any, generator: Generator | None = None, out: TensorBase | None = None, dtype: dtype | None = None,
+    layout: layout | None = None, device: device | str | int | None = None,
+    requires_grad: bool = False, pin_memory: bool = False, low: Any = None, high: int | None = None, size: tuple[int, ...] | None = None,
+) -> TensorBase:  # fmt: skip
     """Random integers from ``low`` (0) up to but without ``high``: ``randint(high, size)`` or ``randint(low, high, size)``."""
     if pin_memory:
         devices.refuse_pinning(device)
@@ -200,9 +203,9 @@ def randint(
 @operation
 @placed(drawn=True)
 def randperm(
-    n: int, *, generator: Any = None, out: Any = None, dtype: dtype | None = None, layout: Any = None, device: Any = None,
-    requires_grad: bool = False, pin_memory: bool = False,
-) -> Any:  # fmt: skip
+    n: int, *, generator: Generator | None = None, out: TensorBase | None = None, dtype: dtype | None = None,
+    layout: layout | None = None, device: device | str | int | None = None, requires_grad: bool = False, pin_memory: bool = False,
+) -> TensorBase:  # fmt: skip
     """A random permutation of 0 … n-1."""
     if pin_memory:
         devices.refuse_pinning(device)
@@ -227,9 +230,10 @@ def _check_permutation(n: int, kind: dtype) -> None:
 @operation
 @placed(like=True, drawn=True)
 def rand_like(
-    input: Any, *, generator: Any = None, dtype: dtype | None = None, layout: Any = None, device: Any = None,
-    requires_grad: bool = False, memory_format: Any = None, pin_memory: bool = False,
-) -> Any:  # fmt: skip
+    input: TensorBase, *, generator: Generator | None = None, dtype: dtype | None = None, layout: layout | None = None,
+    device: device | str | int | None = None,
+    requires_grad: bool = False, memory_format: memory_format | None = None, pin_memory: bool = False,
+) -> TensorBase:  # fmt: skip
     """``rand`` of the size, dtype and memory format of ``input``."""
     if pin_memory:
         devices.refuse_pinning(input.device if device is None else device)
@@ -240,9 +244,10 @@ def rand_like(
 @operation
 @placed(like=True, drawn=True)
 def randn_like(
-    input: Any, *, generator: Any = None, dtype: dtype | None = None, layout: Any = None, device: Any = None,
-    requires_grad: bool = False, memory_format: Any = None, pin_memory: bool = False,
-) -> Any:  # fmt: skip
+    input: TensorBase, *, generator: Generator | None = None, dtype: dtype | None = None, layout: layout | None = None,
+    device: device | str | int | None = None,
+    requires_grad: bool = False, memory_format: memory_format | None = None, pin_memory: bool = False,
+) -> TensorBase:  # fmt: skip
     """``randn`` of the size, dtype and memory format of ``input``."""
     if pin_memory:
         devices.refuse_pinning(input.device if device is None else device)
@@ -253,9 +258,10 @@ def randn_like(
 @operation(forms=Forms({"high": "low"}))
 @placed(like=True, drawn=True)
 def randint_like(
-    input: Any, low: Any, high: Any = None, *, generator: Any = None, dtype: dtype | None = None, layout: Any = None,
-    device: Any = None, requires_grad: bool = False, memory_format: Any = None, pin_memory: bool = False,
-) -> Any:  # fmt: skip
+    input: TensorBase, low: TensorBase | int, high: int | None = None, *, generator: Generator | None = None, dtype: dtype | None = None,
+    layout: layout | None = None, device: device | str | int | None = None, requires_grad: bool = False,
+    memory_format: memory_format | None = None, pin_memory: bool = False,
+) -> TensorBase:  # fmt: skip
     """``randint`` of the size, dtype and memory format of ``input``."""
     if pin_memory:
         devices.refuse_pinning(input.device if device is None else device)
@@ -267,13 +273,13 @@ def randint_like(
     return _fresh(made_tensor, requires_grad)
 
 
-def _fresh(tensor: Any, requires_grad: bool) -> Any:
+def _fresh(tensor: Any, requires_grad: bool) -> TensorBase:
     """A tensor whose first values do not count as a write."""
     tensor._counter.version = 0
     return tensor.requires_grad_() if requires_grad else tensor
 
 
-def _put(tensor: Any, drawn: Any) -> Any:
+def _put(tensor: TensorBase, drawn: Any) -> Any:
     """Store drawn values in a tensor, in place."""
     _store(drawn, tensor)
     return tensor
@@ -285,13 +291,13 @@ def _store_raw(raw: Raw, tensor: Any) -> bool:
 
 
 @ways(raw=_store_raw)
-def _store(array: Any, tensor: Any) -> None:
+def _store(array: np.ndarray, tensor: TensorBase) -> None:
     kind, array = tensor._dtype, np.asarray(array)
     write_array(tensor, array if array.dtype == kind.np else numpy_cast(array, kind.np))
 
 
 @ways(absent=lambda tensor, draw: np.zeros((), tensor._dtype.np))
-def _drawn(tensor: Any, draw: Any) -> Any:
+def _drawn(tensor: TensorBase, draw: Callable[..., Any]) -> np.ndarray:
     """What ``draw(shape, contiguous)`` gives, laid out as torch fills the tensor; nothing is drawn for one without memory."""
     shape = shape_of(tensor)
     if tensor._stride is None or is_contiguous(tensor):
@@ -301,7 +307,7 @@ def _drawn(tensor: Any, draw: Any) -> Any:
 
 
 @ways(raw=lambda raw, order: value_of(permute(wrap(raw), order)))
-def _in_order(array: Any, order: tuple[int, ...]) -> Any:
+def _in_order(array: np.ndarray, order: tuple[int, ...]) -> np.ndarray:
     return np.ascontiguousarray(array.transpose(order))
 
 
@@ -379,7 +385,9 @@ def normal(
 
 
 @ways(absent=lambda given, mean, std, engine, kind, out: _sampled(np.broadcast_shapes(*map(shape_of, given)), kind, given, out))
-def _drawn_around(given: list[Any], mean: Any, std: Any, engine: Any, kind: dtype, out: Any) -> Any:
+def _drawn_around(
+    given: list[Any], mean: TensorBase, std: TensorBase | float, engine: Any, kind: dtype, out: TensorBase | None
+) -> TensorBase:
     """Normal numbers of means and deviations, of which those ``given`` are tensors."""
     centre, spread = (_array(item) if isinstance(item, TensorBase) else float(item) for item in (mean, std))
     return _sampled(draw("normal_around", engine, centre, spread, kind.name), kind, given, out)
@@ -395,7 +403,7 @@ def _around(mean: Any, std: Any, kind: dtype, out: Any) -> Any:
     return _sampled(value_of(found), kind, given, out)
 
 
-def random_(self: Any, *args: Any, generator: Any = None, **bounds: Any) -> Any:
+def random_(self: TensorBase, *args: Any, generator: Generator | None = None, **bounds: Any) -> TensorBase:
     """Fill with random integers: ``random_()``, ``random_(to)``, ``random_(from, to)``."""
     check_writable(self)
     low, high = bounds.pop("from", 0), bounds.pop("to", None)
@@ -421,7 +429,7 @@ def _check_probability(p: float) -> None:
         raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={float(p):g}")
 
 
-def bernoulli_(self: Any, p: Any = 0.5, *, generator: Any = None) -> Any:
+def bernoulli_(self: TensorBase, p: Any = 0.5, *, generator: Generator | None = None) -> TensorBase:
     """Fill with 1 with probability ``p`` (a number, or a tensor of one for each element), else 0."""
     if not isinstance(p, TensorBase):
         _check_probability(p)
@@ -438,18 +446,18 @@ def _array(tensor: Any) -> np.ndarray:
     return numpy_cast(values, np.dtype(np.float32)) if tensor._dtype.name == "bfloat16" else values
 
 
-def _draws_there(engine: Any, tensor: Any) -> bool:
+def _draws_there(engine: Any, tensor: TensorBase) -> bool:
     """Whether a device draws by values of its own, which nobody reads."""
     return isinstance(engine, DeviceStream) and draws_on_device(tensor)
 
 
-def _chances(p: Any, engine: Any, shape: Any) -> Any:
+def _chances(p: TensorBase, engine: Any, shape: tuple[int, ...]) -> np.ndarray:
     if _draws_there(engine, p):
         return expand(p, shape)
     return np.asarray(np.broadcast_to(_probabilities(p), shape), order="C")
 
 
-def _probabilities(p: Any) -> np.ndarray:
+def _probabilities(p: TensorBase) -> np.ndarray:
     array = _array(p)
     if array.size and not (array.min() >= 0 and array.max() <= 1):
         raise RuntimeError(
@@ -459,7 +467,9 @@ def _probabilities(p: Any) -> np.ndarray:
     return array
 
 
-def bernoulli(input: Any, p: float | None = None, *, generator: Any = None, out: Any = None) -> Any:
+def bernoulli(
+    input: TensorBase, p: float | None = None, *, generator: Generator | None = None, out: TensorBase | None = None
+) -> TensorBase:
     """1 with the probability that ``input`` says (or ``p``), else 0, in the dtype of ``input``."""
     if out is not None and out is not input:
         # As in torch, what is drawn are numbers of the dtype of ``out``.
@@ -471,7 +481,7 @@ def bernoulli(input: Any, p: float | None = None, *, generator: Any = None, out:
 
 
 @ways(absent=lambda input, p, engine, kind: input._shape)
-def _drawn_chances(input: Any, p: float | None, engine: Any, kind: dtype) -> Any:
+def _drawn_chances(input: TensorBase, p: float | None, engine: Any, kind: dtype) -> Any:
     if p is not None:
         _check_probability(p)
         return draw("bernoulli", engine, shape_of(input), float(p), kind.name)
@@ -480,7 +490,7 @@ def _drawn_chances(input: Any, p: float | None, engine: Any, kind: dtype) -> Any
     return draw("bernoulli_each", engine, _chances(input, engine, shape_of(input)), kind.name)
 
 
-def exponential_(self: Any, lambd: float = 1, *, generator: Any = None) -> Any:
+def exponential_(self: TensorBase, lambd: float = 1, *, generator: Generator | None = None) -> TensorBase:
     """Fill with exponential random numbers of rate ``lambd``."""
     check_writable(self)
     if lambd <= 0:
@@ -494,7 +504,7 @@ def exponential_(self: Any, lambd: float = 1, *, generator: Any = None) -> Any:
     return _put(self, _drawn(self, lambda shape, _: draw("exponential", engine, shape, float(lambd), name)))
 
 
-def geometric_(self: Any, p: float, *, generator: Any = None) -> Any:
+def geometric_(self: TensorBase, p: float, *, generator: Generator | None = None) -> TensorBase:
     """Fill with the number of tries up to the first success of probability ``p``."""
     check_writable(self)
     if not 0 < p < 1:
@@ -503,7 +513,7 @@ def geometric_(self: Any, p: float, *, generator: Any = None) -> Any:
     return _put(self, _drawn(self, lambda shape, _: draw("geometric", engine, shape, float(p), name)))
 
 
-def cauchy_(self: Any, median: float = 0, sigma: float = 1, *, generator: Any = None) -> Any:
+def cauchy_(self: TensorBase, median: float = 0, sigma: float = 1, *, generator: Generator | None = None) -> TensorBase:
     """Fill with Cauchy random numbers."""
     check_history(self)
     if sigma <= 0:
@@ -518,7 +528,7 @@ def cauchy_(self: Any, median: float = 0, sigma: float = 1, *, generator: Any = 
     return _put(self, _drawn(self, lambda shape, _: draw("cauchy", engine, shape, float(median), float(sigma), name)))
 
 
-def log_normal_(self: Any, mean: float = 1, std: float = 2, *, generator: Any = None) -> Any:
+def log_normal_(self: TensorBase, mean: float = 1, std: float = 2, *, generator: Generator | None = None) -> TensorBase:
     """Fill with numbers whose logarithms are normal."""
     check_writable(self)
     if std <= 0:

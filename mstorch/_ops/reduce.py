@@ -2,14 +2,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from .. import return_types
 from .._backend.host.reduce import numpy_variance, root_slope, sum_of_small, variance_slope
-from .._backend.table import kernel
+from .._backend.table import Kernel, kernel
 from .._core.dtype import bool_, dtype, int64, uint8
 from .._core.modes import grad_set_to, modes
 from .._core.storage import home
@@ -56,25 +56,28 @@ _any = kernel("any")
 _LONG = 1 << 16
 
 
-def summed_dtype(input: Any, asked: dtype | None, out: Any) -> dtype:
+def summed_dtype(input: TensorBase, asked: dtype | None, out: Any) -> dtype:
     """The dtype that sums and products are computed in: what is asked for, that of ``out``, or the input's, int64 for integers."""
     return asked or (out._dtype if isinstance(out, TensorBase) else int64 if input._dtype.category < 2 else input._dtype)
 
 
-def _refuse_recorded(name: str, input: Any, out: Any) -> None:
+def _refuse_recorded(name: str, input: TensorBase, out: TensorBase | None) -> None:
     """Raise torch's error where a result for ``out=`` would be recorded, whatever its dtype."""
     if isinstance(out, TensorBase) and recording((input, out)):
         raise no_derivative(name)
 
 
-def _is_long_and_small(input: Any) -> bool:
+def _is_long_and_small(input: TensorBase) -> bool:
     """Whether a tensor has many integers, of fewer bytes than int64, in the host's memory."""
     few = input._dtype.category >= 2 or input._dtype.itemsize == 8 or math.prod(input._shape) < _LONG
     return not few and not LEVELS and in_arrays(input)
 
 
 @operation(numpy_names=True)
-def sum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: dtype | None = None, out: Any = None) -> Any:
+def sum(
+    input: TensorBase, dim: int | tuple[int, ...] | None = None, keepdim: bool = False, *, dtype: dtype | None = None,
+    out: TensorBase | None = None,
+) -> Any:
     """The sum of all elements, or along ``dim``; integers add up in int64."""
     if not isinstance(input, TensorBase):
         raise TypeError(f"sum(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
@@ -93,7 +96,10 @@ def sum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: dtype | No
 
 
 @operation(numpy_names=True)
-def nansum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: dtype | None = None, out: Any = None) -> Any:
+def nansum(
+    input: TensorBase, dim: int | Sequence[int] | None = None, keepdim: bool = False, *, dtype: dtype | None = None,
+    out: TensorBase | None = None,
+) -> TensorBase:
     """The sum with NaN counted as zero."""
     if input._dtype.category == 3:
         raise RuntimeError("nansum on CPU does not support complex inputs")
@@ -107,7 +113,9 @@ def nansum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: dtype |
     return sum(where(isnan(input), 0.0, input), dim, keepdim, dtype=dtype, out=out)
 
 
-def _nansum_slope(gradients: Any, outputs: Any, inputs: Any, dims: tuple[int, ...]) -> Any:
+def _nansum_slope(
+    gradients: Sequence[TensorBase], outputs: Sequence[Any], inputs: Sequence[TensorBase], dims: tuple[int, ...]
+) -> tuple[TensorBase]:
     """The gradient, zero at NaN unless it is infinite itself."""
     (g,), (x,) = gradients, inputs
     if g is None:
@@ -118,7 +126,10 @@ def _nansum_slope(gradients: Any, outputs: Any, inputs: Any, dims: tuple[int, ..
 
 
 @operation(numpy_names=True)
-def mean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: dtype | None = None, out: Any = None) -> Any:
+def mean(
+    input: TensorBase, dim: tuple[int, ...] | None = None, keepdim: bool = False, *, dtype: dtype | None = None,
+    out: TensorBase | None = None,
+) -> Any:
     """The mean of all elements, or along ``dim``; of floating or complex tensors only, unless ``dtype`` is one."""
     kind = dtype or input._dtype
     if kind.category < 2:
@@ -133,7 +144,10 @@ def mean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: dtype | N
 
 
 @operation(numpy_names=True)
-def nanmean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: dtype | None = None, out: Any = None) -> Any:
+def nanmean(
+    input: TensorBase, dim: int | tuple[int, int] | None = None, keepdim: bool = False, *, dtype: dtype | None = None,
+    out: TensorBase | None = None,
+) -> TensorBase:
     """The mean of the elements that are not NaN."""
     if input._dtype.category != 2 and input._dtype.category != 3:
         raise RuntimeError(f"nanmean(): expected input to have floating point or complex dtype but got {type_word(input._dtype)}")
@@ -142,7 +156,7 @@ def nanmean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: dtype 
 
 
 @operation(numpy_names=True)
-def prod(input: Any, dim: int | None = None, keepdim: bool = False, *, dtype: dtype | None = None, out: Any = None) -> Any:
+def prod(input: Any, dim: int | None = None, keepdim: bool = False, *, dtype: dtype | None = None, out: TensorBase | None = None) -> Any:
     """The product of all elements, or along ``dim``; integers multiply in int64."""
     kind = summed_dtype(input, dtype, out)
     rank = len(shape_of(input))
@@ -192,7 +206,7 @@ def _check_not_empty(name: str, shape: tuple[int, ...], dims: tuple[int, ...], w
             raise IndexError(f"{name}(): Expected reduction dim {d} to have non-zero size.")
 
 
-def _extreme(kernel_: Any, name: str, input: Any, dim: Any, keepdim: bool, label: str | None = None) -> Any:
+def _extreme(kernel_: Kernel, name: str, input: TensorBase, dim: Any, keepdim: bool, label: str | None = None) -> Any:
     shape = shape_of(input)
     dims = wrap_dims(dim, len(shape))
     _check_not_empty(name, shape, dims, dim is None or dim == ())
@@ -204,12 +218,12 @@ def _extreme(kernel_: Any, name: str, input: Any, dim: Any, keepdim: bool, label
     return call(kernel_, (input,), dims, keepdim, label=label)
 
 
-def _empty_result(input: Any, shape: tuple[int, ...], dims: tuple[int, ...], keepdim: bool) -> Any:
+def _empty_result(input: TensorBase, shape: tuple[int, ...], dims: tuple[int, ...], keepdim: bool) -> TensorBase:
     left = tuple(1 if i in dims else n for i, n in enumerate(shape) if keepdim or i not in dims)
     return row_major(views.reshape(input, left).clone())
 
 
-def _match_out(input: Any, out: Any) -> None:
+def _match_out(input: TensorBase, out: TensorBase | None) -> None:
     if isinstance(out, TensorBase) and out._dtype is not input._dtype:
         raise RuntimeError(
             f"Expected the dtype for input and out to match, but got {type_word(input._dtype)} for input's dtype and "
@@ -218,14 +232,14 @@ def _match_out(input: Any, out: Any) -> None:
 
 
 @operation(numpy_names=True)
-def amax(input: Any, dim: Any = (), keepdim: bool = False, *, out: Any = None) -> Any:
+def amax(input: TensorBase, dim: int | tuple[int, ...] = (), keepdim: bool = False, *, out: TensorBase | None = None) -> TensorBase:
     """The largest element, of all or along ``dim``; equal ones share the gradient."""
     _match_out(input, out)
     return finish(_extreme(_amax, "amax", input, dim, keepdim), out)
 
 
 @operation(numpy_names=True)
-def amin(input: Any, dim: Any = (), keepdim: bool = False, *, out: Any = None) -> Any:
+def amin(input: TensorBase, dim: int | tuple[int, ...] = (), keepdim: bool = False, *, out: TensorBase | None = None) -> TensorBase:
     """The smallest element, of all or along ``dim``; equal ones share the gradient."""
     _match_out(input, out)
     return finish(_extreme(_amin, "amin", input, dim, keepdim), out)
@@ -248,7 +262,7 @@ def aminmax(input: Any, *, dim: int | None = None, keepdim: bool = False, out: A
     return finish(return_types.aminmax((low, high)), out)
 
 
-def _arg(kernel_: Any, name: str, input: Any, dim: int | None, keepdim: bool) -> Any:
+def _arg(kernel_: Kernel, name: str, input: TensorBase, dim: int | None, keepdim: bool) -> TensorBase:
     shape = shape_of(input)
     if input._dtype is bool_ or input._dtype.category == 3:
         raise RuntimeError(f"{name}(): does not support {'bool' if input._dtype is bool_ else 'complex'} input")
@@ -268,18 +282,18 @@ def _arg(kernel_: Any, name: str, input: Any, dim: int | None, keepdim: bool) ->
 
 
 @operation(numpy_names=True)
-def argmax(input: Any, dim: int | None = None, keepdim: bool = False, *, out: Any = None) -> Any:
+def argmax(input: TensorBase, dim: int | None = None, keepdim: bool = False, *, out: TensorBase | None = None) -> TensorBase:
     """The index of the largest element, the first of equal ones, int64."""
     return finish_exactly(_arg(_argmax, "argmax", input, dim, keepdim), out)
 
 
 @operation(numpy_names=True)
-def argmin(input: Any, dim: int | None = None, keepdim: bool = False, *, out: Any = None) -> Any:
+def argmin(input: TensorBase, dim: int | None = None, keepdim: bool = False, *, out: TensorBase | None = None) -> TensorBase:
     """The index of the smallest element, the first of equal ones, int64."""
     return finish_exactly(_arg(_argmin, "argmin", input, dim, keepdim), out)
 
 
-def _with_indices(arg_kernel: Any, name: str, kind: Any, input: Any, dim: int, keepdim: bool) -> Any:
+def _with_indices(arg_kernel: Kernel, name: str, kind: type, input: TensorBase, dim: int, keepdim: bool) -> Any:
     """Values and indices of the extremes along a dimension; the gradient goes to the index alone."""
     shape = shape_of(input)
     dim = wrap_dim(dim, len(shape))
@@ -297,7 +311,7 @@ def _with_indices(arg_kernel: Any, name: str, kind: Any, input: Any, dim: int, k
 
 
 @operation(numpy_names=True)
-def max(input: Any, dim: Any = None, keepdim: bool = False, *, other: Any = None, out: Any = None) -> Any:
+def max(input: TensorBase, dim: int | None = None, keepdim: bool = False, *, other: Any = None, out: Any = None) -> Any:
     """The largest element; with ``dim`` values and indices along it; with a tensor the elementwise maximum."""
     dim = int(dim) if keepdim and isinstance(dim, TensorBase) else dim
     if isinstance(dim, TensorBase) or other is not None:
@@ -308,7 +322,7 @@ def max(input: Any, dim: Any = None, keepdim: bool = False, *, other: Any = None
 
 
 @operation(numpy_names=True)
-def min(input: Any, dim: Any = None, keepdim: bool = False, *, other: Any = None, out: Any = None) -> Any:
+def min(input: TensorBase, dim: int | None = None, keepdim: bool = False, *, other: Any = None, out: Any = None) -> Any:
     """The smallest element; with ``dim`` values and indices along it; with a tensor the elementwise minimum."""
     dim = int(dim) if keepdim and isinstance(dim, TensorBase) else dim
     if isinstance(dim, TensorBase) or other is not None:
@@ -319,7 +333,7 @@ def min(input: Any, dim: Any = None, keepdim: bool = False, *, other: Any = None
 
 
 def _extremes(
-    arg_kernel: Any, name: str, kind: Any, input: Any, dim: int, keepdim: bool, out: Any
+    arg_kernel: Kernel, name: str, kind: type, input: TensorBase, dim: int, keepdim: bool, out: Any
 ) -> Any:
     """Values and indices; torch gives an ``out=`` its size before it reads, also where that is the input."""
     expect_parts(name, out)
@@ -335,7 +349,7 @@ def _extremes(
     return finish_exactly(found, out)
 
 
-def _whole(kernel_: Any, name: str, input: Any) -> Any:
+def _whole(kernel_: Kernel, name: str, input: TensorBase) -> Any:
     if count_of(input._shape) == 0:
         raise RuntimeError(
             f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the 'dim' "
@@ -344,7 +358,7 @@ def _whole(kernel_: Any, name: str, input: Any) -> Any:
     return _extreme(kernel_, name, input, None, False, f"{name.capitalize()}Backward1")
 
 
-def _truth(kernel_: Any, name: str, input: Any, dim: Any, keepdim: bool, out: Any) -> Any:
+def _truth(kernel_: Kernel, name: str, input: TensorBase, dim: int | None, keepdim: bool, out: TensorBase | None) -> TensorBase:
     if isinstance(out, TensorBase) and out._dtype not in (bool_, uint8):
         raise RuntimeError(f"{name} only supports bool tensor for result, got: {type_word(out._dtype)}")
     if dim.__class__ in (tuple, list) and not dim:  # of no dimensions, where other reductions take them all
@@ -359,18 +373,18 @@ def _truth(kernel_: Any, name: str, input: Any, dim: Any, keepdim: bool, out: An
 
 
 @operation(numpy_names=True)
-def all(input: Any, dim: Any = None, keepdim: bool = False, *, out: Any = None) -> Any:
+def all(input: TensorBase, dim: int | None = None, keepdim: bool = False, *, out: TensorBase | None = None) -> Any:
     """Whether all elements are true, or all along ``dim``."""
     return _truth(_all, "all", input, dim, keepdim, out)
 
 
 @operation(numpy_names=True)
-def any(input: Any, dim: Any = None, keepdim: bool = False, *, out: Any = None) -> Any:
+def any(input: TensorBase, dim: int | None = None, keepdim: bool = False, *, out: TensorBase | None = None) -> Any:
     """Whether any element is true, or any along ``dim``."""
     return _truth(_any, "any", input, dim, keepdim, out)
 
 
-def _rounded_once(input: Any, compute: Callable[[Any], Any]) -> Any:
+def _rounded_once(input: TensorBase, compute: Callable[[Any], Any]) -> Any:
     """What is computed of a tensor; of half precision in float32, and rounded at the end."""
     if input._dtype.name not in ("float16", "bfloat16"):
         return compute(input)
@@ -378,7 +392,7 @@ def _rounded_once(input: Any, compute: Callable[[Any], Any]) -> Any:
     return tuple(part.to(input._dtype) for part in found) if isinstance(found, tuple) else found.to(input._dtype)
 
 
-def _variance(input: Any, dim: Any, correction: Any, keepdim: bool, name: str) -> tuple[Any, Any]:
+def _variance(input: TensorBase, dim: int | tuple[int, ...] | None, correction: Any, keepdim: bool, name: str) -> tuple[Any, Any]:
     """The variance and the mean along ``dim``, from squared distances to the mean."""
     if input._dtype.category < 2:
         word = name if "mean" in name else "std and var"
@@ -396,7 +410,7 @@ def _variance(input: Any, dim: Any, correction: Any, keepdim: bool, name: str) -
     return variance, centre if keepdim else views.reshape(centre, shape_of(variance))
 
 
-def _warn_of_freedom(input: Any, rest: float, name: str) -> None:
+def _warn_of_freedom(input: TensorBase, rest: float, name: str) -> None:
     """torch's warning where nothing is left of the count, or nothing was counted."""
     if rest <= 0 or 0 in input._shape:
         warn(
@@ -405,7 +419,7 @@ def _warn_of_freedom(input: Any, rest: float, name: str) -> None:
         )
 
 
-def _spread(input: Any, dim: Any, correction: Any, keepdim: bool, name: str) -> Any:
+def _spread(input: TensorBase, dim: int | tuple[int, ...] | None, correction: int, keepdim: bool, name: str) -> Any:
     """The variance alone, or its root if ``name`` is "std": in one piece where the host computes it so."""
     if input._shape and input._dtype.name in ("float32", "float64") and in_one_piece((input,)):
         dims = wrap_dims(dim, len(input._shape))
@@ -417,7 +431,7 @@ def _spread(input: Any, dim: Any, correction: Any, keepdim: bool, name: str) -> 
     return _deviation(variance) if name == "std" else variance
 
 
-def _variance_on_host(input: Any, dims: tuple[int, ...], rest: float, keepdim: bool, name: str, whole: bool) -> Any:
+def _variance_on_host(input: TensorBase, dims: tuple[int, ...], rest: float, keepdim: bool, name: str, whole: bool) -> TensorBase:
     """The variance in one piece, or its root if ``name`` is "std".
 
     Where nothing is left of the count, its gradient is torch's: infinite if all was asked for (``whole``), else over what is left.
@@ -433,14 +447,14 @@ def _variance_on_host(input: Any, dims: tuple[int, ...], rest: float, keepdim: b
     def slope(g: np.ndarray, x: np.ndarray) -> tuple[np.ndarray]:
         return (variance_slope(root_slope(g, found) if rooted else g, x, dims, keepdim, divisor),)
 
-    def composed(x: Any) -> Any:
+    def composed(x: TensorBase) -> TensorBase:
         variance = _variance(x, dims, count - rest, keepdim, name)[0]
         return _deviation(variance) if rooted else variance
 
     return record(result, (input,), "StdBackward0" if rooted else "VarBackward0", slope, composed, unchanged=rooted)
 
 
-def _spread_args(dim: Any, unbiased: Any, correction: Any) -> tuple[Any, Any]:
+def _spread_args(dim: int | tuple[int, ...] | None, unbiased: Any, correction: int | None) -> tuple[Any, Any]:
     if isinstance(dim, bool):
         dim, unbiased = None, dim
     if correction is None:
@@ -450,8 +464,9 @@ def _spread_args(dim: Any, unbiased: Any, correction: Any) -> tuple[Any, Any]:
 
 @operation(numpy_names=True)
 def var(
-    input: Any, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: Any = None, out: Any = None
-) -> Any:
+    input: TensorBase, dim: int | tuple[int, ...] | None = None, unbiased: bool | None = None, keepdim: bool = False, *,
+    correction: int | None = None, out: TensorBase | None = None
+) -> TensorBase:
     """The variance, divided by the count less ``correction`` (1)."""
     dim, correction = _spread_args(dim, unbiased, correction)
     return finish(_rounded_once(input, lambda x: _spread(x, dim, correction, keepdim, "var")), out)
@@ -459,14 +474,15 @@ def var(
 
 @operation(numpy_names=True)
 def std(
-    input: Any, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: Any = None, out: Any = None
-) -> Any:
+    input: TensorBase, dim: int | tuple[int, int] | None = None, unbiased: bool | None = None, keepdim: bool = False, *,
+    correction: int | None = None, out: TensorBase | None = None
+) -> TensorBase:
     """The standard deviation, with the count less ``correction`` (1) below the root."""
     dim, correction = _spread_args(dim, unbiased, correction)
     return finish(_rounded_once(input, lambda x: _spread(x, dim, correction, keepdim, "std")), out)
 
 
-def _deviation(variance: Any) -> Any:
+def _deviation(variance: TensorBase) -> TensorBase:
     """The root of a variance, whose gradient is zero where it is zero."""
     if not recording((variance,)):
         return variance.sqrt()
@@ -480,7 +496,8 @@ def _deviation(variance: Any) -> Any:
 
 @operation(numpy_names=True)
 def var_mean(
-    input: Any, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: Any = None, out: Any = None
+    input: TensorBase, dim: int | tuple[int, int] | None = None, unbiased: bool | None = None, keepdim: bool = False, *,
+    correction: int | None = None, out: Any = None
 ) -> tuple[Any, Any]:
     """The variance and the mean."""
     dim, correction = _spread_args(dim, unbiased, correction)
@@ -489,18 +506,19 @@ def var_mean(
 
 @operation(numpy_names=True)
 def std_mean(
-    input: Any, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: Any = None, out: Any = None
+    input: TensorBase, dim: int | tuple[int, int] | None = None, unbiased: bool | None = None, keepdim: bool = False, *,
+    correction: int | None = None, out: Any = None
 ) -> tuple[Any, Any]:
     """The standard deviation and the mean."""
     dim, correction = _spread_args(dim, unbiased, correction)
     return finish(_spread_and_mean(input, dim, correction, keepdim, "std_mean"), out)
 
 
-def _spread_and_mean(input: Any, dim: Any, correction: Any, keepdim: bool, name: str) -> tuple[Any, ...]:
+def _spread_and_mean(input: TensorBase, dim: int | tuple[int, int] | None, correction: int, keepdim: bool, name: str) -> tuple[Any, ...]:
     """The variance, or its root if ``name`` is "std_mean", and the mean: one node with two outputs, as in torch."""
     apart = followed((input,)) and not LEVELS
 
-    def both(x: Any) -> tuple[Any, Any]:
+    def both(x: TensorBase) -> tuple[Any, Any]:
         variance, centre = _variance(x, dim, correction, keepdim, name)
         if x._dtype.category == 2 and not LEVELS and in_arrays(centre):
             centre = _running(centre, x, wrap_dims(dim, len(x._shape)))
@@ -519,7 +537,7 @@ def _spread_and_mean(input: Any, dim: Any, correction: Any, keepdim: bool, name:
     )
 
 
-def _running(centre: Any, x: Any, dims: tuple[int, ...]) -> Any:
+def _running(centre: TensorBase, x: TensorBase, dims: tuple[int, ...]) -> TensorBase:
     """Means, NaN where a value follows the first infinite one, as in torch, which carries means from one value to the next."""
     if not count_of(centre._shape) or not (infinite := centre.isinf()).any():
         return centre
@@ -531,7 +549,7 @@ def _running(centre: Any, x: Any, dims: tuple[int, ...]) -> Any:
 
 
 def _spread_and_mean_slope(
-    gradients: list[Any], outputs: list[Any], inputs: list[Any], dims: tuple[int, ...], count: int, rest: Any
+    gradients: list[Any], outputs: list[Any], inputs: list[Any], dims: tuple[int, ...], count: int, rest: int | None
 ) -> tuple[Any]:
     (input,) = inputs
     spread, centre = gradients
@@ -553,6 +571,6 @@ def _spread_and_mean_slope(
 
 
 @operation(numpy_names=True)
-def count_nonzero(input: Any, dim: Any = None) -> Any:
+def count_nonzero(input: TensorBase, dim: int | tuple[int, int] | None = None) -> TensorBase:
     """How many elements are not zero, int64."""
     return sum(input.detach().ne(0), dim)

@@ -3,10 +3,12 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
+from .._core.tensor_base import TensorBase
+
 _GONE = "This function was deprecated since version 1.9 and is now removed. "
 
 
-def eig(self: Any, eigenvectors: bool = False, *, e: Any = None, v: Any = None) -> NoReturn:
+def eig(self: TensorBase, eigenvectors: bool = False, *, e: Any = None, v: Any = None) -> NoReturn:
     """Raises RuntimeError: removed from torch in favour of ``linalg.eig``."""
     raise RuntimeError(
         _GONE + "`torch.linalg.eig` returns complex tensors of dtype `cfloat` or `cdouble` rather than real tensors mimicking "
@@ -15,7 +17,7 @@ def eig(self: Any, eigenvectors: bool = False, *, e: Any = None, v: Any = None) 
     )
 
 
-def solve(input: Any, A: Any, *, out: Any = None) -> NoReturn:
+def solve(input: TensorBase, A: TensorBase, *, out: Any = None) -> NoReturn:
     """Raises RuntimeError: removed from torch in favour of ``linalg.solve``."""
     raise RuntimeError(
         _GONE + "`torch.solve` is deprecated in favor of `torch.linalg.solve`. `torch.linalg.solve` has its arguments reversed "
@@ -36,7 +38,7 @@ def symeig(input: Any, eigenvectors: bool = False, upper: bool = True, *, out: A
     )
 
 
-def lstsq(input: Any, A: Any, *, out: Any = None) -> NoReturn:
+def lstsq(input: TensorBase, A: TensorBase, *, out: Any = None) -> NoReturn:
     """Raises RuntimeError: removed from torch in favour of ``linalg.lstsq``."""
     raise RuntimeError(
         _GONE + "`torch.lstsq` is deprecated in favor of `torch.linalg.lstsq`.\n`torch.linalg.lstsq` has reversed arguments and "

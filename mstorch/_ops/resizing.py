@@ -5,7 +5,7 @@ from typing import Any
 
 from .._backend.geometry import contiguous_strides
 from .._core.above import above
-from .._core.formats import contiguous_format
+from .._core.formats import contiguous_format, memory_format
 from .._core.modes import modes
 from .._core.storage import refuse_growth
 from .._core.strides import beyond_storage, channels_last_strides, normalize
@@ -30,7 +30,7 @@ from ._operation import operation
 
 
 @operation(forms=SIZE)
-def resize_(self: Any, *sizes: Any, memory_format: Any = None) -> Any:
+def resize_(self: TensorBase, *sizes: Any, memory_format: memory_format | None = None) -> TensorBase:
     """Change the size in place; a larger one gets new memory, with the old elements first. Returns the tensor."""
     if is_tracked(self) and not modes.inference:
         raise RuntimeError("cannot resize variables that require grad")
@@ -51,12 +51,14 @@ def resize_(self: Any, *sizes: Any, memory_format: Any = None) -> Any:
 
 
 @operation(forms=Forms({"input": "self"}))
-def resize_as_(self: Any, the_template: Any, *, memory_format: Any = None) -> Any:
+def resize_as_(self: TensorBase, the_template: TensorBase, *, memory_format: memory_format | None = None) -> TensorBase:
     """Change the size in place to that of another tensor; returns the tensor."""
     return resize_(self, shape_of(the_template))
 
 
-def set_(self: Any, source: Any = None, storage_offset: int = 0, size: Any = None, stride: Any = None) -> Any:
+def set_(
+    self: Any, source: Any = None, storage_offset: int = 0, size: tuple[int, ...] | None = None, stride: tuple[int, ...] | None = None
+) -> TensorBase:
     """Show the storage of ``source`` from now on (with a size, a part of it, which may make it grow); returns the tensor."""
     check_history(self)
     if modes.grad and isinstance(source, TensorBase) and is_tracked(source):

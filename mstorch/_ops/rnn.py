@@ -7,6 +7,7 @@ from typing import Any
 
 from .._backend.table import Kernel, kernel
 from .._core.promotion import promote_types
+from .._core.tensor_base import TensorBase
 from . import _autocast, rnn_sequence, views
 from ._dispatch import call, shape_of
 from .activation import relu
@@ -22,13 +23,13 @@ _gru_cell = kernel("gru_cell")
 State = tuple[Any, ...]
 
 
-def step(mode: str, gates: Any, state: State, w_hh: Any, b_hh: Any, w_hr: Any = None) -> State:
+def step(mode: str, gates: TensorBase, state: State, w_hh: TensorBase, b_hh: Any, w_hr: Any = None) -> State:
     """The next state from what the input gives to the gates and the state before."""
     hidden = state[0]
     tensors = [gates, *state, w_hh, *([] if b_hh is None else [b_hh])]
     if len(shape_of(hidden)) == 2 and shape_of(hidden)[0] and rnn_sequence.fits(mode, (shape_of(hidden)[0],), tensors, w_hr):
 
-        def slow(gates: Any, h: Any, w: Any, c: Any = None, b: Any = None) -> tuple[Any, State]:
+        def slow(gates: TensorBase, h: TensorBase, w: TensorBase, c: TensorBase | None = None, b: Any = None) -> tuple[Any, State]:
             made = _single(mode, gates, (h,) if c is None else (h, c), w, b)
             return made[0], made
 
@@ -36,7 +37,7 @@ def step(mode: str, gates: Any, state: State, w_hh: Any, b_hh: Any, w_hr: Any = 
     return _single(mode, gates, state, w_hh, b_hh, w_hr)
 
 
-def _single(mode: str, gates: Any, state: State, w_hh: Any, b_hh: Any, w_hr: Any = None) -> State:
+def _single(mode: str, gates: TensorBase, state: State, w_hh: TensorBase, b_hh: TensorBase | None, w_hr: TensorBase | None = None) -> State:
     """The next state by single operations."""
     hidden = state[0]
     if mode == "LSTM":
@@ -58,7 +59,7 @@ def _rows(state: State, start: int, count: int) -> State:
 
 
 def _direction(
-    mode: str, x: Any, batch_sizes: Sequence[int], state: State, weights: Sequence[Any], backwards: bool
+    mode: str, x: TensorBase, batch_sizes: Sequence[int], state: State, weights: Sequence[Any], backwards: bool
 ) -> tuple[Any, State]:
     """One direction of one layer over packed rows (sum of batch_sizes, F): outputs (sum, H) and the last state."""
     w_ih, w_hh, b_ih, b_hh, w_hr = weights
@@ -66,7 +67,9 @@ def _direction(
     tensors = [gates, *state, w_hh, *([] if b_hh is None else [b_hh])]
     if rnn_sequence.fits(mode, batch_sizes, tensors, w_hr):
 
-        def slow(gates: Any, h: Any, w: Any, c: Any = None, b: Any = None) -> tuple[Any, State]:
+        def slow(
+            gates: TensorBase, h: TensorBase, w: TensorBase, c: TensorBase | None = None, b: TensorBase | None = None
+        ) -> tuple[Any, State]:
             return _steps(mode, gates, batch_sizes, (h,) if c is None else (h, c), w, b, None, backwards)
 
         return rnn_sequence.run(mode, gates, len(batch_sizes), state, w_hh, b_hh, backwards, slow)
@@ -74,7 +77,8 @@ def _direction(
 
 
 def _steps(
-    mode: str, gates: Any, batch_sizes: Sequence[int], state: State, w_hh: Any, b_hh: Any, w_hr: Any, backwards: bool
+    mode: str, gates: TensorBase, batch_sizes: Sequence[int], state: State, w_hh: TensorBase, b_hh: TensorBase | None,
+    w_hr: TensorBase | None, backwards: bool
 ) -> tuple[Any, State]:
     """One direction by single operations, from what the input gives to the gates."""
     parts = views.split(gates, list(batch_sizes), 0)
@@ -100,7 +104,7 @@ def _steps(
 
 
 def run(
-    mode: str, x: Any, batch_sizes: Sequence[int], state: State, weights: Sequence[Sequence[Any]], layers: int,
+    mode: str, x: TensorBase, batch_sizes: Sequence[int], state: State, weights: Sequence[Sequence[Any]], layers: int,
     bidirectional: bool, drop: float, training: bool,
 ) -> tuple[Any, State]:  # fmt: skip
     """All layers over packed rows; ``state`` holds (layers * directions, N, H) tensors, as does the state returned."""

@@ -80,7 +80,7 @@ def fits(mode: str, batch_sizes: Sequence[int], tensors: Sequence[Any], w_hr: An
 
 
 def run(
-    mode: str, gates: Any, steps: int, state: tuple[Any, ...], w: Any, b: Any, reverse: bool, slow: Slow
+    mode: str, gates: TensorBase, steps: int, state: tuple[Any, ...], w: TensorBase, b: Any, reverse: bool, slow: Slow
 ) -> tuple[Any, tuple[Any, ...]]:
     """All steps: outputs (steps * N, H) and the last state, from what the input gives to the gates (steps * N, gates * H)."""
     rows, size = state[0]._shape

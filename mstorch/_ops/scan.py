@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .. import return_types
-from .._backend.table import kernel
+from .._backend.table import Kernel, kernel
 from .._core.dtype import bool_, by_name, dtype, int64
 from .._core.tensor_base import TensorBase, count_of
 from .._core.writable import refuse_partial_overlap
@@ -42,7 +42,7 @@ _cummin = kernel("cummin_indices")
 _logcumsumexp = kernel("logcumsumexp")
 
 
-def _scan(kernel_: Any, input: Any, dim: int, kind: dtype | None, out: Any) -> Any:
+def _scan(kernel_: Kernel, input: TensorBase, dim: int, kind: dtype | None, out: TensorBase | None) -> TensorBase:
     dim = wrap_dim(dim, len(shape_of(input)))
     if kind is not None and out is not None:
         expect_out_dtype(out, kind)
@@ -56,28 +56,28 @@ def _scan(kernel_: Any, input: Any, dim: int, kind: dtype | None, out: Any) -> A
 
 
 @operation(numpy_names=True)
-def cumsum(input: Any, dim: int, *, dtype: dtype | None = None, out: Any = None) -> Any:
+def cumsum(input: TensorBase, dim: int, *, dtype: dtype | None = None, out: TensorBase | None = None) -> Any:
     """The sums of the elements up to each one along ``dim``; integers add up in int64."""
     return _scan(_cumsum, input, dim, dtype, out)
 
 
 @operation(numpy_names=True)
-def cumprod(input: Any, dim: int, *, dtype: dtype | None = None, out: Any = None) -> Any:
+def cumprod(input: TensorBase, dim: int, *, dtype: dtype | None = None, out: TensorBase | None = None) -> TensorBase:
     """The products of the elements up to each one along ``dim``; integers multiply in int64."""
     return _scan(_cumprod, input, dim, dtype, out)
 
 
-def cumsum_(self: Any, dim: int, *, dtype: dtype | None = None) -> Any:
+def cumsum_(self: TensorBase, dim: int, *, dtype: dtype | None = None) -> TensorBase:
     """In-place version of ``cumsum``, which adds up in the tensor's own dtype."""
     return in_place(self, _scan_in_place, _cumsum, dim, dtype)
 
 
-def cumprod_(self: Any, dim: int, *, dtype: dtype | None = None) -> Any:
+def cumprod_(self: TensorBase, dim: int, *, dtype: dtype | None = None) -> TensorBase:
     """In-place version of ``cumprod``, which multiplies in the tensor's own dtype."""
     return in_place(self, _scan_in_place, _cumprod, dim, dtype)
 
 
-def _scan_in_place(input: Any, kernel_: Any, dim: int, kind: dtype | None) -> Any:
+def _scan_in_place(input: TensorBase, kernel_: Kernel, dim: int, kind: dtype | None) -> TensorBase:
     if kind is not None and kind is not input._dtype:
         raise RuntimeError(
             f"Bad in-place call: input tensor dtype {cpp_word(input._dtype)} and output tensor dtype {cpp_word(kind)} should match"
@@ -88,7 +88,7 @@ def _scan_in_place(input: Any, kernel_: Any, dim: int, kind: dtype | None) -> An
     return _scan(kernel_, input, dim, input._dtype, None)
 
 
-def _running(kernel_: Any, name: str, kind: Any, input: Any, dim: int, out: Any) -> Any:
+def _running(kernel_: Kernel, name: str, kind: type, input: TensorBase, dim: int, out: Any) -> Any:
     if input._dtype.category == 3:
         raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{type_word(input._dtype)}'")
     # As in torch, nothing is looked at where there is nothing.
@@ -108,20 +108,20 @@ _WIDER = {"float16": "float32", "bfloat16": "float32", "bool": "uint8"}
 
 @operation(numpy_names=True)
 @node_called("CummaxBackward0")
-def cummax(input: Any, dim: int, *, out: Any = None) -> Any:
+def cummax(input: TensorBase, dim: int, *, out: Any = None) -> Any:
     """The largest element up to each one along ``dim``, and its index."""
     return _running(_cummax, "cummax", return_types.cummax, input, dim, out)
 
 
 @operation(numpy_names=True)
 @node_called("CumminBackward0")
-def cummin(input: Any, dim: int, *, out: Any = None) -> Any:
+def cummin(input: TensorBase, dim: int, *, out: Any = None) -> Any:
     """The smallest element up to each one along ``dim``, and its index."""
     return _running(_cummin, "cummin", return_types.cummin, input, dim, out)
 
 
 @operation(numpy_names=True)
-def logcumsumexp(input: Any, dim: int, *, out: Any = None) -> Any:
+def logcumsumexp(input: TensorBase, dim: int, *, out: TensorBase | None = None) -> TensorBase:
     """The logarithm of the sums of exponentials up to each element along ``dim``."""
     dim = wrap_dim(dim, len(shape_of(input)))
     if isinstance(out, TensorBase) and out._dtype is not input._dtype:
@@ -132,7 +132,7 @@ def logcumsumexp(input: Any, dim: int, *, out: Any = None) -> Any:
         with without_grad():
             found = call(_logcumsumexp, (input.detach(),), dim)
 
-        def forward(tangents: Any, outputs: Any, inputs: Any) -> Any:
+        def forward(tangents: Sequence[TensorBase], outputs: tuple[TensorBase, ...], inputs: tuple[TensorBase, ...]) -> Any:
             if not shape_of(inputs[0]):
                 return tangents
             weights = exp(inputs[0])  # as in torch, without regard to an overflow
@@ -142,7 +142,7 @@ def logcumsumexp(input: Any, dim: int, *, out: Any = None) -> Any:
     return finish(call(_logcumsumexp, (input,), dim), out)
 
 
-def _logcumsumexp_backward(gradients: Any, outputs: Any, inputs: Any, dim: int) -> Any:
+def _logcumsumexp_backward(gradients: Sequence[TensorBase], outputs: Sequence[TensorBase], inputs: Sequence[TensorBase], dim: int) -> Any:
     if not shape_of(inputs[0]):
         return gradients
     behind = flip(logcumsumexp(flip(log(gradients[0]) - outputs[0].conj_physical(), (dim,)), dim), (dim,))
@@ -150,7 +150,10 @@ def _logcumsumexp_backward(gradients: Any, outputs: Any, inputs: Any, dim: int) 
 
 
 @operation(numpy_names=True)
-def diff(input: Any, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None, *, out: Any = None) -> Any:
+def diff(
+    input: Any, n: int = 1, dim: int = -1, prepend: TensorBase | None = None, append: TensorBase | None = None, *,
+    out: TensorBase | None = None,
+) -> TensorBase:
     """The differences of neighbours along ``dim``, taken ``n`` times."""
     shape = shape_of(input)
     if not shape:
@@ -174,12 +177,12 @@ def diff(input: Any, n: int = 1, dim: int = -1, prepend: Any = None, append: Any
     return current if out is None else finish(current, out)  # the input itself, where it has nothing along the dimension
 
 
-def _pairs(y: Any, dim: int) -> tuple[Any, Any]:
+def _pairs(y: TensorBase, dim: int) -> tuple[Any, Any]:
     length = shape_of(y)[dim]
     return views.slice_dim(y, dim, 1, length, 1), views.slice_dim(y, dim, 0, length - 1, 1)
 
 
-def _steps(x: Any, y: Any, dim: int, name: str) -> Any:
+def _steps(x: TensorBase, y: TensorBase, dim: int, name: str) -> TensorBase:
     """The distances between the sample points, shaped to multiply slices of ``y``."""
     shape = shape_of(y)
     if not shape_of(x):
@@ -194,18 +197,18 @@ def _steps(x: Any, y: Any, dim: int, name: str) -> Any:
 
 
 @operation(numpy_names=True)
-def trapezoid(y: Any, x: Any = None, *, dx: Any = None, dim: int = -1) -> Any:
+def trapezoid(y: TensorBase, x: TensorBase | None = None, *, dx: float | None = None, dim: int = -1) -> TensorBase:
     """The integral along ``dim`` by the trapezoidal rule, over points ``x`` or steps ``dx`` (1)."""
     return _integral(y, x, dx, dim, False)
 
 
-def _refuse_truth(name: str, y: Any, x: Any) -> None:
+def _refuse_truth(name: str, y: Any, x: TensorBase | None) -> None:
     if y._dtype is bool_ or x is not None and x._dtype is bool_:
         which = "`y`" if x is None else "`x` or `y`"
         raise RuntimeError(f"{name}: received a bool input for {which}, but bool is not supported")
 
 
-def _integral(y: Any, x: Any, dx: Any, dim: int, running: bool) -> Any:
+def _integral(y: TensorBase, x: TensorBase | None, dx: float | None, dim: int, running: bool) -> TensorBase:
     shape = shape_of(y)
     if x is not None and not isinstance(x, TensorBase):
         x, dx = None, x
@@ -236,13 +239,15 @@ trapz = trapezoid
 
 
 @operation(numpy_names=True)
-def cumulative_trapezoid(y: Any, x: Any = None, *, dx: Any = None, dim: int = -1) -> Any:
+def cumulative_trapezoid(y: TensorBase, x: TensorBase | None = None, *, dx: float | None = None, dim: int = -1) -> TensorBase:
     """The integrals up to each point along ``dim`` by the trapezoidal rule."""
     return _integral(y, x, dx, dim, True)
 
 
 @operation(numpy_names=True)
-def gradient(input: Any, *, spacing: Any = 1, dim: Any = None, edge_order: int = 1) -> tuple[Any, ...]:
+def gradient(
+    input: TensorBase, *, spacing: float | Sequence[TensorBase | float] = 1, dim: int | tuple[int, ...] | None = None, edge_order: int = 1
+) -> tuple[Any, ...]:
     """Estimated derivatives along each of ``dim``, by central differences, one-sided at the ends."""
     shape = shape_of(input)
     spacing = 1 if spacing is None else spacing
@@ -266,7 +271,7 @@ def gradient(input: Any, *, spacing: Any = 1, dim: Any = None, edge_order: int =
     return tuple(_derivative(input, d, step, edge_order) for d, step in zip(dims, spacings))
 
 
-def _gradient_dims(dim: Any, spacing: Any, rank: int) -> tuple[int, ...]:
+def _gradient_dims(dim: int | tuple[int, ...] | None, spacing: float | Sequence[TensorBase | float], rank: int) -> tuple[int, ...]:
     if dim is None:
         return tuple(range(rank))
     dims = (dim,) if isinstance(dim, int) else tuple(dim)
@@ -277,7 +282,7 @@ def _over(difference: Any, step: Any) -> Any:
     return difference / step if isinstance(step, TensorBase) else unkept(difference, step, "DivBackward1", div)
 
 
-def _derivative(input: Any, dim: int, step: Any, edge_order: int) -> Any:
+def _derivative(input: TensorBase, dim: int, step: Any, edge_order: int) -> TensorBase:
     length = shape_of(input)[dim]
 
     def part(start: int, stop: int) -> Any:

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -31,7 +32,7 @@ _index_write = kernel("index_write")
 _reduce = kernel("scatter_reduce")
 
 
-def _checked(input: Any, dim: int, index: Any, source: Any, name: str) -> tuple[int, Any, Any]:
+def _checked(input: TensorBase, dim: int, index: TensorBase, source: TensorBase | None, name: str) -> tuple[int, Any, Any]:
     """The dimension, the index values, and the part of the source that the index covers; torch's errors."""
     shape = shape_of(input)
     dim = wrap_dim(dim, len(shape))
@@ -65,7 +66,8 @@ def _checked(input: Any, dim: int, index: Any, source: Any, name: str) -> tuple[
 
 @operation(numpy_names=True)
 def scatter(
-    input: Any, dim: int, index: Any, src: Any = None, *, value: Any = None, reduce: str | None = None, out: Any = None
+    input: TensorBase, dim: int, index: TensorBase, src: TensorBase | float | None = None, *, value: Any = None,
+    reduce: str | None = None, out: TensorBase | None = None
 ) -> Any:
     """A copy with ``src`` (a tensor or a number) written along ``dim`` at ``index``; the last of repeated ones stays."""
     return _written_along(input, dim, index, src, value, reduce, out, "scatter")
@@ -73,12 +75,15 @@ def scatter(
 
 @functools.wraps(scatter)
 def _scatter_in_place(
-    input: Any, dim: int, index: Any, src: Any = None, *, value: Any = None, reduce: str | None = None, out: Any = None
-) -> Any:
+    input: TensorBase, dim: int, index: TensorBase, src: TensorBase | complex | None = None, *, value: Any = None,
+    reduce: str | None = None, out: TensorBase | None = None
+) -> TensorBase:
     return _written_along(input, dim, index, src, value, reduce, out, "scatter_")
 
 
-def _written_along(input: Any, dim: int, index: Any, src: Any, value: Any, reduce: str | None, out: Any, name: str) -> Any:
+def _written_along(
+    input: TensorBase, dim: int, index: TensorBase, src: Any, value: Any, reduce: str | None, out: TensorBase | None, name: str
+) -> TensorBase:
     if src is None:
         src = value
     if src is None:
@@ -104,33 +109,33 @@ def _written_along(input: Any, dim: int, index: Any, src: Any, value: Any, reduc
     return refuse("NotImplemented", "scatter", input, found, error, src if isinstance(src, TensorBase) else None)
 
 
-def _combined(input: Any, dim: int, positions: Any, source: Any, reduce: str) -> Any:
+def _combined(input: TensorBase, dim: int, positions: TensorBase, source: TensorBase, reduce: str) -> TensorBase:
     if reduce == "multiply":
         return _reduced(input, dim, positions, source, "prod", True)
     return _scattered(input, dim, positions, source, "add")
 
 
 @node_called("ScatterBackward1")
-def _with_number(input: Any, source: Any, dim: int, positions: Any) -> Any:
+def _with_number(input: TensorBase, source: TensorBase, dim: int, positions: TensorBase) -> TensorBase:
     return _scattered(input, dim, positions, source, "none")
 
 
-def _scattered(input: Any, dim: int, positions: Any, source: Any, how: str) -> Any:
+def _scattered(input: TensorBase, dim: int, positions: TensorBase, source: TensorBase, how: str) -> TensorBase:
     found = call(_scatter, (input, source), dim, positions, how, label="ScatterAddBackward0" if how == "add" else "ScatterBackward0")
     return _without_indices(found, source) if how == "add" else found
 
 
-def _without_indices(found: Any, source: Any) -> Any:
+def _without_indices(found: TensorBase, source: TensorBase) -> TensorBase:
     """A sum whose positions only the gradient of the source asks for: where it gets none, backward keeps nothing."""
     return found if is_tracked(source) else of_sizes(found)
 
 
-def _reduced(input: Any, dim: int, positions: Any, source: Any, how: str, include_self: bool) -> Any:
+def _reduced(input: TensorBase, dim: int, positions: TensorBase, source: Any, how: str, include_self: bool) -> TensorBase:
     return call(_reduce, (input, source), dim, positions, how, include_self)
 
 
 @operation(numpy_names=True)
-def scatter_add(input: Any, dim: int, index: Any, src: Any, *, out: Any = None) -> Any:
+def scatter_add(input: TensorBase, dim: int, index: TensorBase, src: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """A copy with ``src`` added along ``dim`` at ``index``."""
     dim, positions, source = _checked(input, dim, index, src, "scatter")
     if 0 in positions._shape:
@@ -144,8 +149,9 @@ _REDUCTIONS = ("sum", "prod", "mean", "amax", "amin")
 @operation(numpy_names=True)
 @node_called("ScatterReduceBackward0")
 def scatter_reduce(
-    input: Any, dim: int, index: Any, src: Any, reduce: str, *, include_self: bool = True, out: Any = None
-) -> Any:
+    input: TensorBase, dim: int, index: TensorBase, src: TensorBase, reduce: str, *, include_self: bool = True,
+    out: TensorBase | None = None
+) -> TensorBase:
     """A copy with ``src`` combined along ``dim`` at ``index`` by "sum", "prod", "mean", "amax" or "amin"."""
     if reduce not in _REDUCTIONS:
         raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
@@ -160,14 +166,14 @@ def scatter_reduce(
     return finish(_reduced(input, dim, positions, source, reduce, include_self), out)
 
 
-def put_flat(input: Any, index: Any, source: Any, accumulate: bool) -> Any:
+def put_flat(input: TensorBase, index: Any, source: TensorBase, accumulate: bool) -> TensorBase:
     """A copy with ``source`` put (or added) at flat positions."""
     if change(input, "put", source, index, accumulate):
         return input
     return call(_put, (input, source), index, accumulate)
 
 
-def _checked_rows(name: str, input: Any, dim: int, index: Any, source: Any) -> tuple[int, Any]:
+def _checked_rows(name: str, input: TensorBase, dim: int, index: TensorBase, source: TensorBase) -> tuple[int, Any]:
     """The dimension from the front and the positions as int64, of ``index_add`` and ``index_reduce``; torch's errors."""
     shape, other = shape_of(input), shape_of(source)
     dim = wrap_dim(dim, len(shape))
@@ -199,7 +205,9 @@ def _checked_rows(name: str, input: Any, dim: int, index: Any, source: Any) -> t
 
 
 @operation(numpy_names=True)
-def index_add(input: Any, dim: int, index: Any, source: Any, *, alpha: Any = 1, out: Any = None) -> Any:
+def index_add(
+    input: TensorBase, dim: int, index: TensorBase, source: TensorBase, *, alpha: float = 1, out: TensorBase | None = None
+) -> TensorBase:
     """A copy with ``alpha`` times the entries of ``source`` added to the entries ``index`` of a dimension."""
     dim, positions = _checked_rows("index_add", input, dim, index, source)
     shape = shape_of(input)
@@ -223,7 +231,9 @@ def index_add(input: Any, dim: int, index: Any, source: Any, *, alpha: Any = 1, 
     return finish(_index_written(input, dim, positions, source, True), out)
 
 
-def _nothing_added(gradients: Any, outputs: Any, inputs: Any, shape: tuple[int, ...] = (), dim: int = 0) -> tuple[Any, ...]:
+def _nothing_added(
+    gradients: Sequence[TensorBase], outputs: Sequence[Any], inputs: Sequence[TensorBase], shape: tuple[int, ...] = (), dim: int = 0
+) -> tuple[Any, ...]:
     if len(inputs) == 1:
         return (gradients[0],)
     if not gradients[0]._shape[dim] and shape[dim]:
@@ -231,7 +241,7 @@ def _nothing_added(gradients: Any, outputs: Any, inputs: Any, shape: tuple[int, 
     return gradients[0], gradients[0].new_zeros(shape)
 
 
-def _added_in_steps(input: Any, dim: int, positions: Any, source: Any, alpha: Any) -> Any:
+def _added_in_steps(input: Any, dim: int, positions: Any, source: Any, alpha: Any) -> TensorBase:
     """``index_add`` of halves with a factor: torch rounds the factor, each product and each sum."""
     shape = input._shape
     places = np.arange(count_of(shape)).reshape(shape).take(array_of(positions).reshape(-1), dim)
@@ -241,11 +251,13 @@ def _added_in_steps(input: Any, dim: int, positions: Any, source: Any, alpha: An
     return record("IndexAddBackward0", _added_slope, (input, source), (found,), dim, positions, alpha, needed=(), kept=())[0]
 
 
-def _added_slope(gradients: Any, outputs: Any, inputs: Any, dim: int, positions: Any, alpha: Any) -> tuple[Any, Any]:
+def _added_slope(
+    gradients: Sequence[TensorBase], outputs: Sequence[Any], inputs: Sequence[TensorBase], dim: int, positions: TensorBase, alpha: float
+) -> tuple[Any, Any]:
     return gradients[0], call(_select, (gradients[0],), dim, positions) * alpha
 
 
-def _index_written(input: Any, dim: int, positions: Any, source: Any, accumulate: bool) -> Any:
+def _index_written(input: TensorBase, dim: int, positions: TensorBase, source: TensorBase, accumulate: bool) -> TensorBase:
     if not positions._shape:
         positions = views.reshape(positions, (1,))
 
@@ -257,7 +269,7 @@ def _index_written(input: Any, dim: int, positions: Any, source: Any, accumulate
 
 
 @operation(numpy_names=True)
-def index_copy(input: Any, dim: int, index: Any, source: Any, *, out: Any = None) -> Any:
+def index_copy(input: TensorBase, dim: int, index: TensorBase, source: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """A copy with the entries ``index`` of a dimension replaced by those of ``source``."""
     shape, other = shape_of(input), shape_of(source)
     dim = wrap_dim(dim, len(shape))
@@ -299,8 +311,9 @@ def index_copy(input: Any, dim: int, index: Any, source: Any, *, out: Any = None
 @operation(numpy_names=True)
 @node_called("IndexReduceBackward0")
 def index_reduce(
-    input: Any, dim: int, index: Any, source: Any, reduce: str, *, include_self: bool = True, out: Any = None
-) -> Any:
+    input: TensorBase, dim: int, index: TensorBase, source: TensorBase, reduce: str, *, include_self: bool = True,
+    out: TensorBase | None = None
+) -> TensorBase:
     """A copy with the entries of ``source`` combined into the entries ``index`` by "prod", "mean", "amax" or "amin"."""
     if reduce not in _REDUCTIONS[1:]:
         raise RuntimeError(f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.")
@@ -317,7 +330,7 @@ def index_reduce(
     return scatter_reduce(input, dim, index, source, reduce, include_self=include_self, out=out)
 
 
-def cast_index(index: Any) -> Any:
+def cast_index(index: TensorBase) -> TensorBase:
     """An index tensor as int64."""
     return index if index._dtype is int64 else index.to(int64)
 

@@ -9,9 +9,10 @@ import numpy as np
 from .._backend.geometry import contiguous_strides, flat_index
 from .._backend.table import kernel
 from .._core import device as devices
+from .._core.device import device
 from .._core.device_tensors import as_asked
 from .._core.dtype import dtype, int64
-from .._core.formats import contiguous_format
+from .._core.formats import contiguous_format, layout
 from .._core.strides import beyond_storage
 from .._core.tensor_base import (
     TensorBase,
@@ -57,24 +58,24 @@ _triangle = kernel("triangle")
 # Triangles and diagonals
 
 
-def _triangular(name: str, input: Any, diagonal: int, lower: bool, out: Any) -> Any:
+def _triangular(name: str, input: TensorBase, diagonal: int, lower: bool, out: TensorBase | None) -> TensorBase:
     diagonal = whole(diagonal)
     if len(shape_of(input)) < 2:
         raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions")
     return finish(call(_triangle, (input,), diagonal, lower, label=f"{name.capitalize()}Backward0"), out)
 
 
-def tril(input: Any, diagonal: int = 0, *, out: Any = None) -> Any:
+def tril(input: TensorBase, diagonal: int = 0, *, out: TensorBase | None = None) -> Any:
     """The part of matrices on and below a diagonal, zeros above."""
     return _triangular("tril", input, diagonal, True, out)
 
 
-def triu(input: Any, diagonal: int = 0, *, out: Any = None) -> Any:
+def triu(input: Any, diagonal: int = 0, *, out: TensorBase | None = None) -> Any:
     """The part of matrices on and above a diagonal, zeros below."""
     return _triangular("triu", input, diagonal, False, out)
 
 
-def _triangle_indices(row: int, col: int, offset: int, dtype: Any, device: Any, lower: bool) -> Any:
+def _triangle_indices(row: int, col: int, offset: int, dtype: dtype | None, device: device | str | int | None, lower: bool) -> TensorBase:
     for name, count in (("row", row), ("col", col)):
         if count < 0:
             raise RuntimeError(f"{name} must be non-negative, got{count}")
@@ -87,9 +88,9 @@ def _triangle_indices(row: int, col: int, offset: int, dtype: Any, device: Any, 
 @operation
 @placed
 def tril_indices(
-    row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None, layout: Any = None,
-    pin_memory: bool = False, requires_grad: bool = False,
-) -> Any:  # fmt: skip
+    row: int, col: int, offset: int = 0, *, dtype: dtype | None = None, device: device | str | int | None = None,
+    layout: layout | None = None, pin_memory: bool = False, requires_grad: bool = False,
+) -> TensorBase:  # fmt: skip
     """Rows and columns of the elements on and below a diagonal, as a (2, n) tensor."""
     if pin_memory:
         devices.refuse_pinning(device)
@@ -99,21 +100,21 @@ def tril_indices(
 @operation
 @placed
 def triu_indices(
-    row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None, layout: Any = None,
-    pin_memory: bool = False, requires_grad: bool = False,
-) -> Any:  # fmt: skip
+    row: int, col: int, offset: int = 0, *, dtype: dtype | None = None, device: device | str | int | None = None,
+    layout: layout | None = None, pin_memory: bool = False, requires_grad: bool = False,
+) -> TensorBase:  # fmt: skip
     """Rows and columns of the elements on and above a diagonal, as a (2, n) tensor."""
     if pin_memory:
         devices.refuse_pinning(device)
     return _triangle_indices(row, col, offset, dtype, device, False)
 
 
-def _beside(src: Any, input: Any) -> Any:
+def _beside(src: TensorBase, input: TensorBase) -> Any:
     """A source where the tensor is that it is copied into, as by torch, whose copy comes from any device."""
     return src if src._storage.__class__ is input._storage.__class__ else src.to(input.device)
 
 
-def _scattered(input: Any, src: Any, part: Callable[[Any], Any]) -> Any:
+def _scattered(input: TensorBase, src: TensorBase, part: Callable[[Any], Any]) -> TensorBase:
     """A copy of ``input`` with the part that a view function shows replaced by ``src``."""
     shape = shape_of(input)
     places = part(tensor_of(np.arange(views.numel_of(shape), dtype=np.int64).reshape(shape)))
@@ -126,14 +127,14 @@ def _scattered(input: Any, src: Any, part: Callable[[Any], Any]) -> Any:
 
 
 @node_called("DiagonalScatterBackward0")
-def diagonal_scatter(input: Any, src: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
+def diagonal_scatter(input: TensorBase, src: TensorBase, offset: int = 0, dim1: int = 0, dim2: int = 1) -> TensorBase:
     """A copy with ``src`` on a diagonal."""
     return _scattered(input, src, lambda every: views.diagonal(every, offset, dim1, dim2))
 
 
 @operation(numpy_names=True)
 @node_called("SelectScatterBackward0")
-def select_scatter(input: Any, src: Any, dim: int, index: int) -> Any:
+def select_scatter(input: TensorBase, src: TensorBase, dim: int, index: int) -> TensorBase:
     """A copy with ``src`` as the entry ``index`` of a dimension."""
     return _scattered(input, src, lambda every: views.select(every, dim, index))
 
@@ -141,8 +142,9 @@ def select_scatter(input: Any, src: Any, dim: int, index: int) -> Any:
 @operation(numpy_names=True)
 @node_called("SliceScatterBackward0")
 def slice_scatter(
-    input: Any, src: Any, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1, *, out: Any = None
-) -> Any:
+    input: TensorBase, src: TensorBase, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1, *,
+    out: TensorBase | None = None
+) -> TensorBase:
     """A copy with ``src`` in a slice of a dimension."""
     length = shape_of(input)[wrap_dim(dim, len(shape_of(input)))]
     first, last, _ = slice(start, end, step).indices(length)
@@ -152,7 +154,7 @@ def slice_scatter(
 
 def as_strided_scatter(
     input: Any, src: Any, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None
-) -> Any:
+) -> TensorBase:
     """A copy with ``src`` in the part that ``as_strided`` shows."""
     offset = input._offset if storage_offset is None else storage_offset
     shape, own = shape_of(input), strides_of(input)
@@ -198,7 +200,7 @@ def _as_strided_scatter_backward(gradients: Any, outputs: Any, inputs: Any, wher
 
 
 @node_called("DiagEmbedBackward0")
-def diag_embed(input: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
+def diag_embed(input: TensorBase, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
     """The last dimension on a diagonal of matrices in ``dim1`` and ``dim2``, zeros elsewhere."""
     shape, offset = shape_of(input), whole(offset)
     rank = len(shape) + 1
@@ -211,7 +213,7 @@ def diag_embed(input: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> A
     return diagonal_scatter(input.new_zeros(target), input, offset, dim1, dim2)
 
 
-def diag(input: Any, diagonal: int = 0, *, out: Any = None) -> Any:
+def diag(input: TensorBase, diagonal: int = 0, *, out: TensorBase | None = None) -> TensorBase:
     """The matrix with a vector on its diagonal, or the diagonal of a matrix as a vector."""
     rank = len(shape_of(input))
     if rank not in (1, 2):
@@ -220,12 +222,12 @@ def diag(input: Any, diagonal: int = 0, *, out: Any = None) -> Any:
     return finish(made, out)
 
 
-def diagflat(input: Any, offset: int = 0) -> Any:
+def diagflat(input: TensorBase, offset: int = 0) -> TensorBase:
     """The matrix with all elements on its diagonal."""
     return diag_embed(views.reshape(input, (views.numel_of(shape_of(input)),)), offset)
 
 
-def fill_diagonal_(self: Any, fill_value: Any, wrap: bool = False) -> Any:
+def fill_diagonal_(self: TensorBase, fill_value: float, wrap: bool = False) -> TensorBase:
     """Set the diagonal to one value; with ``wrap`` it starts again below a tall matrix. Returns the tensor."""
     shape, strides = shape_of(self), strides_of(self)
     if len(shape) < 2:
@@ -241,7 +243,7 @@ def fill_diagonal_(self: Any, fill_value: Any, wrap: bool = False) -> Any:
     return self
 
 
-def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:
+def vander(x: TensorBase, N: int | None = None, increasing: bool = False) -> TensorBase:
     """The powers of a vector as the columns of a matrix, falling unless ``increasing``."""
     shape = shape_of(x)
     if len(shape) != 1:
@@ -264,7 +266,7 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:
 
 
 @operation(forms=Forms({**SECTIONS.names, "tensor_indices_or_sections": "indices_or_sections"}), numpy_names=True)
-def tensor_split(input: Any, indices_or_sections: Any, dim: int = 0) -> tuple[Any, ...]:
+def tensor_split(input: TensorBase, indices_or_sections: TensorBase | int | Sequence[int], dim: int = 0) -> tuple[Any, ...]:
     """Parts along a dimension: a number of nearly equal ones, or between the indices of a list."""
     shape = shape_of(input)
     if not shape:
@@ -300,7 +302,7 @@ def tensor_split(input: Any, indices_or_sections: Any, dim: int = 0) -> tuple[An
     return tuple(parts)
 
 
-def _directed_split(name: str, input: Any, sections: Any, dim: int, least: int) -> tuple[Any, ...]:
+def _directed_split(name: str, input: TensorBase, sections: int | Sequence[int], dim: int, least: int) -> tuple[Any, ...]:
     shape = shape_of(input)
     if len(shape) < least:
         raise RuntimeError(
@@ -327,44 +329,44 @@ def _counts(first: Any, rest: tuple[Any, ...]) -> Any:
 
 
 @operation(forms=SECTIONS)
-def hsplit(input: Any, indices_or_sections: Any, *more: int) -> tuple[Any, ...]:
+def hsplit(input: TensorBase, indices_or_sections: TensorBase | float | Sequence[float | str | None], *more: int) -> tuple[Any, ...]:
     """Parts side by side: along the second dimension, of a vector along the first."""
     dim = 0 if len(shape_of(input)) == 1 else 1
     return _directed_split("hsplit", input, _counts(indices_or_sections, more), dim, 1)
 
 
 @operation(forms=SECTIONS)
-def vsplit(input: Any, indices_or_sections: Any, *more: int) -> tuple[Any, ...]:
+def vsplit(input: TensorBase, indices_or_sections: int | Sequence[int], *more: int) -> tuple[Any, ...]:
     """Parts along the first dimension."""
     return _directed_split("vsplit", input, _counts(indices_or_sections, more), 0, 2)
 
 
 @operation(forms=SECTIONS)
-def dsplit(input: Any, indices_or_sections: Any, *more: int) -> tuple[Any, ...]:
+def dsplit(input: TensorBase, indices_or_sections: int | Sequence[int], *more: int) -> tuple[Any, ...]:
     """Parts along the third dimension."""
     return _directed_split("dsplit", input, _counts(indices_or_sections, more), 2, 3)
 
 
 @operation(numpy_names=True)
-def split_with_sizes(input: Any, split_sizes: Sequence[int], dim: int = 0) -> tuple[Any, ...]:
+def split_with_sizes(input: TensorBase, split_sizes: Sequence[int], dim: int = 0) -> tuple[Any, ...]:
     """Parts of the given sizes along a dimension."""
     return views.split(input, list(split_sizes), dim)
 
 
 @operation(numpy_names=True)
-def unsafe_split(input: Any, split_size: int, dim: int = 0) -> tuple[Any, ...]:
+def unsafe_split(input: TensorBase, split_size: int, dim: int = 0) -> tuple[Any, ...]:
     """Parts of one size along a dimension, each of which may be written to."""
     return set_apart(views.split(input, split_size, dim), "UnsafeSplitBackward0")
 
 
 @operation(numpy_names=True)
-def unsafe_split_with_sizes(input: Any, split_sizes: Sequence[int], dim: int = 0) -> tuple[Any, ...]:
+def unsafe_split_with_sizes(input: TensorBase, split_sizes: Sequence[int], dim: int = 0) -> tuple[Any, ...]:
     """Parts of the given sizes along a dimension, each of which may be written to."""
     return set_apart(split_with_sizes(input, split_sizes, dim), "UnsafeSplitWithSizesBackward0")
 
 
 @operation(numpy_names=True)
-def unsafe_chunk(input: Any, chunks: int, dim: int = 0) -> tuple[Any, ...]:
+def unsafe_chunk(input: TensorBase, chunks: int, dim: int = 0) -> tuple[Any, ...]:
     """At most ``chunks`` parts of equal size along a dimension, each of which may be written to."""
     return set_apart(views.chunk(input, chunks, dim), "UnsafeSplitBackward0")
 
@@ -372,20 +374,20 @@ def unsafe_chunk(input: Any, chunks: int, dim: int = 0) -> tuple[Any, ...]:
 # Other shapes
 
 
-def ravel(input: Any) -> Any:
+def ravel(input: TensorBase) -> TensorBase:
     """All elements in one dimension; a copy only if they are not contiguous."""
     whole = input if input._stride is None or input.is_contiguous() else contiguous_copy(input)
     return views.reshape(whole, (views.numel_of(shape_of(input)),))
 
 
-def numel(input: Any) -> int:
+def numel(input: TensorBase) -> int:
     """The number of elements."""
     if not isinstance(input, TensorBase):
         raise TypeError(f"numel(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
     return int(count_of(input._shape))
 
 
-def adjoint(input: Any) -> Any:
+def adjoint(input: TensorBase) -> TensorBase:
     """Matrices in the last two dimensions transposed, and conjugated if complex."""
     if not shape_of(input):
         return input.conj() if input._dtype.category == 3 else input
@@ -397,7 +399,7 @@ def adjoint(input: Any) -> Any:
     return flipped.conj() if input._dtype.category == 3 else flipped
 
 
-def _matrix_transpose(self: Any) -> Any:
+def _matrix_transpose(self: TensorBase) -> TensorBase:
     """Matrices in the last two dimensions transposed."""
     if not shape_of(self):
         return self
@@ -408,19 +410,19 @@ def _matrix_transpose(self: Any) -> Any:
     return views.transpose(self, -2, -1)
 
 
-def _matrix_adjoint(self: Any) -> Any:
+def _matrix_adjoint(self: TensorBase) -> TensorBase:
     """Matrices in the last two dimensions transposed, and conjugated if complex."""
     return adjoint(self)
 
 
-def _all_reversed(self: Any) -> Any:
+def _all_reversed(self: TensorBase) -> TensorBase:
     """The dimensions in reverse order."""
     if len(self._shape) not in (0, 2):
         warn_of("T")
     return views.permute(self, tuple(range(len(shape_of(self)) - 1, -1, -1)))
 
 
-def _hermitian(self: Any) -> Any:
+def _hermitian(self: TensorBase) -> TensorBase:
     """A matrix transposed, and conjugated if complex."""
     rank = len(shape_of(self))
     if rank not in (0, 2):
@@ -432,7 +434,7 @@ def _hermitian(self: Any) -> Any:
 
 
 @operation(forms=SIZE)
-def sum_to_size(self: Any, *size: Any) -> Any:
+def sum_to_size(self: TensorBase, *size: Any) -> Any:
     """Summed over what broadcasting to this size would have repeated."""
     target, own = shape_args(size), shape_of(self)
     lead = len(own) - len(target)
@@ -447,7 +449,7 @@ def sum_to_size(self: Any, *size: Any) -> Any:
 
 
 def _copying(function: Callable[..., Any], name: str) -> Callable[..., Any]:
-    def copy(input: Any, *args: Any, out: Any = None, **kwargs: Any) -> Any:
+    def copy(input: TensorBase, *args: Any, out: Any = None, **kwargs: Any) -> Any:
         shown = function(input, *args, **kwargs)
         if isinstance(shown, tuple):
             made = tuple(_copied(part) for part in shown)
@@ -463,20 +465,20 @@ def _copying(function: Callable[..., Any], name: str) -> Callable[..., Any]:
     return copy
 
 
-def _copied(part: Any) -> Any:
+def _copied(part: Any) -> TensorBase:
     made = part.clone(memory_format=contiguous_format)
     if made._node is not None and part._node is not None:
         made._node.__class__ = named(type(made._node), f"{type(part._node).label}_copy")
     return made
 
 
-def _slice(input: Any, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Any:
+def _slice(input: TensorBase, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> TensorBase:
     axis = wrap_dim(dim, len(shape_of(input)))
     first, last, _ = slice(start, end, step).indices(shape_of(input)[axis])
     return views.slice_dim(input, axis, first, max(first, last), step)
 
 
-def _viewed(input: Any, *shape: Any, **named: Any) -> Any:
+def _viewed(input: TensorBase, *shape: Any, **named: Any) -> TensorBase:
     """``view``, or a copy in rows where the strides allow no view."""
     given = next(iter(named.values())) if named else shape[0]
     return views.view(input, *shape, **named) if isinstance(given, dtype) else views.reshape(input, *(shape or (given,)))
@@ -491,7 +493,7 @@ _narrow_copy = _copying(views.narrow, "narrow_copy")
 
 
 @operation(numpy_names=True)
-def narrow_copy(input: Any, dim: int, start: int, length: int, *, out: Any = None) -> Any:
+def narrow_copy(input: TensorBase, dim: int, start: int, length: int, *, out: TensorBase | None = None) -> TensorBase:
     """What ``narrow`` shows, as a copy."""
     shape = shape_of(input)
     if dim >= max(len(shape), 1):
@@ -521,7 +523,7 @@ view_copy = _copying(_viewed, "view_copy")
 
 
 def _own_view(function: Callable[..., Any], name: str) -> Callable[..., Any]:
-    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def method(self: TensorBase, *args: Any, **kwargs: Any) -> TensorBase:
         check_history(self)
         review(self, function(self, *args, **kwargs))
         return self

@@ -3,10 +3,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._backend.table import kernel, torch_type_name
+from .._backend.table import Kernel, kernel, torch_type_name
 from .._core.dtype import dtype, finfo, float32
 from .._core.modes import grad_set_to
-from .._core.tensor_base import count_of
+from .._core.tensor_base import TensorBase, count_of
 from .._tape.composite import record
 from .._tape.ways import followed
 from . import views
@@ -21,7 +21,7 @@ _softmax = kernel("softmax")
 _log_softmax = kernel("log_softmax")
 
 
-def _along(kernel_: Any, name: str, input: Any, dim: int, kind: dtype | None, out: Any) -> Any:
+def _along(kernel_: Kernel, name: str, input: TensorBase, dim: int, kind: dtype | None, out: TensorBase | None) -> TensorBase:
     axis = wrap_dim(dim, len(input._shape))
     kind = kind or input._dtype
     if kind.category < 2:
@@ -33,24 +33,24 @@ def _along(kernel_: Any, name: str, input: Any, dim: int, kind: dtype | None, ou
 
 
 @operation(numpy_names=True)
-def softmax(input: Any, dim: int, dtype: dtype | None = None, *, out: Any = None) -> Any:
+def softmax(input: TensorBase, dim: int, dtype: dtype | None = None, *, out: Any = None) -> TensorBase:
     """``exp(x)`` divided by its sum along ``dim``."""
     return _along(_softmax, "softmax_lastdim_kernel_impl", input, dim, dtype, out)
 
 
 @operation(numpy_names=True)
-def log_softmax(input: Any, dim: int, dtype: dtype | None = None, *, out: Any = None) -> Any:
+def log_softmax(input: TensorBase, dim: int, dtype: dtype | None = None, *, out: Any = None) -> Any:
     """The logarithm of softmax, computed without overflow."""
     return _along(_log_softmax, "log_softmax_lastdim_kernel_impl", input, dim, dtype, out)
 
 
-def softmin(input: Any, dim: int, dtype: dtype | None = None) -> Any:
+def softmin(input: TensorBase, dim: int, dtype: dtype | None = None) -> TensorBase:
     """The softmax of ``-x``."""
     return softmax(neg(input), dim, dtype)
 
 
 @operation(numpy_names=True)
-def logsumexp(input: Any, dim: Any, keepdim: bool = False, *, out: Any = None) -> Any:
+def logsumexp(input: TensorBase, dim: int | tuple[int, int], keepdim: bool = False, *, out: TensorBase | None = None) -> TensorBase:
     """The logarithm of the sum of exponentials, computed from distances to the largest element."""
     if input._dtype.category < 2:
         input = input.to(float32)
@@ -64,7 +64,7 @@ def logsumexp(input: Any, dim: Any, keepdim: bool = False, *, out: Any = None) -
     return finish(record("LogsumexpBackward0", _shares, (input,), (found,), dims, keepdim)[0], out)
 
 
-def _log_of_sums(input: Any, dims: tuple[int, ...], keepdim: bool) -> Any:
+def _log_of_sums(input: TensorBase, dims: tuple[int, ...], keepdim: bool) -> TensorBase:
     values = input.detach()
     largest = amax(values.real if input._dtype.category == 3 else values, dims, True)
     limits = finfo(largest._dtype)

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -50,7 +51,7 @@ _kth = kernel("kth_index")
 
 
 @ways(host=lambda input: input.detach() if input._dtype is bool_ else None)  # whose kernel takes them
-def _sortable(input: Any) -> Any:
+def _sortable(input: TensorBase) -> TensorBase:
     """The input as what an order is asked of: without its history, of a dtype that kernels take (only the order is asked for)."""
     wider = _WIDER.get(input._dtype.name)
     if wider is not None:
@@ -58,24 +59,24 @@ def _sortable(input: Any) -> Any:
     return input.detach() if input._node is not None or is_tracked(input) else input
 
 
-def _order(input: Any, dim: int, descending: bool, stable: bool = True) -> Any:
+def _order(input: TensorBase, dim: int, descending: bool, stable: bool = True) -> TensorBase:
     """The indices of a sort."""
     if input._dtype.category == 3:
         raise RuntimeError(" Sort does not support complex dtypes on CPU")
     return call(_argsort, (_sortable(input),), dim, descending, stable)
 
 
-def _refuse_unsigned(input: Any) -> None:
+def _refuse_unsigned(input: TensorBase) -> None:
     if input._dtype.name in _UNSIGNED:
         raise NotImplementedError(f"\"parallel_sort1d_kernel\" not implemented for '{type_word(input._dtype)}'")
 
 
 @ways(host=_refuse_unsigned)
-def _refuse_digits(input: Any) -> None:
+def _refuse_digits(input: TensorBase) -> None:
     """Raise torch's error for integers whose digits torch's CPU does not sort by."""
 
 
-def _sorted_order(input: Any, dim: int, descending: bool, stable: bool) -> Any:
+def _sorted_order(input: TensorBase, dim: int, descending: bool, stable: bool) -> TensorBase:
     """The indices of torch's sort, which takes vectors of many integers by their digits, and expanded ones as they are: that is stable."""
     shape = shape_of(input)
     if input._stride is not None and shape and not input._stride[dim]:
@@ -86,14 +87,14 @@ def _sorted_order(input: Any, dim: int, descending: bool, stable: bool) -> Any:
     return _order(input, dim, descending, stable)
 
 
-def _loose_order_of_no_numbers(input: Any, dim: int) -> Any:
+def _loose_order_of_no_numbers(input: TensorBase, dim: int) -> TensorBase | None:
     if input._dtype.category != 2 or not bool(isnan(input.detach()).any()):
         return None
     return tensor_of(numpy_loose_order(array_of(_sortable(input)), dim))
 
 
 @ways(host=_loose_order_of_no_numbers)
-def _loose_order(input: Any, dim: int) -> Any:
+def _loose_order(input: TensorBase, dim: int) -> TensorBase:
     """The indices of a sort in which equal elements may change places, and NaN stand as torch's CPU leaves them."""
     return _order(input, dim, False, False)
 
@@ -104,7 +105,7 @@ _BY_DIGITS = 32768
 _WIDER = {"float16": "float32", "bfloat16": "float32", "bool": "uint8", "uint16": "int32", "uint32": "int64"}
 
 
-def _expect_kinds(name: str, input: Any, out: Any) -> None:
+def _expect_kinds(name: str, input: TensorBase, out: TensorBase | None) -> None:
     """Raise torch's error unless ``out`` (None, or values and indices) has the dtypes of the results."""
     expect_parts(name, out)
     if out is not None:
@@ -113,7 +114,7 @@ def _expect_kinds(name: str, input: Any, out: Any) -> None:
 
 
 @operation(numpy_names=True)
-def sort(input: Any, dim: Any = -1, descending: bool = False, stable: Any = False, *, out: Any = None) -> Any:
+def sort(input: Any, dim: int = -1, descending: bool = False, stable: bool = False, *, out: Any = None) -> Any:
     """The values in order along ``dim`` and their indices; equal ones keep their order if ``stable``; NaN is largest."""
     if not isinstance(dim, int) and dim is None:
         dim = -1
@@ -131,7 +132,7 @@ def sort(input: Any, dim: Any = -1, descending: bool = False, stable: Any = Fals
     return finish(return_types.sort((keep_layout(input, values), shown)), out)
 
 
-def _is_one_element(target: Any, input: Any) -> bool:
+def _is_one_element(target: TensorBase, input: TensorBase) -> bool:
     """Whether two tensors are the same window of one element, which is shown several times."""
     own, other = strides_of(target), strides_of(input)
     same = target._storage is input._storage and target._offset == input._offset and target._shape == input._shape and own == other
@@ -140,14 +141,14 @@ def _is_one_element(target: Any, input: Any) -> bool:
 
 @operation(numpy_names=True)
 def argsort(
-    input: Any, dim: int = -1, descending: bool = False, stable: bool = False, *, out: Any = None
+    input: TensorBase, dim: int = -1, descending: bool = False, stable: bool = False, *, out: TensorBase | None = None
 ) -> Any:
     """The indices that put the values in order along ``dim``."""
     order = _sorted_order(input, wrap_dim(dim, len(shape_of(input))), bool(descending), bool(stable))
     return finish(keep_layout(input, order), out)
 
 
-def msort(input: Any, *, out: Any = None) -> Any:
+def msort(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """The values in order along the first dimension."""
     expect_out_dtype(out, input._dtype)
     return finish(sort(input, 0)[0], out)
@@ -155,7 +156,7 @@ def msort(input: Any, *, out: Any = None) -> Any:
 
 @operation(numpy_names=True)
 @node_called("TopkBackward0")
-def topk(input: Any, k: Any, dim: int = -1, largest: bool = True, sorted: bool = True, *, out: Any = None) -> Any:
+def topk(input: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool = True, *, out: Any = None) -> Any:
     """The ``k`` largest (or smallest) values along ``dim`` and their indices: in order, unless ``sorted`` is False."""
     shape = shape_of(input)
     dim, k = wrap_dim(whole(dim), len(shape)), whole(k)
@@ -181,7 +182,7 @@ def topk(input: Any, k: Any, dim: int = -1, largest: bool = True, sorted: bool =
     return finish(found, out)
 
 
-def _zeros(shape: tuple[int, ...]) -> Any:
+def _zeros(shape: tuple[int, ...]) -> np.ndarray:
     return np.zeros(shape, np.int64)
 
 
@@ -201,7 +202,7 @@ _LABELS = {
 _UNSIGNED = ("uint16", "uint32", "uint64")
 
 
-def _refuse_kinds(kernel_: str, input: Any, *others: str) -> None:
+def _refuse_kinds(kernel_: str, input: TensorBase, *others: str) -> None:
     """Raise torch's error for dtypes that its selections lack."""
     name = input._dtype.name
     if input._dtype.category == 3 or name in _UNSIGNED or name in others:
@@ -219,7 +220,7 @@ def _check_rows(name: str, shape: tuple[int, ...], dim: int) -> None:
 
 
 @operation(numpy_names=True)
-def kthvalue(input: Any, k: int, dim: int = -1, keepdim: bool = False, *, out: Any = None) -> Any:
+def kthvalue(input: TensorBase, k: int, dim: int = -1, keepdim: bool = False, *, out: Any = None) -> Any:
     """The ``k``-th smallest value along ``dim`` and its index."""
     shape = shape_of(input)
     dim, k = wrap_dim(dim, len(shape)), whole(k)
@@ -238,7 +239,7 @@ def kthvalue(input: Any, k: int, dim: int = -1, keepdim: bool = False, *, out: A
     return finish(_picked(input, dim, call(_kth, (_sortable(input),), k - 1, dim), keepdim, return_types.kthvalue), out)
 
 
-def _median_of_all(input: Any, ignore_nan: bool) -> Any:
+def _median_of_all(input: TensorBase, ignore_nan: bool) -> TensorBase:
     """One median, whose gradient all elements that are it share, as all NaN do where it is one."""
     found = _median(views.reshape(input.detach(), (-1,)), 0, False, ignore_nan, None)[0]
     if not recording((input,)):
@@ -247,12 +248,12 @@ def _median_of_all(input: Any, ignore_nan: bool) -> Any:
     value = readable(found)
     none = value is not None and bool(found.isnan())
 
-    def composed(x: Any) -> Any:
+    def composed(x: TensorBase) -> TensorBase:
         inside = x.detach()
         chosen = isnan(inside) if none else eq(inside, found)
         return max(where(chosen, x, -math.inf))
 
-    def slope(g: Any, x: np.ndarray) -> tuple[np.ndarray]:
+    def slope(g: np.ndarray, x: np.ndarray) -> tuple[np.ndarray]:
         chosen = np.isnan(x) if none else x == array_of(found)
         return (np.asarray(chosen * (g / x.dtype.type(float(chosen.sum()))), x.dtype),)
 
@@ -265,7 +266,7 @@ def _median_of_all(input: Any, ignore_nan: bool) -> Any:
     return found
 
 
-def _share_of_the_median(gradients: Any, outputs: Any, inputs: Any) -> Any:
+def _share_of_the_median(gradients: Sequence[TensorBase], outputs: Sequence[TensorBase], inputs: Sequence[TensorBase]) -> tuple[TensorBase]:
     """The gradient of a median whose value nobody has read."""
     (g,), (found,), (input,) = gradients, outputs, inputs
     inside = input.detach()
@@ -276,7 +277,7 @@ def _share_of_the_median(gradients: Any, outputs: Any, inputs: Any) -> Any:
 _NAN_AS_INTEGER = {bool_: True, int32: -(2**31), int64: -(2**63)}  # what processors make of NaN; 0 in the others
 
 
-def _median(input: Any, dim: Any, keepdim: bool, ignore_nan: bool, out: Any) -> Any:
+def _median(input: TensorBase, dim: int | None, keepdim: bool, ignore_nan: bool, out: Any) -> Any:
     name = "nanmedian" if ignore_nan else "median"
     kind = return_types.nanmedian if ignore_nan else return_types.median
     shape = shape_of(input)
@@ -329,19 +330,19 @@ def _median(input: Any, dim: Any, keepdim: bool, ignore_nan: bool, out: Any) -> 
 
 
 @operation(numpy_names=True)
-def median(input: Any, dim: Any = None, keepdim: bool = False, *, out: Any = None) -> Any:
+def median(input: TensorBase, dim: int | None = None, keepdim: bool = False, *, out: tuple[TensorBase, TensorBase] | None = None) -> Any:
     """The middle value, the lower of two: of all elements, or along ``dim`` with its index; NaN if there is one."""
     return _median(input, dim, keepdim, False, out)
 
 
 @operation(numpy_names=True)
-def nanmedian(input: Any, dim: Any = None, keepdim: bool = False, *, out: Any = None) -> Any:
+def nanmedian(input: TensorBase, dim: int | None = None, keepdim: bool = False, *, out: Any = None) -> Any:
     """The median of what is not NaN."""
     return _median(input, dim, keepdim, True, out)
 
 
 @operation(numpy_names=True)
-def mode(input: Any, dim: int = -1, keepdim: bool = False, *, out: Any = None) -> Any:
+def mode(input: TensorBase, dim: int = -1, keepdim: bool = False, *, out: tuple[TensorBase, TensorBase] | None = None) -> Any:
     """The most frequent value along ``dim`` (the smallest of several) and the last index where it stands."""
     shape = shape_of(input)
     dim = wrap_dim(dim, len(shape))
@@ -379,7 +380,7 @@ def mode(input: Any, dim: int = -1, keepdim: bool = False, *, out: Any = None) -
 _INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
 
 
-def _quantile(input: Any, q: Any, dim: Any, keepdim: bool, interpolation: str, ignore_nan: bool, out: Any) -> Any:
+def _quantile(input: Any, q: Any, dim: Any, keepdim: bool, interpolation: str, ignore_nan: bool, out: TensorBase | None) -> TensorBase:
     name = "nanquantile" if ignore_nan else "quantile"
     if not isinstance(q, TensorBase):
         if not 0 <= q <= 1:
@@ -443,15 +444,17 @@ def _quantile(input: Any, q: Any, dim: Any, keepdim: bool, interpolation: str, i
 
 @operation(numpy_names=True)
 def quantile(
-    input: Any, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear", out: Any = None
-) -> Any:
+    input: TensorBase, q: float, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear",
+    out: TensorBase | None = None
+) -> TensorBase:
     """The quantiles ``q`` (a number or a vector, 0 to 1) of all elements, or along ``dim``; NaN if there is one."""
     return _quantile(input, q, dim, keepdim, interpolation, False, out)
 
 
 @operation(numpy_names=True)
 def nanquantile(
-    input: Any, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear", out: Any = None
-) -> Any:
+    input: TensorBase, q: TensorBase | float, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear",
+    out: TensorBase | None = None
+) -> TensorBase:
     """The quantiles of what is not NaN."""
     return _quantile(input, q, dim, keepdim, interpolation, True, out)

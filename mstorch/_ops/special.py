@@ -56,85 +56,85 @@ def _refuse_half(name: str, *operands: Any) -> None:
         raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{type_word(kind)}'")
 
 
-def erf(input: Any, *, out: Any = None) -> Any:
+def erf(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """The error function."""
     return unary(_erf, input, out, to_float=True)
 
 
-def erfc(input: Any, *, out: Any = None) -> Any:
+def erfc(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """``1 - erf(x)``."""
     return unary(_erfc, input, out, to_float=True)
 
 
 @operation
-def erfinv(input: Any, *, out: Any = None) -> Any:
+def erfinv(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """The inverse of the error function."""
     return unary(_erfinv, input, out, to_float=True)
 
 
-def erfcx(input: Any, *, out: Any = None) -> Any:
+def erfcx(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """``exp(x^2) * erfc(x)``."""
     _refuse_half("erfcx", input)
     return unary(_erfcx, input, out, to_float=True)
 
 
-def ndtr(input: Any, *, out: Any = None) -> Any:
+def ndtr(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """The normal distribution function."""
     return unary(_ndtr, input, out, to_float=True)
 
 
-def ndtri(input: Any, *, out: Any = None) -> Any:
+def ndtri(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """The inverse of the normal distribution function."""
     _refuse_half("ndtri", input)
     return unary(_ndtri, input, out, to_float=True)
 
 
-def log_ndtr(input: Any, *, out: Any = None) -> Any:
+def log_ndtr(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """The logarithm of the normal distribution function."""
     _refuse_half("log_ndtr", input)
     return unary(_log_ndtr, input, out, to_float=True)
 
 
-def lgamma(input: Any, *, out: Any = None) -> Any:
+def lgamma(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """The logarithm of the size of the gamma function."""
     return unary(_lgamma, input, out, to_float=True)
 
 
-def digamma(input: Any, *, out: Any = None) -> Any:
+def digamma(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """The logarithmic derivative of the gamma function."""
     return unary(_digamma, input, out, to_float=True)
 
 
-def entr(input: Any, *, out: Any = None) -> Any:
+def entr(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """``-x * log(x)``, 0 at 0 and minus infinity below."""
     return unary(_entr, input, out, to_float=True)
 
 
-def i0(input: Any, *, out: Any = None) -> Any:
+def i0(input: TensorBase, *, out: TensorBase | None = None) -> Any:
     """The modified Bessel function of the first kind, order 0."""
     return unary(_i0, input, out, to_float=True)
 
 
-def i0e(input: Any, *, out: Any = None) -> Any:
+def i0e(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """``exp(-|x|) * i0(x)``."""
     return unary(_i0e, input, out, to_float=True)
 
 
-def i1(input: Any, *, out: Any = None) -> Any:
+def i1(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """The modified Bessel function of the first kind, order 1."""
     return unary(_i1, input, out, to_float=True)
 
 
-def i1e(input: Any, *, out: Any = None) -> Any:
+def i1e(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """``exp(-|x|) * i1(x)``."""
     return unary(_i1e, input, out, to_float=True)
 
 
-def _floating(input: Any) -> Any:
+def _floating(input: TensorBase) -> TensorBase:
     return to_dtype(input, get_default_dtype()) if input._dtype.category < 2 else input
 
 
-def polygamma(n: int, input: Any, *, out: Any = None) -> Any:
+def polygamma(n: int, input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """The derivative of order ``n`` of the digamma function."""
     if isinstance(n, TensorBase):
         raise TypeError("polygamma(): argument 'n' (position 1) must be int, not Tensor")
@@ -143,7 +143,7 @@ def polygamma(n: int, input: Any, *, out: Any = None) -> Any:
     return with_args(_polygamma, _floating(input), int(n), out=out)
 
 
-def polygamma_method(self: Any, n: int) -> Any:
+def polygamma_method(self: TensorBase, n: int) -> TensorBase:
     """The derivative of order ``n`` of the digamma function."""
     return polygamma(n, self)
 
@@ -154,7 +154,7 @@ def polygamma_(self: Any, n: int) -> Any:
 
 
 @node_called("MvlgammaBackward0", "input")
-def mvlgamma(input: Any, p: int, *, out: Any = None) -> Any:
+def mvlgamma(input: TensorBase, p: int, *, out: TensorBase | None = None) -> TensorBase:
     """The logarithm of the gamma function of ``p`` dimensions."""
     if p < 1:
         raise RuntimeError("p has to be greater than or equal to 1")
@@ -167,30 +167,30 @@ def mvlgamma(input: Any, p: int, *, out: Any = None) -> Any:
     return result if out is None else deliver(result, out)
 
 
-def gammainc(input: Any, other: Any, *, out: Any = None) -> Any:
+def gammainc(input: TensorBase, other: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """The regularized lower incomplete gamma function. Differs from torch: the gradient of ``input`` is zero."""
     return binary(_gammainc, input, other, out, to_float=True)
 
 
-def gammaincc(input: Any, other: Any, *, out: Any = None) -> Any:
+def gammaincc(input: TensorBase, other: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """The regularized upper incomplete gamma function. Differs from torch: the gradient of ``input`` is zero."""
     return binary(_gammaincc, input, other, out, to_float=True)
 
 
-def zeta(input: Any, other: Any, *, out: Any = None) -> Any:
+def zeta(input: TensorBase, other: TensorBase | int, *, out: TensorBase | None = None) -> TensorBase:
     """Hurwitz's zeta function. Differs from torch: the gradient of ``input`` is zero."""
     expect_a_tensor("zeta", input, other)
     _refuse_half("zeta", input, other)
     return binary(_zeta, input, other, out, to_float=True)
 
 
-def xlog1py(input: Any, other: Any, *, out: Any = None) -> Any:
+def xlog1py(input: TensorBase | float, other: TensorBase | float, *, out: TensorBase | None = None) -> TensorBase:
     """``input * log1p(other)``, 0 where ``input`` is 0."""
     expect_a_tensor("xlog1py", input, other)
     return binary(_xlog1py, input, other, out, to_float=True)
 
 
-def spherical_bessel_j0(x: Any, *, out: Any = None) -> Any:
+def spherical_bessel_j0(x: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """The spherical Bessel function of the first kind, order 0: ``sin(x) / x``."""
     _refuse_half("spherical_bessel_j0", x)
     x = _floating(x)
@@ -202,7 +202,7 @@ def spherical_bessel_j0(x: Any, *, out: Any = None) -> Any:
     return result if out is None else deliver(result, out)
 
 
-def _series(square: Any) -> Any:
+def _series(square: TensorBase) -> TensorBase:
     """``sin(x) / x`` near 0 as a series in x squared."""
     total: Any = 1.0
     for divisor in (156.0, 110.0, 72.0, 42.0, 20.0, 6.0):
@@ -213,7 +213,7 @@ def _series(square: Any) -> Any:
 def _kernel_function(name: str, words: str, op: str | None = None) -> Callable[..., Any]:
     row = kernel(op or name)
 
-    def function(input: Any, *, out: Any = None) -> Any:
+    def function(input: TensorBase, *, out: TensorBase | None = None) -> Any:
         _refuse_half(name, input)
         with without_grad():  # it has no gradient, and may be written where one is asked for
             return unary(row, input, out, to_float=True)
@@ -239,7 +239,7 @@ scaled_modified_bessel_k1 = _kernel_function("scaled_modified_bessel_k1", "``exp
 def _polynomial(name: str, words: str, first: Callable[[Any], Any], step: Callable[[int, Any, Any, Any], Any]) -> Any:
     """An orthogonal polynomial of degree ``n``: 1 for degree 0, ``first(x)`` for degree 1, then a recurrence."""
 
-    def function(x: Any, n: Any, *, out: Any = None) -> Any:
+    def function(x: TensorBase | float, n: TensorBase | float, *, out: TensorBase | None = None) -> Any:
         expect_a_tensor(name, x, n)
         _refuse_half(name, x, n)
         kind = result_dtype((x, n))
@@ -264,35 +264,35 @@ def _polynomial(name: str, words: str, first: Callable[[Any], Any], step: Callab
     return function
 
 
-def _chebyshev(k: int, x: Any, current: Any, before: Any) -> Any:
+def _chebyshev(k: int, x: TensorBase, current: TensorBase, before: TensorBase) -> TensorBase:
     return sub(mul(mul(x, 2), current), before)
 
 
-def _shifted(k: int, x: Any, current: Any, before: Any) -> Any:
+def _shifted(k: int, x: TensorBase, current: TensorBase, before: TensorBase) -> TensorBase:
     return sub(mul(mul(sub(mul(x, 2), 1), 2), current), before)
 
 
-def _hermite_h(k: int, x: Any, current: Any, before: Any) -> Any:
+def _hermite_h(k: int, x: TensorBase, current: TensorBase, before: TensorBase) -> TensorBase:
     return sub(mul(mul(x, 2), current), mul(before, 2 * k))
 
 
-def _hermite_he(k: int, x: Any, current: Any, before: Any) -> Any:
+def _hermite_he(k: int, x: TensorBase, current: TensorBase, before: TensorBase) -> TensorBase:
     return sub(mul(x, current), mul(before, k))
 
 
-def _laguerre(k: int, x: Any, current: Any, before: Any) -> Any:
+def _laguerre(k: int, x: TensorBase, current: TensorBase, before: TensorBase) -> TensorBase:
     return div(sub(mul(sub(2 * k + 1, x), current), mul(before, k)), k + 1)
 
 
-def _legendre(k: int, x: Any, current: Any, before: Any) -> Any:
+def _legendre(k: int, x: TensorBase, current: TensorBase, before: TensorBase) -> TensorBase:
     return div(sub(mul(mul(x, 2 * k + 1), current), mul(before, k)), k + 1)
 
 
-def _twice(x: Any) -> Any:
+def _twice(x: TensorBase) -> TensorBase:
     return mul(x, 2)
 
 
-def _same(x: Any) -> Any:
+def _same(x: TensorBase) -> TensorBase:
     return x
 
 
@@ -348,13 +348,13 @@ laguerre_polynomial_l = _polynomial(
 legendre_polynomial_p = _polynomial("legendre_polynomial_p", "Legendre's polynomial of degree ``n``.", _same, _legendre)
 
 
-def igamma(input: Any, other: Any, *, out: Any = None) -> Any:
+def igamma(input: TensorBase, other: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """The regularized lower incomplete gamma function."""
     expect_tensors("igamma", input, other)
     return gammainc(input, other, out=out)
 
 
-def igammac(input: Any, other: Any, *, out: Any = None) -> Any:
+def igammac(input: TensorBase, other: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """The regularized upper incomplete gamma function."""
     expect_tensors("igammac", input, other)
     return gammaincc(input, other, out=out)

@@ -32,11 +32,11 @@ def _window_text(window: Any) -> str:
     return f"torch.{type_word(window._dtype)}Tensor{{{list(shape_of(window))}}}"
 
 
-def _flag(value: Any) -> Any:
+def _flag(value: Any) -> int | None:
     return None if value is None else int(value)
 
 
-def _centred(window: Any, n_fft: int) -> Any:
+def _centred(window: TensorBase, n_fft: int) -> Any:
     """The window with zeros on both sides up to ``n_fft`` elements."""
     length = shape_of(window)[0]
     if length == n_fft:
@@ -116,7 +116,8 @@ def stft(
 
 
 def _check_stft(
-    input: Any, n_fft: int, hop: int, length: int, window: Any, normalized: Any, onesided: Any, return_complex: Any, align: Any
+    input: TensorBase, n_fft: int, hop: int, length: int, window: TensorBase | None, normalized: bool, onesided: Any,
+    return_complex: bool | None, align: Any
 ) -> None:
     shape = shape_of(input)
     problem = ""
@@ -142,7 +143,7 @@ def _check_stft(
         )
 
 
-def _overlapped(frames: Any, hop: int) -> Any:
+def _overlapped(frames: TensorBase, hop: int) -> Any:
     """(B, frames, n) added up where they overlap: (B, T)."""
     if frames.is_complex():
         parts = view_as_real(frames)
@@ -155,9 +156,8 @@ def _overlapped(frames: Any, hop: int) -> Any:
 
 
 def istft(
-    input: Any, n_fft: int, hop_length: int | None = None, win_length: int | None = None, window: Any = None,
-    center: bool = True, normalized: bool = False, onesided: bool | None = None, length: int | None = None,
-    return_complex: bool = False,
+    input: Any, n_fft: int, hop_length: int | None = None, win_length: int | None = None, window: TensorBase | None = None,
+    center: bool = True, normalized: bool = False, onesided: bool | None = None, length: int | None = None, return_complex: bool = False,
 ) -> Any:  # fmt: skip
     """The signal of which ``stft`` gave the windows' transforms: (*, F, frames) → (*, T), least squares."""
     n_fft, hop_length, win_length, length = map(_number, (n_fft, hop_length, win_length, length))
@@ -210,7 +210,7 @@ def istft(
     return views.squeeze(signal, 0) if single else signal
 
 
-def _check_istft(call: str, input: Any, n_fft: int, hop: int, size: int, window: Any, onesided: Any) -> None:
+def _check_istft(call: str, input: TensorBase, n_fft: int, hop: int, size: int, window: Any, onesided: bool | None) -> None:
     shape = shape_of(input)
     problem = ""
     if not math.prod(shape):

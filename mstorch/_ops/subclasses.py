@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from .._core.above import above
 from .._core.device import device as Device
 from .._core.dtype import get_default_dtype
+from .._core.formats import layout, memory_format
 from .._core.overriding import PLAIN, WITHOUT_SUBCLASSES, disabled, dispatches, level_set_to
 from .._core.storage import Absent
 from .._core.tensor_base import TensorBase, in_class, on_subclass, require_grad, window
@@ -29,7 +30,7 @@ def as_subclass(self: Any, cls: type[S]) -> S:
     return in_class(views.alias(self), cls)
 
 
-def make_subclass(cls: type, data: Any, require_grad: bool = False, **options: Any) -> Any:
+def make_subclass(cls: type, data: TensorBase, require_grad: bool = False, **options: Any) -> Any:
     """A leaf of a subclass of Tensor over the elements of ``data``."""
     if options:
         raise NotImplementedError(f"mstorch: Tensor._make_subclass does not take {', '.join(options)}")
@@ -38,7 +39,7 @@ def make_subclass(cls: type, data: Any, require_grad: bool = False, **options: A
     return _leaf(cls, data, require_grad)
 
 
-def _leaf(cls: type, data: Any, wanted: bool) -> Any:
+def _leaf(cls: type, data: TensorBase, wanted: bool) -> Any:
     made = in_class(views.detach(data), cls)
     if wanted:
         if data._dtype.category < 2:
@@ -48,8 +49,9 @@ def _leaf(cls: type, data: Any, wanted: bool) -> Any:
 
 
 def make_wrapper_subclass(
-    cls: type, size: Any, strides: Any = None, storage_offset: int | None = None, memory_format: Any = None,
-    dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
+    cls: type, size: tuple[int, ...], strides: tuple[int, ...] | None = None, storage_offset: int | None = None,
+    memory_format: memory_format | None = None,
+    dtype: Any = None, layout: layout | None = None, device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
     dispatch_sizes_strides_policy: str | None = None, dispatch_device: bool = False, dispatch_layout: bool = False,
 ) -> Any:  # fmt: skip
     """A leaf of a subclass of Tensor with a shape, a dtype and a device, and no memory: what reads its elements raises.
@@ -82,7 +84,7 @@ def _asked_below(cls: type) -> None:
 on_subclass.append(_asked_below)
 
 
-def slots_of(tensor: Any) -> dict[str, Any]:
+def slots_of(tensor: TensorBase) -> dict[str, Any]:
     """What a tensor of a subclass keeps in slots of its own."""
     names = copyreg._slotnames(type(tensor))  # type: ignore[attr-defined]
     return {name: getattr(tensor, name) for name in names if name not in TensorBase.__slots__ and hasattr(tensor, name)}
@@ -93,7 +95,7 @@ def keeps_elsewhere(tensor: Any) -> bool:
     return not tensor._storage.has_elements and type(tensor) not in PLAIN
 
 
-def cloned(tensor: Any) -> Any:
+def cloned(tensor: TensorBase) -> Any:
     """A copy as the class makes it. RuntimeError for a class that gives something else."""
     made = tensor.clone()
     if type(made) is not type(tensor):
@@ -106,7 +108,7 @@ def cloned(tensor: Any) -> Any:
     return made
 
 
-def with_attributes(made: Any, tensor: Any, memo: dict[int, Any], left_out: Any) -> Any:
+def with_attributes(made: TensorBase, tensor: TensorBase, memo: dict[int, Any], left_out: frozenset[Any]) -> Any:
     """The copy of a tensor in its class, with copies of its attributes."""
     made = in_class(made, type(tensor)) if type(made) is not type(tensor) else made
     for name, value in slots_of(tensor).items():
@@ -117,7 +119,10 @@ def with_attributes(made: Any, tensor: Any, memo: dict[int, Any], left_out: Any)
     return made
 
 
-def default_handler(cls: type, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None) -> Any:
+def default_handler(
+    cls: type, func: Callable[..., Any], types: tuple[type, ...], args: tuple[TensorBase | int, ...] = (),
+    kwargs: dict[Any, Any] | None = None,
+) -> Any:
     """What a call with an instance of a subclass becomes: the same on plain tensors, with results of the subclass."""
     if not all(issubclass(cls, kind) for kind in types):
         return NotImplemented
@@ -156,7 +161,7 @@ class _Running(threading.local):
 _running = _Running()
 
 
-def convert(result: Any, cls: type) -> Any:
+def convert(result: TensorBase | float, cls: type) -> Any:
     """Tensors in a result as instances of a subclass."""
     if isinstance(result, TensorBase):
         return result if isinstance(result, cls) else as_subclass(result, cls)

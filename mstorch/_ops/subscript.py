@@ -1,6 +1,7 @@
 """``tensor[key]`` and ``tensor[key] = value`` in all of torch's forms."""
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -132,7 +133,7 @@ def _expanded(key: Any, rank: int) -> list[Any]:
 
 
 @ways(captured=lambda item: home(item).has_elements)
-def _is_read(item: Any) -> bool:
+def _is_read(item: TensorBase) -> bool:
     """Whether the number in an index tensor is asked for: a graph has none."""
     return True
 
@@ -185,7 +186,7 @@ def _basic(self: Any, key: Any) -> tuple[Any, dict[int, Any]]:
     return views.alias(current) if current is self and not advanced else current, advanced
 
 
-def _around(self: Any, key: Any) -> Any:
+def _around(self: TensorBase, key: TensorBase | tuple[Any, ...]) -> TensorBase:
     """The view that a key's ints, slices and Nones make, whatever its index tensors and masks say."""
     items: list[Any] = []
     for item in _expanded(key, len(self._shape)):
@@ -197,7 +198,7 @@ def _around(self: Any, key: Any) -> Any:
     return _basic(self, tuple(items))[0]
 
 
-def _add_mask(current: Any, dim: int, mask: Any, advanced: dict[int, Any]) -> tuple[int, Any]:
+def _add_mask(current: TensorBase, dim: int, mask: Any, advanced: dict[int, Any]) -> tuple[int, Any]:
     """A boolean mask stands for the index tensors of its true positions, one for each of its dimensions."""
     shape = current._shape
     if not mask._shape:
@@ -215,7 +216,7 @@ def _add_mask(current: Any, dim: int, mask: Any, advanced: dict[int, Any]) -> tu
     return dim + len(mask._shape), current
 
 
-def _sliced(current: Any, dim: int, item: slice) -> Any:
+def _sliced(current: TensorBase, dim: int, item: slice) -> TensorBase:
     length = current._shape[dim]
     step = 1 if item.step is None else int(item.step)
     if step <= 0:
@@ -279,7 +280,7 @@ def _first_out_of_bounds(shape: tuple[int, ...], advanced: dict[int, Any]) -> In
 _BOUND = (int, type(None))
 
 
-def window_of(self: Any, key: Any) -> Any:
+def window_of(self: TensorBase, key: Any) -> TensorBase | None:
     """The view of host memory for a key of ints, slices and None within bounds; None for every other key."""
     given = key
     if key.__class__ is not tuple:
@@ -329,7 +330,7 @@ def window_of(self: Any, key: Any) -> Any:
     return sorted_view(self, label, tuple(lengths), tuple(steps), offset, PART, given)
 
 
-def getitem(self: Any, key: Any) -> Any:
+def getitem(self: TensorBase, key: TensorBase | int | tuple[Any, ...]) -> TensorBase:
     """``self[key]``: a view for ints, slices, None and Ellipsis; a copy where the key has tensors, lists or masks."""
     kind = key.__class__
     if kind is int or kind is slice or kind is tuple:
@@ -344,7 +345,7 @@ def getitem(self: Any, key: Any) -> Any:
     return take_advanced(current, advanced)
 
 
-def take_advanced(current: Any, advanced: dict[int, Any]) -> Any:
+def take_advanced(current: TensorBase, advanced: dict[int, Any]) -> TensorBase:
     """The elements that index tensors name, recorded."""
     shape = current._shape
     common, dims, adjacent = _plan(shape, advanced)
@@ -355,7 +356,7 @@ def take_advanced(current: Any, advanced: dict[int, Any]) -> Any:
 
 
 def _taken_strides(
-    source: Any, dims: tuple[int, ...], indices: tuple[Any, ...], common: tuple[int, ...], adjacent: bool
+    source: TensorBase, dims: tuple[int, ...], indices: tuple[Any, ...], common: tuple[int, ...], adjacent: bool
 ) -> tuple[int, ...] | None:
     """The strides that torch gives what index tensors take: in the order of the source's other dimensions and the indices'."""
     shape = source._shape
@@ -379,7 +380,7 @@ def _taken_strides(
     return iterated_strides(result, operands)
 
 
-def setitem(self: Any, key: Any, value: Any) -> None:
+def setitem(self: TensorBase, key: Any, value: Any) -> None:
     """``self[key] = value``, with ``value`` broadcast to the part and converted to the tensor's dtype."""
     if key is False:
         return  # as in torch, whatever the value
@@ -476,7 +477,7 @@ def _put_advanced(current: Any, advanced: dict[int, Any], value: Any, masked: bo
     _put_indexed(current, advanced, source, indices, common, adjacent)
 
 
-def _put_indexed_in_array(current: Any, advanced: dict[int, Any], source: Any, indices: tuple[Any, ...], *plan: Any) -> bool:
+def _put_indexed_in_array(current: TensorBase, advanced: dict[int, Any], source: TensorBase, indices: tuple[Any, ...], *plan: Any) -> bool:
     places = tuple(array_of(advanced[d]) if d in advanced else slice(None) for d in range(len(current._shape)))
     put_at(current, places, source, indices)
     return True
@@ -494,7 +495,7 @@ def _put_indexed_on_device(
     return True
 
 
-def _put_indexed_unread(current: Any, advanced: dict[int, Any], source: Any, *plan: Any) -> bool:
+def _put_indexed_unread(current: TensorBase, advanced: dict[int, Any], source: TensorBase, *plan: Any) -> bool:
     write(current, through("IndexPutBackward0", _unread, (current, source), host=_unread))
     return True
 
@@ -514,7 +515,7 @@ def _put_indexed(
     write(current, through("IndexPutBackward0", put, (current, source), (positions,), linear=True))
 
 
-def _unread(old: Any, new: Any) -> Any:
+def _unread(old: np.ndarray, new: np.ndarray) -> np.ndarray:
     """What stands for a write where there is no memory: the target's shape."""
     return old
 
@@ -527,7 +528,7 @@ def planned(input: Any, key: Any) -> tuple[Any, ...]:
     return dims, tuple(advanced[d] for d in dims), common, adjacent
 
 
-def put_at(target: Any, key: Any, source: Any, watched: tuple[Any, ...] = ()) -> None:
+def put_at(target: TensorBase, key: tuple[slice | np.ndarray, ...], source: TensorBase, watched: tuple[Any, ...] = ()) -> None:
     """``target[key] = source`` for a key of arrays and slices, in memory; the gradient of the source is read from there.
 
     ``watched``: the tensors that the key's arrays show, which backward reads again.
@@ -558,14 +559,14 @@ class _IndexPut(Put):
     key: Any
     shape: Any
 
-    def run(self, gradients: Any, recorded: bool) -> Any:
+    def run(self, gradients: Sequence[TensorBase | np.ndarray], recorded: bool) -> Any:
         """Zeros where elements were put, and the gradient that is found there."""
         gradient = gradients[0]
         rest = None if self.edges[0] is None else self._map(gradient, self._without, self._without)
         part = None if self.edges[1] is None else self._map(gradient, self._taken, self._given)
         return rest, part
 
-    def _map(self, gradient: Any, forward: Any, back: Any) -> Any:
+    def _map(self, gradient: TensorBase | np.ndarray, forward: Callable[..., Any], back: Callable[..., Any]) -> Any:
         return linear(gradient, forward, back, self.label) if isinstance(gradient, TensorBase) else forward(gradient)
 
     def _without(self, array: np.ndarray) -> np.ndarray:

@@ -9,6 +9,7 @@ from .._core import determinism
 from .._core.dtype import int64
 from .._core.formats import channels_last
 from .._core.strides import suggests_channels_last
+from .._core.tensor_base import TensorBase
 from .._tape.windows import no_view
 from . import views
 from ._dispatch import readable
@@ -21,7 +22,7 @@ from .scatter import scatter
 
 
 def _sizes(
-    shape: tuple[int, ...], kernel: tuple[int, ...], stride: tuple[int, ...], padding: tuple[int, ...], output_size: Any
+    shape: tuple[int, ...], kernel: tuple[int, ...], stride: tuple[int, ...], padding: tuple[int, ...], output_size: tuple[int, ...] | None
 ) -> tuple[int, ...]:
     rank = len(kernel)
     default = tuple((n - 1) * s + k - 2 * p for n, k, s, p in zip(shape[len(shape) - rank :], kernel, stride, padding))
@@ -44,7 +45,7 @@ def _sizes(
 
 def max_unpool(
     rank: int, input: Any, indices: Any, kernel_size: Any, stride: Any, padding: Any, output_size: Any
-) -> Any:
+) -> TensorBase:
     """Zeros, and the input's values at the positions that max pooling gave."""
     determinism.refuse(f"max_unpooling{max(rank, 2)}d_forward_out")
     kernel = expand_numbers(kernel_size, rank, "kernel_size")
@@ -87,7 +88,7 @@ def max_unpool(
 @node_called("SqueezeBackward1")
 def max_unpool1d(
     input: Any, indices: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
-) -> Any:
+) -> TensorBase:
     """The values of (N, C, L) or (C, L) put back where ``max_pool1d`` found them."""
     return max_unpool(1, input, indices, kernel_size, stride, padding, output_size)
 
@@ -96,7 +97,7 @@ def max_unpool1d(
 @node_called("MaxUnpool2DBackward0")
 def max_unpool2d(
     input: Any, indices: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
-) -> Any:
+) -> TensorBase:
     """The values of (N, C, H, W) or (C, H, W) put back where ``max_pool2d`` found them."""
     return max_unpool(2, input, indices, kernel_size, stride, padding, output_size)
 
@@ -105,6 +106,6 @@ def max_unpool2d(
 @node_called("MaxUnpool3DBackward0")
 def max_unpool3d(
     input: Any, indices: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
-) -> Any:
+) -> TensorBase:
     """The values of (N, C, D, H, W) or (C, D, H, W) put back where ``max_pool3d`` found them."""
     return max_unpool(3, input, indices, kernel_size, stride, padding, output_size)

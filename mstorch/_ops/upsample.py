@@ -10,7 +10,8 @@ import numpy as np
 from .._backend.cast import numpy_cast
 from .._backend.host.resample import Passes
 from .._backend.table import kernel, torch_type_name
-from .._core.dtype import by_name, float64, uint8
+from .._core.dtype import by_name, dtype, float64, uint8
+from .._core.tensor_base import TensorBase
 from .._core.warned import warn
 from .._tape.ways import fused
 from ._dispatch import call, shape_of, with_format
@@ -26,7 +27,7 @@ _pick = kernel("pick_along")
 _upsample = kernel("upsample")
 
 
-def _scale(size: int, out: int, factor: float | None, corners: bool, kind: Any) -> Any:
+def _scale(size: int, out: int, factor: float | None, corners: bool, kind: type) -> Any:
     """How far apart output elements lie in the input, in the precision that torch uses."""
     if corners:
         return kind((size - 1) / (out - 1)) if out > 1 else kind(0)
@@ -138,7 +139,7 @@ def _smooth_matrix(size: int, out: int, factor: float | None, corners: bool, mod
 _LINEAR = {"linear": 1, "bilinear": 2, "trilinear": 3, "bicubic": 2, "lanczos": 2}
 
 
-def _check_kind(input: Any, mode: str, rank: int, antialias: bool) -> None:
+def _check_kind(input: TensorBase, mode: str, rank: int, antialias: bool) -> None:
     """torch's errors for integers, which only bytes may be, and for complex numbers."""
     kind, nearest = input._dtype, mode.startswith("nearest")
     if (kind.category == 2 and not (antialias and kind.itemsize == 2)) or (kind is uint8 and (nearest or (rank == 2 and mode in _BYTES))):
@@ -185,7 +186,7 @@ def resize(
 _KERNELS = ("nearest", "linear", "bilinear", "bicubic", "trilinear")
 
 
-def _has_kernel(input: Any, mode: str) -> bool:
+def _has_kernel(input: TensorBase, mode: str) -> bool:
     """Whether a device interpolates in one kernel."""
     return mode in _KERNELS and fused("upsample", input._dtype, input)
 
@@ -193,7 +194,9 @@ def _has_kernel(input: Any, mode: str) -> bool:
 _NEAREST = ("nearest", "nearest-exact")
 
 
-def _axes(sizes: Any, out: Any, factors: Any, mode: str, corners: bool, antialias: bool, kind: Any) -> list[tuple[int, tuple[Any, ...]]]:
+def _axes(
+    sizes: tuple[int, ...], out: tuple[int, ...], factors: tuple[float | None, ...], mode: str, corners: bool, antialias: bool, kind: dtype
+) -> list[tuple[int, tuple[Any, ...]]]:
     """Return the axes in the order in which the host takes them, each with the positions to take, or with a matrix and its taps."""
     lengths = [*enumerate(zip(sizes, out, factors), 2)]
     if mode in _NEAREST:
@@ -209,8 +212,8 @@ _BYTES = ("bilinear", "bicubic", "lanczos")
 
 
 def _resize_bytes(
-    input: Any, out: tuple[int, ...], factors: tuple[Any, ...], mode: str, corners: bool, antialias: bool
-) -> Any:
+    input: TensorBase, out: tuple[int, ...], factors: tuple[Any, ...], mode: str, corners: bool, antialias: bool
+) -> TensorBase:
     """Images of bytes: each pass rounds to bytes, with weights of 16-bit integers, as torch and Pillow compute them."""
     sizes = shape_of(input)[2:]
     for i in reversed(range(len(sizes))):
@@ -238,8 +241,8 @@ _WORDS = {
 
 
 def _name(
-    input: Any, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None,
-    recompute_scale_factor: bool | None = None, antialias: bool = False,
+    input: TensorBase, size: int | tuple[int, ...] | None = None, scale_factor: float | None = None, mode: str = "nearest",
+    align_corners: bool | None = None, recompute_scale_factor: bool | None = None, antialias: bool = False,
 ) -> str:  # fmt: skip
     word = _WORDS.get(mode)
     return "" if word is None else f"Upsample{word.format(len(input._shape) - 2)}{'Aa' if antialias else ''}Backward0"
@@ -248,9 +251,9 @@ def _name(
 @operation
 @node_called(_name)
 def interpolate(
-    input: Any, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None,
+    input: TensorBase, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None,
     recompute_scale_factor: bool | None = None, antialias: bool = False,
-) -> Any:  # fmt: skip
+) -> TensorBase:  # fmt: skip
     """(N, C, *) to a size, or by factors. Modes: nearest, nearest-exact, linear, bilinear, bicubic, trilinear, area."""
     shape = shape_of(input)
     rank = len(shape) - 2

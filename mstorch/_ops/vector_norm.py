@@ -6,7 +6,8 @@ import math
 from typing import Any
 
 from .._backend.table import kernel
-from .._core.tensor_base import recording
+from .._core.dtype import dtype
+from .._core.tensor_base import TensorBase, recording
 from .._tape.composite import record
 from .._tape.ways import followed, fused
 from . import reduce
@@ -22,8 +23,9 @@ _p_norm = kernel("p_norm")
 
 @operation(numpy_names=True)
 def vector_norm(
-    x: Any, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None
-) -> Any:
+    x: TensorBase, ord: float = 2, dim: int | None = None, keepdim: bool = False, *, dtype: dtype | None = None,
+    out: TensorBase | None = None
+) -> TensorBase:
     """The ``ord``-norm of all elements, or along ``dim``, whatever the shape."""
     if isinstance(ord, builtins.complex):
         raise RuntimeError("linalg.vector_norm: Expected a non-complex scalar as the order of norm.")
@@ -47,7 +49,7 @@ def vector_norm(
     return finish_exactly(record("LinalgVectorNormBackward0", norm_slope, (x,), (found,), p, axes, keepdim)[0], out)
 
 
-def _rounded(x: Any, p: float, dims: Any, keepdim: bool) -> Any:
+def _rounded(x: TensorBase, p: float, dims: Any, keepdim: bool) -> TensorBase:
     """The norm; half precision rounds once, after the root."""
     if p in (1, 2, math.inf) and x._shape and 0 not in x._shape and fused("p_norm", x._dtype, x):
         return call(_p_norm, (x,), p, dims or tuple(range(len(x._shape))), keepdim, True)
@@ -78,7 +80,7 @@ def norm_slope(gradients: Any, outputs: Any, inputs: Any, p: float, dims: Any, k
     return (scaled * (g / y.pow(p - 1)).masked_fill(y.eq(0), 0),)
 
 
-def _norm(x: Any, p: float, dims: Any, keepdim: bool) -> Any:
+def _norm(x: TensorBase, p: float, dims: tuple[int, ...], keepdim: bool) -> TensorBase:
     """The norm; where it or an element is zero the gradient is zero too, as torch defines it."""
     if p == 0:
         count = reduce.sum(x.detach().ne(0).to(x._dtype.to_real()), dims, keepdim)

@@ -64,8 +64,8 @@ def infer_size(shape: Sequence[int], numel: int) -> tuple[int, ...]:
 
 
 def _as_shape(
-    input: Any, shape: tuple[int, ...], strides: tuple[int, ...], label: str = "ViewBackward0"
-) -> Any:
+    input: TensorBase, shape: tuple[int, ...], strides: tuple[int, ...], label: str = "ViewBackward0"
+) -> TensorBase:
     return windows.sorted_view(input, label, shape, strides, input._offset, _RESHAPED, shape)
 
 
@@ -79,7 +79,7 @@ _RESHAPED = windows.Sort(
 
 
 @operation(forms=Forms({"dtype": "size"}, "size"))
-def view(self: Any, *shape: Any, **named: Any) -> Any:
+def view(self: TensorBase, *shape: Any, **named: Any) -> TensorBase:
     """The same elements in another shape (``size``) or read as another type (``dtype``); never copies."""
     if named:
         if shape or len(named) > 1 or not named.keys() <= {"dtype", "size"}:
@@ -91,7 +91,7 @@ def view(self: Any, *shape: Any, **named: Any) -> Any:
     return _as_shape(self, wanted, _strides_as(self, wanted))
 
 
-def _strides_as(self: Any, shape: tuple[int, ...]) -> Any:
+def _strides_as(self: TensorBase, shape: tuple[int, ...]) -> tuple[int, ...]:
     """The steps that show a tensor's elements in another shape; torch's error where none do."""
     if self._stride is None:
         return contiguous_strides(shape)
@@ -105,7 +105,7 @@ def _strides_as(self: Any, shape: tuple[int, ...]) -> Any:
 
 
 @operation(forms=Forms(star="shape"))
-def reshape(input: Any, *shape: Any) -> Any:
+def reshape(input: TensorBase, *shape: Any) -> Any:
     """The elements in another shape: a view where strides allow it, else a copy."""
     own = shape_of(input)
     wanted = infer_size(shape_args(shape, "reshape"), numel_of(own))
@@ -115,7 +115,7 @@ def reshape(input: Any, *shape: Any) -> Any:
     return unsafe_view(call(_clone, (input,)), wanted)
 
 
-def unsafe_view(input: Any, shape: tuple[int, ...], fresh: bool = True) -> Any:
+def unsafe_view(input: TensorBase, shape: tuple[int, ...], fresh: bool = True) -> Any:
     """The elements of a tensor in another shape, no view for autograd.
 
     ``fresh``: the tensor is dense, and nobody else holds it. If not, it lies in any order, and the result counts its own writes.
@@ -127,7 +127,7 @@ def unsafe_view(input: Any, shape: tuple[int, ...], fresh: bool = True) -> Any:
     return made
 
 
-def flatten(input: Any, start_dim: int = 0, end_dim: int = -1) -> Any:
+def flatten(input: TensorBase, start_dim: int = 0, end_dim: int = -1) -> TensorBase:
     """Dimensions ``start_dim`` to ``end_dim`` made one; a view where strides allow it."""
     own = shape_of(input)
     first, last = wrap_dim(start_dim, len(own)), wrap_dim(end_dim, len(own))
@@ -175,7 +175,7 @@ def permute(input: Any, *dims: Any) -> Any:
     return _permuted(input, order, "PermuteBackward0")
 
 
-def _permuted(input: Any, order: tuple[int, ...], label: str) -> Any:
+def _permuted(input: TensorBase, order: tuple[int, ...], label: str) -> TensorBase:
     own, strides = input._shape, strides_of(input)
     shape, steps = tuple([own[d] for d in order]), tuple([strides[d] for d in order])
     return windows.sorted_view(input, label, shape, steps, input._offset, _PERMUTED, order)
@@ -193,12 +193,12 @@ _PERMUTED = windows.Sort(
 
 
 @operation(forms=Forms({"axis0": "dim0", "axis1": "dim1"}))
-def transpose(input: Any, dim0: int, dim1: int) -> Any:
+def transpose(input: TensorBase, dim0: int, dim1: int) -> Any:
     """Two dimensions exchanged."""
     return _exchanged(input, dim0, dim1, "TransposeBackward0")
 
 
-def _exchanged(input: Any, dim0: int, dim1: int, label: str) -> Any:
+def _exchanged(input: TensorBase, dim0: int, dim1: int, label: str) -> TensorBase:
     rank = len(shape_of(input))
     dim0, dim1 = wrap_dim(dim0, rank), wrap_dim(dim1, rank)
     order = list(range(rank))
@@ -207,7 +207,7 @@ def _exchanged(input: Any, dim0: int, dim1: int, label: str) -> Any:
     return _permuted(input, tuple(order), label)
 
 
-def t(input: Any) -> Any:
+def t(input: TensorBase) -> Any:
     """A matrix transposed; tensors of fewer dimensions as they are."""
     shape = shape_of(input)
     if len(shape) == 2:  # as _permuted, at the least cost
@@ -219,12 +219,12 @@ def t(input: Any) -> Any:
     return alias(input)
 
 
-def alias(input: Any) -> Any:
+def alias(input: TensorBase) -> TensorBase:
     """Another tensor over the same elements, a view."""
     return windows.sorted_view(input, "AliasBackward0", input._shape, strides_of(input), input._offset, _ALIAS, None)
 
 
-def _same(value: Any) -> Any:
+def _same(value: np.ndarray) -> np.ndarray:
     return value
 
 
@@ -236,7 +236,7 @@ def detach(input: Any) -> Any:
     return make_view(input, tape.detached, input._shape, strides_of(input), input._offset)
 
 
-def movedim(input: Any, source: Any, destination: Any) -> Any:
+def movedim(input: TensorBase, source: Any, destination: Any) -> Any:
     """Dimensions ``source`` moved to the positions ``destination``."""
     rank = len(shape_of(input))
     sources = [source] if isinstance(source, int) else list(source)
@@ -262,7 +262,7 @@ def movedim(input: Any, source: Any, destination: Any) -> Any:
 
 
 @operation(numpy_names=True)
-def squeeze(input: Any, dim: Any = None) -> Any:
+def squeeze(input: TensorBase, dim: int | None = None) -> Any:
     """Without the dimensions of length 1 (all of them, or those named)."""
     own, strides = shape_of(input), strides_of(input)
     if dim is None:
@@ -278,7 +278,7 @@ def squeeze(input: Any, dim: Any = None) -> Any:
 
 
 @operation(numpy_names=True)
-def unsqueeze(input: Any, dim: int) -> Any:
+def unsqueeze(input: TensorBase, dim: int) -> Any:
     """With a dimension of length 1 put in at ``dim``."""
     own, strides = shape_of(input), strides_of(input)
     dim = wrap_dim(dim, len(own) + 1)
@@ -330,17 +330,17 @@ _EXPANDED = windows.Sort(
 )
 
 
-def expand_as(self: Any, other: Any) -> Any:
+def expand_as(self: TensorBase, other: TensorBase | float | Sequence[float | str | None]) -> TensorBase:
     """Expanded to the size of ``other``."""
     return expand(self, shape_of(other))
 
 
-def view_as(self: Any, other: Any) -> Any:
+def view_as(self: Any, other: TensorBase) -> Any:
     """Viewed in the size of ``other``."""
     return view(self, shape_of(other))
 
 
-def reshape_as(self: Any, other: Any) -> Any:
+def reshape_as(self: TensorBase, other: TensorBase) -> TensorBase:
     """Reshaped to the size of ``other``."""
     return reshape(self, shape_of(other))
 
@@ -352,7 +352,7 @@ def broadcast_to(input: Any, size: Sequence[int]) -> Any:
 
 
 @operation(numpy_names=True)
-def narrow(input: Any, dim: int, start: Any, length: int) -> Any:
+def narrow(input: TensorBase, dim: int, start: int, length: int) -> TensorBase:
     """``length`` entries of dimension ``dim`` from ``start`` on."""
     own = shape_of(input)
     if not own:
@@ -401,7 +401,7 @@ _SLICED = windows.Sort(lambda name, argument: lambda raw: _slice[name](raw, *arg
 
 
 @operation(numpy_names=True)
-def select(input: Any, dim: int, index: Any) -> Any:
+def select(input: TensorBase, dim: int, index: int) -> Any:
     """The entry ``index`` of dimension ``dim``, which goes away."""
     own, strides = shape_of(input), strides_of(input)
     if not own:
@@ -435,7 +435,7 @@ _SELECTED = windows.Sort(lambda name, argument: lambda raw: _select[name](raw, *
 
 
 @operation(numpy_names=True)
-def unbind(input: Any, dim: int = 0) -> tuple[Any, ...]:
+def unbind(input: TensorBase, dim: int = 0) -> tuple[Any, ...]:
     """The entries along a dimension, as views."""
     own = shape_of(input)
     if not own:
@@ -451,7 +451,7 @@ def unbind(input: Any, dim: int = 0) -> tuple[Any, ...]:
 
 
 @operation(numpy_names=True)
-def split(tensor: Any, split_size_or_sections: Any, dim: int = 0) -> tuple[Any, ...]:
+def split(tensor: TensorBase, split_size_or_sections: Any, dim: int = 0) -> tuple[Any, ...]:
     """Parts along a dimension: of one size (the last may be smaller) or of the sizes in a list."""
     own = shape_of(tensor)
     if not own:
@@ -490,7 +490,7 @@ def split(tensor: Any, split_size_or_sections: Any, dim: int = 0) -> tuple[Any, 
 
 
 @operation(numpy_names=True)
-def chunk(input: Any, chunks: int, dim: int = 0) -> tuple[Any, ...]:
+def chunk(input: TensorBase, chunks: int, dim: int = 0) -> tuple[Any, ...]:
     """At most ``chunks`` parts of equal size along a dimension."""
     own, chunks = shape_of(input), whole(chunks)
     if not own:
@@ -504,7 +504,7 @@ def chunk(input: Any, chunks: int, dim: int = 0) -> tuple[Any, ...]:
     return split(input, size, dim)
 
 
-def diagonal(input: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
+def diagonal(input: TensorBase, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
     """The diagonal of two dimensions, as the last dimension of a view."""
     own, strides, offset = shape_of(input), strides_of(input), whole(offset)
     dim1, dim2 = wrap_dim(dim1, len(own)), wrap_dim(dim2, len(own))
@@ -522,7 +522,7 @@ def diagonal(input: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
     return windows.window_on(input, shape, steps, start, "DiagonalBackward0")
 
 
-def unfold(self: Any, dimension: int, size: int, step: int) -> Any:
+def unfold(self: Any, dimension: int, size: int, step: int) -> TensorBase:
     """Windows of ``size`` along a dimension, ``step`` apart, as a new last dimension of a view."""
     own, strides = shape_of(self), strides_of(self)
     dimension = wrap_dim(dimension, len(own))
@@ -553,7 +553,7 @@ def unfold(self: Any, dimension: int, size: int, step: int) -> Any:
     return windows.window_on(self, shape, steps, self._offset, "UnfoldBackward0", maps)
 
 
-def as_strided(input: Any, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None) -> Any:
+def as_strided(input: TensorBase, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None) -> TensorBase:
     """A view of the storage of ``input`` with any size, stride and offset (in elements)."""
     size, stride, offset = tuple(size), tuple(stride), input._offset if storage_offset is None else storage_offset
     if len(size) != len(stride):
@@ -574,7 +574,7 @@ def is_tensor(obj: Any) -> bool:
     return isinstance(obj, TensorBase)
 
 
-def swapaxes(input: Any, axis0: int, axis1: int) -> Any:
+def swapaxes(input: TensorBase, axis0: int, axis1: int) -> TensorBase:
     """Two dimensions exchanged."""
     return transpose(input, axis0, axis1)
 

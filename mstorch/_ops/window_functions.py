@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 
 from .._core import device as devices
-from .._core.dtype import float64, get_default_dtype
-from .._core.formats import strided
-from .._core.tensor_base import tensor_of
+from .._core.device import device
+from .._core.dtype import dtype, float64, get_default_dtype
+from .._core.formats import layout, strided
+from .._core.tensor_base import TensorBase, tensor_of
 from .special import i0
 
 
-def _kind(name: str, M: int, dtype: Any, layout: Any = None) -> Any:
+def _kind(name: str, M: int, dtype: Any, layout: layout | None = None) -> dtype:
     kind = dtype or get_default_dtype()
     if M < 0:
         raise ValueError(f"{name} requires non-negative window length, got M={M}")
@@ -26,7 +27,7 @@ def _kind(name: str, M: int, dtype: Any, layout: Any = None) -> Any:
     return kind
 
 
-def _tensor(values: Any, kind: Any, device: Any, requires_grad: bool) -> Any:
+def _tensor(values: Any, kind: dtype, device: device | str | int | None, requires_grad: bool) -> TensorBase:
     place = devices.resolve(device)
     if isinstance(values, np.ndarray):
         values = tensor_of(np.ascontiguousarray(values.astype(kind.np)))
@@ -47,9 +48,9 @@ def _sum_of_cosines(M: int, weights: list[float], sym: bool) -> np.ndarray:
 
 
 def general_cosine(
-    M: int, *, a: Iterable[float], sym: bool = True, dtype: Any = None, layout: Any = None, device: Any = None,
-    requires_grad: bool = False,
-) -> Any:  # fmt: skip
+    M: int, *, a: Iterable[float], sym: bool = True, dtype: dtype | None = None, layout: layout | None = None,
+    device: device | str | int | None = None, requires_grad: bool = False,
+) -> TensorBase:  # fmt: skip
     """The sum of cosines with the weights ``a``, alternating in sign."""
     kind = _kind("general_cosine", M, dtype, layout)
     if M and not isinstance(a, Iterable):
@@ -60,46 +61,51 @@ def general_cosine(
 
 
 def general_hamming(
-    M: int, *, alpha: float = 0.54, sym: bool = True, dtype: Any = None, layout: Any = None, device: Any = None,
-    requires_grad: bool = False,
-) -> Any:  # fmt: skip
+    M: int, *, alpha: float = 0.54, sym: bool = True, dtype: dtype | None = None, layout: layout | None = None,
+    device: device | str | int | None = None, requires_grad: bool = False,
+) -> TensorBase:  # fmt: skip
     """``alpha`` less ``1 - alpha`` times a cosine."""
     return general_cosine(M, a=[alpha, 1.0 - alpha], sym=sym, dtype=dtype, layout=layout, device=device, requires_grad=requires_grad)
 
 
 def hamming(
-    M: int, *, sym: bool = True, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False
-) -> Any:
+    M: int, *, sym: bool = True, dtype: dtype | None = None, layout: layout | None = None, device: device | str | int | None = None,
+    requires_grad: bool = False
+) -> TensorBase:
     """The Hamming window."""
     return general_hamming(M, sym=sym, dtype=dtype, layout=layout, device=device, requires_grad=requires_grad)
 
 
 def hann(
-    M: int, *, sym: bool = True, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False
-) -> Any:
+    M: int, *, sym: bool = True, dtype: dtype | None = None, layout: layout | None = None, device: device | str | int | None = None,
+    requires_grad: bool = False
+) -> TensorBase:
     """The Hann window: a raised cosine."""
     return general_hamming(M, alpha=0.5, sym=sym, dtype=dtype, layout=layout, device=device, requires_grad=requires_grad)
 
 
 def blackman(
-    M: int, *, sym: bool = True, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False
-) -> Any:
+    M: int, *, sym: bool = True, dtype: dtype | None = None, layout: layout | None = None, device: device | str | int | None = None,
+    requires_grad: bool = False
+) -> TensorBase:
     """The Blackman window."""
     _kind("blackman", M, dtype, layout)
     return general_cosine(M, a=[0.42, 0.5, 0.08], sym=sym, dtype=dtype, layout=layout, device=device, requires_grad=requires_grad)
 
 
 def nuttall(
-    M: int, *, sym: bool = True, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False
-) -> Any:
+    M: int, *, sym: bool = True, dtype: dtype | None = None, layout: layout | None = None, device: device | str | int | None = None,
+    requires_grad: bool = False
+) -> TensorBase:
     """The Nuttall window of minimum side lobes."""
     weights = [0.3635819, 0.4891775, 0.1365995, 0.0106411]
     return general_cosine(M, a=weights, sym=sym, dtype=dtype, layout=layout, device=device, requires_grad=requires_grad)
 
 
 def bartlett(
-    M: int, *, sym: bool = True, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False
-) -> Any:
+    M: int, *, sym: bool = True, dtype: dtype | None = None, layout: layout | None = None, device: device | str | int | None = None,
+    requires_grad: bool = False
+) -> TensorBase:
     """The Bartlett window: a triangle."""
     kind = _kind("bartlett", M, dtype, layout)
     found = np.ones(M) if M <= 1 else 1 - np.abs(np.arange(M) * (2 / (M - 1 if sym else M)) - 1)
@@ -107,8 +113,9 @@ def bartlett(
 
 
 def cosine(
-    M: int, *, sym: bool = True, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False
-) -> Any:
+    M: int, *, sym: bool = True, dtype: dtype | None = None, layout: layout | None = None, device: device | str | int | None = None,
+    requires_grad: bool = False
+) -> TensorBase:
     """Half a period of a sine."""
     kind = _kind("cosine", M, dtype, layout)
     found = np.sin((np.arange(M) + 0.5) * (math.pi / max(M if sym or M <= 1 else M + 1, 1)))
@@ -116,9 +123,9 @@ def cosine(
 
 
 def exponential(
-    M: int, *, center: float | None = None, tau: float = 1.0, sym: bool = True, dtype: Any = None, layout: Any = None,
-    device: Any = None, requires_grad: bool = False,
-) -> Any:  # fmt: skip
+    M: int, *, center: float | None = None, tau: float = 1.0, sym: bool = True, dtype: dtype | None = None, layout: layout | None = None,
+    device: device | str | int | None = None, requires_grad: bool = False,
+) -> TensorBase:  # fmt: skip
     """The exponential decay to both sides of ``center`` over the length ``tau``."""
     kind = _kind("exponential", M, dtype, layout)
     if tau <= 0:
@@ -131,9 +138,9 @@ def exponential(
 
 
 def gaussian(
-    M: int, *, std: float = 1.0, sym: bool = True, dtype: Any = None, layout: Any = None, device: Any = None,
-    requires_grad: bool = False,
-) -> Any:  # fmt: skip
+    M: int, *, std: float = 1.0, sym: bool = True, dtype: dtype | None = None, layout: layout | None = None,
+    device: device | str | int | None = None, requires_grad: bool = False,
+) -> TensorBase:  # fmt: skip
     """The normal curve of the deviation ``std``."""
     kind = _kind("gaussian", M, dtype, layout)
     if std <= 0:
@@ -151,9 +158,9 @@ def _kaiser(M: int, beta: float, sym: bool) -> Any:
 
 
 def kaiser(
-    M: int, *, beta: float = 12.0, sym: bool = True, dtype: Any = None, layout: Any = None, device: Any = None,
-    requires_grad: bool = False,
-) -> Any:  # fmt: skip
+    M: int, *, beta: float = 12.0, sym: bool = True, dtype: dtype | None = None, layout: layout | None = None,
+    device: device | str | int | None = None, requires_grad: bool = False,
+) -> TensorBase:  # fmt: skip
     """The Kaiser window of shape ``beta``."""
     kind = _kind("kaiser", M, dtype, layout)
     if beta < 0:
@@ -161,7 +168,7 @@ def kaiser(
     return _tensor(_kaiser(M, float(beta), sym), kind, device, requires_grad)
 
 
-def _old_kind(name: str, length: int, dtype: Any) -> Any:
+def _old_kind(name: str, length: int, dtype: dtype | None) -> dtype:
     kind = dtype or get_default_dtype()
     if kind.category != 2:
         raise RuntimeError(f"{name} expects floating point dtypes, got: {kind}")
@@ -171,9 +178,9 @@ def _old_kind(name: str, length: int, dtype: Any) -> Any:
 
 
 def hamming_window(
-    window_length: int, periodic: bool = True, alpha: float = 0.54, beta: float = 0.46, *, dtype: Any = None,
-    layout: Any = None, device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
-) -> Any:  # fmt: skip
+    window_length: int, periodic: bool = True, alpha: float = 0.54, beta: float = 0.46, *, dtype: dtype | None = None,
+    layout: layout | None = None, device: device | str | int | None = None, pin_memory: bool = False, requires_grad: bool = False,
+) -> TensorBase:  # fmt: skip
     """``alpha`` less ``beta`` times a cosine."""
     if pin_memory:
         devices.refuse_pinning(device)
@@ -182,9 +189,9 @@ def hamming_window(
 
 
 def hann_window(
-    window_length: int, periodic: bool = True, *, dtype: Any = None, layout: Any = None, device: Any = None,
-    pin_memory: bool = False, requires_grad: bool = False,
-) -> Any:  # fmt: skip
+    window_length: int, periodic: bool = True, *, dtype: dtype | None = None, layout: layout | None = None,
+    device: device | str | int | None = None, pin_memory: bool = False, requires_grad: bool = False,
+) -> TensorBase:  # fmt: skip
     """The Hann window: a raised cosine."""
     if pin_memory:
         devices.refuse_pinning(device)
@@ -193,9 +200,9 @@ def hann_window(
 
 
 def blackman_window(
-    window_length: int, periodic: bool = True, *, dtype: Any = None, layout: Any = None, device: Any = None,
-    pin_memory: bool = False, requires_grad: bool = False,
-) -> Any:  # fmt: skip
+    window_length: int, periodic: bool = True, *, dtype: dtype | None = None, layout: layout | None = None,
+    device: device | str | int | None = None, pin_memory: bool = False, requires_grad: bool = False,
+) -> TensorBase:  # fmt: skip
     """The Blackman window."""
     if pin_memory:
         devices.refuse_pinning(device)
@@ -204,9 +211,9 @@ def blackman_window(
 
 
 def bartlett_window(
-    window_length: int, periodic: bool = True, *, dtype: Any = None, layout: Any = None, device: Any = None,
-    pin_memory: bool = False, requires_grad: bool = False,
-) -> Any:  # fmt: skip
+    window_length: int, periodic: bool = True, *, dtype: dtype | None = None, layout: layout | None = None,
+    device: device | str | int | None = None, pin_memory: bool = False, requires_grad: bool = False,
+) -> TensorBase:  # fmt: skip
     """The Bartlett window: a triangle."""
     if pin_memory:
         devices.refuse_pinning(device)
@@ -216,9 +223,9 @@ def bartlett_window(
 
 
 def kaiser_window(
-    window_length: int, periodic: bool = True, beta: float = 12.0, *, dtype: Any = None, layout: Any = None,
-    device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
-) -> Any:  # fmt: skip
+    window_length: int, periodic: bool = True, beta: float = 12.0, *, dtype: dtype | None = None, layout: layout | None = None,
+    device: device | str | int | None = None, pin_memory: bool = False, requires_grad: bool = False,
+) -> TensorBase:  # fmt: skip
     """The Kaiser window of shape ``beta``."""
     if pin_memory:
         devices.refuse_pinning(device)

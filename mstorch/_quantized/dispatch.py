@@ -5,13 +5,14 @@ on the integers where their order is that of the numbers.
 """
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from .._core.dtype import dtype, float32, qint8
 from .._core.overriding import MAPPERS, Property
 from .._core.tensor_base import TensorBase
 from .._ops import activation, compare, copying, creation, elementwise, join, math, views
+from .._tensor import Tensor
 from . import tensor as base
 from .making import empty_quantized, refuse
 from .tensor import (
@@ -51,7 +52,7 @@ _FUNCTIONS = {"sigmoid": math.sigmoid, "tanh": math.tanh, "hardsigmoid": activat
 _FIXED = {"sigmoid": (1 / 256, 0, -128), "tanh": (2 / 256, 128, 0), "hardsigmoid": (1 / 256, 0, -128)}
 
 
-def take(public: Any, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def take(public: Callable[..., Any], function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """What becomes of a public call; NotImplemented where no operand is a quantized tensor."""
     if not (_has(args) or kwargs and _has(kwargs.values())):
         return NotImplemented
@@ -86,7 +87,7 @@ def _has(values: Any) -> bool:
     return any(is_quantized(value) or (value.__class__ in (list, tuple) and _has(value)) for value in values)
 
 
-def _with_plain_first(name: str, first: Any, args: tuple[Any, ...]) -> Any:
+def _with_plain_first(name: str, first: Tensor, args: tuple[Any, ...]) -> Any:
     if name in ("copy_", "data") and isinstance(first, TensorBase):
         raise RuntimeError(
             "Copying from quantized Tensor to non-quantized Tensor is not allowed, please use dequantize to get a float Tensor from a "
@@ -101,7 +102,7 @@ def _with_plain_first(name: str, first: Any, args: tuple[Any, ...]) -> Any:
     return refuse(name)
 
 
-def _moved(name: str, function: Any, first: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _moved(name: str, function: Callable[..., Any], first: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if isinstance(first, (list, tuple)):
         return refuse(name)
     own = first._quantizer
@@ -120,7 +121,7 @@ def _integers_beside(first: Any, item: Any) -> Any:
     return integers_of(item)
 
 
-def _again(found: Any, first: Any, own: Quantizer) -> Any:
+def _again(found: Any, first: Tensor, own: Quantizer) -> Any:
     """Results of the integers' dtype as quantized tensors; positions and the like stay."""
     if isinstance(found, TensorBase):
         if found._dtype is not INTEGERS[first._dtype]:
@@ -134,7 +135,7 @@ def _again(found: Any, first: Any, own: Quantizer) -> Any:
     return type(found)(_again(item, first, own) for item in found)
 
 
-def _moved_channels(name: str, function: Any, first: Any, others: list[Any], named: dict[str, Any]) -> Any:
+def _moved_channels(name: str, function: Callable[..., Any], first: Any, others: list[Any], named: dict[str, Any]) -> Tensor:
     """Views of a tensor that has a scale for each channel: those that keep the channels as one dimension."""
     own, rank = first._quantizer, len(first._shape)
     if name in ("select", "__getitem__") and len(others) == (2 if name == "select" else 1) and isinstance(others[-1], int):
@@ -165,7 +166,7 @@ def _moved_channels(name: str, function: Any, first: Any, others: list[Any], nam
     raise RuntimeError(_NO_STRIDES)
 
 
-def _computed(function: Any, first: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _computed(function: Any, first: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
     """What is computed of the numbers and rounded to the same scale and zero point."""
     if first._quantizer.axis is not None:
         return refuse(function.__name__)
@@ -173,12 +174,12 @@ def _computed(function: Any, first: Any, args: tuple[Any, ...], kwargs: dict[str
     return requantized(found, first)
 
 
-def requantized(values: Any, like: Any) -> Any:
+def requantized(values: Any, like: Any) -> Tensor:
     """Floating numbers quantized as another tensor is."""
     return quantized(integers_for(values, like._quantizer, like._dtype), like._quantizer)
 
 
-def _relu(input: Any, inplace: bool = False) -> Any:
+def _relu(input: Any, inplace: bool = False) -> Tensor:
     if inplace:
         return _relu_(input)
     own = input._quantizer
@@ -187,16 +188,16 @@ def _relu(input: Any, inplace: bool = False) -> Any:
     return quantized(compare.clamp_min(integers_of(input), own.point), own)
 
 
-def _relu_(input: Any) -> Any:
+def _relu_(input: Tensor) -> Tensor:
     return _assign(input, integers_of(_relu(input)))
 
 
-def _assign(target: Any, integers: Any) -> Any:
+def _assign(target: Tensor, integers: Tensor) -> Tensor:
     copying.copy_(integers_of(target), integers)
     return target
 
 
-def _copy_(self: Any, other: Any, non_blocking: bool = False) -> Any:
+def _copy_(self: Any, other: Any, non_blocking: bool = False) -> Tensor:
     if not is_quantized(self):
         return _with_plain_first("copy_", self, (self, other))
     if is_quantized(other):
@@ -209,7 +210,7 @@ def _copy_(self: Any, other: Any, non_blocking: bool = False) -> Any:
     return _assign(self, integers_for(other.expand(self._shape), self._quantizer, self._dtype))
 
 
-def _fill_(self: Any, value: Any) -> Any:
+def _fill_(self: Any, value: Any) -> Tensor:
     from_value = copying.to(elementwise.add(elementwise.mul(dequantize(self), 0.0), value), float32)
     return _assign(self, integers_for(from_value, self._quantizer, self._dtype))
 
@@ -217,7 +218,7 @@ def _fill_(self: Any, value: Any) -> Any:
 def _fixed(name: str) -> Callable[..., Any]:
     scale, unsigned, signed = _FIXED[name]
 
-    def function(input: Any, inplace: bool = False) -> Any:
+    def function(input: Tensor, inplace: bool = False) -> Any:
         made = Quantizer(per_tensor_affine, scale, signed if input._dtype is qint8 else unsigned)
         found = _FUNCTIONS[name](dequantize(input))
         return quantized(integers_for(found, made, input._dtype), made)
@@ -225,7 +226,7 @@ def _fixed(name: str) -> Callable[..., Any]:
     return function
 
 
-def _cat(tensors: Any, dim: int = 0, *, out: Any = None) -> Any:
+def _cat(tensors: Any, dim: int = 0, *, out: Tensor | None = None) -> Tensor:
     if not all(map(is_quantized, tensors)) or len({item._dtype for item in tensors}) > 1:
         raise RuntimeError("All dtypes must be the same.")
     first = tensors[0]
@@ -236,12 +237,12 @@ def _cat(tensors: Any, dim: int = 0, *, out: Any = None) -> Any:
     return requantized(join.cat([dequantize(item) for item in tensors], dim), first)
 
 
-def _stack(tensors: Any, dim: int = 0, *, out: Any = None) -> Any:
+def _stack(tensors: Sequence[Tensor], dim: int = 0, *, out: Tensor | None = None) -> Tensor:
     rank = len(tensors[0]._shape) + 1
     return _cat([_moved("unsqueeze", views.unsqueeze, item, (item, dim % rank), {}) for item in tensors], dim % rank)
 
 
-def _dequantize(tensor: Any = None, **given: Any) -> Any:
+def _dequantize(tensor: Tensor | None = None, **given: Any) -> Any:
     tensor = next(iter(given.values())) if tensor is None else tensor
     if isinstance(tensor, (list, tuple)):
         return tuple(dequantize(item) for item in tensor)
@@ -298,7 +299,7 @@ def _to(self: Any, *args: Any, **kwargs: Any) -> Any:
     return _again(found, self, own)
 
 
-def _conversion(self: Any, *args: Any, **kwargs: Any) -> Any:
+def _conversion(self: Tensor, *args: Any, **kwargs: Any) -> Any:
     raise RuntimeError("Creation of quantized tensor requires quantized dtype like torch.quint8")
 
 
@@ -306,20 +307,20 @@ def _isclose(*args: Any, **kwargs: Any) -> Any:
     raise RuntimeError("isclose is not supported for quantized inputs.")
 
 
-def _empty_like(input: Any, *, dtype: Any = None, **options: Any) -> Any:
+def _empty_like(input: Any, *, dtype: dtype | None = None, **options: Any) -> Tensor:
     return quantized(creation.empty_like(integers_of(input), **options), input._quantizer)
 
 
-def _ones_like(input: Any, **options: Any) -> Any:
+def _ones_like(input: Tensor, **options: Any) -> Tensor:
     return _fill_(_empty_like(input, **options), 1)
 
 
-def _new_empty(self: Any, *size: Any, **options: Any) -> Any:
+def _new_empty(self: Any, *size: Any, **options: Any) -> Tensor:
     made = integers_of(self).new_empty(*size, **options)
     return quantized(made, self._quantizer if self._quantizer.axis is None else Quantizer(per_tensor_affine, 1.0, 0))
 
 
-def _type(self: Any, dtype: Any = None, **options: Any) -> Any:
+def _type(self: Tensor, dtype: dtype | None = None, **options: Any) -> Any:
     return f"torch.quantized.{base.WORDS[self._dtype.name]}Tensor" if dtype is None else _to(self, dtype)
 
 

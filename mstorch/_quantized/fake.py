@@ -11,6 +11,7 @@ from .._ops import compare, copying, elementwise, math, reduce, views
 from .._ops._dispatch import is_number, shape_of, type_word, without_grad, wrap_dim
 from .._ops._named import call_node
 from .._ops.bitwise import bitwise_and
+from .._tensor import Tensor
 from ..autograd.function import Function
 from .params import choose
 
@@ -22,25 +23,25 @@ _WRONG_POINT = "`zero_point` must be between `quant_min` and `quant_max`."
 _FAR = float(2**63)
 
 
-def _clamped(steps: Any, low: int, high: int) -> Any:
+def _clamped(steps: Tensor, low: int, high: int) -> Tensor:
     """Steps of the range; what is no number becomes the least of them."""
     return compare.where(compare.isnan(steps), float(low), compare.clamp(steps, low, high))
 
 
-def _within(steps: Any, low: int, high: int) -> Any:
+def _within(steps: Tensor, low: int, high: int) -> Tensor:
     return bitwise_and(compare.ge(steps, low), compare.le(steps, high))
 
 
-def _wide(input: Any) -> Any:
+def _wide(input: Tensor) -> Any:
     """The tensor in the precision that it is computed in: half precision in single."""
     return copying.to(input, float32) if input._dtype in (float16, bfloat16) else input
 
 
-def _back(values: Any, kind: dtype) -> Any:
+def _back(values: Tensor, kind: dtype) -> Any:
     return values if values._dtype is kind else copying.to(values, kind)
 
 
-def _rounded(input: Any, scale: Any, point: Any, low: int, high: int, by_int64: bool) -> tuple[Any, Any]:
+def _rounded(input: Tensor, scale: Tensor | float, point: Any, low: int, high: int, by_int64: bool) -> tuple[Any, Any]:
     """What quantizing and dequantizing make of a tensor, and where nothing is cut off.
 
     ``by_int64``: steps beyond the int64 are the least of the range, as torch's kernel by channels has them.
@@ -67,7 +68,7 @@ class _Straight(Function):
     """Rounded values; the gradient is that of the tensor where it was not cut off."""
 
     @staticmethod
-    def forward(ctx: Any, input: Any, scale: Any, point: Any, low: int, high: int, by_int64: bool) -> Any:
+    def forward(ctx: Any, input: Tensor, scale: Tensor | float, point: Tensor | int, low: int, high: int, by_int64: bool) -> Any:
         found, inside = _rounded(input, scale, point, low, high, by_int64)
         ctx.save_for_backward(inside)
         return found
@@ -81,12 +82,12 @@ def _straight(label: str, *given: Any) -> Any:
     return call_node(_Straight.apply(*given), label)
 
 
-def _check_range(low: Any, high: Any) -> None:
+def _check_range(low: int, high: int) -> None:
     if low > high:
         raise RuntimeError(_WRONG_RANGE)
 
 
-def _check_floating(input: Any, kernel: str) -> None:
+def _check_floating(input: Tensor, kernel: str) -> None:
     if input._dtype not in (float16, bfloat16, float32, float64):
         raise NotImplementedError(f"\"{kernel}\" not implemented for '{type_word(input._dtype)}'")
 
@@ -99,7 +100,9 @@ def _single(value: Any) -> Any:
     return views.reshape(copying.to(views.detach(value), float32), ())
 
 
-def fake_quantize_per_tensor_affine(input: Any, scale: Any, zero_point: Any, quant_min: int, quant_max: int) -> Any:
+def fake_quantize_per_tensor_affine(
+    input: Tensor, scale: Tensor | float, zero_point: Tensor | int, quant_min: int, quant_max: int
+) -> Tensor:
     """``input`` rounded to ``quant_max - quant_min + 1`` steps of ``scale``; the gradient passes where nothing is cut off."""
     if isinstance(scale, TensorBase) and isinstance(zero_point, TensorBase):
         if scale.requires_grad:
@@ -125,12 +128,12 @@ def fake_quantize_per_tensor_affine(input: Any, scale: Any, zero_point: Any, qua
     return _straight(_PER_TENSOR, input, float(np.float32(scale)), zero_point, quant_min, quant_max, False)
 
 
-def _by_channel(value: Any, axis: int, rank: int) -> Any:
+def _by_channel(value: Any, axis: int, rank: int) -> Tensor:
     """A value for each channel, in the shape that meets a tensor of so many dimensions."""
     return views.reshape(value, [-1 if place == axis else 1 for place in range(rank)])
 
 
-def fake_quantize_per_channel_affine(input: Any, scale: Any, zero_point: Any, axis: int, quant_min: int, quant_max: int) -> Any:
+def fake_quantize_per_channel_affine(input: Tensor, scale: Tensor, zero_point: Tensor, axis: int, quant_min: int, quant_max: int) -> Tensor:
     """``fake_quantize_per_tensor_affine`` with a scale and a zero point for each slice along ``axis``."""
     scale, zero_point = views.detach(scale), views.detach(zero_point)
     own, scales, points = shape_of(input), shape_of(scale), shape_of(zero_point)
@@ -163,7 +166,7 @@ class _Learnable(Function):
     """Rounded values, with gradients for the scale and the zero point, too."""
 
     @staticmethod
-    def forward(ctx: Any, input: Any, scale: Any, point: Any, axis: int | None, low: int, high: int, factor: float) -> Any:
+    def forward(ctx: Any, input: Tensor, scale: Tensor, point: Tensor, axis: int | None, low: int, high: int, factor: float) -> Any:
         ctx.save_for_backward(input, scale, point)
         ctx.given = axis, low, high, factor
         own_scale, own_point = _qparams(input, scale, point, axis, low, high, True)
@@ -193,7 +196,7 @@ class _Learnable(Function):
         return elementwise.mul(g, inside), *found, None, None, None, None
 
 
-def _qparams(input: Any, scale: Any, point: Any, axis: int | None, low: int, high: int, rounded: bool) -> tuple[Any, Any]:
+def _qparams(input: Tensor, scale: Tensor, point: Tensor, axis: int | None, low: int, high: int, rounded: bool) -> tuple[Any, Any]:
     """Scale and whole zero point in shapes that meet the input's."""
     if axis is None:
         scale, point = views.select(scale, 0, 0), views.select(point, 0, 0)
@@ -213,7 +216,7 @@ def _check_learnable(input: Any, scale: Any, point: Any, low: int, high: int) ->
 
 
 def _fake_quantize_learnable_per_tensor_affine(
-    input: Any, scale: Any, zero_point: Any, quant_min: int, quant_max: int, grad_factor: float = 1.0
+    input: Tensor, scale: Tensor, zero_point: Tensor, quant_min: int, quant_max: int, grad_factor: float = 1.0
 ) -> Any:
     """``fake_quantize_per_tensor_affine`` whose scale and zero point have gradients, times ``grad_factor``."""
     given = (input, scale, zero_point, None, quant_min, quant_max, grad_factor)
@@ -221,7 +224,7 @@ def _fake_quantize_learnable_per_tensor_affine(
 
 
 def _fake_quantize_learnable_per_channel_affine(
-    input: Any, scale: Any, zero_point: Any, axis: int, quant_min: int, quant_max: int, grad_factor: float = 1.0
+    input: Tensor, scale: Tensor, zero_point: Tensor, axis: int, quant_min: int, quant_max: int, grad_factor: float = 1.0
 ) -> Any:
     """``fake_quantize_per_channel_affine`` whose scales and zero points have gradients, times ``grad_factor``."""
     given = (input, scale, zero_point, wrap_dim(axis, len(shape_of(input))), quant_min, quant_max, grad_factor)
@@ -232,7 +235,7 @@ class _Same(Function):
     """The values as they are, where rounding is off."""
 
     @staticmethod
-    def forward(ctx: Any, input: Any) -> Any:
+    def forward(ctx: Any, input: Tensor) -> Any:
         return copying.clone(input)
 
     @staticmethod
@@ -241,7 +244,7 @@ class _Same(Function):
 
 
 def fused_moving_avg_obs_fake_quant(
-    input: Any, observer_on: Any, fake_quant_on: Any, running_min: Any, running_max: Any, scale: Any, zero_point: Any,
+    input: Tensor, observer_on: Tensor, fake_quant_on: Tensor, running_min: Tensor, running_max: Tensor, scale: Tensor, zero_point: Tensor,
     averaging_const: float, quant_min: int, quant_max: int, ch_axis: int, per_row_fake_quant: bool = False,
     symmetric_quant: bool = False,
 ) -> Any:  # fmt: skip
@@ -267,7 +270,7 @@ def fused_moving_avg_obs_fake_quant(
     return call_node(fake_quantize_per_tensor_affine(input, scale, zero_point, quant_min, quant_max), label)
 
 
-def _choose_for(low: Any, high: Any, scale: Any, point: Any, limits: tuple[int, int], symmetric: bool) -> None:
+def _choose_for(low: Tensor, high: Tensor, scale: Tensor, point: Tensor, limits: tuple[int, int], symmetric: bool) -> None:
     """Write the scales and zero points for running bounds where they are kept."""
     bounds = [np.asarray(part.detach().cpu().numpy(), np.float32) for part in (low, high)]
     scales, points = choose(bounds[0], bounds[1], limits[0], limits[1], symmetric)
@@ -275,7 +278,7 @@ def _choose_for(low: Any, high: Any, scale: Any, point: Any, limits: tuple[int, 
         target.copy_(views.reshape(target.new_tensor(values.tolist(), dtype=float64), shape_of(target)))
 
 
-def _observe(input: Any, running_min: Any, running_max: Any, share: float, axis: int | None, qparams: tuple[Any, Any]) -> None:
+def _observe(input: Tensor, running_min: Tensor, running_max: Tensor, share: float, axis: int | None, qparams: tuple[Any, Any]) -> None:
     """Let the running bounds take a tensor's bounds in: all of it, or each slice along an axis."""
     own = shape_of(input)
     if axis is None:

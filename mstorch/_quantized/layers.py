@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 
 from .._core.dtype import dtype, float32, int32, quint8
-from .._core.formats import channels_last, channels_last_3d
+from .._core.formats import channels_last, channels_last_3d, memory_format
 from .._core.tensor_base import TensorBase
 from .._ops import compare, conv, copying, elementwise, join, math, views
 from .._ops._dispatch import shape_of, type_word, without_grad
 from .._ops.matmul import matmul
+from .._tensor import Tensor
 from .making import refuse
 from .packed import ScriptObject, conv_config, is_half, unpacked
 from .params import choose_one
@@ -39,7 +40,7 @@ def _differences(tensor: Any) -> Any:
     return copying.to(elementwise.sub(copying.to(integers_of(tensor), int32), point), float32)
 
 
-def _whole_product(left: Any, right: Any) -> Any:
+def _whole_product(left: Any, right: Tensor) -> Any:
     """``left @ right.T`` of whole numbers, exactly: single precision adds up parts, int32 the parts."""
     length = shape_of(left)[-1]
     total = None
@@ -59,7 +60,7 @@ def _scales(weight: Any, scale: float, shape: list[int]) -> Any:
     return views.reshape(elementwise.mul(copying.to(own.scale, float32), float(np.float32(scale))), shape)
 
 
-def _check_input(name: str, input: Any, kind: dtype | None = None) -> None:
+def _check_input(name: str, input: Tensor, kind: dtype | None = None) -> None:
     if is_quantized(input) is (kind is None):
         place, word = ("QuantizedCPU", "floating") if kind is None else ("CPU", "quantized")
         raise NotImplementedError(f"Could not run 'quantized::{name}' with arguments from the '{place}' backend. It takes a {word} tensor.")
@@ -67,20 +68,20 @@ def _check_input(name: str, input: Any, kind: dtype | None = None) -> None:
         raise RuntimeError(f"Expected input data type {WORDS[kind.name]} but got {WORDS[input._dtype.name]}")
 
 
-def _check_rows(input: Any, weight: Any) -> None:
+def _check_rows(input: Tensor, weight: Tensor) -> None:
     if len(shape_of(input)) < 2:
         raise RuntimeError("The dimension of input tensor should be larger than or equal to 2")
     if shape_of(input)[-1] != shape_of(weight)[-1]:
         raise RuntimeError(f"The number of rows in the packB should be equal to K: {shape_of(input)[-1]}")
 
 
-def linear_dynamic(X: Any, W_prepack: ScriptObject, reduce_range: bool = False) -> Any:
+def linear_dynamic(X: Tensor, W_prepack: ScriptObject, reduce_range: bool = False) -> Tensor:
     """A linear layer whose floating input is quantized by its own bounds; the result is floating."""
     with without_grad():
         return _linear_dynamic(X, W_prepack, reduce_range)
 
 
-def _linear_dynamic(X: Any, packed: ScriptObject, reduce_range: bool) -> Any:
+def _linear_dynamic(X: Tensor, packed: ScriptObject, reduce_range: bool) -> Tensor:
     weight, bias = unpacked(packed)
     _check_input("linear_dynamic", X)
     if X._dtype is not float32:
@@ -106,7 +107,7 @@ def linear_relu_dynamic(X: Any, W_prepack: ScriptObject, reduce_range: bool = Fa
     return compare.clamp_min(linear_dynamic(X, W_prepack, reduce_range), 0)
 
 
-def linear_dynamic_fp16(X: Any, W_prepack: ScriptObject) -> Any:
+def linear_dynamic_fp16(X: Tensor, W_prepack: ScriptObject) -> Tensor:
     """A linear layer whose weights were rounded to half precision."""
     with without_grad():
         weight, bias = unpacked(W_prepack)
@@ -120,7 +121,7 @@ def linear_relu_dynamic_fp16(X: Any, W_prepack: ScriptObject) -> Any:
     return compare.clamp_min(linear_dynamic_fp16(X, W_prepack), 0)
 
 
-def relu6(qx: Any, inplace: bool = False) -> Any:
+def relu6(qx: Any, inplace: bool = False) -> Tensor:
     """The numbers between 0 and 6, in the same integers."""
     own, (low, high) = qx._quantizer, RANGES[qx._dtype]
     most = min(high, own.point + int(np.rint(6.0 / own.scale)))
@@ -131,12 +132,12 @@ def relu6(qx: Any, inplace: bool = False) -> Any:
     return quantized(found, own)
 
 
-def by_any(X: Any, packed: ScriptObject, reduce_range: bool) -> Any:
+def by_any(X: Tensor, packed: ScriptObject, reduce_range: bool) -> Tensor:
     """A linear layer of a floating input, as its weights were packed."""
     return linear_dynamic_fp16(X, packed) if is_half(packed) else linear_dynamic(X, packed, reduce_range)
 
 
-def _finished(sums: Any, scales: Any, bias: Any, scale: float, point: int, kind: dtype, positive: bool, shape: list[int]) -> Any:
+def _finished(sums: Any, scales: Any, bias: Any, scale: float, point: int, kind: dtype, positive: bool, shape: list[int]) -> Tensor:
     """Whole sums, scaled to the integers of a result."""
     sums = copying.to(sums, float32)
     if bias is not None:
@@ -170,7 +171,7 @@ def _linear(name: str, positive: bool) -> Callable[..., Any]:
 linear, linear_relu = _linear("linear", False), _linear("linear_relu", True)
 
 
-def _whole_convolution(input: Any, weight: Any, config: dict[str, Any]) -> Any:
+def _whole_convolution(input: Tensor, weight: Tensor, config: dict[str, Any]) -> Any:
     """A convolution of whole numbers, exactly: some of the channels at a time in single precision, all of them in int32."""
     groups, window = config["groups"], shape_of(weight)[2:]
     within = shape_of(weight)[1]
@@ -215,7 +216,7 @@ def _conv(name: str, rank: int, positive: bool) -> Callable[..., Any]:
     return function
 
 
-def _last(rank: int) -> Any:
+def _last(rank: int) -> memory_format:
     return channels_last if rank == 2 else channels_last_3d
 
 
@@ -241,7 +242,7 @@ def _of_two(name: str, compute: Callable[..., Any], positive: bool) -> Callable[
     return function
 
 
-def _add_scalar(qa: Any, b: Any, positive: bool = False) -> Any:
+def _add_scalar(qa: Any, b: Any, positive: bool = False) -> Tensor:
     """The numbers and one more, in the same integers where they fit: the zero point moves."""
     b = b.item() if isinstance(b, TensorBase) else b
     own, (low, high) = qa._quantizer, RANGES[qa._dtype]
@@ -259,7 +260,7 @@ def _add_scalar(qa: Any, b: Any, positive: bool = False) -> Any:
     return _positive(found) if positive else found
 
 
-def _mul_scalar(qa: Any, b: Any, positive: bool = False) -> Any:
+def _mul_scalar(qa: Any, b: Any, positive: bool = False) -> Tensor:
     """The numbers times one, in the same integers: the scale changes, and for a negative one the integers are mirrored."""
     b = float(b.item() if isinstance(b, TensorBase) else b)
     own, (low, high) = qa._quantizer, RANGES[qa._dtype]
@@ -274,7 +275,7 @@ def _mul_scalar(qa: Any, b: Any, positive: bool = False) -> Any:
     return _positive(found) if positive else found
 
 
-def _positive(tensor: Any) -> Any:
+def _positive(tensor: Any) -> Tensor:
     return quantized(compare.clamp_min(integers_of(tensor), tensor._quantizer.point), tensor._quantizer)
 
 

@@ -6,12 +6,15 @@ from typing import Any
 
 import numpy as np
 
+from .._core.device import device
 from .._core.dtype import dtype, float16, float32, float64, int64, qint8, quint8
+from .._core.formats import layout, memory_format
 from .._core.tensor_base import TensorBase
 from .._hook import not_yet
 from .._namespace.absent import empty_quantized as _refuse_empty
 from .._ops import copying, creation, reduce, views
 from .._ops._dispatch import is_number, shape_of, type_word
+from .._tensor import Tensor
 from .params import choose_one
 from .tensor import (
     INTEGERS,
@@ -39,7 +42,7 @@ def refuse(name: str) -> Any:
     )
 
 
-def _check(name: str, input: Any, kind: Any) -> None:
+def _check(name: str, input: Tensor, kind: Any) -> None:
     if is_quantized(input):
         refuse(name)
     if isinstance(kind, dtype) and kind.name in _PACKED:
@@ -58,19 +61,19 @@ def _check_point(name: str, point: int, kind: Any) -> None:
         raise RuntimeError(f"{name} zero_point {point} is {side} bound.")
 
 
-def _one(input: Any, scale: float, point: int, kind: Any) -> Any:
+def _one(input: Tensor, scale: float, point: int, kind: Any) -> Tensor:
     _check("quantize_per_tensor", input, kind)
     _check_point("quantize_tensor_per_tensor_affine", point, kind)
     own = Quantizer(per_tensor_affine, float(scale), int(point))
     return quantized(_in_rows(integers_for(input, own, kind), input), own)
 
 
-def _in_rows(integers: Any, input: Any) -> Any:
+def _in_rows(integers: Tensor, input: Tensor) -> Tensor:
     """The integers in memory of their own that is in order: channels last where the input's is, else rows."""
     return integers if integers._stride is None or integers.is_contiguous() else copying.clone(integers)
 
 
-def quantize_per_tensor(input: Any, scale: Any, zero_point: Any, dtype: Any) -> Any:
+def quantize_per_tensor(input: Tensor, scale: float, zero_point: int, dtype: Any) -> Any:
     """A tensor of integers that stand for ``input`` by one scale and zero point; a tuple of them for a list of tensors."""
     if isinstance(input, (list, tuple)):
         return tuple(_one(item, s, z, dtype) for item, s, z in zip(input, scale.tolist(), zero_point.tolist()))
@@ -87,7 +90,7 @@ def quantize_per_tensor(input: Any, scale: Any, zero_point: Any, dtype: Any) -> 
     return _one(input, scale, int(zero_point), dtype)
 
 
-def channel_quantizer(scales: Any, zero_points: Any, axis: int, shape: Sequence[int]) -> Quantizer:
+def channel_quantizer(scales: Tensor, zero_points: Tensor, axis: int, shape: Sequence[int]) -> Quantizer:
     """The quantizer of scales and zero points for each slice along an axis; floating zero points make it one of floating parameters."""
     if len(shape_of(scales)) != 1:
         raise RuntimeError("scale tensor must have dimension 1")
@@ -105,7 +108,7 @@ def channel_quantizer(scales: Any, zero_points: Any, axis: int, shape: Sequence[
     return Quantizer(per_channel_affine_float_qparams if floating else per_channel_affine, scale, point, axis)
 
 
-def quantize_per_channel(input: Any, scales: Any, zero_points: Any, axis: int, dtype: Any) -> Any:
+def quantize_per_channel(input: Tensor, scales: Tensor, zero_points: Tensor, axis: int, dtype: Any) -> Tensor:
     """A tensor of integers that stand for ``input`` by a scale and a zero point for each slice along ``axis``."""
     _check("quantize_per_channel", input, dtype)
     own = channel_quantizer(scales, zero_points, axis, shape_of(input))
@@ -116,7 +119,7 @@ def quantize_per_channel(input: Any, scales: Any, zero_points: Any, axis: int, d
     return quantized(_in_rows(integers_for(input, own, dtype), input), own)
 
 
-def _bounds(input: Any) -> tuple[float, float]:
+def _bounds(input: Tensor) -> tuple[float, float]:
     if not views.numel_of(shape_of(input)):
         raise RuntimeError(
             "min(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the 'dim' argument."
@@ -125,12 +128,12 @@ def _bounds(input: Any) -> tuple[float, float]:
     return low, high
 
 
-def _choose_qparams_per_tensor(self: Any, reduce_range: bool = False) -> tuple[float, int]:
+def _choose_qparams_per_tensor(self: Tensor, reduce_range: bool = False) -> tuple[float, int]:
     """The scale and the zero point by which integers from 0 to 255 (to 127 with ``reduce_range``) cover a tensor's numbers."""
     return choose_one(*_bounds(self), 0, 255, reduce_range=reduce_range)
 
 
-def quantize_per_tensor_dynamic(input: Any, dtype: Any, reduce_range: bool) -> Any:
+def quantize_per_tensor_dynamic(input: Tensor, dtype: Any, reduce_range: bool) -> Any:
     """``quantize_per_tensor`` with the scale and the zero point that cover the tensor's numbers; float16 is a cast."""
     if dtype is float16:
         return copying.to(input, float16)
@@ -141,7 +144,9 @@ def quantize_per_tensor_dynamic(input: Any, dtype: Any, reduce_range: bool) -> A
     return _one(input, scale, point, dtype)
 
 
-def _empty(size: Any, own: Quantizer, kind: Any, device: Any, memory_format: Any = None) -> Any:
+def _empty(
+    size: Sequence[int], own: Quantizer, kind: Any, device: device | str | int | None, memory_format: memory_format | None = None
+) -> Tensor:
     if not isinstance(kind, dtype) or kind not in INTEGERS:
         raise RuntimeError(_NEEDS_KIND)
     options = {} if memory_format is None else {"memory_format": memory_format}
@@ -149,8 +154,9 @@ def _empty(size: Any, own: Quantizer, kind: Any, device: Any, memory_format: Any
 
 
 def _empty_affine_quantized(
-    size: Any, *, scale: float = 1.0, zero_point: int = 0, dtype: Any = None, layout: Any = None, device: Any = None,
-    pin_memory: bool = False, memory_format: Any = None, requires_grad: bool = False,
+    size: Sequence[int], *, scale: float = 1.0, zero_point: int = 0, dtype: Any = None, layout: layout | None = None,
+    device: device | str | int | None = None,
+    pin_memory: bool = False, memory_format: memory_format | None = None, requires_grad: bool = False,
 ) -> Any:  # fmt: skip
     """A tensor of integers that nobody filled, with one scale and zero point."""
     return _empty(size, Quantizer(per_tensor_affine, float(scale), int(zero_point)), dtype, device, memory_format)
@@ -165,27 +171,27 @@ def _empty_per_channel_affine_quantized(
 
 
 def empty_quantized(
-    size: Any, qtensor: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, memory_format: Any = None,
-    layout: Any = None, pin_memory: bool = False,
-) -> Any:  # fmt: skip
+    size: Any, qtensor: Any, *, dtype: dtype | None = None, device: device | str | int | None = None, requires_grad: bool = False,
+    memory_format: memory_format | None = None, layout: layout | None = None, pin_memory: bool = False,
+) -> Tensor:  # fmt: skip
     """A tensor of integers that nobody filled, with the quantizer of another."""
     if not is_quantized(qtensor):
         return _refuse_empty(size, qtensor)
     return _empty(size, qtensor._quantizer, qtensor._dtype, device or qtensor.device, memory_format)
 
 
-def _of_integers(input: Any, own: Quantizer) -> Any:
+def _of_integers(input: Tensor, own: Quantizer) -> Tensor:
     if input._dtype not in OF_INTEGERS:
         raise RuntimeError(_NEEDS_KIND)
     return quantized(copying.clone(input), own)
 
 
-def _make_per_tensor_quantized_tensor(input: Any, scale: float, zero_point: int) -> Any:
+def _make_per_tensor_quantized_tensor(input: Tensor, scale: float, zero_point: int) -> Tensor:
     """A quantized tensor of the integers in ``input``, with one scale and zero point."""
     return _of_integers(input, Quantizer(per_tensor_affine, float(scale), int(zero_point)))
 
 
-def _make_per_channel_quantized_tensor(input: Any, scale: Any, zero_point: Any, axis: int) -> Any:
+def _make_per_channel_quantized_tensor(input: Tensor, scale: Tensor, zero_point: Tensor, axis: int) -> Tensor:
     """A quantized tensor of the integers in ``input``, with a scale and a zero point for each slice along ``axis``."""
     return _of_integers(input, channel_quantizer(scale, zero_point, axis, shape_of(input)))
 

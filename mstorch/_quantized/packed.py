@@ -1,11 +1,13 @@
 """Weights as layers keep them: objects of torch's C++ classes there, objects that hold the same parts here, with the same pickles."""
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from .._core.dtype import float16, float32, int16, qint8
 from .._ops import copying
 from .._ops.from_data import tensor
+from .._tensor import Tensor
 from ..autograd.grad_mode import no_grad
 from .making import refuse
 from .tensor import WORDS, is_quantized
@@ -82,7 +84,7 @@ def is_half(packed: ScriptObject) -> bool:
     return not is_quantized(unpacked(packed)[0])
 
 
-def linear_prepack(W: Any, B: Any = None) -> ScriptObject:
+def linear_prepack(W: Tensor, B: Tensor | None = None) -> ScriptObject:
     """The weights of a linear layer."""
     if not is_quantized(W):
         raise NotImplementedError(
@@ -95,7 +97,7 @@ def linear_prepack(W: Any, B: Any = None) -> ScriptObject:
     return _made(LINEAR, (W, B))
 
 
-def linear_prepack_fp16(W: Any, B: Any = None) -> ScriptObject:
+def linear_prepack_fp16(W: Tensor, B: Tensor | None = None) -> ScriptObject:
     """The weights of a linear layer, rounded to half precision."""
     with no_grad():
         rounded = copying.to(copying.to(W.clamp(-65504.0, 65504.0), float16), float32)
@@ -107,12 +109,14 @@ def linear_unpack(W_prepack: ScriptObject) -> tuple[Any, Any]:
     return unpacked(W_prepack)
 
 
-def make_quantized_cell_params_dynamic(w_ih: Any, w_hh: Any, bias_ih: Any, bias_hh: Any, reduce_range: bool = False) -> ScriptObject:
+def make_quantized_cell_params_dynamic(
+    w_ih: ScriptObject, w_hh: ScriptObject, bias_ih: Tensor, bias_hh: Tensor, reduce_range: bool = False
+) -> ScriptObject:
     """The weights of a recurrent cell."""
     return _made(CELL, ("quantized_dynamic", [bias_ih, bias_hh], [], [int(reduce_range)], [w_ih, w_hh]))
 
 
-def make_quantized_cell_params_fp16(w_ih: Any, w_hh: Any) -> ScriptObject:
+def make_quantized_cell_params_fp16(w_ih: ScriptObject, w_hh: ScriptObject) -> ScriptObject:
     """The weights of a recurrent cell, rounded to half precision."""
     return _made(CELL, ("quantized_fp16", [], [], [], [w_ih, w_hh]))
 
@@ -123,14 +127,16 @@ def cell_parts(params: ScriptObject) -> tuple[Any, Any, bool]:
     return w_ih, w_hh, bool(numbers and numbers[0])
 
 
-def _conv_packed(rank: int, name: str, weight: Any, bias: Any, parts: list[Any], groups: int, transpose: bool) -> ScriptObject:
+def _conv_packed(rank: int, name: str, weight: Tensor, bias: Tensor, parts: list[Any], groups: int, transpose: bool) -> ScriptObject:
     if not is_quantized(weight):
         refuse(f"quantized::conv{rank}d_prepack")
     config = [rank, *(item for part in parts for item in part), groups, int(transpose)]
     return _made(name, ("2", [tensor(config, dtype=int16), weight], [bias]))
 
 
-def conv2d_prepack(weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: int) -> ScriptObject:
+def conv2d_prepack(
+    weight: Tensor, bias: Tensor, stride: Sequence[int], padding: Sequence[int], dilation: Sequence[int], groups: int
+) -> ScriptObject:
     """The weights of a convolution in two dimensions."""
     return _conv_packed(2, CONV2D, weight, bias, [stride, padding, dilation, [0, 0]], groups, False)
 

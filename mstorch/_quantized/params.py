@@ -1,8 +1,6 @@
 """Which scale and zero point let integers of a range stand for the numbers between two bounds."""
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from .._quiet import quiet
@@ -17,7 +15,7 @@ def _cut(value: int) -> int:
 
 
 def choose(
-    low: Any, high: Any, least: int, greatest: int, symmetric: bool = False, reduce_range: bool = False
+    low: float | np.ndarray, high: float | np.ndarray, least: int, greatest: int, symmetric: bool = False, reduce_range: bool = False
 ) -> tuple[np.ndarray, np.ndarray]:
     """Scales (float64) and zero points (int64) for arrays of lower and upper bounds, as torch's kernels choose them.
 

@@ -1,19 +1,20 @@
 """Recurrent cells and layers whose weights are quantized, of floating inputs."""
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from .._ops import activation, elementwise, join, math, views
 from .._ops._dispatch import shape_of, without_grad
 from .._ops.dropout import dropout as drop
+from .._tensor import Tensor
 from .layers import by_any
 from .packed import ScriptObject, cell_parts
 
 Step = Callable[[Any, Any, Any], Any]
 
 
-def _lstm_step(gates: Any, more: Any, state: Any) -> Any:
+def _lstm_step(gates: Tensor, more: Tensor, state: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
     """The next hidden state and cell of an LSTM."""
     entry, forget, cell, out = views.chunk(elementwise.add(more, gates), 4, 1)
     kept = elementwise.mul(math.sigmoid(forget), state[1])
@@ -21,7 +22,7 @@ def _lstm_step(gates: Any, more: Any, state: Any) -> Any:
     return elementwise.mul(math.sigmoid(out), math.tanh(now)), now
 
 
-def _gru_step(gates: Any, more: Any, state: Any) -> Any:
+def _gru_step(gates: Tensor, more: Tensor, state: tuple[Tensor, ...]) -> tuple[Tensor]:
     """The next hidden state of a GRU."""
     ours, theirs = views.chunk(gates, 3, 1), views.chunk(more, 3, 1)
     reset = math.sigmoid(elementwise.add(theirs[0], ours[0]))
@@ -31,7 +32,9 @@ def _gru_step(gates: Any, more: Any, state: Any) -> Any:
 
 
 def _cell(step: Step) -> Callable[..., Any]:
-    def function(input: Any, hx: Any, w_ih: ScriptObject, w_hh: ScriptObject, bias_ih: Any, bias_hh: Any) -> Any:
+    def function(
+        input: Tensor, hx: Tensor | tuple[Tensor, Tensor], w_ih: ScriptObject, w_hh: ScriptObject, bias_ih: Tensor, bias_hh: Tensor
+    ) -> Any:
         state = tuple(hx) if isinstance(hx, (tuple, list)) else (hx,)
         with without_grad():
             found = step(by_any(input, w_ih, True), by_any(state[0], w_hh, True), state)
@@ -50,7 +53,9 @@ CELLS: dict[str, Callable[..., Any]] = {
 }  # fmt: skip
 
 
-def _through(gates: Any, packed: Any, reduce_range: bool, states: Any, step: Step, sizes: list[int], backward: bool) -> tuple[Any, Any]:
+def _through(
+    gates: Tensor, packed: ScriptObject, reduce_range: bool, states: tuple[Tensor, ...], step: Step, sizes: list[int], backward: bool
+) -> tuple[Any, Any]:
     """One direction of a layer over gates of all steps, one after the other; ``sizes``: how many sequences take part in each step."""
     offsets = [sum(sizes[:number]) for number in range(len(sizes))]
     order = range(len(sizes) - 1, -1, -1) if backward else range(len(sizes))
@@ -75,7 +80,8 @@ def _through(gates: Any, packed: Any, reduce_range: bool, states: Any, step: Ste
 
 
 def _layers(
-    rows: Any, sizes: list[int], states: Any, params: Any, step: Step, num_layers: int, dropout: float, train: bool, bidirectional: bool
+    rows: Any, sizes: list[int], states: Any, params: Sequence[ScriptObject], step: Step, num_layers: int, dropout: float, train: bool,
+    bidirectional: bool
 ) -> tuple[Any, Any]:  # fmt: skip
     ways = 2 if bidirectional else 1
     ends: list[Any] = []

@@ -8,6 +8,7 @@ import numpy as np
 from .. import _tensor_str
 from .._core.above import above
 from .._core.dtype import dtype, float32, float64, int8, int32, int64, qint8, qint32, quint8, uint8
+from .._core.formats import memory_format
 from .._core.naming import is_torch
 from .._core.overriding import disabled
 from .._core.storage import Counter
@@ -115,7 +116,7 @@ class QuantizedTensor(Tensor):
         """Another tensor over the same memory."""
         return self.detach()
 
-    def clone(self, *, memory_format: Any = None) -> Any:
+    def clone(self, *, memory_format: memory_format | None = None) -> Any:
         """The same in memory of its own."""
         return quantized(copying.clone(integers_of(self), memory_format=memory_format), self._quantizer)
 
@@ -124,7 +125,7 @@ class QuantizedTensor(Tensor):
         made.__dict__.update(self.__dict__)
         return made
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
         if id(self) not in memo:
             own = self._quantizer
             if own.axis is not None:
@@ -132,7 +133,7 @@ class QuantizedTensor(Tensor):
             memo[id(self)] = quantized(copying.clone(integers_of(self)), own)
         return memo[id(self)]
 
-    def __reduce_ex__(self, protocol: Any) -> Any:
+    def __reduce_ex__(self, protocol: int) -> Any:
         found = above.plain_pickles.reduced(self) if is_torch() else NotImplemented
         if found is not NotImplemented:
             return found
@@ -157,7 +158,7 @@ SCHEMES = {
 }
 
 
-def rebuilt(integers: Any, scheme: str, scale: Any, point: Any, axis: int | None) -> Any:
+def rebuilt(integers: Tensor, scheme: str, scale: Tensor | float, point: Tensor | int, axis: int | None) -> Tensor:
     """What a pickle of a quantized tensor becomes."""
     return quantized(integers, Quantizer(SCHEMES[scheme], scale, point, axis))
 
@@ -174,7 +175,7 @@ def integers_of(tensor: Any) -> Any:
     return made
 
 
-def quantized(integers: Any, quantizer: Quantizer, kind: dtype | None = None) -> Any:
+def quantized(integers: Any, quantizer: Quantizer, kind: dtype | None = None) -> Tensor:
     """The quantized tensor over the memory of integers."""
     made: Any = object.__new__(QuantizedTensor)
     for name in TensorBase.__slots__[:-2]:
@@ -197,7 +198,7 @@ def same_quantizer(one: Quantizer, other: Quantizer) -> bool:
     return bool(compare.equal(one.scale, other.scale) and compare.equal(one.point, other.point))
 
 
-def dequantize(tensor: Any) -> Any:
+def dequantize(tensor: Any) -> Tensor:
     """The numbers that a quantized tensor's integers stand for, in single precision."""
     integers, own = integers_of(tensor), tensor._quantizer
     scale, point = own.shaped(len(tensor._shape))
@@ -210,7 +211,7 @@ def dequantize(tensor: Any) -> Any:
     return _scaled(steps, scale, own)
 
 
-def _scaled_on_host(steps: Any, scale: Any, own: Quantizer) -> Any:
+def _scaled_on_host(steps: Tensor, scale: Tensor | float, own: Quantizer) -> Any:
     """torch's kernel by channels multiplies in double precision and rounds once."""
     if own.scheme is not per_channel_affine:
         return None
@@ -219,7 +220,7 @@ def _scaled_on_host(steps: Any, scale: Any, own: Quantizer) -> Any:
 
 
 @ways(host=_scaled_on_host)
-def _scaled(steps: Any, scale: Any, own: Quantizer) -> Any:
+def _scaled(steps: Tensor, scale: Tensor | float, own: Quantizer) -> Tensor:
     return elementwise.mul(steps, scale)
 
 
@@ -242,7 +243,7 @@ def integers_for(values: Any, quantizer: Quantizer, kind: dtype) -> Any:
     return copying.to(steps, INTEGERS[kind])
 
 
-def _steps_on_host(values: Any, inverse: float, point: int) -> Any:
+def _steps_on_host(values: Tensor, inverse: float, point: int) -> Any:
     """The product and the sum are rounded once, as processors do that fuse the two."""
     with quiet():
         return tensor_of(np.rint((array_of(values).astype(np.float64) * inverse + point).astype(np.float32)))

@@ -167,7 +167,7 @@ def qschemes() -> dict[str, Any]:
     return quantized_base.SCHEMES
 
 
-def is_quantized(tensor: Any) -> bool:
+def is_quantized(tensor: Tensor) -> bool:
     """Tell whether a tensor is quantized."""
     return quantized_base.is_quantized(tensor)
 
@@ -248,7 +248,7 @@ class TensorParts:
     signs: dict[str, bool]  # "conj" and "neg", where the memory holds the conjugates or negatives
 
 
-def tensor_parts(tensor: Any) -> TensorParts:
+def tensor_parts(tensor: Tensor) -> TensorParts:
     """Return the parts of a tensor."""
     cell = tensor._storage.inner if isinstance(tensor._storage, Mirror) else tensor._storage
     return TensorParts(
@@ -275,7 +275,7 @@ def cell_bytes(array: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
 
 
-def plain_data(parameter: Any) -> Any:
+def plain_data(parameter: Tensor) -> Tensor:
     """Return a parameter's values as a plain tensor on the same storage, which autograd does not follow."""
     return parameter.detach()
 
@@ -298,7 +298,7 @@ def is_reserved(name: str) -> bool:
     return name in _OWN_ATTRIBUTES or hasattr(tensor_class(), name)
 
 
-def user_state(tensor: Any) -> Any:
+def user_state(tensor: Tensor) -> Any:
     """Return the attributes that the user has set on a tensor, None if there are none."""
     kind = type(tensor)
     own = getattr(kind, "__getstate__", None)
@@ -314,7 +314,9 @@ def keeps_elsewhere(tensor: Any) -> bool:
     return subclasses.keeps_elsewhere(tensor) and dispatches(type(tensor))
 
 
-def build_wrapper(kind: Any, dtype: Any, size: Any, stride: Any, offset: Any, device: Any, requires_grad: bool) -> Any:
+def build_wrapper(
+    kind: type, dtype: Any, size: tuple[int, ...], stride: tuple[int, ...], offset: int, device: Any, requires_grad: bool
+) -> Tensor:
     """Return a tensor of a subclass that keeps its elements elsewhere."""
     if not (isinstance(kind, type) and issubclass(kind, tensor_class())):
         raise RuntimeError(f"a tensor in the file is of class {kind}, which is no subclass of Tensor")
@@ -341,7 +343,7 @@ def build_tensor(
     return tensor.requires_grad_() if requires_grad else tensor
 
 
-def build_signed(tensor: Any, conj: bool, neg: bool) -> Any:
+def build_signed(tensor: Tensor, conj: bool, neg: bool) -> Any:
     """Return a tensor that was just built, seen conjugated or negated; in memory of its own where signs cannot be left to readers."""
     if can_be_lazy(tensor):
         return with_signs(tensor, conj, neg)
@@ -363,7 +365,7 @@ def storage_kinds() -> tuple[type, type]:
     return TypedStorage, UntypedStorage
 
 
-def storage_parts(storage: Any) -> tuple[Any, str, str, Callable[[], np.ndarray]]:
+def storage_parts(storage: TypedStorage | UntypedStorage) -> tuple[Any, str, str, Callable[[], np.ndarray]]:
     """Return a storage's cell, the dtype that it is saved as ("" for bytes), its place and what gives its bytes."""
     cell = storage.untyped()._cell
     kind = storage.dtype.name if hasattr(storage, "dtype") else ""
@@ -392,7 +394,7 @@ def from_numpy(array: np.ndarray) -> Any:
     return from_data.from_numpy(array)
 
 
-def build_parameter(data: Any, requires_grad: bool) -> Any:
+def build_parameter(data: Tensor, requires_grad: bool) -> Tensor:
     """Return a Parameter over a tensor."""
     return parameter_class()(data, requires_grad)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import struct
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pickle import UnpicklingError
 from typing import Any
 
@@ -56,7 +56,7 @@ class _Storages:
         self.views: dict[Any, TypedRef] = {}
         self.given: dict[Any, Any] = {}
 
-    def persistent_load(self, pid: Any) -> Any:
+    def persistent_load(self, pid: tuple[str, StorageType, str, str, int, Any]) -> Any:
         if not isinstance(pid, tuple) or not pid:
             raise UnpicklingError(f"saved_id must be a tuple, got {type(pid).__name__}")
         kind = _text(pid[0])
@@ -71,7 +71,7 @@ class _Storages:
             raise UnpicklingError(f"a storage's persistent id in the file is malformed: {brief(pid)}")
         return self._named(*pid[1:])
 
-    def _named(self, storage_type: StorageType, key: Any, location: Any, count: Any, view: Any) -> Any:
+    def _named(self, storage_type: StorageType, key: str, location: str, count: int, view: Any) -> Any:
         dtype = storage_type.dtype_name
         itemsize = ITEMSIZE[dtype or "uint8"]
         if key not in self.storages:
@@ -89,7 +89,7 @@ class _Storages:
             self.views[view_key] = TypedRef(loaded[offset * itemsize : (offset + size) * itemsize], dtype)
         return self.views[view_key]
 
-    def read(self, keys: Any) -> None:
+    def read(self, keys: Sequence[str]) -> None:
         """Read the values, which follow in the order of the keys."""
         if type(keys) is not list:
             raise RuntimeError(f"the list of storages in the file is {type(keys)}")

@@ -32,7 +32,7 @@ def location_tag(storage: Any) -> str:
                        f"{type(storage).__qualname__}")  # fmt: skip
 
 
-def default_restore_location(storage: Any, location: str) -> Any:
+def default_restore_location(storage: LoadedStorage, location: str) -> LoadedStorage:
     """Return ``storage`` on the device that ``location`` names; raises RuntimeError for an unknown or absent one."""
     for _, _, deserializer in _registry:
         result = deserializer(storage, location)
@@ -58,7 +58,7 @@ def restorer(map_location: Any) -> Deserializer:
     if not callable(map_location):
         raise TypeError(f"'{type(map_location).__name__}' object is not callable")
 
-    def asked(storage: Any, location: str) -> Any:
+    def asked(storage: LoadedStorage, location: str) -> LoadedStorage:
         result = map_location(storage, location)
         return default_restore_location(storage, location) if result is None else result
 
@@ -72,15 +72,15 @@ def _tag(kind: str, storage: Any) -> str | None:
     return kind if device.index is None or kind in ("cpu", "meta") else f"{kind}:{device.index}"
 
 
-def _restore_cpu(storage: Any, location: str) -> Any:
+def _restore_cpu(storage: LoadedStorage, location: str) -> LoadedStorage | None:
     return storage.to(device="cpu") if location == "cpu" else None
 
 
-def _restore_meta(storage: Any, location: str) -> Any:
+def _restore_meta(storage: LoadedStorage, location: str) -> Any:
     return LoadedStorage(storage.data, "meta") if location == "meta" else None
 
 
-def _restore_accelerator(kind: str, storage: Any, location: str) -> Any:
+def _restore_accelerator(kind: str, storage: LoadedStorage, location: str) -> Any:
     if location != kind and not re.match(f"{kind}(:|[0-9]+)", location):
         return None
     return storage.to(device=validate_device(location, kind))

@@ -16,6 +16,8 @@ from mstorch._serialization import adapter, names
 from mstorch._serialization.file_storage import CLASS_OF_DTYPE
 from mstorch._serialization.loaded import ITEMSIZE, LoadedStorage, TypedRef
 
+from .._tensor import Tensor
+
 _NAMED = (type, types.FunctionType, types.BuiltinFunctionType)
 _DTYPES_DIFFER = "Cannot save multiple tensors or storages that view the same data as different types"
 
@@ -84,7 +86,7 @@ class _Rules:
             found = self._globals[module, name] = _Global(module, name)
         return found
 
-    def persistent_id(self, obj: Any) -> Any:
+    def persistent_id(self, obj: Any) -> tuple[int | _Global | str | None, ...] | None:
         if type(obj) is not SavedStorage:
             if type(obj) not in self.kinds:
                 return None
@@ -115,7 +117,7 @@ class _Rules:
             raise pickle.PicklingError("mstorch: a storage cannot be saved by itself, save a tensor that views it")
         return NotImplemented
 
-    def _quantized(self, tensor: Any) -> Any:
+    def _quantized(self, tensor: Tensor) -> Any:
         parts = adapter.tensor_parts(tensor)
         scheme, rest = adapter.quantizer_parts(tensor)
         saved = self.table.add(parts.cell, parts.dtype_name, parts.location, parts.array)
@@ -124,7 +126,7 @@ class _Rules:
             saved, parts.offset, parts.size, parts.stride, quantizer, parts.requires_grad, OrderedDict()
         )  # fmt: skip
 
-    def _tensor(self, tensor: Any) -> Any:
+    def _tensor(self, tensor: Tensor) -> tuple[_Global | Callable[..., Any], tuple[Any, ...]]:
         if not adapter.has_default_reduce(tensor):
             return NotImplemented
         warn_if_has_hooks(tensor)
@@ -143,7 +145,7 @@ class _Rules:
         kind = type(tensor) if not adapter.is_exact_tensor(tensor) else self.named("torch", "Tensor")
         return self.named("torch._tensor", "_rebuild_from_type_v2"), (function, kind, arguments, state or {})
 
-    def _plain(self, tensor: Any, hooks: OrderedDict) -> Any:
+    def _plain(self, tensor: Tensor, hooks: OrderedDict) -> tuple[_Global | Callable[..., Any], tuple[Any, ...]]:
         if tensor.is_meta:
             # Each a tuple of its own, as in torch: what is the same object becomes a reference in the pickle.
             shape = tuple(tensor.shape), (*tensor.stride(),)
@@ -196,7 +198,7 @@ def _is_misnamed(obj: Any) -> bool:
     return target is not None and tuple(target) != (obj.__module__, obj.__qualname__)
 
 
-def _dump_fast(obj: Any, base: Any, protocol: int, table: StorageTable, legacy: bool) -> bytes:
+def _dump_fast(obj: Any, base: type, protocol: int, table: StorageTable, legacy: bool) -> bytes:
     """Pickle with a pickler in C, which looks every global up before it writes the name.
 
     It therefore finds them in short-lived modules whose names are torch's behind a random token, and the token is
@@ -254,7 +256,7 @@ def _dump_named(obj: Any, base: Any, protocol: int, table: StorageTable, legacy:
     class Pickler(base):
         dispatch: ClassVar[dict[type, Any]] = dict(table_of_base)
 
-        def persistent_id(self, obj: Any) -> Any:
+        def persistent_id(self, obj: Any) -> tuple[int | _Global | str | None, ...] | None:
             return rules.persistent_id(obj)
 
         def reducer_override(self, obj: Any) -> Any:

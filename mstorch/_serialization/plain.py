@@ -7,6 +7,7 @@ of a file. Elsewhere pickles hold mstorch's own names, which need nothing called
 from __future__ import annotations
 
 import io
+from collections.abc import Callable
 from typing import Any
 
 from mstorch._core.above import above
@@ -14,6 +15,8 @@ from mstorch._serialization import names
 from mstorch._serialization.file_storage import CLASS_OF_DTYPE
 from mstorch._serialization.pickler import StorageTable, _Rules
 from mstorch.storage import TypedStorage, _load_from_bytes, untyped_of
+
+from .._tensor import Tensor
 
 
 class _Stored:
@@ -41,14 +44,14 @@ class _Storages(StorageTable):
 class _PlainRules(_Rules):
     """The rules of files with the functions themselves in the places of their names."""
 
-    def named(self, module: str, name: str) -> Any:
+    def named(self, module: str, name: str) -> Callable[..., Any]:
         return names.find(module, name)
 
 
 _RULES = _PlainRules(_Storages(), False)
 
 
-def reduced(obj: Any) -> Any:
+def reduced(obj: Tensor) -> Any:
     """The reduction of a tensor in torch's terms; NotImplemented for one of a class that has its own."""
     return _RULES.reduced(obj)
 

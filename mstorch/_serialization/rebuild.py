@@ -10,17 +10,21 @@ from mstorch._serialization import adapter
 from mstorch._serialization.loaded import ITEMSIZE, TypedRef, brief
 from mstorch._serialization.options import LOCAL
 
+from .._tensor import Tensor
+
 # The bytes that an expanded tensor of a file may take.
 _MAX_EXPANDED = 1 << 32
 
 
-def _integers(values: Any, what: str) -> tuple[int, ...]:
+def _integers(values: tuple[int, ...], what: str) -> tuple[int, ...]:
     if not isinstance(values, (tuple, list)) or not all(type(value) is int for value in values):
         raise RuntimeError(f"the {what} of a tensor in the file is not a tuple of integers: {brief(values)}")
     return tuple(values)
 
 
-def _check(ref: Any, dtype_name: str, offset: Any, size: Any, stride: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def _check(
+    ref: TypedRef, dtype_name: str, offset: int, size: tuple[int, ...], stride: tuple[int, ...]
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Refuse a tensor that would reach outside its storage: a file decides these numbers."""
     if type(ref) is not TypedRef:
         raise RuntimeError(f"a tensor in the file has no storage but {type(ref)}")
@@ -45,8 +49,8 @@ def _check(ref: Any, dtype_name: str, offset: Any, size: Any, stride: Any) -> tu
 
 
 def _make(
-    ref: Any, dtype_name: str | None, offset: Any, size: Any, stride: Any, requires_grad: Any, metadata: Any
-) -> Any:
+    ref: Any, dtype_name: str | None, offset: int, size: tuple[int, ...], stride: tuple[int, ...], requires_grad: bool, metadata: Any
+) -> Tensor:
     if dtype_name is None:
         dtype_name = "uint8"
     size, stride = _check(ref, dtype_name, offset, size, stride)
@@ -64,7 +68,7 @@ def _make(
     return adapter.build_signed(made, bool(metadata.get("conj")), bool(metadata.get("neg"))) if metadata else made
 
 
-def _referred(storage: Any) -> Any:
+def _referred(storage: Any) -> TypedRef:
     """The reference that a storage of our own stands for."""
     return getattr(storage, "in_file", storage)
 
@@ -108,7 +112,7 @@ def _rebuild_from_type_v2(func, new_type, args, state):
     return _set_state(adapter.as_class(func(*args), new_type), state)
 
 
-def _set_state(tensor: Any, state: Any) -> Any:
+def _set_state(tensor: Any, state: Any) -> Tensor:
     custom = getattr(type(tensor), "__setstate__", None)
     if custom is not None and not adapter.is_own_method(custom):
         tensor.__setstate__(state)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from _codecs import encode
 from collections import Counter, OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pickle import UnpicklingError
 from typing import Any
@@ -12,6 +12,7 @@ from typing import Any
 from mstorch._serialization import adapter, names, rebuild
 from mstorch._serialization.file_storage import STORAGE_CLASSES, UNTYPED_DTYPES, StorageType
 
+from .._core.formats import layout
 from .._leaving import Block
 
 # Never allowed, even if the user lists something of theirs.
@@ -72,7 +73,7 @@ def user_globals() -> dict[str, Any]:
     return found
 
 
-def _encode(text: Any, encoding: Any = "latin1") -> bytes:
+def _encode(text: str, encoding: str = "latin1") -> bytes:
     # Pickles of protocol 2 write bytes as latin1 text. Another codec would be code of the file's choice.
     if type(text) is not str or encoding not in ("latin1", "latin-1", "iso-8859-1"):
         raise UnpicklingError(f"_codecs.encode may only turn latin1 text into bytes, but got encoding {encoding!r}")
@@ -94,7 +95,7 @@ def _bytearray(*args: Any) -> bytearray:
 _PLAIN_KEYS = (str, int, float, bool, bytes, complex, type(None))
 
 
-def check_key(key: Any) -> Any:
+def check_key(key: Any) -> str:
     """Return a dictionary key or set item; raises UnpicklingError for one that is too deep to hash.
 
     Python hashes tuples by recursion in C and without a memory of parts it has seen, so a short file could overflow
@@ -113,11 +114,11 @@ def check_key(key: Any) -> Any:
     raise UnpicklingError("a dictionary key or set item in the pickle is nested too deeply")
 
 
-def _set(items: Any = ()) -> set:
+def _set(items: Sequence[int] = ()) -> set:
     return {check_key(item) for item in items}
 
 
-def _ordered(items: Any = ()) -> OrderedDict:
+def _ordered(items: tuple[Any, ...] = ()) -> OrderedDict:
     return OrderedDict((check_key(key), value) for key, value in (items.items() if isinstance(items, dict) else items))
 
 
@@ -125,7 +126,7 @@ def _counter(counts: Any = ()) -> Counter:
     return Counter(counts if isinstance(counts, dict) else map(check_key, counts))
 
 
-def _layout(name: Any) -> Any:
+def _layout(name: str) -> layout:
     return adapter.layout(name)
 
 

@@ -13,6 +13,8 @@ from mstorch._serialization import adapter
 from mstorch._serialization.loaded import ITEMSIZE, LoadedStorage
 from mstorch._serialization.locations import default_restore_location
 
+from .._tensor import Tensor
+
 _DTYPES = {
     "F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat16", "I64": "int64", "I32": "int32",
     "I16": "int16", "I8": "int8", "U8": "uint8", "U16": "uint16", "U32": "uint32", "U64": "uint64", "BOOL": "bool",
@@ -55,7 +57,7 @@ def _check_places(header: dict[str, Any], size: int) -> None:
         raise ValueError(f"the tensors have {end} bytes, the file {size}")
 
 
-def _tensor(values: np.ndarray, where: str, dtype: str, shape: list[int], data_offsets: list[int]) -> Any:
+def _tensor(values: np.ndarray, where: str, dtype: str, shape: list[int], data_offsets: list[int]) -> Tensor:
     name = _DTYPES[dtype]
     begin, end = data_offsets
     if len(shape) > 64:

@@ -7,6 +7,7 @@ import pickletools
 import struct
 from _compat_pickle import IMPORT_MAPPING, NAME_MAPPING
 from collections import Counter, OrderedDict
+from collections.abc import Callable
 from pickle import UnpicklingError, decode_long
 from typing import Any
 
@@ -337,7 +338,7 @@ _HANDLERS: dict[int, Any] = {
 }  # fmt: skip
 
 
-def full_unpickler(pickle_module: Any, persistent_load: Any) -> type:
+def full_unpickler(pickle_module: Any, persistent_load: Callable[..., Any]) -> type:
     """Return an Unpickler class of ``pickle_module`` that finds mstorch's objects under torch's names."""
 
     class FullUnpickler(pickle_module.Unpickler):
@@ -351,7 +352,7 @@ def full_unpickler(pickle_module: Any, persistent_load: Any) -> type:
                 return names.find(module, name)
             return super().find_class(module, name)
 
-        def persistent_load(self, pid: Any) -> Any:
+        def persistent_load(self, pid: tuple[int | str | StorageType | None, ...]) -> Any:
             return persistent_load(pid)
 
     return FullUnpickler

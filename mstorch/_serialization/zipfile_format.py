@@ -54,7 +54,7 @@ class ZipWriter:
         self._names: list[str] = []
         self._checks = 0
 
-    def _write(self, data: Any) -> None:
+    def _write(self, data: np.ndarray | bytes) -> None:
         write_all(self._file, data)
         self._at += len(data)
 

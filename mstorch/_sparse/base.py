@@ -11,7 +11,7 @@ from .._backend.raw import ON_CPU
 from .._core.above import above
 from .._core.auto import Auto
 from .._core.device import device
-from .._core.formats import layout, sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr
+from .._core.formats import layout, memory_format, sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr
 from .._core.modes import modes
 from .._core.naming import is_torch
 from .._core.overriding import FORMED, disabled
@@ -111,7 +111,7 @@ class SparseTensor(Tensor):
             raise RuntimeError(f"Sparse {WORDS[self._layout][6:].upper()} tensors do not have strides")
         return (0,) * len(self._size) if dim is None else 0
 
-    def is_contiguous(self, memory_format: Any = None) -> bool:
+    def is_contiguous(self, memory_format: memory_format | None = None) -> bool:
         """False for COO, which has no strides; RuntimeError for the others."""
         if self._layout is not sparse_coo:
             raise RuntimeError(f"Sparse {WORDS[self._layout][6:].upper()} tensors do not have is_contiguous")
@@ -186,13 +186,13 @@ class SparseTensor(Tensor):
     # Autograd
 
     @property
-    def _values_part(self) -> Any:
+    def _values_part(self) -> Tensor:
         """The values, with the history that the tensor has."""
         if modes.grad and is_tracked(self):
             return above.sparse_gradients.recorded_values(self)
         return self._kept
 
-    def _set_grad(self, value: Any) -> None:
+    def _set_grad(self, value: Tensor | None) -> None:
         if value is not None and not isinstance(value, SparseTensor):
             raise RuntimeError("attempting to assign a gradient to a tensor that has data of a different type")
         Tensor.grad.fset(self, value)  # type: ignore[attr-defined]
@@ -230,7 +230,7 @@ class SparseTensor(Tensor):
         """The same elements outside of autograd."""
         return self.detach()
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
         if not self.is_leaf:
             raise RuntimeError(
                 "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment."
@@ -253,7 +253,9 @@ class SparseTensor(Tensor):
         )  # fmt: skip
 
 
-def _rebuilt(kind: layout, index: Any, values: Any, size: Any, coalesced: bool, requires_grad: bool) -> Any:
+def _rebuilt(
+    kind: layout, index: tuple[Tensor, ...], values: Tensor, size: tuple[int, int], coalesced: bool, requires_grad: bool
+) -> Tensor:
     return sparse(kind, index, values, size, coalesced).requires_grad_(requires_grad)
 
 
@@ -285,7 +287,7 @@ def like(input: Any, values: Any, index: Any = None) -> Any:
     return sparse(input._layout, input._index if index is None else index, values, input._size, input._coalesced)
 
 
-def replace(tensor: Any, other: Any) -> Any:
+def replace(tensor: Tensor, other: Tensor) -> Tensor:
     """Let a sparse tensor be what another is, and return it: how its in-place operations end."""
     tensor._counter.version += 1
     for name in ("_dtype", "_stride", "_offset", "_layout", "_index", "_size", "_coalesced", "_kept", "_node", "_number"):
@@ -296,12 +298,12 @@ def replace(tensor: Any, other: Any) -> Any:
 FORMED.add(SparseTensor)
 
 
-def host(tensor: Any) -> np.ndarray:
+def host(tensor: Tensor) -> np.ndarray:
     """Indices as an array."""
     return np.asarray(array_of(tensor))
 
 
-def index_tensor(array: np.ndarray, beside: Any = None) -> Any:
+def index_tensor(array: np.ndarray, beside: Tensor | None = None) -> Any:
     """Indices as a tensor of int64, on the device of another tensor."""
     found = made(np.ascontiguousarray(array, np.int64))
     return found if beside is None else copying.to(found, beside.device)

@@ -6,36 +6,38 @@ from typing import Any
 import numpy as np
 
 from .._core.dtype import int32, int64
-from .._core.formats import sparse_bsc, sparse_bsr, sparse_csc, sparse_csr
+from .._core.formats import layout, sparse_bsc, sparse_bsr, sparse_csc, sparse_csr
 from .._ops._dispatch import type_word
+from .._tensor import Tensor
 from .base import host
 from .compressed import sparse_compressed_tensor
 from .coo import sparse_coo_tensor
 
 
 def _validate_sparse_coo_tensor_args(
-    indices: Any, values: Any, size: Any, is_coalesced: bool | None = None, check_pinning: bool | None = None
+    indices: Tensor, values: Tensor, size: tuple[int, ...], is_coalesced: bool | None = None, check_pinning: bool | None = None
 ) -> None:
     """Raise RuntimeError unless the parts make a COO tensor of the size."""
     sparse_coo_tensor(indices, values, size, is_coalesced=is_coalesced, check_invariants=True)
 
 
 def _validate_sparse_compressed_tensor_args(
-    compressed_indices: Any, plain_indices: Any, values: Any, size: Any, layout: Any, check_pinning: bool | None = None
+    compressed_indices: Tensor, plain_indices: Tensor, values: Tensor, size: tuple[int, int], layout: layout,
+    check_pinning: bool | None = None
 ) -> None:
     """Raise RuntimeError unless the parts make a tensor of the compressed layout and size."""
     sparse_compressed_tensor(compressed_indices, plain_indices, values, size, layout=layout, check_invariants=True)
 
 
 def _validate_sparse_csr_tensor_args(
-    crow_indices: Any, col_indices: Any, values: Any, size: Any, check_pinning: bool | None = None
+    crow_indices: Tensor, col_indices: Tensor, values: Tensor, size: tuple[int, int], check_pinning: bool | None = None
 ) -> None:
     """Raise RuntimeError unless the parts make a CSR tensor of the size."""
     _validate_sparse_compressed_tensor_args(crow_indices, col_indices, values, size, sparse_csr)
 
 
 def _validate_sparse_csc_tensor_args(
-    ccol_indices: Any, row_indices: Any, values: Any, size: Any, check_pinning: bool | None = None
+    ccol_indices: Tensor, row_indices: Tensor, values: Tensor, size: tuple[int, int], check_pinning: bool | None = None
 ) -> None:
     """Raise RuntimeError unless the parts make a CSC tensor of the size."""
     _validate_sparse_compressed_tensor_args(ccol_indices, row_indices, values, size, sparse_csc)
@@ -55,7 +57,7 @@ def _validate_sparse_bsc_tensor_args(
     _validate_sparse_compressed_tensor_args(ccol_indices, row_indices, values, size, sparse_bsc)
 
 
-def _convert_indices_from_coo_to_csr(input: Any, size: int, *, out_int32: bool = False) -> Any:
+def _convert_indices_from_coo_to_csr(input: Tensor, size: int, *, out_int32: bool = False) -> Tensor:
     """Where each of ``size`` rows begins among ascending row indices, and their number."""
     if input.dim() != 1:
         raise RuntimeError(f"Input is supposed to be a vector, but got {input.dim()} dimensional tensor.")
@@ -66,8 +68,8 @@ def _convert_indices_from_coo_to_csr(input: Any, size: int, *, out_int32: bool =
 
 
 def _convert_indices_from_csr_to_coo(
-    crow_indices: Any, col_indices: Any, *, out_int32: bool = False, transpose: bool = False
-) -> Any:
+    crow_indices: Tensor, col_indices: Tensor, *, out_int32: bool = False, transpose: bool = False
+) -> Tensor:
     """Row and column indices (columns first with ``transpose``) of a CSR matrix, or of a batch of them."""
     starts, columns = host(crow_indices), host(col_indices)
     counts = np.diff(starts, axis=-1)

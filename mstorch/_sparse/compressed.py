@@ -2,17 +2,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from .._core.device import device
 from .._core.dtype import dtype
+from .._core.formats import layout, sparse_bsc, sparse_bsr, sparse_csc, sparse_csr
 from .._core.formats import layout as Layout
-from .._core.formats import sparse_bsc, sparse_bsr, sparse_csc, sparse_csr
 from .._core.sparse_parts import is_sparse
 from .._ops import views
 from .._ops._dispatch import type_word
+from .._tensor import Tensor
 from .base import BLOCKED, BY_ROWS, COMPRESSED, NAMES, host, layout_word, sparse
 from .coo import invariants_checked, part, with_leaf
 
@@ -20,9 +22,10 @@ from .coo import invariants_checked, part, with_leaf
 
 
 def sparse_compressed_tensor(
-    compressed_indices: Any, plain_indices: Any, values: Any, size: Any = None, *, dtype: dtype | None = None, layout: Any = None,
-    device: Any = None, pin_memory: bool = False, requires_grad: bool = False, check_invariants: bool | None = None,
-) -> Any:  # fmt: skip
+    compressed_indices: Tensor | Sequence[int], plain_indices: Tensor | Sequence[int], values: Tensor | Sequence[float],
+    size: tuple[int, int] | None = None, *, dtype: dtype | None = None, layout: layout | None = None,
+    device: device | str | int | None = None, pin_memory: bool = False, requires_grad: bool = False, check_invariants: bool | None = None,
+) -> Tensor:  # fmt: skip
     """A tensor of a compressed layout; blocks of BSR and BSC are dimensions of ``values`` (nnz, rows, columns)."""
     if layout is None:
         raise RuntimeError("sparse_compressed_tensor expected sparse compressed tensor layout but got none")
@@ -36,9 +39,10 @@ def sparse_compressed_tensor(
 
 
 def sparse_csr_tensor(
-    crow_indices: Any, col_indices: Any, values: Any, size: Any = None, *, dtype: dtype | None = None, device: Any = None,
+    crow_indices: Tensor | Sequence[int], col_indices: Tensor | Sequence[int], values: Tensor | Sequence[float],
+    size: tuple[int, int] | None = None, *, dtype: dtype | None = None, device: device | str | int | None = None,
     pin_memory: bool = False, requires_grad: bool = False, check_invariants: bool | None = None,
-) -> Any:  # fmt: skip
+) -> Tensor:  # fmt: skip
     """A CSR matrix: row i has the columns ``col_indices[crow_indices[i]:crow_indices[i + 1]]``."""
     return sparse_compressed_tensor(
         crow_indices, col_indices, values, size, dtype=dtype, layout=sparse_csr, device=device, pin_memory=pin_memory,
@@ -58,7 +62,8 @@ def sparse_csc_tensor(
 
 
 def sparse_bsr_tensor(
-    crow_indices: Any, col_indices: Any, values: Any, size: Any = None, *, dtype: dtype | None = None, device: Any = None,
+    crow_indices: Sequence[int], col_indices: Sequence[int], values: Tensor, size: tuple[int, int] | None = None, *,
+    dtype: dtype | None = None, device: device | str | int | None = None,
     pin_memory: bool = False, requires_grad: bool = False, check_invariants: bool | None = None,
 ) -> Any:  # fmt: skip
     """A CSR matrix of blocks: ``values`` (nnz, rows, columns)."""
@@ -84,7 +89,7 @@ def block_of(kind: Layout, values: Any, batch: int) -> tuple[int, int]:
     return tuple(values.shape[batch + 1 : batch + 3]) if kind in BLOCKED else (1, 1)
 
 
-def _inferred(kind: Layout, compressed: Any, plain: Any, values: Any) -> tuple[int, ...]:
+def _inferred(kind: Layout, compressed: Tensor, plain: Tensor, values: Tensor) -> tuple[int, ...]:
     batch = compressed.dim() - 1
     rows = compressed.shape[-1] - 1
     columns = int(host(plain).max()) + 1 if plain.numel() else 0
@@ -93,7 +98,7 @@ def _inferred(kind: Layout, compressed: Any, plain: Any, values: Any) -> tuple[i
     return (*compressed.shape[:-1], *matrix, *values.shape[batch + (3 if kind in BLOCKED else 1) :])
 
 
-def check(kind: Layout, compressed: Any, plain: Any, values: Any, size: tuple[int, ...]) -> None:
+def check(kind: Layout, compressed: Tensor, plain: Tensor, values: Tensor, size: tuple[int, ...]) -> None:
     """Raise torch's error for parts that do not fit each other."""
     first, second = NAMES[kind]
     if compressed._dtype is not plain._dtype:
@@ -177,7 +182,7 @@ def places(self: Any) -> tuple[np.ndarray, Any]:
 
 
 def _part(name: str, kinds: tuple[Layout, ...], position: int, words: str) -> Callable[..., Any]:
-    def method(self: Any) -> Any:
+    def method(self: Any) -> Tensor:
         if not is_sparse(self) or self._layout not in kinds:
             raise RuntimeError(f"{name} expected sparse {words} compressed tensor layout but got {layout_word(self)}")
         return self._index[position]

@@ -1,23 +1,26 @@
 """Dense to sparse, sparse to dense, and between sparse layouts."""
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from .._core.above import above
-from .._core.formats import sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr, strided
+from .._core.dtype import dtype
+from .._core.formats import layout, sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr, strided
 from .._core.sparse_parts import is_sparse
 from .._core.tensor_base import array_of
 from .._ops import views
 from .._tape.windows import no_view
+from .._tensor import Tensor
 from .base import BLOCKED, BY_ROWS, COMPRESSED, WORDS, host, index_tensor, layout_word, like, sparse
 from .coo import added, coalesce, flat, nothing, taken
 from .gradients import values_at, where_of
 from .nodes import record
 
 
-def to_dense(self: Any, dtype: Any = None, *, masked_grad: bool | None = None) -> Any:
+def to_dense(self: Any, dtype: dtype | None = None, *, masked_grad: bool | None = None) -> Tensor:
     """The tensor with all its elements; a strided one as it is."""
     if not is_sparse(self):
         return self if dtype is None else self.to(dtype)
@@ -29,14 +32,14 @@ def to_dense(self: Any, dtype: Any = None, *, masked_grad: bool | None = None) -
     return no_view(summed.reshape(self._size))
 
 
-def _specified(self: Any, count: int) -> np.ndarray:
+def _specified(self: Tensor, count: int) -> np.ndarray:
     """The indices (count, nnz) of what is not zero in the first dimensions of a strided tensor."""
     array = np.asarray(array_of(self))
     kept = (array != 0).reshape(*array.shape[:count], -1).any(-1) if array.size else np.zeros(array.shape[:count], bool)
     return np.stack(np.nonzero(kept)) if count else np.zeros((0, int(kept.sum())), np.int64)
 
 
-def _from_dense(self: Any, count: int) -> Any:
+def _from_dense(self: Tensor, count: int) -> Any:
     size = tuple(self.shape)
     where = _specified(self, count)
     rows = self.reshape((views.numel_of(size[:count]), *size[count:]))
@@ -44,8 +47,8 @@ def _from_dense(self: Any, count: int) -> Any:
 
 
 def to_sparse(
-    self: Any, *args: Any, sparse_dim: int | None = None, layout: Any = None, blocksize: Any = None, dense_dim: int | None = None
-) -> Any:
+    self: Any, *args: Any, sparse_dim: int | None = None, layout: layout | None = None, blocksize: Any = None, dense_dim: int | None = None
+) -> Tensor:
     """The tensor in a sparse layout, COO unless another is named; ``to_sparse(n)`` leaves all but n dimensions dense."""
     if args or sparse_dim is not None:
         return to_sparse_coo(self, *(args or (sparse_dim,)))
@@ -64,7 +67,7 @@ def to_sparse(
     return _compress(self, kind, _block(blocksize), dense_dim, name)
 
 
-def _unsupported(name: str, source: Any, kind: Any, how: str) -> RuntimeError:
+def _unsupported(name: str, source: Tensor, kind: layout, how: str) -> RuntimeError:
     return RuntimeError(f"{name}: conversion from {layout_word(source)} to {WORDS[kind]} {how} is not supported")
 
 
@@ -93,7 +96,7 @@ def blocks_of(tensor: Any) -> tuple[int, int] | None:
     return tuple(tensor._kept.shape[tensor._index[0].dim() :][:2]) if tensor._layout in BLOCKED else None
 
 
-def _converted(self: Any, target: Any, convert: Any) -> Any:
+def _converted(self: Any, target: layout, convert: Callable[..., Any]) -> Tensor:
     """A conversion, to which the whole gradient is converted back."""
     kind = self._layout if is_sparse(self) else strided
     block = blocks_of(self) if is_sparse(self) else None
@@ -108,7 +111,7 @@ def _converted(self: Any, target: Any, convert: Any) -> Any:
     return record(f"To{WORDS[target]}", (self,), convert, rule)
 
 
-def _as_coo(self: Any) -> Any:
+def _as_coo(self: Any) -> Tensor:
     where, values = where_of(self)
     found = sparse(sparse_coo, (index_tensor(where),), values, self._size)
     if self._layout in (sparse_csr, sparse_bsr) and (np.diff(flat(where, self._size)) > 0).all():
@@ -117,7 +120,7 @@ def _as_coo(self: Any) -> Any:
     return coalesce(found)
 
 
-def _compress(self: Any, kind: Any, blocksize: Any, dense_dim: int | None, name: str = "") -> Any:
+def _compress(self: Any, kind: layout, blocksize: Any, dense_dim: int | None, name: str = "") -> Tensor:
     if not name:
         word = WORDS[kind][6:].lower()
         name = f"{'sparse_compressed' if is_sparse(self) and self._layout in COMPRESSED else 'dense'}_to_sparse_{word}"
@@ -154,7 +157,7 @@ def _compress(self: Any, kind: Any, blocksize: Any, dense_dim: int | None, name:
     return _converted(self, kind, lambda: _compressed(self, kind, batch, trailing, blocksize or (1, 1), name))
 
 
-def _compressed(self: Any, kind: Any, batch: int, trailing: int, block: tuple[int, int], name: str) -> Any:
+def _compressed(self: Any, kind: layout, batch: int, trailing: int, block: tuple[int, int], name: str) -> Any:
     source = coalesce(to_sparse_coo(self)) if is_sparse(self) else _from_dense(self, self.dim() - trailing)
     if batch < 0 or source.sparse_dim() < 2:
         raise RuntimeError("to_sparse: conversion from Sparse to " + WORDS[kind] + " needs at least 2 sparse dimensions")
@@ -164,7 +167,7 @@ def _compressed(self: Any, kind: Any, batch: int, trailing: int, block: tuple[in
     return found
 
 
-def _grouped(source: Any, kind: Any, batch: int, block: tuple[int, int], name: str) -> Any:
+def _grouped(source: Any, kind: layout, batch: int, block: tuple[int, int], name: str) -> Any:
     """A coalesced COO tensor (batch dimensions and two more) in a compressed layout."""
     size, where, values = source._size, host(source._index[0]), source._values_part
     (high, wide), (rows, columns) = block, size[batch : batch + 2]
@@ -200,7 +203,7 @@ def _grouped(source: Any, kind: Any, batch: int, block: tuple[int, int], name: s
     return sparse(kind, (index_tensor(compressed), index_tensor(plain)), parts, size, True)
 
 
-def nothing_of(layout: Any, size: tuple[int, ...], dtype: Any, requires_grad: bool) -> Any:
+def nothing_of(layout: layout, size: tuple[int, ...], dtype: dtype, requires_grad: bool) -> Tensor:
     """A tensor of a sparse layout in which no element is specified."""
     if layout in BLOCKED:
         raise RuntimeError(f"empty_sparse_compressed expected sparse compressed (non-block) tensor layout but got {WORDS[layout]}")
@@ -214,12 +217,12 @@ def nothing_of(layout: Any, size: tuple[int, ...], dtype: Any, requires_grad: bo
     return found.requires_grad_(requires_grad)
 
 
-def to_sparse_csr(self: Any, dense_dim: int | None = None) -> Any:
+def to_sparse_csr(self: Tensor, dense_dim: int | None = None) -> Tensor:
     """The tensor in the layout CSR."""
     return _compress(self, sparse_csr, None, dense_dim)
 
 
-def to_sparse_csc(self: Any, dense_dim: int | None = None) -> Any:
+def to_sparse_csc(self: Tensor, dense_dim: int | None = None) -> Tensor:
     """The tensor in the layout CSC."""
     return _compress(self, sparse_csc, None, dense_dim)
 
@@ -229,17 +232,17 @@ def _block(size: Any) -> Any:
     return (size, size) if isinstance(size, int) else size
 
 
-def to_sparse_bsr(self: Any, blocksize: Any, dense_dim: int | None = None) -> Any:
+def to_sparse_bsr(self: Tensor, blocksize: tuple[int, int], dense_dim: int | None = None) -> Tensor:
     """The tensor in the layout BSR, in blocks of (rows, columns)."""
     return _compress(self, sparse_bsr, _block(blocksize), dense_dim)
 
 
-def to_sparse_bsc(self: Any, blocksize: Any, dense_dim: int | None = None) -> Any:
+def to_sparse_bsc(self: Tensor, blocksize: int | tuple[int, int], dense_dim: int | None = None) -> Tensor:
     """The tensor in the layout BSC, in blocks of (rows, columns)."""
     return _compress(self, sparse_bsc, _block(blocksize), dense_dim)
 
 
-def sparse_mask(self: Any, mask: Any) -> Any:
+def sparse_mask(self: Any, mask: Any) -> Tensor:
     """The elements at the places that ``mask`` (sparse) specifies, in its layout."""
     if not is_sparse(mask):
         raise TypeError("sparse_mask(): argument 'mask' (position 1) must be a sparse Tensor")

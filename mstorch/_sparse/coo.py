@@ -1,10 +1,12 @@
 """COO tensors: indices (sparse dimensions, nnz) and values (nnz, *dense dimensions)."""
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from .._core.device import device
 from .._core.dtype import bool_, dtype, int64
 from .._core.formats import sparse_coo
 from .._core.sparse_parts import is_sparse
@@ -13,6 +15,7 @@ from .._ops.creation import zeros
 from .._ops.from_data import tensor
 from .._ops.index import index_select
 from .._ops.scatter import index_add
+from .._tensor import Tensor
 from .base import host, index_tensor, layout_word, sparse
 from .nodes import record
 
@@ -24,7 +27,7 @@ def invariants_checked(asked: bool | None) -> bool:
     return _checking[0] if asked is None else bool(asked)
 
 
-def part(data: Any, kind: Any = None, device: Any = None) -> Any:
+def part(data: Any, kind: dtype | None = None, device: device | str | int | None = None) -> Any:
     """A part of a sparse tensor from what a user gives for it; a tensor stays the same, with its history."""
     if isinstance(data, TensorBase):
         there = data if device is None else data.to(device)
@@ -32,7 +35,7 @@ def part(data: Any, kind: Any = None, device: Any = None) -> Any:
     return tensor(data, dtype=kind, device=device)
 
 
-def with_leaf(tensor: Any, requires_grad: bool) -> Any:
+def with_leaf(tensor: Tensor, requires_grad: bool) -> Tensor:
     """The new tensor, on demand as a leaf."""
     if not requires_grad:
         return tensor
@@ -42,9 +45,10 @@ def with_leaf(tensor: Any, requires_grad: bool) -> Any:
 
 
 def sparse_coo_tensor(
-    indices: Any = None, values: Any = None, size: Any = None, *, dtype: dtype | None = None, device: Any = None,
+    indices: Any = None, values: Tensor | Sequence[Sequence[float]] | None = None, size: Any = None, *, dtype: dtype | None = None,
+    device: device | str | int | None = None,
     pin_memory: bool = False, requires_grad: bool = False, check_invariants: bool | None = None, is_coalesced: bool | None = None,
-) -> Any:  # fmt: skip
+) -> Tensor:  # fmt: skip
     """A COO tensor of ``values`` (nnz, *) at ``indices`` (sparse dimensions, nnz); values at one place add up.
 
     ``sparse_coo_tensor(size)`` has no elements. ``size`` is the smallest that holds the indices unless given.
@@ -93,14 +97,14 @@ def sparse_coo_tensor(
     return with_leaf(sparse(sparse_coo, (places,), given, lengths, bool(is_coalesced)), requires_grad)
 
 
-def _lengths(size: Any) -> tuple[int, ...]:
+def _lengths(size: tuple[int, int]) -> tuple[int, ...]:
     lengths = tuple(int(length) for length in size)
     if any(length < 0 for length in lengths):
         raise RuntimeError("numel: integer multiplication overflow")
     return lengths
 
 
-def nothing(size: Any, kind: Any = None, sparse_dim: int | None = None, device: Any = None) -> Any:
+def nothing(size: Any, kind: dtype | None = None, sparse_dim: int | None = None, device: device | str | int | None = None) -> Tensor:
     """A COO tensor without specified elements."""
     count = len(size) if sparse_dim is None else sparse_dim
     values = zeros((0, *size[count:]), dtype=kind, device=device)
@@ -134,7 +138,7 @@ def _ascending(where: np.ndarray, size: Any) -> bool:
     return bool((np.diff(flat(where, size)) > 0).all())
 
 
-def added(values: Any, group: np.ndarray, count: int) -> Any:
+def added(values: Tensor, group: np.ndarray, count: int) -> Tensor:
     """The sums of values (n, *) of the same group: (count, *)."""
     base = values.new_zeros((count, *values.shape[1:]))
     if not values.numel():
@@ -144,7 +148,7 @@ def added(values: Any, group: np.ndarray, count: int) -> Any:
     return index_add(base, 0, index_tensor(group, values), values)
 
 
-def taken(values: Any, rows: np.ndarray) -> Any:
+def taken(values: Tensor, rows: np.ndarray) -> Any:
     """Rows of values."""
     if not rows.size:
         return values.new_zeros((0, *values.shape[1:]))
@@ -159,7 +163,7 @@ def coalesce(self: Any) -> Any:
     return record("Coalesce", (self,), lambda: _coalesced(self), lambda gradient: (gradient,))
 
 
-def _coalesced(self: Any) -> Any:
+def _coalesced(self: Any) -> Tensor:
     where = host(self._index[0])
     places = flat(where, self._size)
     order, first, group = np.unique(places, return_index=True, return_inverse=True)
@@ -203,12 +207,12 @@ def values(self: Any) -> Any:
     return self._values_part
 
 
-def raw_indices(self: Any) -> Any:
+def raw_indices(self: Any) -> Tensor:
     """The indices of a COO tensor, coalesced or not."""
     _expect_coo(self, "_indices")
     return self._index[0]
 
 
-def raw_values(self: Any) -> Any:
+def raw_values(self: Any) -> Tensor:
     """The values, of a COO tensor coalesced or not, outside of autograd."""
     return values(self) if not is_sparse(self) else self._kept

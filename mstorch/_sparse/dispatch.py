@@ -6,10 +6,12 @@ tensor. A strided operation that reads a sparse tensor all the same raises ``Spa
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from .. import autograd
+from .._core.device import device
+from .._core.dtype import dtype
 from .._core.formats import sparse_coo
 from .._core.size import Size
 from .._core.sparse_parts import is_sparse
@@ -77,7 +79,7 @@ COMMON: dict[str, Function] = {
 def _of_sparse(name: str, function: Function) -> Function:
     """A method that only sparse tensors have a use for."""
 
-    def method(*args: Any, **kwargs: Any) -> Any:
+    def method(*args: Any, **kwargs: Any) -> Tensor:
         if not any(map(is_sparse, (*args[:2], *kwargs.values()))):  # an old order begins with a number
             raise NotImplementedError(
                 f"Could not run 'aten::{name}' with arguments from the 'CPU' backend. It takes a sparse tensor."
@@ -98,7 +100,7 @@ COMMON.update({name: _of_sparse(name, function) for name, function in ONLY_SPARS
 
 
 def _copied(name: str, method: str) -> Function:
-    def function(input: Any, *, out: Any = None) -> Any:
+    def function(input: Any, *, out: Tensor | None = None) -> Any:
         if not is_sparse(input) or input._layout not in compressed.COMPRESSED:
             word = "SparseCPU" if is_sparse(input) else "CPU"
             raise NotImplementedError(f"Could not run 'aten::{name}' with arguments from the '{word}' backend.")
@@ -125,7 +127,7 @@ def aware(function: Function, form: Function) -> Function:
     """``function``, which goes to its sparse form where it meets a sparse tensor."""
 
     @functools.wraps(function)
-    def either(*args: Any, **kwargs: Any) -> Any:
+    def either(*args: Any, **kwargs: Any) -> tuple[Tensor | None, ...] | None:
         try:
             return function(*args, **kwargs)
         except SparseOperand:
@@ -140,7 +142,7 @@ def _named_sparse(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
     return any(map(_holds_sparse, args)) or any(map(_holds_sparse, kwargs.values()))
 
 
-def _holds_sparse(value: Any) -> bool:
+def _holds_sparse(value: Tensor | Sequence[Tensor]) -> bool:
     return is_sparse(value) or (isinstance(value, (list, tuple)) and any(map(is_sparse, value)))
 
 
@@ -157,7 +159,7 @@ def _refusing(name: str) -> Function:
 
 
 def _wrong(text: str) -> Function:
-    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def method(self: Tensor, *args: Any, **kwargs: Any) -> Any:
         raise RuntimeError(text)
 
     return method
@@ -177,17 +179,17 @@ _OPERATORS: dict[str, Function] = {
 }  # fmt: skip
 
 
-def _is_nonzero(self: Any) -> bool:
+def _is_nonzero(self: Tensor) -> bool:
     """Whether the only element is not zero."""
     return bool(self)
 
 
-def _named(kind: Any) -> Any:
+def _named(kind: str) -> dtype:
     """The dtype of a dtype, a type or a type's name."""
     return as_dtype(kind.replace("torch.sparse.", "torch.") if isinstance(kind, str) else kind)
 
 
-def _new(self: Any, *args: Any, device: Any = None) -> Any:
+def _new(self: Tensor, *args: Any, device: device | str | int | None = None) -> Tensor:
     """A sparse tensor of the same dtype: empty, of a size, or of indices and values."""
     if len(args) > 1 and isinstance(args[0], Tensor):
         return coo.sparse_coo_tensor(*args, dtype=self._dtype)
@@ -242,14 +244,17 @@ def give_methods() -> None:
     Tensor.dense_dim = lambda self: self.dim()  # type: ignore[method-assign, attr-defined]
 
 
-def _grad(outputs: Any, inputs: Any, grad_outputs: Any = None, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
+def _grad(
+    outputs: Tensor | Sequence[Tensor], inputs: Tensor | Sequence[Tensor], grad_outputs: Tensor | Sequence[Tensor] | None = None,
+    *args: Any, **kwargs: Any,
+) -> tuple[Any, ...]:
     """``autograd.grad`` where an input or an output is sparse: by its edge."""
     wanted = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
     roots, gradients = _roots(outputs, grad_outputs)
     return autograd.grad(roots, [_edge(tensor, "One of the differentiated Tensors") for tensor in wanted], gradients, *args, **kwargs)
 
 
-def _edge(tensor: Any, who: str) -> Any:
+def _edge(tensor: Tensor, who: str) -> Any:
     """A sparse tensor's edge; a strided tensor itself."""
     if not is_sparse(tensor):
         return tensor
@@ -258,7 +263,7 @@ def _edge(tensor: Any, who: str) -> Any:
     return graph.GradientEdge(*edge_of(tensor))
 
 
-def _roots(outputs: Any, gradients: Any) -> tuple[list[Any], list[Any]]:
+def _roots(outputs: Tensor | Sequence[Tensor], gradients: Any) -> tuple[list[Any], list[Any]]:
     """Roots, sparse ones by their edges, and their gradients."""
     roots = (outputs,) if isinstance(outputs, Tensor) else tuple(outputs)
     gradients = (gradients,) if isinstance(gradients, Tensor) else tuple(gradients or [None] * len(roots))
@@ -282,7 +287,7 @@ def _check_gradient(root: Any, gradient: Any, number: int) -> None:
         )
 
 
-def _backward(tensors: Any, grad_tensors: Any = None, *args: Any, **kwargs: Any) -> None:
+def _backward(tensors: Tensor, grad_tensors: Tensor | None = None, *args: Any, **kwargs: Any) -> None:
     """``autograd.backward`` where a root is sparse: from its edge."""
     autograd.backward(*_roots(tensors, grad_tensors), *args, **kwargs)
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .._core.dtype import bool_
-from .._core.formats import sparse_coo, sparse_csr
+from .._core.formats import memory_format, sparse_coo, sparse_csr
 from .._core.modes import modes
 from .._core.promotion import can_cast
 from .._core.sparse_parts import is_sparse
@@ -16,6 +16,7 @@ from .._core.writable import check_writable
 from .._ops import elementwise, views
 from .._ops._dispatch import broadcast_shape, finish, is_number, result_dtype, type_word
 from .._ops.join import cat
+from .._tensor import Tensor
 from .base import BY_ROWS, WORDS, host, index_tensor, layout_word, like, replace, sparse
 from .convert import to_dense, to_sparse_coo
 from .coo import added, coalesce, flat, taken
@@ -37,7 +38,7 @@ _FULL_NAMES = {"absolute": "abs", "arcsin": "asin", "arcsinh": "asinh", "arctan"
 _LINEAR = ("neg", "negative", "positive", "conj_physical")
 
 
-def stored(found: Any, out: Any, checked: bool = True) -> Any:
+def stored(found: Tensor, out: Tensor | None, checked: bool = True) -> Any:
     """The result, kept in ``out`` if that is given; unless ``checked``, in whatever dtype that is."""
     if out is None or not is_sparse(out) or not is_sparse(found):
         return finish(found, out)
@@ -89,7 +90,7 @@ def in_place(function: Callable[..., Any]) -> Callable[..., Any]:
     return apply
 
 
-def _as_it_was(tensor: Any) -> Any:
+def _as_it_was(tensor: Any) -> Tensor:
     """A result that is about to be written to as its operation goes on to know it."""
     if not is_sparse(tensor) or tensor._node is None:
         return tensor
@@ -106,20 +107,20 @@ def _no_kernel(name: str, tensor: Any) -> NotImplementedError:
     )
 
 
-def add(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Any:
+def add(input: Tensor, other: Tensor, *, alpha: float = 1, out: Tensor | None = None) -> Any:
     """The sum: of sparse tensors over the union of their places, of a dense and a sparse one dense."""
     return _sum("Add", input, other, alpha, out)
 
 
-def _sum(label: str, input: Any, other: Any, alpha: Any, out: Any) -> Any:
-    def rule(gradient: Any) -> tuple[Any, Any]:
+def _sum(label: str, input: Tensor, other: Tensor, alpha: float, out: Tensor | None) -> Tensor:
+    def rule(gradient: Tensor) -> tuple[Any, Any]:
         return gradient, gradient if alpha.__class__ is int and alpha == 1 else gradient * alpha
 
     found = record(label, (input, other), lambda: _added(input, other, alpha), rule)
     return stored(found, out) if is_sparse(found) else finish(found, out)
 
 
-def _added(input: Any, other: Any, alpha: Any) -> Any:
+def _added(input: Any, other: Any, alpha: Any) -> Tensor:
     if not is_sparse(other):
         if input._layout is not sparse_coo and isinstance(other, TensorBase):
             # As in torch, it is the sparse operand that is scaled.
@@ -151,11 +152,11 @@ def result_dtype_of(*tensors: Any) -> Any:
     return result_dtype([_probe(tensor) for tensor in tensors])
 
 
-def _probe(value: Any) -> Any:
+def _probe(value: Any) -> Tensor:
     return value._values_part.new_zeros((1,)) if is_sparse(value) else value
 
 
-def _add_to_dense(dense: Any, other: Any) -> Any:
+def _add_to_dense(dense: Any, other: Any) -> Tensor:
     where, values = where_of(other)
     count = where.shape[0]
     kind = result_dtype_of(dense, other)
@@ -167,7 +168,7 @@ def _add_to_dense(dense: Any, other: Any) -> Any:
     return rows.reshape(other._size)
 
 
-def _union(input: Any, other: Any, kind: Any) -> Any:
+def _union(input: Any, other: Any, kind: Any) -> Tensor:
     where = np.concatenate([host(input._index[0]), host(other._index[0])], 1)
     values = cat([input._values_part.to(kind), other._values_part.to(kind)])
     both = sparse(sparse_coo, (index_tensor(where),), values, input._size)
@@ -187,7 +188,7 @@ def _union(input: Any, other: Any, kind: Any) -> Any:
     return sparse(sparse_coo, (index_tensor(where[:, first]),), merged, input._size)
 
 
-def _add_compressed(input: Any, other: Any, kind: Any) -> Any:
+def _add_compressed(input: Any, other: Any, kind: Any) -> Tensor:
     if all((host(a).shape == host(b).shape and (host(a) == host(b)).all()) for a, b in zip(input._index, other._index)):
         return like(input, input._values_part.to(kind) + other._values_part.to(kind))
     total = coalesce(_union(to_sparse_coo(input), to_sparse_coo(other), kind))
@@ -196,7 +197,7 @@ def _add_compressed(input: Any, other: Any, kind: Any) -> Any:
     return total.to_sparse(layout=input._layout)
 
 
-def sub(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Any:
+def sub(input: Any, other: Any, *, alpha: Any = 1, out: Tensor | None = None) -> Tensor:
     """The difference."""
     for tensor in (input, other):
         if is_sparse(tensor) and tensor._layout is not sparse_coo:
@@ -204,7 +205,7 @@ def sub(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Any:
     return _sum("Sub", input, other, -alpha, out)
 
 
-def mul(input: Any, other: Any, *, out: Any = None) -> Any:
+def mul(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
     """The product, at the places of the sparse factor (of both factors where both are sparse)."""
     factors = (input, other)
     if not is_sparse(input):
@@ -227,33 +228,33 @@ def _check_layouts(input: Any, other: Any) -> None:
         raise RuntimeError("Expected result Tensor to be of format CSR")
 
 
-def _factors(gradient: Any, first: Any, second: Any) -> tuple[Any, Any]:
+def _factors(gradient: Tensor, first: Tensor, second: Tensor) -> tuple[Any, Any]:
     """Gradients of the factors of a product: each at the places of the other."""
     return gradient * _conjugated(second), gradient * _conjugated(first)
 
 
-def _conjugated(value: Any) -> Any:
+def _conjugated(value: Tensor | float) -> Any:
     if not isinstance(value, TensorBase) or value._dtype.category != 3:
         return value.conjugate() if isinstance(value, complex) else value
     operand: Any = value
     return like(operand, operand._values_part.conj_physical()) if is_sparse(operand) else operand.conj()
 
 
-def _operands(input: Any, other: Any) -> tuple[Any, ...]:
+def _operands(input: Tensor, other: Tensor | float) -> tuple[Any, ...]:
     """What the rule of a product or quotient with a number needs: the number's own gradient alone asks for the tensor."""
     if not isinstance(other, TensorBase):
         return ()
     return (other, input) if is_tracked(other) else (other,)
 
 
-def _scaled(input: Any, other: Any) -> Any:
+def _scaled(input: Any, other: Any) -> Tensor:
     def rule(gradient: Any, factor: Any = other, own: Any = None) -> tuple[Any, Any]:
         return gradient * _conjugated(factor), None if own is None else (gradient * _conjugated(own)).sum()
 
     return record("Mul", (input, other), lambda: like(input, input._values_part * other), rule, _operands(input, other))
 
 
-def _multiplied(input: Any, other: Any) -> Any:
+def _multiplied(input: Any, other: Any) -> Tensor:
     if not is_sparse(other):
         return like(input, input._values_part * values_at(other, input))
     if input._layout is not sparse_coo:
@@ -269,7 +270,7 @@ def _multiplied(input: Any, other: Any) -> Any:
     return like(at, at._values_part * values_at(second, at))
 
 
-def _mul_spread(input: Any, dense: Any) -> Any:
+def _mul_spread(input: Any, dense: Any) -> Tensor:
     """The product with a dense factor of another size."""
     shape = broadcast_shape(input._size, tuple(dense.shape))
     if shape != input._size:
@@ -280,7 +281,7 @@ def _mul_spread(input: Any, dense: Any) -> Any:
     return like(input, input._values_part * values_at(dense.expand(shape), input))
 
 
-def div(input: Any, other: Any, *, rounding_mode: str | None = None, out: Any = None) -> Any:
+def div(input: Any, other: Any, *, rounding_mode: str | None = None, out: Tensor | None = None) -> Tensor:
     """The quotient by a number."""
     if not is_sparse(input):
         raise _no_kernel("reciprocal", other)
@@ -297,15 +298,15 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None, out: Any = 
     return stored(like(source, elementwise.div(source._values_part, other, rounding_mode=rounding_mode)), out)
 
 
-def _divided(input: Any, other: Any) -> Any:
-    def rule(gradient: Any, divisor: Any = other, own: Any = None) -> tuple[Any, Any]:
+def _divided(input: Any, other: Any) -> Tensor:
+    def rule(gradient: Tensor, divisor: Tensor | int = other, own: Tensor | None = None) -> tuple[Any, Any]:
         quotient = gradient / _conjugated(divisor)
         return quotient, None if own is None else -(quotient * _conjugated(own / divisor)).sum()
 
     return record("Div", (input, other), lambda: like(input, elementwise.div(input._values_part, other)), rule, _operands(input, other))
 
 
-def floor_divide(input: Any, other: Any, *, out: Any = None) -> Any:
+def floor_divide(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
     """The quotient by a number, rounded down."""
     if is_sparse(input) and (is_sparse(other) or (isinstance(other, TensorBase) and other.dim())):
         raise RuntimeError(
@@ -315,7 +316,7 @@ def floor_divide(input: Any, other: Any, *, out: Any = None) -> Any:
     return div(input, other, rounding_mode="floor", out=out)
 
 
-def pow(input: Any, exponent: Any, *, out: Any = None) -> Any:
+def pow(input: Any, exponent: Any, *, out: Any = None) -> Tensor:
     """A power of each specified element."""
     if not is_sparse(input) or not is_number(exponent) or input._layout is not sparse_coo:
         raise _no_kernel("pow.Tensor_Tensor", input if is_sparse(input) else exponent)
@@ -325,7 +326,7 @@ def pow(input: Any, exponent: Any, *, out: Any = None) -> Any:
     return stored(like(source, elementwise.pow(source._values_part, exponent)), out)
 
 
-def _same_places(label: str, input: Any, values: Any, index: Any = None) -> Any:
+def _same_places(label: str, input: Tensor, values: Tensor, index: tuple[Tensor, ...] | None = None) -> Tensor:
     """The tensor with other values, to which the gradient goes as it is."""
     return record(label, (input,), lambda: like(input, values, index), lambda gradient: (gradient,))
 
@@ -339,7 +340,7 @@ def to(self: Any, *args: Any, **kwargs: Any) -> Any:
 def conversion(name: str) -> Callable[..., Any]:
     """A method such as ``double()``."""
 
-    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def method(self: Any, *args: Any, **kwargs: Any) -> Tensor:
         converted = getattr(self._kept, name)()
         return self if converted is self._kept else _same_places("ToCopy", self, converted)
 
@@ -347,7 +348,7 @@ def conversion(name: str) -> Callable[..., Any]:
     return method
 
 
-def clone(input: Any, *, memory_format: Any = None) -> Any:
+def clone(input: Any, *, memory_format: memory_format | None = None) -> Any:
     """A copy."""
     return _same_places("Clone", input, input._kept.clone(), tuple(part.clone() for part in input._index))
 
@@ -398,6 +399,6 @@ def _check_copy(self: Any, src: Any) -> None:
             )
 
 
-def _type(tensor: Any) -> str:
+def _type(tensor: Tensor) -> str:
     word = {"float32": "Float", "float64": "Double"}.get(tensor._dtype.name, type_word(tensor._dtype))
     return f"torch.{'sparse.' if is_sparse(tensor) else ''}{word}Tensor"

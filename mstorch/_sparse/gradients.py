@@ -17,6 +17,7 @@ from .._ops.from_data import made
 from .._tape import engine
 from .._tape.moving import beside
 from .._tape.node import Accumulate, Node, bare_of, bare_twin, dressed, edge_of, named
+from .._tensor import Tensor
 from .base import host, index_tensor, like, sparse
 from .compressed import places
 from .coo import coalesce, flat, taken
@@ -53,7 +54,7 @@ def values_at(source: Any, target: Any) -> Any:
     return found.reshape(target._values_part.shape)
 
 
-def masked_gradient(leaf: Any, gradient: Any) -> Any:
+def masked_gradient(leaf: Any, gradient: Any) -> Tensor:
     """The gradient of a sparse tensor from that of its values: the same places, each once."""
     if leaf._layout is not sparse_coo or leaf._coalesced:
         return like(leaf, gradient)
@@ -76,7 +77,7 @@ class _Places(Node):
         return (bare_of(self.function(self.tensor, dressed(gradients[0])), recorded),)
 
 
-def _places(label: str, tensor: Any, edge: Any, function: Callable[..., Any]) -> Any:
+def _places(label: str, tensor: Tensor, edge: Any, function: Callable[..., Any]) -> Any:
     node: Any = named(_Places, label)((edge,))
     node.tensor, node.function = tensor.detach(), function
     return node
@@ -123,10 +124,10 @@ class End:
 
     __slots__ = ("tensor", "node")
 
-    def __init__(self, tensor: Any) -> None:
+    def __init__(self, tensor: Tensor) -> None:
         self.tensor, self.node = weakref.ref(tensor), None
 
-    def __call__(self) -> Any:
+    def __call__(self) -> SparseAccumulate:
         found = None if self.node is None else self.node()
         if found is None:
             found = SparseAccumulate(self.tensor())
@@ -137,7 +138,7 @@ class End:
         return found
 
 
-def _rows(indices: Any, values: Any, size: Any) -> Any:
+def _rows(indices: Tensor, values: Tensor, size: tuple[int, int]) -> Tensor:
     return sparse(sparse_coo, (indices.detach(),), values, size)
 
 

@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .._core.formats import sparse_coo
+from .._core.dtype import dtype
+from .._core.formats import layout, sparse_coo
 from .._core.modes import grad_set_to, modes
 from .._core.no_memory import tells_no_memory
 from .._core.sparse_parts import is_sparse
 from .._core.tensor_base import TensorBase, is_tracked
 from .._tape.node import Node, bare_of, dressed, edge_of, named, saved_input
+from .._tensor import Tensor
 from .base import WORDS, SparseTensor, layout_word
 
 Rule = Callable[..., Sequence[Any]]
@@ -68,7 +70,7 @@ class _Operation(Node):
         ]
 
 
-def _fitted(node: Any, place: int, gradient: Any, kind: Any, layout: Any, inner: bool) -> Any:
+def _fitted(node: Any, place: int, gradient: Any, kind: dtype, layout: layout, inner: bool) -> Any:
     """A gradient in the dtype of its tensor; a strided one for the rules of strided operations (``inner``)."""
     if is_sparse(gradient):
         if gradient._layout is not sparse_coo and gradient._layout is not layout:
@@ -84,7 +86,7 @@ def _fitted(node: Any, place: int, gradient: Any, kind: Any, layout: Any, inner:
     return gradient.to(kind)
 
 
-def _saved(item: Any) -> Any:
+def _saved(item: Tensor) -> Any:
     return _Kept(item) if is_sparse(item) else saved_input(item)
 
 

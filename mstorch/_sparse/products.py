@@ -15,6 +15,7 @@ from .._ops._dispatch import finish
 from .._ops._one_dtype import expect_dtype
 from .._ops.index import index_select
 from .._ops.join import cat
+from .._tensor import Tensor
 from .base import COMPRESSED, index_tensor, layout_word, like, sparse
 from .convert import to_dense, to_sparse_coo
 from .coo import added, coalesce, flat, taken
@@ -23,12 +24,12 @@ from .gradients import where_of
 from .shape import transpose
 
 
-def _matrix(tensor: Any, name: str) -> None:
+def _matrix(tensor: Tensor, name: str) -> None:
     if tensor.dim() != 2:
         raise RuntimeError(f"{name}: matrices expected, got {tensor.dim()}D tensor")
 
 
-def _times_dense(input: Any, dense: Any) -> Any:
+def _times_dense(input: Any, dense: Any) -> Tensor:
     """A sparse matrix (n, m) by a dense one (m, p): rows of the second, weighted, added up."""
     if tuple(dense.shape)[0] != input._size[1]:
         if input._layout is not sparse_coo:
@@ -49,7 +50,7 @@ def _times_dense(input: Any, dense: Any) -> Any:
     return found if found._dtype is kind else found.to(kind)
 
 
-def _times_sparse(first: Any, second: Any) -> Any:
+def _times_sparse(first: Any, second: Any) -> Tensor:
     """The product of two sparse matrices, coalesced COO: each element with the row of its column."""
     if first._size[1] != second._size[0]:
         raise RuntimeError(
@@ -68,7 +69,7 @@ def _times_sparse(first: Any, second: Any) -> Any:
     return coalesce(sparse(sparse_coo, (index_tensor(where),), product, (first._size[0], second._size[1])))
 
 
-def mm(input: Any, mat2: Any, *, out: Any = None) -> Any:
+def mm(input: Any, mat2: Any, *, out: Tensor | None = None) -> Tensor:
     """The product of two matrices of which one or both are sparse; sparse if both are."""
     if state.on and out is None and not (is_sparse(input) and is_sparse(mat2)):
         return lowered(mm, input, mat2)
@@ -90,7 +91,7 @@ def mm(input: Any, mat2: Any, *, out: Any = None) -> Any:
     return finish(_times_dense(transpose(mat2, 0, 1), input.t()).t(), out)
 
 
-def mv(input: Any, vec: Any, *, out: Any = None) -> Any:
+def mv(input: Any, vec: Any, *, out: Tensor | None = None) -> Tensor:
     """The product of a sparse matrix and a dense vector."""
     if state.on and out is None:
         return lowered(mv, input, vec)
@@ -106,7 +107,7 @@ def mv(input: Any, vec: Any, *, out: Any = None) -> Any:
     return finish(_times_dense(input, vec.unsqueeze(1)).squeeze(1), out)
 
 
-def bmm(input: Any, mat2: Any, *, out: Any = None) -> Any:
+def bmm(input: Any, mat2: Any, *, out: Tensor | None = None) -> Tensor:
     """The products of a COO tensor of matrices (b, n, m) with dense ones (b, m, p)."""
     if state.on and out is None:
         return lowered(bmm, input, mat2)
@@ -124,7 +125,7 @@ def bmm(input: Any, mat2: Any, *, out: Any = None) -> Any:
     return finish(summed.reshape(count, rows, mat2.shape[2]), out)
 
 
-def matmul(input: Any, other: Any, *, out: Any = None) -> Any:
+def matmul(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The product of a sparse matrix with a matrix or vector, or of a dense matrix with a sparse one."""
     if input.dim() == 2 and other.dim() == 1:
         return mv(input, other, out=out)
@@ -135,7 +136,7 @@ def matmul(input: Any, other: Any, *, out: Any = None) -> Any:
     raise RuntimeError("expand is unsupported for Sparse tensors")
 
 
-def addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Any:
+def addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: float = 1, out: Tensor | None = None) -> Tensor:
     """``beta * input + alpha * (mat1 @ mat2)`` with a sparse ``mat1``."""
     if state.on and out is None and not is_sparse(mat2):
         return lowered(functools.partial(addmm, beta=beta, alpha=alpha), input, mat1, mat2)
@@ -159,17 +160,17 @@ def addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1, ou
     return finish(product * alpha if beta == 0 else input * beta + product * alpha, out)
 
 
-def addmv(input: Any, mat: Any, vec: Any, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Any:
+def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: float = 1, alpha: float = 1, out: Tensor | None = None) -> Tensor:
     """``beta * input + alpha * (mat @ vec)`` with a sparse ``mat``."""
     product = mv(mat, vec) * alpha
     return finish(product if beta == 0 else input * beta + product, out)
 
 
-def _layout(tensor: Any) -> str:
+def _layout(tensor: Tensor) -> str:
     return "Sparse" if is_sparse(tensor) else "Strided"
 
 
-def sparse_mm(mat1: Any, mat2: Any, reduce: str | None = None) -> Any:
+def sparse_mm(mat1: Any, mat2: Any, reduce: str | None = None) -> Tensor:
     """``torch.sparse.mm``: a matrix product; ``reduce`` (CSR) names what is done in place of the sum."""
     if reduce is None:
         if not (is_sparse(mat1) or is_sparse(mat2)):
@@ -199,7 +200,7 @@ def smm(input: Any, mat2: Any) -> Any:
     return sparse(sparse_coo, (index_tensor(where),), values, (rows, columns.size))
 
 
-def sspaddmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Any:
+def sspaddmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1, out: Tensor | None = None) -> Any:
     """``beta * input + alpha * (mat1 @ mat2)`` of COO matrices and a dense ``mat2``, as a COO matrix."""
     product = smm(mat1, mat2)
     if input._size != product._size:
@@ -209,14 +210,14 @@ def sspaddmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1,
     return sparse(sparse_coo, (index_tensor(where),), cat([first[1], second[1]]), input._size)
 
 
-def hspmm(mat1: Any, mat2: Any, *, out: Any = None) -> Any:
+def hspmm(mat1: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The product of a COO matrix with a dense one, as a COO tensor of rows."""
     product = mm(mat1, mat2)
     used = np.unique(where_of(mat1)[0][0])
     return sparse(sparse_coo, (index_tensor(used[None]),), taken(product, used), tuple(product.shape))
 
 
-def sampled_addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1.0, alpha: Any = 1.0, out: Any = None) -> Any:
+def sampled_addmm(input: Any, mat1: Tensor, mat2: Tensor, *, beta: float = 1.0, alpha: float = 1.0, out: Any = None) -> Tensor:
     """``alpha * (mat1 @ mat2)`` at the places of a CSR matrix, plus ``beta`` times it."""
     for name, matrix in (("mat1", mat1), ("mat2", mat2)):
         if is_sparse(matrix):
@@ -234,7 +235,7 @@ def sampled_addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1.0, alpha: A
     return stored(like(input, found.reshape(input._values_part.shape)), out)
 
 
-def _repeated(matrix: Any, batch: tuple[int, ...]) -> Any:
+def _repeated(matrix: Any, batch: tuple[int, ...]) -> Tensor:
     """A compressed matrix once for each matrix of a batch."""
     index = tuple(part.expand((*batch, *part.shape)).contiguous() for part in matrix._index)
     values = matrix._values_part

@@ -5,23 +5,25 @@ from typing import Any
 
 import numpy as np
 
+from .._core.dtype import dtype
 from .._core.formats import sparse_coo
 from .._core.sparse_parts import is_sparse
 from .._core.tensor_base import TensorBase, value_of
 from .._ops._dispatch import wrap_dim, wrap_dims
 from .._ops.from_data import made
 from .._tape.moving import beside
+from .._tensor import Tensor
 from .base import WORDS, host, index_tensor, like, sparse
 from .convert import to_sparse_coo
 from .coo import added, coalesce, taken
 from .nodes import record
 
 
-def _numbers(dim: Any) -> Any:
+def _numbers(dim: int | None) -> Any:
     return None if dim is None or (isinstance(dim, (tuple, list)) and not dim) else dim
 
 
-def sum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None) -> Any:
+def sum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: dtype | None = None, out: Tensor | None = None) -> Any:
     """The sum of all elements (dense), or over some dimensions."""
     if isinstance(dim, TensorBase):
         raise TypeError("sum(): argument 'dim' must be tuple of ints, not Tensor")
@@ -70,7 +72,7 @@ def _spread(total: Any, source: Any, dims: tuple[int, ...]) -> Any:
     return sparse(sparse_coo, (index_tensor(np.zeros((count, 1))),), total, size, True)
 
 
-def _compressed_sum(input: Any, dim: Any, keepdim: bool) -> Any:
+def _compressed_sum(input: Any, dim: Any, keepdim: bool) -> Tensor:
     if not keepdim:
         raise RuntimeError("reduction operations on CSR tensors with keepdim=False is unsupported")
     if input.dim() != 2:
@@ -78,7 +80,7 @@ def _compressed_sum(input: Any, dim: Any, keepdim: bool) -> Any:
     return sum(to_sparse_coo(input), dim, True).to_sparse(layout=input._layout)
 
 
-def sparse_sum(input: Any, dim: Any = None, dtype: Any = None) -> Any:
+def sparse_sum(input: Any, dim: Any = None, dtype: Any = None) -> Tensor:
     """``torch.sparse.sum``: the sum of all elements, or over some dimensions: sparse as long as a sparse one is left."""
     if not is_sparse(input):
         raise NotImplementedError("Could not run 'aten::_indices' with arguments from the 'CPU' backend: input is not sparse")
@@ -104,7 +106,7 @@ def _grouped(input: Any, dim: int) -> tuple[np.ndarray, int]:
     return group, int(group.max()) + 1 if group.size else 0
 
 
-def _shifted(values: Any, group: np.ndarray, count: int) -> Any:
+def _shifted(values: Tensor, group: np.ndarray, count: int) -> Tensor:
     """The values less the greatest of their group, through which no gradient need go."""
     array = np.asarray(value_of(values.detach()).asnumpy())
     greatest = np.full((count, *array.shape[1:]), -np.inf, array.dtype)
@@ -133,17 +135,19 @@ def _normalized(input: Any, dim: int, dtype: Any, name: str) -> Any:
     return like(source, powers / totals if name == "softmax" else moved - totals.log())
 
 
-def softmax(input: Any, dim: int, *, dtype: Any = None) -> Any:
+def softmax(input: Tensor, dim: int, *, dtype: dtype | None = None) -> Tensor:
     """``torch.sparse.softmax``: softmax of the specified elements along a dimension; others count as minus infinity."""
     return _normalized(input, dim, dtype, "softmax")
 
 
-def log_softmax(input: Any, dim: int, *, dtype: Any = None) -> Any:
+def log_softmax(input: Tensor, dim: int, *, dtype: dtype | None = None) -> Tensor:
     """``torch.sparse.log_softmax``: the logarithm of ``softmax``."""
     return _normalized(input, dim, dtype, "log_softmax")
 
 
-def norm(input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None, out: Any = None) -> Any:
+def norm(
+    input: Any, p: Any = "fro", dim: int | None = None, keepdim: bool = False, dtype: dtype | None = None, out: Tensor | None = None
+) -> Tensor:
     """The norm of all elements."""
     if dim is not None and len(wrap_dims(dim, input.dim())) != input.dim():
         raise RuntimeError(
@@ -153,7 +157,7 @@ def norm(input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, dty
     return coalesce(to_sparse_coo(input))._values_part.norm(2 if p in ("fro", None) else p)
 
 
-def any_(input: Any, dim: Any = None, keepdim: bool = False, *, out: Any = None) -> Any:
+def any_(input: Any, dim: int | None = None, keepdim: bool = False, *, out: Tensor | None = None) -> Tensor:
     """Whether an element is true."""
     if dim is not None or input._layout is not sparse_coo:
         word = WORDS[input._layout]

@@ -1,16 +1,19 @@
 """Sparse tensors in another order, parts of them, several as one."""
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from .._core.formats import sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr, strided
+from .._core.device import device
+from .._core.dtype import dtype
+from .._core.formats import layout, memory_format, sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr, strided
 from .._core.sparse_parts import is_sparse
 from .._ops import join
 from .._ops._dispatch import shape_args, wrap_dim
 from .._ops.creation import zeros
+from .._tensor import Tensor
 from .base import BLOCKED, COMPRESSED, WORDS, host, index_tensor, layout_word, replace, sparse
 from .compressed import block_of
 from .convert import blocks_of, to_dense, to_sparse, to_sparse_coo
@@ -21,7 +24,7 @@ from .nodes import record
 _TURNED = {sparse_csr: sparse_csc, sparse_csc: sparse_csr, sparse_bsr: sparse_bsc, sparse_bsc: sparse_bsr}
 
 
-def permute(input: Any, *dims: Any) -> Any:
+def permute(input: Any, *dims: Any) -> Tensor:
     """The dimensions in another order, sparse ones among themselves and dense ones among themselves."""
     order = shape_args(dims)
     rank, count = input.dim(), input.sparse_dim()
@@ -44,7 +47,7 @@ def permute(input: Any, *dims: Any) -> Any:
     return record("Permute", (input,), lambda: _permuted(input, order, count), lambda gradient: (gradient.permute(back),))
 
 
-def _permuted(input: Any, order: tuple[int, ...], count: int) -> Any:
+def _permuted(input: Any, order: tuple[int, ...], count: int) -> Tensor:
     rank = input.dim()
     where, values = input._index[0], input._values_part
     if order[:count] != tuple(range(count)):
@@ -76,14 +79,14 @@ def transpose(input: Any, dim0: int, dim1: int) -> Any:
     return permute(input, order)
 
 
-def _turned(input: Any, order: list[int], batch: int) -> Any:
+def _turned(input: Any, order: list[int], batch: int) -> Tensor:
     values = input._values_part
     if input._layout in BLOCKED:
         values = values.transpose(batch + 1, batch + 2)
     return sparse(_TURNED[input._layout], input._index, values, [input._size[dim] for dim in order], True)
 
 
-def t(input: Any) -> Any:
+def t(input: Any) -> Tensor:
     """A matrix transposed."""
     rank = input.dim()
     if rank > 2 or (input._layout is sparse_coo and input.sparse_dim() > 2):
@@ -96,10 +99,10 @@ def t(input: Any) -> Any:
     return transpose(input, 0, 1) if rank == 2 else input
 
 
-def _placed(label: str, inputs: tuple[Any, ...], compute: Callable[[], Any], back: Callable[[Any], tuple[Any, ...]]) -> Any:
+def _placed(label: str, inputs: tuple[Any, ...], compute: Callable[[], Any], back: Callable[[Any], tuple[Any, ...]]) -> Tensor:
     """``compute()``, whose strided gradient ``back`` brings to the inputs; a sparse one gives gradients of the inputs' layouts."""
 
-    def rule(gradient: Any) -> tuple[Any, ...]:
+    def rule(gradient: Tensor) -> tuple[Any, ...]:
         found = back(to_dense(gradient))
         if not is_sparse(gradient):
             return found
@@ -113,7 +116,7 @@ def _placed(label: str, inputs: tuple[Any, ...], compute: Callable[[], Any], bac
     return record(label, inputs, compute, rule)
 
 
-def unsqueeze(input: Any, dim: int) -> Any:
+def unsqueeze(input: Tensor, dim: int) -> Any:
     """With a dimension of length 1 put in at ``dim``."""
     dim = wrap_dim(dim, input.dim() + 1)
     return _placed("Unsqueeze", (input,), lambda: _unsqueezed(input, dim), lambda gradient: (gradient.squeeze(dim),))
@@ -160,7 +163,7 @@ def _selected(input: Any, dim: int, at: int) -> Any:
     return sparse(sparse_coo, (index_tensor(rest),), values, size, source._coalesced)
 
 
-def index_select(input: Any, dim: int, index: Any, *, out: Any = None) -> Any:
+def index_select(input: Any, dim: int, index: Any, *, out: Tensor | None = None) -> Any:
     """The entries ``index`` of a dimension."""
     dim = wrap_dim(dim, input.dim())
     wanted = host(index).astype(np.int64).reshape(-1)
@@ -232,7 +235,7 @@ def unbind(input: Any, dim: int = 0) -> tuple[Any, ...]:
     return tuple(select(input, dim, position) for position in range(input.size(dim)))
 
 
-def cat(tensors: Any, dim: int = 0, *, out: Any = None) -> Any:
+def cat(tensors: Any, dim: int = 0, *, out: Tensor | None = None) -> Any:
     """COO tensors one after the other along a dimension."""
     tensors = tuple(tensors)
     if not all(is_sparse(tensor) for tensor in tensors):
@@ -243,7 +246,7 @@ def cat(tensors: Any, dim: int = 0, *, out: Any = None) -> Any:
     along = wrap_dim(dim, tensors[0].dim())
     ends = np.cumsum([tensor._size[along] if along < tensor.dim() else 0 for tensor in tensors])
 
-    def back(gradient: Any) -> tuple[Any, ...]:
+    def back(gradient: Tensor) -> tuple[Any, ...]:
         lengths = np.diff(ends, prepend=0)
         return tuple(gradient.narrow(along, int(end - length), int(length)) for end, length in zip(ends, lengths))
 
@@ -289,13 +292,13 @@ def _joined(tensors: tuple[Any, ...], dim: int) -> Any:
     return sparse(sparse_coo, (index_tensor(np.concatenate(shifted, 1)),), join.cat(values), size)
 
 
-def stack(tensors: Any, dim: int = 0, *, out: Any = None) -> Any:
+def stack(tensors: Sequence[Tensor], dim: int = 0, *, out: Tensor | None = None) -> Tensor:
     """COO tensors of one size along a new dimension."""
     tensors = tuple(tensors)
     return cat([unsqueeze(tensor, wrap_dim(dim, tensor.dim() + 1)) for tensor in tensors], dim)
 
 
-def resize_(self: Any, *sizes: Any, memory_format: Any = None) -> Any:
+def resize_(self: Any, *sizes: Any, memory_format: memory_format | None = None) -> Tensor:
     """Give a CSR matrix another size, in place: new rows are empty, rows that go take their elements along."""
     if self._layout is not sparse_csr:
         raise NotImplementedError(f"Could not run 'aten::resize_' with arguments from the '{WORDS[self._layout]}CPU' backend.")
@@ -320,8 +323,10 @@ def resize_(self: Any, *sizes: Any, memory_format: Any = None) -> Any:
     return replace(self, sparse(sparse_csr, index, self._values_part[part], size, True))
 
 
-def empty_like(input: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
-               memory_format: Any = None, pin_memory: bool = False) -> Any:  # fmt: skip
+def empty_like(
+    input: Any, *, dtype: dtype | None = None, layout: layout | None = None, device: device | str | int | None = None,
+    requires_grad: bool = False, memory_format: memory_format | None = None, pin_memory: bool = False,
+) -> Tensor:  # fmt: skip
     """A tensor of the same size and layout without specified elements; strided, of zeros, if ``layout`` says so."""
     if memory_format is not None and layout is not strided:
         raise RuntimeError("memory format option is only supported by strided tensors")
@@ -330,8 +335,10 @@ def empty_like(input: Any, *, dtype: Any = None, layout: Any = None, device: Any
     return zeros_like(input, dtype=dtype, layout=layout, requires_grad=requires_grad)
 
 
-def zeros_like(input: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
-               memory_format: Any = None, pin_memory: bool = False) -> Any:  # fmt: skip
+def zeros_like(
+    input: Any, *, dtype: dtype | None = None, layout: layout | None = None, device: device | str | int | None = None,
+    requires_grad: bool = False, memory_format: memory_format | None = None, pin_memory: bool = False,
+) -> Tensor:  # fmt: skip
     """A tensor of the same size and layout without specified elements."""
     kind = dtype or input._dtype
     if input._layout is sparse_coo:
@@ -350,7 +357,7 @@ def coalesced(input: Any) -> Any:
     return coalesce(to_sparse_coo(input))
 
 
-def sparse_resize_(self: Any, size: Any, sparse_dim: int, dense_dim: int) -> Any:
+def sparse_resize_(self: Any, size: Any, sparse_dim: int, dense_dim: int) -> Tensor:
     """Give the tensor another size, and if it is empty other numbers of dimensions; no place may get lost."""
     _check_numbers(size, sparse_dim, dense_dim)
     size = tuple(size)
@@ -371,13 +378,13 @@ def sparse_resize_(self: Any, size: Any, sparse_dim: int, dense_dim: int) -> Any
     return replace(self, sparse(sparse_coo, self._index, values, size, self._coalesced))
 
 
-def sparse_resize_and_clear_(self: Any, size: Any, sparse_dim: int, dense_dim: int) -> Any:
+def sparse_resize_and_clear_(self: Tensor, size: Any, sparse_dim: int, dense_dim: int) -> Tensor:
     """Give the tensor another size, without specified elements."""
     _check_numbers(size, sparse_dim, dense_dim)
     return replace(self, nothing(tuple(size), self._dtype, sparse_dim, self.device))
 
 
-def _check_numbers(size: Any, sparse_dim: int, dense_dim: int) -> None:
+def _check_numbers(size: tuple[int, int], sparse_dim: int, dense_dim: int) -> None:
     if sparse_dim + dense_dim != len(size):
         raise RuntimeError(
             f"'len(size) == sparse_dim + dense_dim' is not satisfied: len(size) = {len(size)}, sparse_dim = {sparse_dim}, "
@@ -385,7 +392,7 @@ def _check_numbers(size: Any, sparse_dim: int, dense_dim: int) -> None:
         )
 
 
-def resize_as_sparse_(input: Any, the_template: Any) -> Any:
+def resize_as_sparse_(input: Any, the_template: Any) -> Tensor:
     """Give a sparse tensor the size and numbers of dimensions of another."""
     if not is_sparse(the_template):
         raise RuntimeError("resize_as_sparse_ expects a sparse template")
@@ -394,7 +401,7 @@ def resize_as_sparse_(input: Any, the_template: Any) -> Any:
     return sparse_resize_(input, the_template._size, the_template.sparse_dim(), the_template.dense_dim())
 
 
-def _resize_compressed(input: Any, template: Any) -> Any:
+def _resize_compressed(input: Any, template: Any) -> Tensor:
     """The size and the places of a template of the same layout, with zeros."""
     if input._layout is not template._layout:
         raise RuntimeError(
@@ -408,7 +415,7 @@ def _resize_compressed(input: Any, template: Any) -> Any:
     return replace(input, sparse(input._layout, index, values, template._size, True))
 
 
-def zeros_into(*size: Any, out: Any, **options: Any) -> Any:
+def zeros_into(*size: Any, out: Any, **options: Any) -> Tensor:
     """``torch.zeros`` and ``torch.empty`` with a sparse ``out``, which loses its elements."""
     shape = shape_args(size) if size else tuple(options.pop("size"))
     wanted = options.pop("requires_grad", False)
@@ -423,6 +430,6 @@ def zeros_into(*size: Any, out: Any, **options: Any) -> Any:
     return found.requires_grad_(True) if wanted else found
 
 
-def zero_(self: Any) -> Any:
+def zero_(self: Tensor) -> Tensor:
     """Make all elements unspecified."""
     return replace(self, zeros_like(self))

@@ -10,9 +10,10 @@ from .._core.dtype import get_default_dtype
 from .._core.formats import sparse_coo
 from .._core.tensor_base import array_of
 from .._tape.node import shown_name
+from .._tensor import Tensor
 
 
-def _numbers(tensor: Any, indent: int) -> str:
+def _numbers(tensor: Tensor, indent: int) -> str:
     array = np.asarray(array_of(tensor))
     if tensor._dtype.name == "bfloat16":
         array = array.astype(np.float32)

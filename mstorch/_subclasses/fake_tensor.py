@@ -5,12 +5,13 @@ A fake tensor holds one of the meta device, with which whatever is asked of it i
 """
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from .. import ops
 from .._core import device as devices
 from .._core.above import above
+from .._core.device import device
 from .._core.dtype import bool_
 from .._hook import missing as _missing
 from .._hook import not_yet
@@ -57,7 +58,7 @@ class FakeTensor(Tensor):
     constant: Tensor | None
 
     @staticmethod
-    def __new__(cls: Any, fake_mode: FakeTensorMode, elem: Tensor, device: Any, constant: Tensor | None = None) -> Any:
+    def __new__(cls: type, fake_mode: FakeTensorMode, elem: Tensor, device: Any, constant: Tensor | None = None) -> Any:
         device = _numbered(device)
         made = Tensor._make_wrapper_subclass(
             cls, elem.shape, strides=elem.stride(), storage_offset=elem.storage_offset(), dtype=elem.dtype, device=device,
@@ -71,7 +72,9 @@ class FakeTensor(Tensor):
         return fake_mode.from_tensor(t)
 
     @classmethod
-    def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_dispatch__(
+        cls, func: Any, types: tuple[type, ...], args: tuple[Tensor, ...] = (), kwargs: dict[Any, Any] | None = None
+    ) -> Any:
         """The call, as the tensors' mode works it out."""
         mode = next(value.fake_mode for value in _tensors((args, kwargs or {})) if isinstance(value, FakeTensor))
         return mode.dispatch(func, args, kwargs or {})
@@ -151,7 +154,10 @@ class FakeTensorMode(TorchDispatchMode):
             self._known[tensor] = found
         return found
 
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_dispatch__(
+        self, func: Any, types: tuple[type, ...], args: tuple[Tensor | float | Sequence[int], ...] = (),
+        kwargs: dict[Any, Any] | None = None,
+    ) -> Any:
         """The call, worked out without elements."""
         return self.dispatch(func, args, kwargs or {})
 
@@ -197,11 +203,11 @@ class FakeTensorMode(TorchDispatchMode):
         """A tensor of numbers that the program wrote; a single one stays known, as ``torch.tensor(3).item()`` shows."""
         return FakeTensor(self, tensor.detach().to("meta"), tensor.device, tensor if tensor.numel() == 1 else None)
 
-    def _of_constants(self, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+    def _of_constants(self, func: Any, args: tuple[Tensor | int, ...], kwargs: dict[str, Any]) -> Any:
         """What an operator makes of numbers that are known."""
         own = {id(value.constant): value for value in _tensors((args, kwargs))}
 
-        def known(value: Any) -> Any:
+        def known(value: Tensor | float) -> Any:
             return value.constant if isinstance(value, FakeTensor) else value
 
         def wrapped(value: Any) -> Any:
@@ -223,13 +229,13 @@ class FakeTensorMode(TorchDispatchMode):
             )
 
 
-def _shown(value: Any) -> str:
+def _shown(value: Tensor | float) -> str:
     if isinstance(value, Tensor) and not isinstance(value, FakeTensor):
         return f"tensor([...], size={tuple(value.shape)})"
     return repr(value)
 
 
-def _device_of(given: list[Any], kwargs: dict[str, Any]) -> Any:
+def _device_of(given: list[Any], kwargs: dict[str, Any]) -> device:
     """Where the result would be: as the call says, or where its operands are; numbers of the CPU go with any device."""
     said = kwargs.get("device")
     if said is not None:
@@ -246,7 +252,7 @@ def _device_of(given: list[Any], kwargs: dict[str, Any]) -> Any:
     return devices.default() if found is None else found[0]
 
 
-def _numbered(device: Any) -> Any:
+def _numbered(device: Any) -> device:
     """A device with its number, be it there or not: fake tensors need none."""
     found = devices.device(device)
     return devices.device(found.type, 0) if found.index is None and found.type not in ("cpu", "meta") else found

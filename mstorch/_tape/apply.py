@@ -77,7 +77,7 @@ class Applied(Node):
             raise does_not_fit(self, error) from error
         return found if found.__class__ is tuple else (found,)
 
-    def kept(self, gradient: Any, place: int = 0) -> Any:
+    def kept(self, gradient: TensorBase | np.ndarray, place: int = 0) -> Any:
         """A saved value: bare if the gradient is, else a tensor."""
         return self.saved[place].value(self, isinstance(gradient, TensorBase))
 
@@ -214,7 +214,7 @@ def apply(op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tuple[Any, ...
 _ELSEWHERE = (None,)  # what no array is
 
 
-def _watch_arguments(result: Any, args: Sequence[Any]) -> None:
+def _watch_arguments(result: TensorBase, args: Sequence[Any]) -> None:
     """Have the node of a result look, as torch does, whether the positions that it was told were written to since."""
     if result.__class__ is tuple:
         result = next(item for item in result if isinstance(item, TensorBase))
@@ -260,7 +260,7 @@ def _computed_elsewhere(
 pushed: list[Callable[..., None]] = []  # what forward mode, which stands above this file, does with a result
 
 
-def apply_one(op: Kernel, kind: dtype, x: Any) -> Any:
+def apply_one(op: Kernel, kind: dtype, x: TensorBase) -> TensorBase:
     """``apply`` for one row-major tensor, at the least cost."""
     if modes.native is not None or x._storage.__class__ is not Storage:
         return apply(op, kind, (x,))
@@ -278,7 +278,7 @@ def apply_one(op: Kernel, kind: dtype, x: Any) -> Any:
     return tensor
 
 
-def apply_pair(op: Kernel, kind: dtype, x: Any, y: Any, same: bool = False) -> Any:
+def apply_pair(op: Kernel, kind: dtype, x: TensorBase, y: TensorBase, same: bool = False) -> TensorBase:
     """``apply`` for two row-major tensors of one dtype, the most common case, at the least cost.
 
     ``same``: they have one shape, and the result has it, too, and their dtype.
@@ -304,7 +304,7 @@ def apply_pair(op: Kernel, kind: dtype, x: Any, y: Any, same: bool = False) -> A
     return tensor
 
 
-def _record_tensors(op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tuple[Any, ...], result: Any) -> None:
+def _record_tensors(op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tuple[Any, ...], result: TensorBase) -> None:
     """``_record`` for inputs that are all tensors, and one result."""
     if result._dtype.category < 2:
         _refuse_integers(op, inputs, result)
@@ -329,7 +329,7 @@ def _record_tensors(op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tupl
         node.saved = USED_UP if args and not derivative.tables and _have_arrays(args) else ()
 
 
-def _record_pair(op: Kernel, kind: dtype, x: Any, y: Any, result: Any) -> None:
+def _record_pair(op: Kernel, kind: dtype, x: TensorBase, y: TensorBase, result: TensorBase) -> None:
     """``_record_tensors`` for two, written out."""
     derivative = RULES.get(op.op)
     if derivative is None or result._dtype.category < 2:
@@ -355,13 +355,13 @@ def _record_pair(op: Kernel, kind: dtype, x: Any, y: Any, result: Any) -> None:
         node.saved = _kept(derivative, (x, y), edges, (result,))
 
 
-def _refuse_integers(op: Kernel, inputs: Sequence[Any], result: Any) -> None:
+def _refuse_integers(op: Kernel, inputs: Sequence[Any], result: TensorBase) -> None:
     """Raise torch's error where integers that have a history (a tensor with gradients was written into them) go through an operation."""
     if op.op in RULES and any(isinstance(item, TensorBase) and item._dtype.category < 2 and is_tracked(item) for item in inputs):
         refuse_history(result._dtype)
 
 
-def _record(op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tuple[Any, ...], result: Any, label: str | None) -> None:
+def _record(op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tuple[Any, ...], result: TensorBase, label: str | None) -> None:
     results = result if result.__class__ is tuple else (result,)
     if not any(isinstance(item, TensorBase) and item._dtype.category >= 2 for item in results):
         _refuse_integers(op, inputs[0] if inputs[0].__class__ is list else inputs, results[0])
@@ -420,7 +420,7 @@ def _kept(derivative: Derivative, inputs: Sequence[Any], edges: Sequence[Any], r
     return saved
 
 
-def of_sizes(result: Any) -> Any:
+def of_sizes(result: TensorBase) -> TensorBase:
     """A result whose operation was told positions that were made of sizes alone, or that no gradient asks for: backward may go
     through it again."""
     if result._node is not None and getattr(result._node, "saved", None) is USED_UP:
@@ -433,7 +433,7 @@ class Constant:
 
     __slots__ = ("array",)
 
-    def __init__(self, array: Any) -> None:
+    def __init__(self, array: np.ndarray) -> None:
         self.array = array
 
     unpack = None

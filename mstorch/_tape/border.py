@@ -44,14 +44,14 @@ class _Crossing(Node):
         return [raw.asnumpy().copy() if host and raw is not None else raw for raw, host in zip(found, self.hosts)]
 
 
-def tape_value(gradient: Any) -> Raw:
+def tape_value(gradient: np.ndarray) -> Raw:
     """A gradient as MindSpore takes it."""
     if isinstance(gradient, Raw):
         return gradient
     return value_of(gradient if isinstance(gradient, TensorBase) else tensor_of(gradient))
 
 
-def to_mindspore(tensor: Any) -> Raw:
+def to_mindspore(tensor: TensorBase) -> Raw:
     """The mindspore.Tensor over the same memory; where the tensor has a history, gradients find their way back to it."""
     storage = tensor._storage
     raw = value_of(tensor)
@@ -87,7 +87,7 @@ def _keep_backward(ctx: Any, gradient: Raw) -> Raw:
 _from_torch = tape.function_node("FromTorch", _keep_forward, _keep_backward)
 
 
-def _native_ends(tensor: Any) -> list[tuple[Raw, Node]]:
+def _native_ends(tensor: TensorBase) -> list[tuple[Raw, Node]]:
     """The tensors of MindSpore's side that a tensor was made of, each with the end of our tape that stands for it."""
     edge = edge_of(tensor)
     waiting = [] if edge is None else [edge[0]]
@@ -106,7 +106,7 @@ def _native_ends(tensor: Any) -> list[tuple[Raw, Node]]:
     return found
 
 
-def _as_native_node(tensor: Any, ends: list[tuple[Raw, Node]]) -> Raw:
+def _as_native_node(tensor: TensorBase, ends: list[tuple[Raw, Node]]) -> Raw:
     """A tensor as a node of MindSpore's tape, which asks ours for the gradients of what came from there."""
 
     def forward(ctx: Any, *raws: Raw) -> Raw:

@@ -10,7 +10,7 @@ from .._backend.device_memory import full
 from .._core.modes import modes
 from .._core.storage import DeviceMemory
 from .._core.tangents import LEVELS, is_dual, levels_of_all
-from .._core.tensor_base import is_tracked, on_device, window
+from .._core.tensor_base import TensorBase, is_tracked, on_device, window
 from .duals import refuse as refuse_native
 from .forward import push
 from .node import USED_UP, Node, Saved, bare_of, dressed, edge_of, named, refuse_history
@@ -44,7 +44,7 @@ class _Like:
 
     __slots__ = ("shape", "dtype", "there")
 
-    def __init__(self, tensor: Any) -> None:
+    def __init__(self, tensor: TensorBase) -> None:
         self.shape, self.dtype, self.there = tensor._shape, tensor._dtype, tensor._storage.__class__ is DeviceMemory
 
     def value(self, node: Any, recorded: bool) -> Any:
@@ -66,7 +66,9 @@ class Refused(Node):
         raise self.error
 
 
-def refuse(label: str, op: str, input: Any, result: Any, error: Exception | None = None, other: Any = None) -> Any:
+def refuse(
+    label: str, op: str, input: TensorBase, result: TensorBase, error: Exception | None = None, other: TensorBase | None = None
+) -> TensorBase:
     """Let a result take part in autograd, without a derivative of the operation that made it of the input, or the two inputs."""
     inputs = [item for item in (input, other) if item is not None]
     if LEVELS and any(map(is_dual, inputs)):
@@ -82,7 +84,7 @@ def refuse(label: str, op: str, input: Any, result: Any, error: Exception | None
     return result
 
 
-def fitted(gradient: Any, like: Any) -> Any:
+def fitted(gradient: TensorBase, like: Any) -> TensorBase | None:
     """A gradient in the shape and kind of number of the tensor that it is for."""
     if gradient is None:
         return None
@@ -112,7 +114,7 @@ def record(
     return results
 
 
-def _node(label: str, edges: list[Any], backward: Any, rest: Any, count: int, saved: list[Any]) -> Any:
+def _node(label: str, edges: list[Any], backward: Callable[..., Any], rest: Any, count: int, saved: list[Any]) -> Any:
     node: Any = named(Composite, label)(edges)
     node.backward, node.rest, node.count, node.saved = backward, rest, count, saved
     if count > 1:

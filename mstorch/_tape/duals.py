@@ -6,7 +6,7 @@ from typing import Any
 
 from .._core.modes import modes
 from .._core.tangents import LEVELS, below, keep, levels_of, levels_of_all
-from .._core.tensor_base import auto_of
+from .._core.tensor_base import TensorBase, auto_of
 from .._core.writable import check_history
 
 # What stands above this file, filled in there: the same view of another base, a copy in given strides, a write, zeros like another.
@@ -16,7 +16,7 @@ write_into: list[Callable[[Any, Any], None]] = []
 zeros_for: list[Callable[[Any], Any]] = []
 
 
-def tangent_of(tensor: Any, level: int) -> Any:
+def tangent_of(tensor: TensorBase, level: int) -> Any:
     """The tangent of a tensor at a level, or None; that of a view is the same view of its base's."""
     auto = tensor._auto
     if auto is None:
@@ -30,7 +30,7 @@ def tangent_of(tensor: Any, level: int) -> Any:
         return same_view[0](tensor, base._auto.tangents[level])
 
 
-def give(tensor: Any, level: int, tangent: Any) -> None:
+def give(tensor: TensorBase, level: int, tangent: Any) -> None:
     """Let a tensor have a tangent, which takes the order of the tensor's memory."""
     if tangent._stride != tensor._stride:
         with below(level):
@@ -38,13 +38,13 @@ def give(tensor: Any, level: int, tangent: Any) -> None:
     keep(auto_of(tensor), level, tangent)
 
 
-def carry(source: Any, made: Any) -> None:
+def carry(source: TensorBase, made: TensorBase) -> None:
     """Let a tensor over the same elements have the tangents of another."""
     for level in levels_of(source):
         keep(auto_of(made), level, tangent_of(source, level))
 
 
-def mapped(source: Any, made: Any, function: Callable[[Any], Any]) -> None:
+def mapped(source: TensorBase, made: Any, function: Callable[[Any], Any]) -> None:
     """Give what a linear function made of a tensor the tangents that it makes of the tensor's."""
     if made._dtype.category >= 2:
         for level in levels_of(source):
@@ -53,7 +53,7 @@ def mapped(source: Any, made: Any, function: Callable[[Any], Any]) -> None:
             give(made, level, tangent)
 
 
-def mapped_apart(source: Any, made: Sequence[Any], function: Callable[[Any], Sequence[Any]]) -> None:
+def mapped_apart(source: TensorBase, made: Sequence[Any], function: Callable[[Any], Sequence[Any]]) -> None:
     """As ``mapped``, for a function of several results."""
     for level in levels_of(source):
         with below(level):
@@ -62,13 +62,13 @@ def mapped_apart(source: Any, made: Sequence[Any], function: Callable[[Any], Seq
             give(item, level, tangent)
 
 
-def offset_in(tangent: Any, source: Any, offset: int, kind: Any = None) -> int:
+def offset_in(tangent: TensorBase, source: TensorBase, offset: int, kind: Any = None) -> int:
     """Where a window at ``offset`` of a tensor's storage begins in that of its tangent."""
     size = source._dtype.itemsize if kind is None else kind.itemsize
     return int(offset + (tangent._offset - source._offset) * source._dtype.itemsize // size)
 
 
-def write(target: Any, made: Any | None) -> None:
+def write(target: TensorBase, made: Any | None) -> None:
     """Tangents of a tensor that has just been written to: those of the written value, or (None) of a constant."""
     write_parts(target, made, write_into[0], True)
 
@@ -95,7 +95,7 @@ def write_parts(target: Any, source: Any | None, put: Callable[[Any, Any], None]
             put(old, zeros_for[0](target if whole or source is None else source) if new is None else new)
 
 
-def _whole(target: Any, level: int) -> Any:
+def _whole(target: TensorBase, level: int) -> Any:
     """The tensor that a tangent is kept on: the base of a view, unless the view was set apart from its base's tangents."""
     auto = target._auto
     return target if auto is None or auto.base is None or level in (auto.tangents or {}) else auto.base

@@ -335,7 +335,7 @@ def _count_down(node: Node, counts: dict[Node, int], ready: list[Any]) -> None:
             _push(ready, below)
 
 
-def _put(buffer: list[Any], number: int, gradient: Any) -> None:
+def _put(buffer: list[Any], number: int, gradient: TensorBase | np.ndarray) -> None:
     if number >= len(buffer):
         buffer.extend([None] * (number + 1 - len(buffer)))
     held = buffer[number]
@@ -429,7 +429,7 @@ def put_gradient(node: Accumulate, gradient: Any, recorded: bool) -> None:
             _check_nothing(hook(tensor), tensor)
 
 
-def _in_leafs_order(gradient: np.ndarray, leaf: Any) -> np.ndarray:
+def _in_leafs_order(gradient: np.ndarray, leaf: TensorBase) -> np.ndarray:
     """A gradient of a leaf that has got another shape since: as it is where it lies as the leaf does, to torch, else copied into that."""
     given = [step // gradient.itemsize for step in gradient.strides] if gradient.size else contiguous_strides(gradient.shape)
     own = strides_of(leaf)
@@ -488,7 +488,7 @@ if hasattr(os, "register_at_fork"):  # another thread that held it is not here
     os.register_at_fork(after_in_child=_accumulating._at_fork_reinit)  # type: ignore[attr-defined]
 
 
-def _add_to(auto: Any, tensor: Any, gradient: Any, recorded: bool) -> None:
+def _add_to(auto: Any, tensor: TensorBase, gradient: TensorBase | np.ndarray, recorded: bool) -> None:
     held = auto.grad
     if gradient is None:
         return
@@ -530,7 +530,7 @@ def _add_to(auto: Any, tensor: Any, gradient: Any, recorded: bool) -> None:
         held.add_(tensor_of(gradient))
 
 
-def _check_nothing(result: Any, tensor: Any) -> None:
+def _check_nothing(result: TensorBase | int | None, tensor: TensorBase) -> None:
     if isinstance(result, TensorBase):
         if result is tensor:
             return
@@ -539,7 +539,7 @@ def _check_nothing(result: Any, tensor: Any) -> None:
         raise TypeError(f"expected Variable, but hook returned '{type(result).__name__}'")
 
 
-def _like_leaf(gradient: np.ndarray, tensor: Any) -> np.ndarray:
+def _like_leaf(gradient: np.ndarray, tensor: TensorBase) -> np.ndarray:
     """A copy in the order of the leaf's memory."""
     if tensor._stride is None or gradient.shape != tensor._shape:
         return np.array(gradient, order="C")
@@ -547,7 +547,7 @@ def _like_leaf(gradient: np.ndarray, tensor: Any) -> np.ndarray:
     return np.array(gradient.transpose(order), order="C").transpose(np.argsort(order))
 
 
-def _in_order_of(gradient: Any, leaf: Any) -> Any:
+def _in_order_of(gradient: TensorBase, leaf: TensorBase) -> TensorBase:
     """A fresh gradient in the order of the leaf's memory, row-major where that has gaps."""
     strides = leaf._stride
     if gradient._stride == strides or gradient._shape != leaf._shape:
@@ -557,7 +557,7 @@ def _in_order_of(gradient: Any, leaf: Any) -> Any:
     return in_order(gradient, strides)
 
 
-def _own_on_device(gradient: Any, tensor: Any) -> Any:
+def _own_on_device(gradient: Any, tensor: TensorBase) -> Any:
     """A bare gradient of a device as a tensor of memory that nobody else shows, in the order of the leaf's."""
     if modes.native is not None:
         return dressed(gradient)
@@ -566,7 +566,7 @@ def _own_on_device(gradient: Any, tensor: Any) -> Any:
     return wrap(gradient, tensor._stride if _is_dense(tensor) and tuple(gradient.shape) == tensor._shape else None)
 
 
-def _is_dense(leaf: Any) -> bool:
+def _is_dense(leaf: TensorBase) -> bool:
     return leaf._stride is not None and dense_order(leaf._shape, leaf._stride) is not None
 
 
@@ -578,7 +578,7 @@ def _references(value: Any) -> int:
 _PER_CALL = _references(object()) - 2
 
 
-def _alone(gradient: np.ndarray, tensor: Any) -> bool:
+def _alone(gradient: np.ndarray, tensor: TensorBase) -> bool:
     """Whether the callers' three names (and the argument here) are all that hold the array, in the order of the leaf's memory."""
     if not gradient.flags.writeable or sys.getrefcount(gradient) > 5 + 3 * _PER_CALL:
         return False

@@ -53,7 +53,7 @@ class Held:
     output = False
     unpack = None
 
-    def __init__(self, item: Any) -> None:
+    def __init__(self, item: TensorBase) -> None:
         self.item = item
 
     def value(self, node: Any, recorded: bool) -> Any:
@@ -73,7 +73,7 @@ class Call:
         self.inputs = list(inputs[0]) if self.listed else list(inputs)
         self.tangents = [array_of(item) if item is not None else None for item in tangents] if plain else tangents
 
-    def _shown(self, item: Any) -> Any:
+    def _shown(self, item: TensorBase) -> Any:
         if isinstance(item, TensorBase):
             return bare(item) if self.plain else item
         return tensor_of(item) if isinstance(item, np.ndarray) and not self.plain else item
@@ -106,7 +106,7 @@ class Call:
             return self.op.host[self.kind.name](*given, *self.args)
         return apply(self.op, self.kind, given, self.args)
 
-    def pull(self, tangent: Any, place: int = 0) -> Any:
+    def pull(self, tangent: TensorBase | np.ndarray, place: int = 0) -> Any:
         """What the rule of the gradient makes of a value."""
         node = applied_node(RULES[self.op.op], self.kind, self.inputs, self.args, self.results, [True] * len(self.inputs))
         found = node.run([tangent], not self.plain)
@@ -127,7 +127,9 @@ def forward_rule(*ops: str) -> Callable[[Callable[[Call], Any]], Callable[[Call]
     return enter
 
 
-def applied_node(derivative: Derivative, kind: dtype, inputs: list[Any], args: Any, results: Sequence[Any], has: list[bool]) -> Any:
+def applied_node(
+    derivative: Derivative, kind: dtype, inputs: list[Any], args: tuple[int | tuple[int, ...], ...], results: Sequence[Any], has: list[bool]
+) -> Any:
     """A node of an operation with a rule, outside of every graph."""
     node: Any = derivative.node([SOMEWHERE if one else None for one in has])
     node.rule, node.args, node.kind = derivative.rule, args, kind
@@ -137,7 +139,7 @@ def applied_node(derivative: Derivative, kind: dtype, inputs: list[Any], args: A
     return node
 
 
-def _push_operation(op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tuple[Any, ...], result: Any) -> None:
+def _push_operation(op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tuple[Any, ...], result: TensorBase) -> None:
     """Give the results of an operation on tensors their tangents."""
     flat: list[Any] = []
     for item in inputs:
@@ -179,7 +181,7 @@ def _push_operation(op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tupl
     _give_all(levels, results, tangents_at)
 
 
-def _apart(found: Any, tangents: list[Any]) -> Any:
+def _apart(found: TensorBase | np.ndarray, tangents: list[Any]) -> Any:
     """A tangent that shares no memory with those it was made of: it may be written."""
     if found.__class__ is np.ndarray:
         shared = found.base is not None or any(found is one for one in tangents)
@@ -217,7 +219,7 @@ def _push_gradient(
     kernels lacks terms.
     """
 
-    def direct(tangents: list[Any], outputs: Any, inputs: Any) -> Any:
+    def direct(tangents: list[Any], outputs: Sequence[TensorBase], inputs: Sequence[TensorBase]) -> list[TensorBase | None]:
         node = native_node(
             "NativeBackward", [SOMEWHERE if place in places else None for place in range(len(inputs))], function, [None] * len(inputs), (),
             [Held(item) for item in inputs], outputs,
@@ -239,7 +241,7 @@ def _push_gradient(
     push(tensors, results, lambda edges, saved: None, direct)
 
 
-def _sum_of(terms: list[Any]) -> Any:
+def _sum_of(terms: list[Any]) -> TensorBase | None:
     given = [term for term in terms if term is not None]
     return None if not given else given[0] if len(given) == 1 else engine.add(*given)
 
@@ -285,11 +287,11 @@ def _give_all(levels: list[int], results: Sequence[Any], tangents_at: Callable[[
                 carry(item, kept.tensor)  # what backward keeps of the result is another tensor
 
 
-def _inexact(item: Any) -> bool:
+def _inexact(item: TensorBase) -> bool:
     return isinstance(item, TensorBase) and item._dtype.category >= 2
 
 
-def _tangent(item: Any, level: int, kind: dtype | None) -> Any:
+def _tangent(item: TensorBase, level: int, kind: dtype | None) -> TensorBase | None:
     auto = item._auto if isinstance(item, TensorBase) else None
     if auto is None:
         return None
@@ -369,14 +371,14 @@ def _transposed(node: Any, tangents: Sequence[Any], results: Sequence[Any], prob
     return made
 
 
-def _own(value: Any) -> Any:
+def _own(value: TensorBase | np.ndarray) -> Any:
     """A tangent in memory of its own."""
     if isinstance(value, np.ndarray) and (value.base is not None or not value.flags.writeable):
         value = np.array(value, order="C")
     return dressed(value)
 
 
-def _in_kind(tangent: Any, kind: dtype) -> Any:
+def _in_kind(tangent: TensorBase, kind: dtype) -> TensorBase:
     if tangent._dtype is kind:
         return tangent
     source, target = tangent._dtype.np, kind.np
@@ -393,7 +395,7 @@ def _keeps_tracked(node: Any) -> bool:
     return False
 
 
-def _seed(result: Any, probe: bool) -> Any:
+def _seed(result: TensorBase, probe: bool) -> TensorBase:
     """Something to pull back from, which gradients are followed to."""
     if is_meta(result):
         return meta_tensor(result._shape, result._dtype, None, True)
@@ -408,7 +410,7 @@ def _seed(result: Any, probe: bool) -> Any:
 # What the lower files need of this one
 
 
-def _zeros_for(like: Any) -> Any:
+def _zeros_for(like: TensorBase) -> TensorBase:
     """Zeros with a tensor's shape, dtype and strides, without a history."""
     shape, kind, strides = like._shape, like._dtype, like._stride
     if is_meta(like):
@@ -426,7 +428,7 @@ def _in_gaps(shape: tuple[int, ...], kind: dtype, strides: Any) -> Any:
     return window(tensor_of(np.zeros(span, kind.np))._storage, kind, shape, strides, 0)
 
 
-def _relaid(tangent: Any, like: Any) -> Any:
+def _relaid(tangent: TensorBase, like: TensorBase) -> TensorBase:
     """A tangent in the order of a tensor's memory."""
     strides = like._stride
     if strides is None or dense_order(like._shape, strides) is not None:
@@ -449,7 +451,7 @@ def _copied(array: np.ndarray) -> np.ndarray:
 _COPIED = Move(_copied, cloned)
 
 
-def in_storage(tangent: Any, like: Any) -> Any:
+def in_storage(tangent: TensorBase, like: TensorBase) -> TensorBase:
     """A tangent in memory of the size of a tensor's whole storage, at the same place: views may look beyond the tensor."""
     whole = tensor_of(np.zeros(like._storage.nbytes // like._dtype.itemsize, tangent._dtype.np))
     made = window(whole._storage, tangent._dtype, like._shape, like._stride, like._offset)

@@ -21,18 +21,18 @@ from .windows import linear_node, view
 CLASSES: list[Any] = []  # of plain tensors, and of those over a mirror
 
 
-def signs_of(tensor: Any) -> tuple[bool, bool]:
+def signs_of(tensor: TensorBase) -> tuple[bool, bool]:
     """Whether a tensor shows its memory conjugated, and whether negated."""
     storage = tensor._storage
     return (storage.conj, storage.neg) if storage.__class__ is Mirror else (False, False)
 
 
-def can_be_lazy(tensor: Any) -> bool:
+def can_be_lazy(tensor: TensorBase) -> bool:
     """Whether signs of a tensor can be left to its readers: values of devices, captures and tangents are computed at once."""
     return tensor._storage.__class__ in (Storage, Mirror) and modes.native is None and not LEVELS
 
 
-def with_signs(tensor: Any, conj: bool, neg: bool) -> Any:
+def with_signs(tensor: TensorBase, conj: bool, neg: bool) -> TensorBase:
     """A tensor that nobody else holds, seen with these signs instead of its own."""
     storage = tensor._storage.inner if tensor._storage.__class__ is Mirror else tensor._storage
     tensor._storage = Mirror(storage, conj, neg) if conj or neg else storage
@@ -42,7 +42,7 @@ def with_signs(tensor: Any, conj: bool, neg: bool) -> Any:
     return tensor
 
 
-def turned(input: Any, conj: bool = False, neg: bool = False) -> Any:
+def turned(input: TensorBase, conj: bool = False, neg: bool = False) -> TensorBase:
     """The view of a tensor on the host that shows its elements conjugated or negated."""
     own_conj, own_neg = signs_of(input)
     turn = np.conjugate if conj else np.negative
@@ -81,13 +81,13 @@ def all_resolved(values: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(_resolved(value) for value in values)
 
 
-def _resolved(value: Any) -> Any:
+def _resolved(value: TensorBase | float) -> Any:
     if value.__class__ in (tuple, list):
         return value.__class__(map(_resolved, value)) if has_mirrored(value) else value
     return resolved(value) if value.__class__ in CLASSES else value
 
 
-def seen_alike(found: Any, source: Any, lying: Any) -> Any:
+def seen_alike(found: TensorBase | tuple[TensorBase, TensorBase], source: TensorBase, lying: TensorBase) -> Any:
     """The views that a function made of ``lying`` (``source`` as it lies in memory), seen as ``source`` is; None for copies."""
     if found is lying:
         return source

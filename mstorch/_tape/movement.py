@@ -289,7 +289,9 @@ def window_back(raw: Raw, own: Geometry, other: Geometry) -> Raw:
     return found
 
 
-def unfolding(forward: Any, back: Any, own: Sequence[int], shape: Sequence[int], dim: int, step: int) -> tuple[Move, Move]:
+def unfolding(
+    forward: Callable[..., Any], back: Callable[..., Any], own: Sequence[int], shape: Sequence[int], dim: int, step: int
+) -> tuple[Move, Move]:
     """The map from a tensor to its windows along a dimension, and its transpose."""
     rows = contiguous_strides(tuple(own))
     whole: Geometry = (tuple(own), rows, 0)

@@ -11,6 +11,7 @@ from .._backend.raw import ON_CPU, from_numpy
 from .._backend.tape import refuse_cpu_in_trace
 from .._core import device as devices
 from .._core.above import copied
+from .._core.device import device
 from .._core.modes import modes
 from .._core.storage import NATIVE, DeviceMemory
 from .._core.tensor_base import TensorBase, array_of, is_meta, is_tracked, laid_out, meta_tensor, on_device, strides_of
@@ -61,7 +62,7 @@ def _dense(tensor: Any) -> bool:
     return count > 0 and 1 + sum((n - 1) * s for n, s in zip(tensor._shape, strides_of(tensor))) == count and 0 not in strides_of(tensor)
 
 
-def brought(tensor: Any, place: Any) -> Any:
+def brought(tensor: TensorBase, place: device) -> TensorBase:
     """A tensor on a device, without a copy where it is there already; NotImplementedError where it has no values to copy."""
     if is_meta(tensor) and place is not devices.META:
         raise NotImplementedError("Cannot copy out of meta tensor; no data!")
@@ -75,7 +76,7 @@ def brought(tensor: Any, place: Any) -> Any:
     return moved(tensor, place.type == "cpu")
 
 
-def beside(constant: Any, like: Any) -> Any:
+def beside(constant: TensorBase, like: Any) -> Any:
     """A constant that a function made on the host, where the tensor is that it goes with."""
     if modes.native is None and is_meta(like):
         return constant if is_meta(constant) else meta_tensor(constant._shape, constant._dtype)

@@ -53,7 +53,7 @@ class Native(Node):
 
 
 def _pulled(
-    function: Callable[..., Any], values: list[Any], given: Any, args: tuple[Any, ...], places: list[int], seeds: list[Any],
+    function: Callable[..., Any], values: list[Any], given: Sequence[Any], args: tuple[Any, ...], places: list[int], seeds: list[Any],
     chosen: list[int], count: int, recorded: bool,
 ) -> list[Any]:  # fmt: skip
     """The gradients of some outputs of a function of MindSpore's tensors with respect to its inputs at ``places``."""
@@ -116,7 +116,7 @@ def _found(function: Callable[..., Any], tensors: list[Any], results: int, count
     return full
 
 
-def _unwrapped(raw: Raw, tensors: list[Any]) -> Any:
+def _unwrapped(raw: Raw, tensors: list[Any]) -> np.ndarray:
     return raw.asnumpy().copy() if tensors[0]._storage.__class__ is Storage else raw
 
 
@@ -166,7 +166,7 @@ class _Rowless(dict):
 def through(
     label: str, function: Callable[..., Any], tensors: Sequence[Any], constants: Sequence[Any] = (),
     host: Callable[..., Any] | None = None, linear: bool = False,
-) -> Any:  # fmt: skip
+) -> TensorBase:  # fmt: skip
     """``function(*tensors, *constants)`` of MindSpore's tensors, on tensors, recorded by MindSpore's own derivative of it.
 
     ``linear``: in all tensors together, so that forward mode applies it to their tangents.

@@ -160,7 +160,7 @@ class Node:
 _classes: dict[tuple[type, str], type] = {}
 
 
-def named(base: type, label: str) -> Any:
+def named(base: type, label: str) -> type:
     """The class of nodes like ``base`` that are called ``label``."""
     found = _classes.get((base, label))
     if found is None:
@@ -183,7 +183,7 @@ class Accumulate(Node):
         self.sequence = _LAST
 
     @property
-    def variable(self) -> Any:
+    def variable(self) -> TensorBase:
         """The leaf."""
         return self.tensor
 
@@ -218,7 +218,7 @@ def node_of(tensor: Any) -> Node | None:
     return tensor._node
 
 
-def _look_again(tensor: Any, auto: Any, version: int) -> None:
+def _look_again(tensor: TensorBase, auto: Any, version: int) -> None:
     base = auto.base
     if tensor._node is None and auto.pending is None and not is_tracked(base):
         return
@@ -237,7 +237,7 @@ def _look_again(tensor: Any, auto: Any, version: int) -> None:
     auto.seen = version
 
 
-def _cut_off(tensor: Any, base: Any, node: Node) -> Any:
+def _cut_off(tensor: TensorBase, base: TensorBase, node: Node) -> TensorBase:
     """The history that a write to a view gave it, where the base was detached since, which no version tells."""
     base._node, base._number = node, 0
     try:
@@ -280,7 +280,7 @@ class SavedInput:
     output = False
     unpack = None
 
-    def __init__(self, tensor: Any) -> None:
+    def __init__(self, tensor: TensorBase) -> None:
         auto = tensor._auto
         if auto is not None and auto.inference:
             raise RuntimeError(_INFERENCE)
@@ -308,7 +308,7 @@ class Watched:
 
     __slots__ = ("_counter", "_dtype", "_shape", "_node", "_number", "version", "own")
 
-    def __init__(self, tensor: Any, own: bool = False) -> None:
+    def __init__(self, tensor: TensorBase, own: bool = False) -> None:
         auto = tensor._auto
         if auto is not None and auto.inference:
             raise RuntimeError(_INFERENCE)
@@ -322,7 +322,7 @@ class Watched:
             raise RuntimeError(changed_text(self, self.version, node if self.own else None))
 
 
-def watch(result: Any, *tensors: Any) -> Any:
+def watch(result: TensorBase, *tensors: Any) -> TensorBase:
     """The result (of one node), which refuses backward once one of the tensors (it among them, or None) was written to."""
     node = result._node
     if node is not None and modes.grad:  # else it is the node that an ``out=`` had
@@ -338,7 +338,7 @@ class SavedWindow(SavedInput):
 
     __slots__ = ("storage", "array", "counter")
 
-    def __init__(self, tensor: Any) -> None:
+    def __init__(self, tensor: TensorBase) -> None:
         super().__init__(tensor)
         self.storage, self.array, self.counter = tensor._storage, bare(tensor), tensor._counter
 
@@ -356,7 +356,7 @@ class SavedWindow(SavedInput):
         return made
 
 
-def saved_input(tensor: Any) -> Any:
+def saved_input(tensor: TensorBase) -> Any:
     """What a node keeps of an input; no hooks see a number that a gradient is multiplied by."""
     return Saved(tensor) if modes.saved_hooks and not tensor.__dict__.get("_wrapped_number") else SavedInput(tensor)
 
@@ -366,7 +366,7 @@ class Saved:
 
     __slots__ = ("tensor", "version", "unpack", "packed", "output", "number")
 
-    def __init__(self, tensor: Any, output: bool = False) -> None:
+    def __init__(self, tensor: TensorBase, output: bool = False) -> None:
         # An output refers to its node; a twin without one keeps the two from keeping each other alive.
         self.output = output
         self.number = tensor._number if output else 0
@@ -419,7 +419,7 @@ class Saved:
         return bare(tensor)
 
 
-def _history_of(tensor: Any) -> Any:
+def _history_of(tensor: TensorBase) -> Any:
     if tensor._node is None:
         return tensor if tensor._auto is not None and tensor._auto.leaf else None
     return tensor._node, tensor._number
@@ -432,7 +432,7 @@ def _as_leaf(made: Any, leaf: Any) -> Any:
     return made
 
 
-def bare_twin(tensor: Any) -> Any:
+def bare_twin(tensor: Any) -> TensorBase:
     """The same window without history."""
     made = twin(tensor)
     made._node, made._number = None, 0
@@ -441,7 +441,7 @@ def bare_twin(tensor: Any) -> Any:
     return made
 
 
-def shown_name(tensor: Any) -> str | None:
+def shown_name(tensor: TensorBase) -> str | None:
     """The name in print of the node that made a tensor; "Invalid" for a view whose base was written to so that it has no history."""
     if may_not_be_asked(tensor) and is_tracked(tensor):
         return "Invalid"
@@ -465,7 +465,7 @@ def plain_name(node: Any) -> str:
     return re.sub(r"Backward\d*$", "", node.name())
 
 
-def changed_text(tensor: Any, version: int, maker: Any = None) -> str:
+def changed_text(tensor: TensorBase | Watched, version: int, maker: Any = None) -> str:
     """torch's message for a saved tensor that was written to."""
     kind = type_text(tensor._dtype)
     node = maker or tensor._node
@@ -483,12 +483,12 @@ def bare(tensor: Any) -> Any:
     return array_of(tensor) if on_host(tensor) else value_of(tensor)
 
 
-def on_host(tensor: Any) -> bool:
+def on_host(tensor: TensorBase) -> bool:
     """Whether the tensor's memory is the host's."""
     return tensor._storage.__class__ is Storage
 
 
-def dressed(value: Any) -> Any:
+def dressed(value: TensorBase | np.ndarray) -> Any:
     """A bare value as a tensor over the same memory."""
     if isinstance(value, TensorBase) or value is None:
         return value
@@ -507,7 +507,7 @@ def repeats(array: np.ndarray) -> bool:
     return isinstance(array.base, np.ndarray) and array.base.size == 1
 
 
-def _expanded(array: np.ndarray) -> Any:
+def _expanded(array: np.ndarray) -> TensorBase:
     """A tensor of an array that repeats elements (the gradient of a sum), which stays expanded as torch's does."""
     if not array.size:
         one = tensor_of(np.array(array.base, array.dtype).reshape(1))
@@ -520,7 +520,7 @@ def _expanded(array: np.ndarray) -> Any:
     return window(once._storage, once._dtype, array.shape, tuple(strides), once._offset)
 
 
-def _expanded_raw(raw: Any) -> Any:
+def _expanded_raw(raw: Any) -> TensorBase:
     """A tensor of a device's value that repeats elements, which stays expanded, or lies in another order; of another window a copy."""
     steps, shape = tuple(raw.stride()), tuple(raw.shape)
     if 0 not in steps:
@@ -545,6 +545,6 @@ def bare_of(value: Any, recorded: bool) -> Any:
     return bare(value)
 
 
-def is_leaf(tensor: Any) -> bool:
+def is_leaf(tensor: TensorBase) -> bool:
     """Whether no recorded operation made the tensor."""
     return node_of(tensor) is None

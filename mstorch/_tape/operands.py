@@ -9,6 +9,7 @@ import numpy as np
 from .._backend import shapes
 from .._backend.constants import constant_of
 from .._backend.raw import ON_CPU, Raw
+from .._backend.table import Kernel
 from .._core.device_tensors import device_tensor
 from .._core.dtype import OF_MS, OF_NP
 from .._core.modes import modes, shapes_only
@@ -75,7 +76,7 @@ def _plain(args: tuple[Any, ...]) -> tuple[Any, ...] | None:
     return tuple(found)
 
 
-def as_array(item: Any) -> Any:
+def as_array(item: TensorBase | bool | np.ndarray) -> Any:
     if isinstance(item, TensorBase):
         return array_of(item)
     if item.__class__ is np.ndarray or item.__class__ in _SIMPLE:
@@ -132,7 +133,7 @@ def _in_order(item: Any, name: str, rank: int, order: Sequence[int]) -> Any:
     return item._storage.read(name, tuple(shape[d] for d in order), tuple(steps[d] for d in order), item._offset)
 
 
-def wrapped(value: Any, strides: Any = None) -> Any:
+def wrapped(value: Any, strides: tuple[int, int] | None = None) -> Any:
     if value.__class__ is np.ndarray:
         return laid_out(value, strides)
     if isinstance(value, Raw):
@@ -146,7 +147,7 @@ def wrapped(value: Any, strides: Any = None) -> Any:
     return value
 
 
-def _in_arrays(op: Any, name: str, inputs: Sequence[Any], args: tuple[Any, ...], strides: Any, pointwise: bool) -> tuple[Any, Any]:
+def _in_arrays(op: Kernel, name: str, inputs: Sequence[Any], args: tuple[Any, ...], strides: Any, pointwise: bool) -> tuple[Any, Any]:
     args = arrays_of(args, inputs)
     try:
         return wrapped(op.host[name](*map(as_array, inputs), *args), strides), args
@@ -157,7 +158,7 @@ def _in_arrays(op: Any, name: str, inputs: Sequence[Any], args: tuple[Any, ...],
         raise told from None
 
 
-def _of_shapes(op: Any, name: str, inputs: Sequence[Any], args: tuple[Any, ...], strides: Any, pointwise: bool) -> tuple[Any, Any]:
+def _of_shapes(op: Kernel, name: str, inputs: Sequence[Any], args: tuple[Any, ...], strides: Any, pointwise: bool) -> tuple[Any, Any]:
     args = arrays_of(args, inputs)
     check_places(op.op, inputs)
     check_meta(op.op)
@@ -191,7 +192,7 @@ def compute_on_device(op: Any, name: str, inputs: Sequence[Any], args: tuple[Any
     return on_device(found, strides) if found.__class__ is Raw else wrapped(found, strides), args
 
 
-def _in_block(op: Any, name: str, inputs: Sequence[Any], args: tuple[Any, ...], strides: Any, pointwise: bool) -> tuple[Any, Any]:
+def _in_block(op: Kernel, name: str, inputs: Sequence[Any], args: tuple[Any, ...], strides: Any, pointwise: bool) -> tuple[Any, Any]:
     result = wrapped(op[name](*map(as_raw, inputs), *map(as_raw, args)), strides)
     return result, args if modes.native is not None or all_simple(args) else tuple(map(tensors_as_raw, args))
 
@@ -213,6 +214,6 @@ def compute(
     return _COMPUTE[kind](op, name, inputs, args, strides, pointwise)
 
 
-def computed(kernel_: Any, *operands: Any) -> Any:
+def computed(kernel_: Kernel, *operands: Any) -> Any:
     """What a kernel makes of tensors of one dtype, and of what else it takes, as tensors without a history where the first one is."""
     return compute(kernel_, operands[0]._dtype.name, operands)[0]

@@ -87,21 +87,21 @@ class Shaped(NamedTuple):
     dtype: np.dtype
 
 
-def shaped(value: Any) -> Any:
+def shaped(value: np.ndarray) -> Any:
     """Arrays of no values as what they show: shape and dtype."""
     if isinstance(value, (np.ndarray, np.generic)):
         return Shaped(value.shape, value.dtype)
     return tuple(map(shaped, value)) if isinstance(value, (tuple, list)) else value
 
 
-def onto_meta(value: Any) -> Any:
+def onto_meta(value: TensorBase | float) -> Any:
     """A tensor of the host or of a device as one without memory; anything else as it is."""
     if isinstance(value, TensorBase) and value._storage.__class__ in (Storage, DeviceMemory):
         return meta_tensor(value._shape, value._dtype)
     return value
 
 
-def check_copy(source: Any, target: Any) -> None:
+def check_copy(source: TensorBase, target: TensorBase) -> None:
     """Raise torch's error if a result is to be stored where there is no memory, or comes from there."""
     if (source._storage.__class__ is Absent) is not (target._storage.__class__ is Absent):
         raise RuntimeError(

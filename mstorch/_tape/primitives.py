@@ -48,12 +48,12 @@ class Primitive:
             return self.recorded(first._dtype, args[:count], args[count:])
         return self.kernel[OF_MS[first.dtype].name](*[item if item.__class__ in _BARE else as_raw(item) for item in args])
 
-    def recorded(self, kind: dtype, operands: tuple[Any, ...], args: tuple[Any, ...] = ()) -> Any:
+    def recorded(self, kind: dtype, operands: tuple[Any, ...], args: tuple[Any, ...] = ()) -> TensorBase:
         """The operation on tensors, computed in a dtype."""
         return apply(self.kernel, kind, operands, args, strides=_strides(operands) if self.elementwise else None)
 
 
-def _strides(operands: tuple[Any, ...]) -> Any:
+def _strides(operands: tuple[Any, ...]) -> tuple[int, ...] | None:
     """The strides of an elementwise result: gradients keep the order of memory that values have, as torch's do."""
     if all(operand._stride is None for operand in operands):
         return None
@@ -70,7 +70,7 @@ def dtype_name(value: Any) -> str:
     return NAME_OF_NP[value.dtype] if value.__class__ is np.ndarray else OF_MS[value.dtype].name
 
 
-def shape_of(value: Any) -> tuple[int, ...]:
+def shape_of(value: TensorBase | np.ndarray) -> tuple[int, ...]:
     """The shape of a bare value or a tensor."""
     return value._shape if isinstance(value, TensorBase) else tuple(value.shape)
 
@@ -78,7 +78,7 @@ def shape_of(value: Any) -> tuple[int, ...]:
 _HALVES = frozenset(("float16", "bfloat16"))
 
 
-def factor(number: Any, like: Any) -> Any:
+def factor(number: float, like: TensorBase | np.ndarray) -> Any:
     """A 0-d value to multiply another with: as a constant, but in single precision beside 16 bits in the host's memory."""
     name = dtype_name(like)
     if name not in _HALVES or not (like.__class__ is np.ndarray or (isinstance(like, TensorBase) and like._storage.__class__ is Storage)):
@@ -87,13 +87,13 @@ def factor(number: Any, like: Any) -> Any:
     return array if like.__class__ is np.ndarray else _wrapped_number(array)
 
 
-def _wrapped_number(array: np.ndarray) -> Any:
+def _wrapped_number(array: np.ndarray) -> TensorBase:
     made = tensor_of(array)  # a number of the CPU, which any device takes
     made.__dict__["_wrapped_number"] = True
     return made
 
 
-def constant(number: Any, like: Any) -> Any:
+def constant(number: float, like: Any) -> Any:
     """A 0-d value of the dtype and kind of another."""
     name = dtype_name(like)
     if like.__class__ is Raw:

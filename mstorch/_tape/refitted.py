@@ -4,7 +4,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .._core.tensor_base import on_resize
+from .._core.dtype import dtype
+from .._core.tensor_base import TensorBase, on_resize
 from . import vocabulary as v
 from .engine import check_fit
 from .node import Node, named
@@ -46,7 +47,7 @@ class Refitted(Node):
         return self.recorded.next_functions
 
 
-def refit(tensor: Any, shape: tuple[int, ...], kind: Any) -> None:
+def refit(tensor: TensorBase, shape: tuple[int, ...], kind: dtype) -> None:
     """Let gradients of a tensor, which had a shape and a dtype when its node made it, and has others now, be fitted to those."""
     node = tensor._node
     if node is None or shape == tensor._shape and kind is tensor._dtype or isinstance(node, Refitted):

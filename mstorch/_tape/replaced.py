@@ -8,7 +8,7 @@ from .._core.promotion import WORDS, type_text
 from .._core.tensor_base import TensorBase, is_meta
 
 
-def replaced(hook: Callable[..., Any] | str, held: Any, changed: Any) -> Any:
+def replaced(hook: Callable[..., Any] | str, held: Any, changed: TensorBase | int | Sequence[TensorBase]) -> TensorBase | None:
     """The tensor that a hook, or one of that name, gives for a gradient; TypeError for no tensor, RuntimeError for another type or size."""
     if changed is None:
         return None
@@ -39,7 +39,7 @@ def _name(hook: Callable[..., Any] | str) -> str:
     return hook if isinstance(hook, str) else getattr(hook, "__name__", "<unknown>")
 
 
-def _type_of(tensor: Any) -> str:
+def _type_of(tensor: TensorBase) -> str:
     """The name of a tensor's type in this message: dtype, layout and, for what has no name of old, the device."""
     kind, layout = tensor.dtype, str(tensor.layout)
     if layout == "torch.strided":

@@ -16,6 +16,7 @@ from .._backend.host.matmul import two_products as array_products
 from .._backend.host.views import put
 from .._backend.raw import NAME_OF_NP, NP_DTYPE, Raw, from_numpy
 from .._backend.table import kernel
+from .._core.dtype import dtype
 from .._core.storage import NATIVE
 from .._core.strides import preserved_strides
 from .._core.tensor_base import TensorBase, array_of, is_tracked, laid_out, on_device, strides_of, tensor_of
@@ -52,7 +53,7 @@ def two_products(first: tuple[Any, Any] | None, second: tuple[Any, Any] | None) 
     return mm(*first), mm(*second)
 
 
-def conj(value: Any) -> Any:
+def conj(value: TensorBase | np.ndarray) -> Any:
     """The conjugate; a real value itself."""
     if value.__class__ is np.ndarray and value.dtype.kind != "c":
         return value
@@ -83,7 +84,7 @@ def sum_array(array: np.ndarray, shape: Sequence[int]) -> np.ndarray:
     return np.asarray(found).astype(array.dtype, copy=False).reshape(shape)
 
 
-def fit(gradient: Any, shape: tuple[int, ...]) -> Any:
+def fit(gradient: TensorBase | np.ndarray, shape: tuple[int, ...]) -> Any:
     """The gradient of an operand that was broadcast: the sum over what was repeated."""
     own = gradient.shape if gradient.__class__ is np.ndarray else shape_of(gradient)
     if own == shape or own == tuple(shape):
@@ -111,7 +112,7 @@ def spread(value: Any, shape: tuple[int, ...]) -> Any:
     )  # fmt: skip
 
 
-def alias(value: Any) -> Any:
+def alias(value: TensorBase | np.ndarray) -> Any:
     """A view of a single number: what torch's expanding one to its own shape gives."""
     if value.__class__ is np.ndarray:
         return expanded(value, value.shape)
@@ -133,7 +134,7 @@ def expanded(array: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     return made
 
 
-def reshape(value: Any, shape: Sequence[int]) -> Any:
+def reshape(value: TensorBase | np.ndarray, shape: Sequence[int]) -> Any:
     """The value in another shape."""
     if value.__class__ is np.ndarray:
         return value.reshape(shape)
@@ -159,7 +160,7 @@ def permute(value: Any, order: Sequence[int]) -> Any:
     )  # fmt: skip
 
 
-def transpose(value: Any) -> Any:
+def transpose(value: TensorBase | np.ndarray) -> Any:
     """The last two dimensions exchanged."""
     if value.__class__ is np.ndarray:
         return value.swapaxes(-1, -2)
@@ -167,17 +168,17 @@ def transpose(value: Any) -> Any:
     return permute(value, (*range(rank - 2), rank - 1, rank - 2))
 
 
-def total(value: Any, axes: tuple[int, ...], keepdim: bool = True) -> Any:
+def total(value: TensorBase | np.ndarray, axes: tuple[int, ...], keepdim: bool = True) -> Any:
     """The sum along dimensions."""
     return _sum(value, axes, keepdim)
 
 
-def times(value: Any, number: Any) -> Any:
+def times(value: TensorBase | np.ndarray, number: Any) -> Any:
     """A value times a Python number."""
     return mul(value, factor(number, value))
 
 
-def plus(value: Any, number: Any) -> Any:
+def plus(value: TensorBase | np.ndarray, number: Any) -> Any:
     """A value plus a Python number."""
     return add(value, constant(number, value))
 
@@ -202,17 +203,17 @@ def where(condition: Any, first: Any, second: Any) -> Any:
     return _where.kernel[name](condition if condition.__class__ is Raw else from_numpy(np.asarray(condition)), first, second)
 
 
-def bare_condition(value: Any) -> Any:
+def bare_condition(value: TensorBase | np.ndarray) -> Any:
     """A condition without its wrapper."""
     return bare(value) if isinstance(value, TensorBase) else value
 
 
-def sum_of(first: Any, second: Any) -> Any:
+def sum_of(first: TensorBase | np.ndarray | None, second: TensorBase | np.ndarray | None) -> Any:
     """The sum of two values, of which None counts nothing."""
     return second if first is None else first if second is None else add(first, second)
 
 
-def _part_maps(key: Any, shape: tuple[int, ...]) -> tuple[Any, Any]:
+def _part_maps(key: tuple[Any, ...], shape: tuple[int, ...]) -> tuple[Any, Any]:
     """The part of an array that a key names, and zeros of a shape with that part in its place."""
 
     def part(array: np.ndarray) -> np.ndarray:
@@ -226,7 +227,7 @@ def _part_maps(key: Any, shape: tuple[int, ...]) -> tuple[Any, Any]:
     return part, placed
 
 
-def part_of(value: Any, key: Any, label: str = "SliceBackward0") -> Any:
+def part_of(value: Any, key: tuple[Any, ...], label: str = "SliceBackward0") -> Any:
     """The part of a value that a key of slices and numbers names."""
     if value.__class__ is Raw:
         return movement.part(value, key)
@@ -235,7 +236,7 @@ def part_of(value: Any, key: Any, label: str = "SliceBackward0") -> Any:
     return mapped(value, part, placed, label, lambda raw: movement.part(raw, key), lambda raw: movement.placed(raw, key, own))
 
 
-def placed_in(value: Any, key: Any, shape: tuple[int, ...], label: str = "SliceBackward0") -> Any:
+def placed_in(value: TensorBase, key: Any, shape: tuple[int, ...], label: str = "SliceBackward0") -> TensorBase:
     """Zeros of a shape with a value in the place that a key names."""
     if value.__class__ is Raw:
         return movement.placed(value, key, shape)
@@ -249,7 +250,7 @@ def zeros_beside(shape: Sequence[int], value: Any) -> Any:
     return dressed(raw) if isinstance(value, TensorBase) else raw
 
 
-def tensor_beside(array: np.ndarray, like: Any) -> Any:
+def tensor_beside(array: np.ndarray, like: TensorBase) -> TensorBase:
     """An array as a constant tensor on the device of another."""
     return on_device(from_numpy(np.array(array, order="C"))) if like._storage.__class__ in NATIVE else tensor_of(array)
 
@@ -277,7 +278,7 @@ abs_, log1p, log2 = Primitive("abs"), Primitive("log1p"), Primitive("log2")
 flip, pad = Primitive("flip"), Primitive("pad")
 
 
-def like(array: Any, value: Any) -> Any:
+def like(array: np.ndarray, value: Any) -> Any:
     """An array, or a bare value of a device, as a constant of the kind of another value: bare, or a tensor."""
     if array.__class__ is Raw:
         return dressed(array) if isinstance(value, TensorBase) else array
@@ -290,7 +291,7 @@ def like(array: Any, value: Any) -> Any:
     return from_numpy(array)
 
 
-def zeros(shape: tuple[int, ...], kind: Any) -> np.ndarray:
+def zeros(shape: tuple[int, ...], kind: dtype) -> np.ndarray:
     """An array of zeros."""
     return np.zeros(shape, kind.np)
 
@@ -320,28 +321,28 @@ def negated(condition: Raw) -> Raw:
     return kernel("logical_not")["bool"](condition)
 
 
-def positive(value: Any) -> Any:
+def positive(value: TensorBase | np.ndarray) -> Any:
     """Where a value is above zero, bare."""
     if _raw(value) is not None:
         return compared(gt, value, 0)
     return host_array(value) > 0
 
 
-def positive_or_nan(value: Any) -> Any:
+def positive_or_nan(value: TensorBase | np.ndarray) -> np.ndarray:
     """Where a value is above zero, or no number, bare."""
     if _raw(value) is not None:
         return negated(compared(le, value, 0))
     return np.logical_not(host_array(value) <= 0)
 
 
-def is_zero(value: Any) -> Any:
+def is_zero(value: TensorBase | np.ndarray) -> np.ndarray:
     """Where a value is zero, bare."""
     if _raw(value) is not None:
         return compared(eq, value, 0)
     return np.asarray(host_array(value) == 0)
 
 
-def at_least_zero(value: Any) -> Any:
+def at_least_zero(value: TensorBase | np.ndarray) -> Any:
     """Where a real value is zero or above, bare; a complex one counts as such."""
     raw = _raw(value)
     if raw is not None:
@@ -359,7 +360,7 @@ def in_one_kernel(op: str, slope: Callable[[Any, Any], Any], array: Callable[[An
 _REAL = frozenset(("float32", "float64", "float16", "bfloat16"))
 
 
-def converted(value: Any, name: str) -> Any:
+def converted(value: TensorBase | np.ndarray, name: str) -> Any:
     """A value in another dtype; of complex numbers their real part where that is real."""
     return mapped(value, movement.conversion(name), movement.conversion(dtype_name(value)), "ToCopyBackward0")
 
@@ -384,7 +385,7 @@ def both(first: np.ndarray, second: np.ndarray) -> np.ndarray:
     return np.logical_and(first, second)
 
 
-def either(first: Any, second: Any) -> Any:
+def either(first: np.ndarray, second: np.ndarray) -> Any:
     """Where one of two conditions holds."""
     if first.__class__ is Raw:
         return kernel("logical_or")["bool"](first, second)
@@ -403,7 +404,7 @@ def signs(value: Any) -> np.ndarray:
     return np.asarray(np.greater(array, 0).astype(array.dtype) - np.less(array, 0).astype(array.dtype))
 
 
-def shares(first: Any, second: Any) -> tuple[np.ndarray, np.ndarray]:
+def shares(first: TensorBase | np.ndarray, second: TensorBase | np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """How much of a maximum's gradient each of two real values gets, bare: equal ones a half each, with a NaN both all."""
     a, b = _raw(first), _raw(second)
     if a is not None and b is not None:
@@ -445,7 +446,7 @@ def wide(function: Callable[..., Any]) -> Callable[..., Any]:
     return computed
 
 
-def _with_values(found: Any, values: Any) -> Any:
+def _with_values(found: TensorBase, values: np.ndarray) -> TensorBase:
     """Recorded results of a composition, with values that were computed in one step: as torch's, which are differentiated step by step."""
     for result, value in zip(found, values) if found.__class__ is tuple else ((found, values),):
         if isinstance(result, TensorBase):
@@ -453,7 +454,7 @@ def _with_values(found: Any, values: Any) -> Any:
     return found
 
 
-def less_than(value: Any, bound: float) -> np.ndarray:
+def less_than(value: TensorBase | np.ndarray, bound: float) -> np.ndarray:
     """Where a value is below a number, bare."""
     if _raw(value) is not None:
         return compared(lt, value, bound)
@@ -461,7 +462,7 @@ def less_than(value: Any, bound: float) -> np.ndarray:
     return np.less(array, array.dtype.type(bound))
 
 
-def at_most(value: Any, bound: float) -> np.ndarray:
+def at_most(value: TensorBase | np.ndarray, bound: float) -> np.ndarray:
     """Where a value is a number or below it, bare."""
     if _raw(value) is not None:
         return compared(le, value, bound)
@@ -469,7 +470,7 @@ def at_most(value: Any, bound: float) -> np.ndarray:
     return np.less_equal(array, array.dtype.type(bound))
 
 
-def above(value: Any, bound: float) -> np.ndarray:
+def above(value: TensorBase | np.ndarray, bound: float) -> np.ndarray:
     """Where a value is above a number, bare."""
     if _raw(value) is not None:
         return compared(gt, value, bound)
@@ -477,7 +478,7 @@ def above(value: Any, bound: float) -> np.ndarray:
     return np.greater(array, array.dtype.type(bound))
 
 
-def comparable(value: Any) -> np.ndarray:
+def comparable(value: TensorBase | np.ndarray) -> np.ndarray:
     """A value as a bare array that can be compared with numbers: half precision in float32."""
     array = host_array(value)
     return widened(array) if array.dtype.itemsize == 2 else array
@@ -497,7 +498,7 @@ def nothing(g: Any, shape: tuple[int, ...] | None = None) -> Any:
     return laid_out(np.zeros(own, g._dtype.np), preserved_strides(own, strides_of(g)))
 
 
-def flat_in(found: Any, value: Any) -> Any:
+def flat_in(found: TensorBase | np.ndarray, value: Any) -> Any:
     """A gradient whose slope in ``value`` is zero nearly everywhere: recorded as depending on it, as torch's is."""
     if not isinstance(found, TensorBase) or not is_tracked(value):
         return found

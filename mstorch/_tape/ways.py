@@ -53,12 +53,12 @@ def ways(
 
 
 @ways(captured=lambda tensor: not modes.native.captured or not trace.depends(value_of(tensor)))
-def is_known(tensor: Any) -> bool:
+def is_known(tensor: TensorBase) -> bool:
     """Whether a tensor's values can be read at no cost: in a graph that is captured those of what depends on none of its inputs."""
     return bool(home(tensor).reads_are_free)
 
 
-def values_if_any(tensor: Any) -> np.ndarray | None:
+def values_if_any(tensor: TensorBase) -> np.ndarray | None:
     """The values, for which a device is waited, and which end a capture; None of a tensor on the meta device, which has none."""
     return None if home(tensor).kind == "absent" else array_of(tensor)
 

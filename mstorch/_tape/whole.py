@@ -40,7 +40,7 @@ class _Whole(Node):
             found = self.slope(bare(g) if isinstance(g, TensorBase) else g, *[item.value(self, False) for item in self.saved])
         return found
 
-    def _again(self, g: Any) -> Sequence[Any]:
+    def _again(self, g: TensorBase) -> Sequence[Any]:
         if self.direct:
             return self.composed(g, *[item.value(self, True) for item in self.saved])  # type: ignore[no-any-return]
         tensors = [apart(item.value(self, True), edge) for item, edge in zip(self.saved, self.edges)]
@@ -54,7 +54,7 @@ class _Whole(Node):
         self.saved = self.slope = self.result = None
 
 
-def apart(tensor: Any, edge: Edge | None) -> Any:
+def apart(tensor: Any, edge: Edge | None) -> TensorBase:
     """The same window with a node of its own above ``edge``, or without history.
 
     A pass that begins inside of another ends there: hooks of the inputs wait for the outer one, and where inputs depend on each
@@ -86,7 +86,7 @@ def followed(tensors: Sequence[Any]) -> bool:
 
 
 def record(
-    result: Any, tensors: Sequence[Any], label: str, slope: Slope, composed: Callable[..., Any], unchanged: bool = False,
+    result: TensorBase, tensors: Sequence[Any], label: str, slope: Slope, composed: Callable[..., Any], unchanged: bool = False,
     direct: bool = False,
 ) -> Any:  # fmt: skip
     """Give ``result`` the node of its operation, which with ``unchanged`` refuses a result that was written to since.

@@ -37,7 +37,7 @@ from .node import Node, _look, bare, bare_twin, does_not_fit, dressed, edge_of, 
 Map = Callable[[np.ndarray], np.ndarray]
 
 
-def map_bare(function: Map, value: Any) -> Any:
+def map_bare(function: Map, value: np.ndarray) -> Any:
     """A map of arrays on a bare value."""
     if value.__class__ is np.ndarray:
         return np.asarray(function(value))
@@ -122,10 +122,9 @@ def linear_node(source: Any, forward: Map, back: Map, label: str) -> Any:
 
 
 def view(
-    source: Any, label: str, shape: Sequence[int], strides: Strides, offset: int, read: Callable[[Raw], Raw] | None, forward: Map | None,
-    back: Map | None,
-    kind: dtype | None = None, again: Callable[[Any], Any] | None = None,
-) -> Any:  # fmt: skip
+    source: TensorBase, label: str, shape: Sequence[int], strides: Strides, offset: int, read: Callable[[Raw], Raw] | None,
+    forward: Map | None, back: Map | None, kind: dtype | None = None, again: Callable[[Any], Any] | None = None,
+) -> TensorBase:  # fmt: skip
     """A view of ``source`` with its history. ``forward`` and ``back`` are its linear map on arrays and the transpose
     (None for a view that has no gradient).
 
@@ -158,7 +157,9 @@ class Sort(NamedTuple):
     back: Callable[[Raw, tuple[int, ...], Any], Raw]
 
 
-def sorted_view(source: Any, label: str, shape: tuple[int, ...], strides: Strides, offset: int, sort: Sort, argument: Any) -> Any:
+def sorted_view(
+    source: TensorBase, label: str, shape: tuple[int, ...], strides: Strides, offset: int, sort: Sort, argument: Any
+) -> TensorBase:
     """A view of ``source`` with its history; ``argument`` is what its sort says more of it by."""
     if source._storage.__class__ is not Storage or modes.native is not None:
         own, read = source._shape, sort.read(source._dtype.name, argument)
@@ -178,12 +179,12 @@ def sorted_view(source: Any, label: str, shape: tuple[int, ...], strides: Stride
     return made
 
 
-def _part_maps(shape: tuple[int, ...], key: Any) -> tuple[Map, Map]:
+def _part_maps(shape: tuple[int, ...], key: int | slice | tuple[int | slice, int | slice]) -> tuple[Map, Map]:
     back = (lambda array: array.reshape(shape)) if _is_all(key, shape) else placing(key, shape)
     return lambda array: np.asarray(array[key]), back
 
 
-def _is_all(key: Any, shape: tuple[int, ...]) -> bool:
+def _is_all(key: int | slice | tuple[int | slice, int | slice], shape: tuple[int, ...]) -> bool:
     """Whether a key of basic indexing names all of an array, as it is but for new dimensions; torch does not look at a single slice."""
     if key.__class__ is slice:
         return False
@@ -203,7 +204,7 @@ def _no_value(name: str, key: Any) -> Callable[[Raw], Raw]:
 PART = Sort(_no_value, _part_maps, lambda raw, own, key: movement.placed(raw, key, own))
 
 
-def _enter_view(made: Any, source: Any, again: Callable[[Any], Any] | None, origin: int = DEFAULT) -> None:
+def _enter_view(made: TensorBase, source: TensorBase, again: Callable[[Any], Any] | None, origin: int = DEFAULT) -> None:
     auto = auto_of(made)
     above = source._auto
     if above is None and again is None and origin == DEFAULT:  # the common case
@@ -242,12 +243,12 @@ def _chained(source: Any, again: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return lambda base: again(first(base))
 
 
-def _window_again(made: Any) -> Callable[[Any], Any]:
+def _window_again(made: TensorBase) -> Callable[[Any], Any]:
     shape, strides, offset = made._shape, strides_of(made), made._offset
     return lambda base: window_on(base, shape, strides, offset, "AsStridedBackward0")
 
 
-def _same_view(tensor: Any, base: Any) -> Any:
+def _same_view(tensor: Any, base: Any) -> TensorBase:
     """What a view shows of its base, of another tensor with the same strides."""
     own = tensor._auto.base
     if base._offset == own._offset:
@@ -261,7 +262,7 @@ def _same_view(tensor: Any, base: Any) -> Any:
 same_view.append(_same_view)
 
 
-def look_again(tensor: Any) -> Any:
+def look_again(tensor: Any) -> TensorBase:
     """The history of a view of a base that was written to: a window on what the base is now, which leads nowhere if it has none."""
     base = tensor._auto.base
     with grad_set_to(tensor._dtype.category >= 2 and base._dtype.category >= 2):
@@ -271,7 +272,7 @@ def look_again(tensor: Any) -> Any:
     return made
 
 
-def _nowhere(array: Any) -> Any:
+def _nowhere(array: np.ndarray) -> np.ndarray:
     return array
 
 
@@ -279,8 +280,8 @@ _look.append(look_again)
 
 
 def window_on(
-    base: Any, shape: Sequence[int], strides: Strides, offset: int, label: str, maps: tuple[Map, Map] | None = None
-) -> Any:  # fmt: skip
+    base: TensorBase, shape: Sequence[int], strides: Strides, offset: int, label: str, maps: tuple[Map, Map] | None = None
+) -> TensorBase:  # fmt: skip
     """A view of a tensor's storage of any geometry; gradients reach the tensor by ``maps``, or else through the memory."""
     forward, back = maps or window_maps(base, tuple(shape), strides, offset)
 
@@ -304,7 +305,7 @@ def _positions(base: Any, shape: tuple[int, ...], strides: Strides, offset: int)
     return np.ascontiguousarray(order[place])
 
 
-def window_maps(base: Any, shape: tuple[int, ...], strides: Strides, offset: int) -> tuple[Map, Map]:
+def window_maps(base: TensorBase, shape: tuple[int, ...], strides: Strides, offset: int) -> tuple[Map, Map]:
     """The linear map from a tensor's elements to those of a window on the same storage, and its transpose."""
     own_shape, own_strides, own_offset = base._shape, strides_of(base), base._offset
     low = min(own_offset, offset)
@@ -431,14 +432,14 @@ class _Collected(Node):
         return tuple(linear(gradient, _part_move(key, False), _placing_move(key, self.shape), type(self).label) for key in self.keys)
 
 
-def _part_move(key: Any, own: bool) -> Move:
+def _part_move(key: tuple[int | slice, ...], own: bool) -> Move:
     """The part that a key names, in memory of its own if asked for."""
     return Move(
         (lambda array: np.array(array[key], order="C")) if own else (lambda array: array[key]), lambda raw: movement.part(raw, key)
     )
 
 
-def _placing_move(key: Any, shape: tuple[int, ...]) -> Move:
+def _placing_move(key: tuple[slice, ...], shape: tuple[int, ...]) -> Move:
     return Move(placing(key, shape), lambda raw: movement.placed(raw, key, shape))
 
 
@@ -453,7 +454,9 @@ def placing(key: Any, shape: tuple[int, ...]) -> Map:
     return back
 
 
-def views(source: Any, label: str, parts: Sequence[tuple[Sequence[int], Strides, int, Callable[[Raw], Raw]]], keys: Sequence[Any]) -> Any:
+def views(
+    source: TensorBase, label: str, parts: Sequence[tuple[Sequence[int], Strides, int, Callable[[Raw], Raw]]], keys: Sequence[Any]
+) -> tuple[TensorBase, ...]:
     """Views that one operation returns: (shape, strides, offset, read) each; ``keys`` index the parts in the source's array."""
     made = tuple(make_view(source, read, shape, strides, offset) for shape, strides, offset, read in parts)
     if modes.native is not None:

@@ -78,7 +78,7 @@ class CopySlices(Node):
         super().release()
         self.forward = None
 
-    def _apply(self, gradient: Any, forward: Map, back: Map) -> Any:
+    def _apply(self, gradient: np.ndarray, forward: Map, back: Map) -> Any:
         if isinstance(gradient, TensorBase):
             return linear(gradient, forward, back, self.label)
         return map_bare(forward, gradient)
@@ -100,7 +100,7 @@ class Ended(Node):
         return (_zeros_like(gradients[0]),)
 
 
-def _zeros_like(gradient: Any) -> Any:
+def _zeros_like(gradient: np.ndarray) -> Any:
     if isinstance(gradient, TensorBase):
         return dressed(np.zeros(tuple(gradient.shape), gradient._dtype.np))
     return np.zeros(gradient.shape, gradient.dtype) if isinstance(gradient, np.ndarray) else gradient * 0
@@ -125,7 +125,7 @@ class _Target(threading.local):
 _target = _Target()
 
 
-def computed_for(target: Any, function: Callable[[], Any], others: Sequence[Any]) -> Any:
+def computed_for(target: TensorBase, function: Callable[[], Any], others: Sequence[Any]) -> TensorBase:
     """What an in-place form stores in its target, which it may give itself: then a kernel has written into it (``change``)."""
     if target._storage.__class__ is not DeviceMemory or modes.native is not None or LEVELS:
         return function()
@@ -139,12 +139,12 @@ def computed_for(target: Any, function: Callable[[], Any], others: Sequence[Any]
         _target.tensor = before
 
 
-def change(target: Any, op: str, *args: Any) -> bool:
+def change(target: TensorBase, op: str, *args: Any) -> bool:
     """Write the result of an operation into its first operand if that is the one that is to be written; whether it was."""
     return target is _target.tensor and change_raw(target, op, *map(as_raw, args))
 
 
-def snapshot(target: Any) -> Any:
+def snapshot(target: TensorBase) -> TensorBase:
     """The target of a write as the operation's input: it can keep the old value when the target has another."""
     if modes.grad:
         node_of(target)
@@ -183,7 +183,7 @@ def _copy(array: np.ndarray) -> np.ndarray:
 _COPY = Move(_copy, cloned)
 
 
-def detach_snapshot(made: Any) -> None:
+def detach_snapshot(made: TensorBase) -> None:
     """Give a snapshot that was saved for backward memory of its own, before the target is written."""
     if on_host(made) or (modes.native is None and made._storage.__class__ in NATIVE):
         version = made._counter.version
@@ -191,7 +191,7 @@ def detach_snapshot(made: Any) -> None:
         made._counter = Counter(version)
 
 
-def assign(target: Any, made: Any, label: str = "CopyBackwards", given: bool = False) -> None:
+def assign(target: TensorBase, made: TensorBase, label: str = "CopyBackwards", given: bool = False) -> None:
     """Write a tensor of the target's shape and dtype into it; the target's history becomes that of the written value.
 
     ``given``: somebody else holds the written tensor, so that a target without memory of the host gets a copy of its value.
@@ -219,7 +219,7 @@ def _has_memory_alone(made: Any) -> bool:
     return not on_host(made) and sys.getrefcount(storage) <= held + 2  # the name here, and the question
 
 
-def _own_value(made: Any) -> Any:
+def _own_value(made: TensorBase) -> Any:
     if on_host(made):
         return from_numpy(np.array(array_of(made), order="C"))
     return _clone[made._dtype.name](value_of(made))
@@ -265,7 +265,7 @@ def settle(target: Any, made: Any | None, label: str = "CopyBackwards", copied: 
     auto.seen, auto.pending = -1, (written, target._counter.version)
 
 
-def review(target: Any, view: Any) -> None:
+def review(target: TensorBase, view: TensorBase) -> None:
     """Let a tensor show what a view of it shows, with the view's history behind its own."""
     node, number = view._node, view._number
     tangents = {level: tangent_of(view, level) for level in levels_of(view)} if LEVELS else {}
@@ -284,7 +284,7 @@ def review(target: Any, view: Any) -> None:
         refit(target, shape, kind)
 
 
-def _maps_by_bytes(base: Any, target: Any) -> tuple[Map, Map]:
+def _maps_by_bytes(base: TensorBase, target: TensorBase) -> tuple[Map, Map]:
     """As ``window_maps``, for a part that is seen as complex numbers where the base has real ones, or the reverse."""
     own, kind = base._dtype.np, target._dtype.np
     size, shape = kind.itemsize, target._shape
@@ -307,7 +307,7 @@ def _maps_by_bytes(base: Any, target: Any) -> tuple[Map, Map]:
     return forward, back
 
 
-def _move_hooks(tensor: Any, node: Node, number: int) -> None:
+def _move_hooks(tensor: TensorBase, node: Node, number: int) -> None:
     """``retain_grad`` follows a tensor to its new node; other hooks stay with the old one."""
     auto = tensor._auto
     if auto is None or auto.hooked is None:

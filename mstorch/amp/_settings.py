@@ -12,14 +12,14 @@ from .._ops._autocast import DEVICE, fast_dtype, set_enabled, state
 _AVAILABLE = frozenset(("cpu", "cuda", "ipu", "xpu", "maia", "xla", "mps", "hpu", "mtia", "privateuseone", DEVICE))
 
 
-def device_name(device_type: Any, function: str) -> str:
+def device_name(device_type: str, function: str) -> str:
     """The type of device that a text names; RuntimeError if torch knows none of that name."""
     if not isinstance(device_type, str):
         raise TypeError(f"{function}(): argument 'device_type' (position 1) must be str, not {type(device_type).__name__}")
     return device(device_type).type  # raises for what names no device
 
 
-def _with_autocast(device_type: Any, function: str) -> str:
+def _with_autocast(device_type: str, function: str) -> str:
     name = device_name(device_type, function)
     if name not in _AVAILABLE:
         raise RuntimeError("unknown device type for autocast in get_autocast_dispatch_key_from_device_type")

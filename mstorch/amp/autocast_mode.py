@@ -107,7 +107,7 @@ def _cast(value: Any, device_type: str, dtype: _dtype) -> Any:
     return value
 
 
-def _check_name(device_type: Any) -> None:
+def _check_name(device_type: int | str) -> None:
     if not isinstance(device_type, str):
         raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
 

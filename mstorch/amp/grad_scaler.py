@@ -30,7 +30,7 @@ def _refresh_per_optimizer_state() -> dict[str, Any]:
     return {"stage": OptState.READY, "found_inf_per_device": {}}
 
 
-def _unscale(grad: Any, inv_scale: Any, found_inf: Any) -> None:
+def _unscale(grad: Tensor, inv_scale: Tensor, found_inf: Tensor) -> None:
     """Multiply a gradient by ``inv_scale``, and set ``found_inf`` to 1 if it has an infinite element or NaN; on a device without a read."""
     finite = grad.isfinite().all()
     if grad.device.type != "cpu":
@@ -159,7 +159,7 @@ class GradScaler:
             return None
         return optimizer.step(*args, **kwargs)
 
-    def step(self, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
+    def step(self, optimizer: Any, *args: Any, **kwargs: Any) -> float | None:
         """Unscale the gradients, unless that is done, and call ``optimizer.step`` if they are finite; what it returns."""
         if not self._enabled:
             return optimizer.step(*args, **kwargs)
@@ -180,7 +180,7 @@ class GradScaler:
         state["stage"] = OptState.STEPPED
         return result
 
-    def _step_that_unscales(self, optimizer: Any, state: dict[str, Any], args: Any, kwargs: dict[str, Any]) -> Any:
+    def _step_that_unscales(self, optimizer: Any, state: dict[str, Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The step of an optimizer that says it divides by the scale itself."""
         if "grad_scaler" in inspect.signature(optimizer.step).parameters:
             warn(
@@ -201,7 +201,7 @@ class GradScaler:
         del optimizer.grad_scale, optimizer.found_inf
         return result
 
-    def update(self, new_scale: Any = None) -> None:
+    def update(self, new_scale: float | Tensor | None = None) -> None:
         """Change the scale by what the steps since the last ``update`` found, or set it."""
         if not self._enabled:
             return

@@ -11,16 +11,17 @@ from .._tape.forward import in_storage
 from .._tape.movement import SAME, same
 from .._tape.node import named
 from .._tape.windows import Linear, view
+from .._tensor import Tensor
 
 MAPPED: list[Any] = []  # ``joined`` and ``apart`` within ``vmap``: torch.func, which stands above this room, enters its own
 
 
-def _same(tensor: Any) -> Any:
+def _same(tensor: Tensor) -> Any:
     """Another tensor over the same elements, a view."""
     return view(tensor, "ViewBackward0", tensor._shape, strides_of(tensor), tensor._offset, same, SAME, SAME)
 
 
-def check_sizes(primal: Any, tangent: Any) -> None:
+def check_sizes(primal: Tensor, tangent: Tensor) -> None:
     """Raise torch's RuntimeError for a tangent of another shape."""
     if primal._shape != tangent._shape:
         raise RuntimeError(
@@ -29,7 +30,7 @@ def check_sizes(primal: Any, tangent: Any) -> None:
         )
 
 
-def joined(primal: Any, tangent: Any, level: int) -> Any:
+def joined(primal: Any, tangent: Any, level: int) -> Tensor:
     """A view of ``primal`` that has a tangent at a level; RuntimeError if the sizes differ."""
     check_sizes(primal, tangent)
     dual = _same(primal)

@@ -8,9 +8,10 @@ from .._core.tangents import below
 from .._core.tensor_base import TensorBase
 from .._ops.creation import zeros_like
 from .._tape.duals import carry, give, refuse, tangent_of
+from .._tensor import Tensor
 
 
-def push(jvp: Callable[..., Any], ctx: Any, levels: Sequence[int], tensors: Sequence[Any], output: Any) -> None:
+def push(jvp: Callable[..., Any], ctx: Any, levels: Sequence[int], tensors: Sequence[Any], output: Tensor | tuple[Tensor, Tensor]) -> None:
     """Give the results of a Function their tangents; ``tensors`` are its arguments, None for those that are no tensors."""
     refuse(*[tensor for tensor in tensors if tensor is not None])
     outputs = list(output) if isinstance(output, (tuple, list)) else [output]
@@ -45,19 +46,19 @@ def push(jvp: Callable[..., Any], ctx: Any, levels: Sequence[int], tensors: Sequ
         ctx._forward_now = False
 
 
-def _tangent(tensor: Any, level: int, materialize: bool) -> Any:
+def _tangent(tensor: Tensor, level: int, materialize: bool) -> Tensor | None:
     if tensor is None or tensor._dtype.category < 2:
         return None
     found = tangent_of(tensor, level)
     return zeros_like(tensor.detach()) if found is None and materialize else found
 
 
-def _check(position: int, tangent: Any) -> None:
+def _check(position: int, tangent: Tensor | int) -> None:
     if tangent is not None and not isinstance(tangent, TensorBase):
         raise RuntimeError(f"expected Variable or None (got {type(tangent).__name__}) for grad output {position}.")
 
 
-def _give(item: Any, level: int, tangent: Any, versions: dict[int, int], dirty: bool) -> None:
+def _give(item: Tensor, level: int, tangent: Tensor, versions: dict[int, int], dirty: bool) -> None:
     if dirty:
         if versions.get(id(tangent)) in (None, tangent._version):  # not among the given ones, or as it was
             raise RuntimeError(
@@ -79,5 +80,5 @@ def _give(item: Any, level: int, tangent: Any, versions: dict[int, int], dirty: 
     give(item, level, tangent)
 
 
-def _is_view(tensor: Any) -> bool:
+def _is_view(tensor: Tensor) -> bool:
     return tensor._auto is not None and tensor._auto.base is not None

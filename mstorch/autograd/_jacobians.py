@@ -12,6 +12,7 @@ from .._core.formats import legacy_contiguous_format, sparse_coo, strided
 from .._core.tensor_base import TensorBase
 from .._ops.creation import zeros_like
 from .._ops.from_data import made
+from .._tensor import Tensor
 from . import forward_ad
 
 _NONDETERMINISTIC = (
@@ -36,7 +37,7 @@ def is_like(value: Any) -> bool:
     return isinstance(value, TensorBase) or hasattr(type(value), "__torch_function__")
 
 
-def is_inexact(value: Any) -> bool:
+def is_inexact(value: Tensor) -> bool:
     """Whether a value is a tensor of a floating or complex dtype."""
     return is_like(value) and (value.is_floating_point() or value.is_complex())
 
@@ -46,7 +47,7 @@ def watched(inputs: Sequence[Any]) -> list[int]:
     return [i for i, value in enumerate(inputs) if is_like(value) and value.requires_grad]
 
 
-def array(tensor: Any) -> np.ndarray:
+def array(tensor: Tensor) -> np.ndarray:
     """A copy of a tensor's elements, in a row."""
     tensor = tensor.detach()
     tensor = tensor if tensor.layout == strided else tensor.to_dense()
@@ -57,21 +58,21 @@ def array(tensor: Any) -> np.ndarray:
 # By differences
 
 
-def values(tensor: Any) -> Any:
+def values(tensor: Tensor) -> Any:
     """The memory of a tensor's elements, to be written without a trace; of a sparse tensor, those that are specified."""
     if tensor.layout == strided:
         return tensor.data
     return (tensor._values() if tensor.layout == sparse_coo else tensor.values()).data
 
 
-def _elements(tensor: Any) -> Iterator[tuple[tuple[int, ...], int, Any]]:
+def _elements(tensor: Tensor) -> Iterator[tuple[tuple[int, ...], int, Any]]:
     """Each element of a tensor that can be changed: its place among the values, its number in the tensor, a view of it."""
     memory = values(tensor)
     for place, number in zip(itertools.product(*map(range, memory.shape)), numbers_of(tensor)):
         yield place, int(number), memory[place]
 
 
-def numbers_of(tensor: Any) -> np.ndarray:
+def numbers_of(tensor: Tensor) -> np.ndarray:
     """For each element of a tensor that can be changed, its number in the tensor."""
     memory = values(tensor)
     if tensor.layout == strided:
@@ -89,7 +90,7 @@ def numbers_of(tensor: Any) -> np.ndarray:
     return numbers
 
 
-def _difference(fn: Callable[..., Any], inputs: Sequence[Any], entry: Any, step: Any, eps: float, where: str) -> list[np.ndarray]:
+def _difference(fn: Callable[..., Any], inputs: Sequence[Any], entry: Tensor, step: float, eps: float, where: str) -> list[np.ndarray]:
     """The slopes of the outputs while some elements move by a step to both sides."""
     before = entry.clone()
     ends = []
@@ -108,7 +109,7 @@ def _difference(fn: Callable[..., Any], inputs: Sequence[Any], entry: Any, step:
 
 
 def slopes(
-    fn: Callable[..., Any], inputs: Sequence[Any], entry: Any, steps: Sequence[Any], eps: float, forward: bool, where: str = ""
+    fn: Callable[..., Any], inputs: Sequence[Any], entry: Tensor, steps: Sequence[Any], eps: float, forward: bool, where: str = ""
 ) -> list[np.ndarray]:
     """The slopes along a real step, or along a real and an imaginary one, put together as torch's gradients are."""
     real = _difference(fn, inputs, entry, steps[0], eps, where)
@@ -121,7 +122,7 @@ def slopes(
     return [dx + 1j * dy for dx, dy in zip(real, _difference(fn, inputs, entry, steps[1] * 1j, eps, where))]
 
 
-def numerical(fn: Callable[..., Any], inputs: Sequence[Any], tensor: Any, eps: float, forward: bool = False) -> list[np.ndarray]:
+def numerical(fn: Callable[..., Any], inputs: Sequence[Any], tensor: Tensor, eps: float, forward: bool = False) -> list[np.ndarray]:
     """The Jacobian of each output with respect to one tensor, which ``fn`` need not take as an argument."""
     sizes: list[int] = [o.numel() for o in as_tuple(fn(*inputs)) if is_inexact(o)]
     rows: dict[int, list[np.ndarray]] = {}
@@ -140,7 +141,7 @@ def numerical(fn: Callable[..., Any], inputs: Sequence[Any], tensor: Any, eps: f
 # By backward
 
 
-def _rows(output: Any, leaves: Sequence[Any], seeds: Iterable[Any], count: int) -> tuple[list[np.ndarray], bool, bool]:
+def _rows(output: Tensor, leaves: Sequence[Any], seeds: Iterable[Any], count: int) -> tuple[list[np.ndarray], bool, bool]:
     """What backward makes of each seed, for each leaf, and whether the gradients have the leaves' dtypes and sizes."""
     found = [np.zeros((leaf.numel(), count), complex if leaf.is_complex() else float) for leaf in leaves]
     types_ok = sizes_ok = True
@@ -158,7 +159,7 @@ def _rows(output: Any, leaves: Sequence[Any], seeds: Iterable[Any], count: int) 
     return found, types_ok, sizes_ok
 
 
-def _units(output: Any) -> Iterator[Any]:
+def _units(output: Tensor) -> Iterator[Any]:
     for number in range(output.numel()):
         seed = zeros_like(output.detach(), memory_format=legacy_contiguous_format)
         seed.view(-1)[number] = 1
@@ -166,7 +167,7 @@ def _units(output: Any) -> Iterator[Any]:
 
 
 def backward_twice(
-    inputs: Sequence[Any], output: Any, nondet_tol: float, seed: Any = None
+    inputs: Sequence[Any], output: Tensor, nondet_tol: float, seed: Tensor | None = None
 ) -> tuple[list[np.ndarray], bool, bool, bool]:
     """The Jacobians of one output (or their product with a seed), whether backward repeats itself, sizes and dtypes are right."""
     leaves = [inputs[i] for i in watched(inputs)]
@@ -177,7 +178,9 @@ def backward_twice(
     return first, alike, sizes_ok, types_ok
 
 
-def analytical(inputs: Sequence[Any], output: Any, nondet_tol: float, check_dtypes: bool, seed: Any = None) -> list[np.ndarray]:
+def analytical(
+    inputs: Sequence[Any], output: Tensor, nondet_tol: float, check_dtypes: bool, seed: Tensor | None = None
+) -> list[np.ndarray]:
     """The Jacobians of one output by backward, or their products with a seed. GradcheckError where backward is not fit."""
     found, alike, sizes_ok, types_ok = backward_twice(inputs, output, nondet_tol, seed)
     if not types_ok and check_dtypes:
@@ -193,7 +196,7 @@ def analytical(inputs: Sequence[Any], output: Any, nondet_tol: float, check_dtyp
 
 
 def forward_slopes(
-    fn: Callable[..., Any], inputs: Sequence[Any], position: int, tangent: Any, check_dtypes: bool = False
+    fn: Callable[..., Any], inputs: Sequence[Any], position: int, tangent: Tensor, check_dtypes: bool = False
 ) -> list[np.ndarray]:
     """The slopes of the outputs when one input moves along a tangent, by forward mode."""
     with forward_ad.dual_level():

@@ -9,6 +9,7 @@ import numpy as np
 from .._ops.creation import zeros
 from .._ops.join import stack
 from .._ops.random import randn_like
+from .._tensor import Tensor
 from . import forward_ad
 from ._jacobians import GradcheckError, array, as_tuple, is_like, watched
 
@@ -19,7 +20,7 @@ def check_batched_tangents(func: Callable[..., Any], inputs: Sequence[Any]) -> N
     """Raise GradcheckError unless directions in a batch give what they give one by one."""
     for position in watched(inputs):
 
-        def slopes(tangent: Any, position: int = position) -> tuple[Any, ...]:
+        def slopes(tangent: Tensor, position: int = position) -> tuple[Any, ...]:
             with forward_ad.dual_level():
                 given = [x.detach() if is_like(x) else x for x in inputs]
                 given[position] = forward_ad.make_dual(given[position], tangent)

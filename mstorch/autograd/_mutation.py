@@ -7,6 +7,7 @@ from typing import Any
 from .._core.modes import grad_set_to, modes
 from .._core.tensor_base import strides_of
 from .._leaving import END, Block, each, length_again, values_again
+from .._tensor import Tensor
 
 _OUTSIDE = (
     "Trying to backward outside of the 'allow_mutation_on_saved_tensors' contextin which the graph was originally recorded."
@@ -33,7 +34,7 @@ class _AllowedMutations:
         for kept in (self.cloned, self.original, self.tid_to_weakhandle, self.sid_to_tid):
             kept.clear()
 
-    def pack(self, tensor: Any) -> Any:
+    def pack(self, tensor: Tensor) -> _Handle:
         """The handle of a tensor; one for all that show the same elements at the same version."""
         place = _place(tensor)
         key = (*place, tensor._shape, strides_of(tensor), tensor._offset, tensor._dtype)
@@ -53,7 +54,7 @@ class _AllowedMutations:
             raise AssertionError(_OUTSIDE)
         return found
 
-    def keep(self, tensor: Any) -> None:
+    def keep(self, tensor: Tensor) -> None:
         """Copy what was saved of the memory that a tensor is about to write."""
         for key in self.sid_to_tid.get(_place(tensor), ()):
             handle = self.tid_to_weakhandle.get(key)
@@ -62,7 +63,7 @@ class _AllowedMutations:
                     self.cloned[handle] = self.original.pop(handle).clone()
 
 
-def _place(tensor: Any) -> tuple[int, int]:
+def _place(tensor: Tensor) -> tuple[int, int]:
     return id(tensor._storage), tensor._counter.version
 
 

@@ -108,7 +108,7 @@ def _root_gradients(roots: Sequence[Any], gradients: Sequence[Any], recorded: bo
     return found
 
 
-def _plain_start(root: Any, gradient: Any) -> tuple[Any, Any] | None:
+def _plain_start(root: Tensor, gradient: Tensor | None) -> tuple[Any, Any] | None:
     """Where backward begins at one tensor whose gradient is of its own kind and place, the common case; None in any other."""
     if root.__class__ not in PLAIN or not isinstance(root, TensorBase) or LEVELS or MODES or modes.native is not None:
         return None
@@ -267,12 +267,12 @@ def grad(
     return tuple(results)
 
 
-def _strided_edge(tensor: Any) -> Any:
+def _strided_edge(tensor: Tensor) -> Any:
     """Where the gradient of a tensor arrives; asking a sparse one for its shape in memory raises, and its own form takes over."""
     return edge_of(tensor) if tensor._shape is not None else None
 
 
-def _own(gradient: Any, starts: Sequence[tuple[Any, Any]]) -> Any:
+def _own(gradient: Tensor | np.ndarray, starts: Sequence[tuple[Any, Any]]) -> Any:
     """A gradient as a tensor whose memory no other result shares."""
     if gradient is None or isinstance(gradient, TensorBase):
         return gradient

@@ -9,6 +9,7 @@ from typing import Any
 
 from .._backend import tape
 from .._core.auto import OF_FUNCTION
+from .._core.dtype import dtype
 from .._core.formats import strided
 from .._core.modes import capturing, modes
 from .._core.overriding import FUNCTION_TRANSFORMS, state
@@ -20,6 +21,7 @@ from .._ops.creation import zeros
 from .._tape.node import FREED, Node, Saved, bare_of, bare_twin, dressed, edge_of, named
 from .._tape.saved import SavedTensor
 from .._tape.writes import settle
+from .._tensor import Tensor
 from ._function_forward import push
 from .grad_mode import no_grad
 
@@ -39,7 +41,7 @@ class FunctionCtx:
         self._non_differentiable: tuple[Any, ...] = ()
         self._node: weakref.ref[Any] | None = None
 
-    def save_for_backward(self, *tensors: Any) -> None:
+    def save_for_backward(self, *tensors: Tensor) -> None:
         """Keep tensors (inputs or outputs, or None) for backward."""
         for position, tensor in enumerate(tensors):
             if tensor is not None and not isinstance(tensor, TensorBase):
@@ -48,7 +50,7 @@ class FunctionCtx:
                 )
         self._to_save = tensors
 
-    def save_for_forward(self, *tensors: Any) -> None:
+    def save_for_forward(self, *tensors: Tensor) -> None:
         """Keep tensors for ``jvp``."""
         self.saved_for_forward = tensors
 
@@ -70,11 +72,11 @@ class FunctionCtx:
         warn("'saved_variables' is deprecated; use 'saved_tensors'", DeprecationWarning)
         return self.saved_tensors
 
-    def mark_dirty(self, *args: Any) -> None:
+    def mark_dirty(self, *args: Tensor) -> None:
         """Say which inputs forward changed in place; they have to be returned too."""
         self._dirty = args
 
-    def mark_non_differentiable(self, *args: Any) -> None:
+    def mark_non_differentiable(self, *args: Tensor) -> None:
         """Say which outputs have no gradient."""
         self._non_differentiable = args
 
@@ -296,7 +298,7 @@ class Function:
         return output
 
 
-def _plain_output(tensors: list[Any], output: Any) -> Any:
+def _plain_output(tensors: list[Any], output: Tensor) -> Any:
     """Results that are not recorded; an input that is returned is another tensor over the same memory."""
     if isinstance(output, TensorBase):
         if modes.native is not None or output.layout is not strided:
@@ -311,14 +313,14 @@ def _plain_output(tensors: list[Any], output: Any) -> Any:
     return output
 
 
-def _native_output(cls: type[Function], output: Any) -> Any:
+def _native_output(cls: type[Function], output: Tensor) -> Any:
     """A Function has no place on MindSpore's side: there its operations were computed without a history."""
     if capturing():
         tape.refuse_in_trace(f"{cls.__name__} has a backward of its own")
     raise RuntimeError(f"mstorch: MindSpore's own training cannot use {cls.__name__}, an autograd.Function")
 
 
-def _like(tensor: Any) -> Any:
+def _like(tensor: Tensor) -> tuple[tuple[int, ...] | None, dtype | None]:
     """What a gradient of the tensor is to fit; None for that of a sparse one, which may stand anywhere."""
     return (tensor._shape, tensor._dtype) if tensor.layout is strided else (None, None)
 
@@ -332,7 +334,7 @@ _VIEW_OF_SEVERAL = (
 )
 
 
-def _record(cls: type[Function], ctx: FunctionCtx, tensors: list[Any], edges: list[Any], output: Any) -> Any:
+def _record(cls: type[Function], ctx: FunctionCtx, tensors: list[Any], edges: list[Any], output: Tensor) -> Any:
     single = not isinstance(output, (tuple, list))
     outputs = [output] if single else list(output)
     node: Any = named(_FunctionNode, f"{cls.__name__}Backward")(edges)
@@ -351,7 +353,7 @@ def _record(cls: type[Function], ctx: FunctionCtx, tensors: list[Any], edges: li
     return outputs[0] if single else tuple(outputs)
 
 
-def _kept(tensor: Any, outputs: list[Any], number: int | None) -> Saved | None:
+def _kept(tensor: Tensor, outputs: list[Any], number: int | None) -> Saved | None:
     """A tensor that the context saves, which may be the output of a number."""
     if tensor is None:
         return None
@@ -412,7 +414,7 @@ def _made_outputs(
     return replaced, shapes
 
 
-def _made_by(item: Any, node: Any, position: int, dirty: bool, given: bool, count: int) -> Any:
+def _made_by(item: Any, node: Any, position: int, dirty: bool, given: bool, count: int) -> Tensor:
     """The output of a node that a tensor becomes: the tensor itself, or a view or a twin of it."""
     if dirty:
         check_history(item)

@@ -13,6 +13,7 @@ from .._core.modes import grad_set_to, modes
 from .._core.overriding import offered
 from .._core.tensor_base import TensorBase
 from .._ops import creation, join
+from .._tensor import Tensor
 from . import forward_ad
 from .backward import grad
 from .grad_mode import enable_grad
@@ -43,7 +44,7 @@ def _entered(tensors: Tensors, create_graph: bool, need_graph: bool = True) -> T
     )
 
 
-def _left(tensors: Any, create_graph: bool) -> Any:
+def _left(tensors: tuple[Tensor | tuple[Tensor, ...], ...], create_graph: bool) -> Any:
     if create_graph:
         return tensors
     return tuple(t.detach() if isinstance(t, TensorBase) else _left(t, create_graph) for t in tensors)
@@ -196,7 +197,7 @@ def jvp(
     return _single(_left(outputs, create_graph), many), _single(_left(found, create_graph), many)
 
 
-def _row(output: Any, index: int, inputs: Tensors, create_graph: bool) -> Tensors:
+def _row(output: Tensor, index: int, inputs: Tensors, create_graph: bool) -> Tensors:
     seed = zeros_like(output.detach(), memory_format=contiguous_format)
     seed.view(-1)[index] = 1
     return _gradients((output,), inputs, (seed,), create_graph, True)
@@ -230,7 +231,7 @@ def _jacobian(
     return tuple(blocks)
 
 
-def _forwards(func: Callable[..., Any], inputs: Any) -> Any:
+def _forwards(func: Callable[..., Any], inputs: Tensor | tuple[Tensor, ...]) -> Any:
     """The Jacobian by forward mode: one run of the function for each element of the inputs."""
     many_inputs, inputs = _as_tuple(inputs, "inputs", "jacobian")
     columns: list[list[Any]] = []
@@ -302,7 +303,7 @@ def jacobian(
     return _single(tuple(_single(block, many_inputs) for block in found), many)
 
 
-def _one_number(func: Callable[..., Any], inputs: Tensors, function: str, strict: bool) -> Any:
+def _one_number(func: Callable[..., Any], inputs: Tensors, function: str, strict: bool) -> Tensor:
     """The function's result, which must be a tensor of one element."""
     many, outputs = _run(func, inputs, function, strict)
     if many:
@@ -336,7 +337,8 @@ def hessian(
 
 
 def _hessian_product(
-    name: str, stage: str, func: Callable[..., Any], inputs: Any, v: Any, create_graph: bool, strict: bool
+    name: str, stage: str, func: Callable[..., Any], inputs: Tensor | tuple[Tensor, Tensor], v: Tensor | tuple[Tensor, Tensor] | None,
+    create_graph: bool, strict: bool
 ) -> tuple[Any, Any]:
     """``vhp``, with the names that the errors of the two functions give."""
     outer = modes.grad

@@ -18,6 +18,7 @@ from .._ops.from_data import made
 from .._ops.join import stack
 from .._ops.random import randn_like, uniform_
 from .._tape.moving import beside
+from .._tensor import Tensor
 from . import forward_ad
 from ._jacobians import (
     GradcheckError,
@@ -89,12 +90,12 @@ class _Part:
         )
 
 
-def _differentiable(outputs: Any) -> list[Any]:
+def _differentiable(outputs: Tensor | tuple[Tensor, ...]) -> list[Any]:
     return [output for output in as_tuple(outputs) if output.requires_grad]
 
 
 def gradcheck(
-    func: Callable[..., Any], inputs: Any, *, eps: float = 1e-6, atol: float = 1e-5, rtol: float = 1e-3,
+    func: Callable[..., Any], inputs: Tensor | Sequence[Tensor], *, eps: float = 1e-6, atol: float = 1e-5, rtol: float = 1e-3,
     raise_exception: bool = True, nondet_tol: float = 0.0, check_undefined_grad: bool = True,
     check_grad_dtypes: bool = False, check_batched_grad: bool = False, check_batched_forward_grad: bool = False,
     check_forward_ad: bool = False, check_backward_ad: bool = True, fast_mode: bool = False, masked: bool | None = None,
@@ -171,7 +172,9 @@ def _check_inputs(inputs: Sequence[Any]) -> None:
 # Complex outputs are checked by their real and their imaginary part, and for forward mode complex inputs are
 
 
-def _backward_parts(func: Callable[..., Any], result: Any, inputs: tuple[Any, ...], outputs: list[Any]) -> Iterator[_Part]:
+def _backward_parts(
+    func: Callable[..., Any], result: Tensor | tuple[Tensor, ...], inputs: tuple[Any, ...], outputs: list[Any]
+) -> Iterator[_Part]:
     if not any(o.is_complex() for o in as_tuple(result)):
         yield _Part(func, inputs)
         return
@@ -242,7 +245,7 @@ class _Direction:
     vectors: list[np.ndarray]
     total: float
 
-    def steps(self, like: Any, factor: float) -> list[Any]:
+    def steps(self, like: Tensor, factor: float) -> list[Any]:
         """The step as tensors like the values that it changes."""
         kind = like.real.dtype if like.is_complex() else like.dtype
         return [beside(made(vector * factor), like).to(kind).reshape(like.shape) for vector in self.vectors]
@@ -257,7 +260,7 @@ def _directions(part: _Part, random: np.random.RandomState) -> list[_Direction]:
     return found
 
 
-def _along(part: _Part, tensor: Any, direction: _Direction, settings: _Settings) -> list[np.ndarray]:
+def _along(part: _Part, tensor: Tensor, direction: _Direction, settings: _Settings) -> list[np.ndarray]:
     memory = values(tensor)
     steps = direction.steps(memory, settings.eps)
     return slopes(part.fn, part.inputs, memory, steps, settings.eps, part.forward)
@@ -284,7 +287,7 @@ def _check_fast(part: _Part, result: tuple[Any, ...], settings: _Settings) -> No
                 raise GradcheckError(text + _in_full(part, output, place, position, settings))
 
 
-def _projected(leaf: Any, gradient: np.ndarray, direction: _Direction) -> Any:
+def _projected(leaf: Tensor, gradient: np.ndarray, direction: _Direction) -> Any:
     """A gradient's product with a direction; real and imaginary parts each with their own vector."""
     if leaf.layout != strided:
         gradient = gradient[numbers_of(leaf)]
@@ -441,9 +444,9 @@ def _warn_of_undefined() -> None:
 
 
 def gradgradcheck(
-    func: Callable[..., Any], inputs: Any, grad_outputs: Any = None, *, eps: float = 1e-6, atol: float = 1e-5,
-    rtol: float = 1e-3, gen_non_contig_grad_outputs: bool = False, raise_exception: bool = True, nondet_tol: float = 0.0,
-    check_undefined_grad: bool = True, check_grad_dtypes: bool = False, check_batched_grad: bool = False,
+    func: Callable[..., Any], inputs: Tensor | Sequence[Tensor], grad_outputs: Tensor | Sequence[Tensor | None] | None = None, *,
+    eps: float = 1e-6, atol: float = 1e-5, rtol: float = 1e-3, gen_non_contig_grad_outputs: bool = False, raise_exception: bool = True,
+    nondet_tol: float = 0.0, check_undefined_grad: bool = True, check_grad_dtypes: bool = False, check_batched_grad: bool = False,
     check_fwd_over_rev: bool = False, check_rev_over_rev: bool = True, fast_mode: bool = False, masked: bool = False,
 ) -> bool:  # fmt: skip
     """``gradcheck`` of the gradient itself, with respect to the inputs and to the gradient that it starts from."""
@@ -477,7 +480,7 @@ def gradgradcheck(
     )  # fmt: skip
 
 
-def _seed(output: Any, scattered: bool) -> Any:
+def _seed(output: Tensor, scattered: bool) -> Tensor:
     """A random gradient of an output, between -1 and 1; ``scattered`` ones have gaps in memory."""
     kind = output.dtype if is_inexact(output) else float64
     shape = tuple(output.shape)
@@ -502,7 +505,8 @@ def _iter_tensors(x: Any, only_requiring_grad: bool = False) -> Iterator[Any]:
 
 
 def _get_numerical_jacobian(
-    fn: Callable[..., Any], inputs: Any, outputs: Any = None, target: Any = None, eps: float = 1e-3, is_forward_ad: bool = False
+    fn: Callable[..., Any], inputs: tuple[Tensor, Tensor], outputs: Any = None, target: Any = None, eps: float = 1e-3,
+    is_forward_ad: bool = False
 ) -> list[tuple[Any, ...]]:
     """The Jacobians of all outputs, by differences, for each tensor of ``target``, which are the inputs by default."""
     given = as_tuple(inputs)
@@ -519,7 +523,7 @@ def _old(function: Callable[..., Any]) -> Callable[..., Any]:
     """Warn of a name that torch will remove."""
 
     @functools.wraps(function)
-    def warned(*args: Any, **kwargs: Any) -> Any:
+    def warned(*args: Any, **kwargs: Any) -> tuple[Tensor | bool | tuple[Tensor, Tensor], ...]:
         warn(
             f"`{function.__name__}` was part of PyTorch's private API and not meant to be exposed. We are deprecating it and it will "
             "be removed in a future version of PyTorch. If you have a specific use for this or feature request for this to be a "

@@ -14,12 +14,13 @@ from .._core.tensor_base import TensorBase, auto_of, is_tracked
 from .._leaving import END, Block, each, length_again, values_set_to
 from .._tape.engine import running
 from .._tape.node import Node, dressed, edge_of, node_of
+from .._tensor import Tensor
 from ._mutation import allow_mutation_on_saved_tensors
 
 _NO_GRAD = "cannot register a hook on a tensor that doesn't require gradient"
 
 
-def _hooks_at(tensor: Any) -> Hooks:
+def _hooks_at(tensor: Tensor) -> Hooks:
     """The hooks that run when the gradient for a tensor is complete."""
     edge = edge_of(tensor)
     if edge is None:
@@ -91,7 +92,7 @@ class GradientEdge(NamedTuple):
     ownership_token: Any = None
 
 
-def get_gradient_edge(tensor: Any) -> GradientEdge:
+def get_gradient_edge(tensor: Tensor) -> GradientEdge:
     """The place where the gradient of a tensor arrives."""
     if not is_tracked(tensor):
         raise RuntimeError("It is not possible to get the gradient edge for a Tensor that does not require gradients")
@@ -101,7 +102,7 @@ def get_gradient_edge(tensor: Any) -> GradientEdge:
 
 
 
-def _get_grad_fn_or_grad_acc(t: Any) -> Node:
+def _get_grad_fn_or_grad_acc(t: Tensor | GradientEdge) -> Node:
     """The node where the gradient of a tensor, or of an edge, arrives."""
     if isinstance(t, GradientEdge):
         return t.node

@@ -12,6 +12,7 @@ from .._core.overriding import MODES, PLAIN
 from .._core.storage import Storage
 from .._core.tensor_base import TensorBase, array_of
 from .._quiet import quiet
+from .._tensor import Tensor
 from . import constraints
 
 # Their ``check`` is made of what tensors and arrays have in common.
@@ -25,7 +26,7 @@ _DTYPES = frozenset(("float32", "float64", "int64", "int32", "bool"))
 
 
 @tells_no_memory
-def holds(constraint: Any, value: Any) -> Any:
+def holds(constraint: Any, value: Tensor) -> Any:
     """Whether all of ``value`` satisfies a constraint."""
     if not MODES:
         array = _array(value)

@@ -2,10 +2,10 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import mstorch as torch
 
+from .._tensor import Tensor
 from . import constraints
 from .transformed_distribution import TransformedDistribution, of_base
 from .transforms import AbsTransform
@@ -20,24 +20,24 @@ class Half(TransformedDistribution):
     _mstorch_expands = {}
     _whole: type
 
-    def __init__(self, scale: Any, validate_args: bool | None = None) -> None:
+    def __init__(self, scale: Tensor | float, validate_args: bool | None = None) -> None:
         super().__init__(self._whole(0, scale, validate_args=False), AbsTransform(), validate_args=validate_args)
 
     scale = of_base("scale", "The scale of the whole distribution.")
 
     @property
-    def mode(self) -> Any:
+    def mode(self) -> Tensor:
         return torch.zeros_like(self.scale)
 
-    def log_prob(self, value: Any) -> Any:
+    def log_prob(self, value: Tensor) -> Tensor:
         whole = self.base_dist.log_prob(self._mstorch_checked(value)) + math.log(2)
         return torch.where(value >= 0, whole, -torch.inf)
 
-    def cdf(self, value: Any) -> Any:
+    def cdf(self, value: Tensor) -> Tensor:
         return 2 * self.base_dist.cdf(self._mstorch_checked(value)) - 1
 
-    def icdf(self, prob: Any) -> Any:
+    def icdf(self, prob: Tensor) -> Tensor:
         return self.base_dist.icdf((prob + 1) / 2)
 
-    def entropy(self) -> Any:
+    def entropy(self) -> Tensor:
         return self.base_dist.entropy() - math.log(2)

@@ -3,11 +3,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from .._tensor import Tensor
 from .distribution import Distribution
 from .utils import lazy_property, logits_to_probs, probs_to_logits
 
 
-def one_of(probs: Any, logits: Any) -> Any:
+def one_of(probs: Tensor | float | None, logits: Any) -> Any:
     """The one that is given; ValueError for none or both."""
     if (probs is None) == (logits is None):
         raise ValueError("Either `probs` or `logits` must be specified, but not both.")
@@ -20,7 +21,7 @@ class ProbsOrLogits(Distribution):
     _binary = True
     _param: Any
 
-    def _take(self, probs: Any, logits: Any) -> Any:
+    def _take(self, probs: Tensor | None, logits: Any) -> Any:
         """Keep the tensor that is given, and return it."""
         if logits is None:
             self.probs = self._param = probs
@@ -29,17 +30,17 @@ class ProbsOrLogits(Distribution):
         return self._param
 
     @lazy_property
-    def logits(self) -> Any:
+    def logits(self) -> Tensor:
         """The log-odds, or for several events the logarithms of their probabilities."""
         return probs_to_logits(self.probs, is_binary=self._binary)
 
     @lazy_property
-    def probs(self) -> Any:
+    def probs(self) -> Tensor:
         """The probabilities."""
         return logits_to_probs(self.logits, is_binary=self._binary)
 
     @property
-    def param_shape(self) -> Any:
+    def param_shape(self) -> tuple[int, ...]:
         """The shape of the parameter."""
         return self._param.size()
 
@@ -53,12 +54,12 @@ class FromCategorical(Distribution):
     _categorical: Any
 
     @property
-    def probs(self) -> Any:
+    def probs(self) -> Tensor:
         """The events' probabilities."""
         return self._categorical.probs
 
     @property
-    def logits(self) -> Any:
+    def logits(self) -> Tensor:
         """The logarithms of the events' probabilities."""
         return self._categorical.logits
 
@@ -68,7 +69,7 @@ class FromCategorical(Distribution):
         return self._categorical.param_shape
 
     @property
-    def _param(self) -> Any:
+    def _param(self) -> Tensor:
         return self._categorical._param
 
     def _new(self, *args: Any, **kwargs: Any) -> Any:

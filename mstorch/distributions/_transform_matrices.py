@@ -7,6 +7,7 @@ from typing import Any
 import mstorch as torch
 from mstorch.nn.functional import pad, softplus
 
+from .._tensor import Tensor
 from . import constraints
 from ._transform_base import Transform, _Alike
 from .utils import tril_matrix_to_vec, vec_to_tril_matrix
@@ -22,7 +23,7 @@ class CorrCholeskyTransform(Transform):
     codomain = constraints.corr_cholesky
     bijective = True
 
-    def _call(self, x: Any) -> Any:
+    def _call(self, x: Tensor) -> Any:
         x = torch.tanh(x)
         eps = torch.finfo(x.dtype).eps
         partial = vec_to_tril_matrix(x.clamp(min=-1 + eps, max=1 - eps), diag=-1)
@@ -30,16 +31,16 @@ class CorrCholeskyTransform(Transform):
         partial = partial + torch.eye(partial.shape[-1], dtype=partial.dtype, device=partial.device)
         return partial * pad(left[..., :-1], [1, 0], value=1)
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Tensor) -> Tensor:
         left = pad((1 - torch.cumsum(y * y, dim=-1))[..., :-1], [1, 0], value=1)
         t = tril_matrix_to_vec(y, diag=-1) / tril_matrix_to_vec(left, diag=-1).sqrt()
         return (t.log1p() - t.neg().log1p()) / 2  # atanh
 
-    def log_abs_det_jacobian(self, x: Any, y: Any, intermediates: Any = None) -> Any:
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor, intermediates: Any = None) -> Tensor:
         left = tril_matrix_to_vec(1 - (y * y).cumsum(dim=-1), diag=-2)
         return 0.5 * left.log().sum(-1) - 2 * (x + softplus(-2 * x) - math.log(2.0)).sum(dim=-1)
 
-    def forward_shape(self, shape: Any) -> Any:
+    def forward_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         if len(shape) < 1:
             raise ValueError("Too few dimensions on input")
         size = round((0.25 + 2 * shape[-1]) ** 0.5 + 0.5)
@@ -47,7 +48,7 @@ class CorrCholeskyTransform(Transform):
             raise ValueError("Input is not a flattened lower-diagonal number")
         return shape[:-1] + (size, size)
 
-    def inverse_shape(self, shape: Any) -> Any:
+    def inverse_shape(self, shape: tuple[int, ...]) -> Any:
         if len(shape) < 2:
             raise ValueError("Too few dimensions on input")
         if shape[-2] != shape[-1]:
@@ -55,7 +56,7 @@ class CorrCholeskyTransform(Transform):
         return shape[:-2] + (shape[-1] * (shape[-1] - 1) // 2,)
 
 
-def _with_diagonal(matrix: Any, function: str) -> Any:
+def _with_diagonal(matrix: Tensor, function: str) -> Tensor:
     """The lower triangle, with a function applied to its diagonal."""
     return matrix.tril(-1) + getattr(matrix.diagonal(dim1=-2, dim2=-1), function)().diag_embed()
 
@@ -66,10 +67,10 @@ class LowerCholeskyTransform(_Alike):
     domain = constraints.independent(constraints.real, 2)
     codomain = constraints.lower_cholesky
 
-    def _call(self, x: Any) -> Any:
+    def _call(self, x: Tensor) -> Any:
         return _with_diagonal(x, "exp")
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Tensor) -> Tensor:
         return _with_diagonal(y, "log")
 
 
@@ -79,11 +80,11 @@ class PositiveDefiniteTransform(_Alike):
     domain = constraints.independent(constraints.real, 2)
     codomain = constraints.positive_definite
 
-    def _call(self, x: Any) -> Any:
+    def _call(self, x: Tensor) -> Any:
         factor = _with_diagonal(x, "exp")
         return factor @ factor.mT
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Tensor) -> Tensor:
         return _with_diagonal(torch.linalg.cholesky(y), "log")
 
 

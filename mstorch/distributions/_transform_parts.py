@@ -6,6 +6,7 @@ from typing import Any
 
 import mstorch as torch
 
+from .._tensor import Tensor
 from . import constraints
 from ._transform_base import Transform
 from .utils import _sum_rightmost, lazy_property
@@ -27,7 +28,7 @@ class _Parts(Transform):
         """The size along the dimension, and how a message calls it."""
         raise NotImplementedError
 
-    def _split(self, value: Any, name: str, kind: str) -> Sequence[Any]:
+    def _split(self, value: Tensor, name: str, kind: str) -> Sequence[Any]:
         size, wording = self._wanted()
         if not -value.dim() <= self.dim < value.dim():
             raise AssertionError(f"dim {self.dim} out of range for {kind} with {value.dim()} dimensions")
@@ -41,13 +42,13 @@ class _Parts(Transform):
     def _joined(self, parts: Sequence[Any]) -> Any:
         raise NotImplementedError
 
-    def _call(self, x: Any) -> Any:
+    def _call(self, x: Tensor) -> Any:
         return self._joined([t(part) for t, part in zip(self.transforms, self._split(x, "x", "tensor"))])
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Tensor) -> Tensor:
         return self._joined([t.inv(part) for t, part in zip(self.transforms, self._split(y, "y", "tensor"))])
 
-    def _stretches(self, x: Any, y: Any) -> list[Any]:
+    def _stretches(self, x: Tensor, y: Tensor) -> list[Any]:
         ends = zip(self.transforms, self._split(x, "x", "x"), self._split(y, "y", "y"))
         return [t.log_abs_det_jacobian(start, end) for t, start, end in ends]
 
@@ -83,13 +84,13 @@ class CatTransform(_Parts):
     def _wanted(self) -> tuple[int, str]:
         return self.length, "length"
 
-    def _pieces(self, value: Any) -> Sequence[Any]:
+    def _pieces(self, value: Tensor) -> Sequence[Any]:
         return value.split(self.lengths, self.dim)
 
     def _joined(self, parts: Sequence[Any]) -> Any:
         return torch.cat(tuple(parts), dim=self.dim)
 
-    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Any:
         stretches = [
             _sum_rightmost(stretch, max(self.event_dim - t.event_dim, 0))
             for t, stretch in zip(self.transforms, self._stretches(x, y))
@@ -119,13 +120,13 @@ class StackTransform(_Parts):
     def _wanted(self) -> tuple[int, str]:
         return len(self.transforms), "len(transforms)"
 
-    def _pieces(self, value: Any) -> Sequence[Any]:
+    def _pieces(self, value: Tensor) -> Sequence[Any]:
         return value.unbind(self.dim)
 
     def _joined(self, parts: Sequence[Any]) -> Any:
         return torch.stack(tuple(parts), dim=self.dim)
 
-    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         return torch.stack(self._stretches(x, y), dim=self.dim)
 
     @constraints.dependent_property

@@ -1,22 +1,22 @@
 """Products with batches of triangular matrices that distributions share."""
 from __future__ import annotations
 
-from typing import Any
-
 import mstorch as torch
 
+from .._tensor import Tensor
 
-def log_diagonal(matrix: Any) -> Any:
+
+def log_diagonal(matrix: Tensor) -> Tensor:
     """Half the logarithm of the determinant of ``L Lᵀ``."""
     return matrix.diagonal(dim1=-2, dim2=-1).log().sum(-1)
 
 
-def batch_mv(bmat: Any, bvec: Any) -> Any:
+def batch_mv(bmat: Tensor, bvec: Tensor) -> Tensor:
     """Products of matrices and vectors, with batch dimensions that broadcast."""
     return torch.matmul(bmat, bvec.unsqueeze(-1)).squeeze(-1)
 
 
-def batch_mahalanobis(bL: Any, bx: Any) -> Any:
+def batch_mahalanobis(bL: Tensor, bx: Tensor) -> Tensor:
     """``xᵀ (L Lᵀ)⁻¹ x`` for vectors ``bx`` (… × n) and triangles ``bL`` (… × n × n), whose batch may be smaller.
 
     Vectors that meet the same triangle are solved for together, so that no triangle is repeated in memory.
@@ -36,12 +36,12 @@ def batch_mahalanobis(bL: Any, bx: Any) -> Any:
     return squares.t().reshape(bx.shape[:-1]).permute(back).reshape(batch)
 
 
-def batch_trace_of_square(bmat: Any) -> Any:
+def batch_trace_of_square(bmat: Tensor) -> Tensor:
     """The trace of ``X Xᵀ``: the sum of the squares of each matrix."""
     return bmat.reshape(-1, bmat.size(-1) * bmat.size(-2)).pow(2).sum(-1).reshape(bmat.shape[:-2])
 
 
-def precision_to_scale_tril(precision: Any) -> Any:
+def precision_to_scale_tril(precision: Tensor) -> Tensor:
     """The Cholesky factor of the inverse, by one factorisation of the flipped matrix."""
     factor = torch.linalg.cholesky(torch.flip(precision, (-2, -1)))
     inverse = torch.transpose(torch.flip(factor, (-2, -1)), -2, -1)

@@ -5,6 +5,7 @@ from typing import Any
 
 import mstorch as torch
 
+from .._tensor import Tensor
 from . import constraints
 from ._parameters import ProbsOrLogits, one_of
 from .exp_family import ExponentialFamily
@@ -20,7 +21,10 @@ class Bernoulli(ProbsOrLogits, ExponentialFamily):
     _mean_carrier_measure = 0
     _mstorch_expands = {"probs": 0, "logits": 0, "_param": 0}
 
-    def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
+    def __init__(
+        self, probs: Tensor | int | float | bool | None = None, logits: Tensor | int | float | bool | None = None,
+        validate_args: bool | None = None,
+    ) -> None:
         (given,) = broadcast_all(one_of(probs, logits))
         self._take(*((None, given) if probs is None else (given, None)))
         super().__init__(given.size(), validate_args=validate_args)
@@ -30,13 +34,13 @@ class Bernoulli(ProbsOrLogits, ExponentialFamily):
         return self.probs
 
     @property
-    def mode(self) -> Any:
+    def mode(self) -> Tensor:
         mode = (self.probs >= 0.5).to(self.probs)
         mode[self.probs == 0.5] = torch.nan
         return mode
 
     @property
-    def variance(self) -> Any:
+    def variance(self) -> Tensor:
         return self.probs * (1 - self.probs)
 
     def sample(self, sample_shape: Any = torch.Size()) -> Any:
@@ -57,7 +61,7 @@ class Bernoulli(ProbsOrLogits, ExponentialFamily):
     def _natural_params(self) -> tuple[Any, ...]:
         return (torch.logit(self.probs),)
 
-    def _log_normalizer(self, x: Any) -> Any:
+    def _log_normalizer(self, x: Tensor) -> Tensor:
         return torch.log1p(torch.exp(x))
 
 

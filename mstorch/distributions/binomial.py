@@ -5,12 +5,13 @@ from typing import Any
 
 import mstorch as torch
 
+from .._tensor import Tensor
 from . import constraints
 from ._parameters import ProbsOrLogits, one_of
 from .utils import broadcast_all
 
 
-def _clamp_by_zero(x: Any) -> Any:
+def _clamp_by_zero(x: Tensor) -> Tensor:
     """``max(x, 0)`` with gradient 1/2 at 0."""
     return (x.clamp(min=0) + x - x.clamp(max=0)) / 2
 
@@ -25,7 +26,7 @@ class Binomial(ProbsOrLogits):
     _mstorch_expands = {"total_count": 0, "probs": 0, "logits": 0, "_param": 0}
 
     def __init__(
-        self, total_count: Any = 1, probs: Any = None, logits: Any = None, validate_args: bool | None = None
+        self, total_count: Tensor | int = 1, probs: Tensor | None = None, logits: Tensor | None = None, validate_args: bool | None = None
     ) -> None:
         count, given = broadcast_all(total_count, one_of(probs, logits))
         self._take(*((None, given) if probs is None else (given, None)))
@@ -41,11 +42,11 @@ class Binomial(ProbsOrLogits):
         return self.total_count * self.probs
 
     @property
-    def mode(self) -> Any:
+    def mode(self) -> Tensor:
         return ((self.total_count + 1) * self.probs).floor().clamp(max=self.total_count)
 
     @property
-    def variance(self) -> Any:
+    def variance(self) -> Tensor:
         return self.total_count * self.probs * (1 - self.probs)
 
     def sample(self, sample_shape: Any = torch.Size()) -> Any:

@@ -5,6 +5,7 @@ from typing import Any
 
 import mstorch as torch
 
+from .._tensor import Tensor
 from . import constraints
 from ._parameters import ProbsOrLogits, one_of
 
@@ -40,11 +41,11 @@ class Categorical(ProbsOrLogits):
         return self._mstorch_full(torch.nan, self.probs)
 
     @property
-    def mode(self) -> Any:
+    def mode(self) -> Tensor:
         return self.probs.argmax(dim=-1)
 
     @property
-    def variance(self) -> Any:
+    def variance(self) -> Tensor:
         return self._mstorch_full(torch.nan, self.probs)
 
     def sample(self, sample_shape: Any = torch.Size()) -> Any:

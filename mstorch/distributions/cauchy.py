@@ -6,6 +6,7 @@ from typing import Any
 
 import mstorch as torch
 
+from .._tensor import Tensor
 from . import constraints
 from .distribution import Distribution
 
@@ -20,7 +21,7 @@ class Cauchy(Distribution):
     loc: Any
     scale: Any
 
-    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
+    def __init__(self, loc: Tensor | float, scale: Tensor | float, validate_args: bool | None = None) -> None:
         self._mstorch_begin(validate_args, loc=loc, scale=scale)
 
     @property
@@ -28,14 +29,14 @@ class Cauchy(Distribution):
         return self._mstorch_full(torch.nan, self.loc)
 
     @property
-    def mode(self) -> Any:
+    def mode(self) -> Tensor:
         return self.loc
 
     @property
-    def variance(self) -> Any:
+    def variance(self) -> Tensor:
         return self._mstorch_full(torch.inf, self.loc)
 
-    def rsample(self, sample_shape: Any = torch.Size()) -> Any:
+    def rsample(self, sample_shape: Any = torch.Size()) -> Tensor:
         return self.loc + self.loc.new_empty(self._extended_shape(sample_shape)).cauchy_() * self.scale
 
     def log_prob(self, value: Any) -> Any:

@@ -1,8 +1,7 @@
 """The chi-squared distribution."""
 from __future__ import annotations
 
-from typing import Any
-
+from .._tensor import Tensor
 from . import constraints
 from .gamma import Gamma
 
@@ -13,11 +12,11 @@ class Chi2(Gamma):
     arg_constraints = {"df": constraints.positive}
     _mstorch_expands = dict(Gamma._mstorch_expands)
 
-    def __init__(self, df: Any, validate_args: bool | None = None) -> None:
+    def __init__(self, df: Tensor | float, validate_args: bool | None = None) -> None:
         super().__init__(0.5 * df, 0.5, validate_args=validate_args)
 
     @property
-    def df(self) -> Any:
+    def df(self) -> Tensor:
         """The degrees of freedom."""
         return self.concentration * 2
 

@@ -36,7 +36,7 @@ biject_to = ConstraintRegistry()
 transform_to = ConstraintRegistry()
 
 
-def _shifted(inner: Any, loc: Any, scale: Any) -> Any:
+def _shifted(inner: Any, loc: float, scale: float) -> Any:
     return transforms.ComposeTransform([inner, transforms.AffineTransform(loc, scale)])
 
 

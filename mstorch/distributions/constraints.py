@@ -4,7 +4,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 import mstorch as torch
+
+from .._tensor import Tensor
 
 
 class Constraint:
@@ -51,7 +55,7 @@ class _Dependent(Constraint):
             event_dim=self._event_dim if event_dim is NotImplemented else event_dim,
         )
 
-    def check(self, x: Any) -> Any:
+    def check(self, x: Tensor) -> Any:
         """Not to be had: ValueError."""
         raise ValueError("Cannot determine validity of dependent constraint")
 
@@ -75,7 +79,7 @@ class _DependentProperty(property, _Dependent):
         return _DependentProperty(fn, is_discrete=self._is_discrete, event_dim=self._event_dim)
 
 
-def _all_of(checked: Any, kept: int) -> Any:
+def _all_of(checked: Tensor | np.ndarray, kept: int) -> Any:
     """Whether all is true in the dimensions behind the first ``kept``."""
     return checked.reshape(checked.shape[:kept] + (-1,)).all(-1)
 
@@ -85,24 +89,24 @@ class _Wrapper(Constraint):
 
     base_constraint: Any
 
-    def _wrap(self, base_constraint: Any) -> None:
+    def _wrap(self, base_constraint: _GreaterThan | _Real) -> None:
         if not isinstance(base_constraint, Constraint):
             raise AssertionError(f"base_constraint must be a Constraint, got {type(base_constraint).__name__}")
         self.base_constraint = base_constraint
 
     @property
-    def is_discrete(self) -> Any:
+    def is_discrete(self) -> bool:
         return self.base_constraint.is_discrete
 
     @property
-    def event_dim(self) -> Any:
+    def event_dim(self) -> int:
         return self.base_constraint.event_dim
 
 
 class _IndependentConstraint(_Wrapper):
     """``base_constraint`` with the last ``reinterpreted_batch_ndims`` batch dimensions taken into the event."""
 
-    def __init__(self, base_constraint: Any, reinterpreted_batch_ndims: int) -> None:
+    def __init__(self, base_constraint: _GreaterThan | _Real, reinterpreted_batch_ndims: int) -> None:
         self._wrap(base_constraint)
         if not isinstance(reinterpreted_batch_ndims, int):
             raise AssertionError(
@@ -114,7 +118,7 @@ class _IndependentConstraint(_Wrapper):
         super().__init__()
 
     @property
-    def event_dim(self) -> Any:
+    def event_dim(self) -> int:
         return self.base_constraint.event_dim + self.reinterpreted_batch_ndims
 
     def check(self, value: Any) -> Any:
@@ -147,14 +151,14 @@ class MixtureSameFamilyConstraint(_Wrapper):
 class _Boolean(Constraint):
     is_discrete = True
 
-    def check(self, value: Any) -> Any:
+    def check(self, value: Tensor | np.ndarray) -> Any:
         return (value == 0) | (value == 1)
 
 
 class _OneHot(_Boolean):
     event_dim = 1
 
-    def check(self, value: Any) -> Any:
+    def check(self, value: Tensor | np.ndarray) -> Any:
         return super().check(value).all(-1) & (value.sum(-1) == 1)
 
 
@@ -163,7 +167,7 @@ class _Above(Constraint):
 
     _mstorch_shown: tuple[str, ...] = ("lower_bound",)
 
-    def __init__(self, lower_bound: Any) -> None:
+    def __init__(self, lower_bound: Tensor | float) -> None:
         self.lower_bound = lower_bound
         super().__init__()
 
@@ -173,7 +177,7 @@ class _Below(Constraint):
 
     _mstorch_shown: tuple[str, ...] = ("upper_bound",)
 
-    def __init__(self, upper_bound: Any) -> None:
+    def __init__(self, upper_bound: Tensor | float) -> None:
         self.upper_bound = upper_bound
         super().__init__()
 
@@ -183,7 +187,7 @@ class _Between(Constraint):
 
     _mstorch_shown = ("lower_bound", "upper_bound")
 
-    def __init__(self, lower_bound: Any, upper_bound: Any) -> None:
+    def __init__(self, lower_bound: float, upper_bound: Tensor | float) -> None:
         self.lower_bound = lower_bound
         self.upper_bound = upper_bound
         super().__init__()
@@ -192,7 +196,7 @@ class _Between(Constraint):
 class _IntegerInterval(_Between):
     is_discrete = True
 
-    def check(self, value: Any) -> Any:
+    def check(self, value: Tensor | np.ndarray) -> Any:
         return (value % 1 == 0) & (self.lower_bound <= value) & (value <= self.upper_bound)
 
 
@@ -206,44 +210,44 @@ class _IntegerLessThan(_Below):
 class _IntegerGreaterThan(_Above):
     is_discrete = True
 
-    def check(self, value: Any) -> Any:
+    def check(self, value: Tensor | np.ndarray) -> Any:
         return (value % 1 == 0) & (value >= self.lower_bound)
 
 
 class _Real(Constraint):
-    def check(self, value: Any) -> Any:
+    def check(self, value: np.ndarray) -> Any:
         return value == value  # NaN is no real number
 
 
 class _GreaterThan(_Above):
-    def check(self, value: Any) -> Any:
+    def check(self, value: np.ndarray) -> Any:
         return self.lower_bound < value
 
 
 class _GreaterThanEq(_Above):
-    def check(self, value: Any) -> Any:
+    def check(self, value: Tensor | np.ndarray) -> Any:
         return self.lower_bound <= value
 
 
 class _LessThan(_Below):
-    def check(self, value: Any) -> Any:
+    def check(self, value: Tensor | np.ndarray) -> Any:
         return value < self.upper_bound
 
 
 class _Interval(_Between):
-    def check(self, value: Any) -> Any:
+    def check(self, value: Tensor | np.ndarray) -> Any:
         return (self.lower_bound <= value) & (value <= self.upper_bound)
 
 
 class _HalfOpenInterval(_Between):
-    def check(self, value: Any) -> Any:
+    def check(self, value: Tensor | np.ndarray) -> Any:
         return (self.lower_bound <= value) & (value < self.upper_bound)
 
 
 class _Simplex(Constraint):
     event_dim = 1
 
-    def check(self, value: Any) -> Any:
+    def check(self, value: np.ndarray) -> Any:
         return (value >= 0).all(-1) & (abs(value.sum(-1) - 1) < 1e-6)
 
 
@@ -252,24 +256,24 @@ class _Multinomial(_Below):
     event_dim = 1
     _mstorch_shown = ()
 
-    def check(self, x: Any) -> Any:
+    def check(self, x: Tensor | np.ndarray) -> Any:
         return (x >= 0).all(-1) & (x.sum(-1) <= self.upper_bound)
 
 
 class _LowerTriangular(Constraint):
     event_dim = 2
 
-    def check(self, value: Any) -> Any:
+    def check(self, value: Tensor) -> Tensor:
         return _all_of(value.tril() == value, value.dim() - 2)
 
 
 class _LowerCholesky(_LowerTriangular):
-    def check(self, value: Any) -> Any:
+    def check(self, value: Tensor) -> Tensor:
         return super().check(value) & (value.diagonal(dim1=-2, dim2=-1) > 0).all(-1)
 
 
 class _CorrCholesky(_LowerCholesky):
-    def check(self, value: Any) -> Any:
+    def check(self, value: Tensor) -> Tensor:
         tolerance = torch.finfo(value.dtype).eps * value.size(-1) * 10
         lengths = torch.linalg.vector_norm(value.detach(), dim=-1)
         return super().check(value) & (lengths - 1.0).abs().le(tolerance).all(dim=-1)
@@ -278,24 +282,24 @@ class _CorrCholesky(_LowerCholesky):
 class _Square(Constraint):
     event_dim = 2
 
-    def check(self, value: Any) -> Any:
+    def check(self, value: Tensor) -> Tensor:
         return torch.full(value.shape[:-2], value.shape[-2] == value.shape[-1], dtype=torch.bool, device=value.device)
 
 
 class _Symmetric(_Square):
-    def check(self, value: Any) -> Any:
+    def check(self, value: Tensor) -> Tensor:
         square = super().check(value)
         return torch.isclose(value, value.mT, atol=1e-6).all(-2).all(-1) if square.all() else square
 
 
 class _PositiveSemidefinite(_Symmetric):
-    def check(self, value: Any) -> Any:
+    def check(self, value: Tensor) -> Tensor:
         even = super().check(value)
         return torch.linalg.eigvalsh(value).ge(0).all(-1) if even.all() else even
 
 
 class _PositiveDefinite(_Symmetric):
-    def check(self, value: Any) -> Any:
+    def check(self, value: Tensor) -> Tensor:
         even = super().check(value)
         return torch.linalg.cholesky_ex(value).info.eq(0) if even.all() else even
 
@@ -320,7 +324,7 @@ class _Parts(Constraint):
     def event_dim(self) -> int:
         return max(part.event_dim for part in self.cseq)
 
-    def _check_dim(self, value: Any) -> None:
+    def _check_dim(self, value: Tensor) -> None:
         if not -value.dim() <= self.dim < value.dim():
             raise AssertionError(f"dim {self.dim} out of range for value with {value.dim()} dimensions")
 
@@ -333,7 +337,7 @@ class _Cat(_Parts):
             raise AssertionError(f"lengths ({len(self.lengths)}) must match cseq ({len(self.cseq)})")
         super().__init__()
 
-    def check(self, value: Any) -> Any:
+    def check(self, value: Tensor) -> Tensor:
         self._check_dim(value)
         parts = value.narrow(self.dim, 0, sum(self.lengths)).split(self.lengths, self.dim)
         return torch.cat([constraint.check(part) for constraint, part in zip(self.cseq, parts)], self.dim)
@@ -349,7 +353,7 @@ class _Stack(_Parts):
         dim = max(part.event_dim for part in self.cseq)
         return dim + 1 if self.dim + dim < 0 else dim
 
-    def check(self, value: Any) -> Any:
+    def check(self, value: Tensor) -> Tensor:
         self._check_dim(value)
         return torch.stack([part.check(v) for v, part in zip(value.unbind(self.dim), self.cseq)], self.dim)
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import mstorch as torch
 
+from .._tensor import Tensor
 from . import constraints
 from ._parameters import ProbsOrLogits, one_of
 from .exp_family import ExponentialFamily
@@ -23,8 +24,8 @@ class ContinuousBernoulli(ProbsOrLogits, ExponentialFamily):
     _mstorch_keeps = ("_lims",)
 
     def __init__(
-        self, probs: Any = None, logits: Any = None, lims: tuple[float, float] = (0.499, 0.501),
-        validate_args: bool | None = None,
+        self, probs: Tensor | int | float | bool | None = None, logits: Tensor | int | float | bool | None = None,
+        lims: tuple[float, float] = (0.499, 0.501), validate_args: bool | None = None,
     ) -> None:  # fmt: skip
         (given,) = broadcast_all(one_of(probs, logits))
         if probs is None:
@@ -37,23 +38,23 @@ class ContinuousBernoulli(ProbsOrLogits, ExponentialFamily):
         super().__init__(given.size(), validate_args=validate_args)
 
     @lazy_property
-    def logits(self) -> Any:
+    def logits(self) -> Tensor:
         """The log-odds."""
         return probs_to_logits(self.probs, is_binary=True)
 
     @lazy_property
-    def probs(self) -> Any:
+    def probs(self) -> Tensor:
         """The probabilities of the Bernoulli distribution beneath."""
         return clamp_probs(logits_to_probs(self.logits, is_binary=True))
 
-    def _outside_unstable_region(self) -> Any:
+    def _outside_unstable_region(self) -> Tensor:
         return (self.probs <= self._lims[0]) | (self.probs > self._lims[1])
 
-    def _cut_probs(self) -> Any:
+    def _cut_probs(self) -> Tensor:
         """The probabilities, with a safe one in place of those near 1/2."""
         return torch.where(self._outside_unstable_region(), self.probs, self._lims[0] * torch.ones_like(self.probs))
 
-    def _cont_bern_log_norm(self) -> Any:
+    def _cont_bern_log_norm(self) -> Tensor:
         p = self._cut_probs()
         low = torch.where(p <= 0.5, p, torch.zeros_like(p))
         high = torch.where(p >= 0.5, p, torch.ones_like(p))
@@ -71,7 +72,7 @@ class ContinuousBernoulli(ProbsOrLogits, ExponentialFamily):
         return torch.where(self._outside_unstable_region(), exact, series)
 
     @property
-    def variance(self) -> Any:
+    def variance(self) -> Tensor:
         p = self._cut_probs()
         exact = p * (p - 1.0) / torch.pow(1.0 - 2.0 * p, 2) + 1.0 / torch.pow(torch.log1p(-p) - torch.log(p), 2)
         x = torch.pow(self.probs - 0.5, 2)
@@ -82,7 +83,7 @@ class ContinuousBernoulli(ProbsOrLogits, ExponentialFamily):
         with torch.no_grad():
             return self.rsample(sample_shape)
 
-    def rsample(self, sample_shape: Any = torch.Size()) -> Any:
+    def rsample(self, sample_shape: Any = torch.Size()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         return self.icdf(torch.rand(shape, dtype=self.probs.dtype, device=self.probs.device))
 

@@ -5,11 +5,12 @@ from typing import Any
 
 import mstorch as torch
 
+from .._tensor import Tensor
 from . import constraints
 from .exp_family import ExponentialFamily
 
 
-def _Dirichlet_backward(x: Any, concentration: Any, grad_output: Any) -> Any:
+def _Dirichlet_backward(x: Tensor, concentration: Tensor, grad_output: Tensor) -> Tensor:
     total = concentration.sum(-1, True).expand_as(concentration)
     slope = torch._dirichlet_grad(x, concentration, total)
     return slope * (grad_output - (x * grad_output).sum(-1, True))
@@ -19,14 +20,14 @@ class _Dirichlet(torch.autograd.Function):
     """Samples whose gradient holds the quantiles still."""
 
     @staticmethod
-    def forward(ctx: Any, concentration: Any) -> Any:
+    def forward(ctx: Any, concentration: Tensor) -> Any:
         sample = torch._sample_dirichlet(concentration)
         ctx.save_for_backward(sample, concentration)
         return sample
 
     @staticmethod
     @torch.autograd.function.once_differentiable
-    def backward(ctx: Any, grad_output: Any) -> Any:
+    def backward(ctx: Any, grad_output: Tensor) -> Any:
         sample, concentration = ctx.saved_tensors
         return _Dirichlet_backward(sample, concentration, grad_output)
 
@@ -39,13 +40,13 @@ class Dirichlet(ExponentialFamily):
     has_rsample = True
     _mstorch_expands = {"concentration": 1}
 
-    def __init__(self, concentration: Any, validate_args: bool | None = None) -> None:
+    def __init__(self, concentration: Tensor, validate_args: bool | None = None) -> None:
         if concentration.dim() < 1:
             raise ValueError("`concentration` parameter must be at least one-dimensional.")
         self.concentration = concentration
         super().__init__(concentration.shape[:-1], concentration.shape[-1:], validate_args=validate_args)
 
-    def rsample(self, sample_shape: Any = ()) -> Any:
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
         return _Dirichlet.apply(self.concentration.expand(self._extended_shape(sample_shape)))
 
     def log_prob(self, value: Any) -> Any:
@@ -57,7 +58,7 @@ class Dirichlet(ExponentialFamily):
         return self.concentration / self.concentration.sum(-1, True)
 
     @property
-    def mode(self) -> Any:
+    def mode(self) -> Tensor:
         above = (self.concentration - 1).clamp(min=0.0)
         mode = above / above.sum(-1, True)
         corner = (self.concentration < 1).all(dim=-1)
@@ -65,7 +66,7 @@ class Dirichlet(ExponentialFamily):
         return mode
 
     @property
-    def variance(self) -> Any:
+    def variance(self) -> Tensor:
         total = self.concentration.sum(-1, True)
         return self.concentration * (total - self.concentration) / (total.pow(2) * (total + 1))
 

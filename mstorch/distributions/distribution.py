@@ -8,6 +8,7 @@ from typing_extensions import deprecated
 import mstorch as torch
 
 from .._core.warned import warn
+from .._tensor import Tensor
 from . import constraints
 from ._checks import holds
 from .utils import broadcast_all, lazy_property
@@ -89,7 +90,7 @@ class Distribution:
     def _mstorch_expansion(self) -> dict[str, int]:
         return self._mstorch_expands
 
-    def _mstorch_expand_into(self, new: Any, batch_shape: Any) -> None:
+    def _mstorch_expand_into(self, new: Any, batch_shape: tuple[int, ...]) -> None:
         for name, fixed in self._mstorch_expansion().items():
             if name not in self.__dict__:
                 continue
@@ -99,7 +100,7 @@ class Distribution:
         for name in self._mstorch_keeps:
             setattr(new, name, getattr(self, name))
 
-    def _mstorch_finish_expansion(self, new: Any, batch_shape: Any) -> Any:
+    def _mstorch_finish_expansion(self, new: Any, batch_shape: tuple[int, ...]) -> Any:
         Distribution.__init__(new, batch_shape, self.event_shape, validate_args=False)
         new._validate_args = self._validate_args
         return new
@@ -125,67 +126,67 @@ class Distribution:
         raise NotImplementedError
 
     @property
-    def mean(self) -> Any:
+    def mean(self) -> Tensor:
         """The expected value."""
         raise NotImplementedError
 
     @property
-    def mode(self) -> Any:
+    def mode(self) -> Tensor:
         """The most likely value."""
         raise NotImplementedError(f"{self.__class__} does not implement mode")
 
     @property
-    def variance(self) -> Any:
+    def variance(self) -> Tensor:
         """The variance."""
         raise NotImplementedError
 
     @property
-    def stddev(self) -> Any:
+    def stddev(self) -> Tensor:
         """The standard deviation."""
         return self.variance.sqrt()
 
-    def sample(self, sample_shape: Any = torch.Size()) -> Any:
+    def sample(self, sample_shape: Any = torch.Size()) -> Tensor:
         """Random values, of shape ``sample_shape + batch_shape + event_shape``, without gradient."""
         with torch.no_grad():
             return self.rsample(sample_shape)
 
-    def rsample(self, sample_shape: Any = torch.Size()) -> Any:
+    def rsample(self, sample_shape: Any = torch.Size()) -> Tensor:
         """Random values as differentiable functions of the parameters."""
         raise NotImplementedError
 
     @deprecated("`sample_n(n)` will be deprecated. Use `sample((n,))` instead.", category=FutureWarning)
-    def sample_n(self, n: int) -> Any:
+    def sample_n(self, n: int) -> Tensor:
         """``n`` random values."""
         return self.sample(torch.Size((n,)))
 
-    def log_prob(self, value: Any) -> Any:
+    def log_prob(self, value: Tensor) -> Tensor:
         """The logarithm of the density or probability of values."""
         raise NotImplementedError
 
-    def cdf(self, value: Any) -> Any:
+    def cdf(self, value: Tensor) -> Tensor:
         """The probability of values up to ``value``."""
         raise NotImplementedError
 
-    def icdf(self, value: Any) -> Any:
+    def icdf(self, value: Tensor) -> Tensor:
         """The inverse of ``cdf``."""
         raise NotImplementedError
 
-    def enumerate_support(self, expand: bool = True) -> Any:
+    def enumerate_support(self, expand: bool = True) -> Tensor:
         """All values of a discrete distribution along dimension 0."""
         raise NotImplementedError
 
-    def entropy(self) -> Any:
+    def entropy(self) -> Tensor:
         """The entropy, one number for each of the batch."""
         raise NotImplementedError
 
-    def perplexity(self) -> Any:
+    def perplexity(self) -> Tensor:
         """e to the power of the entropy."""
         return torch.exp(self.entropy())
 
-    def _extended_shape(self, sample_shape: Any = torch.Size()) -> Any:
+    def _extended_shape(self, sample_shape: tuple[int, ...] = torch.Size()) -> tuple[int, ...]:
         return torch.Size(tuple(sample_shape) + tuple(self._batch_shape) + tuple(self._event_shape))
 
-    def _validate_sample(self, value: Any) -> None:
+    def _validate_sample(self, value: Tensor) -> None:
         if not isinstance(value, torch.Tensor):
             raise ValueError("The value argument to log_prob must be a Tensor")
         actual, expected = value.size(), self._batch_shape + self._event_shape
@@ -209,13 +210,13 @@ class Distribution:
                 f"({support!r}) of the distribution {self!r}, but found invalid values:\n{value}"
             )
 
-    def _mstorch_checked(self, value: Any) -> Any:
+    def _mstorch_checked(self, value: Tensor) -> Tensor:
         """The value, after validation where that is on."""
         if self._validate_args:
             self._validate_sample(value)
         return value
 
-    def _get_checked_instance(self, cls: Any, _instance: Any = None) -> Any:
+    def _get_checked_instance(self, cls: type, _instance: Any = None) -> Any:
         if _instance is None and type(self).__init__ != cls.__init__:
             raise NotImplementedError(
                 f"Subclass {self.__class__.__name__} of {cls.__name__} that defines a custom __init__ method must also define a "
@@ -223,11 +224,11 @@ class Distribution:
             )
         return self.__new__(type(self)) if _instance is None else _instance
 
-    def _mstorch_full(self, value: float, like: Any) -> Any:
+    def _mstorch_full(self, value: float, like: Tensor) -> Tensor:
         """A number for every value of the batch."""
         return torch.full(self._extended_shape(), value, dtype=like.dtype, device=like.device)
 
-    def _mstorch_counted(self, values: Any, expand: bool) -> Any:
+    def _mstorch_counted(self, values: Tensor, expand: bool) -> Tensor:
         """Values along dimension 0, with room for the batch behind it, or repeated over it."""
         values = values.view((-1,) + (1,) * len(self._batch_shape))
         return values.expand((-1,) + self._batch_shape) if expand else values

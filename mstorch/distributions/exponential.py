@@ -5,6 +5,7 @@ from typing import Any
 
 import mstorch as torch
 
+from .._tensor import Tensor
 from . import constraints
 from .exp_family import ExponentialFamily
 
@@ -19,7 +20,7 @@ class Exponential(ExponentialFamily):
     _mstorch_expands = {"rate": 0}
     rate: Any
 
-    def __init__(self, rate: Any, validate_args: bool | None = None) -> None:
+    def __init__(self, rate: Tensor | float, validate_args: bool | None = None) -> None:
         self._mstorch_begin(validate_args, rate=rate)
 
     @property
@@ -27,18 +28,18 @@ class Exponential(ExponentialFamily):
         return self.rate.reciprocal()
 
     @property
-    def mode(self) -> Any:
+    def mode(self) -> Tensor:
         return torch.zeros_like(self.rate)
 
     @property
-    def stddev(self) -> Any:
+    def stddev(self) -> Tensor:
         return self.rate.reciprocal()
 
     @property
-    def variance(self) -> Any:
+    def variance(self) -> Tensor:
         return self.rate.pow(-2)
 
-    def rsample(self, sample_shape: Any = torch.Size()) -> Any:
+    def rsample(self, sample_shape: Any = torch.Size()) -> Tensor:
         return self.rate.new_empty(self._extended_shape(sample_shape)).exponential_() / self.rate
 
     def log_prob(self, value: Any) -> Any:

@@ -5,6 +5,7 @@ from typing import Any
 
 import mstorch as torch
 
+from .._tensor import Tensor
 from . import constraints
 from .distribution import Distribution
 from .gamma import Gamma
@@ -20,12 +21,12 @@ class FisherSnedecor(Distribution):
     df1: Any
     df2: Any
 
-    def __init__(self, df1: Any, df2: Any, validate_args: bool | None = None) -> None:
+    def __init__(self, df1: Tensor | float, df2: Tensor | float, validate_args: bool | None = None) -> None:
         self._mstorch_begin(validate_args, df1=df1, df2=df2)
         self._gamma1 = Gamma(self.df1 * 0.5, self.df1)
         self._gamma2 = Gamma(self.df2 * 0.5, self.df2)
 
-    def _df2_above(self, limit: float) -> Any:
+    def _df2_above(self, limit: float) -> Tensor:
         """The second degrees of freedom, NaN where a moment needs more."""
         return torch.where(self.df2 <= limit, torch.nan, self.df2)
 
@@ -35,16 +36,16 @@ class FisherSnedecor(Distribution):
         return df2 / (df2 - 2)
 
     @property
-    def mode(self) -> Any:
+    def mode(self) -> Tensor:
         mode = (self.df1 - 2) / self.df1 * self.df2 / (self.df2 + 2)
         return torch.where(self.df1 <= 2, torch.nan, mode)
 
     @property
-    def variance(self) -> Any:
+    def variance(self) -> Tensor:
         df2 = self._df2_above(4)
         return 2 * df2.pow(2) * (self.df1 + df2 - 2) / (self.df1 * (df2 - 2).pow(2) * (df2 - 4))
 
-    def rsample(self, sample_shape: Any = torch.Size()) -> Any:
+    def rsample(self, sample_shape: Any = torch.Size()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         over = self._gamma1.rsample(sample_shape).view(shape)
         under = self._gamma2.rsample(sample_shape).view(shape)

@@ -5,11 +5,12 @@ from typing import Any
 
 import mstorch as torch
 
+from .._tensor import Tensor
 from . import constraints
 from .exp_family import ExponentialFamily
 
 
-def _standard_gamma(concentration: Any) -> Any:
+def _standard_gamma(concentration: Tensor) -> Tensor:
     return torch._standard_gamma(concentration)
 
 
@@ -24,7 +25,7 @@ class Gamma(ExponentialFamily):
     concentration: Any
     rate: Any
 
-    def __init__(self, concentration: Any, rate: Any, validate_args: bool | None = None) -> None:
+    def __init__(self, concentration: Tensor | float, rate: Tensor | float, validate_args: bool | None = None) -> None:
         self._mstorch_begin(validate_args, concentration=concentration, rate=rate)
 
     @property
@@ -32,14 +33,14 @@ class Gamma(ExponentialFamily):
         return self.concentration / self.rate
 
     @property
-    def mode(self) -> Any:
+    def mode(self) -> Tensor:
         return ((self.concentration - 1) / self.rate).clamp(min=0)
 
     @property
-    def variance(self) -> Any:
+    def variance(self) -> Tensor:
         return self.concentration / self.rate.pow(2)
 
-    def rsample(self, sample_shape: Any = torch.Size()) -> Any:
+    def rsample(self, sample_shape: Any = torch.Size()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         value = _standard_gamma(self.concentration.expand(shape)) / self.rate.expand(shape)
         value.detach().clamp_(min=torch.finfo(value.dtype).tiny)  # the gradient is that of the value as it was

@@ -1,10 +1,12 @@
 """The generalised Pareto distribution."""
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import mstorch as torch
 
+from .._tensor import Tensor
 from . import constraints
 from .distribution import Distribution
 
@@ -27,7 +29,7 @@ class GeneralizedPareto(Distribution):
         zero = torch.isclose(self.concentration, torch.zeros_like(self.concentration))
         return zero, torch.where(zero, torch.ones_like(self.concentration), self.concentration)
 
-    def _z(self, x: Any) -> Any:
+    def _z(self, x: Tensor) -> Tensor:
         return (x - self.loc) / self.scale
 
     def rsample(self, sample_shape: Any = torch.Size()) -> Any:
@@ -60,7 +62,7 @@ class GeneralizedPareto(Distribution):
         heavy = self.loc + self.scale / safe * torch.expm1(-safe * log_rest)
         return torch.where(zero, self.loc - self.scale * log_rest, heavy)
 
-    def _moment(self, limit: float, stand_in: float, moment: Any) -> Any:
+    def _moment(self, limit: float, stand_in: float, moment: Callable[..., Any]) -> Tensor:
         """``moment(concentration)`` where the concentration is below the limit, else NaN."""
         valid = self.concentration < limit
         return torch.where(valid, moment(torch.where(valid, self.concentration, stand_in)), torch.nan)

@@ -5,6 +5,7 @@ from typing import Any
 
 import mstorch as torch
 
+from .._tensor import Tensor
 from . import constraints
 from ._parameters import ProbsOrLogits, one_of
 from .utils import broadcast_all
@@ -17,7 +18,10 @@ class Geometric(ProbsOrLogits):
     support = constraints.nonnegative_integer
     _mstorch_expands = {"probs": 0, "logits": 0, "_param": 0}
 
-    def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
+    def __init__(
+        self, probs: Tensor | int | float | bool | None = None, logits: Tensor | int | float | bool | None = None,
+        validate_args: bool | None = None,
+    ) -> None:
         (given,) = broadcast_all(one_of(probs, logits))
         self._take(*((None, given) if probs is None else (given, None)))
         super().__init__(given.size(), validate_args=validate_args)
@@ -34,11 +38,11 @@ class Geometric(ProbsOrLogits):
         return 1.0 / self.probs - 1.0
 
     @property
-    def mode(self) -> Any:
+    def mode(self) -> Tensor:
         return torch.zeros_like(self.probs)
 
     @property
-    def variance(self) -> Any:
+    def variance(self) -> Tensor:
         return (1.0 / self.probs - 1.0) / self.probs
 
     def sample(self, sample_shape: Any = torch.Size()) -> Any:

@@ -5,6 +5,7 @@ from typing import Any
 
 import mstorch as torch
 
+from .._tensor import Tensor
 from ._halves import Half
 from .cauchy import Cauchy
 
@@ -19,7 +20,7 @@ class HalfCauchy(Half):
         return self._mstorch_full(torch.inf, self.scale)
 
     @property
-    def variance(self) -> Any:
+    def variance(self) -> Tensor:
         return self.base_dist.variance
 
     def log_prob(self, value: Any) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from .._tensor import Tensor
 from ._halves import Half
 from .normal import Normal
 
@@ -18,7 +19,7 @@ class HalfNormal(Half):
         return self.scale * math.sqrt(2 / math.pi)
 
     @property
-    def variance(self) -> Any:
+    def variance(self) -> Tensor:
         return self.scale.pow(2) * (1 - 2 / math.pi)
 
 

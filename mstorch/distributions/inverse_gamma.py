@@ -5,6 +5,7 @@ from typing import Any
 
 import mstorch as torch
 
+from .._tensor import Tensor
 from . import constraints
 from .gamma import Gamma
 from .transformed_distribution import TransformedDistribution, of_base
@@ -19,7 +20,7 @@ class InverseGamma(TransformedDistribution):
     has_rsample = True
     _mstorch_expands = {}
 
-    def __init__(self, concentration: Any, rate: Any, validate_args: bool | None = None) -> None:
+    def __init__(self, concentration: Tensor | float, rate: Tensor | float, validate_args: bool | None = None) -> None:
         base = Gamma(concentration, rate, validate_args=validate_args)
         super().__init__(base, PowerTransform(-base.rate.new_ones(())), validate_args=validate_args)
 
@@ -31,11 +32,11 @@ class InverseGamma(TransformedDistribution):
         return torch.where(self.concentration > 1, self.rate / (self.concentration - 1), torch.inf)
 
     @property
-    def mode(self) -> Any:
+    def mode(self) -> Tensor:
         return self.rate / (self.concentration + 1)
 
     @property
-    def variance(self) -> Any:
+    def variance(self) -> Tensor:
         a = self.concentration
         return torch.where(a > 2, self.rate.square() / ((a - 1).square() * (a - 2)), torch.inf)
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import mstorch as torch
 
+from .._tensor import Tensor
 from . import constraints
 from .transformed_distribution import TransformedDistribution
 from .transforms import AffineTransform, PowerTransform
@@ -12,7 +13,7 @@ from .uniform import Uniform
 from .utils import broadcast_all, euler_constant
 
 
-def _moments(a: Any, b: Any, n: int) -> Any:
+def _moments(a: Tensor, b: Tensor, n: int) -> Tensor:
     """The expected value of the ``n``-th power."""
     shifted = 1 + n / a
     return b * torch.exp(torch.lgamma(shifted) + torch.lgamma(b) - torch.lgamma(shifted + b))
@@ -26,7 +27,7 @@ class Kumaraswamy(TransformedDistribution):
     has_rsample = True
     _mstorch_expands = {"concentration1": 0, "concentration0": 0}
 
-    def __init__(self, concentration1: Any, concentration0: Any, validate_args: bool | None = None) -> None:
+    def __init__(self, concentration1: Tensor | float, concentration0: Tensor | float, validate_args: bool | None = None) -> None:
         self.concentration1, self.concentration0 = a, b = broadcast_all(concentration1, concentration0)
         base = Uniform(torch.full_like(b, 0), torch.full_like(b, 1), validate_args=validate_args)
         steps = [PowerTransform(b.reciprocal()), AffineTransform(1.0, -1.0), PowerTransform(a.reciprocal())]
@@ -37,13 +38,13 @@ class Kumaraswamy(TransformedDistribution):
         return _moments(self.concentration1, self.concentration0, 1)
 
     @property
-    def mode(self) -> Any:
+    def mode(self) -> Tensor:
         a, b = self.concentration1, self.concentration0
         log_mode = b.reciprocal() * (-b).log1p() - (-b * a).log1p()
         return torch.where((b < 1) | (a < 1), torch.nan, log_mode).exp()
 
     @property
-    def variance(self) -> Any:
+    def variance(self) -> Tensor:
         return _moments(self.concentration1, self.concentration0, 2) - torch.pow(self.mean, 2)
 
     def entropy(self) -> Any:

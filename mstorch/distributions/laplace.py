@@ -5,6 +5,7 @@ from typing import Any
 
 import mstorch as torch
 
+from .._tensor import Tensor
 from . import constraints
 from .distribution import Distribution
 
@@ -19,7 +20,7 @@ class Laplace(Distribution):
     loc: Any
     scale: Any
 
-    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
+    def __init__(self, loc: Tensor | float, scale: Tensor | float, validate_args: bool | None = None) -> None:
         self._mstorch_begin(validate_args, loc=loc, scale=scale)
 
     @property
@@ -27,18 +28,18 @@ class Laplace(Distribution):
         return self.loc
 
     @property
-    def mode(self) -> Any:
+    def mode(self) -> Tensor:
         return self.loc
 
     @property
-    def variance(self) -> Any:
+    def variance(self) -> Tensor:
         return 2 * self.scale.pow(2)
 
     @property
-    def stddev(self) -> Any:
+    def stddev(self) -> Tensor:
         return 2**0.5 * self.scale
 
-    def rsample(self, sample_shape: Any = torch.Size()) -> Any:
+    def rsample(self, sample_shape: Any = torch.Size()) -> Tensor:
         u = self.loc.new_empty(self._extended_shape(sample_shape))
         u.uniform_(torch.finfo(self.loc.dtype).eps - 1, 1)
         return self.loc - self.scale * u.sign() * torch.log1p(-u.abs())

@@ -6,13 +6,14 @@ from typing import Any
 
 import mstorch as torch
 
+from .._tensor import Tensor
 from . import constraints
 from ._triangular import batch_mahalanobis, batch_mv, log_diagonal
 from .distribution import Distribution
 from .utils import _standard_normal, lazy_property
 
 
-def _plus_identity(matrix: Any) -> Any:
+def _plus_identity(matrix: Tensor) -> Tensor:
     """The matrices with 1 added along the diagonals."""
     size = matrix.size(-1)
     matrix = matrix.contiguous()
@@ -20,17 +21,17 @@ def _plus_identity(matrix: Any) -> Any:
     return matrix
 
 
-def _batch_capacitance_tril(W: Any, D: Any) -> Any:
+def _batch_capacitance_tril(W: Tensor, D: Tensor) -> Tensor:
     """The Cholesky factor of ``I + Wᵀ D⁻¹ W``."""
     return torch.linalg.cholesky(_plus_identity(torch.matmul(W.mT / D.unsqueeze(-2), W)))
 
 
-def _batch_lowrank_logdet(W: Any, D: Any, capacitance_tril: Any) -> Any:
+def _batch_lowrank_logdet(W: Tensor, D: Tensor, capacitance_tril: Tensor) -> Tensor:
     """The logarithm of the determinant of ``W Wᵀ + D`` (matrix determinant lemma)."""
     return 2 * log_diagonal(capacitance_tril) + D.log().sum(-1)
 
 
-def _batch_lowrank_mahalanobis(W: Any, D: Any, x: Any, capacitance_tril: Any) -> Any:
+def _batch_lowrank_mahalanobis(W: Tensor, D: Tensor, x: Tensor, capacitance_tril: Tensor) -> Tensor:
     """``xᵀ (W Wᵀ + D)⁻¹ x`` (Woodbury's identity)."""
     within = batch_mahalanobis(capacitance_tril, batch_mv(W.mT / D.unsqueeze(-2), x))
     return (x.pow(2) / D).sum(-1) - within
@@ -48,7 +49,7 @@ class LowRankMultivariateNormal(Distribution):
     _mstorch_expands = {"loc": 1, "cov_diag": 1, "cov_factor": 2}
     _mstorch_keeps = ("_unbroadcasted_cov_factor", "_unbroadcasted_cov_diag", "_capacitance_tril")
 
-    def __init__(self, loc: Any, cov_factor: Any, cov_diag: Any, validate_args: bool | None = None) -> None:
+    def __init__(self, loc: Tensor, cov_factor: Tensor, cov_diag: Tensor, validate_args: bool | None = None) -> None:
         if loc.dim() < 1:
             raise ValueError("loc must be at least one-dimensional.")
         event_shape = loc.shape[-1:]
@@ -84,16 +85,16 @@ class LowRankMultivariateNormal(Distribution):
         return self.loc
 
     @property
-    def mode(self) -> Any:
+    def mode(self) -> Tensor:
         return self.loc
 
     @lazy_property
-    def variance(self) -> Any:  # type: ignore[override]
+    def variance(self) -> Tensor:  # type: ignore[override]
         factor, diagonal = self._parts
         return (factor.pow(2).sum(-1) + diagonal).expand(self._batch_shape + self._event_shape)
 
     @lazy_property
-    def scale_tril(self) -> Any:
+    def scale_tril(self) -> Tensor:
         """The lower Cholesky factor of the covariance."""
         factor, diagonal = self._parts
         root = diagonal.sqrt().unsqueeze(-1)  # D^½ (I + D^-½ W Wᵀ D^-½) D^½ is better conditioned than W Wᵀ + D
@@ -101,20 +102,20 @@ class LowRankMultivariateNormal(Distribution):
         return self._over_batch(root * torch.linalg.cholesky(_plus_identity(torch.matmul(scaled, scaled.mT))))
 
     @lazy_property
-    def covariance_matrix(self) -> Any:
+    def covariance_matrix(self) -> Tensor:
         """The covariance."""
         factor, diagonal = self._parts
         return self._over_batch(torch.matmul(factor, factor.mT) + torch.diag_embed(diagonal))
 
     @lazy_property
-    def precision_matrix(self) -> Any:
+    def precision_matrix(self) -> Tensor:
         """The inverse of the covariance (Woodbury's identity)."""
         factor, diagonal = self._parts
         scaled = factor.mT / diagonal.unsqueeze(-2)
         solved = torch.linalg.solve_triangular(self._capacitance_tril, scaled, upper=False)
         return self._over_batch(torch.diag_embed(diagonal.reciprocal()) - solved.mT @ solved)
 
-    def rsample(self, sample_shape: Any = torch.Size()) -> Any:
+    def rsample(self, sample_shape: Any = torch.Size()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         like = self.loc.dtype, self.loc.device
         along = _standard_normal(shape[:-1] + self.cov_factor.shape[-1:], *like)

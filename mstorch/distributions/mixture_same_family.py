@@ -5,6 +5,7 @@ from typing import Any
 
 import mstorch as torch
 
+from .._tensor import Tensor
 from .categorical import Categorical
 from .constraints import MixtureSameFamilyConstraint, dependent_property
 from .distribution import Distribution
@@ -64,10 +65,10 @@ class MixtureSameFamily(Distribution):
         """The distributions to choose from."""
         return self._component_distribution
 
-    def _pad(self, x: Any) -> Any:
+    def _pad(self, x: Tensor) -> Tensor:
         return x.unsqueeze(-1 - self._event_ndims)
 
-    def _weighted(self, values: Any) -> Any:
+    def _weighted(self, values: Tensor) -> Tensor:
         """The mean over the components."""
         probs = self.mixture_distribution.probs
         choices = len(self.mixture_distribution.batch_shape)
@@ -80,7 +81,7 @@ class MixtureSameFamily(Distribution):
         return self._weighted(self.component_distribution.mean)
 
     @property
-    def variance(self) -> Any:
+    def variance(self) -> Tensor:
         within = self._weighted(self.component_distribution.variance)
         between = self._weighted((self.component_distribution.mean - self._pad(self.mean)).pow(2.0))
         return within + between

@@ -5,6 +5,7 @@ from typing import Any
 
 import mstorch as torch
 
+from .._tensor import Tensor
 from . import constraints
 from ._parameters import ProbsOrLogits, one_of
 from .gamma import Gamma
@@ -21,7 +22,9 @@ class NegativeBinomial(ProbsOrLogits):
     support = constraints.nonnegative_integer
     _mstorch_expands = {"total_count": 0, "probs": 0, "logits": 0, "_param": 0}
 
-    def __init__(self, total_count: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
+    def __init__(
+        self, total_count: Tensor | float, probs: Tensor | None = None, logits: Tensor | None = None, validate_args: bool | None = None
+    ) -> None:
         count, given = broadcast_all(total_count, one_of(probs, logits))
         self._take(*((None, given) if probs is None else (given, None)))
         self.total_count = count.type_as(given)
@@ -32,15 +35,15 @@ class NegativeBinomial(ProbsOrLogits):
         return self.total_count * torch.exp(self.logits)
 
     @property
-    def mode(self) -> Any:
+    def mode(self) -> Tensor:
         return ((self.total_count - 1) * self.logits.exp()).floor().clamp(min=0.0)
 
     @property
-    def variance(self) -> Any:
+    def variance(self) -> Tensor:
         return self.mean / torch.sigmoid(-self.logits)
 
     @lazy_property
-    def _gamma(self) -> Any:
+    def _gamma(self) -> Gamma:
         # Rates that are zero or infinite are ones of the end points of ``probs``.
         return Gamma(concentration=self.total_count, rate=torch.exp(-self.logits), validate_args=False)
 

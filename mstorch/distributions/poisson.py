@@ -5,6 +5,7 @@ from typing import Any
 
 import mstorch as torch
 
+from .._tensor import Tensor
 from . import constraints
 from .exp_family import ExponentialFamily
 from .utils import broadcast_all
@@ -18,7 +19,7 @@ class Poisson(ExponentialFamily):
     _mstorch_expands = {"rate": 0}
     rate: Any
 
-    def __init__(self, rate: Any, validate_args: bool | None = None) -> None:
+    def __init__(self, rate: Tensor | int | float | bool, validate_args: bool | None = None) -> None:
         self._mstorch_begin(validate_args, rate=rate)
 
     @property
@@ -26,11 +27,11 @@ class Poisson(ExponentialFamily):
         return self.rate
 
     @property
-    def mode(self) -> Any:
+    def mode(self) -> Tensor:
         return self.rate.floor()
 
     @property
-    def variance(self) -> Any:
+    def variance(self) -> Tensor:
         return self.rate
 
     def sample(self, sample_shape: Any = torch.Size()) -> Any:

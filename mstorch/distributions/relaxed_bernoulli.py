@@ -5,6 +5,7 @@ from typing import Any
 
 import mstorch as torch
 
+from .._tensor import Tensor
 from . import constraints
 from ._parameters import ProbsOrLogits, one_of
 from .transformed_distribution import TransformedDistribution, of_base
@@ -21,14 +22,15 @@ class LogitRelaxedBernoulli(ProbsOrLogits):
     _mstorch_keeps = ("temperature",)
 
     def __init__(
-        self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None
+        self, temperature: Tensor, probs: Tensor | int | float | bool | None = None, logits: Tensor | int | float | bool | None = None,
+        validate_args: bool | None = None
     ) -> None:
         self.temperature = temperature
         (given,) = broadcast_all(one_of(probs, logits))
         self._take(*((None, given) if probs is None else (given, None)))
         super().__init__(given.size(), validate_args=validate_args)
 
-    def rsample(self, sample_shape: Any = torch.Size()) -> Any:
+    def rsample(self, sample_shape: Any = torch.Size()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         probs = clamp_probs(self.probs.expand(shape))
         u = clamp_probs(torch.rand(shape, dtype=probs.dtype, device=probs.device))
@@ -49,7 +51,8 @@ class RelaxedBernoulli(TransformedDistribution):
     _mstorch_expands = {}
 
     def __init__(
-        self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None
+        self, temperature: Tensor, probs: Tensor | int | float | bool | None = None, logits: Tensor | int | float | bool | None = None,
+        validate_args: bool | None = None
     ) -> None:
         base = LogitRelaxedBernoulli(temperature, probs, logits)
         super().__init__(base, SigmoidTransform(), validate_args=validate_args)

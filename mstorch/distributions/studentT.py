@@ -6,6 +6,7 @@ from typing import Any
 
 import mstorch as torch
 
+from .._tensor import Tensor
 from . import constraints
 from .chi2 import Chi2
 from .distribution import Distribution
@@ -23,7 +24,9 @@ class StudentT(Distribution):
     loc: Any
     scale: Any
 
-    def __init__(self, df: Any, loc: Any = 0.0, scale: Any = 1.0, validate_args: bool | None = None) -> None:
+    def __init__(
+        self, df: Tensor | float, loc: Tensor | float = 0.0, scale: Tensor | float = 1.0, validate_args: bool | None = None
+    ) -> None:
         self._mstorch_begin(validate_args, df=df, loc=loc, scale=scale)
         self._chi2 = Chi2(self.df)
 
@@ -32,22 +35,22 @@ class StudentT(Distribution):
         return torch.where(self.df <= 1, torch.nan, self.loc)
 
     @property
-    def mode(self) -> Any:
+    def mode(self) -> Tensor:
         return self.loc
 
     @property
-    def variance(self) -> Any:
+    def variance(self) -> Tensor:
         # Infinite from 1 to 2 degrees of freedom, undefined below.
         wide = torch.where(self.df > 2, self.df, 3.0)
         other = torch.where(self.df > 1, torch.inf, torch.nan).to(self.df.dtype)
         return torch.where(self.df > 2, self.scale.pow(2) * wide / (wide - 2), other)
 
-    def rsample(self, sample_shape: Any = torch.Size()) -> Any:
+    def rsample(self, sample_shape: Any = torch.Size()) -> Tensor:
         # The normal numbers are drawn before the chi-squared ones.
         normal = _standard_normal(self._extended_shape(sample_shape), self.df.dtype, self.df.device)
         return self.loc + self.scale * (normal * torch.rsqrt(self._chi2.rsample(sample_shape) / self.df))
 
-    def _log_beta(self) -> Any:
+    def _log_beta(self) -> Tensor:
         return torch.lgamma(0.5 * self.df) - torch.lgamma(0.5 * (self.df + 1.0))
 
     def log_prob(self, value: Any) -> Any:

@@ -6,6 +6,7 @@ from typing import Any
 
 import mstorch as torch
 
+from .._tensor import Tensor
 from . import constraints
 from .distribution import Distribution
 from .independent import Independent
@@ -77,7 +78,7 @@ class TransformedDistribution(Distribution):
     def has_rsample(self) -> bool:  # type: ignore[override]
         return self.base_dist.has_rsample
 
-    def _forward(self, x: Any) -> Any:
+    def _forward(self, x: Tensor) -> Tensor:
         for transform in self.transforms:
             x = transform(x)
         return x
@@ -86,7 +87,7 @@ class TransformedDistribution(Distribution):
         with torch.no_grad():
             return self._forward(self.base_dist.sample(sample_shape))
 
-    def rsample(self, sample_shape: Any = torch.Size()) -> Any:
+    def rsample(self, sample_shape: Any = torch.Size()) -> Tensor:
         return self._forward(self.base_dist.rsample(sample_shape))
 
     def log_prob(self, value: Any) -> Any:
@@ -102,7 +103,7 @@ class TransformedDistribution(Distribution):
         base = self.base_dist.log_prob(y)
         return log_prob + _sum_rightmost(base, event_dim - len(self.base_dist.event_shape))
 
-    def _monotonize_cdf(self, value: Any) -> Any:
+    def _monotonize_cdf(self, value: Tensor) -> Tensor:
         """Turns a probability around where the transforms reverse the order of values."""
         sign: Any = 1
         for transform in self.transforms:

@@ -7,6 +7,7 @@ from typing import Any
 import mstorch as torch
 from mstorch.nn.functional import logsigmoid, pad, softplus
 
+from .._tensor import Tensor
 from . import constraints
 from ._transform_base import (
     ComposeTransform,
@@ -30,10 +31,10 @@ class ExpTransform(_Alike):
     bijective = True
     sign = +1
 
-    def _call(self, x: Any) -> Any:
+    def _call(self, x: Tensor) -> Any:
         return x.exp()
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Tensor) -> Tensor:
         return y.log()
 
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
@@ -45,7 +46,7 @@ class _Broadcasting(Transform):
 
     _parameters: tuple[str, ...] = ()
 
-    def forward_shape(self, shape: Any) -> Any:
+    def forward_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         return torch.broadcast_shapes(shape, *(getattr(getattr(self, name), "shape", ()) for name in self._parameters))
 
     inverse_shape = forward_shape
@@ -59,7 +60,7 @@ class PowerTransform(_Broadcasting):
     bijective = True
     _parameters = ("exponent",)
 
-    def __init__(self, exponent: Any, cache_size: int = 0) -> None:
+    def __init__(self, exponent: Tensor, cache_size: int = 0) -> None:
         super().__init__(cache_size=cache_size)
         (self.exponent,) = broadcast_all(exponent)
 
@@ -67,23 +68,23 @@ class PowerTransform(_Broadcasting):
         return PowerTransform(self.exponent, cache_size=cache_size)
 
     @lazy_property
-    def sign(self) -> Any:  # type: ignore[override]
+    def sign(self) -> int:  # type: ignore[override]
         return self.exponent.sign()
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, PowerTransform) and self.exponent.eq(other.exponent).all().item()
 
-    def _call(self, x: Any) -> Any:
+    def _call(self, x: Tensor) -> Any:
         return x.pow(self.exponent)
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Tensor) -> Tensor:
         return y.pow(1 / self.exponent)
 
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
         return (self.exponent * y / x).abs().log()
 
 
-def _clipped_sigmoid(x: Any) -> Any:
+def _clipped_sigmoid(x: Tensor) -> Tensor:
     info = torch.finfo(x.dtype)
     return torch.clamp(torch.sigmoid(x), min=info.tiny, max=1.0 - info.eps)
 
@@ -96,10 +97,10 @@ class SigmoidTransform(_Alike):
     bijective = True
     sign = +1
 
-    def _call(self, x: Any) -> Any:
+    def _call(self, x: Tensor) -> Any:
         return _clipped_sigmoid(x)
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Tensor) -> Tensor:
         info = torch.finfo(y.dtype)
         inner = y.clamp(min=info.tiny, max=1.0 - info.eps)
         return inner.log() - (-inner).log1p()
@@ -116,10 +117,10 @@ class SoftplusTransform(_Alike):
     bijective = True
     sign = +1
 
-    def _call(self, x: Any) -> Any:
+    def _call(self, x: Tensor) -> Any:
         return softplus(x)
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Tensor) -> Tensor:
         return (-y).expm1().neg().log() + y
 
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
@@ -134,10 +135,10 @@ class TanhTransform(_Alike):
     bijective = True
     sign = +1
 
-    def _call(self, x: Any) -> Any:
+    def _call(self, x: Tensor) -> Any:
         return x.tanh()
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Tensor) -> Tensor:
         return torch.atanh(y)
 
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
@@ -150,10 +151,10 @@ class AbsTransform(_Alike):
     domain = constraints.real
     codomain = constraints.positive
 
-    def _call(self, x: Any) -> Any:
+    def _call(self, x: Tensor) -> Any:
         return x.abs()
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Tensor) -> Tensor:
         return y
 
 
@@ -169,7 +170,7 @@ class AffineTransform(_Broadcasting):
     bijective = True
     _parameters = ("loc", "scale")
 
-    def __init__(self, loc: Any, scale: Any, event_dim: int = 0, cache_size: int = 0) -> None:
+    def __init__(self, loc: Tensor | float, scale: Tensor | float, event_dim: int = 0, cache_size: int = 0) -> None:
         super().__init__(cache_size=cache_size)
         self.loc = loc
         self.scale = scale
@@ -196,15 +197,15 @@ class AffineTransform(_Broadcasting):
         )
 
     @property
-    def sign(self) -> Any:  # type: ignore[override]
+    def sign(self) -> Tensor | int:  # type: ignore[override]
         if isinstance(self.scale, NUMBERS):
             return (self.scale > 0) - (self.scale < 0)
         return self.scale.sign()
 
-    def _call(self, x: Any) -> Any:
+    def _call(self, x: Tensor) -> Any:
         return self.loc + self.scale * x
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Tensor) -> Tensor:
         return (y - self.loc) / self.scale
 
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
@@ -224,14 +225,14 @@ class _OfVectors(Transform):
 
     _grows = 0
 
-    def forward_shape(self, shape: Any) -> Any:
+    def forward_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         return self._moved(shape, self._grows)
 
-    def inverse_shape(self, shape: Any) -> Any:
+    def inverse_shape(self, shape: tuple[int, ...]) -> Any:
         return self._moved(shape, -self._grows)
 
     @staticmethod
-    def _moved(shape: Any, by: int) -> Any:
+    def _moved(shape: tuple[int, ...], by: int) -> tuple[int, ...]:
         if len(shape) < 1:
             raise ValueError("Too few dimensions on input")
         return shape[:-1] + (shape[-1] + by,) if by else shape
@@ -243,11 +244,11 @@ class SoftmaxTransform(_OfVectors, _Alike):
     domain = constraints.real_vector
     codomain = constraints.simplex
 
-    def _call(self, x: Any) -> Any:
+    def _call(self, x: Tensor) -> Any:
         weights = (x - x.max(-1, True)[0]).exp()
         return weights / weights.sum(-1, True)
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Tensor) -> Tensor:
         return y.log()
 
 
@@ -260,14 +261,14 @@ class StickBreakingTransform(_OfVectors, _Alike):
     _grows = 1
 
     @staticmethod
-    def _offset(x: Any, length: int, width: int) -> Any:
+    def _offset(x: Tensor, length: int, width: int) -> Tensor:
         return (length - x.new_ones(width).cumsum(-1)).log()
 
-    def _call(self, x: Any) -> Any:
+    def _call(self, x: Tensor) -> Any:
         z = _clipped_sigmoid(x - self._offset(x, x.shape[-1] + 1, x.shape[-1]))
         return pad(z, [0, 1], value=1) * pad((1 - z).cumprod(-1), [1, 0], value=1)
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Tensor) -> Tensor:
         shares = y[..., :-1]
         rest = torch.clamp(1 - shares.cumsum(-1), min=torch.finfo(y.dtype).tiny)
         return shares.log() - rest.log() + self._offset(y, y.shape[-1], shares.shape[-1])
@@ -292,10 +293,10 @@ class CumulativeDistributionTransform(Transform):
     def domain(self) -> Any:  # type: ignore[override]
         return self.distribution.support
 
-    def _call(self, x: Any) -> Any:
+    def _call(self, x: Tensor) -> Any:
         return self.distribution.cdf(x)
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Tensor) -> Tensor:
         return self.distribution.icdf(y)
 
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:

@@ -7,15 +7,19 @@ from typing import Any
 
 import mstorch as torch
 
+from .._core.device import device
+from .._core.dtype import dtype
+from .._tensor import Tensor
+
 euler_constant = 0.57721566490153286060
 NUMBERS = (bool, int, float)
 
 
-def _tensor_like(value: Any) -> bool:
+def _tensor_like(value: Tensor | float) -> bool:
     return isinstance(value, torch.Tensor) or hasattr(type(value), "__torch_function__")
 
 
-def broadcast_all(*values: Any) -> tuple[Any, ...]:
+def broadcast_all(*values: Tensor | int | float | bool) -> tuple[Any, ...]:
     """The values as tensors of one shape; numbers take dtype and device of the first tensor, else the default dtype."""
     if not all(_tensor_like(value) or isinstance(value, NUMBERS) for value in values):
         raise ValueError(
@@ -26,26 +30,26 @@ def broadcast_all(*values: Any) -> tuple[Any, ...]:
     return torch.broadcast_tensors(*(value if _tensor_like(value) else torch.tensor(value, **like) for value in values))
 
 
-def _standard_normal(shape: Sequence[int], dtype: Any, device: Any) -> Any:
+def _standard_normal(shape: Sequence[int], dtype: dtype, device: device | str | int) -> Tensor:
     return torch.empty(shape, dtype=dtype, device=device).normal_()
 
 
-def _sum_rightmost(value: Any, dim: int) -> Any:
+def _sum_rightmost(value: Tensor, dim: int) -> Tensor:
     return value if dim == 0 else value.reshape(value.shape[:-dim] + (-1,)).sum(-1)
 
 
-def logits_to_probs(logits: Any, is_binary: bool = False) -> Any:
+def logits_to_probs(logits: Tensor, is_binary: bool = False) -> Tensor:
     """Probabilities of logits: of one event each (``is_binary``) or of the events along the last dimension."""
     return torch.sigmoid(logits) if is_binary else torch.softmax(logits, dim=-1)
 
 
-def clamp_probs(probs: Any) -> Any:
+def clamp_probs(probs: Tensor) -> Tensor:
     """The probabilities kept off 0 and 1 by the dtype's epsilon."""
     eps = torch.finfo(probs.dtype).eps
     return probs.clamp(min=eps, max=1 - eps)
 
 
-def probs_to_logits(probs: Any, is_binary: bool = False) -> Any:
+def probs_to_logits(probs: Tensor, is_binary: bool = False) -> Tensor:
     """The inverse of ``logits_to_probs``, of probabilities kept off 0 and 1."""
     inner = clamp_probs(probs)
     return torch.log(inner) - torch.log1p(-inner) if is_binary else torch.log(inner)
@@ -74,13 +78,13 @@ class _lazy_property_and_property(lazy_property, property):
         property.__init__(self, wrapped)
 
 
-def _triangle(size: int, diag: int, device: Any) -> Any:
+def _triangle(size: int, diag: int, device: device | str | int) -> Tensor:
     """Where a square matrix has its lower triangle up to diagonal ``diag``."""
     index = torch.arange(size, device=device)
     return index < index.view(-1, 1) + (diag + 1)
 
 
-def tril_matrix_to_vec(mat: Any, diag: int = 0) -> Any:
+def tril_matrix_to_vec(mat: Tensor, diag: int = 0) -> Tensor:
     """The lower triangles of matrices (… × D × D), row by row, as vectors."""
     size = mat.shape[-1]
     if not -size <= diag < size:
@@ -88,7 +92,7 @@ def tril_matrix_to_vec(mat: Any, diag: int = 0) -> Any:
     return mat[..., _triangle(size, diag, mat.device)]
 
 
-def vec_to_tril_matrix(vec: Any, diag: int = 0) -> Any:
+def vec_to_tril_matrix(vec: Tensor, diag: int = 0) -> Tensor:
     """Square matrices with the vectors as their lower triangles: the inverse of ``tril_matrix_to_vec``."""
     ahead = 1 + 2 * diag
     size = (-ahead + (ahead**2 + 8 * vec.shape[-1] + 4 * abs(diag) * (diag + 1)) ** 0.5) / 2

@@ -6,6 +6,7 @@ from typing import Any
 
 import mstorch as torch
 
+from .._tensor import Tensor
 from . import constraints
 from .distribution import Distribution
 from .utils import broadcast_all, lazy_property
@@ -22,14 +23,14 @@ _LARGE = (
 )  # fmt: skip
 
 
-def _polynomial(y: Any, coefficients: tuple[float, ...]) -> Any:
+def _polynomial(y: Tensor, coefficients: tuple[float, ...]) -> Tensor:
     total: Any = coefficients[-1]
     for coefficient in reversed(coefficients[:-1]):
         total = coefficient + y * total
     return total
 
 
-def _log_modified_bessel_fn(x: Any, order: int = 0) -> Any:
+def _log_modified_bessel_fn(x: Tensor, order: int = 0) -> Tensor:
     if order not in (0, 1):
         raise AssertionError(f"order must be 0 or 1, got {order}")
     y = x / 3.75
@@ -46,7 +47,7 @@ class VonMises(Distribution):
     support = constraints.real
     has_rsample = False
 
-    def __init__(self, loc: Any, concentration: Any, validate_args: bool | None = None) -> None:
+    def __init__(self, loc: Tensor, concentration: Tensor, validate_args: bool | None = None) -> None:
         self.loc, self.concentration = broadcast_all(loc, concentration)
         super().__init__(self.loc.shape, torch.Size(), validate_args)
 
@@ -55,15 +56,15 @@ class VonMises(Distribution):
         return along - math.log(2 * math.pi) - _log_modified_bessel_fn(self.concentration, order=0)
 
     @lazy_property
-    def _loc(self) -> Any:
+    def _loc(self) -> Tensor:
         return self.loc.to(torch.double)
 
     @lazy_property
-    def _concentration(self) -> Any:
+    def _concentration(self) -> Tensor:
         return self.concentration.to(torch.double)
 
     @lazy_property
-    def _proposal_r(self) -> Any:
+    def _proposal_r(self) -> Tensor:
         kappa = self._concentration
         tau = 1 + (1 + 4 * kappa**2).sqrt()
         rho = (tau - (2 * tau).sqrt()) / (2 * kappa)
@@ -75,7 +76,7 @@ class VonMises(Distribution):
         with torch.no_grad():
             return self._rejection(self._extended_shape(sample_shape)).to(self.loc.dtype)
 
-    def _rejection(self, shape: Any) -> Any:
+    def _rejection(self, shape: tuple[int, ...]) -> Tensor:
         loc, concentration, r = self._loc, self._concentration, self._proposal_r
         found = torch.empty(shape, dtype=loc.dtype, device=loc.device)
         done = torch.zeros(shape, dtype=torch.bool, device=loc.device)
@@ -100,11 +101,11 @@ class VonMises(Distribution):
         return self.loc
 
     @property
-    def mode(self) -> Any:
+    def mode(self) -> Tensor:
         return self.loc
 
     @lazy_property
-    def variance(self) -> Any:  # type: ignore[override]
+    def variance(self) -> Tensor:  # type: ignore[override]
         """The circular variance."""
         kappa = self.concentration
         return 1 - (_log_modified_bessel_fn(kappa, order=1) - _log_modified_bessel_fn(kappa, order=0)).exp()

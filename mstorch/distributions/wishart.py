@@ -7,6 +7,7 @@ from typing import Any
 import mstorch as torch
 
 from .._core.warned import warn
+from .._tensor import Tensor
 from . import constraints
 from ._triangular import log_diagonal
 from ._triangular import precision_to_scale_tril as _precision_to_scale_tril
@@ -17,7 +18,7 @@ from .utils import NUMBERS, lazy_property
 _log_2 = math.log(2)
 
 
-def _mvdigamma(x: Any, p: int) -> Any:
+def _mvdigamma(x: Tensor, p: int) -> Tensor:
     """The derivative of the logarithm of the multivariate gamma function."""
     if not x.gt((p - 1) / 2).all():
         raise AssertionError("Wrong domain for multivariate digamma function.")
@@ -25,7 +26,7 @@ def _mvdigamma(x: Any, p: int) -> Any:
     return torch.digamma(x.unsqueeze(-1) - steps.expand(x.shape + (-1,))).sum(-1)
 
 
-def _clamp_above_eps(x: Any) -> Any:
+def _clamp_above_eps(x: Tensor) -> Tensor:
     return x.clamp(min=torch.finfo(x.dtype).eps)
 
 
@@ -41,8 +42,8 @@ class Wishart(ExponentialFamily):
     }  # fmt: skip
 
     def __init__(
-        self, df: Any, covariance_matrix: Any = None, precision_matrix: Any = None, scale_tril: Any = None,
-        validate_args: bool | None = None,
+        self, df: Tensor | int | float | bool, covariance_matrix: Tensor | None = None, precision_matrix: Tensor | None = None,
+        scale_tril: Tensor | None = None, validate_args: bool | None = None,
     ) -> None:  # fmt: skip
         choices = {"covariance_matrix": covariance_matrix, "precision_matrix": precision_matrix, "scale_tril": scale_tril}
         given = {name: matrix for name, matrix in choices.items() if matrix is not None}
@@ -87,27 +88,27 @@ class Wishart(ExponentialFamily):
     def _batch_dims(self) -> list[int]:
         return [-(dim + 1) for dim in range(len(self._batch_shape))]
 
-    def _over_batch(self, matrix: Any) -> Any:
+    def _over_batch(self, matrix: Tensor) -> Tensor:
         return matrix.expand(self._batch_shape + self._event_shape)
 
     @lazy_property
-    def scale_tril(self) -> Any:
+    def scale_tril(self) -> Tensor:
         """The lower Cholesky factor of the covariance."""
         return self._over_batch(self._unbroadcasted_scale_tril)
 
     @lazy_property
-    def covariance_matrix(self) -> Any:
+    def covariance_matrix(self) -> Tensor:
         """The covariance."""
         return self._over_batch(self._unbroadcasted_scale_tril @ self._unbroadcasted_scale_tril.transpose(-2, -1))
 
     @lazy_property
-    def precision_matrix(self) -> Any:
+    def precision_matrix(self) -> Tensor:
         """The inverse of the covariance."""
         factor = self._unbroadcasted_scale_tril
         identity = torch.eye(self._event_shape[-1], device=factor.device, dtype=factor.dtype)
         return self._over_batch(torch.cholesky_solve(identity, factor))
 
-    def _per_matrix(self, numbers: Any) -> Any:
+    def _per_matrix(self, numbers: Tensor) -> Tensor:
         return numbers.view(self._batch_shape + (1, 1))
 
     @property
@@ -115,18 +116,18 @@ class Wishart(ExponentialFamily):
         return self._per_matrix(self.df) * self.covariance_matrix
 
     @property
-    def mode(self) -> Any:
+    def mode(self) -> Tensor:
         factor = self.df - self.covariance_matrix.shape[-1] - 1
         return self._per_matrix(torch.where(factor <= 0, torch.nan, factor)) * self.covariance_matrix
 
     @property
-    def variance(self) -> Any:
+    def variance(self) -> Tensor:
         matrix = self.covariance_matrix
         diagonal = matrix.diagonal(dim1=-2, dim2=-1)
         outer = torch.einsum("...i,...j->...ij", diagonal, diagonal)
         return self._per_matrix(self.df) * (matrix.pow(2) + outer)
 
-    def _bartlett_sampling(self, sample_shape: Any = torch.Size()) -> Any:
+    def _bartlett_sampling(self, sample_shape: tuple[int, ...] = torch.Size()) -> Tensor:
         """Samples by Bartlett's decomposition: a triangle of chi and normal numbers."""
         p = self._event_shape[-1]
         noise = _clamp_above_eps(self._dist_chi2.rsample(sample_shape).sqrt()).diag_embed(dim1=-2, dim2=-1)
@@ -136,10 +137,10 @@ class Wishart(ExponentialFamily):
         factor = self._unbroadcasted_scale_tril @ noise
         return factor @ factor.transpose(-2, -1)
 
-    def _any_of_batch(self, checked: Any) -> Any:
+    def _any_of_batch(self, checked: Tensor) -> Tensor:
         return checked.amax(self._batch_dims) if self._batch_shape else checked
 
-    def rsample(self, sample_shape: Any = torch.Size(), max_try_correction: int | None = None) -> Any:
+    def rsample(self, sample_shape: Any = torch.Size(), max_try_correction: int | None = None) -> Tensor:
         """Random matrices; some are drawn again, up to ``max_try_correction`` (10) times each, as torch does."""
         sample_shape = torch.Size(sample_shape)
         sample = self._bartlett_sampling(sample_shape)

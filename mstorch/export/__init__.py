@@ -127,7 +127,7 @@ class ExportedProgram:
         return f"ExportedProgram:\n{indented}\nGraph signature: {self._signature}"
 
 
-def _form(args: Any, kwargs: Any) -> list[tuple[str, Any]]:
+def _form(args: tuple[Tensor | tuple[Tensor, Tensor], ...], kwargs: dict[Any, Any]) -> list[tuple[str, Any]]:
     """What a call has to be like: shapes and dtypes of tensors, and all other values."""
     found, _ = tree_flatten_with_path((args, kwargs))
     return [("".join(map(str, path)), (tuple(leaf.shape), leaf.dtype) if isinstance(leaf, Tensor) else leaf) for path, leaf in found]
@@ -180,8 +180,8 @@ class _Program(Module):
 
 def export(
     mod: Module, args: tuple[Any, ...], kwargs: Mapping[str, Any] | None = None, *,
-    dynamic_shapes: Any = None, strict: bool = False, preserve_module_call_signature: tuple[str, ...] = (),
-    prefer_deferred_runtime_asserts_over_guards: bool = False,
+    dynamic_shapes: dict[str, Any] | tuple[Any, ...] | list[Any] | None = None, strict: bool = False,
+    preserve_module_call_signature: tuple[str, ...] = (), prefer_deferred_runtime_asserts_over_guards: bool = False,
 ) -> ExportedProgram:  # fmt: skip
     """A program that computes what a module does, for inputs like these; their sizes may vary where ``dynamic_shapes`` is given.
 
@@ -208,14 +208,17 @@ def export(
     return program
 
 
-def save(ep: ExportedProgram, f: Any, *, extra_files: Any = None, opset_version: Any = None, pickle_protocol: int = 2) -> None:
+def save(
+    ep: ExportedProgram, f: Any, *, extra_files: dict[str, Any] | None = None, opset_version: dict[str, int] | None = None,
+    pickle_protocol: int = 2,
+) -> None:
     """Write a program to a path or a file, in a form of mstorch's own; NotImplementedError for one without a graph."""
     if extra_files is not None or opset_version is not None:
         raise NotImplementedError("mstorch: torch.export.save takes no extra_files and no opset_version")
     write(ep, f)
 
 
-def load(f: Any, *, extra_files: Any = None, expected_opset_version: Any = None) -> ExportedProgram:
+def load(f: Any, *, extra_files: dict[str, Any] | None = None, expected_opset_version: dict[str, int] | None = None) -> ExportedProgram:
     """Read a program that ``save`` wrote. ValueError for other files, those of torch among them."""
     if extra_files is not None or expected_opset_version is not None:
         raise NotImplementedError("mstorch: torch.export.load takes no extra_files and no expected_opset_version")
@@ -223,7 +226,8 @@ def load(f: Any, *, extra_files: Any = None, expected_opset_version: Any = None)
 
 
 def _of_file(
-    module: GraphModule, signature: ExportGraphSignature, form: Any, parameters: dict[str, Any], buffers: dict[str, Any], example: Any
+    module: GraphModule, signature: ExportGraphSignature, form: Any, parameters: dict[str, Any], buffers: dict[str, Any],
+    example: tuple[tuple[Tensor, ...], dict[Any, Any]]
 ) -> ExportedProgram:
     state = Module()
     for name, value in parameters.items():

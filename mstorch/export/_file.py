@@ -84,7 +84,7 @@ def _node_data(node: Node) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _argument(arg: Any) -> tuple[str, bool, Any]:
+def _argument(arg: TensorArgument) -> tuple[str, bool, Any]:
     """An argument of a signature: its name, whether it is a tensor, and else its value."""
     return arg.name, isinstance(arg, TensorArgument), getattr(arg, "value", None)
 
@@ -106,7 +106,7 @@ def save(program: Any, f: Any) -> None:
     }, f)  # fmt: skip
 
 
-def load(f: Any, make: Any) -> Any:
+def load(f: Any, make: Callable[..., Any]) -> Any:
     """Read a program; ``make`` makes it of its parts. ValueError for other files."""
     data = serialization.load(f, weights_only=True)
     if not isinstance(data, dict) or data.get("form") != _FORM:

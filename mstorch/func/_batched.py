@@ -11,6 +11,8 @@ import textwrap
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from .._core.dtype import dtype
+from .._core.formats import memory_format
 from .._core.overriding import MAPPERS, disabled, spoken, state
 from .._core.size import Size
 from .._core.tensor_base import TensorBase, is_tracked
@@ -84,7 +86,7 @@ class within(Block):
 
 
 def _refusing(error: type[Exception], words: str) -> Any:
-    def refuse(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def refuse(self: Tensor, *args: Any, **kwargs: Any) -> Any:
         raise error(words)
 
     return refuse
@@ -108,7 +110,7 @@ class BatchedTensor(Tensor):
         return shape[: self.bdim] + shape[self.bdim + 1 :]
 
     @property
-    def _dtype(self) -> Any:  # type: ignore[override]
+    def _dtype(self) -> dtype:  # type: ignore[override]
         return self.value._dtype
 
     # Autograd follows the values.
@@ -138,7 +140,7 @@ class BatchedTensor(Tensor):
     ndimension = dim
 
     @property
-    def dtype(self) -> Any:
+    def dtype(self) -> dtype:
         """The type of the elements."""
         return self.value._dtype
 
@@ -152,13 +154,13 @@ class BatchedTensor(Tensor):
         """How the elements are kept."""
         return self.value.layout
 
-    def stride(self, dim: int | None = None) -> Any:
+    def stride(self, dim: int | None = None) -> tuple[int, ...]:
         """The step in memory along each dimension, or along one."""
         steps = self.value.stride()
         steps = steps[: self.bdim] + steps[self.bdim + 1 :]
         return steps if dim is None else steps[wrapped(dim, len(steps))]
 
-    def is_contiguous(self, memory_format: Any = None) -> bool:
+    def is_contiguous(self, memory_format: memory_format | None = None) -> bool:
         """Whether each slice is row-major."""
         if memory_format is not None and str(memory_format) != "torch.contiguous_format":
             raise RuntimeError("NYI: querying is_contiguous inside of vmap for memory_format other than torch.contiguous_format")
@@ -252,7 +254,7 @@ class BatchedTensor(Tensor):
         NotImplementedError, "Cannot access storage of BatchedTensorImpl"
     )
 
-    def __contains__(self, element: Any) -> bool:
+    def __contains__(self, element: int) -> bool:
         raise RuntimeError(NO_ITEM)
 
     def __format__(self, spec: str) -> str:
@@ -315,7 +317,7 @@ def wrapped(dim: int, rank: int) -> int:
     return dim % limit
 
 
-def public(name: str) -> Any:
+def public(name: str) -> Callable[..., Any]:
     """The public function of a name in the torch namespace, which takes tensors of maps."""
     return getattr(sys.modules[_HOME], name)
 
@@ -326,7 +328,7 @@ _HOME = __name__.partition(".")[0]
 # Which maps a tensor is of
 
 
-def maps_of(tensor: Any) -> list[Map]:
+def maps_of(tensor: Tensor) -> list[Map]:
     """The maps that a tensor is of, the outermost first."""
     found = []
     while type(tensor) is BatchedTensor:
@@ -335,7 +337,7 @@ def maps_of(tensor: Any) -> list[Map]:
     return found[::-1]
 
 
-def everywhere(tensor: Any, maps: Sequence[Map]) -> Any:
+def everywhere(tensor: Any, maps: Sequence[Map]) -> Tensor:
     """A tensor as one of all of these maps (the outermost first), with the same slices where it was not mapped over."""
     if not maps:
         return tensor
@@ -369,7 +371,7 @@ class Op:
 
     __slots__ = ("public", "map", "key")
 
-    def __init__(self, public: Any, map: Map, key: str) -> None:
+    def __init__(self, public: Callable[..., Any], map: Map, key: str) -> None:
         self.public, self.map, self.key = public, map, key
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -411,7 +413,7 @@ def innermost(values: Iterable[Any]) -> Map | None:
     return found
 
 
-def take(public: Any, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def take(public: Callable[..., Any], function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """What a call becomes with tensors of a map among its arguments; NotImplemented if there are none."""
     map = innermost(args)
     if kwargs:

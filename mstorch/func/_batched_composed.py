@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .._core.tensor_base import TensorBase
+from .._tensor import Tensor
 from ._batched import Op, batched, front, is_of, outside, public, within
 from ._batched_loop import by_slices, expanded
 from ._batched_rules import Arguments, along, bound, in_line, leading, of_matrices, ruled, rules, shifted
@@ -188,7 +189,7 @@ def trapezoid(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 
 @ruled("quantile nanquantile")
-def quantile(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def quantile(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
     """Quantiles for one or several fractions, which all slices share."""
     given = bound(op, args, kwargs)
     tensor, q, dim = given.pop("input"), given.pop("q"), given.pop("dim", None)
@@ -202,7 +203,7 @@ def quantile(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 
 @ruled("fft.fftn fft.ifftn fft.rfftn fft.irfftn fft.fftshift fft.ifftshift")
-def of_all_dims(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def of_all_dims(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
     """Transforms of all dimensions, or of those named."""
     given = bound(op, args, kwargs)
     tensor = given.pop("input")

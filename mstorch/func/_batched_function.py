@@ -11,6 +11,7 @@ from .._core.overriding import FUNCTION_TRANSFORMS, state
 from .._core.tensor_base import TensorBase, is_tracked, tensor_of
 from .._core.trees import broadcast_to, tree_flatten, tree_map, tree_unflatten
 from .._tape.moving import beside
+from .._tensor import Tensor
 from ..autograd.function import Function
 from ._batched import (
     NO_BACKWARD,
@@ -80,7 +81,7 @@ def apply_in_transform(cls: type[Function], args: tuple[Any, ...], kwargs: dict[
 FUNCTION_TRANSFORMS.append(apply_in_transform)
 
 
-def _values(map: Map, tree: Any) -> tuple[Any, Any]:
+def _values(map: Map, tree: tuple[Tensor | float, ...]) -> tuple[Any, Any]:
     """A tree with the values of the map's tensors, and one with the dimensions they are mapped over along (None: not)."""
     return (
         tree_map(lambda leaf: leaf.value if is_of(leaf, map) else leaf, tree),
@@ -88,7 +89,7 @@ def _values(map: Map, tree: Any) -> tuple[Any, Any]:
     )
 
 
-def _tensors(map: Map, tree: Any, dims: Sequence[Any]) -> Any:
+def _tensors(map: Map, tree: tuple[Tensor | float, ...], dims: Sequence[Any]) -> Any:
     """A tree of values as one of the map's tensors."""
     leaves, spec = tree_flatten(tree)
     return tree_unflatten(
@@ -170,7 +171,7 @@ def _by_generated_rule(cls: type[Function], map: Map, args: tuple[Any, ...]) -> 
         dims_out[:] = tree_flatten(dims, lambda leaf: leaf is None)[0]
         return found
 
-    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+    def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor, float], output: tuple[Tensor, Tensor]) -> None:
         inner[:] = [_Context(ctx, map)]
         with within(map):
             cls.setup_context(inner[0], _tensors(map, inputs, dims_in), _tensors(map, output, dims_out))
@@ -192,7 +193,7 @@ def _by_generated_rule(cls: type[Function], map: Map, args: tuple[Any, ...]) -> 
     return _tensors(map, generated.apply(*values), dims_out)
 
 
-def _fitted(gradient: Any, shape: tuple[int, ...] | None) -> Any:
+def _fitted(gradient: Tensor | None, shape: tuple[int, ...] | None) -> Any:
     """A gradient of the shape of the input, as the function sees it."""
     return gradient if gradient is None or shape is None or gradient._shape == shape else gradient.sum_to_size(shape)
 
@@ -214,7 +215,7 @@ def _of_values(map: Map, gradient: Any, dim: int | None) -> Any:
 # Gradients inside of a mapped function
 
 
-def _tuple(value: Any) -> tuple[Any, ...]:
+def _tuple(value: Tensor | None) -> tuple[Any, ...]:
     return () if value is None else (value,) if isinstance(value, TensorBase) else tuple(value)
 
 

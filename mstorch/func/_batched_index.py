@@ -10,6 +10,7 @@ from .._core.dtype import bool_, uint8
 from .._core.tensor_base import TensorBase
 from .._ops.creation import arange
 from .._ops.from_data import as_tensor
+from .._tensor import Tensor
 from ._batched import BatchedTensor, Op, batched, front, is_of
 from ._batched_loop import by_slices, expanded, unmapped_error
 from ._batched_rules import bound, ruled, shifted
@@ -53,7 +54,7 @@ class Places:
         self.tensors.extend([None] * count)
 
     @staticmethod
-    def _advanced(item: Any) -> Any:
+    def _advanced(item: Tensor | int | slice | None) -> Any:
         if isinstance(item, (list, tuple, np.ndarray)):
             item = as_tensor(item)
         if isinstance(item, TensorBase):
@@ -89,7 +90,7 @@ def _dims_of(item: Any) -> int:
     return 1
 
 
-def _found(op: Op, value: Any, mapped: bool, places: Places) -> tuple[Any, int, int]:
+def _found(op: Op, value: Tensor, mapped: bool, places: Places) -> tuple[Any, int, int]:
     """The index into the values; how many dimensions the tensors of places make, and where those stand for the function."""
     tensors = [item for item in places.tensors if item is not None]
     wide = max(len(item._shape) for item in tensors)
@@ -118,7 +119,7 @@ def _whole(op: Op, places: Places) -> bool:
 
 
 @ruled("Tensor.__getitem__")
-def getitem(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def getitem(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
     """Part of a tensor."""
     tensor, index = args
     mapped = is_of(tensor, op.map)
@@ -145,7 +146,7 @@ def getitem(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     return batched(result, 0, op.map)
 
 
-def _has_places_in_slices(index: Any, op: Op) -> bool:
+def _has_places_in_slices(index: Tensor | int | slice | None, op: Op) -> bool:
     items = index if isinstance(index, tuple) else (index,)
     for item in items:
         if isinstance(item, slice) and any(isinstance(end, TensorBase) for end in (item.start, item.stop, item.step)):
@@ -177,7 +178,7 @@ def _put(op: Op, target: Any, index: Any, value: Any, accumulate: bool) -> None:
         inner[found] = value
 
 
-def _valued(op: Op, value: Any, rank: int, like: Any) -> Any:
+def _valued(op: Op, value: Any, rank: int, like: Tensor) -> Any:
     """A value to write, its dimensions in line with those written to."""
     if not is_of(value, op.map):
         return value if isinstance(value, TensorBase) else as_tensor(value, dtype=like._dtype)
@@ -205,7 +206,7 @@ def setitem(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 
 @ruled("index_put index_put_ _unsafe_index_put")
-def index_put(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def index_put(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
     """Values put, or added, at places."""
     given = bound(op, args, kwargs)
     target, indices, values = given["input"], tuple(given["indices"]), given["values"]

@@ -2,9 +2,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 from .._core.tensor_base import TensorBase
+from .._tensor import Tensor
 from ._batched import RULES, Map, Op, as_batched, batched, front, innermost, is_of, outside, within
 from ._batched_loop import by_slices, expanded, looped, unmapped_error
 from ._batched_rules import bound, in_line, pointwise, pointwise_in_place, ruled, shifted
@@ -22,7 +24,7 @@ _STATISTICS = (
 )
 
 
-def _affine(op: Op, found: Any, weight: Any, bias: Any, shape: tuple[int, ...]) -> Any:
+def _affine(op: Op, found: Tensor, weight: Any, bias: Any, shape: tuple[int, ...]) -> Any:
     """What a norm gives, times a weight and plus a bias of a shape."""
     with within(op.map):
         if weight is not None:
@@ -31,7 +33,7 @@ def _affine(op: Op, found: Any, weight: Any, bias: Any, shape: tuple[int, ...]) 
 
 
 @ruled("layer_norm nn.functional.layer_norm rms_norm nn.functional.rms_norm")
-def layer_norm(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def layer_norm(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
     """Norms over the last dimensions."""
     given = bound(op, args, kwargs)
     input, shape = given.pop("input"), given.pop("normalized_shape")
@@ -48,7 +50,7 @@ def layer_norm(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 
 @ruled("group_norm nn.functional.group_norm")
-def group_norm(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def group_norm(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
     """Norms over groups of channels of each sample."""
     given = bound(op, args, kwargs)
     input, weight, bias = given.pop("input"), given.pop("weight", None), given.pop("bias", None)
@@ -60,7 +62,7 @@ def group_norm(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     return _affine(op, batched(found, 0, op.map), weight, bias, (-1, *(1,) * (len(value._shape) - 3)))
 
 
-def _statistics(tensor: Any, map: Map) -> Any:
+def _statistics(tensor: Tensor | None, map: Map) -> Any:
     return None if tensor is None else expanded(tensor, map).reshape(-1)
 
 
@@ -104,7 +106,7 @@ def instance_norm(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 # Images: functions of (N, C, *) or (C, *)
 
 
-def _images(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], spatial: int) -> Any:
+def _images(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], spatial: int) -> Tensor:
     given = bound(op, args, kwargs)
     names = [name for name, value in given.items() if isinstance(value, TensorBase)]
     ranks = {len(given[name]._shape) for name in names}
@@ -121,7 +123,7 @@ def _images(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], spatial: int)
     return as_batched(_parted(op(given.pop("input"), **given), lead), 0, op.map)
 
 
-def _parted(result: Any, lead: tuple[int, ...]) -> Any:
+def _parted(result: Any, lead: tuple[int, ...]) -> Tensor:
     if isinstance(result, TensorBase):
         return result.reshape((*lead, *result._shape[1:]))
     items = [_parted(item, lead) for item in result]
@@ -129,7 +131,7 @@ def _parted(result: Any, lead: tuple[int, ...]) -> Any:
 
 
 def _image_rule(spatial: int) -> Any:
-    def rule(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def rule(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
         return _images(op, args, kwargs, spatial)
 
     return rule
@@ -148,7 +150,7 @@ RULES["pixel_shuffle"] = RULES["pixel_unshuffle"] = _image_rule(2)
     "nn.functional.interpolate nn.functional.upsample nn.functional.grid_sample nn.functional.local_response_norm grid_sampler "
     "affine_grid_generator"
 )
-def resized(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def resized(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
     """Functions of (N, C, *) alone: batches of batches in one."""
     given = bound(op, args, kwargs)
     names = [name for name, value in given.items() if isinstance(value, TensorBase)]
@@ -162,7 +164,7 @@ def resized(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 
 @ruled("nn.functional.pad constant_pad_nd")
-def pad(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def pad(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
     """More at the ends of the last dimensions."""
     given = bound(op, args, kwargs)
     input = given.pop("input")
@@ -195,7 +197,7 @@ def embedding(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 # Losses
 
 
-def _reduced(op: Op, found: Any, reduction: Any, count: Any = None) -> Any:
+def _reduced(op: Op, found: Tensor, reduction: str, count: Any = None) -> Tensor:
     """The loss of each slice: as it is, its mean, or its sum."""
     with within(op.map):
         if reduction == "none":
@@ -212,7 +214,7 @@ _LOSSES = (
 
 
 @ruled(_LOSSES + " " + " ".join(f"nn.functional.{name}" for name in _LOSSES.split()))
-def elementwise_loss(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def elementwise_loss(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
     """Losses of each element, then their mean or sum."""
     given = bound(op, args, kwargs)
     reduction = given.pop("reduction", "mean")
@@ -236,7 +238,7 @@ def elementwise_loss(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> A
 
 
 @ruled("nn.functional.cross_entropy nn.functional.nll_loss nll_loss cross_entropy_loss")
-def class_loss(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def class_loss(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
     """Losses of classes: (C), (N, C) or (N, C, *), and the mean over what counts."""
     given = bound(op, args, kwargs)
     input, target = given.pop("input"), given.pop("target")
@@ -272,7 +274,7 @@ def class_loss(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 # Random numbers
 
 
-def draw(map: Map, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def draw(map: Map, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
     """What a function that draws numbers gives within a map, none of whose tensors is among the arguments."""
     name = function.__name__
     if map.randomness == "same" or kwargs.get("training") is False or _certain(name, args):
@@ -301,7 +303,7 @@ _BY_TENSOR = frozenset(
 )
 
 
-def _different(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _different(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
     """Numbers for all slices at once, as torch draws them."""
     map, name = op.map, op.name
     if kwargs.get("out") is None and map.size:
@@ -338,7 +340,7 @@ def _different(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     return looped(op, args, kwargs)
 
 
-def _channels(op: Op, map: Map, spatial: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _channels(op: Op, map: Map, spatial: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
     """Dropout of whole channels of (C, *) or (N, C, *)."""
     value, rank = expanded(args[0], map), len(args[0]._shape)
     if rank == spatial + 1 and spatial != 2:
@@ -359,7 +361,7 @@ _DRAWN_IN_PLACE = (
 
 
 @ruled(_DRAWN_BY_TENSOR + " " + " ".join(f"nn.functional.{name}" for name in _DRAWN_BY_TENSOR.split()))
-def drawn(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def drawn(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
     """Numbers drawn with tensors of the map."""
     if (kwargs.get("training") is False or _certain(op.name, args)) and "dropout" in op.name:
         return pointwise(op, args, kwargs)
@@ -375,7 +377,7 @@ _NOT_SAME = "Vmap does not currently support same randomness with a batched tens
 
 
 @ruled(_DRAWN_IN_PLACE + " " + " ".join(f"nn.init.{name}" for name in ("uniform_", "normal_", "trunc_normal_")))
-def drawn_in_place(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def drawn_in_place(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
     """Numbers drawn into a tensor of the map."""
     target = args[0]
     further = innermost((*args[1:], *kwargs.values())) is not None

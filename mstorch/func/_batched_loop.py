@@ -9,6 +9,7 @@ from .._core.generator import randomness
 from .._core.tensor_base import TensorBase
 from .._core.trees import tree_flatten, tree_unflatten
 from .._core.warned import warn
+from .._tensor import Tensor
 from ._batched import NO_BRANCH, NO_ITEM, BatchedTensor, Map, Op, batched, front, is_of, public
 
 # What ``torch._C._functorch`` sets: whether such calls are allowed, and whether they warn.
@@ -47,7 +48,7 @@ _IN_PLACE_OPERATORS = (
 )  # fmt: skip
 
 
-def _slice_of(value: Any, map: Map, index: int) -> Any:
+def _slice_of(value: Tensor | float, map: Map, index: int) -> Any:
     """A value in one of the slices."""
     if type(value) is BatchedTensor:
         if value.map is not map:
@@ -63,7 +64,7 @@ def _slice_of(value: Any, map: Map, index: int) -> Any:
     return {key: _slice_of(item, map, index) for key, item in value.items()} if type(value) is dict else value
 
 
-def stacked(op: Op, parts: Sequence[Any]) -> Any:
+def stacked(op: Op, parts: Sequence[Any]) -> Tensor:
     """Results of the slices in one tensor of the map; what is no tensor has to be the same for all."""
     first = parts[0]
     if isinstance(first, TensorBase):

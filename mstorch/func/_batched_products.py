@@ -4,12 +4,13 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from .._tensor import Tensor
 from ._batched import Op, batched, front, is_of, within
 from ._batched_loop import by_slices, expanded
 from ._batched_rules import bound, ruled
 
 
-def _lined(op: Op, tensor: Any, rank: int, vector: int) -> Any:
+def _lined(op: Op, tensor: Any, rank: int, vector: int) -> Tensor:
     """The values of a matrix, or of a vector made one (``vector``: where), behind enough leading dimensions."""
     mapped = is_of(tensor, op.map)
     value = front(tensor) if mapped else tensor
@@ -21,7 +22,7 @@ def _lined(op: Op, tensor: Any, rank: int, vector: int) -> Any:
     return value.reshape(op.map.size, *(1,) * (rank - own), *value._shape[1:]) if own < rank else value
 
 
-def product(op: Op, a: Any, b: Any) -> Any:
+def product(op: Op, a: Any, b: Any) -> Tensor:
     """The matrix product of tensors, of which at least one is of the map."""
     first, second = len(a._shape), len(b._shape)
     if first == 0 or second == 0:
@@ -43,7 +44,7 @@ _RANKS = {"mm": (2, 2), "mv": (2, 1), "dot": (1, 1), "bmm": (3, 3), "inner": (1,
 
 
 @ruled("matmul __matmul__ __rmatmul__ linalg.matmul mm mv dot bmm inner")
-def matmul(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def matmul(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
     """Products of matrices and vectors."""
     given = bound(op, args, kwargs)
     if given.get("out") is not None or len(given) != 2:
@@ -91,7 +92,7 @@ def added_product(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 
 @ruled("outer ger linalg.outer")
-def outer(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def outer(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
     """Each element of one vector times each of another."""
     if kwargs or len(args) != 2 or any(len(item._shape) != 1 for item in args):
         return by_slices(op, args, kwargs)
@@ -119,7 +120,7 @@ def linear(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 
 @ruled("einsum")
-def einsum(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def einsum(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
     """A letter more for the mapped dimension."""
     equation, *operands = args
     if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
@@ -147,7 +148,7 @@ def einsum(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 
 @ruled("conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d")
-def conv(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def conv(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
     """Convolutions of mapped inputs by mapped or common weights."""
     given = bound(op, args, kwargs)
     input, weight, bias = given.pop("input"), given.pop("weight"), given.pop("bias", None)
@@ -171,7 +172,7 @@ def conv(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return found + bias.reshape(-1, *(1,) * spatial)
 
 
-def _by_groups(op: Op, input: Any, weight: Any, given: dict[str, Any], single: bool) -> Any:
+def _by_groups(op: Op, input: Any, weight: Any, given: dict[str, Any], single: bool) -> Tensor:
     """Each slice's weights as a group of channels of one convolution."""
     map, groups = op.map, given.pop("groups", 1)
     kernels = front(weight)

@@ -37,7 +37,7 @@ _parameters: dict[Any, tuple[list[str], dict[str, Any], str | None]] = {}
 _OTHER_NAMES = {"axis": "dim", "keepdims": "keepdim", "axes": "dims"}
 
 
-def _parameters_of(public: Any) -> tuple[list[str], dict[str, Any], str | None]:
+def _parameters_of(public: Callable[..., Any]) -> tuple[list[str], dict[str, Any], str | None]:
     found = _parameters.get(public)
     if found is None:
         names, defaults, rest = [], {}, None
@@ -53,7 +53,7 @@ def _parameters_of(public: Any) -> tuple[list[str], dict[str, Any], str | None]:
     return found
 
 
-def _written_out(public: Any) -> Any:
+def _written_out(public: Callable[..., Any]) -> Callable[..., Any]:
     """A function, or the one that its generated form (``add_``, ``unsqueeze_copy``) was made of."""
     name = public.__name__
     base = name.removesuffix("_copy") if name.endswith("_copy") else name[:-1] if is_in_place(name) and not name.startswith("__") else ""
@@ -167,12 +167,12 @@ def _alike(tensors: list[Any], map: Map) -> bool:
     )
 
 
-def _check_target(op: Op, target: Any) -> None:
+def _check_target(op: Op, target: Tensor) -> None:
     if not is_of(target, op.map):
         raise unmapped_error(op)
 
 
-def pointwise_in_place(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def pointwise_in_place(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
     """The rule of their forms that write to the first tensor."""
     target = args[0]
     _check_target(op, target)
@@ -208,7 +208,7 @@ _POINTWISE_IN_PLACE = (
 
 
 @ruled("type_as Tensor.to Tensor.type")
-def cast_like(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def cast_like(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
     """Casts: another tensor among the arguments is asked for its dtype only."""
     first, *rest = args
     rest = [value.value if type(value) is BatchedTensor else value for value in rest]
@@ -231,7 +231,7 @@ def shifted(op: Op, dim: Any, rank: int) -> Any:
     return wrapped(int(dim), rank) + 1
 
 
-def unfolded(result: Any, place: int = 1) -> Any:
+def unfolded(result: Tensor, place: int = 1) -> Tensor:
     """Results without the dimension that stood for none."""
     if isinstance(result, TensorBase):
         return result.squeeze(place) if len(result._shape) > place else result
@@ -378,7 +378,7 @@ def along_in_place(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
 # Several tensors along one dimension, each of the same rank
 
 
-def along_many(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def along_many(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
     """The rule of gather and scatter: tensors of one rank, none broadcast against another."""
     given = bound(op, args, kwargs)
     tensors = {name: value for name, value in given.items() if isinstance(value, TensorBase)}
@@ -468,7 +468,7 @@ _NOT_SPECIAL = frozenset(("logsumexp", "softmax", "log_softmax"))
 
 
 def _own(name: str) -> Rule:
-    def rule(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def rule(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> int:
         return getattr(args[0], name)(*args[1:], **kwargs)
 
     return rule
@@ -489,7 +489,7 @@ _OF_A_SLICE = frozenset(
 )
 
 
-def of_a_slice(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def of_a_slice(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> int:
     """Questions about shapes and dtypes, put to a tensor of the shape of one slice."""
 
     def shaped(value: Any) -> Any:
@@ -500,7 +500,7 @@ def of_a_slice(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     return op(*map(shaped, args), **{name: shaped(value) for name, value in kwargs.items()})
 
 
-def find(key: str, public: Any) -> Rule:
+def find(key: str, public: Callable[..., Any]) -> Rule:
     """The rule of the function of a name."""
     owner, _, name = key.rpartition(".")
     if name in ("__get__", "__set__", "__delete__"):

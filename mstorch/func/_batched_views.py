@@ -6,6 +6,7 @@ from typing import Any
 
 from .._core.tensor_base import TensorBase
 from .._ops._dispatch import broadcast_shape
+from .._tensor import Tensor
 from ._batched import (
     NO_BRANCH,
     NO_ITEM,
@@ -24,7 +25,7 @@ from ._batched_loop import by_slices, expanded, unmapped_error
 from ._batched_rules import Arguments, bound, pointwise, pointwise_in_place, ruled, rules, shifted
 
 
-def _sizes(given: Arguments, *names: str) -> Any:
+def _sizes(given: Arguments, *names: str) -> tuple[int, ...]:
     """Sizes that may come one by one, as one sequence, or by a name."""
     for name in (*names, "*"):
         if name in given:
@@ -74,7 +75,7 @@ def _resized(op: Op, tensor: Any, form: str) -> Any:
     return lambda sizes: batched(getattr(value, form)((op.map.size, *sizes)), 0, op.map)
 
 
-def _expanded(value: Any, sizes: Sequence[Any], count: int) -> Any:
+def _expanded(value: Tensor, sizes: Sequence[Any], count: int) -> Tensor:
     own = value._shape[1:]
     if len(sizes) > len(own):
         value = value.reshape(count, *(1,) * (len(sizes) - len(own)), *own)
@@ -91,7 +92,7 @@ def expand(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 
 @ruled("permute permute_copy")
-def permute(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def permute(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
     """Dimensions in another order."""
     given = bound(op, args, kwargs)
     tensor = given.pop("input")
@@ -119,7 +120,7 @@ def _turned(tensor: Any, value: Any) -> Any:
 
 
 @ruled("squeeze squeeze_copy squeeze_")
-def squeeze(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def squeeze(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
     """Without dimensions of length one, or without those named."""
     given = bound(op, args, kwargs)
     tensor = given.pop("input")
@@ -143,7 +144,7 @@ def turned(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 
 @ruled("t T H t_copy numpy_T")
-def reversed_dims(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def reversed_dims(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
     """All dimensions in reverse."""
     tensor = args[0]
     rank = len(tensor._shape)
@@ -184,7 +185,7 @@ def repeat_interleave(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
 
 
 @ruled("roll")
-def roll(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def roll(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
     """Elements moved along, those at the end coming back at the front."""
     given = bound(op, args, kwargs)
     tensor = given.pop("input")
@@ -220,7 +221,7 @@ def clone(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 
 @ruled("fill fill_")
-def fill(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def fill(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
     """One number everywhere, or one for each slice."""
     given = bound(op, args, kwargs)
     target, value = given["input"], given["value"]
@@ -246,7 +247,7 @@ def contiguous(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 
 @ruled("view_as_real view_as_complex view_as_real_copy view_as_complex_copy diag_embed")
-def in_front(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def in_front(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
     """Functions of the last dimensions."""
     given = bound(op, args, kwargs)
     if not _only_first(op, given) or "dim1" in given or "dim2" in given or not given["input"]._shape and op.name != "view_as_real":
@@ -286,7 +287,7 @@ def as_strided_scatter(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
 
 
 @ruled("hsplit vsplit dsplit tensor_split")
-def split_of_many(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def split_of_many(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Tensor, ...]:
     """Parts along a dimension, of which one or several sizes or places are given."""
     given = bound(op, args, kwargs)
     tensor = given.pop("input")
@@ -327,7 +328,7 @@ def join(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 
 @ruled("hstack vstack dstack column_stack row_stack block_diag")
-def joined_by_rank(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def joined_by_rank(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
     """Joins along the dimension that the rank decides."""
     tensors = args[0] if len(args) == 1 else args
     if kwargs or not isinstance(tensors, (tuple, list)) or op.name not in ("hstack", "vstack", "row_stack"):
@@ -343,7 +344,7 @@ def joined_by_rank(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
 
 
 @ruled("new_zeros new_ones new_empty new_full")
-def new(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def new(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
     """Tensors of a size, one in each slice."""
     tensor, *rest = args
     if not is_of(tensor, op.map):
@@ -389,7 +390,7 @@ def sought(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 
 @ruled("where Tensor.where")
-def where(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def where(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
     """One or the other; the places of a condition alone depend on values."""
     if len(args) + len(kwargs) == 1:
         raise RuntimeError(DYNAMIC.format("where"))
@@ -409,7 +410,7 @@ def dynamic(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 
 @ruled("masked_select")
-def masked_select(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def masked_select(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
     """Refused with a mask of the map."""
     given = bound(op, args, kwargs)
     mask, tensor = given["mask"], given["input"]
@@ -424,7 +425,7 @@ def masked_select(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 
 @ruled("masked_fill masked_fill_")
-def masked_fill(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def masked_fill(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
     """A number, or a tensor of one, where a mask says so."""
     given = bound(op, args, kwargs)
     target, mask, value = given["input"], given["mask"], given["value"]

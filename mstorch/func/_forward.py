@@ -24,6 +24,7 @@ from .._ops.creation import zeros_like
 from .._tape import engine
 from .._tape.moving import beside
 from .._tape.node import bare, edge_of
+from .._tensor import Tensor
 from ..autograd import forward_ad
 from ..autograd._dual import MAPPED, apart, check_sizes, joined
 from ._batched import aligned, batched, core, dressed_like, everywhere, innermost, is_of, maps_of, outside, public
@@ -89,7 +90,7 @@ class Push:
         return all(gradient is None for gradient in self.gradients)
 
 
-def _tensors_of(primals: Any, words: str, what: str = "primals") -> tuple[list[Any], TreeSpec]:
+def _tensors_of(primals: Tensor | tuple[Tensor, ...], words: str, what: str = "primals") -> tuple[list[Any], TreeSpec]:
     leaves, spec = tree_flatten(primals)
     for leaf in leaves:
         if not isinstance(leaf, TensorBase):
@@ -114,8 +115,8 @@ class _Level(Block):
 
 
 def jvp(
-    func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool = False, has_aux: bool = False
-) -> Any:
+    func: Callable[..., Any], primals: tuple[Tensor, ...], tangents: tuple[Tensor, ...], *, strict: bool = False, has_aux: bool = False
+) -> tuple[Tensor | dict[Any, Any] | tuple[Tensor, Tensor], ...]:
     """``func(*primals)`` and its derivative along ``tangents``; with ``has_aux`` also the second of what ``func`` returns.
 
     With ``strict``, RuntimeError if a result does not depend on the arguments. Runs nest, in each other and in ``grad``.
@@ -211,7 +212,7 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
 
 
 def jacfwd(
-    func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False, *, randomness: str = "error"
+    func: Callable[..., Any], argnums: int | tuple[int, int] = 0, has_aux: bool = False, *, randomness: str = "error"
 ) -> Callable[..., Any]:
     """A function that returns the Jacobian of ``func``: for each output a tensor of its shape and then the argument's.
 
@@ -233,7 +234,7 @@ def jacfwd(
                 whole[position] = value
             return whole
 
-        def along(*directions: Any) -> Any:
+        def along(*directions: Any) -> tuple[Tensor | dict[Any, Any] | tuple[Tensor, Tensor], ...]:
             found = _pushed(func, leaves, directions, arguments, False, has_aux)
             return found[1:]
 
@@ -268,7 +269,7 @@ def _units(leaves: Sequence[Any], counts: Sequence[int]) -> list[Any]:
     return found
 
 
-def hessian(func: Callable[..., Any], argnums: Any = 0) -> Callable[..., Any]:
+def hessian(func: Callable[..., Any], argnums: int | tuple[int, int] = 0) -> Callable[..., Any]:
     """A function that returns the second derivatives of ``func``: the Jacobian of its Jacobian."""
     return jacfwd(jacrev(func, argnums), argnums)
 

@@ -24,6 +24,7 @@ from .._tape.movement import SAME
 from .._tape.moving import beside
 from .._tape.node import Accumulate, Node, bare, bare_twin, dressed, edge_of, named
 from .._tape.windows import Linear
+from .._tensor import Tensor
 from ._batched import (
     aligned,
     batched,
@@ -136,7 +137,7 @@ class Level:
         ]
 
 
-def fresh(value: Any) -> Any:
+def fresh(value: Tensor | np.ndarray) -> Tensor:
     """A gradient as a tensor with memory of its own."""
     if isinstance(value, np.ndarray) and value.base is not None and not _holds_all(value):
         value = np.array(value, order="C")
@@ -169,18 +170,18 @@ def _leaves_below(tensors: Sequence[Any]) -> set[Node]:
     return ends
 
 
-def _cut(value: Any) -> Any:
+def _cut(value: Tensor | None) -> Tensor | None:
     """A tensor of the same values without history."""
     held = core(value)
     return dressed_like(value, bare_twin(held)) if isinstance(held, TensorBase) and is_tracked(held) else value
 
 
-def seed_of(cotangent: Any, output: Any) -> Any:
+def seed_of(cotangent: Tensor, output: Tensor) -> Tensor:
     """A gradient to begin with, in the output's dtype."""
     return cotangent if cotangent._dtype is output._dtype else cotangent.to(output._dtype)
 
 
-def one_hot(output: Any, index: int) -> Any:
+def one_hot(output: Tensor, index: int) -> Tensor:
     """The gradient of one element of an output."""
     seed = np.zeros(output._shape, output._dtype.np)
     seed.reshape(-1)[index] = 1
@@ -216,7 +217,7 @@ def flat_tensors(tree: Any, complain: Callable[[Any], BaseException]) -> tuple[l
     return leaves, spec
 
 
-def entered(tree: Any, outer: bool) -> tuple[Level, Any]:
+def entered(tree: Tensor | dict[Any, Any] | tuple[Tensor, ...], outer: bool) -> tuple[Level, Any]:
     """A level of the tensors of a tree, and the tree with the level's own in their places."""
     leaves, spec = flat_tensors(
         tree, lambda leaf: ValueError(f"Thing passed to transform API must be Tensor, got {type(leaf)}")
@@ -228,7 +229,7 @@ def entered(tree: Any, outer: bool) -> tuple[Level, Any]:
 Argnums = int | tuple[int, ...]
 
 
-def chosen_positions(argnums: Any, count: int) -> tuple[int, ...]:
+def chosen_positions(argnums: int | tuple[int, ...], count: int) -> tuple[int, ...]:
     """The positions of the arguments to differentiate, counted from the front; RuntimeError for what cannot be."""
     if isinstance(argnums, int):
         numbers: tuple[Any, ...] = (argnums,)
@@ -249,7 +250,7 @@ def chosen_positions(argnums: Any, count: int) -> tuple[int, ...]:
     return positions
 
 
-def entered_arguments(argnums: Any, args: tuple[Any, ...], outer: bool) -> tuple[Level, Any, tuple[Any, ...]]:
+def entered_arguments(argnums: int | tuple[int, ...], args: tuple[Any, ...], outer: bool) -> tuple[Level, Any, tuple[Any, ...]]:
     """A level of the chosen arguments, those arguments (one tree, or a tuple of them) and all arguments within the level."""
     positions = chosen_positions(argnums, len(args))
     picked = args[positions[0]] if isinstance(argnums, int) else tuple(args[p] for p in positions)

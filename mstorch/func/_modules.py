@@ -8,6 +8,7 @@ from typing import Any
 
 from .._core.tensor_base import TensorBase
 from .._ops.join import stack
+from .._tensor import Tensor
 from ..nn.modules.batchnorm import _BatchNorm
 from ..nn.modules.module import Module
 from ..nn.utils.stateless import called
@@ -15,7 +16,8 @@ from ._batched import BatchedTensor, core
 
 
 def functional_call(
-    module: Module, parameter_and_buffer_dicts: Any, args: Any = None, kwargs: dict[str, Any] | None = None, *,
+    module: Module, parameter_and_buffer_dicts: dict[Any, Any] | tuple[dict[Any, Any], dict[Any, Any]],
+    args: Tensor | tuple[Tensor, ...] | None = None, kwargs: dict[str, Any] | None = None, *,
     tie_weights: bool = True, strict: bool = False,
 ) -> Any:  # fmt: skip
     """``module(*args, **kwargs)`` with the given tensors by dotted name: a dictionary, or several without a name in common.
@@ -46,7 +48,7 @@ def functional_call(
     return called(module, tensors, args, kwargs, tie_weights=tie_weights, strict=strict)
 
 
-def _stacked(name: str, tensors: Sequence[Any]) -> Any:
+def _stacked(name: str, tensors: Sequence[Any]) -> Tensor:
     """The tensors of several models in one, a leaf if they are leaves."""
     if any(tensor.requires_grad != tensors[0].requires_grad for tensor in tensors):
         raise RuntimeError(f"Expected {name} from each model to have the same .requires_grad")
@@ -54,7 +56,7 @@ def _stacked(name: str, tensors: Sequence[Any]) -> Any:
     return whole.requires_grad_(tensors[0].requires_grad) if all(t.is_leaf for t in tensors) else whole
 
 
-def stack_module_state(models: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+def stack_module_state(models: Sequence[Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Parameters and buffers of models of one architecture by name, each stacked over the models.
 
     Raises RuntimeError for no models, models in different modes or of different classes.
@@ -104,7 +106,7 @@ def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Cal
     return wrapped
 
 
-def debug_unwrap(tensor: Any, *, recurse: bool = True) -> Any:
+def debug_unwrap(tensor: Tensor, *, recurse: bool = True) -> Any:
     """What is underneath a tensor of ``vmap``, to be looked at: of all maps, or of the innermost one.
 
     Raises ValueError for what is no tensor.

@@ -5,10 +5,10 @@ import functools
 import keyword
 import math
 from collections.abc import Mapping
-from typing import Any
 
 from .._core.tensor_base import TensorBase
 from .._core.warned import warn
+from .._tensor import Tensor
 from ._batched import public
 
 _DOTS = "…"
@@ -139,7 +139,7 @@ def _bound(group: Group, size: int, lengths: Mapping[str, int], numbers: Mapping
     return found
 
 
-def rearrange(tensor: Any, pattern: str, **axes_lengths: int) -> Any:
+def rearrange(tensor: Tensor, pattern: str, **axes_lengths: int) -> Tensor:
     """The tensor (or the stack of several) with its dimensions reordered, split and joined as the pattern says.
 
     ``"b h w c -> b c h w"`` reorders, ``"b (h h2) c -> (b h2) h c"`` with ``h2=2`` splits and joins; ``...`` stands for any

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from .._core.tensor_base import TensorBase, is_tracked, tensor_of
 from .._core.trees import TreeSpec, shown, tree_flatten, tree_unflatten
 from .._ops.creation import zeros
 from .._tape.moving import beside
+from .._tensor import Tensor
 from ..autograd.graph import disable_saved_tensors_hooks
 from ._batched import core, dressed_like, public
 from ._levels import Level, entered_arguments, flat_tensors, one_hot, recording, seed_of
@@ -22,7 +23,7 @@ _NO_HOOKS = (
 )
 
 
-def with_aux(name: str, output: Any, has_aux: bool, note: str = "") -> tuple[Any, Any]:
+def with_aux(name: str, output: Tensor, has_aux: bool, note: str = "") -> tuple[Any, Any]:
     """Output and what comes with it, checked."""
     if not has_aux:
         return output, None
@@ -55,7 +56,7 @@ def _value_and_grad(
         return tree_unflatten(gradients, spec), level.left(output), level.left(aux)
 
 
-def grad(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False) -> Callable[..., Any]:
+def grad(func: Callable[..., Any], argnums: int = 0, has_aux: bool = False) -> Callable[..., Any]:
     """A function that returns the gradient of ``func``'s result, a 0-d tensor, with respect to its argument(s).
 
     ``argnums`` counts positional arguments (trees of tensors); a tuple gives a tuple of gradients. With ``has_aux``, ``func``
@@ -70,7 +71,7 @@ def grad(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False) -> C
     return wrapper
 
 
-def grad_and_value(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False) -> Callable[..., Any]:
+def grad_and_value(func: Callable[..., Any], argnums: int = 0, has_aux: bool = False) -> Callable[..., Any]:
     """A function that returns ``grad(func, argnums)`` and the value; with ``has_aux`` the second is (value, aux)."""
 
     @functools.wraps(func)
@@ -85,7 +86,8 @@ class Pull:
     """A function run once, ready for gradients of its outputs to be pulled back to its chosen arguments."""
 
     def __init__(
-        self, func: Callable[..., Any], argnums: Any, args: tuple[Any, ...], has_aux: bool, words: str = "vjp(f, *primals)"
+        self, func: Callable[..., Any], argnums: int | tuple[int, ...], args: tuple[Any, ...], has_aux: bool,
+        words: str = "vjp(f, *primals)"
     ) -> None:
         with recording() as mode:
             self.level, self.picked, inside = entered_arguments(argnums, args, mode.outer)
@@ -106,14 +108,14 @@ class Pull:
         """What the function returned, for the outside."""
         return self.level.left(tree_unflatten(self.outputs, self.spec))
 
-    def pull(self, seeds: list[Any], followed: bool) -> Any:
+    def pull(self, seeds: list[Any], followed: bool) -> tuple[Tensor, ...]:
         """The gradients of the arguments."""
         with recording():
             found = self.level.wrapped(self.level.gradients(self.outputs, seeds, followed))
         return tree_unflatten(found, tree_flatten(self.picked)[1])
 
 
-def _refuse_integers(outputs: Any) -> None:
+def _refuse_integers(outputs: Sequence[Tensor]) -> None:
     for output in outputs:
         if output.dtype.category < 2:
             raise RuntimeError(
@@ -131,7 +133,9 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     _refuse_integers(pull.outputs)
     single = len(primals) == 1
 
-    def pull_back(cotangents: Any, retain_graph: bool = True, create_graph: bool | None = None) -> Any:
+    def pull_back(
+        cotangents: Tensor | tuple[Tensor | tuple[Tensor, dict[Any, Any]], ...], retain_graph: bool = True, create_graph: bool | None = None
+    ) -> tuple[Tensor, ...]:
         leaves, spec = flat_tensors(
             cotangents,
             lambda leaf: RuntimeError(f"vjp(f, *primals): expected cotangents to be tensors, got {type(leaf)}"),
@@ -182,7 +186,7 @@ def jacobian_rows(pull: Pull) -> Any:
     return level.left(tree_unflatten(trees, pull.spec))
 
 
-def check_real(name: str, tensors: Any, what: str) -> None:
+def check_real(name: str, tensors: Sequence[Tensor], what: str) -> None:
     for position, tensor in enumerate(tensors):
         if tensor.is_complex():
             raise RuntimeError(
@@ -191,7 +195,7 @@ def check_real(name: str, tensors: Any, what: str) -> None:
 
 
 def jacobian(
-    name: str, func: Callable[..., Any], argnums: Any, has_aux: bool, args: tuple[Any, ...], words: str
+    name: str, func: Callable[..., Any], argnums: int | tuple[int, int], has_aux: bool, args: tuple[Any, ...], words: str
 ) -> Any:
     """The Jacobian of ``func`` at ``args``, and aux if asked for."""
     with disable_saved_tensors_hooks(_NO_HOOKS) if name == "jacrev" else contextlib.nullcontext():
@@ -205,7 +209,7 @@ def jacobian(
 
 
 def jacrev(
-    func: Callable[..., Any], argnums: Any = 0, *, has_aux: bool = False, chunk_size: int | None = None,
+    func: Callable[..., Any], argnums: int | tuple[int, int] = 0, *, has_aux: bool = False, chunk_size: int | None = None,
     _preallocate_and_copy: bool = False,
 ) -> Callable[..., Any]:  # fmt: skip
     """A function that returns the Jacobian of ``func``: for each output a tensor of its shape and then the argument's.

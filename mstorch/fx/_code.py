@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from .._core.dtype import dtype
 from .._core.formats import layout, memory_format
+from .._tensor import Tensor
 from ..utils import _pytree as pytree
 from ..utils._pytree import tree_unflatten
 from . import _pytree
@@ -197,7 +198,7 @@ class CodeGen:
         """The last line of the function."""
         return f"return {output_args!r}"
 
-    def process_inputs(self, *args: Any) -> Any:
+    def process_inputs(self, *args: Any) -> tuple[Tensor | int, ...]:
         """The inputs as the placeholders take them."""
         return args
 

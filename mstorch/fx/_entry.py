@@ -15,7 +15,7 @@ class Patches(Block):
     def __init__(self) -> None:
         self._undo: Undo = []  # the last one first
 
-    def attribute(self, owner: Any, name: str, value: Any) -> None:
+    def attribute(self, owner: type, name: str, value: Any) -> None:
         """Give an attribute another value."""
         own = name in vars(owner)
         before = getattr(owner, name)

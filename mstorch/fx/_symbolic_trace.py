@@ -77,7 +77,7 @@ class Tracer(TracerBase):
                 return name
         raise NameError("module is not installed as a submodule")
 
-    def call_module(self, m: Module, forward: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def call_module(self, m: Module, forward: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Proxy:
         """What a call of a module gives: a node for leaves, else what ``forward`` gives."""
         path = self.path_of_module(m)
         if self.is_leaf_module(m, path):
@@ -205,7 +205,7 @@ class Tracer(TracerBase):
         call, read = Module.__call__, Module.__getattr__
         cache: dict[str, Any] = {}
 
-        def traced_call(module: Module, *args: Any, **kwargs: Any) -> Any:
+        def traced_call(module: Module, *args: Any, **kwargs: Any) -> Proxy:
             return self.call_module(module, lambda *a, **k: call(module, *a, **k), args, kwargs)
 
         def traced_read(module: Module, name: str) -> Any:
@@ -227,7 +227,7 @@ class Tracer(TracerBase):
 above.tracer = Tracer
 
 
-def _calling(function: Callable[..., Any], starred: bool, named: dict[str, Any], double: Any) -> Callable[..., Any]:
+def _calling(function: Callable[..., Any], starred: bool, named: dict[str, Any], double: Proxy | None) -> Callable[..., Any]:
     """A function of positional inputs that hands on keyword inputs, and ``*args`` and ``**kwargs`` as one proxy each.
 
     Proxies cannot be unpacked: the function's own code runs as if they were ordinary parameters.

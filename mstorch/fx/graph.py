@@ -71,7 +71,7 @@ class Graph:
 
     def create_node(
         self, op: str, target: Target, args: tuple[Any, ...] | None = None, kwargs: dict[str, Any] | None = None,
-        name: str | None = None, type_expr: Any = None,
+        name: str | None = None, type_expr: Any | None = None,
     ) -> Node:  # fmt: skip
         """A new node at the current place."""
         wanted = name if name is not None else self._target_to_str(target)
@@ -89,34 +89,34 @@ class Graph:
             return text.strip("_") if text.startswith("__") and text.endswith("__") else text.lstrip("*")
         return getattr(target, "__name__", type(target).__name__)
 
-    def placeholder(self, name: str, type_expr: Any = None, default_value: Any = ...) -> Node:
+    def placeholder(self, name: str, type_expr: Any | None = None, default_value: Any = ...) -> Node:
         """An input."""
         return self.create_node("placeholder", name, () if default_value is ... else (default_value,), type_expr=type_expr)
 
-    def get_attr(self, qualified_name: str, type_expr: Any = None) -> Node:
+    def get_attr(self, qualified_name: str, type_expr: Any | None = None) -> Node:
         """An attribute of the module, by its dotted name."""
         return self.create_node("get_attr", qualified_name, type_expr=type_expr)
 
     def call_module(
-        self, module_name: str, args: tuple[Any, ...] | None = None, kwargs: dict[str, Any] | None = None, type_expr: Any = None
+        self, module_name: str, args: tuple[Any, ...] | None = None, kwargs: dict[str, Any] | None = None, type_expr: Any | None = None
     ) -> Node:
         """A call of a child module, by its dotted name."""
         return self.create_node("call_module", module_name, args, kwargs, type_expr=type_expr)
 
     def call_method(
-        self, method_name: str, args: tuple[Any, ...] | None = None, kwargs: dict[str, Any] | None = None, type_expr: Any = None
+        self, method_name: str, args: tuple[Any, ...] | None = None, kwargs: dict[str, Any] | None = None, type_expr: Any | None = None
     ) -> Node:
         """A call of a method of the first argument."""
         return self.create_node("call_method", method_name, args, kwargs, type_expr=type_expr)
 
     def call_function(
         self, the_function: Callable[..., Any], args: tuple[Any, ...] | None = None, kwargs: dict[str, Any] | None = None,
-        type_expr: Any = None, name: str | None = None,
+        type_expr: Any | None = None, name: str | None = None,
     ) -> Node:  # fmt: skip
         """A call of a function."""
         return self.create_node("call_function", the_function, args, kwargs, name=name, type_expr=type_expr)
 
-    def output(self, result: Any, type_expr: Any = None) -> Node:
+    def output(self, result: Any, type_expr: Any | None = None) -> Node:
         """What the graph returns."""
         return self.create_node("output", "output", (result,), type_expr=type_expr)
 

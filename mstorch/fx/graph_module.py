@@ -6,6 +6,7 @@ import importlib
 import itertools
 import linecache
 import sys
+from collections.abc import Callable
 from typing import Any
 
 from typing_extensions import Self
@@ -21,7 +22,7 @@ _USER_PRESERVED_ATTRIBUTES_KEY = "_user_preserved_attributes"
 _numbers = itertools.count()
 
 
-def _compiled(code: PythonCode) -> Any:
+def _compiled(code: PythonCode) -> Callable[..., Any]:
     """The function that the code defines; its text shows in tracebacks."""
     name = f"<eval_with_key>.{next(_numbers)}"
     linecache.cache[name] = (len(code.src), None, code.src.splitlines(keepends=True), name)
@@ -43,7 +44,7 @@ def _imports(code: PythonCode) -> dict[str, tuple[str, str]]:
     return found
 
 
-def _rebuilt(members: dict[str, Any], src: str, imports: dict[str, tuple[str, str]], tracer: Any, name: str) -> Any:
+def _rebuilt(members: dict[str, Any], src: str, imports: dict[str, tuple[str, str]], tracer: type, name: str) -> Any:
     """The GraphModule of a file: its code is traced anew."""
     space: dict[str, Any] = {"torch": sys.modules[__name__.partition(".")[0]]}
     for alias, (module, qualname) in imports.items():
@@ -95,7 +96,7 @@ def _copy_attr(from_module: Module, to_module: Module, target: str) -> None:
         setattr(to_module, name, value)
 
 
-def _assign_attr(value: Any, to_module: Module, target: str) -> None:
+def _assign_attr(value: Tensor, to_module: Module, target: str) -> None:
     """Set the attribute at a dotted name, with plain modules on the way."""
     *path, name = target.split(".")
     for part in path:

@@ -12,7 +12,7 @@ from ..utils._pytree import (
 from ..utils._trees.kinds import sequence_flatten_with_keys
 
 
-def _refuse(self: Any, *args: Any, **kwargs: Any) -> NoReturn:
+def _refuse(self: immutable_list, *args: Any, **kwargs: Any) -> NoReturn:
     raise TypeError(
         f"'{type(self).__name__}' object does not support mutation. If you are attempting to modify the kwargs or args of a "
         "torch.fx.Node object,\ninstead create a new copy of it and assign the copy to the node:\n\n"

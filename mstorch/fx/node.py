@@ -97,7 +97,7 @@ class Node:
 
     def __init__(
         self, graph: Graph, name: str, op: str, target: Target, args: tuple[Any, ...], kwargs: dict[str, Any],
-        return_type: Any = None,
+        return_type: Any | None = None,
     ) -> None:  # fmt: skip
         if op not in OPERATIONS:
             raise AssertionError(f"op '{op}' is not one of {OPERATIONS}")
@@ -256,7 +256,7 @@ class Node:
     def stack_trace(self, trace: str | None) -> None:
         self.meta["stack_trace"] = trace
 
-    def _pretty_print_target(self, target: Any) -> str:
+    def _pretty_print_target(self, target: str | Callable[..., Any]) -> str:
         if isinstance(target, str):
             return target
         name = _get_qualified_name(target)

@@ -42,7 +42,8 @@ class TracerBase:
     traced_func_name = "forward"
 
     def create_node(
-        self, kind: str, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any], name: str | None = None, type_expr: Any = None
+        self, kind: str, target: Callable[..., Any] | str, args: tuple[Any, ...], kwargs: dict[str, Any], name: str | None = None,
+        type_expr: Any | None = None
     ) -> Node:
         """A new node in the graph."""
         return self.graph.create_node(kind, target, args, kwargs, name, type_expr)
@@ -52,8 +53,8 @@ class TracerBase:
         return Proxy(node, self)
 
     def create_proxy(
-        self, kind: str, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any], name: str | None = None,
-        type_expr: Any = None, proxy_factory_fn: Callable[[Node], Proxy] | None = None,
+        self, kind: str, target: Callable[..., Any] | str, args: tuple[Any, ...], kwargs: dict[str, Any], name: str | None = None,
+        type_expr: Any | None = None, proxy_factory_fn: Callable[[Node], Proxy] | None = None,
     ) -> Proxy:  # fmt: skip
         """A new node of arguments with proxies, and the stand-in of its value."""
         node = self.create_node(kind, target, self.create_arg(args), self.create_arg(kwargs), name, type_expr)
@@ -172,7 +173,7 @@ class Proxy(_Operators):
         return self
 
     @classmethod
-    def __torch_function__(cls, orig_method: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_function__(cls, orig_method: Any, types: tuple[type, ...], args: Any = (), kwargs: Any = None) -> Any:
         return record(orig_method, args, kwargs or {})
 
 

@@ -111,7 +111,7 @@ def replace_pattern(
     return matches
 
 
-def _bring_attributes(gm: GraphModule, replacement: Any) -> None:
+def _bring_attributes(gm: GraphModule, replacement: Callable[..., Any]) -> None:
     if isinstance(replacement, Module):
         for node in gm.graph.nodes:
             if node.op in ("call_module", "get_attr") and not _has(gm, node.target):

@@ -48,7 +48,7 @@ def calculate_gain(nonlinearity: str, param: int | float | None = None) -> float
     raise ValueError(f"Unsupported nonlinearity {nonlinearity}")
 
 
-def _shape(tensor: Any) -> tuple[int, ...]:
+def _shape(tensor: Tensor) -> tuple[int, ...]:
     """What the tensor's class says: of a tensor that is spread over processes, the whole's."""
     return tuple(tensor.shape)
 
@@ -81,7 +81,7 @@ def trunc_normal_(
     return tensor
 
 
-def _fill(tensor: Any, array: np.ndarray) -> Any:
+def _fill(tensor: Tensor, array: np.ndarray) -> Tensor:
     """Store an array's values in the tensor, outside of autograd."""
     with no_grad():
         if is_taken(tensor):  # who takes calls is to see where the values come from
@@ -162,7 +162,7 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
     return _fill(tensor, array)
 
 
-def _calculate_fan_in_and_fan_out(tensor: Any) -> tuple[int, int]:
+def _calculate_fan_in_and_fan_out(tensor: Tensor) -> tuple[int, int]:
     shape = _shape(tensor)
     if len(shape) < 2:
         raise ValueError("Fan in and fan out can not be computed for tensor with fewer than 2 dimensions")
@@ -170,7 +170,7 @@ def _calculate_fan_in_and_fan_out(tensor: Any) -> tuple[int, int]:
     return shape[1] * field, shape[0] * field
 
 
-def _calculate_correct_fan(tensor: Any, mode: str) -> int:
+def _calculate_correct_fan(tensor: Tensor, mode: str) -> int:
     mode = mode.lower()
     if mode not in ("fan_in", "fan_out"):
         raise ValueError(f"Mode {mode} not supported, please use one of ['fan_in', 'fan_out']")
@@ -192,7 +192,7 @@ def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Generator | Non
     return normal_(tensor, 0.0, gain * math.sqrt(2.0 / float(fan_in + fan_out)), generator)
 
 
-def _warn_if_empty(tensor: Any) -> bool:
+def _warn_if_empty(tensor: Tensor) -> bool:
     if 0 in _shape(tensor):
         warn("Initializing zero-element tensors is a no-op")
         return True

@@ -13,11 +13,11 @@ from .._tensor import Tensor
 Conversion = Callable[[Any], Any]
 
 
-def _float(value: Any) -> Any:
+def _float(value: Tensor | float) -> Any:
     return float(value) if isinstance(value, int) or (isinstance(value, Tensor) and value.numel() == 1) else value
 
 
-def _int(value: Any) -> Any:
+def _int(value: Tensor | float) -> Any:
     return int(value) if isinstance(value, bool) or (isinstance(value, Tensor) and value.numel() == 1) else value
 
 

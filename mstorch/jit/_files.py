@@ -72,7 +72,7 @@ def load(
 
 def freeze(
     mod: Any, preserved_attrs: list[str] | None = None, optimize_numerics: bool = True, preserve_parameters: bool = False
-) -> Any:
+) -> RecursiveScriptModule:
     """A scripted module in eval mode whose parameters are constants: its state_dict is empty unless they are preserved."""
     if not isinstance(mod, ScriptModule):
         raise RuntimeError(

@@ -6,7 +6,7 @@ import enum
 import functools
 import inspect
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from .._hook import not_yet
@@ -102,7 +102,7 @@ class RecursiveScriptModule(ScriptModule):
         with mode(scripted=True):
             return self._python(*args, **kwargs)
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> int:
         twin = self.__dict__.get("_python")
         if twin is not None and name not in _NO_GRAPH and not name.startswith("__") and hasattr(twin, name):
             return getattr(twin, name)
@@ -116,7 +116,7 @@ class RecursiveScriptModule(ScriptModule):
                 return
         super().__setattr__(name, value)
 
-    def train(self, mode: bool = True) -> Any:
+    def train(self, mode: bool = True) -> RecursiveScriptModule:
         """Set training or evaluation for this module and its children."""
         self._python.__dict__["training"] = mode
         return super().train(mode)
@@ -207,7 +207,7 @@ def interface(obj: type) -> type:
     return obj
 
 
-def annotate(the_type: Any, the_value: Any) -> Any:
+def annotate(the_type: type, the_value: Sequence[int]) -> Any:
     """The value."""
     return the_value
 

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from .._jit_internal import mode, running
@@ -57,7 +57,7 @@ def is_tracing() -> bool:
     return running.traced
 
 
-def _check_output(value: Any, strict: bool) -> None:
+def _check_output(value: Tensor | dict[Any, Any] | Sequence[Tensor | Sequence[Tensor]], strict: bool) -> None:
     if isinstance(value, Tensor):
         return
     if isinstance(value, (tuple, list)):
@@ -79,28 +79,19 @@ def _check_output(value: Any, strict: bool) -> None:
         raise RuntimeError("Only tensors, lists, tuples of tensors, or dictionary of tensors can be output from traced functions")
 
 
-def _run(function: Callable[..., Any], args: Any, kwargs: Any, strict: bool) -> None:
+def _run(function: Callable[..., Any], args: tuple[Tensor, ...], kwargs: dict[Any, Any], strict: bool) -> None:
     with mode(traced=True):
         _check_output(function(*args, **kwargs), strict)
 
 
-def _arguments(example: Any) -> tuple[Any, ...]:
+def _arguments(example: Tensor) -> tuple[Any, ...]:
     return tuple(example) if isinstance(example, (tuple, list)) else (example,)
 
 
 def trace(
-    func: Any,
-    example_inputs: Any = None,
-    optimize: Any = None,
-    check_trace: bool = True,
-    check_inputs: Any = None,
-    check_tolerance: float = 1e-5,
-    strict: bool = True,
-    _force_outplace: bool = False,
-    _module_class: Any = None,
-    _compilation_unit: Any = None,
-    example_kwarg_inputs: dict[str, Any] | None = None,
-    _store_inputs: bool = True,
+    func: Any, example_inputs: Tensor | None = None, optimize: Any = None, check_trace: bool = True, check_inputs: Any = None,
+    check_tolerance: float = 1e-5, strict: bool = True, _force_outplace: bool = False, _module_class: Any = None,
+    _compilation_unit: Any = None, example_kwarg_inputs: dict[str, Any] | None = None, _store_inputs: bool = True,
 ) -> Any:
     """A function or module that ran once with the example, during which ``is_tracing()`` is true.
 
@@ -127,18 +118,9 @@ def trace(
 
 
 def trace_module(
-    mod: Module,
-    inputs: dict[str, Any],
-    optimize: Any = None,
-    check_trace: bool = True,
-    check_inputs: Any = None,
-    check_tolerance: float = 1e-5,
-    strict: bool = True,
-    _force_outplace: bool = False,
-    _module_class: Any = None,
-    _compilation_unit: Any = None,
-    example_inputs_is_kwarg: bool = False,
-    _store_inputs: bool = True,
+    mod: Module, inputs: dict[str, Any], optimize: Any = None, check_trace: bool = True, check_inputs: Any = None,
+    check_tolerance: float = 1e-5, strict: bool = True, _force_outplace: bool = False, _module_class: Any = None,
+    _compilation_unit: Any = None, example_inputs_is_kwarg: bool = False, _store_inputs: bool = True,
 ) -> Any:
     """A module whose methods, the keys of ``inputs``, ran once with their examples (see ``trace``)."""
     if not isinstance(mod, Module):

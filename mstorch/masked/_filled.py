@@ -4,12 +4,13 @@ from __future__ import annotations
 from typing import Any
 
 from .._core.above import above
-from .._core.dtype import bool_, iinfo
+from .._core.dtype import bool_, dtype, iinfo
 from .._ops import views
 from .._ops._dispatch import shape_of
+from .._tensor import Tensor
 
 
-def canonical_dims(dim: Any, rank: int) -> tuple[int, ...]:
+def canonical_dims(dim: int | tuple[int, ...] | None, rank: int) -> tuple[int, ...]:
     """The dimensions counted from the front; all of them for None and ()."""
     if dim is None or (isinstance(dim, (tuple, list)) and not dim):
         return tuple(range(rank))
@@ -25,7 +26,7 @@ def canonical_dims(dim: Any, rank: int) -> tuple[int, ...]:
     return tuple(sorted(d for d in found if d < rank))
 
 
-def input_mask(input: Any, mask: Any) -> Any:
+def input_mask(input: Tensor, mask: Any) -> Tensor:
     """The mask in the shape of the input, boolean; IndexError if it has more dimensions."""
     if len(shape_of(mask)) > len(shape_of(input)):
         raise IndexError("_input_mask expected broadcastable mask (got mask dimensionality higher than of the input)")
@@ -33,21 +34,21 @@ def input_mask(input: Any, mask: Any) -> Any:
     return mask if shape_of(mask) == shape_of(input) else views.broadcast_to(mask, shape_of(input))
 
 
-def lowest(name: str, kind: Any) -> Any:
+def lowest(name: str, kind: dtype) -> float:
     """The value that a maximum of this dtype starts from."""
     if kind is bool_:
         raise NotImplementedError(f"identity of {name} on {kind} input")
     return float("-inf") if kind.category >= 2 else iinfo(kind).min
 
 
-def highest(name: str, kind: Any) -> Any:
+def highest(name: str, kind: dtype) -> float:
     """The value that a minimum of this dtype starts from."""
     if kind is bool_:
         raise NotImplementedError(f"identity of {name} on {kind} input")
     return float("inf") if kind.category >= 2 else iinfo(kind).max
 
 
-def filled(input: Any, mask: Any, neutral: Any, dtype: Any) -> Any:
+def filled(input: Tensor, mask: Tensor | None, neutral: float, dtype: dtype | None) -> Tensor:
     """The input in ``dtype`` (its own for None), and ``neutral`` where the mask is false."""
     if dtype is not None and input._dtype is not dtype:
         input = input.to(dtype)

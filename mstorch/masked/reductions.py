@@ -1,23 +1,25 @@
 """Masked reductions: what the mask marks as false takes no part."""
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from .._core.above import above
-from .._core.dtype import bool_, get_default_dtype, int64
+from .._core.dtype import bool_, dtype, get_default_dtype, int64
 from .._core.overriding import for_maps
 from .._ops._dispatch import shape_of
+from .._tensor import Tensor
 from ._filled import canonical_dims, filled, highest, input_mask, lowest
 
 
-def _summed(input: Any, dtype: Any) -> Any:
+def _summed(input: Tensor, dtype: dtype | None) -> dtype:
     """The dtype of a sum or product: int64 for integers."""
     if dtype is not None:
         return dtype
     return int64 if input._dtype.category < 2 else input._dtype
 
 
-def _over(function: Any, input: Any, dims: tuple[int, ...], keepdim: bool) -> Any:
+def _over(function: Callable[..., Any], input: Tensor, dims: tuple[int, ...], keepdim: bool) -> Tensor:
     """A reduction over one dimension, done for several; a copy where there is none."""
     found = input
     for d in sorted(dims, reverse=True):
@@ -52,7 +54,9 @@ def cumprod(input: Any, dim: int, *, dtype: Any = None, mask: Any = None) -> Any
     return _running("cumprod", above.torch.cumprod, 1, input, dim, dtype, mask)
 
 
-def _running(name: str, function: Any, neutral: int, input: Any, dim: Any, dtype: Any, mask: Any) -> Any:
+def _running(
+    name: str, function: Callable[..., Any], neutral: int, input: Tensor, dim: int, dtype: dtype | None, mask: Tensor | None
+) -> Tensor:
     dims = canonical_dims(dim, len(shape_of(input)))
     kind = input._dtype if dtype is None else dtype
     if kind is bool_:
@@ -94,7 +98,7 @@ def argmin(
     return above.torch.argmin(filled(input, mask, highest("argmin", kind), kind), dim, bool(keepdim)).to(kind)
 
 
-def _counted(input: Any, dims: tuple[int, ...], keepdim: bool, mask: Any) -> Any:
+def _counted(input: Tensor, dims: tuple[int, ...], keepdim: bool, mask: Tensor | None) -> Tensor:
     """How many elements are unmasked."""
     if mask is None:
         mask = above.torch.ones(shape_of(input), dtype=bool_, device=input.device)
@@ -150,8 +154,9 @@ def norm(
 
 
 def _variance(
-    name: str, input: Any, dim: Any, unbiased: bool | None, correction: Any, keepdim: bool, dtype: Any, mask: Any
-) -> Any:
+    name: str, input: Tensor, dim: int | None, unbiased: bool | None, correction: float | None, keepdim: bool, dtype: dtype | None,
+    mask: Tensor | None
+) -> Tensor:
     if unbiased is not None and correction is not None:
         raise AssertionError("Only one of unbiased and correction may be given")
     less = int(unbiased) if unbiased is not None else 1 if correction is None else correction

@@ -5,6 +5,7 @@ from typing import Any
 
 from .._core.device import _NOT_COMPILED
 from .._devices.faces import NoSwitch, dummy, faces
+from .._tensor import Tensor
 
 
 def _without(name: str) -> RuntimeError:
@@ -39,11 +40,11 @@ class device(NoSwitch):
     """Compute on another device inside of a ``with`` block; without one, on the same."""
 
 
-def set_rng_state(new_state: Any, device: Any = "mtia") -> None:
+def set_rng_state(new_state: Tensor, device: Any = "mtia") -> None:
     """Ignored without a device, as in torch."""
 
 
-def set_rng_state_all(new_states: Any) -> None:
+def set_rng_state_all(new_states: list[Tensor]) -> None:
     """Ignored without a device, as in torch."""
 
 

@@ -7,11 +7,14 @@ from typing import Any
 from .._core.above import above
 from .._core.modes import modes
 from .._core.tensor_base import is_tracked
+from .._tensor import Tensor
 from ..autograd.backward import grad
 from ..autograd.grad_mode import enable_grad
 
 
-def _gradient(conv: Callable[..., Any], whole: Any, arguments: Callable[[Any], tuple[Any, ...]], grad_output: Any, others: Any) -> Any:
+def _gradient(
+    conv: Callable[..., Any], whole: Tensor, arguments: Callable[[Any], tuple[Any, ...]], grad_output: Tensor, others: tuple[Tensor, Tensor]
+) -> Tensor:
     """The gradient of a convolution with respect to ``whole``, recorded where the other tensors are."""
     recorded = modes.grad and any(is_tracked(other) for other in others)
     with enable_grad():
@@ -21,13 +24,13 @@ def _gradient(conv: Callable[..., Any], whole: Any, arguments: Callable[[Any], t
     return found
 
 
-def _of_input(conv: Callable[..., Any], size: Any, weight: Any, grad_output: Any, *options: Any) -> Any:
+def _of_input(conv: Callable[..., Any], size: tuple[int, ...], weight: Tensor, grad_output: Tensor, *options: Any) -> Tensor:
     """The gradient for an input of a size; the input's values play no part in it."""
     whole = above.torch.zeros(tuple(size), dtype=weight.dtype, device=weight.device)
     return _gradient(conv, whole, lambda x: (x, weight, None, *options), grad_output, (weight, grad_output))
 
 
-def _of_weight(conv: Callable[..., Any], input: Any, size: Any, grad_output: Any, *options: Any) -> Any:
+def _of_weight(conv: Callable[..., Any], input: Tensor, size: tuple[int, ...], grad_output: Tensor, *options: Any) -> Tensor:
     """The gradient for a weight of a size; the weight's values play no part in it."""
     whole = above.torch.zeros(tuple(size), dtype=grad_output.dtype, device=grad_output.device)
     return _gradient(conv, whole, lambda weight: (input, weight, None, *options), grad_output, (input, grad_output))

@@ -6,6 +6,7 @@ vary are told by running once more for each of them, twice as long.
 from __future__ import annotations
 
 import enum
+from collections.abc import Callable
 from typing import Any
 
 from . import operators
@@ -54,7 +55,7 @@ class TensorProtoDataType(enum.IntEnum):
 custom_symbolics: dict[tuple[str, int], Any] = {}  # what programs registered; nothing exports it
 
 
-def register_custom_op_symbolic(symbolic_name: str, symbolic_fn: Any, opset_version: int) -> None:
+def register_custom_op_symbolic(symbolic_name: str, symbolic_fn: Callable[..., Any], opset_version: int) -> None:
     """Keep how an operator is written, for an exporter. ``export`` raises before it would ask."""
     namespace, _, name = symbolic_name.partition("::")
     if not namespace or not name:

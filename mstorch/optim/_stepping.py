@@ -34,7 +34,7 @@ LATER = {"foreach": None, "maximize": False, "differentiable": False, "capturabl
 # How state starts
 
 
-def zeros_like(tensor: Any) -> Any:
+def zeros_like(tensor: Any) -> Tensor:
     """Zeros like a tensor; one that is spread over processes makes its own."""
     spread = getattr(tensor, "_spread_zeros", None)
     return above.torch.zeros_like(tensor) if spread is None else spread()
@@ -78,7 +78,7 @@ def begin(starts: Mapping[str, Start], param: Tensor, group: Group, optimizer: O
 # What a class declares, and the methods that follow from it
 
 
-def evaluate(closure: Callable[[], Any] | None) -> Any:
+def evaluate(closure: Callable[[], Any] | None) -> float | None:
     """Return what the closure of a step returns, which records whatever the step does."""
     if closure is None:
         return None
@@ -148,7 +148,7 @@ class Stepping:
             setattr(cls, method.__name__, method)
         return cls
 
-    def _step(self, optimizer: Any, closure: Callable[[], Any] | None) -> Any:
+    def _step(self, optimizer: Any, closure: Callable[[], Any] | None) -> float | None:
         loss = evaluate(closure)
         for group in optimizer.param_groups:
             params: list[Tensor] = []
@@ -264,14 +264,8 @@ def decayed(grad: Tensor, param: Tensor, weight_decay: Any) -> Tensor:
 
 
 def prepared(
-    params: list[Tensor],
-    grads: list[Tensor],
-    steps: list[Tensor],
-    *states: Sequence[Tensor | None],
-    maximize: bool = False,
-    weight_decay: Any = 0,
-    decoupled_lr: Any = None,
-    real_first: bool = False,
+    params: list[Tensor], grads: list[Tensor], steps: list[Tensor], *states: Sequence[Tensor | None], maximize: bool = False,
+    weight_decay: float = 0, decoupled_lr: Any = None, real_first: bool = False,
 ) -> Iterator[tuple[Any, ...]]:
     """Yield each parameter, its gradient, its counter, one higher, and its state, as the arithmetic of an update takes them.
 

@@ -255,7 +255,7 @@ class Optimizer:
                     param.grad.requires_grad_(False)
                 param.grad.zero_()
 
-    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+    def step(self, closure: Callable[[], Any] | None = None) -> float | None:
         """Update the parameters once; `closure` evaluates the model again and returns the loss."""
         raise NotImplementedError
 
@@ -308,14 +308,14 @@ class Optimizer:
         self.param_groups.append(param_group)
 
 
-def _typename(value: Any) -> str:
+def _typename(value: Tensor | float) -> str:
     if isinstance(value, Tensor):
         return value.type()
     named = value if hasattr(value, "__qualname__") else type(value)
     return named.__qualname__ if named.__module__ == "builtins" else f"{named.__module__}.{named.__qualname__}"
 
 
-def _cast_state(value: Any, param: Tensor, group: dict[str, Any], key: Any = None) -> Any:
+def _cast_state(value: Any, param: Tensor, group: dict[str, Any], key: str | None = None) -> Any:
     if isinstance(value, Tensor):
         if key == "step":
             # A step counter keeps its own dtype and stays on the host, except where the kernel wants it on the device.
@@ -380,6 +380,6 @@ def _to_scalar(x: Any) -> Any:
     return x.item() if hasattr(x, "item") else x
 
 
-def _get_value(x: Any) -> Any:
+def _get_value(x: Tensor | float) -> float:
     """Return a Python number for a one-element tensor, a number as it is."""
     return x.item() if isinstance(x, Tensor) else x

@@ -11,6 +11,8 @@ from typing_extensions import deprecated
 
 import mstorch as torch
 
+from .._tensor import Tensor
+
 _PRECISIONS = {
     torch.float16: (1e-3, 1e-5), torch.bfloat16: (1.6e-2, 1e-5), torch.float32: (1.3e-6, 1e-5), torch.float64: (1e-7, 1e-7),
     torch.complex64: (1.3e-6, 1e-5), torch.complex128: (1e-7, 1e-7),
@@ -44,7 +46,7 @@ class Mismatch(Exception):
         self.text = text
         self.path: tuple[Any, ...] = ()
 
-    def error(self, msg: Any) -> Exception:
+    def error(self, msg: str | Callable[..., Any] | None) -> Exception:
         """The error for the user; ``msg`` replaces the text or makes one of it."""
         if isinstance(msg, str):
             return self.kind(msg)
@@ -102,7 +104,7 @@ def _scalar_text(actual: Any, expected: Any, tolerances: tuple[float, float], wh
     return _text(what, f"Expected {expected} but got {actual}.", (absolute, None), (relative, None), tolerances)
 
 
-def _none(actual: Any, expected: Any, options: Options) -> bool:
+def _none(actual: Tensor | float, expected: Tensor | float | np.ndarray, options: Options) -> bool:
     if actual is not None and expected is not None:
         return False
     if actual is not expected:
@@ -110,7 +112,7 @@ def _none(actual: Any, expected: Any, options: Options) -> bool:
     return True
 
 
-def _booleans(actual: Any, expected: Any, options: Options) -> bool:
+def _booleans(actual: Tensor | float, expected: Tensor | float | np.ndarray, options: Options) -> bool:
     if not all(isinstance(value, (bool, np.bool_)) for value in (actual, expected)):
         return False
     if bool(actual) is not bool(expected):
@@ -150,12 +152,12 @@ def _tensors(actual: Any, expected: Any, options: Options) -> bool:
     return True
 
 
-def _class_of(value: Any) -> type:
+def _class_of(value: Tensor | type | np.ndarray) -> type:
     """The value's class; sparse tensors, which have one of their own here, count as tensors."""
     return torch.Tensor if isinstance(value, torch.Tensor) and value.layout != torch.strided else type(value)
 
 
-def _as_tensor(value: Any) -> Any:
+def _as_tensor(value: Tensor | type | np.ndarray) -> Any:
     if isinstance(value, torch.Tensor):
         return value
     with suppress(TypeError, ValueError, RuntimeError):
@@ -197,7 +199,7 @@ def _parts(actual: Any, expected: Any, tolerances: tuple[float, float]) -> Itera
     """The dense tensors that make up both, each with its name in messages (None for the plain one) and its tolerances."""
     exact = (0, 0)
 
-    def compare(name: str, one: Any, other: Any) -> None:
+    def compare(name: str, one: int, other: Any) -> None:
         if one != other:
             raise Mismatch(AssertionError, f"The number of {name} tensors does not match: {one} != {other}")
 
@@ -219,7 +221,7 @@ def _parts(actual: Any, expected: Any, tolerances: tuple[float, float]) -> Itera
 
 
 def _check_values(
-    what: str | None, actual: Any, expected: Any, tolerances: tuple[float, float], equal_nan: bool
+    what: str | None, actual: Tensor, expected: Tensor, tolerances: tuple[float, float], equal_nan: bool
 ) -> None:
     matches = torch.isclose(actual, expected, rtol=tolerances[0], atol=tolerances[1], equal_nan=equal_nan)
     if matches.all():
@@ -278,7 +280,7 @@ def _at(path: tuple[Any, ...], mismatch: Mismatch) -> Mismatch:
     return mismatch
 
 
-def _first_mismatch(actual: Any, expected: Any, options: Options) -> Mismatch | None:
+def _first_mismatch(actual: Tensor | float | dict[Any, Any], expected: Any, options: Options) -> Mismatch | None:
     """What the first difference is; errors of the arguments' form come before differences of values."""
     first = None
     for one, other, path in list(_leaves(actual, expected, ())):
@@ -295,9 +297,9 @@ def _first_mismatch(actual: Any, expected: Any, options: Options) -> Mismatch | 
 
 
 def assert_close(
-    actual: Any, expected: Any, *, allow_subclasses: bool = True, rtol: float | None = None, atol: float | None = None,
-    equal_nan: bool = False, check_device: bool = True, check_dtype: bool = True, check_layout: bool = True,
-    check_stride: bool = False, msg: Any = None,
+    actual: Tensor | float | dict[Any, Any], expected: Any, *, allow_subclasses: bool = True, rtol: float | None = None,
+    atol: float | None = None, equal_nan: bool = False, check_device: bool = True, check_dtype: bool = True, check_layout: bool = True,
+    check_stride: bool = False, msg: str | Callable[..., Any] | None = None,
 ) -> None:  # fmt: skip
     """Raise AssertionError, which says where and by how much, unless the values are close.
 

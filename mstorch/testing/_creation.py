@@ -7,10 +7,14 @@ from typing import Any
 
 import mstorch as torch
 
+from .._core.device import device
+from .._core.dtype import dtype
+from .._core.formats import memory_format
 from .._core.warned import warn
+from .._tensor import Tensor
 
 
-def _range(kind: Any, low: Any, high: Any) -> tuple[Any, Any]:
+def _range(kind: dtype, low: float | None, high: float | None) -> tuple[Any, Any]:
     """The interval to draw from: the caller's or the default one, cut to what the dtype holds."""
     continuous = kind.is_floating_point or kind.is_complex
     if continuous:
@@ -41,9 +45,9 @@ def _range(kind: Any, low: Any, high: Any) -> tuple[Any, Any]:
 
 
 def make_tensor(
-    *shape: Any, dtype: Any, device: Any, low: float | None = None, high: float | None = None, requires_grad: bool = False,
-    noncontiguous: bool = False, exclude_zero: bool = False, memory_format: Any = None,
-) -> Any:  # fmt: skip
+    *shape: Any, dtype: dtype, device: device | str | int, low: float | None = None, high: float | None = None, requires_grad: bool = False,
+    noncontiguous: bool = False, exclude_zero: bool = False, memory_format: memory_format | None = None,
+) -> Tensor:  # fmt: skip
     """A tensor of numbers drawn uniformly from [low, high): by default [-9, 9), [-9, 10) for integers, both for bool."""
     size = tuple(shape[0] if len(shape) == 1 and isinstance(shape[0], Sequence) else shape)
     continuous = dtype.is_floating_point or dtype.is_complex

@@ -10,13 +10,14 @@ from typing import Any
 from typing_extensions import Self
 
 from .._core.decorating import around_generator
+from .._tensor import Tensor
 
 __all__ = ["F", "_DecoratorContextManager", "_NoParamDecoratorContextManager", "context_decorator"]
 
 F = Callable[..., Any]
 
 
-def context_decorator(ctx: Any, func: F) -> F:
+def context_decorator(ctx: Callable[..., Any], func: F) -> F:
     """``func`` in a context at each call: ``ctx`` is a context manager, or makes one when it is called."""
     if callable(ctx) and hasattr(ctx, "__enter__"):
         raise AssertionError(f"Passed in {ctx} is both callable and also a valid context manager (has __enter__)")
@@ -31,7 +32,7 @@ def context_decorator(ctx: Any, func: F) -> F:
         return around_generator(factory, func)
 
     @functools.wraps(func)
-    def decorated(*args: Any, **kwargs: Any) -> Any:
+    def decorated(*args: Any, **kwargs: Any) -> Tensor:
         with factory():
             return func(*args, **kwargs)
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 import enum
 import functools
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from .._core.tensor_base import TensorBase
+from .._tensor import Tensor
 from ..ops import OpOverload, OpOverloadPacket, aten
 from ._python_dispatch import TorchDispatchMode
 from ._pytree import tree_map
@@ -27,7 +28,7 @@ class CheckpointPolicy(enum.Enum):
 class SelectiveCheckpointContext:
     """What a policy is told besides the call: the result. ``is_recompute`` is always False."""
 
-    def __init__(self, *, is_recompute: bool, op_output: Any = None) -> None:
+    def __init__(self, *, is_recompute: bool, op_output: Tensor | tuple[Tensor, Tensor] | None = None) -> None:
         self.is_recompute = is_recompute
         self.op_output = op_output
 
@@ -44,11 +45,11 @@ _RECOMPUTE, _CONSUMED = object(), object()
 class _VersionWrapper:
     """A kept value, and the version that it had."""
 
-    def __init__(self, val: Any) -> None:
+    def __init__(self, val: Tensor) -> None:
         self.val = val
         self.version = val._version if isinstance(val, TensorBase) else None
 
-    def get_val(self, allow_cache_entry_mutation: bool) -> Any:
+    def get_val(self, allow_cache_entry_mutation: bool) -> Tensor:
         """The value. RuntimeError if it was written to."""
         if self.version is not None and not allow_cache_entry_mutation and self.val._version != self.version:
             raise RuntimeError("Tensor cached during selective activation checkpoint has been mutated")
@@ -64,7 +65,10 @@ class _CachingTorchDispatchMode(TorchDispatchMode):
         self.storage = storage
         self.func_counter: dict[Any, int] = defaultdict(int)
 
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_dispatch__(
+        self, func: OpOverload, types: tuple[Any, ...], args: tuple[Tensor | int | Sequence[int], ...] = (),
+        kwargs: dict[Any, Any] | None = None,
+    ) -> Any:
         kwargs = kwargs or {}
         out = func(*args, **kwargs)
         if func in ignored():
@@ -99,7 +103,10 @@ class _CachedTorchDispatchMode(TorchDispatchMode):
         self.func_counter.clear()
         return super().__enter__()
 
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_dispatch__(
+        self, func: OpOverload, types: tuple[Any, ...], args: tuple[Tensor | int | Sequence[int], ...] = (),
+        kwargs: dict[Any, Any] | None = None,
+    ) -> Any:
         if func in ignored():
             return func(*args, **(kwargs or {}))
         number = self.func_counter[func]
@@ -135,7 +142,7 @@ def create_selective_checkpoint_contexts(policy_fn_or_list: Any, allow_cache_ent
                 )  # fmt: skip
                 raise ValueError(f"Expected op in `op_list` to be an OpOverload but got: {op} of type {type(op)}. {further}")
 
-        def policy(ctx: Any, op: Any, *args: Any, **kwargs: Any) -> CheckpointPolicy:
+        def policy(ctx: SelectiveCheckpointContext, op: OpOverload, *args: Any, **kwargs: Any) -> CheckpointPolicy:
             return CheckpointPolicy.MUST_SAVE if op in policy_fn_or_list else CheckpointPolicy.PREFER_RECOMPUTE
     elif callable(policy_fn_or_list):
         policy = policy_fn_or_list

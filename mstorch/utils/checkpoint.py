@@ -13,6 +13,7 @@ from .._core.trees import tree_flatten
 from .._core.warned import warn
 from .._leaving import item_set_to
 from .._tape import engine
+from .._tensor import Tensor
 from ..amp import _settings
 from ..autograd import backward
 from ..autograd.backward import checkpoints
@@ -49,7 +50,7 @@ def check_backward_validity(inputs: Iterable[Any]) -> None:
         warn("None of the inputs have requires_grad=True. Gradients will be None")
 
 
-def _accelerated(args: Any) -> list[Any]:
+def _accelerated(args: tuple[Tensor, ...]) -> list[Any]:
     return [leaf for leaf in tree_flatten(args)[0] if isinstance(leaf, TensorBase) and leaf.device.type != "cpu"]  # type: ignore[attr-defined]
 
 
@@ -94,7 +95,7 @@ class _Surroundings:
         ]
         self.cache_enabled = _settings.is_autocast_cache_enabled()
 
-    def again(self, function: Callable[[], Any]) -> Any:
+    def again(self, function: Callable[[], Any]) -> Tensor:
         """The function's result in the surroundings as they were."""
         with random.fork_rng(devices=self.devices, enabled=self.preserve):
             if self.preserve and self.state is not None:
@@ -102,7 +103,7 @@ class _Surroundings:
                 set_device_states(self.devices, self.device_states)
             return self._cast(function, self.autocast)
 
-    def _cast(self, function: Callable[[], Any], regions: Sequence[Any]) -> Any:
+    def _cast(self, function: Callable[[], Any], regions: Sequence[Any]) -> Tensor:
         if not regions:
             return function()
         name, dtype, enabled = regions[0]
@@ -163,7 +164,7 @@ def set_checkpoint_early_stop(enable: bool) -> item_set_to:
     return item_set_to(_early_stop, 0, enable)
 
 
-def _metadata(tensor: Any) -> dict[str, Any]:
+def _metadata(tensor: Tensor) -> dict[str, Any]:
     return {"shape": tensor.shape, "dtype": tensor.dtype, "device": tensor.device}
 
 
@@ -183,12 +184,12 @@ class _Frame:
         self.found: dict[int, list[Any]] = {}
         self.complete = False  # whether the function has ended: it may call backward itself, for part of what it will save
 
-    def pack(self, tensor: Any) -> int:
+    def pack(self, tensor: Tensor) -> int:
         """The number that stands for a tensor."""
         self.expected.append(self.check(tensor))
         return len(self.expected) - 1
 
-    def unpack(self, number: int) -> Any:
+    def unpack(self, number: int) -> Tensor:
         """The tensor, computed again in this backward pass if it was not yet."""
         passes = engine.running.accumulates
         key = len(passes)
@@ -200,7 +201,7 @@ class _Frame:
     def _recomputed(self) -> list[Any]:
         kept: list[Any] = []
 
-        def pack(tensor: Any) -> Any:
+        def pack(tensor: Tensor) -> Tensor:
             kept.append(tensor.detach())
             if self.early_stop and len(kept) == len(self.expected):
                 raise _Stop
@@ -243,7 +244,7 @@ def _not_reentrant(
     if not is_grad_enabled():
         return function(*args, **kwargs)
 
-    def again() -> Any:
+    def again() -> Tensor:
         with second:
             return function(*args, **kwargs)
 

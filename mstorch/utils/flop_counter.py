@@ -14,6 +14,7 @@ from .._core.tensor_base import TensorBase
 from .._core.warned import warn
 from .._hook import missing as _missing
 from .._leaving import Block, Undo, all_of
+from .._tensor import Tensor
 from ..ops import OpOverloadPacket, aten
 from ._python_dispatch import TorchDispatchMode
 from ._pytree import tree_leaves, tree_map
@@ -208,7 +209,9 @@ class FlopCounterMode(Block):
         if self.display:
             print(self.get_table(self.depth))
 
-    def _count_flops(self, func_packet: Any, out: Any, args: Any, kwargs: Any) -> Any:
+    def _count_flops(
+        self, func_packet: OpOverloadPacket, out: Tensor, args: tuple[Tensor | float | Sequence[int], ...], kwargs: dict[Any, Any]
+    ) -> Any:
         formula = self.flop_registry.get(func_packet)
         if formula is not None:
             count = formula(*args, **kwargs, out_val=out)
@@ -222,7 +225,9 @@ class _Counting(TorchDispatchMode):
         super().__init__()
         self.counter = counter
 
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_dispatch__(
+        self, func: Any, types: tuple[Any, ...], args: tuple[Tensor | float | Sequence[int], ...] = (), kwargs: dict[Any, Any] | None = None
+    ) -> Any:
         out = func(*args, **(kwargs or {}))
         return self.counter._count_flops(func._overloadpacket, out, args, kwargs or {})
 

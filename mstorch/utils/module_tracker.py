@@ -12,6 +12,7 @@ from .._core.hooks import RemovableHandle
 from .._core.tensor_base import TensorBase
 from .._leaving import Block, each
 from .._tape.engine import next_callback, running
+from .._tensor import Tensor
 from ..autograd.graph import register_multi_grad_hook
 from ..nn.modules._hooks import global_hooks
 from ..nn.modules.module import Module
@@ -68,12 +69,12 @@ class ModuleTracker(Block):
         self.parents = {"Global"}
         self._waits = False
 
-    def _before(self, module: Module, args: Any) -> None:
+    def _before(self, module: Module, args: tuple[Tensor, ...]) -> None:
         name = self._name(module)
         self._begin(name, False)()
         self._hook(args, self._end(name))
 
-    def _after(self, module: Module, args: Any, output: Any) -> None:
+    def _after(self, module: Module, args: tuple[Tensor, ...], output: Tensor | tuple[Tensor, Tensor | None]) -> None:
         name = self._name(module)
         self._end(name)()
         self._hook(output, self._begin(name, True))

@@ -7,6 +7,8 @@ from copy import deepcopy
 from typing import Any
 from weakref import ref
 
+from .._tensor import Tensor
+
 
 class WeakIdRef(weakref.ref):  # type: ignore[type-arg]
     """A weak reference whose hash and equality are those of the object's identity."""
@@ -109,7 +111,7 @@ WeakTensorKeyDictionary = WeakIdKeyDictionary
 class TensorWeakRef:
     """A weak reference to a tensor."""
 
-    def __init__(self, tensor: Any) -> None:
+    def __init__(self, tensor: Tensor) -> None:
         self.ref = weakref.ref(tensor)
 
     def __call__(self) -> Any:

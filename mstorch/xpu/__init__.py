@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from .._devices.faces import NO_STATS, NoSwitch, StreamContext, dummy, faces
+from .._tensor import Tensor
 
 _NO = AssertionError("Torch not compiled with XPU enabled")
 _SYSMAN = ImportError("pyzes is required; install it with 'pip install pyzes'.")
@@ -54,7 +55,7 @@ def stream(stream: Any) -> StreamContext:
     return StreamContext(stream)
 
 
-def set_rng_state(new_state: Any, device: Any = "xpu") -> None:
+def set_rng_state(new_state: Tensor, device: Any = "xpu") -> None:
     """Ignored without a device, as in torch."""
 
 

@@ -45,6 +45,7 @@ OF_FUNCTION = {
 # Words of annotations → the names of the stubs.
 _WORDS = {
     "int": "Int", "float": "Float", "bool": "Bool", "str": "Text", "complex": "Complex", "dtype": "DType", "memory_format": "MemoryFormat",
+    "TensorBase": "Tensor",
 }  # fmt: skip
 
 

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from ..._backend.host.scatter import add_rows, wide
+from ..._core.tensor_base import TensorBase
 from .. import vocabulary as v
 
 
@@ -17,8 +18,8 @@ class Places:
     """
 
     def __init__(
-        self, key: Any, shape: tuple[int, ...], own: tuple[int, ...], flat: bool = False, rounded_once: bool = False,
-        outer: tuple[int, ...] | None = None,
+        self, key: np.ndarray | tuple[np.ndarray, ...], shape: tuple[int, ...], own: tuple[int, ...], flat: bool = False,
+        rounded_once: bool = False, outer: tuple[int, ...] | None = None,
     ) -> None:  # fmt: skip
         self.key, self.shape, self.own, self.flat, self.rounded_once = key, shape or (1,), own, flat, rounded_once
         self.outer = shape if outer is None else outer
@@ -46,7 +47,7 @@ class Places:
         rest[self.key] = 0
         return rest.reshape(self.outer)
 
-    def take(self, value: Any) -> Any:
+    def take(self, value: TensorBase | np.ndarray) -> Any:
         """The values at the positions."""
         return v.mapped(value, self._taken, self._added, "GatherBackward0")
 
@@ -54,11 +55,11 @@ class Places:
         """Zeros with values added at the positions."""
         return v.mapped(value, self._added, self._taken, label)
 
-    def without(self, value: Any) -> Any:
+    def without(self, value: np.ndarray) -> Any:
         """A whole array with zeros at the positions."""
         return v.mapped(value, self._without, self._without, "ScatterBackward1")
 
-    def gradients(self, node: Any, g: Any, adds: bool) -> tuple[Any, Any]:
+    def gradients(self, node: Any, g: np.ndarray, adds: bool) -> tuple[Any, Any]:
         """What an array and the source that was written to it, or added, get."""
         return (
             None if node.edges[0] is None else g if adds else self.without(g),

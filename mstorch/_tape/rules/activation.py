@@ -8,6 +8,7 @@ import numpy as np
 
 from ..._backend.host.activation import activation_slope, gelu_slope, relu_slope
 from ..._backend.onednn.elementwise import GELU, GELU_TANH, SWISH
+from ..._core.tensor_base import TensorBase
 from .. import vocabulary as v
 from ..apply import rule
 
@@ -18,17 +19,17 @@ _relu_grad = v.in_one_kernel(
 
 
 @rule("relu", keep=("result",))
-def relu(node: Any, g: Any) -> Any:
+def relu(node: Any, g: TensorBase | np.ndarray) -> Any:
     return _relu_grad(g, node.kept(g))
 
 
 @rule("silu", keep=(0,))
-def silu(node: Any, g: Any) -> Any:
+def silu(node: Any, g: TensorBase | np.ndarray) -> Any:
     return _silu_grad(g, node.kept(g))
 
 
 @v.wide_where_bare
-def _silu_slope(g: Any, x: Any) -> Any:
+def _silu_slope(g: TensorBase | np.ndarray, x: TensorBase | np.ndarray) -> Any:
     share = v.sigmoid(x)
     return v.mul(g, v.mul(share, v.plus(v.mul(x, v.plus(v.neg(share), 1)), 1)))
 
@@ -37,37 +38,37 @@ _silu_grad = v.in_one_kernel("silu_grad", _silu_slope, lambda g, x: activation_s
 
 
 @rule("leaky_relu", keep=(0,))
-def leaky_relu(node: Any, g: Any) -> Any:
+def leaky_relu(node: Any, g: TensorBase | np.ndarray) -> Any:
     x = node.kept(g)
     return v.flat_in(v.where(v.positive(x), g, v.times(g, node.args[0])), x)
 
 
 @rule("gelu", keep=(0,))
-def gelu(node: Any, g: Any) -> Any:
+def gelu(node: Any, g: TensorBase | np.ndarray) -> Any:
     return _gelu_slope(g, node.kept(g))
 
 
-def _gelu_of_arrays(g: np.ndarray, x: np.ndarray) -> Any:
+def _gelu_of_arrays(g: np.ndarray, x: np.ndarray) -> np.ndarray | None:
     found = activation_slope(GELU, x, g) if g.ndim else None
     return gelu_slope(x, g) if found is None and g.ndim and g.dtype.char in "fd" else found
 
 
 @v.ways(array=_gelu_of_arrays, raw=lambda g, x: _gelu_grad(g, x, "none"))
 @v.wide
-def _gelu_slope(g: Any, x: Any) -> Any:
+def _gelu_slope(g: TensorBase | np.ndarray, x: TensorBase | np.ndarray) -> Any:
     share = v.times(v.plus(v.erf(v.times(x, 0.7071067811865476)), 1), 0.5)
     density = v.times(v.exp(v.times(v.mul(x, x), -0.5)), 0.3989422804014327)
     return v.mul(g, v.add(share, v.mul(x, density)))
 
 
 @rule("gelu_tanh", keep=(0,), label="GeluBackward0")
-def gelu_tanh(node: Any, g: Any) -> Any:
+def gelu_tanh(node: Any, g: TensorBase | np.ndarray) -> Any:
     return _gelu_tanh_slope(g, node.kept(g))
 
 
 @v.ways(array=lambda g, x: activation_slope(GELU_TANH, x, g), raw=lambda g, x: _gelu_grad(g, x, "tanh"))
 @v.wide
-def _gelu_tanh_slope(g: Any, x: Any) -> Any:
+def _gelu_tanh_slope(g: TensorBase | np.ndarray, x: TensorBase | np.ndarray) -> Any:
     squared = v.mul(x, x)
     inner = v.tanh(v.times(v.mul(x, v.plus(v.times(squared, 0.044715), 1)), 0.7978845608028654))
     slope = v.times(v.plus(v.times(squared, 3 * 0.044715), 1), 0.7978845608028654)
@@ -76,13 +77,13 @@ def _gelu_tanh_slope(g: Any, x: Any) -> Any:
 
 
 @rule("hardtanh", keep=(0,))
-def hardtanh(node: Any, g: Any) -> Any:
+def hardtanh(node: Any, g: TensorBase | np.ndarray) -> Any:
     x, (low, high) = node.kept(g), node.args
     return v.flat_in(v.where(v.either(v.at_most(x, low), v.at_most(v.neg(x), -high)), 0, g), x)
 
 
 @rule("prelu", keep=(0, 1), label="PreluKernelBackward0")
-def prelu(node: Any, g: Any) -> Any:
+def prelu(node: Any, g: np.ndarray) -> Any:
     x, weight = node.kept(g, 0), node.kept(g, 1)
     return (
         None if node.edges[0] is None else v.flat_in(v.where(v.positive(x), g, v.mul(g, weight)), x),
@@ -91,7 +92,7 @@ def prelu(node: Any, g: Any) -> Any:
 
 
 @rule("elu", keep=(0,))
-def elu(node: Any, g: Any) -> Any:
+def elu(node: Any, g: TensorBase | np.ndarray) -> Any:
     alpha, scale, inner = node.args
     x = node.kept(g)
     above = v.positive(x)  # no number is below, as in most of torch's loop
@@ -103,54 +104,54 @@ _softplus = v.Primitive("softplus")
 
 
 @v.wide_where_bare
-def _mish_slope(g: Any, x: Any) -> Any:
+def _mish_slope(g: TensorBase | np.ndarray, x: TensorBase | np.ndarray) -> Any:
     inner = v.tanh(_softplus(x, 1, math.inf))
     return v.mul(g, v.add(inner, v.mul(v.mul(x, v.sigmoid(x)), v.plus(v.neg(v.mul(inner, inner)), 1))))
 
 
 @rule("mish", keep=(0,))
-def mish(node: Any, g: Any) -> Any:
+def mish(node: Any, g: TensorBase | np.ndarray) -> Any:
     return _mish_slope(g, node.kept(g))
 
 
-def _growth(g: Any, z: Any) -> Any:
+def _growth(g: np.ndarray, z: np.ndarray) -> np.ndarray:
     return v.div(v.mul(g, z), v.plus(z, 1))
 
 
 @rule("softplus", keep=(0,))
-def softplus(node: Any, g: Any) -> Any:
+def softplus(node: Any, g: TensorBase | np.ndarray) -> Any:
     beta, bound = node.args
     x = node.kept(g)
     steep = v.above(v.times(x, beta), bound)
     return v.where(steep, g, _softplus_slope(g, x, beta, steep))
 
 
-def _softplus_of_arrays(g: np.ndarray, x: np.ndarray, beta: float, steep: np.ndarray) -> Any:
+def _softplus_of_arrays(g: np.ndarray, x: np.ndarray, beta: float, steep: np.ndarray) -> np.ndarray:
     return v.wide(lambda g, x: _growth(g, v.exp(v.times(x, beta))))(g, x)
 
 
 @v.ways(array=_softplus_of_arrays)
-def _softplus_slope(g: Any, x: Any, beta: float, steep: Any) -> Any:
+def _softplus_slope(g: TensorBase, x: TensorBase, beta: float, steep: np.ndarray) -> TensorBase:
     return v.mul(g, v.sigmoid(v.times(v.where(steep, 0, x), beta)))  # in which no exponential overflows
 
 
 @rule("logsigmoid", keep=(0,), label="LogSigmoidBackward0")
-def logsigmoid(node: Any, g: Any) -> Any:
+def logsigmoid(node: Any, g: TensorBase | np.ndarray) -> Any:
     return _logsigmoid_slope(g, node.kept(g))
 
 
 @v.ways(array=lambda g, x: v.wide(_below)(g, v.exp(v.neg(v.abs_(x))), x))
-def _logsigmoid_slope(g: Any, x: Any) -> Any:
+def _logsigmoid_slope(g: TensorBase, x: TensorBase) -> TensorBase:
     return v.mul(g, v.sigmoid(v.neg(x)))
 
 
-def _below(g: Any, z: Any, x: Any) -> Any:
+def _below(g: np.ndarray, z: np.ndarray, x: np.ndarray) -> np.ndarray:
     """From ``z = exp(-|x|)``, which torch keeps in x's precision."""
     share = v.div(z, v.plus(z, 1))
     return v.mul(g, v.where(v.less_than(x, 0), v.plus(v.neg(share), 1), share))
 
 
-def _within(x: Any, low: float, high: float) -> np.ndarray:
+def _within(x: np.ndarray, low: float, high: float) -> np.ndarray:
     return v.both(v.above(x, low), v.less_than(x, high))
 
 
@@ -158,12 +159,12 @@ _SIXTH = float(np.float32(1 / 6))  # as torch has it for double precision too
 
 
 @rule("hardsigmoid", keep=(0,))
-def hardsigmoid(node: Any, g: Any) -> Any:
+def hardsigmoid(node: Any, g: np.ndarray) -> np.ndarray:
     return v.where(_within(node.kept(g), -3, 3), v.wide(lambda g: v.times(g, _SIXTH))(g), 0)
 
 
 @rule("hardswish", keep=(0,))
-def hardswish(node: Any, g: Any) -> Any:
+def hardswish(node: Any, g: TensorBase | np.ndarray) -> Any:
     x = node.kept(g)
     flat, straight = v.at_most(x, -3), v.at_most(v.neg(x), -3)
     x = _bounded(x, flat, straight)
@@ -172,14 +173,14 @@ def hardswish(node: Any, g: Any) -> Any:
 
 
 @v.ways(array=lambda x, flat, straight: x)
-def _bounded(x: Any, flat: Any, straight: Any) -> Any:
+def _bounded(x: TensorBase, flat: np.ndarray, straight: np.ndarray) -> TensorBase:
     """What is neither flat nor straight: else a slope at infinity would be no number times zero."""
     return v.where(flat, 0, v.where(straight, 0, x))
 
 
 def _shrink(op: str) -> None:
     @rule(op, keep=(0,))
-    def outside(node: Any, g: Any) -> Any:
+    def outside(node: Any, g: TensorBase | np.ndarray) -> Any:
         x, bound = node.kept(g), float(np.asarray(node.args[0]).astype(node.kind.np))  # rounded to half precision, as in torch
         # NaN is not outside, as in torch where it takes whole blocks of elements.
         return v.flat_in(v.where(v.either(v.above(x, bound), v.less_than(x, -bound)), g, 0), x)
@@ -190,7 +191,7 @@ _shrink("hardshrink")
 
 
 @rule("threshold", keep=(0,))
-def threshold(node: Any, g: Any) -> Any:
+def threshold(node: Any, g: TensorBase | np.ndarray) -> Any:
     x = node.kept(g)
     return v.flat_in(v.where(v.at_most(x, node.args[0]), 0, g), x)
 
@@ -205,8 +206,8 @@ def tanhshrink(node: Any, g: Any) -> Any:
 
 
 @rule("softsign", keep=(0,), label="DivBackward0")
-def softsign(node: Any, g: Any) -> Any:
-    def slope(g: Any, x: Any) -> Any:
+def softsign(node: Any, g: TensorBase | np.ndarray) -> Any:
+    def slope(g: TensorBase | np.ndarray, x: TensorBase | np.ndarray) -> Any:
         size = v.abs_(x)
         below = v.plus(size, 1)
         return v.sub(v.div(g, below), v.mul(g, v.div(v.div(size, below), below)))

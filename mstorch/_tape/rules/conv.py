@@ -3,7 +3,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from ..._backend.table import serves
+from ..._core.tensor_base import TensorBase
 from .. import vocabulary as v
 from ..apply import rule
 from ..primitives import Primitive
@@ -12,7 +15,10 @@ _both = Primitive("conv2d_both")
 _forward, _input, _weight = Primitive("conv2d"), Primitive("conv2d_input"), Primitive("conv2d_weight")
 
 
-def _output(g: Any, w: Any, shape: tuple[int, ...], attributes: Any) -> Any:
+def _output(
+    g: TensorBase | np.ndarray, w: TensorBase | np.ndarray, shape: tuple[int, ...],
+    attributes: tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], int],
+) -> Any:
     """The convolution that a transposed one is the gradient of. An output padding beyond the stride gives it windows too many."""
     found = _forward(g, w, None, *attributes)
     if v.shape_of(found) == shape:
@@ -21,7 +27,7 @@ def _output(g: Any, w: Any, shape: tuple[int, ...], attributes: Any) -> Any:
 
 
 @rule("conv2d", keep=(0, 1), watch=(0, 1), crosswise=(0, 1), label="ConvolutionBackward0")
-def conv2d(node: Any, g: Any) -> Any:
+def conv2d(node: Any, g: np.ndarray) -> Any:
     attributes = node.args[-4:]
     bias = node.edges[2] if len(node.edges) > 2 else None
     by_bias = None if bias is None else v.total(g, (0, *range(2, len(g.shape))), False)
@@ -35,7 +41,7 @@ def _by_one_kernel(g: Any, node: Any, attributes: Any) -> Any:
 
 
 @v.ways(raw=_by_one_kernel)
-def _by_operands(g: Any, node: Any, attributes: Any) -> Any:
+def _by_operands(g: np.ndarray, node: Any, attributes: tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], int]) -> Any:
     """The gradients of the input and the weight."""
     x, w = node.edges[:2]
     return (
@@ -45,7 +51,7 @@ def _by_operands(g: Any, node: Any, attributes: Any) -> Any:
 
 
 @rule("conv2d_input", keep=(0, 1), crosswise=(0, 1), label="ConvolutionBackward0")
-def conv2d_input(node: Any, g: Any) -> Any:
+def conv2d_input(node: Any, g: TensorBase | np.ndarray) -> Any:
     attributes = node.args[1:]
     first, w = node.edges
     return (
@@ -55,7 +61,7 @@ def conv2d_input(node: Any, g: Any) -> Any:
 
 
 @rule("conv2d_weight", keep=(0, 1), crosswise=(0, 1), label="ConvolutionBackward0")
-def conv2d_weight(node: Any, g: Any) -> Any:
+def conv2d_weight(node: Any, g: TensorBase | np.ndarray) -> Any:
     attributes = node.args[1:]
     first, x = node.edges
     return (
@@ -65,7 +71,7 @@ def conv2d_weight(node: Any, g: Any) -> Any:
 
 
 @rule("conv_transpose2d", keep=(0, 1), watch=(0, 1), crosswise=(0, 1), label="ConvolutionBackward0")
-def conv_transpose2d(node: Any, g: Any) -> Any:
+def conv_transpose2d(node: Any, g: np.ndarray) -> Any:
     x, w = node.edges[:2]
     stride, padding, _, dilation, groups = node.args[-5:]
     attributes = (stride, padding, dilation, groups)

@@ -13,7 +13,7 @@ from .reduce import restored
 
 
 @rule("p_norm", keep=(0, "result"))
-def p_norm(node: Any, g: Any) -> Any:
+def p_norm(node: Any, g: np.ndarray) -> np.ndarray | None:
     """Of a norm; or of a distance, in which each of several equal maxima has the gradient and a NaN the sign NaN."""
     p, dims, keepdim, share = node.args
     if p == 0:
@@ -22,17 +22,17 @@ def p_norm(node: Any, g: Any) -> Any:
     return slope(restored(node, g, dims, keepdim), node.kept(g, 0), restored(node, node.kept(g, 1), dims, keepdim))
 
 
-def _over(value: Any, norm: Any, exponent: float = 1) -> Any:
+def _over(value: np.ndarray, norm: np.ndarray, exponent: float = 1) -> np.ndarray:
     """A value divided by a power of the norm; zero where the norm is."""
     flat = v.is_zero(norm)
     return v.where(flat, 0, v.div(value, _power(v.where(flat, 1, norm), exponent)))
 
 
-def _signed(x: Any, value: Any) -> Any:
+def _signed(x: np.ndarray, value: np.ndarray) -> np.ndarray:
     return v.flat_in(v.mul(v.like(v.signs(x), value), value), x)
 
 
-def _of_norm(g: Any, x: Any, y: Any, p: float, dims: tuple[int, ...]) -> Any:
+def _of_norm(g: np.ndarray, x: np.ndarray, y: np.ndarray, p: float, dims: tuple[int, ...]) -> np.ndarray:
     if p == 1:
         return _signed(x, g)
     if p == 2:
@@ -50,17 +50,17 @@ def _of_norm(g: Any, x: Any, y: Any, p: float, dims: tuple[int, ...]) -> Any:
     return v.mul(powers, _over(g, y, p - 1))
 
 
-def _power(value: Any, exponent: float) -> Any:
+def _power(value: np.ndarray, exponent: float) -> np.ndarray:
     return value if exponent == 1 else v.scalar_power(value, exponent)
 
 
-def _sign(x: Any) -> Any:
+def _sign(x: np.ndarray) -> np.ndarray:
     """The sign of each element, NaN of a NaN."""
     with quiet():
         return v.like(np.sign(v.host_array(x)), x)
 
 
-def _of_distance(g: Any, x: Any, y: Any, p: float) -> Any:
+def _of_distance(g: np.ndarray, x: np.ndarray, y: np.ndarray, p: float) -> np.ndarray:
     if p == 1:
         return v.flat_in(v.mul(g, _sign(x)), x)
     if p == 2:

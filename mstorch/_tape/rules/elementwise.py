@@ -41,7 +41,7 @@ def lerp_scalar(node: Any, g: Any) -> Any:
 
 
 @rule("sub")
-def sub(node: Any, g: Any) -> Any:
+def sub(node: Any, g: TensorBase | np.ndarray) -> Any:
     first, second = node.edges
     return (None if first is None else v.fit(g, node.shapes[0]), None if second is None else v.fit(v.neg(g), node.shapes[1]))
 
@@ -58,7 +58,7 @@ def mul(node: Any, g: Any) -> Any:
 
 
 @rule("div", keep=(0, 1), crosswise=(0,))
-def div(node: Any, g: Any) -> Any:
+def div(node: Any, g: TensorBase | np.ndarray) -> tuple[TensorBase | np.ndarray | None, np.ndarray | None]:
     first, second = node.edges
     y = node.kept(g, 1)
     return (
@@ -68,12 +68,12 @@ def div(node: Any, g: Any) -> Any:
 
 
 @rule("neg")
-def neg(node: Any, g: Any) -> Any:
+def neg(node: Any, g: np.ndarray) -> Any:
     return v.neg(g)
 
 
 @rule("pow", keep=(0, 1, "result"), label="PowBackward1")
-def pow(node: Any, g: Any) -> Any:
+def pow(node: Any, g: TensorBase | np.ndarray) -> Any:
     x, y, result = node.kept(g, 0), node.kept(g, 1), node.kept(g, 2)
     base = exponent = None
     if node.edges[0] is not None:
@@ -86,7 +86,7 @@ def pow(node: Any, g: Any) -> Any:
 
 
 @rule("scalar_power", keep=(0,), label="PowBackward0")
-def scalar_power(node: Any, g: Any) -> Any:
+def scalar_power(node: Any, g: TensorBase | np.ndarray) -> Any:
     (exponent,) = node.args
     if exponent == 0:
         return v.nothing(g, node.shapes[0])
@@ -100,24 +100,24 @@ def scalar_power(node: Any, g: Any) -> Any:
 
 
 @rule("square", keep=(0,), label="PowBackward0")
-def square(node: Any, g: Any) -> Any:
+def square(node: Any, g: np.ndarray) -> Any:
     x = node.kept(g)
     return v.mul(g, v.conj(v.times(v.scalar_power(x, 1) if isinstance(x, TensorBase) else x, 2)))
 
 
 @rule("sqrt", keep=("result",))
-def sqrt(node: Any, g: Any) -> Any:
+def sqrt(node: Any, g: TensorBase | np.ndarray) -> Any:
     return v.div(g, v.times(v.conj(node.kept(g)), 2))
 
 
 @rule("rsqrt", keep=("result",))
-def rsqrt(node: Any, g: Any) -> Any:
+def rsqrt(node: Any, g: TensorBase | np.ndarray) -> Any:
     y = v.conj(node.kept(g))
     return v.mul(v.times(g, -0.5), v.scalar_power(y, 3))
 
 
 @rule("reciprocal", keep=("result",))
-def reciprocal(node: Any, g: Any) -> Any:
+def reciprocal(node: Any, g: TensorBase | np.ndarray) -> Any:
     y = v.conj(node.kept(g))
     return v.neg(v.mul(g, v.mul(y, y)))
 
@@ -134,13 +134,13 @@ def where(node: Any, g: Any) -> Any:
 
 
 @rule("conj", label="ConjBackward0")
-def conj(node: Any, g: Any) -> Any:
+def conj(node: Any, g: np.ndarray) -> Any:
     return v.conj(g)
 
 
 def _extreme(op: str) -> None:
     @rule(op, keep=(0, 1))
-    def larger(node: Any, g: Any) -> Any:
+    def larger(node: Any, g: TensorBase | np.ndarray) -> Any:
         x, y = node.kept(g, 0), node.kept(g, 1)
         first, second = v.shares(x, y) if op == "maximum" else v.shares(v.neg(x), v.neg(y))
         return (
@@ -149,12 +149,12 @@ def _extreme(op: str) -> None:
         )
 
 
-def _share_of(g: Any, share: Any) -> Any:
+def _share_of(g: Any, share: np.ndarray) -> Any:
     """A share of the gradient, of which nothing is 0 whatever the gradient is."""
     return v.where(v.above(share, 0), v.mul(g, v.like(share, g)), 0)
 
 
-def _masked(found: Any, shape: tuple[int, ...]) -> Any:
+def _masked(found: np.ndarray, shape: tuple[int, ...]) -> Any:
     """A gradient in the shape of its operand."""
     return found if v.shape_of(found) == shape else v.fit(found, shape)
 
@@ -164,7 +164,7 @@ _extreme("minimum")
 
 
 @rule("abs", keep=(0,))
-def abs(node: Any, g: Any) -> Any:
+def abs(node: Any, g: TensorBase | np.ndarray) -> Any:
     x = node.kept(g)
     if node.kind.category < 3:
         return v.flat_in(v.mul(g, v.like(v.signs(x), g)), x)
@@ -229,7 +229,7 @@ def _extreme_number(op: str) -> None:
     """The larger or smaller of two, of which a NaN is none."""
 
     @rule(op, keep=(0, 1))
-    def chosen(node: Any, g: Any) -> Any:
+    def chosen(node: Any, g: TensorBase | np.ndarray) -> Any:
         mine = _mine(v.bare_condition(node.kept(g, 0)), v.bare_condition(node.kept(g, 1)), op)
         return (
             None if node.edges[0] is None else v.fit(v.where(mine, g, 0), node.shapes[0]),
@@ -243,7 +243,7 @@ _extreme_number("fmin")
 
 def _remainder(op: str, quotient: Any) -> None:
     @rule(op, keep=(0, 1), second=True)
-    def rest(node: Any, g: Any) -> Any:
+    def rest(node: Any, g: TensorBase | np.ndarray) -> Any:
         other = None
         if node.edges[1] is not None:
             x, y = v.bare_condition(node.kept(g, 0)), v.bare_condition(node.kept(g, 1))
@@ -259,7 +259,7 @@ _remainder("remainder", v.Primitive("floor_divide"))
 
 def _flat(op: str) -> None:
     @rule(op, label="DivBackward1")
-    def zero(node: Any, g: Any) -> Any:
+    def zero(node: Any, g: TensorBase | np.ndarray) -> Any:
         return tuple(None if edge is None else v.fit(v.nothing(g), shape) for edge, shape in zip(node.edges, node.shapes))
 
 

@@ -3,6 +3,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from ..._backend.raw import NP_DTYPE
 from .. import vocabulary as v
 from ..apply import rule
@@ -14,19 +16,19 @@ _fft = Primitive("fft")
 
 
 @rule("fft", label="FftC2CBackward0")
-def fft(node: Any, g: Any) -> Any:
+def fft(node: Any, g: np.ndarray) -> Any:
     dims, inverse, norm = node.args
     return _fft(g, dims, not inverse, _ADJOINT[norm])
 
 
 @rule("complex")
-def complex(node: Any, g: Any) -> Any:
+def complex(node: Any, g: np.ndarray) -> Any:
     wide, real = NP_DTYPE[v.dtype_name(g)], node.kind.np
 
-    def of_real(array: Any) -> Any:
+    def of_real(array: np.ndarray) -> np.ndarray:
         return array.real.astype(real)
 
-    def of_imaginary(array: Any) -> Any:
+    def of_imaginary(array: np.ndarray) -> np.ndarray:
         return array.imag.astype(real)
 
     def as_imaginary(array: Any) -> Any:
@@ -39,12 +41,12 @@ def complex(node: Any, g: Any) -> Any:
 
 
 @rule("polar", keep=("result",))
-def polar(node: Any, g: Any) -> Any:
+def polar(node: Any, g: np.ndarray) -> Any:
     """A size moves the number along its direction, an angle across it."""
     wide, real = NP_DTYPE[v.dtype_name(g)], node.kind.np
     result, turned = node.kept(g), v.conj(g)
 
-    def real_part(value: Any, shape: Any) -> Any:
+    def real_part(value: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
         return v.fit(v.mapped(value, lambda array: array.real.astype(real), lambda array: array.astype(wide), "RealBackward0"), shape)
 
     first, second = node.edges

@@ -1,12 +1,14 @@
 """Forward derivatives of operations whose tangent is cheaper by a rule than by transposing the gradient's."""
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from ..._backend.host.activation import relu_slope
 from ..._backend.table import kernel
+from ..._core.tensor_base import TensorBase
 from .. import vocabulary as v
 from ..forward import Call, forward_rule
 from ..node import bare
@@ -80,7 +82,7 @@ def sub(call: Call) -> Any:
     return v.spread(v.sum_of(call.t(0), None if second is None else v.neg(second)), call.shape())
 
 
-def _product(call: Call, multiply: Any, place: int = 0) -> Any:
+def _product(call: Call, multiply: Primitive | Callable[..., Any], place: int = 0) -> Any:
     first, second = call.t(place), call.t(place + 1)
     return v.sum_of(
         None if first is None else multiply(first, call.x(place + 1)), None if second is None else multiply(call.x(place), second)
@@ -175,7 +177,7 @@ def prod(call: Call) -> Any:
     return v.total(products, dims, keepdim) if v.shape_of(products) else products
 
 
-def _beside(tangent: Any, normal: Any, axes: tuple[int, ...], count: int) -> Any:
+def _beside(tangent: TensorBase | np.ndarray, normal: TensorBase | np.ndarray, axes: tuple[int, ...], count: int) -> Any:
     """What is left of a tangent without its mean and its part along the standardised values."""
     number = v.constant(count, normal)
     moved = v.sub(tangent, v.div(v.total(tangent, axes), number))
@@ -260,6 +262,6 @@ def max_pool(call: Call) -> Any:
 
 
 @v.ways(raw=lambda places, call: NotImplemented)
-def _along_positions(places: Any, call: Call) -> Any:
+def _along_positions(places: np.ndarray, call: Call) -> Any:
     shape = tuple(call.inputs[0]._shape)
     return positions_in(places, shape).take(v.reshape(call.t(), (int(np.prod(shape)),))), None

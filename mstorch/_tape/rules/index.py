@@ -8,6 +8,7 @@ import numpy as np
 
 from ..._backend.host.index import index_key, row_places
 from ..._backend.host.scatter import add_rows, wide
+from ..._core.tensor_base import TensorBase
 from .. import movement
 from .. import vocabulary as v
 from ..apply import rule
@@ -17,7 +18,7 @@ from ._places import Places
 
 @rule("index")
 @v.by_gradient(native=lambda node, g: v.placed_at(g, node.shapes[0], *node.args))
-def index(node: Any, g: Any) -> Any:
+def index(node: Any, g: TensorBase | np.ndarray) -> Any:
     dims, indices = node.args[:2]
     shape = node.shapes[0]
     return Places(index_key(len(shape), dims, indices), shape, v.shape_of(g)).add(g, "IndexBackward0")
@@ -38,7 +39,7 @@ def _take_on_device(node: Any, g: Any) -> Any:
 
 @rule("take")
 @v.by_gradient(native=_take_on_device)
-def take(node: Any, g: Any) -> Any:
+def take(node: Any, g: TensorBase | np.ndarray) -> Any:
     shape = node.shapes[0]
     return Places(node.args[0], (math.prod(shape),), v.shape_of(g), outer=shape).add(g, "TakeBackward0")
 
@@ -61,7 +62,7 @@ def _rows(index: np.ndarray, count: int, dim: int) -> tuple[Any, Any]:
 
 @rule("index_select")
 @v.by_gradient(native=lambda node, g: v.rows_added(g, node.shapes[0], *node.args))
-def index_select(node: Any, g: Any) -> Any:
+def index_select(node: Any, g: TensorBase | np.ndarray) -> Any:
     dim, index_ = node.args
     taken, given = _rows(np.asarray(index_), node.shapes[0][dim], dim)
     return v.mapped(g, given, taken, "IndexSelectBackward0")
@@ -76,7 +77,7 @@ def _gather_on_device(node: Any, g: Any) -> Any:
 
 @rule("gather")
 @v.by_gradient(native=_gather_on_device)
-def gather(node: Any, g: Any) -> Any:
+def gather(node: Any, g: np.ndarray) -> Any:
     dim, index_ = node.args
     shape = node.shapes[0]
     if not index_.size:
@@ -106,7 +107,7 @@ def embedding_grad(node: Any, g: Any) -> Any:
 
 @rule("embedding")
 @v.by_gradient(native=lambda node, g: _embedding_grad(g, node.args[0], node.shapes[0][0], *node.args[1:]))
-def embedding(node: Any, g: Any) -> Any:
+def embedding(node: Any, g: np.ndarray) -> np.ndarray:
     index_, padding, by_frequency = node.args
     rows, width = node.shapes[0]
     flat = np.asarray(index_).reshape(-1)

@@ -3,12 +3,15 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
+from ..._core.tensor_base import TensorBase
 from .. import vocabulary as v
 from ..apply import rule
 
 
 @rule("cat")
-def cat(node: Any, g: Any) -> Any:
+def cat(node: Any, g: TensorBase | np.ndarray) -> Any:
     (axis,) = node.args
     start, found = 0, []
     for edge, own in zip(node.edges, node.shapes):
@@ -20,7 +23,7 @@ def cat(node: Any, g: Any) -> Any:
 
 
 @rule("stack")
-def stack(node: Any, g: Any) -> Any:
+def stack(node: Any, g: np.ndarray) -> tuple[TensorBase | np.ndarray | None, ...]:
     (axis,) = node.args
     found: list[Any] = []
     for number, edge in enumerate(node.edges):

@@ -8,6 +8,7 @@ import numpy as np
 from ..._backend.device_memory import full
 from ..._backend.host.softmax import softmax_of
 from ..._core.dtype import float16
+from ..._core.tensor_base import TensorBase
 from .. import movement
 from .. import vocabulary as v
 from ..apply import rule
@@ -23,7 +24,7 @@ def _cross_entropy_of_arrays(node: Any, g: np.ndarray) -> np.ndarray:
 
 @rule("cross_entropy", keep=(0,), label="NllLossBackward0")
 @v.by_gradient(array=_cross_entropy_of_arrays)
-def cross_entropy(node: Any, g: Any) -> Any:
+def cross_entropy(node: Any, g: TensorBase) -> TensorBase:
     (target,) = node.args
     rows, classes = node.shapes[0]
     x = node.kept(g)
@@ -92,7 +93,7 @@ def _nll_on_device(node: Any, g: Any) -> Any:
 
 @rule("nll", watch=(0,), label="NllLossBackward0")
 @v.by_gradient(native=_nll_on_device)
-def nll(node: Any, g: Any) -> Any:
+def nll(node: Any, g: np.ndarray) -> Any:
     target, weights = node.args
     shape = node.shapes[0]
     place = target[:, None, :]
@@ -109,7 +110,7 @@ def nll(node: Any, g: Any) -> Any:
 
 
 @rule("binary_cross_entropy", keep=(0, 1))
-def binary_cross_entropy(node: Any, g: Any) -> Any:
+def binary_cross_entropy(node: Any, g: np.ndarray) -> Any:
     x, target = node.kept(g, 0), node.kept(g, 1)
     by_x = by_target = None
     if node.edges[0] is not None:
@@ -120,6 +121,6 @@ def binary_cross_entropy(node: Any, g: Any) -> Any:
     return by_x, by_target
 
 
-def _by_probability(g: Any, x: Any, target: Any, least: float) -> Any:
+def _by_probability(g: np.ndarray, x: np.ndarray, target: np.ndarray, least: float) -> np.ndarray:
     spread = v.mul(x, v.plus(v.neg(x), 1))
     return v.mul(g, v.div(v.sub(x, target), v.where(v.less_than(spread, least), least, spread)))

@@ -5,13 +5,16 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from ..._backend.raw import NAME_OF_NP
+from ..._core.tensor_base import TensorBase
 from .. import vocabulary as v
 from ..apply import rule
 from ..primitives import dtype_name
 
 
-def _acosh_slope(x: Any) -> Any:
+def _acosh_slope(x: TensorBase | np.ndarray) -> Any:
     if dtype_name(x).startswith("complex"):
         return v.mul(v.rsqrt(v.plus(x, -1)), v.rsqrt(v.plus(x, 1)))
     return v.rsqrt(v.plus(v.mul(x, x), -1))
@@ -47,7 +50,7 @@ LABELS = {"log1p": "Log1PBackward0", "expm1": "Expm1Backward0"}
 
 def _enter(op: str, keep: Any, slope: Callable[[Any, Any], Any]) -> None:
     @rule(op, keep=(keep,), label=LABELS.get(op))
-    def chained(node: Any, g: Any) -> Any:
+    def chained(node: Any, g: TensorBase | np.ndarray) -> Any:
         return slope(g, node.kept(g))
 
 
@@ -70,7 +73,7 @@ _enter("tanh", "result", v.in_one_kernel("tanh_grad", _tanh_slope))
 _enter("exp2", "result", lambda g, y: v.times(v.mul(g, v.conj(y)), math.log(2)))
 
 
-def _sigmoid_slope(g: Any, y: Any) -> Any:
+def _sigmoid_slope(g: TensorBase | np.ndarray, y: TensorBase | np.ndarray) -> Any:
     y = v.conj(y)
     return v.mul(v.mul(g, v.plus(v.neg(y), 1)), y)
 
@@ -83,7 +86,7 @@ _enter("sigmoid", "result", v.in_one_kernel(
 
 def _flat(op: str) -> None:
     @rule(op)
-    def zero(node: Any, g: Any) -> Any:
+    def zero(node: Any, g: TensorBase | np.ndarray) -> Any:
         return v.nothing(g)
 
 
@@ -92,11 +95,11 @@ for _op in ("floor", "ceil", "trunc", "round", "sign"):
 
 
 @rule("frac")
-def frac(node: Any, g: Any) -> Any:
+def frac(node: Any, g: TensorBase | np.ndarray) -> Any:
     return g
 
 
-def _sinc_slope(g: Any, x: Any) -> Any:
+def _sinc_slope(g: TensorBase | np.ndarray, x: TensorBase | np.ndarray) -> Any:
     turned = v.times(x, math.pi)
     below = v.mul(turned, x)
     flat = v.is_zero(below)
@@ -105,12 +108,12 @@ def _sinc_slope(g: Any, x: Any) -> Any:
 
 
 @rule("sinc", keep=(0,))
-def sinc(node: Any, g: Any) -> Any:
+def sinc(node: Any, g: TensorBase | np.ndarray) -> Any:
     return _sinc_slope(g, node.kept(g))
 
 
 @rule("logit", keep=(0,))
-def logit(node: Any, g: Any) -> Any:
+def logit(node: Any, g: TensorBase | np.ndarray) -> Any:
     x, (low, high) = node.kept(g), node.args
     slope = v.div(g, v.mul(v.plus(x, 0), v.plus(v.neg(x), 1)))
     if low is None:
@@ -125,7 +128,7 @@ def _of_two(
     first_slope, second_slope = (lambda *values, place=place: slopes(*values)[place]() for place in (0, 1))
 
     @rule(op, keep=(0, 1, "result") if result else (0, 1), label=label)
-    def chained(node: Any, g: Any) -> Any:
+    def chained(node: Any, g: TensorBase | np.ndarray) -> Any:
         values = (g, node.kept(g, 0), node.kept(g, 1), node.kept(g, 2) if result else None)
         first, second = node.edges
         return (
@@ -134,26 +137,26 @@ def _of_two(
         )
 
 
-def _inverse_square(x: Any, y: Any) -> Any:
+def _inverse_square(x: TensorBase | np.ndarray, y: TensorBase | np.ndarray) -> Any:
     total = v.add(v.mul(x, x), v.mul(y, y))
     flat = v.is_zero(total)
     return v.where(flat, 0, v.reciprocal(total))
 
 
-def _same_sign(g: Any, x: Any, result: Any) -> Any:
+def _same_sign(g: TensorBase | np.ndarray, x: TensorBase | np.ndarray, result: TensorBase | np.ndarray) -> Any:
     flat = v.is_zero(x)
     return v.mul(g, v.where(flat, 0, v.div(result, x)))
 
 
-def _log_share(g: Any, x: Any, other: Any) -> Any:
+def _log_share(g: TensorBase | np.ndarray, x: TensorBase | np.ndarray, other: TensorBase | np.ndarray) -> Any:
     return v.div(g, v.conj(v.plus(v.exp(v.sub(other, x)), 1)))
 
 
-def _log2_share(g: Any, x: Any, other: Any) -> Any:
+def _log2_share(g: TensorBase | np.ndarray, x: TensorBase | np.ndarray, other: TensorBase | np.ndarray) -> Any:
     return v.div(g, v.conj(v.plus(v.exp(v.times(v.sub(other, x), math.log(2))), 1)))
 
 
-def _log_times(g: Any, x: Any, other: Any, product: Any, least: float) -> Any:
+def _log_times(g: np.ndarray, x: np.ndarray, other: np.ndarray, product: Any, least: float) -> Any:
     """``g`` times a logarithm of ``other``; 0 where g is 0, or x is and the logarithm is none."""
     flat = v.is_zero(x) & v.at_most(other, least)
     return v.where(flat, 0, product(g, v.where(flat, 1, other)))
@@ -169,7 +172,7 @@ _of_two("hypot", lambda g, x, y, result: (lambda: v.mul(g, v.div(x, result)), la
 
 
 @rule("copysign", keep=(0, "result"))
-def copysign(node: Any, g: Any) -> Any:
+def copysign(node: Any, g: TensorBase | np.ndarray) -> Any:
     first, second = node.edges
     result = node.kept(g, 1)
     return (
@@ -186,19 +189,19 @@ _of_two("xlog1py", lambda g, x, y, _: (
 ), "SpecialXlog1PyBackward0")  # fmt: skip
 
 
-def _as_complex(value: Any, kind: Any) -> Any:
+def _as_complex(value: TensorBase | np.ndarray, kind: Any) -> Any:
     """Real numbers as complex ones."""
     return v.converted(value, NAME_OF_NP[kind])
 
 
 @v.wide
-def _angle_slope(g: Any, z: Any) -> Any:
+def _angle_slope(g: TensorBase | np.ndarray, z: TensorBase | np.ndarray) -> Any:
     flat = v.is_zero(z)
     return v.where(flat, 0, v.div(v.times(g, 1j), v.conj(v.where(flat, 1, z))))
 
 
 @rule("angle", keep=(0,))
-def angle(node: Any, g: Any) -> Any:
+def angle(node: Any, g: TensorBase | np.ndarray) -> Any:
     """Real numbers have the angle 0 or π, which is flat."""
     if node.kind.category < 3:
         return v.nothing(node.kept(g))
@@ -206,7 +209,7 @@ def angle(node: Any, g: Any) -> Any:
 
 
 @v.wide
-def _sgn_slope(g: Any, z: Any, turned: Any) -> Any:
+def _sgn_slope(g: np.ndarray, z: np.ndarray, turned: np.ndarray) -> np.ndarray:
     """What is left of the gradient across the direction of the number, divided by its size, which is ``z * conj(turned)``."""
     flat = v.is_zero(z)
     across = v.sub(g, v.mul(v.conj(g), v.mul(turned, turned)))
@@ -214,7 +217,7 @@ def _sgn_slope(g: Any, z: Any, turned: Any) -> Any:
 
 
 @rule("sgn", keep=(0, "result"))
-def sgn(node: Any, g: Any) -> Any:
+def sgn(node: Any, g: np.ndarray) -> Any:
     if node.kind.category < 3:
         return v.nothing(g, node.shapes[0])
     return _sgn_slope(g, node.kept(g, 0), node.kept(g, 1))

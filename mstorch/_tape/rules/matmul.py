@@ -3,12 +3,15 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
+from ..._core.tensor_base import TensorBase
 from .. import vocabulary as v
 from ..apply import rule
 
 
 @rule("mm", keep=(0, 1), crosswise=(0, 1))
-def mm(node: Any, g: Any) -> Any:
+def mm(node: Any, g: TensorBase | np.ndarray) -> tuple[Any, TensorBase | np.ndarray | None]:
     first, second = node.edges
     return v.two_products(
         None if first is None else (g, v.conj(v.transpose(node.kept(g, 1)))),
@@ -17,7 +20,7 @@ def mm(node: Any, g: Any) -> Any:
 
 
 @rule("bmm", keep=(0, 1), crosswise=(0, 1))
-def bmm(node: Any, g: Any) -> Any:
+def bmm(node: Any, g: TensorBase | np.ndarray) -> tuple[Any, TensorBase | np.ndarray | None]:
     first, second = node.edges
     return (
         None if first is None else v.bmm(g, v.conj(v.transpose(node.kept(g, 1)))),
@@ -35,15 +38,15 @@ def _linear(node: Any, g: Any, place: int = 0) -> tuple[Any, Any]:
     return None if first is None else v.reshape(by_input, node.shapes[place]), by_weight
 
 
-def _rows(x: Any) -> Any:
+def _rows(x: np.ndarray) -> Any:
     return v.reshape(x, (-1, x.shape[-1])) if len(x.shape) != 2 else x
 
 
 @rule("linear", keep=(0, 1), windows=(1,), label="MmBackward0")
-def linear(node: Any, g: Any) -> Any:
+def linear(node: Any, g: TensorBase | np.ndarray) -> Any:
     return _linear(node, g)
 
 
 @rule("linear_bias", keep=(1, 2), windows=(2,), label="AddmmBackward0")
-def linear_bias(node: Any, g: Any) -> Any:
+def linear_bias(node: Any, g: np.ndarray) -> Any:
     return (None if node.edges[0] is None else v.fit(g, node.shapes[0]), *_linear(node, g, 1))

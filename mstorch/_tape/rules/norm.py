@@ -1,6 +1,7 @@
 """Gradients of normalisation."""
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from .. import vocabulary as v
 from ..apply import rule
 
 
-def standardised(x: Any, axes: tuple[int, ...], count: int, eps: float) -> tuple[Any, Any]:
+def standardised(x: TensorBase | np.ndarray, axes: tuple[int, ...], count: int, eps: float) -> tuple[Any, Any]:
     """Mean 0 and variance 1 over some dimensions, and one over the deviation."""
     number = v.constant(count, x)
     centred = v.sub(x, v.div(v.total(x, axes), number))
@@ -42,7 +43,7 @@ def _of_nothing(node: Any, g: Any) -> Any:
 
 
 @rule("layer_norm", keep=(0, 1), watch=(2,), label="NativeLayerNormBackward0")
-def layer_norm(node: Any, g: Any) -> Any:
+def layer_norm(node: Any, g: np.ndarray) -> Any:
     begin, shape = node.args[0], node.shapes[0]
     axes, count = tuple(range(begin, len(shape))), 1
     for length in shape[begin:]:
@@ -63,12 +64,16 @@ def _layer_norm_of_arrays(node: Any, g: np.ndarray, x: np.ndarray, weight: np.nd
 
 
 @v.by_gradient(array=_layer_norm_of_arrays)
-def _layer_norm_composed(node: Any, g: Any, x: Any, weight: Any, axes: tuple[int, ...], count: int) -> Any:
+def _layer_norm_composed(
+    node: Any, g: TensorBase | np.ndarray, x: TensorBase | np.ndarray, weight: TensorBase | np.ndarray, axes: tuple[int, ...], count: int
+) -> Any:
     """By one kernel of the host's where it takes them; else by single operations, bare half precision in single, rounded at the end."""
     return _layer_norm_steps(node, g, x, weight, axes, count)
 
 
-def _layer_norm_steps(node: Any, g: Any, x: Any, weight: Any, axes: tuple[int, ...], count: int) -> Any:
+def _layer_norm_steps(
+    node: Any, g: TensorBase | np.ndarray, x: TensorBase | np.ndarray, weight: TensorBase | np.ndarray, axes: tuple[int, ...], count: int
+) -> Any:
     normal, inverse = standardised(x, axes, count, node.args[1])
     by_input = None
     if node.edges[0] is not None:
@@ -104,7 +109,7 @@ _SINGLE_OR_HALF = ("float32", "float16", "bfloat16")
 
 
 @rule("batch_norm_train", keep=(0, 1, "result1", "result2"), label="NativeBatchNormBackward0")
-def batch_norm_train(node: Any, gradients: Any) -> Any:
+def batch_norm_train(node: Any, gradients: Sequence[np.ndarray | None]) -> Any:
     g = gradients[0]
     (eps,) = node.args
     shape = node.shapes[0]
@@ -125,11 +130,11 @@ def _batch_norm_of_raws(node: Any, g: Any, eps: float) -> Any:
 
 
 @v.by_gradient(array=_batch_norm_of_arrays, raw=_batch_norm_of_raws)
-def _batch_norm_slope(node: Any, g: Any, eps: float) -> Any:
+def _batch_norm_slope(node: Any, g: TensorBase, eps: float) -> tuple[TensorBase, TensorBase, TensorBase]:
     return _batch_norm_composed(node, g, eps)
 
 
-def _batch_norm_composed(node: Any, g: Any, eps: float) -> Any:
+def _batch_norm_composed(node: Any, g: TensorBase, eps: float) -> tuple[TensorBase, TensorBase, TensorBase]:
     """By single operations, which have derivatives of their own."""
     shape, x, weight = node.shapes[0], node.kept(g, 0), node.kept(g, 1)
     axes, wide = (0, *range(2, len(shape))), (1, -1, *([1] * (len(shape) - 2)))
@@ -160,7 +165,7 @@ def batch_norm_parts(node: Any, gradients: Any) -> Any:
 
 
 @rule("batch_norm_eval", keep=(0, 1, 3, 4), label="NativeBatchNormBackward0")
-def batch_norm_eval(node: Any, g: Any) -> Any:
+def batch_norm_eval(node: Any, g: TensorBase | np.ndarray) -> Any:
     x, weight, mean, var = (node.kept(g, place) for place in range(4))
     channels = v.shape_of(weight)
     wide = (1, *channels, *([1] * (len(v.shape_of(x)) - 2)))

@@ -58,7 +58,7 @@ def _axis_by_axis(node: Any, g: Any) -> Any:
 
 @rule("pad_like", label="ReflectionPadBackward0")
 @v.by_gradient(native=_axis_by_axis)
-def pad_like(node: Any, g: Any) -> Any:
+def pad_like(node: Any, g: np.ndarray) -> Any:
     shape = node.shapes[0]
     pads, mode = node.args
     count = int(np.prod(shape))

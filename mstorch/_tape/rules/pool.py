@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from ..._backend.host.pool import (
 )
 from ..._backend.kernels.sliding_windows import adaptive_table
 from ..._backend.raw import Raw
+from ..._core.tensor_base import TensorBase
 from .. import movement
 from .. import vocabulary as v
 from ..apply import rule
@@ -70,7 +72,7 @@ def _lie_apart(node: Any) -> bool:
     return all(s >= k and d == 1 for k, s, d in zip(kernel, stride, dilation))
 
 
-def _max_pool_of_arrays(node: Any, g: np.ndarray) -> Any:
+def _max_pool_of_arrays(node: Any, g: np.ndarray) -> np.ndarray | None:
     if not g.size or (g.dtype.itemsize == 2 and not _lie_apart(node)):  # half precision would be rounded at each sum
         return None
     found = max_pool_slope(v.comparable(node.kept(g, 0)), v.comparable(g), *node.args)
@@ -79,7 +81,7 @@ def _max_pool_of_arrays(node: Any, g: np.ndarray) -> Any:
 
 @rule("max_pool", keep=(0, "result"), label="MaxPool2DWithIndicesBackward0")
 @v.by_gradient(array=_max_pool_of_arrays, raw=_max_pool_of_raws)
-def max_pool(node: Any, g: Any) -> Any:
+def max_pool(node: Any, g: TensorBase | np.ndarray) -> Any:
     kernel, stride, padding, dilation, out = node.args
     shape, apart = node.shapes[0], _lie_apart(node)
     x = v.comparable(node.kept(g, 0))
@@ -125,7 +127,7 @@ def _by_position_on_device(node: Any, gradients: Any) -> Any:
 
 
 @v.by_gradient(native=_by_position_on_device)
-def _by_position(node: Any, gradients: Any) -> Any:
+def _by_position(node: Any, gradients: Sequence[TensorBase | np.ndarray | None]) -> Any:
     """The gradient at the positions that a pooling gave as its second result."""
     g, shape = gradients[0], node.shapes[0]
     places = positions_in(v.host_array(node.kept(g)), shape)
@@ -153,7 +155,7 @@ def _avg_pool_on_device(node: Any, g: Any) -> Any:
 
 @rule("avg_pool", watch=(0,), label="AvgPool2DBackward0")
 @v.by_gradient(native=_avg_pool_on_device)
-def avg_pool(node: Any, g: Any) -> Any:
+def avg_pool(node: Any, g: TensorBase | np.ndarray) -> Any:
     kernel, stride, padding, out, include_pad, divisor = node.args
     shape = node.shapes[0]
     if 0 in shape or 0 in out:
@@ -198,7 +200,7 @@ def _windows_apart(node: Any, g: Any) -> Any:
 
 @rule("adaptive_avg_pool", watch=(0,), label="AdaptiveAvgPool2DBackward0")
 @v.by_gradient(native=_windows_apart)
-def adaptive_avg_pool(node: Any, g: Any) -> Any:
+def adaptive_avg_pool(node: Any, g: np.ndarray) -> Any:
     (out,) = node.args
     shape = node.shapes[0]
     if 0 in shape or 0 in out:

@@ -17,7 +17,7 @@ from ..apply import rule
 from ..primitives import Primitive
 
 
-def restored(node: Any, g: Any, dims: tuple[int, ...], keepdim: bool) -> Any:
+def restored(node: Any, g: TensorBase | np.ndarray, dims: tuple[int, ...], keepdim: bool) -> Any:
     """The gradient with the reduced dimensions back, of length 1."""
     own = node.shapes[0]
     if keepdim or not dims or not own:
@@ -26,7 +26,7 @@ def restored(node: Any, g: Any, dims: tuple[int, ...], keepdim: bool) -> Any:
 
 
 @rule("sum", label="SumBackward1")
-def sum(node: Any, g: Any) -> Any:
+def sum(node: Any, g: TensorBase | np.ndarray) -> Any:
     dims, keepdim = node.args
     if not node.shapes[0]:
         return v.alias(g)
@@ -36,7 +36,7 @@ def sum(node: Any, g: Any) -> Any:
 
 
 @rule("mean", label="MeanBackward1")
-def mean(node: Any, g: Any) -> Any:
+def mean(node: Any, g: TensorBase | np.ndarray) -> Any:
     dims, keepdim = node.args
     count = 1
     for dim in dims if node.shapes[0] else ():
@@ -64,7 +64,7 @@ def _shared_on_device(node: Any, g: Any) -> Any:
 def _extreme(op: str) -> None:
     @rule(op, keep=(0, "result"))
     @v.by_gradient(native=_shared_on_device)
-    def shared(node: Any, g: Any) -> Any:
+    def shared(node: Any, g: TensorBase | np.ndarray) -> Any:
         dims, keepdim = node.args
         x, y = v.host_array(node.kept(g, 0)), v.host_array(node.kept(g, 1))
         dims = dims if x.ndim else ()
@@ -87,16 +87,16 @@ _extreme("amin")
 _cumprod = Primitive("cumprod")
 
 
-def _moved(value: Any) -> Any:
+def _moved(value: TensorBase | np.ndarray) -> Any:
     """One place on along the last dimension, a one in front."""
     return v.pad(value, (1, -1), 1)
 
 
-def _turned(value: Any) -> Any:
+def _turned(value: TensorBase | np.ndarray) -> Any:
     return v.flip(value, (len(v.shape_of(value)) - 1,))
 
 
-def _products_without(x: Any) -> Any:
+def _products_without(x: TensorBase | np.ndarray) -> Any:
     """For each element the product of the others along the last dimension, exact where some are zero."""
     last = len(v.shape_of(x)) - 1
     before = _moved(_cumprod(x, last))
@@ -105,7 +105,7 @@ def _products_without(x: Any) -> Any:
 
 
 @rule("prod", keep=(0, "result"), label="ProdBackward0")
-def prod(node: Any, g: Any) -> Any:
+def prod(node: Any, g: TensorBase | np.ndarray) -> Any:
     dims, keepdim = node.args
     shape = node.shapes[0]
     if not shape or not dims:
@@ -124,7 +124,7 @@ def prod(node: Any, g: Any) -> Any:
 
 
 @v.ways(raw=lambda x, order: dense(v.permute(x, order)))
-def _reordered(x: Any, order: Sequence[int]) -> Any:
+def _reordered(x: TensorBase | np.ndarray, order: Sequence[int]) -> Any:
     """The dimensions in another order, in memory of its own: gradients through it are row-major."""
     inverse = inverse_order(order)
 

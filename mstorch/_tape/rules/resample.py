@@ -7,6 +7,7 @@ import numpy as np
 
 from ..._backend.host.resample import numpy_pick_along
 from ..._backend.table import kernel
+from ..._core.tensor_base import TensorBase
 from .. import vocabulary as v
 from ..apply import rule
 from ..primitives import Primitive
@@ -22,7 +23,7 @@ def _transposed(matrix: np.ndarray, taps: Any) -> tuple[np.ndarray, Any]:
 
 @rule("along", label="UpsampleBackward0", tables=True)
 @v.by_gradient(native=lambda node, g: _turned(g, *_transposed(*node.args[:2]), node.args[2]))
-def along(node: Any, g: Any) -> Any:
+def along(node: Any, g: np.ndarray) -> Any:
     matrix, taps, axis = node.args
     turned, back = _transposed(matrix, taps)
     run = _along.host[node.kind.name]
@@ -31,7 +32,7 @@ def along(node: Any, g: Any) -> Any:
 
 @rule("pick_along", label="UpsampleNearestBackward0", tables=True)
 @v.by_gradient(native=lambda node, g: v.rows_added(g, node.shapes[0], node.args[1], node.args[0]))
-def pick_along(node: Any, g: Any) -> Any:
+def pick_along(node: Any, g: TensorBase | np.ndarray) -> Any:
     positions, axis = node.args
     shape = node.shapes[0]
 
@@ -60,6 +61,6 @@ def im2col(node: Any, g: Any) -> Any:
 
 
 @rule("col2im", label="Col2ImBackward0")
-def col2im(node: Any, g: Any) -> Any:
+def col2im(node: Any, g: np.ndarray) -> np.ndarray:
     sizes, kernel, dilation, padding, stride, blocks = node.args
     return _unfold(g, kernel, dilation, padding, stride, blocks)

@@ -1,8 +1,12 @@
 """Gradients and forward derivatives of a step of an LSTM and of a GRU."""
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
+from ..._core.tensor_base import TensorBase
 from .. import vocabulary as v
 from ..apply import rule
 from ..forward import Call, forward_rule
@@ -12,7 +16,7 @@ def _gate(number: int, width: int) -> tuple[Any, ...]:
     return ..., slice(number * width, (number + 1) * width)
 
 
-def _split(value: Any, count: int) -> list[Any]:
+def _split(value: TensorBase | np.ndarray, count: int) -> list[Any]:
     """The gates, which lie next to one another; of None as many."""
     if value is None:
         return [None] * count
@@ -25,7 +29,7 @@ def _joined(values: list[Any]) -> Any:
     return v.cat(values, -1)
 
 
-def _rest(y: Any) -> Any:
+def _rest(y: TensorBase | np.ndarray) -> Any:
     return v.plus(v.neg(y), 1)
 
 
@@ -33,16 +37,16 @@ _sigmoid_grad = v.in_one_kernel("sigmoid_grad", lambda g, y: v.mul(g, v.mul(y, _
 _tanh_grad = v.in_one_kernel("tanh_grad", lambda g, y: v.mul(g, _rest(v.mul(y, y))))
 
 
-def _by_sigmoid(g: Any, y: Any) -> Any:
+def _by_sigmoid(g: TensorBase | np.ndarray, y: TensorBase | np.ndarray) -> Any:
     return None if g is None else _sigmoid_grad(g, y)
 
 
-def _by_tanh(g: Any, y: Any) -> Any:
+def _by_tanh(g: TensorBase | np.ndarray, y: TensorBase | np.ndarray) -> Any:
     return None if g is None else _tanh_grad(g, y)
 
 
 @rule("lstm_cell", keep=(0, 1, "result1"), label="ThnnFusedLstmCellBackward0")
-def lstm_cell(node: Any, gradients: Any) -> Any:
+def lstm_cell(node: Any, gradients: Sequence[TensorBase | np.ndarray | None]) -> tuple[TensorBase | np.ndarray, TensorBase | np.ndarray]:
     by_hidden, by_cell = gradients
     g = by_cell if by_hidden is None else by_hidden
     gates, before, after = (node.kept(g, place) for place in range(3))
@@ -61,7 +65,7 @@ def lstm_cell(node: Any, gradients: Any) -> Any:
 
 
 @rule("gru_cell", keep=(0, 1, 2), label="ThnnFusedGruCellBackward0")
-def gru_cell(node: Any, g: Any) -> Any:
+def gru_cell(node: Any, g: TensorBase | np.ndarray) -> Any:
     hidden = node.kept(g, 2)
     (xr, xz, xn), (hr, hz, hn) = _split(node.kept(g, 0), 3), _split(node.kept(g, 1), 3)
     reset, update = v.sigmoid(v.add(xr, hr)), v.sigmoid(v.add(xz, hz))
@@ -83,7 +87,7 @@ def _total(*terms: Any) -> Any:
 
 
 @forward_rule("lstm_cell")
-def lstm_cell_forward(call: Call) -> Any:
+def lstm_cell_forward(call: Call) -> tuple[TensorBase, TensorBase]:
     gates = _split(call.x(0), 4)
     i, f, o = (v.sigmoid(gates[number]) for number in (0, 1, 3))
     g = v.tanh(gates[2])
@@ -96,7 +100,7 @@ def lstm_cell_forward(call: Call) -> Any:
 
 
 @forward_rule("gru_cell")
-def gru_cell_forward(call: Call) -> Any:
+def gru_cell_forward(call: Call) -> TensorBase:
     xs, hs = _split(call.x(0), 3), _split(call.x(1), 3)
     txs, ths = _split(call.t(0), 3), _split(call.t(1), 3)
     reset, update = v.sigmoid(v.add(xs[0], hs[0])), v.sigmoid(v.add(xs[1], hs[1]))

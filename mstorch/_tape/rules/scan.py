@@ -8,7 +8,7 @@ import numpy as np
 from ..._backend.raw import from_numpy, to_numpy
 from ..._backend.table import kernel
 from ..._core.dtype import finfo
-from ..._core.tensor_base import count_of
+from ..._core.tensor_base import TensorBase, count_of
 from .. import vocabulary as v
 from ..apply import rule
 from ..primitives import Primitive, dtype_name
@@ -18,7 +18,7 @@ _sums = Primitive("cumsum")
 
 
 @v.ways(native=lambda value, dim: v.flip(_sums(v.flip(value, (dim,)), dim), (dim,)))
-def _from_behind(value: Any, dim: int) -> Any:
+def _from_behind(value: TensorBase | np.ndarray, dim: int) -> Any:
     """Running sums that begin at the end."""
     sums = _cumsum.host[dtype_name(value)]
 
@@ -29,7 +29,7 @@ def _from_behind(value: Any, dim: int) -> Any:
 
 
 @rule("cumsum")
-def cumsum(node: Any, g: Any) -> Any:
+def cumsum(node: Any, g: TensorBase | np.ndarray) -> Any:
     shape, dim = node.shapes[0], node.args[0]
     return g if not shape or shape[dim] == 1 or count_of(shape) < 2 else _from_behind(g, dim)
 
@@ -43,7 +43,7 @@ _logcumsumexp = Primitive("logcumsumexp")
 
 
 @rule("logcumsumexp", keep=(0, "result"))
-def logcumsumexp(node: Any, g: Any) -> Any:
+def logcumsumexp(node: Any, g: TensorBase | np.ndarray) -> Any:
     """Of real numbers; by logarithms of the gradients above and below zero, as torch computes it: NaN at minus infinity."""
     (dim,) = node.args
     x, y = node.kept(g, 0), node.kept(g, 1)
@@ -52,22 +52,22 @@ def logcumsumexp(node: Any, g: Any) -> Any:
     lowest = float(finfo(node.kind).min)
     size = v.log(v.abs_(g))
 
-    def flipped(value: Any) -> Any:
+    def flipped(value: TensorBase | np.ndarray) -> Any:
         return v.flip(value, (dim,))
 
-    def share(where: Any) -> Any:
+    def share(where: np.ndarray) -> Any:
         behind = flipped(_logcumsumexp(flipped(v.sub(v.where(where, size, lowest), y)), dim))
         return v.exp(v.add(behind, x))
 
     return v.sub(share(v.above(g, 0)), share(v.less_than(g, 0)))
 
 
-def _part(value: Any, dim: int, start: int, stop: int) -> Any:
+def _part(value: TensorBase, dim: int, start: int, stop: int) -> Any:
     return v.part_of(value, (slice(None),) * dim + (slice(start, stop),))
 
 
 @rule("cumprod", keep=(0, "result"))
-def cumprod(node: Any, g: Any) -> Any:
+def cumprod(node: Any, g: TensorBase | np.ndarray) -> Any:
     (dim,) = node.args
     x, y = node.kept(g, 0), node.kept(g, 1)
     if not any(length > 1 for length in node.shapes[0]):
@@ -82,7 +82,7 @@ def _around_zeros_of_raws(g: Any, x: Any, y: Any, dim: int, node: Any) -> Any:  
 
 
 @v.ways(array=lambda g, x, y, dim, node: _around_zeros(g, x, y, dim), raw=_around_zeros_of_raws)
-def _without_division(g: Any, x: Any, y: Any, dim: int, node: Any) -> Any:
+def _without_division(g: TensorBase, x: TensorBase, y: TensorBase, dim: int, node: Any) -> Any:
     # Each element is a factor of its own product and of those behind it: what they are without it.
     found = None
     count = node.shapes[0][dim]
@@ -96,7 +96,7 @@ def _without_division(g: Any, x: Any, y: Any, dim: int, node: Any) -> Any:
     return found
 
 
-def _around_zeros(g: np.ndarray, x: np.ndarray, y: np.ndarray, dim: int) -> Any:
+def _around_zeros(g: np.ndarray, x: np.ndarray, y: np.ndarray, dim: int) -> np.ndarray:
     """By division before the first zero, and by a product from there to the second; nothing behind has a gradient."""
     zero = v.is_zero(x)
     count = np.cumsum(zero, dim)
@@ -110,7 +110,7 @@ def _around_zeros(g: np.ndarray, x: np.ndarray, y: np.ndarray, dim: int) -> Any:
     return v.where(before, divided, v.where(first, alone, np.zeros_like(g)))
 
 
-def _with_rest(g: Any, x: Any, behind: Any, dim: int, place: int, count: int) -> Any:
+def _with_rest(g: TensorBase, x: TensorBase, behind: TensorBase, dim: int, place: int, count: int) -> TensorBase:
     later = _cumprod(v.conj(_part(x, dim, place + 1, count)), dim)
     own = _part(g, dim, place, place + 1)
     return v.mul(v.conj(behind), v.add(own, v.total(v.mul(_part(g, dim, place + 1, count), later), (dim,))))

@@ -56,7 +56,7 @@ def _put_on_device(node: Any, g: Any) -> Any:
 
 @rule("put")
 @v.by_gradient(native=_put_on_device)
-def put(node: Any, g: Any) -> Any:
+def put(node: Any, g: TensorBase | np.ndarray) -> Any:
     index, accumulate = node.args
     shape = node.shapes[0]
     flat = (int(np.prod(shape)),)
@@ -75,7 +75,7 @@ def _index_write_on_device(node: Any, g: Any) -> Any:
 
 @rule("index_write", label="IndexAddBackward0")
 @v.by_gradient(native=_index_write_on_device)
-def index_write(node: Any, g: Any) -> Any:
+def index_write(node: Any, g: np.ndarray) -> Any:
     dim, index, accumulate = node.args
     shape, own = node.shapes
     return Places((slice(None),) * dim + (index,), shape, own).gradients(node, g, accumulate)
@@ -85,7 +85,7 @@ _reduced = Primitive("scatter_reduce")
 
 
 @rule("scatter_reduce", keep=(0, 1, "result"))
-def scatter_reduce(node: Any, g: Any) -> Any:
+def scatter_reduce(node: Any, g: TensorBase | np.ndarray) -> tuple[TensorBase | np.ndarray, TensorBase | np.ndarray]:
     dim, index, how, include_self = node.args
     places = _along(node.shapes[0], dim, v.host_array(index), node.shapes[1])
     x, source, result = node.kept(g, 0), node.kept(g, 1), node.kept(g, 2)
@@ -102,7 +102,7 @@ def scatter_reduce(node: Any, g: Any) -> Any:
     return by_x if include_self else places.without(by_x), by_source
 
 
-def _equal(first: Any, second: Any) -> np.ndarray:
+def _equal(first: TensorBase | np.ndarray, second: TensorBase | np.ndarray) -> np.ndarray:
     array = v.host_array(first)
     return np.asarray(array == v.host_array(second)).astype(array.dtype)
 
@@ -114,7 +114,10 @@ def _counts(node: Any, places: Places, include_self: bool) -> np.ndarray:
     return np.asarray(np.maximum(rest + places.add(np.ones(node.shapes[1], node.kind.np)), ones))
 
 
-def _of_product(node: Any, g: Any, places: Places, x: Any, source: Any, result: Any) -> tuple[Any, Any]:
+def _of_product(
+    node: Any, g: TensorBase | np.ndarray, places: Places, x: TensorBase | np.ndarray, source: TensorBase | np.ndarray,
+    result: TensorBase | np.ndarray,
+) -> tuple[Any, Any]:
     """torch's: by division where nothing is zero; a zero that is alone gets the product of the others."""
     nonzero = v.where(v.is_zero(x), 1, x)
     by_x = v.div(v.mul(g, _reduced(nonzero, source, *node.args)), nonzero)

@@ -7,6 +7,7 @@ import numpy as np
 
 from ..._backend.host.shape import numpy_tile
 from ..._backend.raw import NAME_OF, Raw
+from ..._core.tensor_base import TensorBase
 from .. import movement
 from .. import vocabulary as v
 from ..apply import rule
@@ -16,7 +17,7 @@ _roll, _triangle, _tile = Primitive("roll"), Primitive("triangle"), Primitive("t
 
 
 @rule("tile", label="RepeatBackward0")
-def tile(node: Any, g: Any) -> Any:
+def tile(node: Any, g: TensorBase | np.ndarray) -> Any:
     (repeats,) = node.args
     shape = node.shapes[0]
     split = tuple(n for pair in zip(repeats, shape) for n in pair)
@@ -35,16 +36,16 @@ def tile(node: Any, g: Any) -> Any:
 
 
 @rule("flip")
-def flip(node: Any, g: Any) -> Any:
+def flip(node: Any, g: TensorBase | np.ndarray) -> Any:
     return v.flip(g, *node.args)
 
 
 @rule("roll")
-def roll(node: Any, g: Any) -> Any:
+def roll(node: Any, g: TensorBase | np.ndarray) -> Any:
     shifts, dims = node.args
     return _roll(g, tuple(-shift for shift in shifts), dims)
 
 
 @rule("triangle", label="TrilBackward0")
-def triangle(node: Any, g: Any) -> Any:
+def triangle(node: Any, g: np.ndarray) -> Any:
     return _triangle(g, *node.args)

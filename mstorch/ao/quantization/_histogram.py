@@ -6,6 +6,8 @@ from typing import Any
 import mstorch as torch
 from mstorch._core.warned import warn
 
+from ..._tensor import Tensor
+
 _STEP = 1e-5  # the share of the numbers by which the bounds come nearer in one try
 
 
@@ -21,7 +23,7 @@ class Histograms:
 
     # Counting
 
-    def _count(self, x: Any) -> None:
+    def _count(self, x: Tensor) -> None:
         low, high = torch.aminmax(x)
         if low == -torch.inf or high == torch.inf:
             warn("torch.inf detected in input tensor, ignoring input")
@@ -42,7 +44,7 @@ class Histograms:
         self._put(self.min_val, low)
         self._put(self.max_val, high)
 
-    def reset_histogram(self, x: Any, min_val: Any, max_val: Any) -> None:
+    def reset_histogram(self, x: Tensor, min_val: Tensor, max_val: Tensor) -> None:
         """Forget all, and count a tensor's numbers between these bounds."""
         self._put(self.min_val, min_val)
         self._put(self.max_val, max_val)
@@ -51,13 +53,13 @@ class Histograms:
         self._put(self.histogram, _counts(x, self.bins, min_val, max_val))
 
     @staticmethod
-    def _put(own: Any, new: Any) -> None:
+    def _put(own: Tensor, new: Any) -> None:
         own.detach_().resize_(new.shape)
         own.copy_(new)
 
     def _combine_histograms(
-        self, orig_hist: Any, orig_min: Any, orig_max: Any, update_hist: Any, update_min: Any, update_max: Any
-    ) -> Any:
+        self, orig_hist: Tensor, orig_min: Tensor, orig_max: Tensor, update_hist: Tensor, update_min: Tensor, update_max: Tensor
+    ) -> Tensor:
         """The counts of old between wider bounds, and new ones."""
         if update_min == orig_min and update_max == orig_max:
             return orig_hist + update_hist
@@ -69,7 +71,7 @@ class Histograms:
             raise AssertionError("update_max must be >= orig_max")
         return update_hist + self._upscale_histogram(orig_hist, orig_min, orig_max, update_min, update_max)
 
-    def _upscale_histogram(self, histogram: Any, orig_min: Any, orig_max: Any, update_min: Any, update_max: Any) -> Any:
+    def _upscale_histogram(self, histogram: Tensor, orig_min: Tensor, orig_max: Tensor, update_min: Tensor, update_max: Tensor) -> Tensor:
         """The counts in bins between wider bounds: each bin's in equal parts, which fall where their middles are."""
         fine = self.bins * self.upsample_rate
         parts = histogram.repeat_interleave(self.upsample_rate) / self.upsample_rate
@@ -82,7 +84,7 @@ class Histograms:
     # Choosing bounds
 
     @staticmethod
-    def _get_norm(delta_begin: Any, delta_end: Any, density: Any) -> Any:
+    def _get_norm(delta_begin: Tensor, delta_end: Tensor, density: Tensor) -> Tensor:
         """The squared error of numbers spread evenly between two distances from where they are rounded to."""
         return density * ((delta_end * delta_end * delta_end - delta_begin * delta_begin * delta_begin) / 3)
 
@@ -135,7 +137,7 @@ class Histograms:
 class _Shares:
     """Running sums of counts, to be compared with shares of all in single precision, as tensors compare with numbers."""
 
-    def __init__(self, sums: Any) -> None:
+    def __init__(self, sums: Tensor) -> None:
         self._sums = sums.cpu().numpy()
 
     def first_from(self, start: int, end: int, bound: float) -> int:
@@ -153,5 +155,5 @@ class _Shares:
         return place
 
 
-def _counts(x: Any, bins: int, low: Any, high: Any) -> Any:
+def _counts(x: Tensor, bins: int, low: Tensor, high: Tensor) -> Tensor:
     return torch.histc(x, bins, min=low.item(), max=high.item())

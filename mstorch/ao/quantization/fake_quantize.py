@@ -2,11 +2,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Any
 
 import mstorch as torch
 
 from ..._hook import missing as _missing
+from ..._tensor import Tensor
 from ...nn.modules.module import Module
 from .observer import (
     FixedQParamsObserver,
@@ -111,7 +113,7 @@ class FakeQuantize(FakeQuantizeBase):
             return torch.fake_quantize_per_tensor_affine(X, self.scale, self.zero_point, *limits)
         return X
 
-    def _take(self, scale: Any, point: Any) -> None:
+    def _take(self, scale: Tensor, point: Any) -> None:
         if self.scale.shape != scale.shape:
             self.scale.resize_(scale.shape)
             self.zero_point.resize_(point.shape)
@@ -147,7 +149,7 @@ class FakeQuantize(FakeQuantizeBase):
         super()._load_from_state_dict(state_dict, prefix, local_metadata, strict, missing_keys, *rest)
 
 
-def _check_range(observer: Any, kind: Any, quant_min: int, quant_max: int) -> None:
+def _check_range(observer: type, kind: Any, quant_min: int, quant_max: int) -> None:
     if quant_min > quant_max:
         raise AssertionError("quant_min must be less than or equal to quant_max")
     kind = getattr(getattr(observer, "p", None), "keywords", {}).get("dtype", kind)
@@ -204,7 +206,7 @@ class FusedMovingAvgObsFakeQuantize(FakeQuantize):
             f"qscheme={self.qscheme}, reduce_range={self.activation_post_process.reduce_range}"
         )
 
-    def forward(self, X: Any) -> Any:
+    def forward(self, X: Tensor) -> Any:
         """The tensor rounded, after it was observed."""
         made = self.activation_post_process
         return torch.fused_moving_avg_obs_fake_quant(
@@ -255,7 +257,7 @@ fused_per_channel_wt_fake_quant_range_neg_127_to_127 = FusedMovingAvgObsFakeQuan
 )
 
 
-def _switching(name: str, doc: str) -> Any:
+def _switching(name: str, doc: str) -> Callable[..., Any]:
     def switch(mod: Any) -> None:
         if isinstance(mod, FakeQuantizeBase):
             getattr(mod, name)()

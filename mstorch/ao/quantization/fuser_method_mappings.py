@@ -71,7 +71,7 @@ def fuse_convtranspose_bn(is_qat: bool, convt: Any, bn: Any) -> Any:
     return fuse_conv_bn_eval(convt, bn, transpose=True)
 
 
-def _sequential_wrapper2(sequential: Any) -> Callable[..., Any]:
+def _sequential_wrapper2(sequential: type) -> Callable[..., Any]:
     """A fuser of two layers that are put together the same way whatever follows."""
     return lambda is_qat, m1, m2: sequential(m1, m2)
 

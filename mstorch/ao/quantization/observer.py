@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from abc import ABCMeta, abstractmethod
 from collections import OrderedDict
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -10,6 +11,7 @@ import mstorch as torch
 from mstorch._core.warned import warn
 
 from ..._hook import missing as _missing
+from ..._tensor import Tensor
 from ...nn.modules.module import Module
 from ._histogram import Histograms
 from .utils import (
@@ -120,7 +122,7 @@ class UniformQuantizationObserverBase(ObserverBase):
             validate_qmin_qmax(quant_min, quant_max)  # type: ignore[arg-type]
         self.quant_min, self.quant_max = calculate_qmin_qmax(quant_min, quant_max, self.has_customized_qrange, dtype, reduce_range)
 
-    def _load_from_state_dict(self, state_dict: Any, prefix: str, local_metadata: Any, *rest: Any) -> None:
+    def _load_from_state_dict(self, state_dict: Any, prefix: str, local_metadata: dict[Any, Any], *rest: Any) -> None:
         if local_metadata.get("version") in (None, 1):  # files of old had no such buffer
             state_dict[prefix + "eps"] = torch.tensor([_EPS])
         super()._load_from_state_dict(state_dict, prefix, local_metadata, *rest)
@@ -128,7 +130,7 @@ class UniformQuantizationObserverBase(ObserverBase):
     def _validate_qmin_qmax(self, quant_min: int, quant_max: int) -> None:
         validate_qmin_qmax(quant_min, quant_max)
 
-    def _calculate_qparams(self, min_val: Any, max_val: Any) -> tuple[Any, Any]:
+    def _calculate_qparams(self, min_val: Tensor, max_val: Tensor) -> tuple[Any, Any]:
         if not check_min_max_valid(min_val, max_val):
             return nothing_observed(min_val)
         limits = (self.quant_min, self.quant_max)
@@ -138,12 +140,12 @@ class UniformQuantizationObserverBase(ObserverBase):
         """Raises: this observer keeps no bounds that could be forgotten."""
         raise NotImplementedError("Cannot reset min/max values in the given observer.")
 
-    def _bounds_made(self, factory_kwargs: Any, low: Any, high: Any) -> None:
+    def _bounds_made(self, factory_kwargs: dict[Any, Any] | None, low: float | Sequence[Any], high: float | Sequence[Any]) -> None:
         made = torch.nn.factory_kwargs(factory_kwargs)
         self.register_buffer("min_val", torch.tensor(low, **made))
         self.register_buffer("max_val", torch.tensor(high, **made))
 
-    def _keep(self, low: Any, high: Any) -> None:
+    def _keep(self, low: Tensor, high: Tensor) -> None:
         for own, new in ((self.min_val, low), (self.max_val, high)):
             own.resize_(new.shape)
             own.copy_(new)
@@ -177,7 +179,7 @@ class MinMaxObserver(UniformQuantizationObserverBase):
             self._keep(*self._taken_in(low, high))
         return x_orig
 
-    def _taken_in(self, low: Any, high: Any) -> tuple[Any, Any]:
+    def _taken_in(self, low: Tensor, high: Tensor) -> tuple[Any, Any]:
         return torch.minimum(low, self.min_val), torch.maximum(high, self.max_val)
 
     def calculate_qparams(self) -> Any:  # type: ignore[override]
@@ -217,13 +219,13 @@ class MovingAverageMinMaxObserver(MinMaxObserver):
             is_dynamic=is_dynamic, **kwargs,
         )  # fmt: skip
 
-    def _taken_in(self, low: Any, high: Any) -> tuple[Any, Any]:
+    def _taken_in(self, low: Tensor, high: Tensor) -> tuple[Any, Any]:
         if self.min_val == float("inf") and self.max_val == float("-inf"):
             return low, high
         return _nearer(self.min_val, low, self.averaging_constant), _nearer(self.max_val, high, self.averaging_constant)
 
 
-def _nearer(own: Any, new: Any, share: float) -> Any:
+def _nearer(own: Tensor, new: Tensor, share: float) -> Tensor:
     return own + share * (new - own)
 
 
@@ -259,7 +261,7 @@ class PerChannelMinMaxObserver(UniformQuantizationObserverBase):
         """Take the bounds of a tensor's channels in; gives the tensor."""
         return self._forward(x_orig)
 
-    def _forward(self, x_orig: Any) -> Any:
+    def _forward(self, x_orig: Tensor) -> Tensor:
         if x_orig.numel():
             x = x_orig.detach().to(self.min_val.dtype)
             low, high = torch.aminmax(torch.flatten(x.transpose(0, self.ch_axis), start_dim=1), dim=1)
@@ -267,7 +269,7 @@ class PerChannelMinMaxObserver(UniformQuantizationObserverBase):
             self._keep(*(self._taken_in(low, high) if seen else (low, high)))
         return x_orig
 
-    def _taken_in(self, low: Any, high: Any) -> tuple[Any, Any]:
+    def _taken_in(self, low: Tensor, high: Tensor) -> tuple[Any, Any]:
         return torch.minimum(low, self.min_val), torch.maximum(high, self.max_val)
 
     def calculate_qparams(self) -> Any:  # type: ignore[override]
@@ -284,8 +286,8 @@ class PerChannelMinMaxObserver(UniformQuantizationObserverBase):
             setattr(self, name, torch.rand(0))
 
     def _load_from_state_dict(
-        self, state_dict: Any, prefix: str, local_metadata: Any, strict: bool, missing_keys: list[str], unexpected_keys: list[str],
-        error_msgs: list[str],
+        self, state_dict: Any, prefix: str, local_metadata: dict[Any, Any], strict: bool, missing_keys: list[str],
+        unexpected_keys: list[str], error_msgs: list[str],
     ) -> None:  # fmt: skip
         version = local_metadata.get("version")
         old = version is not None and version < 3
@@ -314,7 +316,7 @@ class MovingAveragePerChannelMinMaxObserver(PerChannelMinMaxObserver):
         )  # fmt: skip
         self.averaging_constant = averaging_constant
 
-    def _taken_in(self, low: Any, high: Any) -> tuple[Any, Any]:
+    def _taken_in(self, low: Tensor, high: Tensor) -> tuple[Any, Any]:
         return _nearer(self.min_val, low, self.averaging_constant), _nearer(self.max_val, high, self.averaging_constant)
 
 
@@ -341,7 +343,7 @@ class HistogramObserver(Histograms, UniformQuantizationObserverBase):
         self.dst_nbins = 2 ** torch.iinfo(dtype).bits
         self.upsample_rate = 16
 
-    def forward(self, x_orig: Any) -> Any:
+    def forward(self, x_orig: Tensor) -> Any:
         """Count a tensor's numbers; gives the tensor."""
         if x_orig.numel():
             self._count(x_orig.detach())
@@ -366,7 +368,7 @@ class HistogramObserver(Histograms, UniformQuantizationObserverBase):
         return f"min_val={self.min_val}, max_val={self.max_val}"
 
     def _load_from_state_dict(
-        self, state_dict: Any, prefix: str, local_metadata: Any, strict: bool, missing_keys: list[str], *rest: Any
+        self, state_dict: Any, prefix: str, local_metadata: dict[Any, Any], strict: bool, missing_keys: list[str], *rest: Any
     ) -> None:
         version = local_metadata.get("version")
         for name, start in (("min_val", "inf"), ("max_val", "-inf")):
@@ -413,7 +415,7 @@ class FixedQParamsObserver(ObserverBase):
 class _Unasked(ObserverBase):
     """An observer that has no scale to tell."""
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: Tensor) -> Any:
         """The tensor."""
         return x
 

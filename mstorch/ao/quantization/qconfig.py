@@ -107,7 +107,7 @@ default_embedding_qat_qconfig_4bit = QConfig(NoopObserver.with_args(dtype=torch.
 default_quint8_weight_qconfig = QConfig(HistogramObserver, MinMaxObserver)
 
 
-def _symmetric_activations() -> Any:
+def _symmetric_activations() -> _PartialWrapper:
     return FusedMovingAvgObsFakeQuantize.with_args(
         observer=MovingAverageMinMaxObserver, quant_min=-128, quant_max=127, dtype=torch.qint8, reduce_range=False, eps=2**-12
     )
@@ -160,7 +160,7 @@ def get_default_qat_qconfig(backend: str = "x86", version: int = 1) -> Any:
 QConfigAny = QConfig | None
 
 
-def _assert_valid_qconfig(qconfig: Any, mod: Any) -> None:
+def _assert_valid_qconfig(qconfig: QConfig, mod: Any) -> None:
     transposed = (torch.nn.ConvTranspose1d, torch.nn.ConvTranspose2d, torch.nn.ConvTranspose3d)
     if qconfig is None or not isinstance(mod, transposed) or qconfig.weight is None:
         return
@@ -168,16 +168,16 @@ def _assert_valid_qconfig(qconfig: Any, mod: Any) -> None:
         raise AssertionError("Per channel weight observer is not supported yet for ConvTranspose{n}d.")
 
 
-def _add_module_to_qconfig_obs_ctr(qconfig: Any, module: Any) -> Any:
+def _add_module_to_qconfig_obs_ctr(qconfig: QConfig, module: Any) -> QConfig | None:
     """A configuration whose observers are made where the module's parameters are."""
     if module is None or qconfig is None or qconfig._fields != ("activation", "weight"):
         return qconfig
 
-    def place() -> Any:
+    def place() -> dict[Any, Any] | None:
         devices = {item.device for item in (*module.parameters(), *module.buffers())}
         return {"device": next(iter(devices))} if devices else None
 
-    def placed(maker: Any) -> Any:
+    def placed(maker: _PartialWrapper) -> Any:
         try:
             maker.with_args(factory_kwargs=None)()
             return maker.with_callable_args(factory_kwargs=place)
@@ -210,7 +210,7 @@ def qconfig_equals(q1: Any, q2: Any) -> bool:
         return bool(q1 == q2)
 
 
-def _activation_is_memoryless(qconfig: Any) -> bool:
+def _activation_is_memoryless(qconfig: QConfig) -> bool:
     """Whether a configuration's activations are observed anew each time."""
     found = qconfig.activation()
     if isinstance(found, FakeQuantizeBase) and hasattr(found, "activation_post_process"):

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from typing import Any
 
 from ... import nn
@@ -108,7 +109,7 @@ def _found(mapping: dict[Any, Any], more: dict[Any, Any] | None, kind: Any) -> A
 
 
 def get_static_quant_module_class(
-    float_module_class: Any, additional_static_quant_mapping: dict[Any, Any] | None = None, is_reference: bool = False
+    float_module_class: Callable[..., Any], additional_static_quant_mapping: dict[Any, Any] | None = None, is_reference: bool = False
 ) -> Any:
     """The class of quantized tensors that stands for a floating one."""
     if is_reference:
@@ -116,7 +117,9 @@ def get_static_quant_module_class(
     return _found(DEFAULT_STATIC_QUANT_MODULE_MAPPINGS, additional_static_quant_mapping, float_module_class)
 
 
-def get_dynamic_quant_module_class(float_module_class: Any, additional_dynamic_quant_mapping: dict[Any, Any] | None = None) -> Any:
+def get_dynamic_quant_module_class(
+    float_module_class: Callable[..., Any], additional_dynamic_quant_mapping: dict[Any, Any] | None = None
+) -> Any:
     """The class of quantized weights that stands for a floating one."""
     return _found(DEFAULT_DYNAMIC_QUANT_MODULE_MAPPINGS, additional_dynamic_quant_mapping, float_module_class)
 

@@ -12,6 +12,7 @@ from mstorch._core.warned import warn
 
 from ... import nn
 from ..._hook import missing as _missing
+from ..._tensor import Tensor
 from ..._unbuilt import UnbuiltClass
 from ...nn.utils.parametrize import type_before_parametrizations
 from ..nn import quantizable as nnqb
@@ -63,7 +64,7 @@ def get_default_custom_config_dict() -> dict[str, Any]:
     return _DEFAULT_CUSTOM_CONFIG_DICT
 
 
-def _built(kind: Any, *args: Any) -> Any:
+def _built(kind: type, *args: Any) -> Any:
     """The class. NotImplementedError with its name for one of torch's that is not built."""
     return kind(*args) if isinstance(kind, UnbuiltClass) else kind
 
@@ -71,7 +72,9 @@ def _built(kind: Any, *args: Any) -> Any:
 # Configurations
 
 
-def _propagate_qconfig_helper(module: Any, qconfig_dict: Any, qconfig_parent: Any = None, prefix: str = "", config: Any = None) -> None:
+def _propagate_qconfig_helper(
+    module: Any, qconfig_dict: dict[Any, Any], qconfig_parent: Any = None, prefix: str = "", config: Any = None
+) -> None:
     own = qconfig_dict.get(type_before_parametrizations(module), qconfig_parent)
     own = getattr(module, "qconfig", qconfig_dict.get(prefix, own))
     _assert_valid_qconfig(own, module)
@@ -100,12 +103,12 @@ def _remove_qconfig(module: Any) -> None:
 # Observers
 
 
-def _observer_forward_hook(self: Any, input: Any, output: Any) -> Any:
+def _observer_forward_hook(self: Any, input: tuple[Tensor, ...], output: Tensor) -> Tensor:
     """Show a layer's result to its observer."""
     return self.activation_post_process(output)
 
 
-def _observer_forward_pre_hook(self: Any, input: Any) -> Any:
+def _observer_forward_pre_hook(self: Any, input: tuple[Tensor, ...]) -> Tensor:
     """Show a layer's input to its observer."""
     return self.activation_post_process(input[0])
 
@@ -138,7 +141,7 @@ def _needs_observation(module: Any) -> bool:
 class _Observing:
     """Gives the layers of a model their observers."""
 
-    def __init__(self, kinds: Any, whole: Any, device: Any, custom: Any) -> None:
+    def __init__(self, kinds: set[Any], whole: set[Any] | None, device: Any, custom: dict[Any, Any]) -> None:
         self.kinds = kinds  # of layers that are observed where they have no children
         self.whole = whole or ()  # of layers that are observed whatever they have
         self.device = device
@@ -261,8 +264,8 @@ def convert(
 
 
 def _convert(
-    module: Any, mapping: Any = None, inplace: bool = False, is_reference: bool = False, convert_custom_config_dict: Any = None,
-    use_precomputed_fake_quant: bool = False,
+    module: Any, mapping: dict[Any, Any] | None = None, inplace: bool = False, is_reference: bool = False,
+    convert_custom_config_dict: dict[Any, Any] | None = None, use_precomputed_fake_quant: bool = False,
 ) -> Any:  # fmt: skip
     if mapping is None:
         if is_reference:

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..._tensor import Tensor
 from ...nn.modules.module import Module
 
 __all__ = ["DeQuantStub", "QuantStub", "QuantWrapper"]
@@ -16,7 +17,7 @@ class QuantStub(Module):
         if qconfig:
             self.qconfig = qconfig
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: Tensor) -> Any:
         """The input."""
         return x
 
@@ -24,12 +25,12 @@ class QuantStub(Module):
 class DeQuantStub(Module):
     """Where values become floating again, once a network is converted; gives its input until then."""
 
-    def __init__(self, qconfig: Any = None) -> None:
+    def __init__(self, qconfig: Any | None = None) -> None:
         super().__init__()
         if qconfig:
             self.qconfig = qconfig
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: Tensor) -> Any:
         """The input."""
         return x
 
@@ -49,6 +50,6 @@ class QuantWrapper(Module):
         self.add_module("module", module)
         self.train(module.training)
 
-    def forward(self, X: Any) -> Any:
+    def forward(self, X: Tensor) -> Any:
         """What the module makes of the input."""
         return self.dequant(self.module(self.quant(X)))

@@ -8,6 +8,7 @@ import mstorch as torch
 from mstorch._core.warned import warn
 
 from ..._hook import missing as _missing
+from ..._tensor import Tensor
 from ...nn.utils.parametrize import is_parametrized
 from .quant_type import QuantType
 
@@ -174,7 +175,7 @@ def get_quant_type(qconfig: Any) -> QuantType:
     )
 
 
-def check_min_max_valid(min_val: Any, max_val: Any) -> bool:
+def check_min_max_valid(min_val: Tensor, max_val: Tensor) -> bool:
     """Whether bounds were observed; AssertionError for a lower one above the upper."""
     unseen = min_val.numel() == 0 or max_val.numel() == 0
     if not unseen and (min_val.dim() == 0 or max_val.dim() == 0):
@@ -238,7 +239,7 @@ def nothing_observed(like: Any) -> tuple[Any, Any]:
 
 
 def determine_qparams(
-    min_val: Any, max_val: Any, quant_min: int, quant_max: int, dtype: Any, eps: Any, has_customized_qrange: bool,
+    min_val: Tensor, max_val: Tensor, quant_min: int, quant_max: int, dtype: Any, eps: Tensor, has_customized_qrange: bool,
     qscheme: Any = torch.per_tensor_affine,
 ) -> tuple[Any, Any]:  # fmt: skip
     """Scales in double precision and zero points of 64 bits for observed bounds."""

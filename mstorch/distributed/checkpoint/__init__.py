@@ -15,6 +15,7 @@ import mstorch as torch
 
 from ..._hook import missing as _missing
 from ..._serialization.unpickler import Unpickler
+from ..._tensor import Tensor
 from .. import _collectives, _objects
 from .._world import is_initialized
 from . import _pieces, metadata, state_dict
@@ -76,7 +77,7 @@ def _metadata(folder: str) -> Metadata:
     return found
 
 
-def _states(state: Any) -> dict[str, Any]:
+def _states(state: dict[Any, Any]) -> dict[str, Any]:
     """A state with ``state_dict()`` asked of what has it."""
     return {
         key: value.state_dict() if hasattr(value, "state_dict") and not isinstance(value, torch.Tensor) else value
@@ -84,7 +85,7 @@ def _states(state: Any) -> dict[str, Any]:
     }
 
 
-def _written(folder: str, state: Any, rank: int) -> dict[str, Any]:
+def _written(folder: str, state: dict[Any, Any], rank: int) -> dict[str, Any]:
     """Write what this process is to save, and tell what that is."""
     os.makedirs(folder, exist_ok=True)
     file = f"__{rank}_0.distcp"
@@ -108,14 +109,14 @@ def _written(folder: str, state: Any, rank: int) -> dict[str, Any]:
 
 
 def save(
-    state_dict: Any, *, checkpoint_id: Any = None, storage_writer: Any = None, planner: Any = None, process_group: Any = None,
+    state_dict: dict[str, Any], *, checkpoint_id: Any = None, storage_writer: Any = None, planner: Any = None, process_group: Any = None,
     no_dist: bool = False, use_collectives: bool = True,
 ) -> Metadata:  # fmt: skip
     """Write the processes' state to a folder: of DTensors each its part, of the rest what the first has. All have to call it."""
     return _save(_states(state_dict), _folder(checkpoint_id, storage_writer, planner), process_group, no_dist)
 
 
-def _save(state: Any, folder: str, group: Any, no_dist: bool) -> Metadata:
+def _save(state: dict[Any, Any], folder: str, group: Any, no_dist: bool) -> Metadata:
     together = is_initialized() and not no_dist
     rank = torch.distributed.get_rank(group) if together else 0
     told = _written(folder, state, rank)
@@ -152,7 +153,8 @@ def _copied(state: Any) -> Any:
 
 
 def async_save(
-    state_dict: Any, *, checkpoint_id: Any = None, storage_writer: Any = None, planner: Any = None, process_group: Any = None, **kwargs: Any
+    state_dict: dict[str, Any], *, checkpoint_id: Any = None, storage_writer: Any = None, planner: Any = None,
+    process_group: Any = None, **kwargs: Any
 ) -> Future[Metadata]:
     """``save`` of a copy, in a thread: a future. As in torch, ``process_group`` should be one that nothing else uses meanwhile."""
     folder, state = _folder(checkpoint_id, storage_writer, planner), _copied(_states(state_dict))
@@ -177,7 +179,7 @@ class _Files:
         return self._read[name]
 
 
-def _fill(tensor: Any, entry: TensorStorageMetadata, name: str, files: _Files) -> None:
+def _fill(tensor: Tensor, entry: TensorStorageMetadata, name: str, files: _Files) -> None:
     begin, sizes, local, shape, _ = _pieces.piece(tensor)
     if tuple(entry.size) != shape:
         raise ValueError(f"Size mismatch between saved {entry.size} and current: {shape} for {name}")
@@ -190,7 +192,7 @@ def _fill(tensor: Any, entry: TensorStorageMetadata, name: str, files: _Files) -
 
 
 def load(
-    state_dict: Any, *, checkpoint_id: Any = None, storage_reader: Any = None, planner: Any = None, process_group: Any = None,
+    state_dict: dict[str, Any], *, checkpoint_id: Any = None, storage_reader: Any = None, planner: Any = None, process_group: Any = None,
     no_dist: bool = False,
 ) -> None:  # fmt: skip
     """Fill a state from a folder: tensors in place, others are replaced. RuntimeError for entries that the checkpoint lacks."""
@@ -215,12 +217,12 @@ def load(
         _collectives.barrier(process_group)
 
 
-def save_state_dict(state_dict: Any, storage_writer: Any, process_group: Any = None, coordinator_rank: int = 0, no_dist: bool = False, planner: Any = None) -> Metadata:  # fmt: skip  # noqa: E501
+def save_state_dict(state_dict: dict[str, Any], storage_writer: Any, process_group: Any = None, coordinator_rank: int = 0, no_dist: bool = False, planner: Any = None) -> Metadata:  # fmt: skip  # noqa: E501
     """The old name of ``save``."""
     return save(state_dict, storage_writer=storage_writer, process_group=process_group, no_dist=no_dist, planner=planner)
 
 
-def load_state_dict(state_dict: Any, storage_reader: Any, process_group: Any = None, coordinator_rank: int = 0, no_dist: bool = False, planner: Any = None) -> None:  # fmt: skip  # noqa: E501
+def load_state_dict(state_dict: dict[str, Any], storage_reader: Any, process_group: Any = None, coordinator_rank: int = 0, no_dist: bool = False, planner: Any = None) -> None:  # fmt: skip  # noqa: E501
     """The old name of ``load``."""
     load(state_dict, storage_reader=storage_reader, process_group=process_group, no_dist=no_dist, planner=planner)
 

@@ -13,7 +13,7 @@ from ..tensor.placement_types import Partial, Shard
 Path = tuple[Any, ...]
 
 
-def flat(state: Any, path: Path = ()) -> dict[Path, Any]:
+def flat(state: Tensor | dict[Any, Any], path: Path = ()) -> dict[Path, Any]:
     """The entries of nested dictionaries and lists with tensors in them, by the way to each."""
     if isinstance(state, Mapping) and (not path or state):
         items = list(state.items())
@@ -41,7 +41,7 @@ def put(state: Any, path: Path, value: Any) -> None:
     state[path[-1]] = value
 
 
-def piece(tensor: Any) -> tuple[tuple[int, ...], tuple[int, ...], Any, tuple[int, ...], bool]:
+def piece(tensor: Tensor) -> tuple[tuple[int, ...], tuple[int, ...], Any, tuple[int, ...], bool]:
     """Of what this process has of a tensor: where it begins, its size, itself, the whole's size, whether it is the one to save it."""
     if not isinstance(tensor, DTensor):
         shape = tuple(tensor.shape)
@@ -54,7 +54,9 @@ def piece(tensor: Any) -> tuple[tuple[int, ...], tuple[int, ...], Any, tuple[int
     return begin, sizes, tensor.to_local().detach(), tuple(shape), first
 
 
-def overlap(begin: Any, sizes: Any, other_begin: Any, other_sizes: Any) -> tuple[Any, Any] | None:
+def overlap(
+    begin: tuple[int, ...], sizes: tuple[int, ...], other_begin: tuple[int, ...], other_sizes: tuple[int, ...]
+) -> tuple[Any, Any] | None:
     """The common part of two parts, as slices of each; None if there is none."""
     mine, theirs = [], []
     for a, n, b, m in zip(begin, sizes, other_begin, other_sizes):

@@ -10,6 +10,7 @@ import mstorch as torch
 
 from ..._hook import not_yet
 from ..._leaving import END, Undo, undoing, values_again
+from ..._tensor import Tensor
 from ...nn.modules.module import Module
 from .._types import ReduceOp
 from .._world import default_group, get_rank
@@ -238,7 +239,7 @@ class FullyShardedDataParallel(Module):
             raise RuntimeError("`no_sync()` on inner FSDP instances is not supported. Please call `no_sync()` on root FSDP module.")
         return _without_sync([part._shards for part in self.fsdp_modules(self)])
 
-    def clip_grad_norm_(self, max_norm: float, norm_type: float = 2.0) -> Any:
+    def clip_grad_norm_(self, max_norm: float, norm_type: float = 2.0) -> Tensor:
         """Let the norm of all gradients, in all processes, not exceed ``max_norm``; gives what it was."""
         if getattr(self, "_inner", False):
             raise RuntimeError("`clip_grad_norm_()` should only be called on the root FSDP instance")
@@ -378,7 +379,7 @@ class FullyShardedDataParallel(Module):
         return wrapped(local, self._device_mesh, [Shard(0)], tuple(whole.shape))
 
     @staticmethod
-    def optim_state_dict(model: Any, optim: Any, optim_state_dict: Any = None, group: Any = None) -> dict[str, Any]:
+    def optim_state_dict(model: Any, optim: Any, optim_state_dict: dict[str, Any] | None = None, group: Any = None) -> dict[str, Any]:
         """An optimiser's state with whole tensors under the parameters' own names."""
         if optim_state_dict is not None:
             _refuse(".optim_state_dict of a state that is given")

@@ -33,7 +33,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
     """
 
     def __init__(
-        self, params: Any, optimizer_class: type, process_group: Any = None, parameters_as_bucket_view: bool = False,
+        self, params: Any, optimizer_class: type, process_group: Any | None = None, parameters_as_bucket_view: bool = False,
         overlap_with_ddp: bool = False, **defaults: Any,
     ) -> None:  # fmt: skip
         if overlap_with_ddp:
@@ -85,7 +85,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
         for one, other in zip(source, target):
             other.update({key: value for key, value in one.items() if key != "params"})
 
-    def step(self, closure: Callable[[], float] | None = None, **kwargs: Any) -> Any:
+    def step(self, closure: Callable[[], float] | None = None, **kwargs: Any) -> float | None:
         """Update this process's parameters, and take the others' from them; returns what ``closure`` returns."""
         Join.notify_join_context(self)
         self._options(self.param_groups, self.optim.param_groups)

@@ -107,7 +107,7 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
         return result
 
 
-def _place(tensor: Any) -> Any:
+def _place(tensor: Tensor) -> Any:
     return id(tensor._storage), tensor._offset, tensor._shape, tensor._stride, tensor._dtype
 
 

@@ -24,18 +24,19 @@ from ..._ops.elementwise import div, mul, neg
 from ..._ops.random import draw, exponential_
 from ..._tape.moving import beside
 from ..._tape.ways import ways
+from ..._tensor import Tensor
 
 
-def _done(function: Callable[..., Any], input: Any, inplace: bool, *args: Any) -> Any:
+def _done(function: Callable[..., Any], input: Tensor, inplace: bool, *args: Any) -> Any:
     """``function(input, …)``, stored in ``input`` if asked for."""
     return in_place(input, function, *args) if inplace else function(input, *args)
 
 
-def _not_below_zero(result: Any, name: str, slope: float, inplace: bool) -> Any:
+def _not_below_zero(result: Tensor, name: str, slope: float, inplace: bool) -> Tensor:
     """The result; where a slope below 0 was written in place, the sign of the input is lost, and backward raises."""
     if inplace and slope < 0 and result.requires_grad:
 
-        def refuse(gradient: Any) -> Any:
+        def refuse(gradient: Tensor) -> Any:
             raise RuntimeError(
                 f"In-place {name} backward calculation is triggered with a negative slope which is not supported. This is caused by "
                 "calling in-place forward function with a negative slope, please call out-of-place version instead."
@@ -45,71 +46,71 @@ def _not_below_zero(result: Any, name: str, slope: float, inplace: bool) -> Any:
     return result
 
 
-def relu(input: Any, inplace: bool = False) -> Any:
+def relu(input: Tensor, inplace: bool = False) -> Tensor:
     """``max(0, x)``."""
     return _done(acts.relu, input, inplace)
 
 
-def relu6(input: Any, inplace: bool = False) -> Any:
+def relu6(input: Tensor, inplace: bool = False) -> Tensor:
     """``min(max(0, x), 6)``."""
     return _done(acts.relu6, input, inplace)
 
 
-def hardtanh(input: Any, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Any:
+def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Tensor:
     """``min(max(min_val, x), max_val)``."""
     if min_val > max_val:
         raise ValueError("min_val cannot be greater than max_val")
     return _done(acts.hardtanh, input, inplace, min_val, max_val)
 
 
-def elu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Any:
+def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """``x`` where it is positive, else ``alpha * (exp(x) - 1)`` (https://arxiv.org/abs/1511.07289)."""
     return _not_below_zero(_done(acts.elu, input, inplace, alpha), "elu", alpha, inplace)
 
 
-def selu(input: Any, inplace: bool = False) -> Any:
+def selu(input: Tensor, inplace: bool = False) -> Tensor:
     """The activation of self-normalising networks (https://arxiv.org/abs/1706.02515)."""
     return _done(acts.selu, input, inplace)
 
 
-def celu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Any:
+def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """``max(0, x) + min(0, alpha * (exp(x / alpha) - 1))`` (https://arxiv.org/abs/1704.07483)."""
     return _not_below_zero(_done(acts.celu, input, inplace, alpha), "elu", alpha, inplace)
 
 
-def leaky_relu(input: Any, negative_slope: float = 0.01, inplace: bool = False) -> Any:
+def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
     """``x`` where it is positive, else ``negative_slope * x``."""
     return _not_below_zero(_done(acts.leaky_relu, input, inplace, negative_slope), "leakyReLu", negative_slope, inplace)
 
 
-def silu(input: Any, inplace: bool = False) -> Any:
+def silu(input: Tensor, inplace: bool = False) -> Tensor:
     """``x * sigmoid(x)``."""
     return _done(acts.silu, input, inplace)
 
 
-def mish(input: Any, inplace: bool = False) -> Any:
+def mish(input: Tensor, inplace: bool = False) -> Tensor:
     """``x * tanh(softplus(x))`` (https://arxiv.org/abs/1908.08681)."""
     return _done(acts.mish, input, inplace)
 
 
-def hardsigmoid(input: Any, inplace: bool = False) -> Any:
+def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
     """``relu6(x + 3) / 6``."""
     return _done(acts.hardsigmoid, input, inplace)
 
 
-def hardswish(input: Any, inplace: bool = False) -> Any:
+def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
     """``x * relu6(x + 3) / 6`` (https://arxiv.org/abs/1905.02244)."""
     return _done(acts.hardswish, input, inplace)
 
 
-def threshold(input: Any, threshold: float, value: float, inplace: bool = False) -> Any:
+def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
     """``x`` where it is above the threshold, else ``value``."""
     return _done(acts.threshold, input, inplace, threshold, value)
 
 
 @node_called("RreluWithNoiseBackward0", "input")
 def rrelu(
-    input: Any, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, inplace: bool = False
+    input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, inplace: bool = False
 ) -> Any:
     """``x`` where it is positive, else ``a * x``: in training ``a`` is drawn from [lower, upper), else it is their mean."""
     if lower > upper:
@@ -123,7 +124,7 @@ def rrelu(
 
 
 @ways(absent=lambda input, lower, upper: input.detach())
-def _slopes(input: Any, lower: float, upper: float) -> Any:
+def _slopes(input: Tensor, lower: float, upper: float) -> Tensor:
     values = numpy_cast(array_of(input), np.dtype(np.float64))
     slopes = np.ones(values.shape)
     chosen = values <= 0
@@ -133,7 +134,7 @@ def _slopes(input: Any, lower: float, upper: float) -> Any:
     return beside(tensor_of(numpy_cast(slopes, input._dtype.np)), input)
 
 
-def logsigmoid(input: Any, *, out: Any = None) -> Any:
+def logsigmoid(input: Tensor, *, out: Tensor | None = None) -> Any:
     """``log(sigmoid(x))``."""
     return acts.logsigmoid(input, out=out)
 
@@ -158,27 +159,27 @@ def tanh(input: Any) -> Any:
     return maths.tanh(input)
 
 
-def hardtanh_(input: Any, min_val: float = -1.0, max_val: float = 1.0) -> Any:
+def hardtanh_(input: Tensor, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
     """In-place version of ``hardtanh``."""
     return hardtanh(input, min_val, max_val, True)
 
 
-def elu_(input: Any, alpha: float = 1.0) -> Any:
+def elu_(input: Tensor, alpha: float = 1.0) -> Tensor:
     """In-place version of ``elu``."""
     return elu(input, alpha, True)
 
 
-def selu_(input: Any) -> Any:
+def selu_(input: Tensor) -> Tensor:
     """In-place version of ``selu``."""
     return selu(input, True)
 
 
-def celu_(input: Any, alpha: float = 1.0) -> Any:
+def celu_(input: Tensor, alpha: float = 1.0) -> Tensor:
     """In-place version of ``celu``."""
     return celu(input, alpha, True)
 
 
-def leaky_relu_(input: Any, negative_slope: float = 0.01) -> Any:
+def leaky_relu_(input: Tensor, negative_slope: float = 0.01) -> Tensor:
     """In-place version of ``leaky_relu``."""
     return leaky_relu(input, negative_slope, True)
 
@@ -195,25 +196,25 @@ def _get_softmax_dim(name: str, ndim: int, stacklevel: int) -> int:
     return 0 if ndim in (0, 1, 3) else 1
 
 
-def softmax(input: Any, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Any:
+def softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
     """``exp(x)`` divided by its sum along ``dim``."""
     dim = _get_softmax_dim("softmax", input.dim(), _stacklevel) if dim is None else dim
     return soft.softmax(input, dim, dtype)
 
 
-def softmin(input: Any, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Any:
+def softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
     """The softmax of ``-x``."""
     dim = _get_softmax_dim("softmin", input.dim(), _stacklevel) if dim is None else dim
     return soft.softmax(neg(input), dim, dtype)
 
 
-def log_softmax(input: Any, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Any:
+def log_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
     """The logarithm of softmax, computed without overflow."""
     dim = _get_softmax_dim("log_softmax", input.dim(), _stacklevel) if dim is None else dim
     return soft.log_softmax(input, dim, dtype)
 
 
-def gumbel_softmax(logits: Any, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Any:
+def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Tensor:
     """Samples of the Gumbel-softmax distribution (https://arxiv.org/abs/1611.01144); ``hard`` makes them one-hot."""
     if eps != 1e-10:
         warn("`eps` parameter is deprecated and has no effect.")
@@ -226,7 +227,7 @@ def gumbel_softmax(logits: Any, tau: float = 1, hard: bool = False, eps: float =
     return one_hot - soft_sample.detach() + soft_sample
 
 
-def glu(input: Any, dim: int = -1) -> Any:
+def glu(input: Tensor, dim: int = -1) -> Tensor:
     """The first half along ``dim`` times the sigmoid of the second (https://arxiv.org/abs/1612.08083)."""
     if not shape_of(input):
         raise RuntimeError("glu does not support scalars because halving size must be even")

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..._core.above import above
-from ..._core.dtype import bfloat16, bool_, float16, float32
+from ..._core.dtype import bfloat16, bool_, dtype, float16, float32
 from ..._core.modes import modes
 from ..._core.overriding import is_taken
 from ..._core.storage import DeviceMemory
@@ -29,15 +29,16 @@ from ..._ops.reduce import amax, mean
 from ..._ops.softmax import softmax
 from ..._tape.moving import beside
 from ..._tape.ways import is_known, ways
+from ..._tensor import Tensor
 from . import host_attention
 from .fused_attention import attention, filled_rows, fits, without_empty_rows
 
 
 @operation
 def scaled_dot_product_attention(
-    query: Any, key: Any, value: Any, attn_mask: Any = None, dropout_p: float = 0.0, is_causal: bool = False,
+    query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, dropout_p: float = 0.0, is_causal: bool = False,
     scale: float | None = None, enable_gqa: bool = False,
-) -> Any:  # fmt: skip
+) -> Tensor:  # fmt: skip
     """``softmax(query @ key.T * scale + mask) @ value``: (*, L, E), (*, S, E), (*, S, V) → (*, L, V).
 
     A boolean mask says what may be attended to; a floating one is added. A row that may attend to nothing gives zeros.
@@ -70,7 +71,7 @@ def scaled_dot_product_attention(
             f"{cpp_word(attn_mask._dtype)} and  query.dtype: {cpp_word(query._dtype)} instead."
         )
 
-    def composed(query: Any, key: Any, value: Any) -> Any:
+    def composed(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
         return _composed(query, key, value, attn_mask, dropout_p, is_causal, factor, enable_gqa)
 
     if host_attention.fits(query, key, value, attn_mask, dropout_p):
@@ -93,12 +94,12 @@ def _kept_past(queries: int, keys: int, like: Any) -> Any:
 
 
 @ways(at=2, device=_kept_past)
-def _past(queries: int, keys: int, like: Any) -> Any:
+def _past(queries: int, keys: int, like: Tensor) -> Tensor:
     """Return where a causal mask is true; on a device the tensor is kept for the next call."""
     return beside(made(np.tril(np.ones((queries, keys), bool))), like)
 
 
-def _causal_too(mask: Any, queries: int, keys: int) -> Any:
+def _causal_too(mask: Tensor, queries: int, keys: int) -> Any:
     """A mask that hides what comes later, too."""
     past = _past(queries, keys, mask)
     return logical_and(mask, past) if mask._dtype is bool_ else where(past, mask, float("-inf"))
@@ -114,8 +115,8 @@ def _check_groups(q: tuple[int, ...], k: tuple[int, ...], v: tuple[int, ...]) ->
 
 
 def _composed(
-    query: Any, key: Any, value: Any, attn_mask: Any, dropout_p: float, is_causal: bool, factor: float, enable_gqa: bool
-) -> Any:  # fmt: skip
+    query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None, dropout_p: float, is_causal: bool, factor: float, enable_gqa: bool
+) -> Tensor:  # fmt: skip
     """Attention by single operations."""
     q, k = shape_of(query), shape_of(key)
     in_steps = not goes_in_one_piece(query, key, value, attn_mask, dropout_p, enable_gqa)
@@ -160,8 +161,8 @@ def _composed(
 
 
 def _canonical_mask(
-    mask: Any, mask_name: str, other_type: Any, other_name: str, target_type: Any, check_other: bool = True
-) -> Any:
+    mask: Tensor | None, mask_name: str, other_type: dtype | None, other_name: str, target_type: dtype, check_other: bool = True
+) -> Tensor | None:
     """A mask that is to be added: -inf where a boolean one is true."""
     if mask is None:
         return None
@@ -180,7 +181,7 @@ def _canonical_mask(
     return mask
 
 
-def _mha_shape_check(query: Any, key: Any, value: Any, key_padding_mask: Any, attn_mask: Any, num_heads: int) -> bool:
+def _mha_shape_check(query: Tensor, key: Tensor, value: Tensor, key_padding_mask: Any, attn_mask: Tensor | None, num_heads: int) -> bool:
     """Whether the input has a batch dimension; AssertionError if the shapes do not fit."""
     rank = len(shape_of(query))
     if rank not in (2, 3):
@@ -209,7 +210,7 @@ def _mha_shape_check(query: Any, key: Any, value: Any, key_padding_mask: Any, at
     return rank == 3
 
 
-def _projected(query: Any, key: Any, value: Any, weights: tuple[Any, Any, Any] | None, packed: Any, bias: Any) -> list[Any]:
+def _projected(query: Tensor, key: Tensor, value: Tensor, weights: tuple[Any, Any, Any] | None, packed: Any, bias: Any) -> list[Any]:
     biases = (None, None, None) if bias is None else views.chunk(bias, 3)
     if weights is None:
         if key is value and query is key:
@@ -219,7 +220,7 @@ def _projected(query: Any, key: Any, value: Any, weights: tuple[Any, Any, Any] |
 
 
 def _attended(
-    q: Any, k: Any, v: Any, mask: Any, dropout_p: float, is_causal: bool, heads: int, need_weights: bool
+    q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, dropout_p: float, is_causal: bool, heads: int, need_weights: bool
 ) -> tuple[Any, Any]:
     """The attention of q (N * heads, L, E) to k, v (N * heads, S, E): (L * N, heads * E), and the weights (N * heads, L, S)."""
     together, length, head = shape_of(q)
@@ -242,11 +243,12 @@ def _attended(
 
 
 def multi_head_attention_forward(
-    query: Any, key: Any, value: Any, embed_dim_to_check: int, num_heads: int, in_proj_weight: Any, in_proj_bias: Any,
-    bias_k: Any, bias_v: Any, add_zero_attn: bool, dropout_p: float, out_proj_weight: Any, out_proj_bias: Any,
-    training: bool = True, key_padding_mask: Any = None, need_weights: bool = True, attn_mask: Any = None,
-    use_separate_proj_weight: bool = False, q_proj_weight: Any = None, k_proj_weight: Any = None, v_proj_weight: Any = None,
-    static_k: Any = None, static_v: Any = None, average_attn_weights: bool = True, is_causal: bool = False,
+    query: Tensor, key: Tensor, value: Tensor, embed_dim_to_check: int, num_heads: int, in_proj_weight: Tensor | None,
+    in_proj_bias: Tensor | None, bias_k: Tensor | None, bias_v: Tensor | None, add_zero_attn: bool, dropout_p: float,
+    out_proj_weight: Tensor, out_proj_bias: Tensor | None, training: bool = True, key_padding_mask: Tensor | None = None,
+    need_weights: bool = True, attn_mask: Tensor | None = None, use_separate_proj_weight: bool = False,
+    q_proj_weight: Tensor | None = None, k_proj_weight: Tensor | None = None, v_proj_weight: Tensor | None = None,
+    static_k: Tensor | None = None, static_v: Tensor | None = None, average_attn_weights: bool = True, is_causal: bool = False,
 ) -> tuple[Any, Any]:  # fmt: skip
     """Attention of several heads: query (L, N, E), key and value (S, N, E), also without N → (L, N, E) and weights."""
     batched = _mha_shape_check(query, key, value, key_padding_mask, attn_mask, num_heads)
@@ -322,11 +324,11 @@ def multi_head_attention_forward(
     return (out, weights) if batched else (views.squeeze(out, 1), views.squeeze(weights, 0))
 
 
-def _one_more(mask: Any) -> Any:
+def _one_more(mask: Tensor | None) -> Any:
     return None if mask is None else constant_pad_nd(mask, (0, 1))
 
 
-def _checked_mask(mask: Any, length: int, source: int, heads: int) -> Any:
+def _checked_mask(mask: Tensor | None, length: int, source: int, heads: int) -> Tensor | None:
     """The mask with three dimensions."""
     if mask is None:
         return None

@@ -8,6 +8,7 @@ from ..._core.warned import warn
 from ..._ops import dropout as drops
 from ..._ops import views
 from ..._ops._in_place import in_place
+from ..._tensor import Tensor
 
 
 def _checked(p: float) -> None:
@@ -15,30 +16,30 @@ def _checked(p: float) -> None:
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
 
 
-def _done(function: Callable[..., Any], input: Any, inplace: bool, *args: Any) -> Any:
+def _done(function: Callable[..., Any], input: Tensor, inplace: bool, *args: Any) -> Any:
     """``function(input, …)``, stored in ``input`` if asked for."""
     return in_place(input, function, *args) if inplace else function(input, *args)
 
 
-def dropout(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
+def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """Each element set to 0 with probability ``p``, the others divided by 1 - p."""
     _checked(p)
     return _done(drops.dropout, input, inplace, p, training)
 
 
-def alpha_dropout(input: Any, p: float = 0.5, training: bool = False, inplace: bool = False) -> Any:
+def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
     """Dropout that keeps mean and variance, for SELU."""
     _checked(p)
     return _done(drops.alpha_dropout, input, inplace, p, training)
 
 
-def feature_alpha_dropout(input: Any, p: float = 0.5, training: bool = False, inplace: bool = False) -> Any:
+def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
     """Alpha dropout of whole channels (N, C, *)."""
     _checked(p)
     return _done(drops.feature_alpha_dropout, input, inplace, p, training)
 
 
-def dropout1d(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
+def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """Whole channels of (N, C, L) or (C, L) set to 0."""
     _checked(p)
     rank = input.dim()
@@ -51,14 +52,14 @@ def dropout1d(input: Any, p: float = 0.5, training: bool = True, inplace: bool =
     return _channels(input, p, training, inplace, rank == 2)
 
 
-def _channels(input: Any, p: float, training: bool, inplace: bool, single: bool) -> Any:
+def _channels(input: Tensor, p: float, training: bool, inplace: bool, single: bool) -> Any:
     if not single:
         return _done(drops.feature_dropout, input, inplace, p, training)
     result = drops.feature_dropout(views.unsqueeze(input, 0), p, training)
     return in_place(input, lambda tensor: views.squeeze(result, 0)) if inplace else views.squeeze(result, 0)
 
 
-def dropout2d(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
+def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """Whole channels of (N, C, H, W) set to 0."""
     _checked(p)
     rank = input.dim()
@@ -79,7 +80,7 @@ def dropout2d(input: Any, p: float = 0.5, training: bool = True, inplace: bool =
     return _channels(input, p, training, inplace, False)
 
 
-def dropout3d(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
+def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """Whole channels of (N, C, D, H, W) or (C, D, H, W) set to 0."""
     _checked(p)
     rank = input.dim()

@@ -18,13 +18,14 @@ from ..._ops.reduce import any as any_of
 from ..._tape.apply import apply
 from ..._tape.moving import beside
 from ..._tape.ways import fused, is_known
+from ..._tensor import Tensor
 
 _attention = kernel("attention")
 _WIDEST, _STEP = 512, 16  # what the kernel of Ascend takes as size of a head: multiples of 16 up to 512
 _BATCHES, _HEADS = 2048, 256
 
 
-def fits(query: Any, key: Any, value: Any, mask: Any, dropout_p: float) -> bool:
+def fits(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout_p: float) -> bool:
     """Whether a device's kernel takes this call: heads of its sizes, no dropout, a mask of booleans or none."""
     if dropout_p > 0 or not fused("attention", query._dtype, query, key, value, mask):
         return False
@@ -77,7 +78,7 @@ def _hidden(mask: Any, shape: tuple[int, ...], keys: int, single: bool) -> tuple
     return allowed, logical_not(mask)
 
 
-def filled_rows(mask: Any) -> Any:
+def filled_rows(mask: Any) -> Tensor | None:
     """Which rows of a boolean mask hold a true element, as a column; None if all are known to."""
     if not is_known(mask):
         return any_of(mask, -1, True)
@@ -85,7 +86,7 @@ def filled_rows(mask: Any) -> Any:
     return None if filled.all() else beside(made(filled), mask)
 
 
-def without_empty_rows(mask: Any) -> tuple[Any, Any]:
+def without_empty_rows(mask: Tensor) -> tuple[Any, Any]:
     """Which rows hold something (None if all are known to), and the mask with rows that hold nothing all true."""
     filled = filled_rows(mask)
     return filled, mask if filled is None else logical_or(mask, logical_not(filled))

@@ -14,12 +14,13 @@ from ..._core.strides import preserved_strides
 from ..._core.tensor_base import array_of, laid_out, strides_of
 from ..._namespace.attention_choice import goes_in_one_piece
 from ..._tape.whole import followed, in_one_piece, record
+from ..._tensor import Tensor
 
 Composed = Callable[[Any, Any, Any], Any]
 _LABEL = "ScaledDotProductFlashAttentionForCpuBackward0"
 
 
-def fits(query: Any, key: Any, value: Any, mask: Any, dropout_p: float) -> bool:
+def fits(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout_p: float) -> bool:
     """Whether the call can be one node: where torch has a kernel in one piece, on tensors of one floating dtype."""
     if query._dtype.category != 2 or key._dtype is not query._dtype or value._dtype is not query._dtype:
         return False
@@ -44,7 +45,7 @@ def _narrow(array: np.ndarray, kind: np.dtype[Any]) -> np.ndarray:
     return narrowed(array, kind) if array.dtype != kind else array
 
 
-def attention(query: Any, key: Any, value: Any, mask: Any, causal: bool, scale: float, composed: Composed) -> Any:
+def attention(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, causal: bool, scale: float, composed: Composed) -> Any:
     """(B, H, L, E), (B, H, S, E) twice → (B, H, L, E) in the layout of ``query``.
 
     In half precision neither scores nor weights are rounded on the way.

@@ -11,6 +11,7 @@ from ..._ops.creation import zeros, zeros_like
 from ..._ops.join import cat
 from ..._ops.loss_class import cross_entropy
 from ..._ops.matmul import linear
+from ..._tensor import Tensor
 from ...autograd import Function, enable_grad, grad, is_grad_enabled
 
 _POLICIES = ("auto", "accurate", "balanced", "compact")
@@ -73,7 +74,9 @@ class _Chunked(Function):
     """The loss by chunks of ``rows``; backward computes the logits of each chunk again."""
 
     @staticmethod
-    def forward(ctx: Any, input: Any, matrix: Any, bias: Any, target: Any, settings: Any) -> Any:
+    def forward(
+        ctx: Any, input: Tensor, matrix: Tensor, bias: Tensor | None, target: Tensor, settings: tuple[Tensor | None, str, int, int, dtype]
+    ) -> Any:
         ctx.save_for_backward(input, matrix, bias)
         ctx.target, ctx.settings = target, settings
         weight, reduction, ignore_index, rows, kind = settings
@@ -121,14 +124,14 @@ class _Chunked(Function):
         return input_grad, matrix_sum.to(matrix.dtype), bias_grad, None, None
 
 
-def _losses(input: Any, matrix: Any, bias: Any, target: Any, settings: Any) -> Any:
+def _losses(input: Tensor, matrix: Tensor, bias: Any, target: Tensor, settings: tuple[Tensor | None, str, int, int, dtype]) -> Tensor:
     weight, _, ignore_index, _, kind = settings
     logits = linear(input.to(kind), matrix.to(kind), None if bias is None else bias.to(kind))
     scale = None if weight is None else weight.to(kind)
     return cross_entropy(logits, target, scale, ignore_index=ignore_index, reduction="none")
 
 
-def _check(input: Any, matrix: Any, bias: Any) -> None:
+def _check(input: Tensor, matrix: Tensor, bias: Tensor | None) -> None:
     if not 1 <= input.dim() <= 2:
         raise RuntimeError(f"expected input with dimensionality 1 or 2, got {input.dim()}")
     if matrix.dim() < 2:
@@ -148,9 +151,10 @@ def _check(input: Any, matrix: Any, bias: Any) -> None:
 
 
 def linear_cross_entropy(
-    input: Any, linear_weight: Any, target: Any, *, linear_bias: Any = None, weight: Any = None, reduction: str = "mean",
+    input: Tensor, linear_weight: Tensor, target: Tensor, *, linear_bias: Tensor | None = None, weight: Tensor | None = None,
+    reduction: str = "mean",
     ignore_index: int | None = None, label_smoothing: float = 0.0, options: LinearCrossEntropyOptions | None = None,
-) -> Any:  # fmt: skip
+) -> Tensor:  # fmt: skip
     """``cross_entropy(linear(input, linear_weight, linear_bias), target, …)``, with ``options`` chunk by chunk.
 
     ``input`` is (in_features) or (N, in_features), ``linear_weight`` (C, *, in_features), ``target`` classes (N, *) or

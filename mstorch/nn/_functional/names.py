@@ -40,7 +40,7 @@ def boolean_dispatch(
     if if_true.__doc__ is not None and if_false.__doc__ is not None:
         raise RuntimeError("only one function can have a docstring")
 
-    def chosen(*args: Any, **kwargs: Any) -> Any:
+    def chosen(*args: Any, **kwargs: Any) -> int:
         flag = kwargs.get(arg_name, args[arg_index] if arg_index < len(args) else default)
         return (if_true if flag else if_false)(*args, **kwargs)
 

@@ -12,6 +12,7 @@ from ..._ops.norm import rms_norm as _rms_norm
 from ..._ops.padding import constant_pad_nd
 from ..._ops.pool import avg_pool2d
 from ..._ops.views import numel_of
+from ..._tensor import Tensor
 
 
 def _verify_batch_size(size: tuple[int, ...]) -> None:
@@ -25,8 +26,8 @@ def _verify_spatial_size(size: tuple[int, ...]) -> None:
 
 
 def batch_norm(
-    input: Any, running_mean: Any, running_var: Any, weight: Any = None, bias: Any = None, training: bool = False,
-    momentum: float = 0.1, eps: float = 1e-5,
+    input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Any = None, bias: Tensor | None = None,
+    training: bool = False, momentum: float = 0.1, eps: float = 1e-5,
 ) -> Any:  # fmt: skip
     """(N, C, *) with mean 0 and variance 1 in each channel (https://arxiv.org/abs/1502.03167)."""
     if training:
@@ -38,8 +39,8 @@ def batch_norm(
 
 
 def instance_norm(
-    input: Any, running_mean: Any = None, running_var: Any = None, weight: Any = None, bias: Any = None,
-    use_input_stats: bool = True, momentum: float = 0.1, eps: float = 1e-5,
+    input: Tensor, running_mean: Tensor | None = None, running_var: Tensor | None = None, weight: Tensor | None = None,
+    bias: Tensor | None = None, use_input_stats: bool = True, momentum: float = 0.1, eps: float = 1e-5,
 ) -> Any:  # fmt: skip
     """(N, C, *) with mean 0 and variance 1 in each channel of each sample."""
     if use_input_stats:
@@ -47,17 +48,17 @@ def instance_norm(
     return norms.instance_norm(input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps)
 
 
-def layer_norm(input: Any, normalized_shape: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Any:
+def layer_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5) -> Tensor:
     """Mean 0 and variance 1 over the last dimensions."""
     return norms.layer_norm(input, normalized_shape, weight, bias, eps)
 
 
-def rms_norm(input: Any, normalized_shape: Any, weight: Any = None, eps: float | None = None) -> Any:
+def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None, eps: float | None = None) -> Tensor:
     """The input divided by the root of its mean square over the last dimensions."""
     return _rms_norm(input, normalized_shape, weight, eps)
 
 
-def group_norm(input: Any, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Any:
+def group_norm(input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5) -> Tensor:
     """(N, C, *) with mean 0 and variance 1 in each group of channels."""
     shape = shape_of(input)
     if len(shape) < 2:
@@ -66,7 +67,7 @@ def group_norm(input: Any, num_groups: int, weight: Any = None, bias: Any = None
     return norms.group_norm(input, num_groups, weight, bias, eps)
 
 
-def local_response_norm(input: Any, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Any:
+def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Any:
     """The input divided by ``(k + alpha * mean of squares over neighbouring channels) ** beta``."""
     shape = shape_of(input)
     rank = len(shape)

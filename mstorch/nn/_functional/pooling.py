@@ -11,19 +11,20 @@ from ..._ops.elementwise import mul, sign
 from ..._ops.elementwise import pow as power
 from ..._ops.fractional_pool import fractional_max_pool
 from ..._ops.pool import adaptive_avg_pool1d, avg_pool1d, avg_pool2d, avg_pool3d
+from ..._tensor import Tensor
 
 __all__ = ["adaptive_avg_pool1d", "avg_pool1d", "avg_pool2d", "avg_pool3d"]
 
 
 def _maximum(rank: int) -> Any:
     def pool_with_indices(
-        input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
+        input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
         return_indices: bool = False,
     ) -> tuple[Any, Any]:  # fmt: skip
         return pools.max_pool(rank, input, kernel_size, stride, padding, dilation, ceil_mode, True)
 
     def pool(
-        input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
+        input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
         return_indices: bool = False,
     ) -> Any:  # fmt: skip
         return pools.max_pool(rank, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
@@ -44,7 +45,7 @@ def _adaptive_maximum(rank: int) -> Any:
     def pool_with_indices(input: Any, output_size: Any, return_indices: bool = False) -> tuple[Any, Any]:
         return pools.adaptive_max_pool(rank, input, output_size)
 
-    def pool(input: Any, output_size: Any, return_indices: bool = False) -> Any:
+    def pool(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
         values, indices = pools.adaptive_max_pool(rank, input, output_size)
         return (values, indices) if return_indices else values
 
@@ -60,18 +61,18 @@ adaptive_max_pool2d, adaptive_max_pool2d_with_indices = _adaptive_maximum(2)
 adaptive_max_pool3d, adaptive_max_pool3d_with_indices = _adaptive_maximum(3)
 
 
-def adaptive_avg_pool2d(input: Any, output_size: Any) -> Any:
+def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
     """Means of windows that divide (N, C, H, W) or (C, H, W) into ``output_size`` parts; None keeps a size."""
     return pools.adaptive_avg_pool(2, input, output_size)
 
 
 @operation
-def adaptive_avg_pool3d(input: Any, output_size: Any) -> Any:
+def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
     """Means of windows that divide (N, C, D, H, W) or (C, D, H, W) into ``output_size`` parts; None keeps a size."""
     return pools.adaptive_avg_pool(3, input, output_size)
 
 
-def _power_average(rank: int, input: Any, norm_type: float, kernel_size: Any, stride: Any, ceil_mode: bool) -> Any:
+def _power_average(rank: int, input: Tensor, norm_type: float, kernel_size: Any, stride: Any, ceil_mode: bool) -> Tensor:
     count = kernel_size**rank if isinstance(kernel_size, int) else 1
     if not isinstance(kernel_size, int):
         for k in kernel_size:
@@ -80,31 +81,31 @@ def _power_average(rank: int, input: Any, norm_type: float, kernel_size: Any, st
     return power(mul(mul(sign(out), relu(abs_of(out))), count), 1.0 / norm_type)  # relu gives a sum of 0 no gradient
 
 
-def lp_pool1d(input: Any, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Any:
+def lp_pool1d(input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Tensor:
     """The sum of the powers in each window, to the power 1 / norm_type, of (N, C, L) or (C, L)."""
     return _power_average(1, input, norm_type, kernel_size, stride, ceil_mode)
 
 
-def lp_pool2d(input: Any, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Any:
+def lp_pool2d(input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Tensor:
     """The sum of the powers in each window, to the power 1 / norm_type, of (N, C, H, W) or (C, H, W)."""
     return _power_average(2, input, norm_type, kernel_size, stride, ceil_mode)
 
 
-def lp_pool3d(input: Any, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Any:
+def lp_pool3d(input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Tensor:
     """The sum of the powers in each window, to the power 1 / norm_type, of (N, C, D, H, W) or (C, D, H, W)."""
     return _power_average(3, input, norm_type, kernel_size, stride, ceil_mode)
 
 
 def _fractional(rank: int) -> Any:
     def pool_with_indices(
-        input: Any, kernel_size: Any, output_size: Any = None, output_ratio: Any = None, return_indices: bool = False,
-        _random_samples: Any = None,
+        input: Tensor, kernel_size: Any, output_size: Any = None, output_ratio: Any = None, return_indices: bool = False,
+        _random_samples: Tensor | None = None,
     ) -> tuple[Any, Any]:  # fmt: skip
         return fractional_max_pool(rank, input, kernel_size, output_size, output_ratio, _random_samples)
 
     def pool(
-        input: Any, kernel_size: Any, output_size: Any = None, output_ratio: Any = None, return_indices: bool = False,
-        _random_samples: Any = None,
+        input: Tensor, kernel_size: Any, output_size: Any = None, output_ratio: Any = None, return_indices: bool = False,
+        _random_samples: Tensor | None = None,
     ) -> Any:  # fmt: skip
         found = fractional_max_pool(rank, input, kernel_size, output_size, output_ratio, _random_samples)
         return found if return_indices else found[0]

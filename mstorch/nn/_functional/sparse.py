@@ -12,10 +12,11 @@ from ..._ops import embedding as emb
 from ..._ops import views
 from ..._ops._dispatch import shape_of
 from ..._ops._named import node_called
+from ..._tensor import Tensor
 
 
 def embedding(
-    input: Any, weight: Any, padding_idx: int | None = None, max_norm: float | None = None, norm_type: float = 2.0,
+    input: Tensor, weight: Tensor, padding_idx: int | None = None, max_norm: float | None = None, norm_type: float = 2.0,
     scale_grad_by_freq: bool = False, sparse: bool = False,
 ) -> Any:  # fmt: skip
     """Rows of ``weight`` (rows, D) at indices (*): (*, D)."""
@@ -25,7 +26,7 @@ def embedding(
     return emb.embedding(weight, input, padding, scale_grad_by_freq, sparse)
 
 
-def _padding(padding_idx: int | None, weight: Any) -> int:
+def _padding(padding_idx: int | None, weight: Tensor) -> int:
     if padding_idx is None:
         return -1
     rows = shape_of(weight)[0]
@@ -36,8 +37,8 @@ def _padding(padding_idx: int | None, weight: Any) -> int:
 
 @node_called("EmbeddingBagBackward0")
 def embedding_bag(
-    input: Any, weight: Any, offsets: Any = None, max_norm: float | None = None, norm_type: float = 2,
-    scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False, per_sample_weights: Any = None,
+    input: Tensor, weight: Tensor, offsets: Tensor | None = None, max_norm: float | None = None, norm_type: float = 2,
+    scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False, per_sample_weights: Tensor | None = None,
     include_last_offset: bool = False, padding_idx: int | None = None,
 ) -> Any:  # fmt: skip
     """Sums, means or maxima of rows of ``weight`` for bags of indices: (B, N), or (N) with ``offsets`` (B)."""

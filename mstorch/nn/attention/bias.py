@@ -6,7 +6,9 @@ from typing import Any
 
 import mstorch as torch
 
+from ..._core.device import device
 from ..._core.warned import warn
+from ..._tensor import Tensor
 
 
 class CausalVariant(IntEnum):
@@ -40,7 +42,7 @@ class CausalBias(torch.Tensor):
     def __init__(self, variant: Any, seq_len_q: int, seq_len_kv: int) -> None:
         pass  # __new__ has done it
 
-    def _materialize(self, device: Any = None) -> Any:
+    def _materialize(self, device: device | str | int | None = None) -> Tensor:
         return self.as_subclass(torch.Tensor).to(device or "cpu")
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:

@@ -12,6 +12,8 @@ from typing import Any, NamedTuple
 
 import mstorch as torch
 
+from ..._tensor import Tensor
+
 _DEFAULT_SPARSE_BLOCK_SIZE = 128
 _LARGE_SPARSE_BLOCK_SIZE = 1 << 30
 
@@ -30,7 +32,7 @@ class AuxOutput(NamedTuple):
     max_scores: Any = None
 
 
-def noop_mask(batch: Any, head: Any, token_q: Any, token_kv: Any) -> Any:
+def noop_mask(batch: Tensor, head: Tensor, token_q: Tensor, token_kv: Tensor) -> Tensor:
     """The mask that lets everything through."""
     return batch.new_ones((), dtype=torch.bool)
 
@@ -43,7 +45,7 @@ def _combined(name: str, start: bool, mask_mods: tuple[Any, ...]) -> Callable[..
     if not all(callable(mod) for mod in mask_mods):
         raise RuntimeError(f"All inputs should be callable mask_mods: {mask_mods}")
 
-    def combined(b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:
+    def combined(b: Tensor, h: Tensor, q_idx: Tensor, kv_idx: Tensor) -> Tensor:
         result = torch.full((), start, dtype=torch.bool, device=b.device)
         for mod in mask_mods:
             found = mod(b, h, q_idx, kv_idx)
@@ -90,14 +92,14 @@ def create_mask(mod_fn: Any, B: int | None, H: int | None, Q_LEN: int, KV_LEN: i
     return mod_fn(*places).expand(size).contiguous()
 
 
-def _ordered(dense: Any) -> tuple[Any, Any]:
+def _ordered(dense: Tensor) -> tuple[Any, Any]:
     """For each row of blocks: how many are set, and the indices of all, those first."""
     dense = dense.to(torch.int32)
     columns = torch.argsort(dense, dim=-1, descending=True, stable=True)
     return dense.sum(dim=-1).to(torch.int32), columns.to(torch.int32)
 
 
-def _dense(counts: Any, columns: Any, width: int) -> Any:
+def _dense(counts: Tensor, columns: Tensor, width: int) -> Tensor:
     """The inverse of ``_ordered``: 1 where a block is set."""
     valid = torch.arange(columns.shape[-1], device=columns.device) < counts.unsqueeze(-1)
     places = torch.where(valid, columns.to(torch.int64), width)
@@ -105,7 +107,7 @@ def _dense(counts: Any, columns: Any, width: int) -> Any:
     return room.scatter(-1, places, 1)[..., :width].contiguous()
 
 
-def _transposed(counts: Any, columns: Any) -> tuple[Any, Any]:
+def _transposed(counts: Tensor, columns: Any) -> tuple[Any, Any]:
     return _ordered(_dense(counts, columns, columns.shape[-1]).transpose(-2, -1))
 
 
@@ -191,14 +193,14 @@ class BlockMask:
             blocks += int(self.full_kv_num_blocks.sum())
         return 100 * (1 - blocks * self.BLOCK_SIZE[0] * self.BLOCK_SIZE[1] / self.numel())
 
-    def to_dense(self) -> Any:
+    def to_dense(self) -> Tensor:
         """1 for each block that is needed, int32 (batch, heads, rows, columns)."""
         partial = _dense(self.kv_num_blocks, self.kv_indices, self.kv_indices.shape[-1])
         if self.full_kv_num_blocks is None:
             return partial
         return partial | _dense(self.full_kv_num_blocks, self.full_kv_indices, self.full_kv_indices.shape[-1])
 
-    def to_string(self, grid_size: Any = (20, 20), limit: int = 4) -> str:
+    def to_string(self, grid_size: int | tuple[int, int] = (20, 20), limit: int = 4) -> str:
         """The blocks as characters, for the first ``limit`` heads."""
         dense = self.to_dense()
         *batch, rows, columns = dense.shape
@@ -228,7 +230,7 @@ class BlockMask:
 
 def create_block_mask(
     mask_mod: Any, B: int | None, H: int | None, Q_LEN: int, KV_LEN: int, device: Any = None,
-    BLOCK_SIZE: Any = _DEFAULT_SPARSE_BLOCK_SIZE, _compile: bool = False, separate_full_blocks: bool = True,
+    BLOCK_SIZE: int | tuple[int, int] = _DEFAULT_SPARSE_BLOCK_SIZE, _compile: bool = False, separate_full_blocks: bool = True,
 ) -> BlockMask:  # fmt: skip
     """The blocks of ``mask_mod(b, h, q_idx, kv_idx)`` over B × H × Q_LEN × KV_LEN (None for what the mask does not look at)."""
     if _takes_scores(mask_mod):
@@ -248,7 +250,7 @@ def create_block_mask(
     )
 
 
-def _check(query: Any, key: Any, value: Any, block_mask: Any, enable_gqa: bool) -> None:
+def _check(query: Tensor, key: Tensor, value: Tensor, block_mask: BlockMask | None, enable_gqa: bool) -> None:
     if query.dim() != 4 or key.dim() != 4 or value.dim() != 4:
         raise NotImplementedError("NYI: query, key, and value must be 4D tensors")
     heads, kv_heads = query.size(-3), key.size(-3)
@@ -280,7 +282,7 @@ def _check(query: Any, key: Any, value: Any, block_mask: Any, enable_gqa: bool) 
 
 
 def flex_attention(
-    query: Any, key: Any, value: Any, score_mod: Any = None, block_mask: Any = None, scale: float | None = None,
+    query: Tensor, key: Tensor, value: Tensor, score_mod: Any = None, block_mask: Any = None, scale: float | None = None,
     enable_gqa: bool = False, return_lse: bool = False, kernel_options: Any = None, *, return_aux: AuxRequest | None = None,
 ) -> Any:  # fmt: skip
     """``softmax(score_mod(q kᵀ scale)) v`` over (B, H, L, E) tensors, where ``block_mask`` lets through; 0 in rows without any."""

@@ -5,6 +5,8 @@ from typing import Any, NamedTuple
 
 import mstorch as torch
 
+from ..._tensor import Tensor
+
 
 class AuxRequest(NamedTuple):
     """Which other results are asked for."""
@@ -12,7 +14,7 @@ class AuxRequest(NamedTuple):
     lse: bool = False
 
 
-def _attention(query: Any, key: Any, value: Any, scale: float | None, window: tuple[int, int]) -> tuple[Any, Any]:
+def _attention(query: Tensor, key: Tensor, value: Tensor, scale: float | None, window: tuple[int, int]) -> tuple[Any, Any]:
     """(tokens, heads, width) of one sequence each; the window counts from the lower right diagonal."""
     q, k, v = (t.transpose(0, 1) for t in (query, key, value))
     factor = q.shape[-1] ** -0.5 if scale is None else scale
@@ -30,9 +32,9 @@ def _attention(query: Any, key: Any, value: Any, scale: float | None, window: tu
 
 
 def varlen_attn(
-    query: Any, key: Any, value: Any, cu_seq_q: Any, cu_seq_k: Any, max_q: int, max_k: int, *, return_aux: AuxRequest | None = None,
-    scale: float | None = None, window_size: tuple[int, int] = (-1, -1), enable_gqa: bool = False, seqused_k: Any = None,
-    block_table: Any = None, num_splits: int | None = None,
+    query: Tensor, key: Tensor, value: Tensor, cu_seq_q: Any, cu_seq_k: Any, max_q: int, max_k: int, *,
+    return_aux: AuxRequest | None = None, scale: float | None = None, window_size: tuple[int, int] = (-1, -1), enable_gqa: bool = False,
+    seqused_k: Tensor | None = None, block_table: Tensor | None = None, num_splits: int | None = None,
 ) -> Any:  # fmt: skip
     """(tokens, heads, width) tensors of packed sequences; ``cu_seq_q`` and ``cu_seq_k`` hold where each begins, and the end.
 
@@ -66,10 +68,10 @@ def varlen_attn(
 
 
 def varlen_attn_out(
-    out: Any, query: Any, key: Any, value: Any, cu_seq_q: Any, cu_seq_k: Any, max_q: int, max_k: int, *,
+    out: Tensor, query: Tensor, key: Tensor, value: Tensor, cu_seq_q: Tensor, cu_seq_k: Tensor | None, max_q: int, max_k: int, *,
     return_aux: AuxRequest | None = None, scale: float | None = None, window_size: tuple[int, int] = (-1, -1),
-    enable_gqa: bool = False, seqused_k: Any = None, block_table: Any = None, num_splits: int | None = None,
-) -> Any:  # fmt: skip
+    enable_gqa: bool = False, seqused_k: Tensor | None = None, block_table: Tensor | None = None, num_splits: int | None = None,
+) -> Tensor | tuple[Tensor, Tensor]:  # fmt: skip
     """``varlen_attn`` written into ``out``, which is returned; without gradients."""
     with torch.no_grad():
         result, sums = varlen_attn(

@@ -36,7 +36,7 @@ def _either_side(plain: Callable[..., Any], border: Callable[..., Any]) -> Calla
     return construct
 
 
-def _is_bprop(function: Any, forward: Any) -> bool:
+def _is_bprop(function: Any, forward: Callable[..., Any]) -> bool:
     """Whether a method takes what ``forward`` takes, its output and the gradient of it."""
     if not inspect.isfunction(function) or not inspect.isfunction(forward):
         return False
@@ -48,7 +48,7 @@ class _Bprop(Function):
     """The node: tensors among the arguments get what ``bprop`` gives in their places."""
 
     @staticmethod
-    def forward(ctx: Any, plain: Any, module: Any, *args: Any) -> Any:
+    def forward(ctx: Any, plain: Callable[..., Any], module: Any, *args: Any) -> Any:
         output = plain(module, *args)
         outputs = output if isinstance(output, tuple) else (output,)
         ctx.module, ctx.single = module, not isinstance(output, tuple)

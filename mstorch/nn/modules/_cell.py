@@ -12,6 +12,7 @@ from ..._backend.cell import call_cell, graph_mode, is_raw
 from ..._core.above import above
 from ..._core.modes import modes
 from ..._core.storage import NativeBlock
+from ..._tensor import Tensor
 from ..parameter import native_parameter
 from . import _precision
 from ._native import as_torchs
@@ -144,13 +145,13 @@ class CellMixin:
     # The graph compiler reads the source of what a function wraps: it comes to an error that says what to do instead.
     construct.__wrapped__ = _unreadable  # type: ignore[attr-defined]
 
-    def _mstorch_run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _mstorch_run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
         """A call, compiled if ``compile()`` or MindSpore's graph mode ask for it."""
         if self._mstorch_float_type is not None:
             return _precision.run(self, self._mstorch_run_as_is, args, kwargs)
         return self._mstorch_run_as_is(*args, **kwargs)
 
-    def _mstorch_run_as_is(self, *args: Any, **kwargs: Any) -> Any:
+    def _mstorch_run_as_is(self, *args: Any, **kwargs: Any) -> Tensor:
         if self._compiled_call_impl is not None:
             return self._compiled_call_impl(*args, **kwargs)
         if graph_mode():

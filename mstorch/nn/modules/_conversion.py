@@ -133,7 +133,7 @@ class ConversionMixin:
         return self._apply(lambda tensor: tensor.share_memory_())
 
 
-def _converted(module: Any, name: str, parameter: Any, fn: Callable[[Tensor], Tensor]) -> Any:
+def _converted(module: Any, name: str, parameter: Tensor, fn: Callable[[Tensor], Tensor]) -> Tensor:
     """The parameter, or what takes its place, with ``fn`` applied to it and to its gradient."""
     with no_grad():
         fresh = fn(parameter)

@@ -1,8 +1,10 @@
 """Hooks of modules: before and after forward, around backward, around registration."""
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
+
+import numpy as np
 
 from ..._backend import tape
 from ..._core.hooks import Hooks, RemovableHandle
@@ -12,6 +14,7 @@ from ..._core.warned import warn
 from ..._tape.native import refuse_trained
 from ..._tape.node import Node, bare_of, bare_twin, dressed, edge_of
 from ..._tape.replaced import replaced
+from ..._tensor import Tensor
 from ._node_hooks import hook_node
 
 _ONE_KIND = "Cannot use both regular backward hooks and full backward hooks on a single Module. Please use only one of them."
@@ -30,7 +33,7 @@ class _GlobalHooks:
 global_hooks = _GlobalHooks()
 
 
-def _add(hooks: Any, hook: Any, prepend: bool = False, *marks: Any) -> RemovableHandle:
+def _add(hooks: Any, hook: Callable[..., Any], prepend: bool = False, *marks: Any) -> RemovableHandle:
     handle = RemovableHandle(hooks, extra_dict=[m for m in marks if m is not None] or None)
     hooks[handle.id] = hook
     for mark in marks:
@@ -236,7 +239,7 @@ class _BackwardHooks:
             self._call_without_inputs(grads)
         return [grads[position] for position in self.output_positions]
 
-    def _call_without_inputs(self, grads: Any) -> None:
+    def _call_without_inputs(self, grads: tuple[Tensor, ...]) -> None:
         """Call the hooks of a module none of whose inputs has a gradient."""
         warn(
             "Full backward hook is firing when gradients are computed with respect to module outputs since no inputs require "
@@ -295,7 +298,7 @@ class _Reaching(Node):
 
     label = "BackwardHookFunctionBackward"
 
-    def run(self, gradients: Any, recorded: bool) -> Any:
+    def run(self, gradients: Sequence[Tensor | np.ndarray], recorded: bool) -> Any:
         """What the hooks make of the gradients; None stands for the gradient of what nobody used."""
         full = [None if gradient is None else dressed(gradient) for gradient in gradients]
         full += [None] * (self.count - len(gradients))

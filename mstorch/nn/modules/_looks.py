@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..._core.warned import warn
+from ..._tensor import Tensor
 from ._cell_names import CellName
 
 _HOME = __name__.partition(".")[0]
@@ -22,7 +23,7 @@ class Signature:
     that of their call.
     """
 
-    def __get__(self, module: Any, owner: Any) -> inspect.Signature:
+    def __get__(self, module: Any, owner: type) -> inspect.Signature:
         own = next(base for base in owner.__mro__ if "__init__" in vars(base))
         ours = own.__module__.startswith((_HOME, "torch."))
         new = next(base for base in owner.__mro__ if "__new__" in vars(base))
@@ -84,11 +85,11 @@ class LooksMixin:
 
     # What torch's Module has for its own use, and programs call all the same.
 
-    def _wrapped_call_impl(self, *args: Any, **kwargs: Any) -> Any:
+    def _wrapped_call_impl(self, *args: Any, **kwargs: Any) -> Tensor:
         compiled = self.__dict__.get("_compiled_call_impl")
         return self._call_impl(*args, **kwargs) if compiled is None else compiled(*args, **kwargs)
 
-    def _slow_forward(self, *input: Any, **kwargs: Any) -> Any:
+    def _slow_forward(self, *input: Any, **kwargs: Any) -> Tensor:
         return self.forward(*input, **kwargs)
 
     def _get_backward_hooks(self) -> tuple[list[Any], list[Any]]:

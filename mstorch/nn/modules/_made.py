@@ -4,15 +4,17 @@ from __future__ import annotations
 from typing import Any
 
 from ..._core.above import above
+from ..._core.device import device
+from ..._core.dtype import dtype
 from ..parameter import Parameter
 
 
-def parameter(*size: int, device: Any = None, dtype: Any = None) -> Parameter:
+def parameter(*size: int, device: device | str | int | None = None, dtype: dtype | None = None) -> Parameter:
     """A parameter of values that are still to be drawn."""
     return Parameter(above.torch.empty(size, device=device, dtype=dtype))
 
 
-def parameter_of(value: float, *size: int, device: Any = None, dtype: Any = None) -> Parameter:
+def parameter_of(value: float, *size: int, device: device | str | int | None = None, dtype: dtype | None = None) -> Parameter:
     """A parameter of ones or zeros."""
     return Parameter((above.torch.ones if value else above.torch.zeros)(size, device=device, dtype=dtype))
 

@@ -21,7 +21,7 @@ from ._trees import as_mstorch, as_native, holds_ours
 _BUFFERS = ("moving_mean", "moving_variance")
 
 
-def as_torchs(name: str, value: Any) -> Any:
+def as_torchs(name: str, value: Tensor | float | tuple[int, int]) -> Any:
     """A mindspore.Parameter that is assigned to a Module, as the Parameter of torch's over its memory; all else as it is."""
     if native.is_raw(value) and native.is_parameter(value):
         known = [tensor for tensor in native.tensors_of(value) if isinstance(tensor, Parameter)]
@@ -72,7 +72,7 @@ def _refuse_torchs(cell: Any, name: str, value: Any) -> None:
         )
 
 
-def _call(plain: Callable[..., Any], cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _call(plain: Callable[..., Any], cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
     """A native Cell called with torch's tensors."""
     if modes.native is not None or not modes.grad:
         with native_calls.not_recorded(cell) if modes.native is None else nullcontext():

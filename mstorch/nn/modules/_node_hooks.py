@@ -13,7 +13,7 @@ _BE = "is deprecated and will be removed in future versions. This hook will be m
 _FULL = "Please use register_full_backward_hook to get the documented behavior."
 
 
-def hook_node(module: Any, args: Any, result: Any, hooks: list[Callable[..., Any]]) -> None:
+def hook_node(module: Any, args: tuple[Tensor, ...], result: Tensor, hooks: list[Callable[..., Any]]) -> None:
     """Let the hooks run after the node of the first tensor in a module's result."""
     first = result
     while not isinstance(first, Tensor):
@@ -28,20 +28,22 @@ def hook_node(module: Any, args: Any, result: Any, hooks: list[Callable[..., Any
         warn(text, FutureWarning)
 
 
-def _of_living(module: weakref.ref[Any], hook: Callable[..., Any], grad_input: Any, grad_output: Any) -> Any:
+def _of_living(
+    module: weakref.ref[Any], hook: Callable[..., Any], grad_input: tuple[Tensor, ...], grad_output: tuple[Tensor, ...]
+) -> tuple[Tensor] | None:
     living = module()
     if living is None:
         raise RuntimeError("You are trying to call the hook of a dead Module!")
     return hook(living, grad_input, grad_output)
 
 
-def _tensors(value: Any) -> tuple[Tensor, ...] | None:
+def _tensors(value: Tensor | tuple[Tensor, ...]) -> tuple[Tensor, ...] | None:
     if isinstance(value, Tensor):
         return (value,)
     return value if isinstance(value, tuple) and all(isinstance(item, Tensor) for item in value) else None
 
 
-def _incomplete(args: Any, result: Any, node: Any) -> str | None:
+def _incomplete(args: tuple[Tensor, ...], result: Tensor, node: Any) -> str | None:
     """What the hook will not see, in torch's words."""
     results, inputs = _tensors(result), _tensors(args)
     if results is None:

@@ -15,6 +15,7 @@ from ..._backend import runtime
 from ..._core.tensor_base import TensorBase, is_tracked
 from ..._tape.border import tape_value
 from ..._tape.node import Node, edge_of, named, saved_input
+from ..._tensor import Tensor
 from ._trees import as_mstorch, as_native, changed
 
 
@@ -71,7 +72,7 @@ def _alike(first: Any, second: Any) -> bool:
     return bool(np.allclose(once, again, 0, 16 * np.finfo(once.dtype).eps * largest, equal_nan=True))
 
 
-def call_as_one(plain: Callable[..., Any], cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def call_as_one(plain: Callable[..., Any], cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
     """Call a Cell with torch's tensors; what comes back is of one node."""
     state = native_calls.random_state()
     with native_calls.not_recorded(cell):
@@ -79,7 +80,7 @@ def call_as_one(plain: Callable[..., Any], cell: Any, args: tuple[Any, ...], kwa
     return one_node(plain, cell, args, kwargs, output, state)
 
 
-def _bare(tree: Any) -> Any:
+def _bare(tree: dict[Any, Any] | tuple[Tensor, ...]) -> Any:
     return as_native(changed(tree, lambda leaf: leaf.detach() if isinstance(leaf, TensorBase) else leaf))
 
 
@@ -91,7 +92,7 @@ def _leaves(tree: Any, is_leaf: Callable[[Any], bool]) -> list[Any]:
 
 def one_node(
     plain: Callable[..., Any], cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any, state: Any
-) -> Any:  # fmt: skip
+) -> Tensor:  # fmt: skip
     """What a Cell gave, with the call as its history."""
     inputs = _leaves((args, kwargs), lambda leaf: isinstance(leaf, TensorBase))
     weights = list({id(p): p for p in cell.trainable_params()}.values())

@@ -10,9 +10,11 @@ from typing import Any
 
 from ..._backend import tape
 from ..._core import dtype as dtypes
+from ..._core.dtype import dtype
 from ..._core.tensor_base import TensorBase
 from ..._leaving import END, Undo, item_again, undoing
 from ..._ops._autocast import DEVICE
+from ..._tensor import Tensor
 from ...amp.autocast_mode import autocast
 from ._trees import changed
 
@@ -21,7 +23,7 @@ _FLAGS = {"fp16": dtypes.float16, "bf16": dtypes.bfloat16, "fp32": dtypes.float3
 _KEPT = ("running_mean", "running_var", "normalized_shape", "num_groups")
 
 
-def wanted(flags: Mapping[str, Any]) -> Any:
+def wanted(flags: Mapping[str, Any]) -> dtype | None:
     """The dtype that MindSpore's flags ask for; None if they say nothing about it."""
     found = None
     for name, kind in _FLAGS.items():
@@ -30,7 +32,7 @@ def wanted(flags: Mapping[str, Any]) -> Any:
     return found
 
 
-def _cast(value: Any, kind: Any) -> Any:
+def _cast(value: Tensor, kind: dtype) -> Tensor:
     if isinstance(value, TensorBase) and value.dtype.is_floating_point and value.dtype is not kind:
         return value.to(kind)  # type: ignore[attr-defined]
     return value
@@ -57,7 +59,7 @@ def auto() -> AbstractContextManager[Any]:
     return nullcontext() if name is None else autocast(DEVICE, getattr(dtypes, name))
 
 
-def run(module: Any, call: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def run(module: Any, call: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
     """A call of a module in the dtype that ``to_float`` chose."""
     kind = module._mstorch_float_type
     args, kwargs = changed((args, kwargs), lambda leaf: _cast(leaf, kind))

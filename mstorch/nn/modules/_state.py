@@ -12,6 +12,7 @@ from ..._core.hooks import RemovableHandle
 from ..._core.swap import swap_tensors
 from ..._core.tensor_base import TensorBase, is_meta, is_tracked
 from ..._core.warned import warn
+from ..._tensor import Tensor
 from ...autograd.grad_mode import no_grad
 from ..parameter import Parameter, is_lazy
 from ._native import is_native, native_state
@@ -163,7 +164,7 @@ class StateMixin:
         return destination
 
     def _load_from_state_dict(
-        self, state_dict: Any, prefix: str, local_metadata: Any, strict: bool, missing_keys: list[str],
+        self, state_dict: Any, prefix: str, local_metadata: dict[Any, Any], strict: bool, missing_keys: list[str],
         unexpected_keys: list[str], error_msgs: list[str],
     ) -> None:  # fmt: skip
         members = self.__dict__
@@ -203,7 +204,7 @@ class StateMixin:
                     if not known:
                         unexpected_keys.append(key)
 
-    def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False) -> Any:
+    def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False) -> _IncompatibleKeys:
         """Copy values by dotted name into parameters and buffers; with ``strict``, names must match exactly.
 
         Raises RuntimeError listing missing and unexpected keys and sizes that differ. Returns the two lists.
@@ -262,7 +263,7 @@ def _quoted(keys: list[str]) -> str:
 
 
 def _load_one(
-    module: Any, key: str, name: str, value: Any, given: Any, own: bool, assign: bool, errors: list[str]
+    module: Any, key: str, name: str, value: Tensor, given: Tensor, own: bool, assign: bool, errors: list[str]
 ) -> None:
     if not isinstance(given, TensorBase):
         errors.append(
@@ -301,14 +302,14 @@ def _load_one(
         )
 
 
-def _as_parameter(given: Any, value: Any) -> Any:
+def _as_parameter(given: Tensor, value: Tensor) -> Tensor:
     """A parameter of what is given, with gradients where the module's own has them."""
     if isinstance(given, Parameter):
         return given.requires_grad_(is_tracked(value))
     return Parameter(given, requires_grad=is_tracked(value))
 
 
-def _swap_in(value: Any, given: Any, assign: bool) -> None:
+def _swap_in(value: Tensor, given: Tensor, assign: bool) -> None:
     """Exchange the module's tensor with what its ``module_load`` makes of the one given."""
     loaded = value.module_load(given, assign=assign)
     if loaded is given or loaded is value:

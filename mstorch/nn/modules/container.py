@@ -16,7 +16,7 @@ from ..parameter import Parameter
 from .module import Module, _addindent
 
 
-def _position(index: Any, length: int, name: str = "index") -> int:
+def _position(index: int, length: int, name: str = "index") -> int:
     index = operator.index(index)
     if not -length <= index < length:
         raise IndexError(f"{name} {index} is out of range")
@@ -51,7 +51,7 @@ class Sequential(Module):
         for name, module in named:
             self.add_module(str(name), module)
 
-    def _name_at(self, index: Any) -> str:
+    def _name_at(self, index: int) -> str:
         position = _position(index, len(self))
         return next(itertools.islice(self._modules, position, None))
 
@@ -162,7 +162,7 @@ class ModuleList(Module):
         if modules is not None:
             self += modules
 
-    def _place(self, idx: Any) -> str:
+    def _place(self, idx: int) -> str:
         return str(_position(idx, len(self)))
 
     @overload
@@ -302,7 +302,7 @@ class ModuleDict(Module):
             self[key] = module
 
 
-def _pairs(values: Any, name: str, what: str) -> Iterator[tuple[Any, Any]]:
+def _pairs(values: dict[Any, Any], name: str, what: str) -> Iterator[tuple[Any, Any]]:
     if not isinstance(values, Iterable):
         raise TypeError(f"{name}.update should be called with an iterable of key/value pairs, but got {type(values).__name__}")
     if isinstance(values, (Mapping, ModuleDict, ParameterDict)):
@@ -334,7 +334,7 @@ class ParameterList(Module):
         if values is not None:
             self += values
 
-    def _place(self, idx: Any) -> str:
+    def _place(self, idx: int) -> str:
         return str(_position(idx, len(self)))
 
     def __getitem__(self, idx: Any) -> Any:
@@ -428,7 +428,7 @@ class ParameterDict(Module):
     def __contains__(self, key: object) -> bool:
         return key in self._keys
 
-    def setdefault(self, key: str, default: Any = None) -> Any:
+    def setdefault(self, key: str, default: Any | None = None) -> Any:
         """The value of a key, set to ``default`` if there is none."""
         if key not in self:
             self[key] = default
@@ -451,11 +451,11 @@ class ParameterDict(Module):
         self._keys[key] = None
         return key, self.pop(key)
 
-    def get(self, key: str, default: Any = None) -> Any:
+    def get(self, key: str, default: Any | None = None) -> Any:
         """The value of a key, or ``default``."""
         return self[key] if key in self else default
 
-    def fromkeys(self, keys: Iterable[str], default: Any = None) -> ParameterDict:
+    def fromkeys(self, keys: Iterable[str], default: Any | None = None) -> ParameterDict:
         """A dictionary with one value for all keys."""
         return ParameterDict((key, default) for key in keys)
 

@@ -33,7 +33,7 @@ class Unflatten(Module):
     dim: int
     unflattened_size: list[int] | tuple[int, ...]
 
-    def __init__(self, dim: Any, unflattened_size: Any) -> None:
+    def __init__(self, dim: int, unflattened_size: Any) -> None:
         super().__init__()
         if isinstance(dim, int):
             self._require_tuple_int(unflattened_size)
@@ -53,7 +53,7 @@ class Unflatten(Module):
                     f"unflattened_size must be tuple of tuples, but found element of type {type(item).__name__} at pos {index}"
                 )
 
-    def _require_tuple_int(self, input: Any) -> None:
+    def _require_tuple_int(self, input: tuple[int, int]) -> None:
         if not isinstance(input, (tuple, list)):
             raise TypeError(f"unflattened_size must be a tuple of ints, but found type {type(input).__name__}")
         for index, item in enumerate(input):

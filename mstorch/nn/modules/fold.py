@@ -18,7 +18,10 @@ class Fold(Module):
     padding: int | tuple[int, ...]
     stride: int | tuple[int, ...]
 
-    def __init__(self, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> None:
+    def __init__(
+        self, output_size: int | tuple[int, ...], kernel_size: Any, dilation: int | tuple[int, ...] = 1,
+        padding: int | tuple[int, ...] = 0, stride: int | tuple[int, ...] = 1,
+    ) -> None:
         super().__init__()
         self.output_size = output_size
         self.kernel_size = kernel_size
@@ -47,7 +50,9 @@ class Unfold(Module):
     padding: int | tuple[int, ...]
     stride: int | tuple[int, ...]
 
-    def __init__(self, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> None:
+    def __init__(
+        self, kernel_size: Any, dilation: int | tuple[int, ...] = 1, padding: int | tuple[int, ...] = 0, stride: int | tuple[int, ...] = 1
+    ) -> None:
         super().__init__()
         self.kernel_size = kernel_size
         self.dilation = dilation

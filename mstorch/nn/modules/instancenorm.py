@@ -3,6 +3,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..._core.device import device
+from ..._core.dtype import dtype
 from ..._core.warned import warn
 from ..._tensor import Tensor
 from .. import functional as F
@@ -14,7 +16,7 @@ class _InstanceNorm(_NormBase):
 
     def __init__(
         self, num_features: int, eps: float = 1e-5, momentum: float = 0.1, affine: bool = False,
-        track_running_stats: bool = False, device: Any = None, dtype: Any = None, *, bias: bool = True,
+        track_running_stats: bool = False, device: device | str | int | None = None, dtype: dtype | None = None, *, bias: bool = True,
     ) -> None:  # fmt: skip
         super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
 

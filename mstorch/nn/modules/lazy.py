@@ -4,6 +4,7 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
+from ..._tensor import Tensor
 from ...autograd.grad_mode import no_grad
 from ..parameter import is_lazy
 
@@ -43,7 +44,7 @@ class LazyModuleMixin:
         """Whether parameters or buffers are still without a size."""
         return any(is_lazy(value) for value in itertools.chain(self._parameters.values(), self._buffers.values()))
 
-    def _infer_parameters(self: Any, module: Any, args: Any, kwargs: Any = None) -> None:
+    def _infer_parameters(self: Any, module: Any, args: tuple[Tensor, ...], kwargs: dict[Any, Any] | None = None) -> None:
         with no_grad():
             module.initialize_parameters(*args, **(kwargs or {}))
         if module.has_uninitialized_params():

@@ -525,7 +525,7 @@ class Module(LooksMixin, StateMixin, HookMixin, ConversionMixin, CellNames, Cell
         return self is other
 
 
-def _type_name(value: Any) -> str:
+def _type_name(value: Tensor | float) -> str:
     names = {"mstorch._tensor": "torch"}
     kind = type(value)
     module = names.get(kind.__module__, kind.__module__).replace("mstorch.", "torch.")
@@ -548,7 +548,7 @@ def _register_by_subclass(module: Module, name: str, buffer: Any) -> None:
         module.register_buffer(name, buffer)
 
 
-def _check_name(what: str, name: Any) -> None:
+def _check_name(what: str, name: str) -> None:
     if not isinstance(name, str):
         raise TypeError(f"{what} name should be a string. Got {_type_name(name)}")
     if "." in name:

@@ -1,8 +1,6 @@
 """Padding layers."""
 from __future__ import annotations
 
-from typing import Any
-
 from ..._tensor import Tensor
 from .. import functional as F
 from ._own_init import own_init
@@ -16,7 +14,7 @@ class _PadNd(Module):
     _rank: int
     _mode: str
 
-    def __init__(self, padding: Any) -> None:
+    def __init__(self, padding: int | tuple[int, ...]) -> None:
         super().__init__()
         self.padding = tuple(padding) if isinstance(padding, (tuple, list)) else (padding,) * (2 * self._rank)
 
@@ -33,7 +31,7 @@ class _ConstantPadNd(_PadNd):
     __constants__ = ["padding", "value"]
     _mode = "constant"
 
-    def __init__(self, padding: Any, value: float) -> None:
+    def __init__(self, padding: int | tuple[int, ...], value: float) -> None:
         super().__init__(padding)
         self.value = value
 
@@ -71,7 +69,7 @@ class ConstantPad3d(_ConstantPadNd):
 
 
 class _ZeroPadNd(_ConstantPadNd):
-    def __init__(self, padding: Any) -> None:
+    def __init__(self, padding: int | tuple[int, ...]) -> None:
         super().__init__(padding, 0.0)
 
     def extra_repr(self) -> str:

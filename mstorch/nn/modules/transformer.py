@@ -9,7 +9,7 @@ import numpy as np
 
 from ... import init
 from ..._core import device as devices
-from ..._core.dtype import get_default_dtype
+from ..._core.dtype import dtype, get_default_dtype
 from ..._core.modes import modes
 from ..._core.overriding import is_taken
 from ..._core.tensor_base import array_of
@@ -40,7 +40,7 @@ def _get_clones(module: Module, count: int) -> ModuleList:
     return ModuleList([copy.deepcopy(module) for _ in range(count)])
 
 
-def _square_mask(size: int, kind: Any) -> np.ndarray:
+def _square_mask(size: int, kind: dtype) -> np.ndarray:
     return np.triu(np.full((size, size), -np.inf), 1).astype(kind.np)
 
 
@@ -63,7 +63,7 @@ def _get_seq_len(src: Tensor, batch_first: bool) -> int:
     return src.size(0) if src.dim() == 2 else src.size(1 if batch_first else 0)
 
 
-def _kind(mask: Tensor | None) -> Any:
+def _kind(mask: Tensor | None) -> dtype | None:
     return None if mask is None else mask.dtype
 
 
@@ -110,7 +110,7 @@ class TransformerEncoderLayer(Module):
         x = self.norm1(x + self._sa_block(x, mask, padding, is_causal))
         return self.norm2(x + self._ff_block(x))
 
-    def _sa_block(self, x: Tensor, attn_mask: Any, key_padding_mask: Any, is_causal: bool = False) -> Tensor:
+    def _sa_block(self, x: Tensor, attn_mask: Tensor | None, key_padding_mask: Tensor | None, is_causal: bool = False) -> Tensor:
         x = self.self_attn(
             x, x, x, attn_mask=attn_mask, key_padding_mask=key_padding_mask, need_weights=False, is_causal=is_causal
         )[0]
@@ -126,8 +126,7 @@ class TransformerEncoder(Module):
     __constants__ = ["norm"]
 
     def __init__(
-        self, encoder_layer: Any, num_layers: int, norm: Module | None = None, enable_nested_tensor: bool = True,
-        mask_check: bool = True,
+        self, encoder_layer: Any, num_layers: int, norm: Module | None = None, enable_nested_tensor: bool = True, mask_check: bool = True
     ) -> None:  # fmt: skip
         super().__init__()
         self.layers = _get_clones(encoder_layer, num_layers)
@@ -159,7 +158,7 @@ class TransformerEncoder(Module):
             output = output * zeroed
         return output if self.norm is None else self.norm(output)
 
-    def _zeroed(self, src: Tensor, mask: Any, padding: Any, first: Any) -> Tensor | None:
+    def _zeroed(self, src: Tensor, mask: Tensor | None, padding: Tensor | None, first: TransformerEncoderLayer) -> Tensor | None:
         """Zeros for padded positions where torch, in inference, computes without them and fills in zeros."""
         if (
             not self.use_nested_tensor or first.training or src.dim() != 3 or padding is None or mask is not None
@@ -173,7 +172,7 @@ class TransformerEncoder(Module):
         return beside(made(kept[:, :, None].astype(src.dtype.np)), src) if aligned else None
 
 
-def _why_dense(layer: Any) -> str:
+def _why_dense(layer: TransformerEncoderLayer) -> str:
     if not isinstance(layer, TransformerEncoderLayer):
         return "encoder_layer was not TransformerEncoderLayer"
     if layer.norm_first:
@@ -238,13 +237,13 @@ class TransformerDecoderLayer(Module):
         x = self.norm2(x + self._mha_block(x, memory, *other))
         return self.norm3(x + self._ff_block(x))
 
-    def _sa_block(self, x: Tensor, attn_mask: Any, key_padding_mask: Any, is_causal: bool = False) -> Tensor:
+    def _sa_block(self, x: Tensor, attn_mask: Tensor | None, key_padding_mask: Any, is_causal: bool = False) -> Tensor:
         x = self.self_attn(
             x, x, x, attn_mask=attn_mask, key_padding_mask=key_padding_mask, is_causal=is_causal, need_weights=False
         )[0]
         return self.dropout1(x)
 
-    def _mha_block(self, x: Tensor, mem: Tensor, attn_mask: Any, key_padding_mask: Any, is_causal: bool = False) -> Tensor:
+    def _mha_block(self, x: Tensor, mem: Tensor, attn_mask: Tensor | None, key_padding_mask: Any, is_causal: bool = False) -> Tensor:
         x = self.multihead_attn(
             x, mem, mem, attn_mask=attn_mask, key_padding_mask=key_padding_mask, is_causal=is_causal, need_weights=False
         )[0]
@@ -290,7 +289,7 @@ class Transformer(Module):
     def __init__(
         self, d_model: int = 512, nhead: int = 8, num_encoder_layers: int = 6, num_decoder_layers: int = 6,
         dim_feedforward: int = 2048, dropout: float = 0.1, activation: str | Callable[[Tensor], Tensor] = F.relu,
-        custom_encoder: Any = None, custom_decoder: Any = None, layer_norm_eps: float = 1e-5, batch_first: bool = False,
+        custom_encoder: Any | None = None, custom_decoder: Any | None = None, layer_norm_eps: float = 1e-5, batch_first: bool = False,
         norm_first: bool = False, bias: bool = True, device: Any = None, dtype: Any = None,
     ) -> None:  # fmt: skip
         super().__init__()

@@ -16,8 +16,8 @@ class Upsample(Module):
     size: int | tuple[int, ...] | None
 
     def __init__(
-        self, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None,
-        recompute_scale_factor: bool | None = None,
+        self, size: int | tuple[int, ...] | None = None, scale_factor: float | tuple[float, ...] | None = None, mode: str = "nearest",
+        align_corners: bool | None = None, recompute_scale_factor: bool | None = None,
     ) -> None:  # fmt: skip
         super().__init__()
         self.name = type(self).__name__
@@ -50,7 +50,7 @@ class UpsamplingNearest2d(Upsample):
     scale_factor: float | tuple[float, ...] | None
     size: int | tuple[int, ...] | None
 
-    def __init__(self, size: Any = None, scale_factor: Any = None) -> None:
+    def __init__(self, size: int | tuple[int, int] | None = None, scale_factor: float | tuple[float, float] | None = None) -> None:
         super().__init__(size, scale_factor, mode="nearest")
 
 
@@ -60,7 +60,7 @@ class UpsamplingBilinear2d(Upsample):
     scale_factor: float | tuple[float, ...] | None
     size: int | tuple[int, ...] | None
 
-    def __init__(self, size: Any = None, scale_factor: Any = None) -> None:
+    def __init__(self, size: int | tuple[int, int] | None = None, scale_factor: float | tuple[float, float] | None = None) -> None:
         super().__init__(size, scale_factor, mode="bilinear", align_corners=True)
 
 

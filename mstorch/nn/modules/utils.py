@@ -10,7 +10,7 @@ __all__ = ["consume_prefix_in_state_dict_if_present"]
 def _ntuple(n: int, name: str = "parse") -> Callable[[Any], tuple[Any, ...]]:
     """A function that gives ``n`` times a value, or the values of an iterable, as a tuple."""
 
-    def parse(x: Any) -> tuple[Any, ...]:
+    def parse(x: int | tuple[int, ...]) -> tuple[Any, ...]:
         return tuple(x) if isinstance(x, Iterable) else (x,) * n
 
     parse.__name__ = name
@@ -27,7 +27,7 @@ def _reverse_repeat_tuple(t: Sequence[Any], n: int) -> tuple[Any, ...]:
     return tuple(item for item in t[::-1] for _ in range(n))
 
 
-def _list_with_default(out_size: Any, defaults: Sequence[int]) -> Any:
+def _list_with_default(out_size: int | tuple[Any, int], defaults: Sequence[int]) -> Any:
     """The sizes, those that are None from the end of ``defaults``."""
     if isinstance(out_size, int):
         return out_size

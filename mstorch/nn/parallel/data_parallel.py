@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ..._tensor import Tensor
 from ..modules.module import Module
 
 
@@ -30,8 +31,8 @@ class DataParallel(Module):
 
 def data_parallel(
     module: Module, inputs: Any, device_ids: Sequence[Any] | None = None, output_device: Any = None, dim: int = 0,
-    module_kwargs: Any = None,
-) -> Any:  # fmt: skip
+    module_kwargs: Any | None = None,
+) -> Tensor:  # fmt: skip
     """``module(*inputs, **module_kwargs)`` on the process's one device (see ``DataParallel``)."""
     if inputs is None:
         inputs = ()

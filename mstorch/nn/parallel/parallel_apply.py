@@ -8,7 +8,7 @@ from ..._tensor import Tensor
 from ..modules.module import Module
 
 
-def get_a_var(obj: Any) -> Tensor | None:
+def get_a_var(obj: Tensor | list[Any] | tuple[Any, ...] | dict[Any, Any]) -> Tensor | None:
     """The first tensor in nested lists, tuples and dictionaries; None if there is none."""
     if isinstance(obj, Tensor):
         return obj

@@ -9,7 +9,7 @@ from ..._tensor import Tensor
 from ...utils._pytree import tree_map_only
 
 
-def _one(devices: Sequence[Any], what: str) -> Any:
+def _one(devices: Sequence[Any], what: str) -> int:
     if len(devices) != 1:
         raise NotImplementedError(f"mstorch: {what} over {len(devices)} devices: a MindSpore process has one {not_yet()}")
     return devices[0]

@@ -131,7 +131,7 @@ class NamedMemberAccessor:
         home, last = self.home(name)
         swap_tensor(home, last, _MISSING)
 
-    def swap_tensor(self, name: str, value: Any, allow_missing: bool = False) -> Any:
+    def swap_tensor(self, name: str, value: Tensor, allow_missing: bool = False) -> Any:
         """Replace the tensor of a name, and return the one that was there."""
         home, last = self.home(name)
         return swap_tensor(home, last, value, allow_missing)

@@ -21,7 +21,7 @@ def _gradients(parameters: Any) -> list[Tensor]:
     return [p.grad for p in parameters if p.grad is not None]
 
 
-def _norm(part: Any, order: float) -> Any:
+def _norm(part: Tensor, order: float) -> Tensor:
     """A tensor's norm; one that is spread over processes knows its own."""
     spread = getattr(part, "_global_norm", None)
     if part._dtype.category < 2:
@@ -45,7 +45,7 @@ def get_total_norm(
         return _total_norm(parts, _together(parts), float(norm_type), error_if_nonfinite)
 
 
-def _total_norm(parts: Sequence[Any], flat: Any, order: float, error_if_nonfinite: bool) -> Any:
+def _total_norm(parts: Sequence[Any], flat: Any, order: float, error_if_nonfinite: bool) -> Tensor:
     """The norm of all tensors; ``flat``: the same one after the other, or None."""
     if not parts:
         return above.torch.tensor(0.0)

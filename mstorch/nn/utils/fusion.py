@@ -5,6 +5,7 @@ import copy
 from typing import Any
 
 from ..._core.above import above
+from ..._tensor import Tensor
 from ..parameter import Parameter
 
 __all__ = ["fuse_conv_bn_eval", "fuse_conv_bn_weights", "fuse_linear_bn_eval", "fuse_linear_bn_weights"]
@@ -28,7 +29,8 @@ def fuse_conv_bn_eval(conv: Any, bn: Any, transpose: bool = False) -> Any:
 
 
 def fuse_conv_bn_weights(
-    conv_w: Any, conv_b: Any, bn_rm: Any, bn_rv: Any, bn_eps: float, bn_w: Any, bn_b: Any, transpose: bool = False
+    conv_w: Tensor, conv_b: Tensor | None, bn_rm: Tensor, bn_rv: Tensor, bn_eps: float, bn_w: Tensor | None, bn_b: Tensor | None,
+    transpose: bool = False
 ) -> tuple[Parameter, Parameter]:
     """Weight and bias of a convolution followed by batch normalisation of those statistics."""
     scale = above.torch.rsqrt(bn_rv + bn_eps) * (above.torch.ones_like(bn_rm) if bn_w is None else bn_w)
@@ -57,7 +59,7 @@ def fuse_linear_bn_eval(linear: Any, bn: Any) -> Any:
 
 
 def fuse_linear_bn_weights(
-    linear_w: Any, linear_b: Any, bn_rm: Any, bn_rv: Any, bn_eps: float, bn_w: Any, bn_b: Any
+    linear_w: Tensor, linear_b: Tensor | None, bn_rm: Tensor, bn_rv: Tensor, bn_eps: float, bn_w: Tensor, bn_b: Tensor
 ) -> tuple[Parameter, Parameter]:
     """Weight and bias of a linear layer followed by batch normalisation of those statistics."""
     scale = bn_w * above.torch.rsqrt(bn_rv + bn_eps)

@@ -3,13 +3,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..._core.formats import memory_format
 from ..._core.tensor_base import become
 from ..modules.conv import Conv2d, Conv3d, ConvTranspose2d, ConvTranspose3d
 
 __all__ = ["convert_conv2d_weight_memory_format", "convert_conv3d_weight_memory_format"]
 
 
-def _convert(module: Any, kinds: tuple[type, ...], memory_format: Any) -> Any:
+def _convert(module: Any, kinds: tuple[type, ...], memory_format: memory_format) -> Any:
     for layer in module.modules():
         if isinstance(layer, kinds):
             weight: Any = layer.weight  # type: ignore[attr-defined]

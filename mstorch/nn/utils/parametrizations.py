@@ -20,13 +20,13 @@ __all__ = ["orthogonal", "spectral_norm", "weight_norm"]
 _MAPS = ("matrix_exp", "cayley", "householder")
 
 
-def _is_orthogonal(matrix: Any) -> bool:
+def _is_orthogonal(matrix: Tensor) -> bool:
     n, k = matrix.size(-2), matrix.size(-1)
     one = above.torch.eye(k, dtype=matrix.dtype, device=matrix.device)
     return bool(above.torch.allclose(matrix.mH @ matrix, one, atol=10.0 * n * finfo(matrix.dtype).eps))
 
 
-def _made_orthogonal(matrix: Any) -> Any:
+def _made_orthogonal(matrix: Tensor) -> Tensor:
     """The orthogonal factor of the QR decomposition with a positive diagonal."""
     factors, tau = above.torch.geqrf(matrix)
     return above.torch.linalg.householder_product(factors, tau) * factors.diagonal(dim1=-2, dim2=-1).sgn().unsqueeze(-2)
@@ -42,7 +42,7 @@ class _Orthogonal(Module):
 
     base: Tensor | None
 
-    def __init__(self, weight: Any, orthogonal_map: str, *, use_trivialization: bool = True) -> None:
+    def __init__(self, weight: Tensor, orthogonal_map: str, *, use_trivialization: bool = True) -> None:
         super().__init__()
         if weight.is_complex() and orthogonal_map == "householder":
             raise ValueError("The householder parametrization does not support complex tensors.")
@@ -51,7 +51,7 @@ class _Orthogonal(Module):
         if use_trivialization:
             self.register_buffer("base", None)
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: Tensor) -> Any:
         """(*, n, k) → (*, n, k)."""
         wide = x.size(-2) < x.size(-1)
         if wide:
@@ -78,7 +78,7 @@ class _Orthogonal(Module):
         return q.mT if wide else q
 
     @no_grad()
-    def right_inverse(self, q: Any) -> Any:
+    def right_inverse(self, q: Tensor) -> Tensor:
         """A matrix that ``forward`` maps to ``q``, made orthogonal if it is not."""
         if q.shape != self.shape:
             raise ValueError(f"Expected a matrix or batch of matrices of shape {self.shape}. Got a tensor of shape {q.shape}.")
@@ -139,11 +139,11 @@ class _WeightNorm(Module):
         super().__init__()
         self.dim = -1 if dim is None else dim
 
-    def forward(self, weight_g: Any, weight_v: Any) -> Any:
+    def forward(self, weight_g: Tensor, weight_v: Tensor) -> Any:
         """``weight_v`` with the norms ``weight_g``."""
         return scaled_weight(weight_v, weight_g, self.dim)
 
-    def right_inverse(self, weight: Any) -> tuple[Any, Any]:
+    def right_inverse(self, weight: Tensor) -> tuple[Any, Any]:
         """The norms, and the weight itself for their directions."""
         return above.torch.norm_except_dim(weight, 2, self.dim), weight
 
@@ -172,7 +172,7 @@ class _SpectralNorm(Module):
     _u: Tensor
     _v: Tensor
 
-    def __init__(self, weight: Any, n_power_iterations: int = 1, dim: int = 0, eps: float = 1e-12) -> None:
+    def __init__(self, weight: Tensor, n_power_iterations: int = 1, dim: int = 0, eps: float = 1e-12) -> None:
         super().__init__()
         rank = weight.dim()
         if not -rank <= dim < rank:
@@ -193,18 +193,18 @@ class _SpectralNorm(Module):
             self.register_buffer("_v", F.normalize(second, dim=0, eps=eps))
             self._iterate(matrix, 15)
 
-    def _as_matrix(self, weight: Any) -> Any:
+    def _as_matrix(self, weight: Tensor) -> Tensor:
         if self.dim != 0:
             weight = weight.permute(self.dim, *(d for d in range(weight.dim()) if d != self.dim))
         return weight.flatten(1)
 
     @no_grad()
-    def _iterate(self, matrix: Any, count: int) -> None:
+    def _iterate(self, matrix: Tensor, count: int) -> None:
         for _ in range(count):
             self._u.copy_(F.normalize(above.torch.mv(matrix, self._v), dim=0, eps=self.eps))
             self._v.copy_(F.normalize(above.torch.mv(matrix.mH, self._u), dim=0, eps=self.eps))
 
-    def forward(self, weight: Any) -> Any:
+    def forward(self, weight: Tensor) -> Any:
         """(*) → (*)."""
         if weight.dim() == 1:
             return F.normalize(weight, dim=0, eps=self.eps)
@@ -215,7 +215,7 @@ class _SpectralNorm(Module):
         v = self._v.clone(memory_format=contiguous_format)
         return weight / above.torch.vdot(u, above.torch.mv(matrix, v))
 
-    def right_inverse(self, value: Any) -> Any:
+    def right_inverse(self, value: Tensor) -> Tensor:
         """The value itself: it may have any norm."""
         return value
 

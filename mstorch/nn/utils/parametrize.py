@@ -6,6 +6,7 @@ import copy
 from collections.abc import Sequence
 from typing import Any
 
+from ..._core.dtype import dtype
 from ..._core.tensor_base import TensorBase
 from ..._leaving import END, Undo, undoing, values_again
 from ..._tensor import Tensor
@@ -38,19 +39,19 @@ def cached(undo: Undo) -> None:
     _cache.open += 1
 
 
-def _put(module: Module, name: str, tensor: Any) -> None:
+def _put(module: Module, name: str, tensor: Tensor) -> None:
     if isinstance(tensor, Parameter):
         module.register_parameter(name, tensor)
     else:
         module.register_buffer(name, tensor)
 
 
-def _set(place: Any, value: Any) -> None:
+def _set(place: Tensor, value: Any) -> None:
     if value is not place:
         place.data = value.detach()
 
 
-def _same_kind(new: Any, old: Any, what: str, first: str, second: str) -> None:
+def _same_kind(new: Any, old: Tensor | type, what: str, first: str, second: str) -> None:
     """Raise ValueError unless dtype and shape are the same."""
     for member in ("dtype", "shape"):
         if getattr(new, member) != getattr(old, member):
@@ -104,7 +105,7 @@ class ParametrizationList(ModuleList):
         if not unsafe:
             self._check(shape, dtype)
 
-    def _put_part(self, number: int, part: Any, original: Any) -> None:
+    def _put_part(self, number: int, part: Tensor, original: Tensor) -> None:
         if not isinstance(part, TensorBase):
             raise ValueError(
                 "'right_inverse' must return a Tensor or a Sequence of tensors (list, tuple...). Got element "
@@ -114,14 +115,14 @@ class ParametrizationList(ModuleList):
         made.requires_grad_(original.requires_grad)
         _put(self, f"original{number}", made)
 
-    def _check(self, shape: Any, dtype: Any) -> None:
+    def _check(self, shape: tuple[int, ...], dtype: dtype) -> None:
         result = self()
         if not isinstance(result, TensorBase):
             raise ValueError(f"A parametrization must return a tensor. Got {type(result).__name__}.")
         before: Any = type("Before", (), {"shape": shape, "dtype": dtype})
         _same_kind(result, before, "", "unparametrized ", "parametrized ")
 
-    def right_inverse(self, value: Any) -> None:
+    def right_inverse(self, value: Tensor) -> None:
         """Let the parametrized tensor be ``value``: the originals are set to what the right inverses give."""
         with no_grad():
             for module in reversed(list[Any](self)):

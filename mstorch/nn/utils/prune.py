@@ -11,6 +11,7 @@ from typing import Any
 
 from ..._core.above import above
 from ..._core.formats import contiguous_format
+from ..._tensor import Tensor
 from ..modules.module import Module
 from .convert_parameters import parameters_to_vector
 
@@ -156,7 +157,7 @@ class PruningContainer(BasePruningMethod):
         return mask
 
 
-def _chosen_by(method: Any, t: Any, mask: Any) -> Any:
+def _chosen_by(method: Any, t: Tensor, mask: Tensor) -> Any:
     """The index of what a method may still prune."""
     if method.PRUNING_TYPE == "unstructured":
         return mask == 1
@@ -175,7 +176,7 @@ def _chosen_by(method: Any, t: Any, mask: Any) -> Any:
     return _along(rank, dim, mask.sum(dim=[d for d in range(rank) if d != dim]) != 0)
 
 
-def _along(rank: int, dim: int, index: Any) -> tuple[Any, ...]:
+def _along(rank: int, dim: int, index: Tensor) -> tuple[Any, ...]:
     """An index that takes ``index`` along one dimension and all of the others."""
     return tuple(index if d == dim % rank else slice(None) for d in range(rank))
 
@@ -185,7 +186,7 @@ class _Amount(BasePruningMethod):
 
     amount: Any
 
-    def __init__(self, amount: Any) -> None:
+    def __init__(self, amount: float | str) -> None:
         if not isinstance(amount, numbers.Real):
             raise TypeError(f"Invalid type for amount: {amount}. Must be int or float.")
         if float(amount) < 0 or (not isinstance(amount, numbers.Integral) and float(amount) > 1):
@@ -200,7 +201,7 @@ class _Amount(BasePruningMethod):
         return count
 
 
-def _compute_nparams_toprune(amount: Any, tensor_size: int) -> int:
+def _compute_nparams_toprune(amount: float, tensor_size: int) -> int:
     """How many entries a number, or a share of the size, stands for."""
     return int(amount) if isinstance(amount, numbers.Integral) else round(amount * tensor_size)
 
@@ -212,7 +213,7 @@ class _Entries(_Amount):
         """The positions in row-major order of the ``count`` entries to prune."""
         raise NotImplementedError
 
-    def compute_mask(self, t: Any, default_mask: Any) -> Any:
+    def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
         """The chosen entries set to 0."""
         count = self._count(t.numel())
         mask = default_mask.clone(memory_format=contiguous_format)
@@ -225,7 +226,7 @@ class _Channels(_Amount):
     PRUNING_TYPE = "structured"
     dim: int
 
-    def _channels(self, t: Any) -> int:
+    def _channels(self, t: Tensor) -> int:
         if t.dim() <= 1:
             raise ValueError(
                 "Structured pruning can only be applied to multidimensional tensors. Found tensor of shape "
@@ -235,7 +236,7 @@ class _Channels(_Amount):
             raise IndexError(f"Invalid index {self.dim} for tensor of size {t.shape}")
         return t.shape[self.dim]
 
-    def _kept(self, t: Any, index: Any, default_mask: Any) -> Any:
+    def _kept(self, t: Tensor, index: Tensor, default_mask: Tensor) -> Tensor:
         mask = above.torch.zeros_like(t.detach())
         mask[_along(t.dim(), self.dim, index)] = 1
         mask *= default_mask.to(dtype=mask.dtype)
@@ -260,7 +261,7 @@ class Identity(BasePruningMethod):
 class RandomUnstructured(_Entries):
     """Prunes entries at random."""
 
-    def _pruned(self, entries: Any, count: int) -> Any:
+    def _pruned(self, entries: Tensor, count: int) -> Tensor:
         return above.torch.topk(above.torch.rand_like(entries).view(-1), k=count).indices
 
     @classmethod
@@ -272,7 +273,7 @@ class RandomUnstructured(_Entries):
 class L1Unstructured(_Entries):
     """Prunes the entries of the smallest size."""
 
-    def _pruned(self, entries: Any, count: int) -> Any:
+    def _pruned(self, entries: Tensor, count: int) -> Tensor:
         return above.torch.topk(above.torch.abs(entries).view(-1), k=count, largest=False).indices
 
     @classmethod

@@ -109,7 +109,7 @@ def _lengths(lengths: Any) -> np.ndarray:
 
 
 def pack_padded_sequence(
-    input: Tensor, lengths: Any, batch_first: bool = False, enforce_sorted: bool = True
+    input: Tensor, lengths: Tensor | list[int], batch_first: bool = False, enforce_sorted: bool = True
 ) -> PackedSequence:
     """Padded sequences (T, B, *), or (B, T, *) if ``batch_first``, as a PackedSequence."""
     sizes = _lengths(lengths)

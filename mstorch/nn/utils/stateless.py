@@ -89,8 +89,8 @@ def called(
 
 
 def functional_call(
-    module: Module, parameters_and_buffers: dict[str, Any], args: Any = None, kwargs: dict[str, Any] | None = None, *,
-    tie_weights: bool = True, strict: bool = False,
+    module: Module, parameters_and_buffers: dict[str, Any], args: Any | tuple[Any, ...] | None = None,
+    kwargs: dict[str, Any] | None = None, *, tie_weights: bool = True, strict: bool = False,
 ) -> Any:  # fmt: skip
     """``module(*args, **kwargs)`` with the given tensors; torch warns (FutureWarning) in favour of torch.func's."""
     warn(

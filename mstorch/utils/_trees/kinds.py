@@ -47,12 +47,8 @@ STANDARD_DICT_TYPES = frozenset({dict, OrderedDict, defaultdict})
 
 
 def register_pytree_node(
-    cls: type,
-    flatten_fn: Callable[[Any], tuple[list[Any], Any]],
-    unflatten_fn: Callable[[Iterable[Any], Any], Any],
-    *,
-    serialized_type_name: str | None = None,
-    to_dumpable_context: Callable[[Any], Any] | None = None,
+    cls: type, flatten_fn: Callable[[Any], tuple[list[Any], Any]], unflatten_fn: Callable[[Iterable[Any], Any], Any], *,
+    serialized_type_name: str | None = None, to_dumpable_context: Callable[[Any], Any] | None = None,
     from_dumpable_context: Callable[[Any], Any] | None = None,
     flatten_with_keys_fn: Callable[[Any], tuple[list[tuple[Any, Any]], Any]] | None = None,
 ) -> None:
@@ -71,10 +67,7 @@ def register_pytree_node(
 
 
 def register_dataclass(
-    cls: type,
-    *,
-    field_names: list[str] | None = None,
-    drop_field_names: list[str] | None = None,
+    cls: type, *, field_names: list[str] | None = None, drop_field_names: list[str] | None = None,
     serialized_type_name: str | None = None,
 ) -> None:
     """Make a dataclass, or a class that is built from its fields, a container of them.
@@ -296,7 +289,7 @@ def _defaultdict_to_json(context: Any) -> Any:
     return {"default_factory_module": factory.__module__, "default_factory_name": factory.__qualname__, "dict_context": keys}
 
 
-def _defaultdict_from_json(dumped: Any) -> Any:
+def _defaultdict_from_json(dumped: Any) -> list[type | list[str]]:
     module = importlib.import_module(dumped["default_factory_module"])
     return [getattr(module, dumped["default_factory_name"]), dumped["dict_context"]]
 
@@ -309,7 +302,7 @@ def register_namedtuple(cls: type, *, serialized_type_name: str) -> None:
     NAMEDTUPLE_NAMES[cls] = serialized_type_name
 
 
-def _namedtuple_to_json(context: Any) -> Any:
+def _namedtuple_to_json(context: Any) -> str:
     if context not in NAMEDTUPLE_NAMES:
         raise NotImplementedError(
             f"Can't serialize TreeSpec of namedtuple class {context} because we didn't register a serializated_type_name. "
@@ -318,7 +311,7 @@ def _namedtuple_to_json(context: Any) -> Any:
     return NAMEDTUPLE_NAMES[context]
 
 
-def _namedtuple_from_json(dumped: Any) -> Any:
+def _namedtuple_from_json(dumped: Any) -> type:
     for cls, name in NAMEDTUPLE_NAMES.items():
         if name == dumped:
             return cls

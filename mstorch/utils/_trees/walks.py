@@ -6,6 +6,7 @@ import types
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from ..._tensor import Tensor
 from .kinds import CONSTANT_NODES, SUPPORTED_NODES, node_type
 from .spec import LEAF, TreeSpec
 
@@ -98,7 +99,9 @@ def tree_map_only(type_or_types_or_pred: Any, /, func: Callable[..., Any], tree:
     return tree_map(map_only(type_or_types_or_pred)(func), tree, is_leaf=is_leaf)
 
 
-def tree_map_only_(type_or_types_or_pred: Any, /, func: Callable[..., Any], tree: Any, is_leaf: IsLeaf = None) -> Any:
+def tree_map_only_(
+    type_or_types_or_pred: Any, /, func: Callable[..., Any], tree: Any, is_leaf: IsLeaf = None
+) -> list[float | tuple[Tensor]]:
     """``tree_map_`` of the leaves of these types."""
     return tree_map_(map_only(type_or_types_or_pred)(func), tree, is_leaf=is_leaf)
 

@@ -2,12 +2,12 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from ...._hook import missing as _missing
+from ...._tensor import Tensor
 
 
-def _per_token_quant_qparam_dim_check(input: Any, scales: Any, zero_points: Any) -> None:
+def _per_token_quant_qparam_dim_check(input: Tensor, scales: Tensor, zero_points: Tensor) -> None:
     tokens = math.prod(input.shape[:-1])
     for name, given in (("scales", scales), ("zero_points", zero_points)):
         if given.numel() != tokens:

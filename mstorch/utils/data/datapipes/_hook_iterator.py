@@ -193,7 +193,7 @@ def _hooked_next(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def _hooked_iter(function: Callable[..., Any], has_next_method: bool) -> Callable[..., Any]:
     @functools.wraps(function)
-    def hooked(*args: Any, **kwargs: Any) -> Any:
+    def hooked(*args: Any, **kwargs: Any) -> IteratorDecorator:
         iterator = function(*args, **kwargs)
         datapipe = args[0]
         datapipe._snapshot_state = _SnapshotState.Iterating

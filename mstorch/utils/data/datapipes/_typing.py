@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import numbers
 from abc import ABCMeta
+from collections.abc import Callable
 from typing import Any, Generic, TypeVar, Union, get_args, get_origin
 
 from ._hook_iterator import _SnapshotState, hook_iterator
@@ -144,7 +145,7 @@ class _DataPipeMeta(GenericMeta):
 class _IterDataPipeMeta(_DataPipeMeta):
     """The class of iterable pipes: it hooks their `__iter__` and keeps `reset` from undoing a restored snapshot."""
 
-    def __new__(cls, name: str, bases: tuple, namespace: dict[str, Any], **kwargs: Any) -> Any:
+    def __new__(cls, name: str, bases: tuple, namespace: dict[str, Any], **kwargs: Any) -> type:
         if "reset" in namespace:
             namespace["reset"] = _conditional(namespace["reset"])
         if "__iter__" in namespace:
@@ -152,7 +153,7 @@ class _IterDataPipeMeta(_DataPipeMeta):
         return super().__new__(cls, name, bases, namespace, **kwargs)
 
 
-def _conditional(reset: Any) -> Any:
+def _conditional(reset: Any) -> Callable[..., Any]:
     @functools.wraps(reset)
     def conditional(*args: Any, **kwargs: Any) -> None:
         datapipe = args[0]

@@ -78,7 +78,7 @@ class _Pipe:
         """Give all pipes of the kind a method."""
         cls.functions[function_name] = function
 
-    def __getstate__(self) -> Any:
+    def __getstate__(self) -> dict[Any, Any]:
         """Return the attributes, or what `getstate_hook` makes of them."""
         hook = self._root().getstate_hook
         return self.__dict__ if hook is None else hook(self.__dict__)
@@ -181,7 +181,7 @@ class IterDataPipe(_Pipe, IterableDataset[_T_co], metaclass=_IterDataPipeMeta):
     _fast_forward_iterator: Iterator | None = None
 
     @staticmethod
-    def _root() -> Any:
+    def _root() -> type:
         return IterDataPipe
 
     def __iter__(self) -> Iterator[_T_co]:
@@ -225,7 +225,7 @@ class MapDataPipe(_Pipe, Dataset[_T_co], metaclass=_DataPipeMeta):
     _deprecated_names = _map_deprecated_functional_names
 
     @staticmethod
-    def _root() -> Any:
+    def _root() -> type:
         return MapDataPipe
 
     @classmethod
@@ -272,7 +272,7 @@ class _IterDataPipeSerializationWrapper(_DataPipeSerializationWrapper, IterDataP
         super().__init__(datapipe)
         self._datapipe_iter: Iterator | None = None
 
-    def __iter__(self) -> Any:
+    def __iter__(self) -> _IterDataPipeSerializationWrapper:
         self._datapipe_iter = iter(self._datapipe)
         return self
 
@@ -283,5 +283,5 @@ class _IterDataPipeSerializationWrapper(_DataPipeSerializationWrapper, IterDataP
 
 
 class _MapDataPipeSerializationWrapper(_DataPipeSerializationWrapper, MapDataPipe):
-    def __getitem__(self, idx: Any) -> Any:
+    def __getitem__(self, idx: Any) -> int:
         return self._datapipe[idx]

@@ -4,6 +4,8 @@ from __future__ import annotations
 from typing import Any
 
 from ..... import nn
+from ....._core.device import device
+from ....._tensor import Tensor
 from .....nn.modules.conv import _ConvNd as _Floating
 from .....nn.modules.utils import _pair, _single, _triple
 from ...intrinsic.modules.fused import _FusedModule
@@ -22,8 +24,9 @@ class _ConvNd(_Floating):
     weight_fake_quant: Any
 
     def __init__(
-        self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1,
-        bias: bool = True, padding_mode: str = "zeros", qconfig: Any = None, device: Any = None, dtype: Any = None,
+        self, in_channels: int, out_channels: int, kernel_size: Any, stride: int | tuple[int, ...] = 1,
+        padding: int | tuple[int, ...] = 0, dilation: int | tuple[int, ...] = 1, groups: int = 1,
+        bias: bool = True, padding_mode: str = "zeros", qconfig: Any = None, device: device | str | int | None = None, dtype: Any = None,
     ) -> None:  # fmt: skip
         made = {"device": device, "dtype": dtype}
         several = type(self)._several
@@ -35,7 +38,7 @@ class _ConvNd(_Floating):
         self.qconfig = expect_qconfig(qconfig)
         self.weight_fake_quant = qconfig.weight(factory_kwargs=made)
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Tensor) -> Any:
         """The convolution with its weight rounded."""
         return self._conv_forward(input, self.weight_fake_quant(self.weight), self.bias)  # type: ignore[attr-defined, operator]
 

@@ -6,6 +6,9 @@ from typing import Any
 import mstorch as torch
 
 from ..... import nn
+from ....._core.device import device
+from ....._core.dtype import dtype
+from ....._tensor import Tensor
 from .....nn import functional as F
 from .....nn.modules.utils import _pair, _single, _triple
 from ...intrinsic import qat as nniqat
@@ -30,7 +33,7 @@ class _ConvNd(WeightedQuantizedModule):
 
     def __init__(
         self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1,
-        bias: bool = True, padding_mode: str = "zeros", device: Any = None, dtype: Any = None,
+        bias: bool = True, padding_mode: str = "zeros", device: device | str | int | None = None, dtype: dtype | None = None,
     ) -> None:  # fmt: skip
         super().__init__()
         if out_channels <= 0:
@@ -74,7 +77,7 @@ class _ConvNd(WeightedQuantizedModule):
         """The quantized weight."""
         return self._weight_bias()[0]
 
-    def bias(self) -> Any:
+    def bias(self) -> Tensor:
         """The floating bias, or None."""
         return self._weight_bias()[1]
 
@@ -93,7 +96,7 @@ class _ConvNd(WeightedQuantizedModule):
     def _operator(self) -> str:
         return f"conv{self._rank}d"
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Tensor) -> Any:
         """The convolution of a quantized tensor."""
         if len(input.shape) != self._rank + 2:
             raise ValueError(f"Input shape must be `(N, C, {('L', 'H, W', 'D, H, W')[self._rank - 1]})`!")
@@ -107,7 +110,9 @@ class _ConvNd(WeightedQuantizedModule):
         destination[prefix + "scale"] = torch.tensor(self.scale)
         destination[prefix + "zero_point"] = torch.tensor(self.zero_point)
 
-    def _load_from_state_dict(self, state_dict: Any, prefix: str, local_metadata: Any, strict: bool, *rest: Any) -> None:
+    def _load_from_state_dict(
+        self, state_dict: dict[Any, Any], prefix: str, local_metadata: dict[Any, Any], strict: bool, *rest: Any
+    ) -> None:
         self.set_weight_bias(state_dict.pop(prefix + "weight"), state_dict.pop(prefix + "bias"))
         self.scale = float(state_dict.pop(prefix + "scale"))
         self.zero_point = int(state_dict.pop(prefix + "zero_point"))
@@ -124,7 +129,7 @@ class _ConvNd(WeightedQuantizedModule):
         self.set_weight_bias(state[10], state[11])
         self.scale, self.zero_point, self.training = state[12:15]
 
-    def __deepcopy__(self, memo: Any) -> Any:
+    def __deepcopy__(self, memo: dict[Any, Any]) -> Any:
         made = type(self).__new__(type(self))
         made.__setstate__(self.__getstate__())
         return made

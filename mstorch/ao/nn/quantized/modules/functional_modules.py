@@ -7,6 +7,7 @@ from typing import Any
 import mstorch as torch
 
 from ..... import nn
+from ....._tensor import Tensor
 from .....nn import functional as F
 
 __all__ = ["FXFloatFunctional", "FloatFunctional", "QFunctional"]
@@ -20,31 +21,31 @@ class FXFloatFunctional(nn.Module):
         """Raises RuntimeError: the methods are called instead."""
         raise RuntimeError(_NOT_CALLED.format("FloatFunctional"))
 
-    def add(self, x: Any, y: Any) -> Any:
+    def add(self, x: Tensor, y: Tensor) -> Tensor:
         """``x + y``."""
         return torch.add(x, y)
 
-    def add_scalar(self, x: Any, y: float) -> Any:
+    def add_scalar(self, x: Tensor, y: float) -> Tensor:
         """``x + y`` for a number, which is not observed."""
         return torch.add(x, y)
 
-    def mul(self, x: Any, y: Any) -> Any:
+    def mul(self, x: Any, y: Tensor) -> Tensor:
         """``x * y``."""
         return torch.mul(x, y)
 
-    def mul_scalar(self, x: Any, y: float) -> Any:
+    def mul_scalar(self, x: Tensor, y: float) -> Tensor:
         """``x * y`` for a number, which is not observed."""
         return torch.mul(x, y)
 
-    def cat(self, x: Sequence[Any], dim: int = 0) -> Any:
+    def cat(self, x: Sequence[Any], dim: int = 0) -> Tensor:
         """The tensors one after the other."""
         return torch.cat(list(x), dim=dim)
 
-    def add_relu(self, x: Any, y: Any) -> Any:
+    def add_relu(self, x: Tensor, y: Tensor) -> Tensor:
         """``relu(x + y)``."""
         return F.relu(torch.add(x, y))
 
-    def matmul(self, x: Any, y: Any) -> Any:
+    def matmul(self, x: Tensor, y: Tensor) -> Tensor:
         """``x @ y``."""
         return torch.matmul(x, y)
 
@@ -62,31 +63,31 @@ class FloatFunctional(nn.Module):
         """Raises RuntimeError: the methods are called instead."""
         raise RuntimeError(_NOT_CALLED.format("FloatFunctional"))
 
-    def add(self, x: Any, y: Any) -> Any:
+    def add(self, x: Tensor, y: Tensor) -> Any:
         """``x + y``."""
         return self.activation_post_process(torch.add(x, y))
 
-    def add_scalar(self, x: Any, y: float) -> Any:
+    def add_scalar(self, x: Tensor, y: float) -> Tensor:
         """``x + y`` for a number, which is not observed."""
         return torch.add(x, y)
 
-    def mul(self, x: Any, y: Any) -> Any:
+    def mul(self, x: Any, y: Tensor) -> Tensor:
         """``x * y``."""
         return self.activation_post_process(torch.mul(x, y))
 
-    def mul_scalar(self, x: Any, y: float) -> Any:
+    def mul_scalar(self, x: Tensor, y: float) -> Tensor:
         """``x * y`` for a number, which is not observed."""
         return torch.mul(x, y)
 
-    def cat(self, x: Sequence[Any], dim: int = 0) -> Any:
+    def cat(self, x: Sequence[Any], dim: int = 0) -> Tensor:
         """The tensors one after the other."""
         return self.activation_post_process(torch.cat(list(x), dim=dim))
 
-    def add_relu(self, x: Any, y: Any) -> Any:
+    def add_relu(self, x: Tensor, y: Tensor) -> Tensor:
         """``relu(x + y)``."""
         return self.activation_post_process(F.relu(torch.add(x, y)))
 
-    def matmul(self, x: Any, y: Any) -> Any:
+    def matmul(self, x: Tensor, y: Tensor) -> Tensor:
         """``x @ y``."""
         return self.activation_post_process(torch.matmul(x, y))
 
@@ -107,7 +108,9 @@ class QFunctional(nn.Module):
         destination[prefix + "scale"] = torch.tensor(self.scale)
         destination[prefix + "zero_point"] = torch.tensor(self.zero_point)
 
-    def _load_from_state_dict(self, state_dict: Any, prefix: str, local_metadata: Any, strict: bool, *rest: Any) -> None:
+    def _load_from_state_dict(
+        self, state_dict: dict[Any, Any], prefix: str, local_metadata: dict[Any, Any], strict: bool, *rest: Any
+    ) -> None:
         self.scale = float(state_dict.pop(prefix + "scale"))
         self.zero_point = int(state_dict.pop(prefix + "zero_point"))
         super()._load_from_state_dict(state_dict, prefix, local_metadata, False, *rest)
@@ -123,35 +126,35 @@ class QFunctional(nn.Module):
         """Raises RuntimeError: the methods are called instead."""
         raise RuntimeError(_NOT_CALLED.format("Functional"))
 
-    def _done(self, name: str, *operands: Any) -> Any:
+    def _done(self, name: str, *operands: Any) -> Tensor:
         return self.activation_post_process(getattr(torch.ops.quantized, name)(*operands, self.scale, self.zero_point))
 
-    def add(self, x: Any, y: Any) -> Any:
+    def add(self, x: Tensor, y: Tensor) -> Any:
         """``x + y``."""
         return self._done("add", x, y)
 
-    def add_scalar(self, x: Any, y: float) -> Any:
+    def add_scalar(self, x: Tensor, y: float) -> Tensor:
         """``x + y`` for a number; the integers stay."""
         return torch.ops.quantized.add_scalar(x, y)
 
-    def mul(self, x: Any, y: Any) -> Any:
+    def mul(self, x: Any, y: Tensor) -> Tensor:
         """``x * y``."""
         return self._done("mul", x, y)
 
-    def mul_scalar(self, x: Any, y: float) -> Any:
+    def mul_scalar(self, x: Tensor, y: float) -> Tensor:
         """``x * y`` for a number; the integers stay."""
         return torch.ops.quantized.mul_scalar(x, y)
 
-    def cat(self, x: Sequence[Any], dim: int = 0) -> Any:
+    def cat(self, x: Sequence[Any], dim: int = 0) -> Tensor:
         """The tensors one after the other."""
         found = torch.ops.quantized.cat(x, scale=self.scale, zero_point=self.zero_point, dim=dim)
         return self.activation_post_process(found)
 
-    def add_relu(self, x: Any, y: Any) -> Any:
+    def add_relu(self, x: Tensor, y: Tensor) -> Tensor:
         """``relu(x + y)``."""
         return self._done("add_relu", x, y)
 
-    def matmul(self, x: Any, y: Any) -> Any:
+    def matmul(self, x: Tensor, y: Tensor) -> Tensor:
         """``x @ y``."""
         return torch.ops.quantized.matmul(x, y, self.scale, self.zero_point)
 

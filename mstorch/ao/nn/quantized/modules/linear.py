@@ -6,6 +6,7 @@ from typing import Any
 import mstorch as torch
 
 from ..... import nn
+from ....._tensor import Tensor
 from .....nn.utils.parametrize import type_before_parametrizations
 from ...intrinsic import qat as nniqat
 from ...intrinsic.modules.fused import LinearReLU
@@ -30,7 +31,7 @@ class LinearPackedParams(nn.Module):
             weight = torch.zeros([1, 1], dtype=torch.float)
         self.set_weight_bias(weight, None)
 
-    def set_weight_bias(self, weight: Any, bias: Any) -> None:
+    def set_weight_bias(self, weight: Any, bias: Tensor | None) -> None:
         """Pack a weight and a bias."""
         names = {torch.qint8: "linear_prepack", torch.float16: "linear_prepack_fp16"}
         if self.dtype not in names:
@@ -50,7 +51,7 @@ class LinearPackedParams(nn.Module):
         destination[prefix + "_packed_params"] = self._weight_bias()
 
     def _load_from_state_dict(
-        self, state_dict: Any, prefix: str, local_metadata: Any, strict: bool, *rest: Any
+        self, state_dict: dict[Any, Any], prefix: str, local_metadata: dict[Any, Any], strict: bool, *rest: Any
     ) -> None:
         version = local_metadata.get("version")
         self.dtype = torch.qint8 if version is None or version < 2 else state_dict.pop(prefix + "dtype")
@@ -99,7 +100,7 @@ class Linear(WeightedQuantizedModule):
     def __repr__(self) -> str:
         return text_without(self, LinearPackedParams)
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: Tensor) -> Any:
         """The layer of a quantized tensor."""
         return torch.ops.quantized.linear(x, self._packed_params._packed_params, self.scale, self.zero_point)
 
@@ -108,7 +109,9 @@ class Linear(WeightedQuantizedModule):
         destination[prefix + "scale"] = torch.tensor(self.scale)
         destination[prefix + "zero_point"] = torch.tensor(self.zero_point)
 
-    def _load_from_state_dict(self, state_dict: Any, prefix: str, local_metadata: Any, strict: bool, *rest: Any) -> None:
+    def _load_from_state_dict(
+        self, state_dict: dict[Any, Any], prefix: str, local_metadata: dict[Any, Any], strict: bool, *rest: Any
+    ) -> None:
         self.scale = float(state_dict.pop(prefix + "scale"))
         self.zero_point = int(state_dict.pop(prefix + "zero_point"))
         if local_metadata.get("version") in (None, 1):
@@ -127,7 +130,7 @@ class Linear(WeightedQuantizedModule):
         """The floating bias, or None."""
         return self._weight_bias()[1]
 
-    def set_weight_bias(self, w: Any, b: Any) -> None:
+    def set_weight_bias(self, w: Any, b: Tensor | None) -> None:
         """Take a weight and a bias."""
         self._packed_params.set_weight_bias(w, b)
 

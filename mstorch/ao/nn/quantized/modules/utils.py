@@ -7,6 +7,7 @@ from typing import Any
 import mstorch as torch
 
 from ..... import nn
+from ....._tensor import Tensor
 from .....ao.quantization.utils import is_per_tensor
 
 __all__ = ["WeightedQuantizedModule"]
@@ -34,7 +35,7 @@ def _needs_weight_clamping(observer: Any, dtype: Any) -> bool:
     return bool(observer.quant_min > info.min or observer.quant_max < info.max)
 
 
-def _clamp_weights(qweight: Any, observer: Any, scale: Any, zp: Any) -> Any:
+def _clamp_weights(qweight: Tensor, observer: Any, scale: Any, zp: Any) -> Tensor:
     """The weight with its integers in the observer's range."""
     if not _needs_weight_clamping(observer, qweight.dtype):
         return qweight
@@ -45,7 +46,7 @@ def _clamp_weights(qweight: Any, observer: Any, scale: Any, zp: Any) -> Any:
     return torch._make_per_channel_quantized_tensor(integers, scale, zp, axis=observer.ch_axis)
 
 
-def _quantize_weight(float_wt: Any, observer: Any) -> Any:
+def _quantize_weight(float_wt: Tensor, observer: Any) -> Tensor:
     """A weight in the integers that its observer chose."""
     scale, point = observer.calculate_qparams()
     if is_per_tensor(observer.qscheme):

@@ -119,11 +119,7 @@ class _ForkerIterDataPipe(PartlyKept, IterDataPipe, _ContainerTemplate):
     """
 
     def __init__(
-        self,
-        datapipe: IterDataPipe,
-        num_instances: int,
-        buffer_size: int = 1000,
-        copy: Literal["shallow", "deep"] | None = None,
+        self, datapipe: IterDataPipe, num_instances: int, buffer_size: int = 1000, copy: Literal["shallow", "deep"] | None = None
     ) -> None:
         self.main_datapipe = datapipe
         self.num_instances = num_instances
@@ -288,12 +284,7 @@ class _DemultiplexerIterDataPipe(PartlyKept, IterDataPipe, _ContainerTemplate):
     """What the children of a split share: the source's iterator, and for each child the samples that wait for it."""
 
     def __init__(
-        self,
-        datapipe: IterDataPipe,
-        num_instances: int,
-        classifier_fn: Callable[[Any], int | None],
-        drop_none: bool,
-        buffer_size: int,
+        self, datapipe: IterDataPipe, num_instances: int, classifier_fn: Callable[[Any], int | None], drop_none: bool, buffer_size: int
     ) -> None:
         self.main_datapipe = datapipe
         self.num_instances = num_instances
@@ -310,7 +301,7 @@ class _DemultiplexerIterDataPipe(PartlyKept, IterDataPipe, _ContainerTemplate):
         self._child_stop = [True] * self.num_instances
         self.main_datapipe_exhausted = False
 
-    def _find_next(self, instance_id: int) -> Any:
+    def _find_next(self, instance_id: int) -> int:
         """Read until a sample of the child comes, and keep those of others. Raises StopIteration at the end."""
         while True:
             if self.main_datapipe_exhausted or self._child_stop[instance_id]:

@@ -35,7 +35,7 @@ class FilterIterDataPipe(IterDataPipe[_T_co]):
         self.input_col = input_col
         validate_input_col(filter_fn, input_col)
 
-    def _apply_filter_fn(self, data: Any) -> Any:
+    def _apply_filter_fn(self, data: Any) -> int:
         if self.input_col is None:
             return self.filter_fn(data)
         columns = self.input_col if isinstance(self.input_col, list | tuple) else [self.input_col]

@@ -34,7 +34,7 @@ class SequenceWrapperMapDataPipe(MapDataPipe[_T]):
                 "please be aware of in-place modification would affect source data",
             )
 
-    def __getitem__(self, index: Any) -> _T:
+    def __getitem__(self, index: int) -> _T:
         return self.sequence[index]
 
     def __len__(self) -> int:

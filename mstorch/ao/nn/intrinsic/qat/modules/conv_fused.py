@@ -7,6 +7,7 @@ from typing import Any
 import mstorch as torch
 
 from ...... import nn
+from ......_tensor import Tensor
 from ......nn import functional as F
 from ......nn import init
 from ......nn.modules.conv import _ConvNd as _Floating
@@ -64,7 +65,7 @@ class FrozenNorm:
         for name in ("weight", "bias", "running_mean", "running_var", "num_batches_tracked"):
             setattr(self.bn, name, getattr(bn, name))
 
-    def _slope(self) -> Any:
+    def _slope(self) -> Tensor:
         """What the normalisation multiplies each channel by, by the running statistics."""
         if self.bn.running_var is None:
             raise AssertionError("self.bn.running_var must not be None")
@@ -85,9 +86,9 @@ class _ConvBnNd(FrozenNorm, _Floating, nni._FusedModule):
     weight_fake_quant: Any
 
     def __init__(
-        self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1,
-        bias: Any = None, padding_mode: str = "zeros", eps: float = 1e-05, momentum: float = 0.1, freeze_bn: bool = False,
-        qconfig: Any = None,
+        self, in_channels: int, out_channels: int, kernel_size: Any, stride: int | tuple[int, ...] = 1,
+        padding: int | tuple[int, ...] = 0, dilation: int | tuple[int, ...] = 1, groups: int = 1, bias: bool | None = None,
+        padding_mode: str = "zeros", eps: float = 1e-05, momentum: float = 0.1, freeze_bn: bool = False, qconfig: Any = None,
     ) -> None:  # fmt: skip
         several = type(self)._several
         _Floating.__init__(
@@ -115,7 +116,7 @@ class _ConvBnNd(FrozenNorm, _Floating, nni._FusedModule):
             bound = 1 / math.sqrt(init._calculate_fan_in_and_fan_out(self.weight)[0])
             init.uniform_(self.bias, -bound, bound)
 
-    def _forward(self, input: Any) -> Any:
+    def _forward(self, input: Tensor) -> Tensor:
         if self._enable_slow_path_for_better_numerical_stability:
             return self._forward_slow(input)
         return self._forward_approximate(input)
@@ -124,16 +125,16 @@ class _ConvBnNd(FrozenNorm, _Floating, nni._FusedModule):
         rest = [1] * (self.weight.dim() - 1)
         return [-1, *rest], [1, -1, *rest[1:]]
 
-    def _convolved(self, input: Any, weight: Any) -> Any:
+    def _convolved(self, input: Tensor, weight: Tensor) -> Tensor:
         """The convolution without a bias, which torch gives as a bias of zeros."""
         like = self.weight if self.bias is None else self.bias
         return self._conv_forward(input, weight, torch.zeros(self.out_channels, device=like.device, dtype=input.dtype))  # type: ignore[attr-defined, operator]
 
-    def _scaled(self, input: Any, slope: Any) -> Any:
+    def _scaled(self, input: Tensor, slope: Tensor) -> Tensor:
         """The convolution with the weight that is quantized later."""
         return self._convolved(input, self.weight_fake_quant(self.weight * slope.reshape(self._shapes()[0])))
 
-    def _forward_approximate(self, input: Any) -> Any:
+    def _forward_approximate(self, input: Tensor) -> Tensor:
         """One convolution, with the rounded weight, whose scale is taken out of the result again before it is normalised."""
         slope, places = self._slope(), self._shapes()[1]
         found = self._scaled(input, slope) / slope.reshape(places)
@@ -141,7 +142,7 @@ class _ConvBnNd(FrozenNorm, _Floating, nni._FusedModule):
             found = found + self.bias.reshape(places)
         return self.bn(found)
 
-    def _forward_slow(self, input: Any) -> Any:
+    def _forward_slow(self, input: Tensor) -> Tensor:
         """Two convolutions: one for the statistics of the batch, one with the rounded weight. Serves where the slope is zero, too."""
         places, bn = self._shapes()[1], self.bn
         if bn.running_mean is None:
@@ -165,7 +166,7 @@ class _ConvBnNd(FrozenNorm, _Floating, nni._FusedModule):
             found += (self.bias - self.bias).reshape(places)
         return found
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Tensor) -> Any:
         """The layers with the weight rounded."""
         found = self._forward(input)
         return F.relu(found) if self._FLOAT_RELU_MODULE is not None else found
@@ -275,7 +276,7 @@ class _ConvReLU:
     _FLOAT_BN_MODULE: Any = None
     _FLOAT_RELU_MODULE: Any = nn.ReLU
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Tensor) -> Any:
         """The layers with the weight rounded."""
         return F.relu(super().forward(input))  # type: ignore[misc]
 

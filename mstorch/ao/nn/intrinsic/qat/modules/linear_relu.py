@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...... import nn
+from ......_tensor import Tensor
 from ......nn import functional as F
 from ....qat.modules.linear import Linear, take_values
 from ...modules import fused as nni
@@ -19,7 +20,7 @@ class LinearReLU(Linear, nni._FusedModule):
     def __init__(self, in_features: int, out_features: int, bias: bool = True, qconfig: Any = None) -> None:
         super().__init__(in_features, out_features, bias, qconfig)
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Tensor) -> Any:
         """The layers with the weight rounded."""
         return F.relu(super().forward(input))
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import mstorch as torch
 
+from ......_tensor import Tensor
 from ....quantized.modules.linear import Linear
 from ...modules import fused as nni
 
@@ -19,7 +20,7 @@ class LinearReLU(Linear):
     def __init__(self, in_features: int, out_features: int, bias: bool = True, dtype: Any = torch.qint8) -> None:
         super().__init__(in_features, out_features, bias, dtype)
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: Tensor) -> Any:
         """The layers of a quantized tensor."""
         return torch.ops.quantized.linear_relu(x, self._packed_params._packed_params, self.scale, self.zero_point)
 

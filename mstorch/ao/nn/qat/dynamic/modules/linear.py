@@ -13,7 +13,7 @@ class Linear(_Linear):
     """A linear layer whose weight is rounded; its activations are observed anew each time."""
 
     def __init__(
-        self, in_features: int, out_features: int, bias: bool = True, qconfig: Any = None, device: Any = None, dtype: Any = None
+        self, in_features: int, out_features: int, bias: bool = True, qconfig: Any = None, device: Any = None, dtype: str | None = None
     ) -> None:
         super().__init__(in_features, out_features, bias, qconfig, device, dtype)
         if not _activation_is_memoryless(qconfig):

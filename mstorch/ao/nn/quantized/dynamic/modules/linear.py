@@ -44,7 +44,9 @@ class Linear(nnq.Linear):
         found = f"in_features={self.in_features}, out_features={self.out_features}, dtype={kind}"
         return found + (f", qscheme={self.weight().qscheme()}" if kind == torch.qint8 else "")
 
-    def _load_from_state_dict(self, state_dict: Any, prefix: str, local_metadata: Any, strict: bool, *rest: Any) -> None:
+    def _load_from_state_dict(
+        self, state_dict: dict[Any, Any], prefix: str, local_metadata: dict[Any, Any], strict: bool, *rest: Any
+    ) -> None:
         self.version = local_metadata.get("version")
         super()._load_from_state_dict(state_dict, prefix, local_metadata, False, *rest)
 

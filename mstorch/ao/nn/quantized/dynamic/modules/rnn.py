@@ -8,6 +8,7 @@ import mstorch as torch
 from mstorch._core.warned import warn
 
 from ...... import nn
+from ......_tensor import Tensor
 from ......ao.quantization.qconfig import default_dynamic_qconfig
 from ......nn.utils.rnn import PackedSequence
 from ...modules.utils import _quantize_weight, expect_observed, text_without
@@ -17,11 +18,11 @@ __all__ = [
 ]  # fmt: skip
 
 
-def _apply_permutation(tensor: Any, permutation: Any, dim: int = 1) -> Any:
+def _apply_permutation(tensor: Tensor, permutation: Tensor, dim: int = 1) -> Tensor:
     return tensor.index_select(dim, permutation)
 
 
-def apply_permutation(tensor: Any, permutation: Any, dim: int = 1) -> Any:
+def apply_permutation(tensor: Tensor, permutation: Tensor, dim: int = 1) -> Tensor:
     """``tensor.index_select(dim, permutation)``."""
     warn("`apply_permutation` is deprecated, please use `tensor.index_select(dim, permutation)` instead", FutureWarning)
     return _apply_permutation(tensor, permutation, dim)
@@ -33,7 +34,7 @@ def pack_weight_bias(qweight: Any, bias: Any, dtype: Any) -> Any:
     return pack(qweight, bias)
 
 
-def _cell(dtype: Any, w_ih: Any, w_hh: Any, b_ih: Any, b_hh: Any, version: int | None) -> Any:
+def _cell(dtype: Any, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor, b_hh: Tensor, version: int | None) -> Any:
     """Packed weights of one layer in one direction."""
     packed = pack_weight_bias(w_ih, b_ih, dtype), pack_weight_bias(w_hh, b_hh, dtype)
     if dtype != torch.qint8:
@@ -49,7 +50,7 @@ def _weights_of(mod: Any) -> tuple[Any, Any]:
     if dtype not in (torch.qint8, torch.float16):
         raise RuntimeError(f"Unsupported dtype for dynamic RNN quantization: {dtype}")
 
-    def quantize(weight: Any) -> Any:
+    def quantize(weight: Tensor) -> Tensor:
         if dtype != torch.qint8:
             return weight.float()
         observer = make()
@@ -70,7 +71,9 @@ class PackedParameter(nn.Module):
         super()._save_to_state_dict(destination, prefix, keep_vars)
         destination[prefix + "param"] = self.param
 
-    def _load_from_state_dict(self, state_dict: Any, prefix: str, local_metadata: Any, strict: bool, *rest: Any) -> None:
+    def _load_from_state_dict(
+        self, state_dict: dict[Any, Any], prefix: str, local_metadata: dict[Any, Any], strict: bool, *rest: Any
+    ) -> None:
         self.param = state_dict[prefix + "param"]
         super()._load_from_state_dict(state_dict, prefix, local_metadata, False, *rest)
 
@@ -115,7 +118,7 @@ class RNNBase(nn.Module):
         kinds = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
         return [f"{kind}_l{layer}{end}" for layer in range(self.num_layers) for end in ends for kind in kinds]
 
-    def _drawn(self, name: str) -> Any:
+    def _drawn(self, name: str) -> Tensor:
         rows = self._gates[self.mode] * self.hidden_size
         if name.startswith("bias"):
             return torch.randn(rows)
@@ -145,7 +148,7 @@ class RNNBase(nn.Module):
     def __repr__(self) -> str:
         return text_without(self, (PackedParameter, nn.ModuleList))
 
-    def check_input(self, input: Any, batch_sizes: Any) -> None:
+    def check_input(self, input: Tensor, batch_sizes: Tensor | None) -> None:
         """RuntimeError for an input of other dimensions or another size."""
         wanted = 3 if batch_sizes is None else 2
         if input.dim() != wanted:
@@ -153,17 +156,19 @@ class RNNBase(nn.Module):
         if self.input_size != input.size(-1):
             raise RuntimeError(f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got {input.size(-1)}")
 
-    def get_expected_hidden_size(self, input: Any, batch_sizes: Any) -> tuple[int, int, int]:
+    def get_expected_hidden_size(self, input: Tensor, batch_sizes: Tensor | None) -> tuple[int, int, int]:
         """The shape of a state."""
         batch = int(batch_sizes[0]) if batch_sizes is not None else input.size(0 if self.batch_first else 1)
         return self.num_layers * (2 if self.bidirectional else 1), batch, self.hidden_size
 
-    def check_hidden_size(self, hx: Any, expected_hidden_size: Any, msg: str = "Expected hidden size {}, got {}") -> None:
+    def check_hidden_size(
+        self, hx: Tensor, expected_hidden_size: tuple[int, int, int], msg: str = "Expected hidden size {}, got {}"
+    ) -> None:
         """RuntimeError for a state of another shape."""
         if tuple(hx.size()) != tuple(expected_hidden_size):
             raise RuntimeError(msg.format(expected_hidden_size, list(hx.size())))
 
-    def _check(self, input: Any, states: tuple[Any, ...], batch_sizes: Any) -> None:
+    def _check(self, input: Tensor, states: tuple[Any, ...], batch_sizes: Tensor | None) -> None:
         self.check_input(input, batch_sizes)
         wanted = self.get_expected_hidden_size(input, batch_sizes)
         for number, state in enumerate(states):
@@ -193,7 +198,9 @@ class RNNBase(nn.Module):
         ends = ends if back is None else [_apply_permutation(end, back) for end in ends]
         return out, tuple(ends) if count > 1 else ends[0]
 
-    def _load_from_state_dict(self, state_dict: Any, prefix: str, local_metadata: Any, strict: bool, *rest: Any) -> None:
+    def _load_from_state_dict(
+        self, state_dict: dict[Any, Any], prefix: str, local_metadata: dict[Any, Any], strict: bool, *rest: Any
+    ) -> None:
         self.version = local_metadata.get("version")
         super()._load_from_state_dict(state_dict, prefix, local_metadata, False, *rest)
 
@@ -267,11 +274,11 @@ class LSTM(RNNBase):
         """The results of all steps, and the last hidden state and cell."""
         return self._run(input, hx, 2, torch.quantized_lstm, dtype=self.dtype, use_dynamic=True)
 
-    def permute_hidden(self, hx: Any, permutation: Any) -> Any:
+    def permute_hidden(self, hx: tuple[Tensor, Tensor], permutation: Tensor | None) -> Any:
         """The states in another order of sequences."""
         return hx if permutation is None else tuple(_apply_permutation(part, permutation) for part in hx)
 
-    def check_forward_args(self, input: Any, hidden: Any, batch_sizes: Any) -> None:
+    def check_forward_args(self, input: Tensor, hidden: tuple[Tensor, Tensor], batch_sizes: Tensor | None) -> None:
         """RuntimeError for an input or a state of another shape."""
         self._check(input, tuple(hidden), batch_sizes)
 
@@ -291,11 +298,11 @@ class GRU(RNNBase):
         """The results of all steps, and the last state."""
         return self._run(input, None if hx is None else (hx,), 1, torch.quantized_gru)
 
-    def permute_hidden(self, hx: Any, permutation: Any) -> Any:
+    def permute_hidden(self, hx: Tensor, permutation: Tensor | None) -> Tensor:
         """The states in another order of sequences."""
         return hx if permutation is None else _apply_permutation(hx, permutation)
 
-    def check_forward_args(self, input: Any, hidden: Any, batch_sizes: Any) -> None:
+    def check_forward_args(self, input: Tensor, hidden: Tensor, batch_sizes: Tensor | None) -> None:
         """RuntimeError for an input or a state of another shape."""
         self._check(input, (hidden,), batch_sizes)
 
@@ -340,7 +347,7 @@ class RNNCellBase(nn.Module):
         if input.size(1) != self.input_size:
             raise RuntimeError(f"input has inconsistent input_size: got {input.size(1)}, expected {self.input_size}")
 
-    def check_forward_hidden(self, input: Any, hx: Any, hidden_label: str = "") -> None:
+    def check_forward_hidden(self, input: Tensor, hx: Tensor, hidden_label: str = "") -> None:
         """RuntimeError for a state of another shape."""
         if input.size(0) != hx.size(0):
             raise RuntimeError(f"Input batch size {input.size(0)} doesn't match hidden{hidden_label} batch size {hx.size(0)}")
@@ -408,7 +415,9 @@ class RNNCellBase(nn.Module):
         for name in ("_packed_weight_ih", "_packed_weight_hh"):
             destination[prefix + name] = getattr(self, name)
 
-    def _load_from_state_dict(self, state_dict: Any, prefix: str, local_metadata: Any, strict: bool, *rest: Any) -> None:
+    def _load_from_state_dict(
+        self, state_dict: dict[Any, Any], prefix: str, local_metadata: dict[Any, Any], strict: bool, *rest: Any
+    ) -> None:
         for name in ("_packed_weight_ih", "_packed_weight_hh"):
             setattr(self, name, state_dict.pop(prefix + name))
         super()._load_from_state_dict(state_dict, prefix, local_metadata, False, *rest)
@@ -426,7 +435,7 @@ class RNNCell(RNNCellBase):
     def _get_name(self) -> str:
         return "DynamicQuantizedRNNCell"
 
-    def forward(self, input: Any, hx: Any = None) -> Any:
+    def forward(self, input: Tensor, hx: Tensor | None = None) -> Any:
         """The next state."""
         if self.nonlinearity not in ("tanh", "relu"):
             raise RuntimeError(f"Unknown nonlinearity: {self.nonlinearity}")
@@ -442,7 +451,7 @@ class LSTMCell(RNNCellBase):
     def _get_name(self) -> str:
         return "DynamicQuantizedLSTMCell"
 
-    def forward(self, input: Any, hx: Any = None) -> Any:
+    def forward(self, input: Tensor, hx: tuple[Tensor, Tensor] | None = None) -> Any:
         """The next hidden state and cell."""
         return self._run("lstm", input, hx, 2)
 
@@ -456,6 +465,6 @@ class GRUCell(RNNCellBase):
     def _get_name(self) -> str:
         return "DynamicQuantizedGRUCell"
 
-    def forward(self, input: Any, hx: Any = None) -> Any:
+    def forward(self, input: Tensor, hx: Tensor | None = None) -> Any:
         """The next state."""
         return self._run("gru", input, hx, 1)
