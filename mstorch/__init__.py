@@ -43,13 +43,13 @@ from ._tensor import Tensor, from_mindspore
 from ._tensor_str import set_printoptions
 
 # Operations: names that no family of `_ops` has as its own, and all that the families define
-from ._ops.contract import _addmm_activation
-from ._ops.linalg_torch import det, geqrf, inverse, matrix_exp, orgqr
-from ._ops.packed_matmul import _grouped_mm, _int_mm, _weight_int8pack_mm
-from ._ops.native import native_dropout_backward
-from ._ops.positions import _segment_reduce
-from ._ops.matmul import mm as dsmm, mm as spmm
-from ._ops.removed import eig, lstsq, matrix_rank, solve, symeig
+from ._ops.linalg.contract import _addmm_activation
+from ._ops.linalg.linalg_torch import det, geqrf, inverse, matrix_exp, orgqr
+from ._ops.linalg.packed_matmul import _grouped_mm, _int_mm, _weight_int8pack_mm
+from ._ops.layers.native import native_dropout_backward
+from ._ops.indexing.positions import _segment_reduce
+from ._ops.linalg.matmul import mm as dsmm, mm as spmm
+from ._ops.linalg.removed import eig, lstsq, matrix_rank, solve, symeig
 from ._ops import _public as _operations
 
 globals().update(_operations.functions())

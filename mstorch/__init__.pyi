@@ -19,7 +19,7 @@ from ._core.size import Size as Size
 from ._core.warned import is_warn_always_enabled as is_warn_always_enabled, set_warn_always as set_warn_always
 from ._tensor import Tensor as Tensor, from_mindspore as from_mindspore
 from ._tensor_str import set_printoptions as set_printoptions
-from ._ops.removed import eig as eig, lstsq as lstsq, matrix_rank as matrix_rank, solve as solve, symeig as symeig
+from ._ops.linalg.removed import eig as eig, lstsq as lstsq, matrix_rank as matrix_rank, solve as solve, symeig as symeig
 from ._core.generator import Generator as Generator, default_generator as default_generator
 from ._namespace.legacy_types import BFloat16Tensor as BFloat16Tensor, BoolTensor as BoolTensor, ByteTensor as ByteTensor, CharTensor as CharTensor, DoubleTensor as DoubleTensor, FloatTensor as FloatTensor, HalfTensor as HalfTensor, IntTensor as IntTensor, LongTensor as LongTensor, ShortTensor as ShortTensor
 from ._core.settings import are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled, get_default_device as get_default_device, get_float32_matmul_precision as get_float32_matmul_precision, get_num_threads as get_num_threads, is_deterministic_algorithms_warn_only_enabled as is_deterministic_algorithms_warn_only_enabled, set_default_device as set_default_device, set_float32_matmul_precision as set_float32_matmul_precision, set_num_threads as set_num_threads, typename as typename, use_deterministic_algorithms as use_deterministic_algorithms

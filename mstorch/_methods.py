@@ -8,11 +8,12 @@ import numpy as np
 
 from ._backend.raw import Raw
 from ._core.tensor_base import TensorBase
-from ._ops import copying, elementwise
 from ._ops._dispatch import is_number
 from ._ops._in_place import in_place_form
 from ._ops._public import families, methods
-from ._ops._values_put import views_tensor
+from ._ops.elementwise import elementwise
+from ._ops.indexing._values_put import views_tensor
+from ._ops.memory import copying
 from ._tape import border
 from ._tape.apply import apply_pair
 

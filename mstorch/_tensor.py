@@ -40,8 +40,9 @@ from ._core.tensor_base import (
     whole_storage,
 )  # fmt: skip
 from ._core.warned import warn
-from ._ops import creation, from_data, subclasses, views
-from ._ops.copying import copy_storage, place_of, rebuilt
+from ._ops.memory import creation, from_data, subclasses
+from ._ops.memory.copying import copy_storage, place_of, rebuilt
+from ._ops.shape import views
 from ._tape import border
 from ._tape.duals import tangent_of
 from ._tape.mirrored import CLASSES, resolved

@@ -11,7 +11,7 @@ from ._core.above import above
 from ._core.device import device as _device
 from ._core.dtype import dtype as _dtype
 from ._hook import missing as _missing
-from ._ops.join import cat
+from ._ops.shape.join import cat
 from ._serialization import rebuild as _rebuild
 from ._serialization.adapter import user_state as _user_state
 from ._tensor import Tensor

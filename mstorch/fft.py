@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ._hook import missing as _missing
-from ._ops.fft import (
+from ._ops.signal.fft import (
     fft,
     fft2,
     fftfreq,

@@ -1,10 +1,13 @@
 """torch.functional: the functions of torch that take tensors in some number, or give them in some number."""
 from __future__ import annotations
 
-from ._ops.contract import chain_matmul, einsum, tensordot
-from ._ops.count import unique, unique_consecutive
-from ._ops.distance import cdist
-from ._ops.join import (
+from ._ops.indexing.positions import unravel_index
+from ._ops.layers.distance import cdist
+from ._ops.linalg.contract import chain_matmul, einsum, tensordot
+from ._ops.linalg.lowrank import lu, pca_lowrank, svd_lowrank
+from ._ops.reduce.count import unique, unique_consecutive
+from ._ops.reduce.measure import norm
+from ._ops.shape.join import (
     atleast_1d,
     atleast_2d,
     atleast_3d,
@@ -14,11 +17,8 @@ from ._ops.join import (
     cartesian_prod,
     meshgrid,
 )  # fmt: skip
-from ._ops.lowrank import lu, pca_lowrank, svd_lowrank
-from ._ops.measure import norm
-from ._ops.positions import unravel_index
-from ._ops.spectral import istft, stft
-from ._ops.views import split
+from ._ops.shape.views import split
+from ._ops.signal.spectral import istft, stft
 
 __all__ = [
     "atleast_1d", "atleast_2d", "atleast_3d", "block_diag", "broadcast_shapes", "broadcast_tensors", "cartesian_prod", "cdist",

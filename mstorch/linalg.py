@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ._hook import missing as _missing
-from ._ops.linalg import (
+from ._ops.linalg.linalg import (
     cond,
     householder_product,
     ldl_factor,
@@ -19,9 +19,9 @@ from ._ops.linalg import (
     norm,
     pinv,
 )  # fmt: skip
-from ._ops.linalg_det import det, slogdet
-from ._ops.linalg_exp import matrix_exp
-from ._ops.linalg_factor import (
+from ._ops.linalg.linalg_det import det, slogdet
+from ._ops.linalg.linalg_exp import matrix_exp
+from ._ops.linalg.linalg_factor import (
     LinAlgError,
     cholesky,
     cholesky_ex,
@@ -38,9 +38,18 @@ from ._ops.linalg_factor import (
     svd,
     svdvals,
 )  # fmt: skip
-from ._ops.linalg_products import cross, diagonal, matrix_power, multi_dot, tensorinv, tensorsolve, vander, vecdot
-from ._ops.matmul import matmul
-from ._ops.vector_norm import vector_norm
+from ._ops.linalg.linalg_products import (
+    cross,
+    diagonal,
+    matrix_power,
+    multi_dot,
+    tensorinv,
+    tensorsolve,
+    vander,
+    vecdot,
+)
+from ._ops.linalg.matmul import matmul
+from ._ops.reduce.vector_norm import vector_norm
 
 __all__ = [
     "LinAlgError", "cholesky", "cholesky_ex", "cond", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh",

@@ -18,7 +18,7 @@ from ._library import aten as aten_only
 from ._library import function_schema, registry
 from ._library.schema import parse
 from ._library.tags import Tag
-from ._ops import native
+from ._ops.layers import native
 from ._tensor import Tensor
 
 _HOME = __name__.partition(".")[0]

@@ -14,7 +14,7 @@ from ._core.built_in import written
 from ._core.overriding import is_entry
 from ._leaving import END, Block, each, length_again
 from ._ops._forms import REQUIRED
-from ._ops.subclasses import UNWRAPPED
+from ._ops.memory.subclasses import UNWRAPPED
 from ._tensor import Tensor
 
 Function = Callable[..., Any]

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from ._hook import missing as _missing
-from ._ops.math import exp2, expm1, log1p, logit, round, sinc, xlogy
-from ._ops.math import sigmoid as expit
-from ._ops.softmax import log_softmax, logsumexp, softmax
-from ._ops.special import (
+from ._ops.elementwise.math import exp2, expm1, log1p, logit, round, sinc, xlogy
+from ._ops.elementwise.math import sigmoid as expit
+from ._ops.elementwise.special import (
     airy_ai,
     bessel_j0,
     bessel_j1,
@@ -50,8 +49,9 @@ from ._ops.special import (
     xlog1py,
     zeta,
 )  # fmt: skip
-from ._ops.special import lgamma as gammaln
-from ._ops.special import mvlgamma as multigammaln
+from ._ops.elementwise.special import lgamma as gammaln
+from ._ops.elementwise.special import mvlgamma as multigammaln
+from ._ops.reduce.softmax import log_softmax, logsumexp, softmax
 
 psi = digamma
 

@@ -39,8 +39,8 @@ from ._core.shared import Block, mapped
 from ._core.storage import FIXED, Absent, DeviceMemory
 from ._core.storage import Storage as Cell
 from ._core.tensor_base import window
-from ._ops import from_data
 from ._ops._dispatch import type_word
+from ._ops.memory import from_data
 
 # The storage objects alive, by their cell: a tensor's storage is one object as long as somebody holds it.
 _OBJECTS: weakref.WeakValueDictionary[int, UntypedStorage] = weakref.WeakValueDictionary()

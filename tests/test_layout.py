@@ -232,6 +232,10 @@ def test_private_names_of_mindspore_stay_in_the_tape() -> None:
             assert _room(path) == "_backend", path
 
 
+def test_families_of_operations_stand_in_rooms() -> None:
+    assert not [path.name for path in (PACKAGE / "_ops").glob("*.py") if not path.name.startswith("_")]
+
+
 def test_a_public_name_is_defined_by_one_family() -> None:
     found: dict[tuple[str, str], list[str]] = {}
     for family in _public.families():

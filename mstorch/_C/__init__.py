@@ -21,7 +21,7 @@ from .._library import schema_types as _schema_types
 from .._library.function_schema import Argument, FunctionSchema, parse_schema
 from .._library.tags import Tag as Tag
 from .._ops._dispatch import broadcast_shape
-from .._ops.linalg_factor import _LinAlgError
+from .._ops.linalg.linalg_factor import _LinAlgError
 from .._tape.engine import running
 from .._tape.node import Node as _GradientNode
 from .._tensor import Tensor

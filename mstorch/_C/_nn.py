@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from .._core.device import device
-from .._ops.copying import parse_to
+from .._ops.memory.copying import parse_to
 from .._tensor import Tensor
 
 

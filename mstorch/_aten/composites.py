@@ -16,8 +16,8 @@ from .._core.dtype import bool_, by_name, dtype, float32, float64
 from .._core.formats import contiguous_format, memory_format
 from .._core.storage import Counter
 from .._core.tensor_base import TensorBase, count_of, strides_of
-from .._ops import from_data
-from .._ops.from_data import made
+from .._ops.memory import from_data
+from .._ops.memory.from_data import made
 from .._tensor import Tensor
 
 Function = Callable[..., Any]

@@ -10,8 +10,8 @@ import numpy as np
 from .._core.dtype import dtype, uint8
 from .._core.overriding import dispatches, state
 from .._core.tensor_base import TensorBase
-from .._ops import subscript
-from .._ops.from_data import made
+from .._ops.indexing import subscript
+from .._ops.memory.from_data import made
 from .._tensor import Tensor
 from .calling import NotInTerms
 from .composites import COMPOSITES, _viewed, aten, composite

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .._core.tensor_base import TensorBase
-from .._ops.from_data import made
+from .._ops.memory.from_data import made
 from .._tensor import Tensor
 from .composites import COMPOSITES, aten, composite
 

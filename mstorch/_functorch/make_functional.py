@@ -5,7 +5,7 @@ import copy
 from collections.abc import Callable
 from typing import Any
 
-from .._ops.join import stack
+from .._ops.shape.join import stack
 from ..func import functional_call
 from ..nn.modules.module import Module
 

@@ -8,8 +8,8 @@ from typing import Any
 from .. import nn
 from .._core.dtype import dtype
 from .._core.tensor_base import TensorBase
-from .._ops import creation
-from .._ops import native as _native
+from .._ops.layers import native as _native
+from .._ops.memory import creation
 from .._tensor import Tensor
 from ..autograd.backward import grad as gradients_of
 from ..autograd.grad_mode import enable_grad

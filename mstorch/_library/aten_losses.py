@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .. import nn
-from .._ops import creation
+from .._ops.memory import creation
 from .._tensor import Tensor
 from .aten_layers import derived
 

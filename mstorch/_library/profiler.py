@@ -8,7 +8,7 @@ import numpy as np
 
 from .._core.overriding import entry
 from .._core.tensor_base import array_of
-from .._ops.from_data import made
+from .._ops.memory.from_data import made
 from ..autograd.profiler import record_function
 
 _HOME = f"{__name__.partition('.')[0]}.ops.profiler"

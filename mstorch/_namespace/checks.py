@@ -7,7 +7,7 @@ from typing import Any
 from .._core.dtype import bool_
 from .._core.overriding import for_maps
 from .._core.tensor_base import TensorBase
-from .._ops.from_data import tensor
+from .._ops.memory.from_data import tensor
 from .._tensor import Tensor
 from ..overrides import handle_torch_function, has_torch_function_unary
 

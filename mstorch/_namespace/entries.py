@@ -18,8 +18,8 @@ from .._core.overriding import (
     is_entry,
     shown_built_in,
 )
-from .._ops.subclasses import UNWRAPPED
-from .._ops.subscript import window_of
+from .._ops.indexing.subscript import window_of
+from .._ops.memory.subclasses import UNWRAPPED
 from .._sparse.dispatch import FORMS, FUNCTION_FORMS, STRIDED_METHOD_FORMS
 from .._tensor import Tensor
 from .out_history import refusing_history

@@ -16,9 +16,9 @@ import numpy as np
 from .._core.dtype import float64
 from .._core.generator import Generator
 from .._core.overriding import drawing, for_maps
-from .._ops.compare import where
-from .._ops.sampling import _sample_dirichlet as _draw_dirichlet
-from .._ops.sampling import _standard_gamma as _draw_gamma
+from .._ops.elementwise.compare import where
+from .._ops.random.sampling import _sample_dirichlet as _draw_dirichlet
+from .._ops.random.sampling import _standard_gamma as _draw_gamma
 from .._tensor import Tensor
 from ..autograd.function import Function
 from ..autograd.grad_mode import no_grad

@@ -5,11 +5,11 @@ from functools import partial
 from typing import Any
 
 from .._core.generator import Generator
-from .._ops import activation as acts
-from .._ops import contract
 from .._ops._forms import Forms, accepting, old_sum
 from .._ops._in_place import in_place
-from .._ops.copying import clone
+from .._ops.elementwise import activation as acts
+from .._ops.linalg import contract
+from .._ops.memory.copying import clone
 from .._tensor import Tensor
 from ..nn._functional import activation as layers
 from .rrelu import drawn_rrelu

@@ -9,10 +9,10 @@ from .._core.dtype import bfloat16, bool_, dtype, float16, float32, float64, int
 from .._core.formats import layout, sparse_coo, strided
 from .._core.size import Size
 from .._core.tensor_base import TensorBase
-from .._ops import views
-from .._ops.creation import empty
-from .._ops.from_data import array_of, made
-from .._ops.memory import expect_dtype
+from .._ops.memory.creation import empty
+from .._ops.memory.from_data import array_of, made
+from .._ops.memory.memory import expect_dtype
+from .._ops.shape import views
 from .._sparse.coo import sparse_coo_tensor
 from .._tensor import Tensor
 from ..storage import is_storage, tensor_over

@@ -4,7 +4,7 @@ Left out, it is none: so torch's own binding reads its default, whatever the sch
 """
 from __future__ import annotations
 
-from .._ops import ctc, loss, loss_margin
+from .._ops.losses import ctc, loss, loss_margin
 from .._tensor import Tensor
 
 _WORDS = {1: "mean", 2: "sum"}

@@ -14,8 +14,8 @@ from .._core import device as devices
 from .._core.dtype import get_default_dtype, set_default_dtype
 from .._core.shared import mapped
 from .._core.warned import warn_once
-from .._ops.copying import as_dtype, place_of_type
-from .._ops.from_data import made
+from .._ops.memory.copying import as_dtype, place_of_type
+from .._ops.memory.from_data import made
 from .._tensor import Tensor
 
 _state: dict[str, Any] = {"interop": None}

@@ -8,11 +8,12 @@ import numpy as np
 
 from .._core.dtype import int64
 from .._core.tensor_base import array_of
-from .._ops import embedding, rnn, views
 from .._ops._dispatch import shape_of
-from .._ops.creation import zeros
-from .._ops.from_data import made
-from .._ops.matmul import linear
+from .._ops.layers import embedding, rnn
+from .._ops.linalg.matmul import linear
+from .._ops.memory.creation import zeros
+from .._ops.memory.from_data import made
+from .._ops.shape import views
 from .._tensor import Tensor
 
 

@@ -5,8 +5,8 @@ from typing import Any
 
 from .._core.dtype import float32, float64
 from .._core.generator import Generator
-from .._ops.creation import empty, ones
-from .._ops.from_data import tensor
+from .._ops.memory.creation import empty, ones
+from .._ops.memory.from_data import tensor
 from .._tensor import Tensor
 from ..autograd.function import Function
 

@@ -10,7 +10,8 @@ from .._core.dtype import dtype
 from .._core.overriding import MAPPERS, Property, disabled
 from .._core.storage import Counter, Mirror
 from .._core.tensor_base import TensorBase, as_it_lies, resize
-from .._ops import complex_views, copying
+from .._ops.elementwise import complex_views
+from .._ops.memory import copying
 from .._tape.mirrored import CLASSES, all_resolved, has_mirrored, resolved, seen_alike, signs_of, turned, with_signs
 from .._tape.windows import no_view
 from .._tensor import Tensor

@@ -1,4 +1,6 @@
-"""torch's functions, one file a family, named like the kernel files.
+"""torch's functions: a room for each subject, a file for each family, named like its kernel files.
+
+What operations are written with stands beside the rooms.
 
 ``torch._ops`` is this room under torch's name; what programs take from there is ``torch.ops`` and the classes of its operators.
 """

@@ -1,8 +1,8 @@
 """Which functions of this room are public: those that torch has by that name (``_core/public_names.py``), of every family.
 
-A family is a file of this room without an underscore before its name. Its functions are torch's, and Tensor's methods, unless it says
-otherwise: ``PUBLIC_IN`` names another namespace ("linalg"), ``NAMED_METHODS`` gives methods that are another function. Where torch has
-an in-place form (``exp_``) that the family does not define, it is made of the function.
+A family is a file of one of the rooms here, without an underscore before its name. Its functions are torch's, and Tensor's methods,
+unless it says otherwise: ``PUBLIC_IN`` names another namespace ("linalg"), ``NAMED_METHODS`` gives methods that are another function.
+Where torch has an in-place form (``exp_``) that the family does not define, it is made of the function.
 """
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ _in_place_form = functools.cache(in_place_form)
 @functools.cache
 def families() -> tuple[types.ModuleType, ...]:
     """The families in the order of their names, those of methods alone last."""
-    names = (found.name for found in pkgutil.iter_modules(_path) if not found.name.startswith("_"))
-    modules = [importlib.import_module(f"{_room}.{name}") for name in sorted(names)]
+    names = (found.name for found in pkgutil.walk_packages(_path, f"{_room}.") if not found.ispkg)
+    modules = [importlib.import_module(name) for name in sorted(names) if not name.rpartition(".")[2].startswith("_")]
     return tuple(sorted(modules, key=lambda family: _namespace(family) == "Tensor"))
 
 

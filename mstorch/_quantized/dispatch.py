@@ -11,7 +11,9 @@ from typing import Any
 from .._core.dtype import dtype, float32, qint8
 from .._core.overriding import MAPPERS, Property
 from .._core.tensor_base import TensorBase
-from .._ops import activation, compare, copying, creation, elementwise, join, math, views
+from .._ops.elementwise import activation, compare, elementwise, math
+from .._ops.memory import copying, creation
+from .._ops.shape import join, views
 from .._tensor import Tensor
 from . import tensor as base
 from .making import empty_quantized, refuse

@@ -7,10 +7,13 @@ import numpy as np
 
 from .._core.dtype import bfloat16, dtype, float16, float32, float64, int32
 from .._core.tensor_base import TensorBase
-from .._ops import compare, copying, elementwise, math, reduce, views
 from .._ops._dispatch import is_number, shape_of, type_word, without_grad, wrap_dim
 from .._ops._named import call_node
-from .._ops.bitwise import bitwise_and
+from .._ops.elementwise import compare, elementwise, math
+from .._ops.elementwise.bitwise import bitwise_and
+from .._ops.memory import copying
+from .._ops.reduce import reduce
+from .._ops.shape import views
 from .._tensor import Tensor
 from ..autograd.function import Function
 from .params import choose

@@ -9,9 +9,12 @@ import numpy as np
 from .._core.dtype import dtype, float32, int32, quint8
 from .._core.formats import channels_last, channels_last_3d, memory_format
 from .._core.tensor_base import TensorBase
-from .._ops import compare, conv, copying, elementwise, join, math, views
 from .._ops._dispatch import shape_of, type_word, without_grad
-from .._ops.matmul import matmul
+from .._ops.elementwise import compare, elementwise, math
+from .._ops.layers import conv
+from .._ops.linalg.matmul import matmul
+from .._ops.memory import copying
+from .._ops.shape import join, views
 from .._tensor import Tensor
 from .making import refuse
 from .packed import ScriptObject, conv_config, is_half, unpacked

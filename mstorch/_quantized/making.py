@@ -12,8 +12,10 @@ from .._core.formats import layout, memory_format
 from .._core.tensor_base import TensorBase
 from .._hook import not_yet
 from .._namespace.absent import empty_quantized as _refuse_empty
-from .._ops import copying, creation, reduce, views
 from .._ops._dispatch import is_number, shape_of, type_word
+from .._ops.memory import copying, creation
+from .._ops.reduce import reduce
+from .._ops.shape import views
 from .._tensor import Tensor
 from .params import choose_one
 from .tensor import (

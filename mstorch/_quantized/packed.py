@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from .._core.dtype import float16, float32, int16, qint8
-from .._ops import copying
-from .._ops.from_data import tensor
+from .._ops.memory import copying
+from .._ops.memory.from_data import tensor
 from .._tensor import Tensor
 from ..autograd.grad_mode import no_grad
 from .making import refuse

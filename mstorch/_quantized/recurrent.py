@@ -4,9 +4,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .._ops import activation, elementwise, join, math, views
 from .._ops._dispatch import shape_of, without_grad
-from .._ops.dropout import dropout as drop
+from .._ops.elementwise import activation, elementwise, math
+from .._ops.layers.dropout import dropout as drop
+from .._ops.shape import join, views
 from .._tensor import Tensor
 from .layers import by_any
 from .packed import ScriptObject, cell_parts

@@ -21,7 +21,9 @@ from .._namespace.process import (
     per_tensor_symmetric,
     qscheme,
 )
-from .._ops import compare, copying, elementwise, math, views
+from .._ops.elementwise import compare, elementwise, math
+from .._ops.memory import copying
+from .._ops.shape import views
 from .._quiet import quiet
 from .._tape.ways import ways
 from .._tensor import Tensor

@@ -63,7 +63,7 @@ def _named(value: Any) -> set[str]:
     return {value} if isinstance(value, str) and value in ROWS else set()
 
 
-_ROOMS = tuple(f"{__name__.partition('.')[0]}.{room}" for room in ("_ops.linalg", "_ops.fft", "_ops.special"))
+_ROOMS = tuple(f"{__name__.partition('.')[0]}.{room}" for room in ("_ops.linalg.linalg", "_ops.signal.fft", "_ops.elementwise.special"))
 _SHARED = frozenset(("call", "unary", "binary", "elementwise", "deliver", "in_place"))
 
 

@@ -20,7 +20,7 @@ from mstorch._core.overriding import dispatches
 from mstorch._core.size import Size
 from mstorch._core.storage import Counter, Mirror
 from mstorch._namespace.process import qscheme
-from mstorch._ops import from_data, subclasses
+from mstorch._ops.memory import from_data, subclasses
 from mstorch._quantized import tensor as quantized_base
 from mstorch._serialization.loaded import ITEMSIZE, LoadedStorage
 from mstorch._serialization.options import LOCAL

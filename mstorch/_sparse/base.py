@@ -19,9 +19,10 @@ from .._core.size import Size
 from .._core.sparse_parts import is_sparse
 from .._core.storage import Counter, DeviceMemory, Storage
 from .._core.tensor_base import SparseOperand, array_of, auto_of, is_tracked
-from .._ops import copying, views
 from .._ops._dispatch import wrap_dim
-from .._ops.from_data import made
+from .._ops.memory import copying
+from .._ops.memory.from_data import made
+from .._ops.shape import views
 from .._tensor import Tensor
 from .text import text
 

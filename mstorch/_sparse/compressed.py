@@ -12,8 +12,8 @@ from .._core.dtype import dtype
 from .._core.formats import layout, sparse_bsc, sparse_bsr, sparse_csc, sparse_csr
 from .._core.formats import layout as Layout
 from .._core.sparse_parts import is_sparse
-from .._ops import views
 from .._ops._dispatch import type_word
+from .._ops.shape import views
 from .._tensor import Tensor
 from .base import BLOCKED, BY_ROWS, COMPRESSED, NAMES, host, layout_word, sparse
 from .coo import invariants_checked, part, with_leaf

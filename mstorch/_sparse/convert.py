@@ -11,7 +11,7 @@ from .._core.dtype import dtype
 from .._core.formats import layout, sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr, strided
 from .._core.sparse_parts import is_sparse
 from .._core.tensor_base import array_of
-from .._ops import views
+from .._ops.shape import views
 from .._tape.windows import no_view
 from .._tensor import Tensor
 from .base import BLOCKED, BY_ROWS, COMPRESSED, WORDS, host, index_tensor, layout_word, like, sparse

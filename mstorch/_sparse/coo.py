@@ -11,10 +11,10 @@ from .._core.dtype import bool_, dtype, int64
 from .._core.formats import sparse_coo
 from .._core.sparse_parts import is_sparse
 from .._core.tensor_base import TensorBase
-from .._ops.creation import zeros
-from .._ops.from_data import tensor
-from .._ops.index import index_select
-from .._ops.scatter import index_add
+from .._ops.indexing.index import index_select
+from .._ops.indexing.scatter import index_add
+from .._ops.memory.creation import zeros
+from .._ops.memory.from_data import tensor
 from .._tensor import Tensor
 from .base import host, index_tensor, layout_word, sparse
 from .nodes import record

@@ -18,7 +18,7 @@ from .._core.sparse_parts import is_sparse
 from .._core.tensor_base import SparseOperand, is_tracked
 from .._ops._forms import Forms, accepting, old_sum
 from .._ops._public import functions
-from .._ops.copying import CONVERSIONS, as_dtype
+from .._ops.memory.copying import CONVERSIONS, as_dtype
 from .._tape.node import edge_of
 from .._tensor import OF_FAMILIES, Tensor
 from ..autograd import graph

@@ -13,9 +13,10 @@ from .._core.promotion import can_cast
 from .._core.sparse_parts import is_sparse
 from .._core.tensor_base import TensorBase, is_tracked
 from .._core.writable import check_writable
-from .._ops import elementwise, views
 from .._ops._dispatch import broadcast_shape, finish, is_number, result_dtype, type_word
-from .._ops.join import cat
+from .._ops.elementwise import elementwise
+from .._ops.shape import views
+from .._ops.shape.join import cat
 from .._tensor import Tensor
 from .base import BY_ROWS, WORDS, host, index_tensor, layout_word, like, replace, sparse
 from .convert import to_dense, to_sparse_coo

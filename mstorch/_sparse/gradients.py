@@ -12,8 +12,8 @@ from .._core.above import above
 from .._core.formats import sparse_coo
 from .._core.sparse_parts import MAKERS, is_sparse
 from .._core.tensor_base import is_tracked
-from .._ops import views
-from .._ops.from_data import made
+from .._ops.memory.from_data import made
+from .._ops.shape import views
 from .._tape import engine
 from .._tape.moving import beside
 from .._tape.node import Accumulate, Node, bare_of, bare_twin, dressed, edge_of, named

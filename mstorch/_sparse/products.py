@@ -9,12 +9,12 @@ import numpy as np
 from .._core.dtype import bfloat16, float16, float32
 from .._core.formats import sparse_coo
 from .._core.sparse_parts import is_sparse
-from .._ops import views
 from .._ops._autocast import lowered, state
 from .._ops._dispatch import finish
 from .._ops._one_dtype import expect_dtype
-from .._ops.index import index_select
-from .._ops.join import cat
+from .._ops.indexing.index import index_select
+from .._ops.shape import views
+from .._ops.shape.join import cat
 from .._tensor import Tensor
 from .base import COMPRESSED, index_tensor, layout_word, like, sparse
 from .convert import to_dense, to_sparse_coo

@@ -10,7 +10,7 @@ from .._core.formats import sparse_coo
 from .._core.sparse_parts import is_sparse
 from .._core.tensor_base import TensorBase, value_of
 from .._ops._dispatch import wrap_dim, wrap_dims
-from .._ops.from_data import made
+from .._ops.memory.from_data import made
 from .._tape.moving import beside
 from .._tensor import Tensor
 from .base import WORDS, host, index_tensor, like, sparse

@@ -10,9 +10,9 @@ from .._core.device import device
 from .._core.dtype import dtype
 from .._core.formats import layout, memory_format, sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr, strided
 from .._core.sparse_parts import is_sparse
-from .._ops import join
 from .._ops._dispatch import shape_args, wrap_dim
-from .._ops.creation import zeros
+from .._ops.memory.creation import zeros
+from .._ops.shape import join
 from .._tensor import Tensor
 from .base import BLOCKED, COMPRESSED, WORDS, host, index_tensor, layout_word, replace, sparse
 from .compressed import block_of

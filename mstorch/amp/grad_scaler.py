@@ -10,9 +10,9 @@ from typing import Any, overload
 from .._core import cuda_names
 from .._core.dtype import float16, float32, int32
 from .._core.warned import warn
-from .._ops.compare import where
-from .._ops.creation import full
-from .._ops.together import can_be_laid_out, laid_out, put_back
+from .._ops.elementwise.compare import where
+from .._ops.memory.creation import full
+from .._ops.memory.together import can_be_laid_out, laid_out, put_back
 from .._tensor import Tensor
 from ..autograd.grad_mode import no_grad
 from ._settings import is_autocast_available

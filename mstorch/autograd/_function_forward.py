@@ -6,7 +6,7 @@ from typing import Any
 
 from .._core.tangents import below
 from .._core.tensor_base import TensorBase
-from .._ops.creation import zeros_like
+from .._ops.memory.creation import zeros_like
 from .._tape.duals import carry, give, refuse, tangent_of
 from .._tensor import Tensor
 

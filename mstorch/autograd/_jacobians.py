@@ -10,8 +10,8 @@ import numpy as np
 from .._core.above import above
 from .._core.formats import legacy_contiguous_format, sparse_coo, strided
 from .._core.tensor_base import TensorBase
-from .._ops.creation import zeros_like
-from .._ops.from_data import made
+from .._ops.memory.creation import zeros_like
+from .._ops.memory.from_data import made
 from .._tensor import Tensor
 from . import forward_ad
 

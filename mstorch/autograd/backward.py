@@ -31,7 +31,7 @@ from .._core.tensor_base import (
 )
 from .._core.warned import warn_once
 from .._ops._dispatch import cast_tensor
-from .._ops.join import stack
+from .._ops.shape.join import stack
 from .._tape import engine
 from .._tape.node import bare, bare_of, dressed, edge_of, node_of, repeats
 from .._tape.windows import view_of_hidden

@@ -17,7 +17,7 @@ from .._core.tangents import LEVELS, levels_of_all
 from .._core.tensor_base import TensorBase, is_tracked
 from .._core.warned import warn
 from .._core.writable import check_history
-from .._ops.creation import zeros
+from .._ops.memory.creation import zeros
 from .._tape.node import FREED, Node, Saved, bare_of, bare_twin, dressed, edge_of, named
 from .._tape.saved import SavedTensor
 from .._tape.writes import settle

@@ -12,7 +12,8 @@ from .._core.formats import contiguous_format
 from .._core.modes import grad_set_to, modes
 from .._core.overriding import offered
 from .._core.tensor_base import TensorBase
-from .._ops import creation, join
+from .._ops.memory import creation
+from .._ops.shape import join
 from .._tensor import Tensor
 from . import forward_ad
 from .backward import grad

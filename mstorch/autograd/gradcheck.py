@@ -13,10 +13,10 @@ from .._core.dtype import complex128, float64
 from .._core.formats import legacy_contiguous_format, sparse_coo, strided
 from .._core.tensor_base import TensorBase
 from .._core.warned import warn
-from .._ops.creation import empty, zeros_like
-from .._ops.from_data import made
-from .._ops.join import stack
-from .._ops.random import randn_like, uniform_
+from .._ops.memory.creation import empty, zeros_like
+from .._ops.memory.from_data import made
+from .._ops.random.random import randn_like, uniform_
+from .._ops.shape.join import stack
 from .._tape.moving import beside
 from .._tensor import Tensor
 from . import forward_ad

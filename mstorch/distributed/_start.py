@@ -13,7 +13,7 @@ from typing import Any
 
 from .._backend import binding
 from .._core.device import current, device, resolve
-from .._ops.from_data import tensor
+from .._ops.memory.from_data import tensor
 from ._compared import group_class
 from ._device_backend import available, carries_devices, have_met, join_devices, join_later, leave_devices, meet_devices
 from ._group import ProcessGroup

@@ -8,8 +8,8 @@ import numpy as np
 
 from .._core.dtype import bool_, uint8
 from .._core.tensor_base import TensorBase
-from .._ops.creation import arange
-from .._ops.from_data import as_tensor
+from .._ops.memory.creation import arange
+from .._ops.memory.from_data import as_tensor
 from .._tensor import Tensor
 from ._batched import BatchedTensor, Op, batched, front, is_of
 from ._batched_loop import by_slices, expanded, unmapped_error

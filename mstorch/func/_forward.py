@@ -20,7 +20,7 @@ from .._core.tensor_base import TensorBase, auto_of, is_tracked, tensor_of
 from .._core.trees import TreeSpec, tree_flatten, tree_map, tree_unflatten
 from .._functorch.vmap import vmap
 from .._leaving import END, Block, each, values_again
-from .._ops.creation import zeros_like
+from .._ops.memory.creation import zeros_like
 from .._tape import engine
 from .._tape.moving import beside
 from .._tape.node import bare, edge_of

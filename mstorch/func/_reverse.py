@@ -11,7 +11,7 @@ import numpy as np
 from .._core.modes import modes
 from .._core.tensor_base import TensorBase, is_tracked, tensor_of
 from .._core.trees import TreeSpec, shown, tree_flatten, tree_unflatten
-from .._ops.creation import zeros
+from .._ops.memory.creation import zeros
 from .._tape.moving import beside
 from .._tensor import Tensor
 from ..autograd.graph import disable_saved_tensors_hooks

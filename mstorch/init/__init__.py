@@ -14,10 +14,10 @@ from .._core.generator import Generator, engine_of
 from .._core.overriding import is_taken
 from .._core.tensor_base import array_of
 from .._core.warned import warn
-from .._ops import random
-from .._ops.copying import copy_, is_contiguous
-from .._ops.creation import full_like, ones_like, zeros_like
-from .._ops.from_data import made
+from .._ops.memory.copying import copy_, is_contiguous
+from .._ops.memory.creation import full_like, ones_like, zeros_like
+from .._ops.memory.from_data import made
+from .._ops.random import random
 from .._tensor import Tensor
 from ..autograd.grad_mode import no_grad
 from ..nn.parameter import set_data

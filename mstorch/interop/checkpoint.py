@@ -10,8 +10,8 @@ import numpy as np
 from .._backend import checkpoint
 from .._backend.raw import NP_DTYPE, Raw, from_numpy
 from .._core.tensor_base import array_of, value_of, wrap
-from .._ops import views
-from .._ops.copying import copy_
+from .._ops.memory.copying import copy_
+from .._ops.shape import views
 from .._tensor import Tensor, from_mindspore
 from ..autograd.grad_mode import no_grad
 from ..nn import modules as layers

@@ -5,8 +5,8 @@ from typing import Any
 
 from .._core.above import above
 from .._core.dtype import bool_, dtype, iinfo
-from .._ops import views
 from .._ops._dispatch import shape_of
+from .._ops.shape import views
 from .._tensor import Tensor
 
 

@@ -12,7 +12,8 @@ from .._core.ends import ENDS
 from .._core.naming import is_torch
 from .._core.overriding import WITHOUT_SUBCLASSES, disabled, dispatches, join, level_set_to, overrides
 from .._core.tensor_base import TensorBase, become, is_tracked, require_grad, value_of
-from .._ops import copying, creation, views
+from .._ops.memory import copying, creation
+from .._ops.shape import views
 from .._tape.mirrored import resolved
 from .._tensor import Tensor, from_mindspore
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from .._core.trees import tree_flatten, tree_unflatten
 from .._leaving import END, Undo, undoing
-from .._ops.from_data import tensor
+from .._ops.memory.from_data import tensor
 from .._tensor import Tensor
 from ..autograd import no_grad
 from ..nn.modules.module import Module

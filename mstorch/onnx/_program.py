@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from .._core.trees import tree_flatten, tree_unflatten
-from .._ops.from_data import tensor
+from .._ops.memory.from_data import tensor
 from .._tensor import Tensor
 from ._errors import OnnxExporterError
 from ._exporting import Dims, model_of, package

@@ -8,7 +8,7 @@ import numpy as np
 
 from .._core.dtype import dtype as torch_dtype
 from .._core.tensor_base import array_of
-from .._ops.from_data import tensor
+from .._ops.memory.from_data import tensor
 from ._capture import Value
 from ._errors import OnnxExporterError
 from ._sizes import Size

@@ -8,8 +8,8 @@ from inspect import Parameter, Signature, signature
 from typing import Any, TypeVar
 
 from .._core.above import above
-from .._ops.complex_views import view_as_real
-from .._ops.together import LAYS_OUT
+from .._ops.elementwise.complex_views import view_as_real
+from .._ops.memory.together import LAYS_OUT
 from .._tensor import Tensor
 from ..autograd import enable_grad, no_grad
 from ._together import update_together

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from .._ops.together import can_be_laid_out, laid_out, put_back
+from .._ops.memory.together import can_be_laid_out, laid_out, put_back
 from .._tape.ways import ways
 from .._tensor import Tensor
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._ops.optim import Steps, adamw_on_device, can_fuse, has_kernels, increment
+from .._ops.layers.optim import Steps, adamw_on_device, can_fuse, has_kernels, increment
 from .._tensor import Tensor
 from ._options import check_fused, check_options, require
 from ._stepping import (

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from .._core.dtype import int64
 from .._hook import missing as _missing
-from .._ops.from_data import tensor
+from .._ops.memory.from_data import tensor
 from .._tensor import Tensor
 from ..autograd import no_grad
 from ..nn import Module

@@ -3,8 +3,8 @@ from __future__ import annotations
 
 import enum
 
-from .._ops.from_data import from_dlpack
-from .._ops.memory import to_dlpack
+from .._ops.memory.from_data import from_dlpack
+from .._ops.memory.memory import to_dlpack
 
 
 class DLDeviceType(enum.IntEnum):

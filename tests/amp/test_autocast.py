@@ -471,7 +471,10 @@ def test_lists():
 
 
 def test_accelerator_lists(monkeypatch):
-    from mstorch._ops import _autocast, math, matmul, softmax
+    from mstorch._ops import _autocast
+    from mstorch._ops.elementwise import math
+    from mstorch._ops.linalg import matmul
+    from mstorch._ops.reduce import softmax
 
     monkeypatch.setattr(_autocast, "PLACES", ("cpu", "npu"))
     monkeypatch.setattr(_autocast, "_place", lambda tensor: "npu")

@@ -88,7 +88,7 @@ FAULTS = {
         ["mstorch raises ValueError: planted", "torch gives a result"],
     ),
     "an optimiser": (
-        "from mstorch._ops.optim import Steps\ngood = Steps.plain\nSteps.plain = lambda *args: (good(*args), good(*args))[0]",
+        "from mstorch._ops.layers.optim import Steps\ngood = Steps.plain\nSteps.plain = lambda *args: (good(*args), good(*args))[0]",
         "p = nn.Parameter(torch.ones(3))\np.grad = torch.ones(3)\ntorch.optim.SGD([p], lr=0.1).step()  # here",
         ["torch.optim.SGD.step differs", "parameter 0"],
     ),

@@ -29,7 +29,8 @@ PARTS: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 # Functions whose own annotations say it all.
 _TYPED_AT_HOME = (
-    "mstorch._namespace.symbolic", "mstorch.overrides", "mstorch._ops.removed", "mstorch.nn._functional.names", "mstorch._namespace.checks",
+    "mstorch._namespace.symbolic", "mstorch.overrides", "mstorch._ops.linalg.removed", "mstorch.nn._functional.names",
+    "mstorch._namespace.checks",
 )  # fmt: skip
 METHOD_PARTS = ("_", "abc", "defghi", "jklm", "nopqr", "s", "tuvwxyz")
 

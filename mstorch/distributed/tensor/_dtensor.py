@@ -16,7 +16,7 @@ from ..._backend.geometry import contiguous_strides
 from ..._core.overriding import WITHOUT_SUBCLASSES, level_set_to
 from ..._core.size import Size
 from ..._core.tensor_base import in_class, is_tracked, require_grad
-from ..._ops import views
+from ..._ops.shape import views
 from ...utils._pytree import tree_flatten, tree_unflatten
 from .._types import ReduceOp
 from ..device_mesh import DeviceMesh

@@ -11,17 +11,17 @@ from ..._backend.raw import from_numpy
 from ..._core.generator import engine_of
 from ..._core.tensor_base import array_of, is_meta, tensor_of, value_of, wrap
 from ..._core.warned import warn
-from ..._ops import activation as acts
-from ..._ops import math as maths
-from ..._ops import softmax as soft
 from ..._ops._dispatch import shape_of
 from ..._ops._in_place import in_place
 from ..._ops._memory_order import row_major
 from ..._ops._named import node_called
-from ..._ops.compare import where
-from ..._ops.creation import empty_like, zeros_like
-from ..._ops.elementwise import div, mul, neg
-from ..._ops.random import draw, exponential_
+from ..._ops.elementwise import activation as acts
+from ..._ops.elementwise import math as maths
+from ..._ops.elementwise.compare import where
+from ..._ops.elementwise.elementwise import div, mul, neg
+from ..._ops.memory.creation import empty_like, zeros_like
+from ..._ops.random.random import draw, exponential_
+from ..._ops.reduce import softmax as soft
 from ..._tape.moving import beside
 from ..._tape.ways import ways
 from ..._tensor import Tensor

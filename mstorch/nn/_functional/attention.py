@@ -14,19 +14,19 @@ from ..._core.storage import DeviceMemory
 from ..._core.tensor_base import array_of, is_meta, value_of
 from ..._core.warned import warn
 from ..._namespace.attention_choice import goes_in_one_piece, refuse_what_is_not_allowed
-from ..._ops import views
 from ..._ops._dispatch import cast_tensor, cpp_word, shape_of
 from ..._ops._operation import operation
-from ..._ops.compare import isnan, logical_and, logical_or, ne, where
-from ..._ops.creation import zeros
-from ..._ops.dropout import dropout
-from ..._ops.elementwise import add, mul
-from ..._ops.from_data import made
-from ..._ops.join import cat, repeat, repeat_interleave
-from ..._ops.matmul import linear, matmul
-from ..._ops.padding import constant_pad_nd
-from ..._ops.reduce import amax, mean
-from ..._ops.softmax import softmax
+from ..._ops.elementwise.compare import isnan, logical_and, logical_or, ne, where
+from ..._ops.elementwise.elementwise import add, mul
+from ..._ops.layers.dropout import dropout
+from ..._ops.layers.padding import constant_pad_nd
+from ..._ops.linalg.matmul import linear, matmul
+from ..._ops.memory.creation import zeros
+from ..._ops.memory.from_data import made
+from ..._ops.reduce.reduce import amax, mean
+from ..._ops.reduce.softmax import softmax
+from ..._ops.shape import views
+from ..._ops.shape.join import cat, repeat, repeat_interleave
 from ..._tape.moving import beside
 from ..._tape.ways import is_known, ways
 from ..._tensor import Tensor

@@ -5,9 +5,9 @@ from collections.abc import Callable
 from typing import Any
 
 from ..._core.warned import warn
-from ..._ops import dropout as drops
-from ..._ops import views
 from ..._ops._in_place import in_place
+from ..._ops.layers import dropout as drops
+from ..._ops.shape import views
 from ..._tensor import Tensor
 
 

@@ -11,10 +11,10 @@ from ..._core.modes import modes
 from ..._core.storage import DeviceMemory
 from ..._core.tangents import LEVELS
 from ..._core.tensor_base import array_of, is_meta, value_of
-from ..._ops import views
-from ..._ops.compare import logical_not, logical_or, where
-from ..._ops.from_data import made
-from ..._ops.reduce import any as any_of
+from ..._ops.elementwise.compare import logical_not, logical_or, where
+from ..._ops.memory.from_data import made
+from ..._ops.reduce.reduce import any as any_of
+from ..._ops.shape import views
 from ..._tape.apply import apply
 from ..._tape.moving import beside
 from ..._tape.ways import fused, is_known

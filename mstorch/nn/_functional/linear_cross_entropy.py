@@ -7,10 +7,10 @@ from typing import Any
 
 from ..._core.dtype import bfloat16, by_name, dtype, float16, float32, float64, int64
 from ..._core.warned import warn
-from ..._ops.creation import zeros, zeros_like
-from ..._ops.join import cat
-from ..._ops.loss_class import cross_entropy
-from ..._ops.matmul import linear
+from ..._ops.linalg.matmul import linear
+from ..._ops.losses.loss_class import cross_entropy
+from ..._ops.memory.creation import zeros, zeros_like
+from ..._ops.shape.join import cat
 from ..._tensor import Tensor
 from ...autograd import Function, enable_grad, grad, is_grad_enabled
 

@@ -3,15 +3,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..._ops import norm as norms
-from ..._ops import views
 from ..._ops._dispatch import shape_of
-from ..._ops.elementwise import add, div, mul, square
-from ..._ops.elementwise import pow as power
-from ..._ops.norm import rms_norm as _rms_norm
-from ..._ops.padding import constant_pad_nd
-from ..._ops.pool import avg_pool2d
-from ..._ops.views import numel_of
+from ..._ops.elementwise.elementwise import add, div, mul, square
+from ..._ops.elementwise.elementwise import pow as power
+from ..._ops.layers import norm as norms
+from ..._ops.layers.norm import rms_norm as _rms_norm
+from ..._ops.layers.padding import constant_pad_nd
+from ..._ops.layers.pool import avg_pool2d
+from ..._ops.shape import views
+from ..._ops.shape.views import numel_of
 from ..._tensor import Tensor
 
 

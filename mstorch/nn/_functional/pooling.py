@@ -3,14 +3,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..._ops import pool as pools
 from ..._ops._operation import operation
-from ..._ops.activation import relu
-from ..._ops.elementwise import abs as abs_of
-from ..._ops.elementwise import mul, sign
-from ..._ops.elementwise import pow as power
-from ..._ops.fractional_pool import fractional_max_pool
-from ..._ops.pool import adaptive_avg_pool1d, avg_pool1d, avg_pool2d, avg_pool3d
+from ..._ops.elementwise.activation import relu
+from ..._ops.elementwise.elementwise import abs as abs_of
+from ..._ops.elementwise.elementwise import mul, sign
+from ..._ops.elementwise.elementwise import pow as power
+from ..._ops.layers import pool as pools
+from ..._ops.layers.fractional_pool import fractional_max_pool
+from ..._ops.layers.pool import adaptive_avg_pool1d, avg_pool1d, avg_pool2d, avg_pool3d
 from ..._tensor import Tensor
 
 __all__ = ["adaptive_avg_pool1d", "avg_pool1d", "avg_pool2d", "avg_pool3d"]

@@ -8,10 +8,10 @@ import numpy as np
 from ..._core.dtype import int64
 from ..._core.tensor_base import array_of, value_of
 from ..._core.warned import warn
-from ..._ops import embedding as emb
-from ..._ops import views
 from ..._ops._dispatch import shape_of
 from ..._ops._named import node_called
+from ..._ops.layers import embedding as emb
+from ..._ops.shape import views
 from ..._tensor import Tensor
 
 

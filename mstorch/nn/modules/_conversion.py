@@ -13,7 +13,7 @@ from ..._core.above import above
 from ..._core.swap import swap_tensors
 from ..._core.tensor_base import auto_of, is_meta, is_tracked
 from ..._core.warned import warn
-from ..._ops.copying import parse_to
+from ..._ops.memory.copying import parse_to
 from ..._tensor import Tensor, replace_data
 from ...autograd.grad_mode import no_grad
 from ..parameter import Parameter

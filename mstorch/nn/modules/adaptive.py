@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..._core.above import above
-from ..._ops.join import cat
+from ..._ops.shape.join import cat
 from ..._tensor import Tensor
 from .. import functional as F
 from .container import ModuleList, Sequential

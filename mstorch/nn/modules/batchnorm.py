@@ -7,7 +7,7 @@ from ... import init
 from ..._core.above import above
 from ..._core.device import device
 from ..._core.dtype import dtype, int64
-from ..._ops.from_data import tensor
+from ..._ops.memory.from_data import tensor
 from ..._tensor import Tensor
 from .. import functional as F
 from ..parameter import Parameter, UninitializedBuffer, UninitializedParameter

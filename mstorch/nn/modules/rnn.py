@@ -11,8 +11,8 @@ from ... import init
 from ..._core.above import above
 from ..._core.overriding import for_maps, is_taken
 from ..._core.warned import warn
-from ..._ops import rnn
 from ..._ops._autocast import state as autocast
+from ..._ops.layers import rnn
 from ..._tape.windows import no_view
 from ..._tensor import Tensor
 from ..functional import linear

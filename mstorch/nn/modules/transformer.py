@@ -14,7 +14,7 @@ from ..._core.modes import modes
 from ..._core.overriding import is_taken
 from ..._core.tensor_base import array_of
 from ..._core.warned import warn
-from ..._ops.from_data import made
+from ..._ops.memory.from_data import made
 from ..._tape.moving import beside
 from ..._tape.ways import is_known
 from ..._tensor import Tensor

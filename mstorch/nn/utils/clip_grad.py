@@ -10,7 +10,7 @@ from ..._core.overriding import is_taken
 from ..._core.tensor_base import TensorBase
 from ..._core.warned import warn
 from ..._ops._dispatch import type_word
-from ..._ops.together import can_be_laid_out, has_clean_gaps, laid_out, put_back
+from ..._ops.memory.together import can_be_laid_out, has_clean_gaps, laid_out, put_back
 from ..._tensor import Tensor
 from ...autograd.grad_mode import no_grad
 

@@ -9,8 +9,8 @@ import numpy as np
 from ..._core.above import above
 from ..._core.overriding import is_taken
 from ..._core.tensor_base import TensorBase, array_of
-from ..._ops.from_data import made
-from ..._ops.sort import argsort
+from ..._ops.memory.from_data import made
+from ..._ops.reduce.sort import argsort
 from ..._tensor import Tensor
 
 

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from typing import Any
 
 from ..._core.dtype import dtype as torch_dtype
-from ..._ops.compare import result_type
-from ..._ops.creation import empty
+from ..._ops.elementwise.compare import result_type
+from ..._ops.memory.creation import empty
 from .._capture import Value
 from .._errors import OnnxExporterError
 from .._sizes import Size

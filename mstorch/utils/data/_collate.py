@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from ..._core.dtype import float64
-from ..._ops.from_data import as_tensor, tensor
-from ..._ops.join import stack
+from ..._ops.memory.from_data import as_tensor, tensor
+from ..._ops.shape.join import stack
 from ..._tensor import Tensor
 
 default_collate_err_msg_format = (

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..._core.above import above
 from ..._core.dtype import int64
-from ..._ops.creation import empty
+from ..._ops.memory.creation import empty
 from ...random import Generator
 from .datapipes.datapipe import (
     IterDataPipe,

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Generic, TypeVar
 
 from ..._core.warned import warn
-from ..._ops.random import randperm
+from ..._ops.random.random import randperm
 from ..._tensor import Tensor
 from ...random import Generator, default_generator
 

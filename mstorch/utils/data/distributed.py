@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TypeVar
 
 from ..._core.above import above
-from ..._ops.random import randperm
+from ..._ops.random.random import randperm
 from ...random import Generator
 from .dataset import Dataset
 from .sampler import Sampler

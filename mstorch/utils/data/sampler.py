@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator, Sequence, Sized
 from typing import Generic, TypeVar
 
 from ..._core.dtype import float64, int64
-from ..._ops.creation import empty
-from ..._ops.from_data import as_tensor
-from ..._ops.random import randint, randperm
-from ..._ops.sampling import multinomial
+from ..._ops.memory.creation import empty
+from ..._ops.memory.from_data import as_tensor
+from ..._ops.random.random import randint, randperm
+from ..._ops.random.sampling import multinomial
 from ..._tensor import Tensor
 from ...random import Generator
 

@@ -1,0 +1,28 @@
+"""Choosing between elements by a mask: what ``where`` and operations with two cases are made of."""
+from __future__ import annotations
+
+from typing import Any
+
+from ..._backend.table import kernel
+from ..._core.dtype import dtype
+from ..._core.tensor_base import TensorBase
+from ..._tape.apply import apply
+from .._dispatch import broadcast_shape, cast_tensor, python_number
+from .._memory_order import result_strides
+from .._numbers import written
+from .._scalars import scalar_array
+
+_where = kernel("where")
+
+
+def chosen(condition: TensorBase, input: TensorBase | float, other: TensorBase | float, kind: dtype, tensors: list[Any]) -> TensorBase:
+    """``input`` where the boolean condition holds, else ``other``, as elements of ``kind``; ``tensors`` are those among the three."""
+    shape = condition._shape
+    for tensor in tensors[1:]:
+        shape = broadcast_shape(shape, tensor._shape)
+    first, second = (
+        item if isinstance(item, TensorBase) and item._dtype is kind else cast_tensor(item, kind) if isinstance(item, TensorBase)
+        else scalar_array(written(python_number(item), kind), kind)
+        for item in (input, other)
+    )
+    return apply(_where, kind, (condition, first, second), strides=result_strides(tensors, shape, len(tensors) < 3))

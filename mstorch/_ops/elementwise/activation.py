@@ -1,0 +1,274 @@
+"""Activation functions."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..._backend.table import Kernel, kernel, torch_type_name
+from ..._core.dtype import finfo, float32
+from ..._core.modes import modes
+from ..._core.strides import preserved_strides
+from ..._core.tensor_base import TensorBase, count_of, is_tracked
+from ..._core.writable import refuse_partial_overlap
+from .._dispatch import call, finish, type_word, unary, wrap_dim
+from .._in_place import in_place, in_place_form
+from .._memory_order import in_order_of, result_strides
+from .._named import node_called
+from .._numbers import fitting
+from .._operation import operation
+from ..memory.copying import to_dtype
+from ..shape import views
+from .compare import where
+from .elementwise import abs as magnitude
+from .elementwise import add, div, sub
+from .math import tanh
+
+_relu = kernel("relu")
+_hardtanh = kernel("hardtanh")
+_leaky_relu = kernel("leaky_relu")
+_prelu = kernel("prelu")
+_elu = kernel("elu")
+_gelu = kernel("gelu")
+_gelu_tanh = kernel("gelu_tanh")
+_silu = kernel("silu")
+_mish = kernel("mish")
+_softplus = kernel("softplus")
+_logsigmoid = kernel("logsigmoid")
+_hardsigmoid = kernel("hardsigmoid")
+_hardswish = kernel("hardswish")
+_softshrink = kernel("softshrink")
+_hardshrink = kernel("hardshrink")
+_threshold = kernel("threshold")
+_tanhshrink = kernel("tanhshrink")
+_softsign = kernel("softsign")
+_sigmoid = kernel("sigmoid")
+_mul = kernel("mul")
+
+
+def _apply(kernel_: Kernel, name: str, input: TensorBase, *args: Any, inplace: bool = False) -> TensorBase:
+    if not isinstance(input, TensorBase):
+        raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
+    if inplace:
+        return in_place(input, lambda tensor: _apply(kernel_, name, tensor, *args))
+    return call(kernel_, (input,), *args, strides=result_strides((input,), input._shape))
+
+
+def _floating(name: str, input: TensorBase) -> None:
+    if isinstance(input, TensorBase) and input._dtype.category < 2:
+        raise NotImplementedError(f'"{name}" not implemented for {torch_type_name(input._dtype.name)}')
+
+
+def _check_wide(input: Any, *numbers: Any) -> None:
+    """Raise torch's error for a number that does not fit what torch computes the input's dtype in."""
+    if isinstance(input, TensorBase):
+        for number in numbers:
+            fitting(number, float32 if input._dtype.itemsize == 2 else input._dtype)
+
+
+def relu(input: TensorBase) -> TensorBase:
+    """``max(0, x)``."""
+    if isinstance(input, TensorBase) and input._dtype.name == "bool":
+        raise RuntimeError("Boolean inputs not supported for relu")
+    return unary(_relu, input)
+
+
+def relu6(input: TensorBase) -> TensorBase:
+    """``min(max(0, x), 6)``."""
+    if isinstance(input, TensorBase) and input._dtype.name == "bool":
+        raise RuntimeError("Bool inputs not supported for hardtanh")
+    return _clamped("relu6", input, 0, 6)
+
+
+def hardtanh(input: Any, min_val: float = -1.0, max_val: float = 1.0) -> TensorBase:
+    """``min(max(min_val, x), max_val)``."""
+    if isinstance(input, TensorBase) and input._dtype.name == "bool":
+        raise RuntimeError("Bool inputs not supported for hardtanh")
+    if isinstance(input, TensorBase) and input._dtype.category < 2:
+        min_val, max_val = (int(fitting(bound, input._dtype)) for bound in (min_val, max_val))
+        if input._dtype.name == "uint8" and (min_val < 0 or max_val < 0):
+            raise RuntimeError(
+                "cannot do hardtanh on an unsigned type with negative limits"
+            )
+    elif isinstance(input, TensorBase):
+        fitting(min_val, input._dtype), fitting(max_val, input._dtype)
+    return _clamped("hardtanh", input, min_val, max_val)
+
+
+def _clamped(name: str, input: TensorBase, low: float, high: float) -> TensorBase:
+    if not isinstance(input, TensorBase) or input._stride is None:
+        return _apply(_hardtanh, name, input, low, high)
+    # torch writes the result into a tensor that is made like the input.
+    return call(_hardtanh, (input,), low, high, strides=preserved_strides(input._shape, input._stride))
+
+
+def leaky_relu(input: TensorBase, negative_slope: float = 0.01) -> TensorBase:
+    """``x`` where it is positive, else ``negative_slope * x``."""
+    _floating("leaky_relu_cpu", input)
+    _check_wide(input, negative_slope)
+    return _apply(_leaky_relu, "leaky_relu", input, negative_slope)
+
+
+@operation
+def prelu(input: TensorBase, weight: TensorBase) -> TensorBase:
+    """``x`` where it is positive, else ``weight * x``, one weight for all or one for each channel (dimension 1)."""
+    shape, count = input._shape, int(count_of(weight._shape))
+    if len(weight._shape) > 1:
+        raise RuntimeError(f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {len(weight._shape)}")
+    if count != 1:
+        if not shape:
+            raise RuntimeError("Not allow zero-dim input tensor.")
+        channels = shape[1] if len(shape) > 1 else 1
+        if channels != count:
+            raise RuntimeError(
+                f"Mismatch of parameter numbers and input channel size. Found parameter numbers = {count} and channel size = "
+                f"{channels}."
+            )
+    if input._dtype is not weight._dtype:
+        raise RuntimeError(f"prelu: Type promoting not supported. Got {type_word(input._dtype)} and {type_word(weight._dtype)}")
+    lead = (1, count) if len(shape) > 1 else (count,) if shape else ()
+    wide = views.reshape(weight, (*lead, *([1] * (len(shape) - 2))))
+    return call(_prelu, (input, wide), strides=None if input._stride is None else preserved_strides(shape, input._stride))
+
+
+def elu(input: TensorBase, alpha: float = 1.0, scale: float = 1, input_scale: float = 1) -> TensorBase:
+    """``x`` where it is positive, else ``alpha * (exp(x) - 1)``."""
+    _floating("elu_cpu", input)
+    _check_wide(input, alpha, scale, input_scale)
+    return _apply(_elu, "elu", input, alpha, scale, input_scale)
+
+
+_SELU_ALPHA, _SELU_SCALE = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946
+
+
+def selu(input: TensorBase) -> TensorBase:
+    """``scale * elu(x, alpha)`` with the constants of self-normalising networks (https://arxiv.org/abs/1706.02515)."""
+    _floating("elu_cpu", input)
+    return _apply(_elu, "selu", input, _SELU_ALPHA, _SELU_SCALE, 1)
+
+
+def celu(input: TensorBase, alpha: float = 1.0) -> TensorBase:
+    """``max(0, x) + min(0, alpha * (exp(x / alpha) - 1))``."""
+    if alpha == 0:
+        raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
+    _floating("elu_cpu", input)
+    _check_wide(input, alpha)
+    return call(_elu, (input,), alpha, 1, 1 / alpha, label="CeluBackward0", strides=result_strides((input,), input._shape))
+
+
+def gelu(input: TensorBase, *, approximate: str = "none") -> TensorBase:
+    """``x`` times the share of the normal distribution below it, or its approximation by ``"tanh"``."""
+    if approximate not in ("none", "tanh"):
+        raise RuntimeError("approximate argument must be either none or tanh.")
+    _floating("GeluKernelImpl", input)
+    return _apply(_gelu_tanh if approximate == "tanh" else _gelu, "gelu", input)
+
+
+def silu(input: TensorBase) -> TensorBase:
+    """``x * sigmoid(x)``."""
+    _floating("silu_cpu", input)
+    return _apply(_silu, "silu", input)
+
+
+def mish(input: TensorBase) -> TensorBase:
+    """``x * tanh(softplus(x))``."""
+    _floating("mish_cpu", input)
+    return _apply(_mish, "mish", input)
+
+
+@operation
+def softplus(input: TensorBase, beta: float = 1, threshold: float = 20) -> TensorBase:
+    """``log(1 + exp(beta * x)) / beta``, and ``x`` itself where ``beta * x`` is above the threshold."""
+    _floating("softplus_cpu", input)
+    _check_wide(input, beta, threshold)
+    return _apply(_softplus, "softplus", input, beta, threshold)
+
+
+def logsigmoid(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
+    """``log(sigmoid(x))``."""
+    _floating("log_sigmoid_cpu", input)
+    if not isinstance(input, TensorBase):
+        raise TypeError(f"log_sigmoid(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
+    return finish(call(_logsigmoid, (input,)), out)
+
+
+def hardsigmoid(input: TensorBase) -> TensorBase:
+    """``relu6(x + 3) / 6``."""
+    _floating("hardsigmoid_cpu", input)
+    return _apply(_hardsigmoid, "hardsigmoid", input)
+
+
+def hardswish(input: TensorBase) -> TensorBase:
+    """``x * relu6(x + 3) / 6``."""
+    _floating("hardswish_cpu", input)
+    return _apply(_hardswish, "hardswish", input)
+
+
+def softshrink(input: TensorBase, lambd: float = 0.5, *, out: TensorBase | None = None) -> TensorBase:
+    """``x`` moved towards 0 by ``lambd``, and 0 where that would pass it."""
+    most = finfo(input._dtype).max if input._dtype.category == 2 else 0
+    if not 0 <= lambd <= most and (input._dtype.category == 2 or lambd < 0):
+        raise RuntimeError(
+            f"lambda must be in range [0, {most:g}] for input dtype {type_word(input._dtype)}, but found {lambd:g}"
+        )
+    _floating("softshrink_cpu", input)
+    if out is not None:
+        refuse_partial_overlap(out, input)
+    return finish(_apply(_softshrink, "softshrink", input, lambd), out)
+
+
+def hardshrink(input: TensorBase, lambd: float = 0.5, *, out: TensorBase | None = None) -> TensorBase:
+    """``x``, and 0 where ``|x| <= lambd``."""
+    _floating("hardshrink_cpu", input)
+    if isinstance(input, TensorBase) and input._dtype.itemsize == 2:
+        fitting(lambd, input._dtype)
+        lambd = float(np.asarray(lambd).astype(input._dtype.np))
+    return finish(_apply(_hardshrink, "hardshrink", input, lambd), out)
+
+
+def threshold(input: Any, threshold: float, value: float, *, out: Any = None) -> TensorBase:
+    """``x`` where it is above the threshold, else ``value``."""
+    if isinstance(input, TensorBase) and input._dtype.category < 2:
+        if input._dtype.category == 0:
+            raise NotImplementedError("\"threshold_cpu\" not implemented for 'Bool'")
+        bound, other = (int(fitting(number, input._dtype)) for number in (threshold, value))
+        return finish(in_order_of(where(input > bound, input, other), input), out)
+    if isinstance(input, TensorBase):
+        fitting(value, input._dtype)
+        _check_wide(input, threshold)
+    return finish(_apply(_threshold, "threshold", input, threshold, value), out)
+
+
+def tanhshrink(input: Any) -> Any:
+    """``x - tanh(x)``."""
+    if isinstance(input, TensorBase) and (input._dtype.category != 2 or input._dtype.itemsize == 2 or (modes.grad and is_tracked(input))):
+        return sub(input, tanh(input))  # backward keeps tanh(x), so that x may be written to
+    return _apply(_tanhshrink, "tanhshrink", input)
+
+
+def softsign(input: Any) -> Any:
+    """``x / (1 + |x|)``."""
+    if isinstance(input, TensorBase) and (input._dtype.category != 2 or input._dtype.itemsize == 2):  # rounded step by step
+        return div(input, add(magnitude(input), 1))
+    return _apply(_softsign, "softsign", input)
+
+
+@node_called("GluBackward0")
+def glu(input: TensorBase, dim: int = -1) -> TensorBase:
+    """The first half along ``dim`` times the sigmoid of the second."""
+    shape = input._shape
+    if not shape:
+        raise RuntimeError("glu does not support 0-dimensional tensors")
+    dim = wrap_dim(dim, len(shape))
+    if shape[dim] % 2:
+        raise RuntimeError(f"Halving dimension must be even, but dimension {dim} is size {shape[dim]}")
+    _floating("glu_cpu", input)
+    if input._dtype.itemsize == 2:  # rounded once
+        return to_dtype(glu(to_dtype(input, float32), dim), input._dtype)
+    half = shape[dim] // 2
+    first, second = views.narrow(input, dim, 0, half), views.narrow(input, dim, half, half)
+    gate = unary(_sigmoid, second)
+    return call(_mul, (first, gate), strides=result_strides((first, gate), first._shape))
+
+
+relu_ = in_place_form(relu, "relu_")

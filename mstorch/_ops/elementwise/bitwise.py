@@ -1,0 +1,125 @@
+"""Bitwise operations of integers and bools; gcd and lcm."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..._backend.table import Kernel, kernel
+from ..._core.dtype import dtype, int32
+from ..._core.tensor_base import TensorBase
+from .._dispatch import (
+    binary,
+    deliver,
+    elementwise,
+    expect_a_tensor,
+    expect_tensors,
+    refuse_dtype,
+    result_dtype,
+    type_word,
+    unary,
+)
+from .._forms import SELF
+from .._operation import operation
+from ..memory.copying import to_dtype
+from .compare import eq, where
+from .elementwise import abs, div, mul
+
+_and, _or, _xor, _not = (kernel(f"bitwise_{op}") for op in ("and", "or", "xor", "not"))
+_left, _right, _gcd = kernel("bitwise_left_shift"), kernel("bitwise_right_shift"), kernel("gcd")
+
+
+def _integral(name: str, kernel: Kernel, input: TensorBase, other: Any, out: TensorBase | None) -> TensorBase:
+    _check(name, result_dtype((input, other)))
+    return binary(kernel, input, other, out)
+
+
+def _check(name: str, kind: dtype, below: int = 0, operands: tuple[Any, ...] = ()) -> None:
+    if kind.category >= 2:
+        raise NotImplementedError(f"\"{name}\" not implemented for '{type_word(kind)}'")
+    refuse_dtype(name, kind, below, operands)
+
+
+@operation(forms=SELF)
+def bitwise_and(input: TensorBase, other: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
+    """The bits set in both; of bools, logical and."""
+    expect_a_tensor("bitwise_and", input, other)
+    return _integral("bitwise_and_cpu", _and, input, other, out)
+
+
+@operation(forms=SELF)
+def bitwise_or(input: TensorBase, other: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
+    """The bits set in either; of bools, logical or."""
+    expect_a_tensor("bitwise_or", input, other)
+    return _integral("bitwise_or_cpu", _or, input, other, out)
+
+
+@operation(forms=SELF)
+def bitwise_xor(input: TensorBase, other: TensorBase | int, *, out: TensorBase | None = None) -> TensorBase:
+    """The bits set in exactly one; of bools, logical xor."""
+    expect_a_tensor("bitwise_xor", input, other)
+    return _integral("bitwise_xor_cpu", _xor, input, other, out)
+
+
+def bitwise_not(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
+    """All bits turned; of a bool, its negation."""
+    _check("bitwise_not_cpu", input._dtype)
+    return unary(_not, input, out)
+
+
+@operation(forms=SELF)
+def bitwise_left_shift(input: TensorBase | int, other: TensorBase | int, *, out: TensorBase | None = None) -> TensorBase:
+    """``input`` shifted left by ``other`` bits."""
+    expect_a_tensor("bitwise_left_shift", input, other)
+    kind = result_dtype((input, other))
+    _check("lshift_cpu", kind, 1, (input, other))
+    return elementwise(_left, (input, other), out)
+
+
+@operation(forms=SELF)
+def bitwise_right_shift(input: TensorBase, other: TensorBase | int, *, out: TensorBase | None = None) -> TensorBase:
+    """``input`` shifted right by ``other`` bits, keeping the sign."""
+    expect_a_tensor("bitwise_right_shift", input, other)
+    kind = result_dtype((input, other))
+    _check("rshift_cpu", kind, 1, (input, other))
+    return elementwise(_right, (input, other), out)
+
+
+def invert(self: TensorBase) -> TensorBase:
+    """``~self``."""
+    if self._dtype.category >= 2:
+        raise TypeError("~ (operator.invert) is only implemented on integer and Boolean-type tensors")
+    return bitwise_not(self)
+
+
+def gcd(input: TensorBase, other: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
+    """The greatest common divisor, not negative."""
+    expect_tensors("gcd", input, other)
+    _check("gcd_cpu", result_dtype((input, other)), 1, (input, other))
+    return binary(_gcd, input, other, out)
+
+
+def lcm(input: TensorBase, other: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
+    """The least common multiple, not negative."""
+    expect_tensors("lcm", input, other)
+    _check("lcm_cpu", result_dtype((input, other)), 1, (input, other))
+    kind = result_dtype((input, other))
+    if kind.itemsize < 4:
+        # C computes small integers as int and cuts the result.
+        input, other = to_dtype(input, int32), to_dtype(other, int32)
+    divisor = gcd(input, other)
+    nothing = eq(divisor, 0)
+    quotient = div(input, where(nothing, 1, divisor), rounding_mode="trunc")
+    result = to_dtype(abs(mul(quotient, other)), kind)
+    return result if out is None else deliver(result, out)
+
+
+OPERATORS = {
+    "and": bitwise_and,
+    "or": bitwise_or,
+    "xor": bitwise_xor,
+    "lshift": bitwise_left_shift,
+    "rshift": bitwise_right_shift,
+}
+REFLECTED = OPERATORS
+IN_PLACE_OPERATORS = OPERATORS
+UNARY_OPERATORS = {"invert": invert}

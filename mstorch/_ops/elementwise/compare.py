@@ -1,0 +1,449 @@
+"""Comparisons, logic, selection, tests for NaN and infinity, clamps."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ..._backend.table import Kernel, kernel
+from ..._core.dtype import bool_, dtype, finfo, int64, uint8
+from ..._core.modes import grad_set_to
+from ..._core.strides import preserved_strides
+from ..._core.tensor_base import TensorBase, array_of, count_of, laid_out, tensor_of, touch
+from ..._core.writable import check_writable
+from ..._tape.apply import apply
+from ..._tape.moving import beside
+from .._deprecated import warn_of
+from .._dispatch import (
+    binary,
+    deliver,
+    elementwise_in,
+    expect_tensor,
+    expect_tensors,
+    finish,
+    python_number,
+    refuse_dtype,
+    result_dtype,
+    type_word,
+    unary,
+)
+from .._forms import SELF, Forms
+from .._in_place import in_place_form
+from .._memory_order import in_order_of, kept_order, result_strides
+from .._named import by_value, node_called
+from .._numbers import fitting
+from .._operation import operation
+from .._scalars import scalar_array
+from ..memory.copying import clone, to_dtype
+from ._where import chosen
+from .complex_views import complex, imag, real
+from .elementwise import abs, add, mul, sub
+
+_eq, _ne, _lt, _le, _gt, _ge = (kernel(op) for op in ("eq", "ne", "lt", "le", "gt", "ge"))
+_and, _or, _xor, _not = (kernel(f"logical_{op}") for op in ("and", "or", "xor", "not"))
+_isnan, _isinf, _isfinite, _signbit = (kernel(op) for op in ("isnan", "isinf", "isfinite", "signbit"))
+_maximum, _minimum, _fmax, _fmin = (kernel(op) for op in ("maximum", "minimum", "fmax", "fmin"))
+_clamp, _where = kernel("clamp"), kernel("where")
+
+
+def _compared(kernel: Kernel, input: TensorBase, other: TensorBase | float, out: TensorBase | None) -> TensorBase:
+    """A comparison; as in torch, operands are converted where autograd does not see it."""
+    if out is None and isinstance(other, TensorBase) and input._dtype is not other._dtype:
+        with grad_set_to(False):
+            return binary(kernel, input, other)
+    return binary(kernel, input, other, out)
+
+
+def eq(input: Any, other: TensorBase | float, *, out: TensorBase | None = None) -> Any:
+    """``input == other``, elementwise."""
+    expect_tensor("eq", input)
+    return _compared(_eq, input, other, out)
+
+
+def ne(input: TensorBase, other: Any, *, out: TensorBase | None = None) -> TensorBase:
+    """``input != other``, elementwise."""
+    expect_tensor("ne", input)
+    return _compared(_ne, input, other, out)
+
+
+def lt(input: TensorBase, other: TensorBase | float, *, out: TensorBase | None = None) -> TensorBase:
+    """``input < other``, elementwise."""
+    expect_tensor("lt", input)
+    return _compared(_lt, input, other, out)
+
+
+def le(input: TensorBase, other: TensorBase | int, *, out: TensorBase | None = None) -> TensorBase:
+    """``input <= other``, elementwise."""
+    expect_tensor("le", input)
+    return _compared(_le, input, other, out)
+
+
+def gt(input: TensorBase, other: TensorBase | float, *, out: TensorBase | None = None) -> TensorBase:
+    """``input > other``, elementwise."""
+    expect_tensor("gt", input)
+    return _compared(_gt, input, other, out)
+
+
+def ge(input: TensorBase, other: Any, *, out: TensorBase | None = None) -> TensorBase:
+    """``input >= other``, elementwise."""
+    expect_tensor("ge", input)
+    return _compared(_ge, input, other, out)
+
+
+less, less_equal, greater, greater_equal, not_equal = lt, le, gt, ge, ne
+
+
+def logical_and(input: TensorBase, other: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
+    """Whether both are nonzero, elementwise."""
+    expect_tensors("logical_and", input, other)
+    return binary(_and, input, other, out)
+
+
+def logical_or(input: TensorBase, other: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
+    """Whether either is nonzero, elementwise."""
+    expect_tensors("logical_or", input, other)
+    return binary(_or, input, other, out)
+
+
+def logical_xor(input: Any, other: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
+    """Whether exactly one is nonzero, elementwise."""
+    expect_tensors("logical_xor", input, other)
+    return binary(_xor, input, other, out)
+
+
+def logical_not(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
+    """Whether the element is zero."""
+    return unary(_not, input, out)
+
+
+def _constant(input: TensorBase, value: bool, kept: bool = True) -> TensorBase:
+    """A bool tensor of one value, laid out as a copy of ``input``, or else as an elementwise result of it."""
+    shape = input._shape
+    strides = None if input._stride is None else preserved_strides(shape, input._stride) if kept else result_strides((input,), shape)
+    return beside(laid_out(np.full(input._shape, value, bool), strides), input)
+
+
+def isnan(input: TensorBase) -> TensorBase:
+    """Whether the element is NaN (for a complex number, a part of it)."""
+    return unary(_isnan, input) if input._dtype.category >= 2 else _constant(input, False, False)
+
+
+def isinf(input: TensorBase) -> Any:
+    """Whether the element is infinite."""
+    if input._dtype.category < 2:
+        return _constant(input, False)
+    found = unary(_isinf, input)
+    return in_order_of(found, found, with_numbers=True) if found._stride is not None or 0 in found._shape else found
+
+
+def isfinite(input: Any) -> TensorBase:
+    """Whether the element is neither infinite nor NaN."""
+    if input._dtype.category < 2:
+        return _constant(input, True)
+    found = unary(_isfinite, input)
+    return found if found._stride is None else in_order_of(found, found)
+
+
+def _expect_truth(name: str, out: TensorBase | None) -> None:
+    if isinstance(out, TensorBase) and out._dtype is not bool_:
+        raise RuntimeError(f"{name} does not support non-boolean outputs.")
+
+
+def _signed_infinity(name: str, input: TensorBase, value: float, out: TensorBase | None) -> TensorBase:
+    if input._dtype.category == 3:
+        raise RuntimeError(f"{name} does not support complex inputs.")
+    _expect_truth(name, out)
+    if input._dtype.category == 2:
+        result = elementwise_in(input._dtype, _eq, (input, value), numbers_as_tensors=False)
+    else:
+        result = _constant(input, False, False)
+    return result if out is None else deliver(result, out)
+
+
+def isposinf(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
+    """Whether the element is positive infinity."""
+    return _signed_infinity("isposinf", input, math.inf, out)
+
+
+def isneginf(input: TensorBase, *, out: TensorBase | None = None) -> Any:
+    """Whether the element is negative infinity."""
+    return _signed_infinity("isneginf", input, -math.inf, out)
+
+
+def signbit(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
+    """Whether the sign bit of the element is set."""
+    if input._dtype.category == 3:
+        raise RuntimeError("signbit is not implemented for complex tensors.")
+    _expect_truth("signbit", out)
+    if input._dtype.category == 0:
+        result = _constant(input, False, False)
+        return result if out is None else deliver(result, out)
+    return unary(_signbit, input, out)
+
+
+def isreal(input: TensorBase) -> TensorBase:
+    """Whether the imaginary part is zero."""
+    if input._dtype.category < 3:
+        return _constant(input, True)
+    return eq(imag(input), 0)
+
+
+def is_nonzero(input: TensorBase) -> bool:
+    """Whether the only element is nonzero."""
+    count = count_of(input._shape)
+    if count == 0:
+        raise RuntimeError("Boolean value of Tensor with no values is ambiguous")
+    if count > 1:
+        raise RuntimeError("Boolean value of Tensor with more than one value is ambiguous")
+    return bool(array_of(input).reshape(-1)[0])
+
+
+def equal(input: TensorBase, other: TensorBase) -> bool:
+    """Whether both have the same size and the same elements."""
+    if input._shape != other._shape:
+        return False
+    if input._dtype is not other._dtype:
+        return bool(array_of(eq(input, other)).all())
+    return bool((array_of(input) == array_of(other)).all())
+
+
+def isclose(input: TensorBase, other: TensorBase, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> TensorBase:
+    """Whether ``|input - other| <= atol + rtol * |other|``, elementwise."""
+    if input._dtype is not other._dtype:
+        raise RuntimeError(f"{type_word(input._dtype)} did not match {type_word(other._dtype)}")
+    for place, (name, value) in enumerate((("rtol", rtol), ("atol", atol)), 3):
+        if isinstance(value, TensorBase) and (value._shape or value.requires_grad):
+            raise TypeError(f"isclose(): argument '{name}' (position {place}) must be float, not Tensor")
+    if rtol < 0:
+        raise RuntimeError(f"rtol must be greater than or equal to zero, but got {rtol:g}")
+    if atol < 0:
+        raise RuntimeError(f"atol must be greater than or equal to zero, but got {atol:g}")
+    input, other = given = input.detach(), other.detach()
+    close = eq(input, other)
+    if equal_nan and input._dtype.category >= 2:
+        close = logical_or(close, logical_and(isnan(input), isnan(other)))
+    if rtol == 0 and atol == 0:
+        return close
+    if input._dtype.category < 2 and input._dtype is not int64:
+        # A difference of bytes would wrap around.
+        input, other = to_dtype(input, int64), to_dtype(other, int64)
+    allowed = add(mul(abs(other), rtol), atol)
+    error = abs(sub(input, other))
+    found = in_order_of(logical_or(close, logical_and(isfinite(error), le(error, allowed))), *given)
+    found._counter.version = 1  # as in torch, which writes the second condition into the first
+    return found
+
+
+def allclose(input: TensorBase, other: TensorBase, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
+    """Whether all elements are close (see ``isclose``)."""
+    return bool(array_of(isclose(input, other, rtol, atol, equal_nan)).all())
+
+
+def _no_complex(name: str, *operands: Any) -> None:
+    for operand in operands:
+        if isinstance(operand, TensorBase) and operand._dtype.category == 3:
+            raise RuntimeError(f"{name} not implemented for complex tensors.")
+
+
+def maximum(input: TensorBase, other: Any, *, out: TensorBase | None = None) -> TensorBase:
+    """The larger of the two, elementwise; NaN if either is."""
+    expect_tensors("maximum", input, other)
+    _no_complex("maximum", input, other)
+    return binary(_maximum, input, other, out)
+
+
+def minimum(input: TensorBase, other: Any, *, out: TensorBase | None = None) -> TensorBase:
+    """The smaller of the two, elementwise; NaN if either is."""
+    expect_tensors("minimum", input, other)
+    _no_complex("minimum", input, other)
+    return binary(_minimum, input, other, out)
+
+
+def fmax(input: TensorBase, other: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
+    """The larger of the two, elementwise; a NaN gives way to a number."""
+    expect_tensors("fmax", input, other)
+    if kind_is_integral(input, other):
+        return binary(_maximum, input, other, out)
+    return binary(_fmax, input, other, out)
+
+
+def fmin(input: TensorBase, other: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
+    """The smaller of the two, elementwise; a NaN gives way to a number."""
+    expect_tensors("fmin", input, other)
+    if kind_is_integral(input, other):
+        return binary(_minimum, input, other, out)
+    return binary(_fmin, input, other, out)
+
+
+def kind_is_integral(*operands: Any) -> bool:
+    """Whether all operands together promote to an integer dtype or bool."""
+    return result_dtype(operands).category < 2
+
+
+_PLAIN = (int, float)
+_SURE = 60000  # numbers below fit every floating type
+
+
+def clamp(input: TensorBase, min: Any = None, max: Any = None, *, out: TensorBase | None = None) -> Any:
+    """Each element, but no less than ``min`` and no more than ``max`` (numbers or tensors)."""
+    kind = input._dtype
+    if out is None and kind.category == 2 and input._stride is None and min.__class__ in _PLAIN and max.__class__ in _PLAIN:
+        if -_SURE < min < _SURE and -_SURE < max < _SURE:  # the common case
+            return apply(_clamp, kind, (input, scalar_array(min, kind), scalar_array(max, kind)), label="ClampBackward1")
+    if min is None and max is None:
+        raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
+    if input._dtype.category == 3:
+        raise NotImplementedError("clamp is not supported for complex types")
+    if isinstance(min, TensorBase) != isinstance(max, TensorBase) and min is not None and max is not None:
+        raise TypeError(
+            f"clamp() received an invalid combination of arguments - got (Tensor, min={_name(min)}, "
+            f"max={_name(max)}), but "
+            "expected one of:\n * (Tensor input, Tensor min = None, Tensor max = None, *, Tensor out = None)\n"
+            " * (Tensor input, Number min = None, Number max = None, *, Tensor out = None)"
+        )
+    operands = [input] + [bound for bound in (min, max) if bound is not None]
+    kind = result_dtype(operands)
+    _check_range(kind, min, max)
+    if not kind.category:
+        _refuse_truth(min, max)
+    if isinstance(out, TensorBase) and out._dtype is not kind and not isinstance(min, TensorBase) and not isinstance(max, TensorBase):
+        raise RuntimeError(f"Found dtype {type_word(out._dtype)} but expected {type_word(kind)}")
+    label = "ClampBackward0" if isinstance(min, TensorBase) or isinstance(max, TensorBase) else "ClampBackward1"
+    return finish(elementwise_in(kind, _clamp, (input, min, max), numbers_as_tensors=False, label=label), out, *operands)
+
+
+def _refuse_truth(low: Any, high: Any) -> None:
+    """Raise torch's error for bounds of truth values: a tensor is one for one end alone."""
+    scalar = not isinstance(low, TensorBase) and not isinstance(high, TensorBase)
+    if scalar or low is not None and high is not None:
+        end = "" if low is not None and high is not None else "_max" if low is None else "_min"
+        refuse_dtype(f"clamp{end}{'_scalar' if scalar else ''}_cpu", bool_)
+
+
+def _check_range(kind: dtype, *bounds: Any) -> None:
+    for bound in bounds:
+        if bound is not None and not isinstance(bound, TensorBase):
+            fitting(python_number(bound), kind)
+
+
+def _name(value: Any) -> str:
+    return type(value).__name__
+
+
+@node_called(by_value("ClampMinBackward", 1, "min"))
+def clamp_min(input: TensorBase, min: float, *, out: TensorBase | None = None) -> TensorBase:
+    """Each element, but no less than ``min``."""
+    return clamp(input, min, None, out=out)
+
+
+@node_called(by_value("ClampMaxBackward", 1, "max"))
+def clamp_max(input: TensorBase, max: TensorBase | float, *, out: TensorBase | None = None) -> TensorBase:
+    """Each element, but no more than ``max``."""
+    return clamp(input, None, max, out=out)
+
+
+clip = clamp
+
+
+@operation(forms=SELF)
+def where(condition: TensorBase, input: Any = None, other: Any = None, *, out: Any = None) -> Any:
+    """``input`` where the condition holds, else ``other``; alone, the indices where the condition is nonzero."""
+    if input is None and other is None:
+        return _nonzero(condition)
+    if not isinstance(condition, TensorBase) or input is None or other is None:
+        words = ", ".join(type(value).__name__ for value in (condition, input, other))
+        raise TypeError(f"where() received an invalid combination of arguments - got ({words}), but expected one of:")
+    if condition._dtype is not bool_:
+        if condition._dtype is not uint8:
+            raise RuntimeError(
+                "where expected condition to be a boolean tensor, but got a tensor with dtype "
+                f"{type_word(condition._dtype)}"
+            )
+        warn_of("where")
+        condition = ne(condition, 0)
+    kind = result_dtype((input, other))
+    tensors = [item for item in (condition, input, other) if isinstance(item, TensorBase)]
+    return finish(chosen(condition, input, other, kind, tensors), out, *tensors)
+
+
+def _nonzero(condition: TensorBase | None) -> tuple[Any, ...]:
+    array = array_of(condition)
+    return tuple(beside(tensor_of(np.ascontiguousarray(index, np.int64)), condition) for index in np.nonzero(np.atleast_1d(array)))
+
+
+def where_method(self: TensorBase, condition: TensorBase | int | tuple[Any, ...], other: TensorBase | float) -> TensorBase:
+    """The tensor where the condition holds, else ``other``."""
+    return where(condition, self, other)
+
+
+@node_called("NanToNumBackward0", "input")
+def nan_to_num(
+    input: TensorBase, nan: float | None = None, posinf: float | None = None, neginf: float | None = None, *, out: TensorBase | None = None
+) -> TensorBase:
+    """NaN replaced by ``nan`` (0), infinities by ``posinf`` and ``neginf`` (the limits of the dtype)."""
+    kind = input._dtype
+    if kind.category < 2:
+        result = clone(input)
+        return result if out is None else deliver(result, out)
+    if kind.category == 3:
+        result = kept_order(complex(nan_to_num(real(input), nan, posinf, neginf), nan_to_num(imag(input), nan, posinf, neginf)), input)
+        return result if out is None else deliver(result, out)
+    limits = finfo(kind)
+    fillers = (0.0 if nan is None else nan, limits.max if posinf is None else posinf, limits.min if neginf is None else neginf)
+    # One beyond the dtype's range is infinite to torch.
+    first, high, low = (v if v != v or limits.min <= v <= limits.max else math.copysign(math.inf, v) for v in fillers)
+    result = where(isnan(input), first, input)
+    result = where(eq(input, math.inf), high, result)
+    result = where(eq(input, -math.inf), low, result)
+    return finish(kept_order(result, input), out, input)
+
+
+def is_complex(input: TensorBase) -> bool:
+    """Whether the dtype is complex."""
+    return input._dtype.is_complex
+
+
+def is_floating_point(input: TensorBase) -> bool:
+    """Whether the dtype is floating."""
+    return input._dtype.is_floating_point
+
+
+def is_signed(input: TensorBase) -> bool:
+    """Whether the dtype can hold negative numbers."""
+    return input._dtype.is_signed
+
+
+def is_same_size(input: TensorBase, other: TensorBase) -> bool:
+    """Whether both have the same shape."""
+    return input._shape == other._shape
+
+
+@operation(forms=Forms({
+    "tensor": ("tensor1", "tensor2"), "other": "tensor2", "scalar": "tensor1", "scalar1": "tensor1", "scalar2": "tensor2",
+}))  # fmt: skip
+def result_type(tensor1: Any, tensor2: Any) -> dtype:
+    """The dtype that an operation of the two (tensors or numbers) gives."""
+    return result_dtype((tensor1, tensor2))
+
+
+_without_nan = in_place_form(nan_to_num, "nan_to_num_")
+
+
+def nan_to_num_(
+    input: TensorBase, nan: float | None = None, posinf: float | None = None, neginf: float | None = None
+) -> TensorBase:
+    """In-place version of ``nan_to_num``."""
+    if input._dtype.category < 2:  # nothing changes, so that torch does not look whether elements share memory
+        check_writable(input, uniform=True)
+        touch(input)
+        return input
+    return _without_nan(input, nan, posinf, neginf)
+
+NAMED_METHODS = {"where": where_method}
+# Truth values have no gradient, so torch writes them into what takes part in autograd, too.
+logical_and_, logical_or_, logical_xor_, logical_not_ = (
+    in_place_form(function, f"{function.__name__}_", recorded=False) for function in (logical_and, logical_or, logical_xor, logical_not)
+)
+OPERATORS = {"eq": eq, "ne": ne, "lt": lt, "le": le, "gt": gt, "ge": ge}

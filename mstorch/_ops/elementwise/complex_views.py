@@ -1,0 +1,222 @@
+"""Complex numbers and their parts; tensors seen in another dtype. ``real``, ``imag`` and ``view(dtype)`` are views."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..._backend.raw import Raw, from_numpy
+from ..._backend.table import kernel
+from ..._core.dtype import dtype
+from ..._core.tensor_base import TensorBase, as_it_lies, count_of, is_tracked, strides_of
+from ..._tape import mirrored, movement, windows
+from ..._tape.node import watch
+from .._dispatch import deliver, elementwise, type_word, unary
+from .._forms import Forms
+from .._in_place import in_place
+from .._memory_order import kept_order
+from .._operation import operation
+from ..memory.copying import clone, copy_
+from .elementwise import neg
+
+_conj, _complex, _polar, _reinterpret = kernel("conj"), kernel("complex"), kernel("polar"), kernel("view_dtype")
+_reshape, _gather = kernel("reshape"), kernel("storage_gather")
+
+
+def _seen(
+    source: TensorBase, kind: dtype, shape: Sequence[int], strides: Sequence[int], offset: int, label: str, forward: Callable[..., Any],
+    back: Callable[..., Any], again: Callable[[Any], Any], moves: tuple[Any, Any],
+) -> TensorBase:  # fmt: skip
+    shape, strides = tuple(shape), tuple(strides)
+    forward, back = movement.Move(forward, moves[0]), movement.Move(back, moves[1])
+
+    def read(raw: Raw) -> Raw:
+        # The elements of ``source`` in order, seen in the other dtype: a real or imaginary part is every other of them.
+        flat = _reshape[kind.name](_reinterpret[kind.name](raw, kind.name), (-1,))
+        count = count_of(shape)
+        if int(flat.size) == count:
+            return _reshape[kind.name](flat, shape)
+        return _reshape[kind.name](_gather[kind.name](flat, from_numpy(np.arange(count) * 2 + offset % 2)), shape)
+
+    return windows.view(source, label, shape, strides, offset, read, forward, back, kind, again)
+
+
+def view_as_real(input: TensorBase) -> TensorBase:
+    """A complex tensor as a real one with a last dimension of 2: a view."""
+    if input._dtype.category != 3:
+        raise RuntimeError("view_as_real is only supported for complex tensors")
+    if mirrored.signs_of(input)[0]:
+        raise RuntimeError(
+            "view_as_real doesn't work on unresolved conjugated tensors.  To resolve the conjugate tensor so you can view it as real, use "
+            "self.resolve_conj(); however, be warned that the resulting tensor will NOT alias the original."
+        )
+    shape = (*input._shape, 2)
+    strides = (*(2 * stride for stride in strides_of(input)), 1)
+    return _seen(
+        input, input._dtype.to_real(), shape, strides, 2 * input._offset, "ViewAsRealBackward0", _as_real, _as_complex, view_as_real,
+        (movement.as_real, movement.as_complex),
+    )  # fmt: skip
+
+
+def _as_real(array: np.ndarray) -> np.ndarray:
+    return np.stack((array.real, array.imag), -1)
+
+
+def _as_complex(array: np.ndarray) -> np.ndarray:
+    wanted = np.complex128 if array.dtype == np.float64 else np.complex64
+    return np.ascontiguousarray(array).view(wanted).reshape(array.shape[:-1])
+
+
+def _with_parts(array: np.ndarray, unit: Any) -> np.ndarray:
+    found = np.zeros(array.shape, np.complex128 if array.dtype == np.float64 else np.complex64)
+    if unit == 1:
+        found.real = array
+    else:
+        found.imag = array
+    return found
+
+
+@operation
+def view_as_complex(input: TensorBase) -> TensorBase:
+    """A real tensor with a last dimension of 2 as a complex one: a view."""
+    if input._dtype.category != 2 or input._dtype.itemsize < 4:
+        raise RuntimeError(
+            f"view_as_complex is only supported for half, float and double tensors, but got a tensor of scalar type: "
+            f"{type_word(input._dtype)}"
+        )
+    shape, strides = input._shape, strides_of(input)
+    if not shape:
+        raise RuntimeError("Input tensor must have one or more dimensions")
+    if shape[-1] != 2:
+        raise RuntimeError("Tensor must have a last dimension of size 2")
+    if strides[-1] != 1:
+        raise RuntimeError("Tensor must have a last dimension with stride 1")
+    if any(stride % 2 for stride in strides[:-1]):
+        raise RuntimeError("Tensor must have a stride divisible by 2 for all but last dimension")
+    if input._offset % 2:
+        raise RuntimeError("Tensor must have a storage_offset divisible by 2")
+    return _seen(
+        input, input._dtype.to_complex(), shape[:-1], tuple(stride // 2 for stride in strides[:-1]), input._offset // 2,
+        "ViewAsComplexBackward0", _as_complex, _as_real, view_as_complex, (movement.as_complex, movement.as_real),
+    )  # fmt: skip
+
+
+def _part(input: TensorBase, number: int, label: str, forward: Callable[..., Any], again: Callable[[Any], Any]) -> Any:
+    strides = tuple(2 * stride for stride in strides_of(input))
+    return _seen(
+        input, input._dtype.to_real(), input._shape, strides, 2 * input._offset + number, label, forward,
+        lambda array: _with_parts(array, 1j if number else 1), again, movement.part_of_complex(number),
+    )  # fmt: skip
+
+
+def real(input: TensorBase) -> Any:
+    """The real part: a view; a real tensor itself."""
+    if input._dtype.category != 3:
+        return input
+    return _signed_part(input, 0, "RealBackward0", lambda array: array.real, real)
+
+
+def imag(input: TensorBase) -> Any:
+    """The imaginary part: a view."""
+    if input._dtype.category != 3:
+        raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
+    return _signed_part(input, 1, "ImagBackward0", lambda array: array.imag, imag)
+
+
+def _signed_part(input: TensorBase, number: int, label: str, forward: Callable[..., Any], again: Callable[[Any], Any]) -> TensorBase:
+    conjugate, negative = mirrored.signs_of(input)
+    if not (conjugate or negative):
+        return _part(input, number, label, forward, again)
+    return mirrored.with_signs(_part(as_it_lies(input), number, label, forward, again), False, negative ^ (conjugate and number == 1))
+
+
+def conj(input: TensorBase) -> Any:
+    """The conjugate, as a view of the same memory; a real tensor itself. In new memory on a device, in a capture and in forward mode."""
+    if input._dtype.category != 3:
+        return input
+    return mirrored.turned(input, conj=True) if mirrored.can_be_lazy(input) else conj_physical(input)
+
+
+def neg_view(input: TensorBase) -> TensorBase:
+    """The negative, as a view of the same memory, where ``conj`` gives a view."""
+    return mirrored.turned(input, neg=True) if mirrored.can_be_lazy(input) else neg(input)
+
+
+def conj_physical(input: TensorBase, *, out: TensorBase | None = None) -> Any:
+    """The conjugate, in memory of its own."""
+    if input._dtype.category < 3:
+        return input if out is None else deliver(input, out)
+    return unary(_conj, input, out) if out is not None else kept_order(unary(_conj, input), input)
+
+
+@operation(forms=Forms({"input": "self"}))
+def conj_physical_(self: TensorBase) -> TensorBase:
+    """In-place version of ``conj_physical``."""
+    return in_place(self, conj_physical if self._dtype.category == 3 else clone)
+
+
+def resolve_conj(input: TensorBase) -> TensorBase:
+    """The conjugate that a view shows, in memory of its own; any other tensor itself."""
+    return clone(mirrored.resolved(input)) if is_conj(input) else input
+
+
+def resolve_neg(input: TensorBase) -> TensorBase:
+    """The negative that a view shows, in memory of its own; any other tensor itself."""
+    return clone(mirrored.resolved(input)) if is_neg(input) else input
+
+
+def is_conj(input: TensorBase) -> bool:
+    """Whether the tensor is a view that shows the conjugates of its memory."""
+    return mirrored.signs_of(input)[0]
+
+
+def is_neg(input: TensorBase) -> bool:
+    """Whether the tensor is a view that shows the negatives of its memory."""
+    return mirrored.signs_of(input)[1]
+
+
+def complex(real: TensorBase, imag: TensorBase, *, out: TensorBase | None = None) -> Any:
+    """The complex tensor of two real ones."""
+    _check_parts(real, imag, out)
+    return watch(elementwise(_complex, (real, imag), out), *filter(is_tracked, (real, imag)))
+
+
+def _check_parts(first: TensorBase, second: TensorBase, out: TensorBase | None) -> None:
+    if first._dtype.category != 2 or second._dtype.category != 2:
+        raise RuntimeError(
+            f"Expected both inputs to be Half, Float or Double tensors but got {type_word(first._dtype)} and "
+            f"{type_word(second._dtype)}"
+        )
+    if first._dtype is not second._dtype:
+        raise RuntimeError(
+            f"Expected object of scalar type {type_word(first._dtype)} but got scalar type {type_word(second._dtype)} "
+            "for "
+            "second argument"
+        )
+    if out is not None and out._dtype is not first._dtype.to_complex():
+        raise RuntimeError(
+            f"Expected object of scalar type {type_word(first._dtype.to_complex())} but got scalar type {type_word(out._dtype)} for "
+            "argument 'out'"
+        )
+
+
+@operation
+def polar(abs: TensorBase, angle: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
+    """The complex tensor of sizes and angles."""
+    _check_parts(abs, angle, out)
+    return elementwise(_polar, (abs, angle), out)
+
+
+def set_real(self: TensorBase, value: TensorBase) -> None:
+    """``tensor.real = value``."""
+    copy_(real(self), value)
+
+
+def set_imag(self: TensorBase, value: TensorBase | float) -> None:
+    """``tensor.imag = value``."""
+    copy_(imag(self), value)
+
+
+NAMED_METHODS = {"real": property(real, set_real), "imag": property(imag, set_imag)}

@@ -1,0 +1,571 @@
+"""Elementwise arithmetic."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..._backend.table import Kernel, kernel
+from ..._core.dtype import bfloat16, complex128, dtype, float16, float32, float64
+from ..._core.tensor_base import TensorBase, array_of, count_of, is_tracked, recording, tensor_of
+from ..._tape.apply import apply
+from ..._tape.composite import record, refuse
+from ..._tape.node import watch
+from ..._tape.ways import followed, fused, in_arrays
+from ..._tape.windows import linear
+from .._dispatch import (
+    binary,
+    call,
+    cast_tensor,
+    cpp_word,
+    deliver,
+    elementwise,
+    elementwise_in,
+    expect_a_tensor,
+    expect_tensor,
+    finish,
+    is_number,
+    python_number,
+    readable,
+    refuse_dtype,
+    refuse_operands,
+    result_dtype,
+    type_word,
+    unary,
+)
+from .._forms import ALPHA, SELF, VALUE, Forms
+from .._in_place import in_place
+from .._memory_order import in_order_of, kept_order, result_strides, row_major
+from .._named import by_value, node_called
+from .._numbers import fitting
+from .._operation import operation
+from .._scalars import scalar_array
+from ..memory.copying import to_dtype
+from ..memory.creation import scalar_tensor
+from ._where import chosen
+
+_add, _sub, _mul, _div = kernel("add"), kernel("sub"), kernel("mul"), kernel("div")
+_add_scaled, _lerp_scalar = kernel("add_scaled"), kernel("lerp_scalar")
+_pow, _integer_power, _scalar_power = kernel("pow"), kernel("integer_power"), kernel("scalar_power")
+_floor_divide, _trunc_divide, _integer_divide = kernel("floor_divide"), kernel("trunc_divide"), kernel("integer_divide")
+_remainder, _fmod = kernel("remainder"), kernel("fmod")
+_eq, _lt = kernel("eq"), kernel("lt")
+_neg, _abs, _sign, _sgn = kernel("neg"), kernel("abs"), kernel("sign"), kernel("sgn")
+_square, _sqrt, _rsqrt, _reciprocal = kernel("square"), kernel("sqrt"), kernel("rsqrt"), kernel("reciprocal")
+
+
+def with_args(kernel: Kernel, input: TensorBase, *args: Any, kind: dtype | None = None, out: TensorBase | None = None) -> Any:
+    """An elementwise operation of one tensor whose kernel takes Python values besides."""
+    strides, source = result_strides((input,), input._shape, kind=kind), input
+    if kind is not None and kind is not input._dtype:
+        input = cast_tensor(input, kind)
+    return finish(call(kernel, (input,), *args, strides=strides), out, source)
+
+
+def kind_of(value: TensorBase | float) -> dtype:
+    """The dtype of a tensor, or the one that a number stands for."""
+    return value._dtype if isinstance(value, TensorBase) else result_dtype((value,))
+
+
+def _scaled(other: Any, alpha: float, first: Any) -> Any:
+    """``alpha * other`` in the dtype that torch computes the sum in, after its checks of alpha."""
+    kind = result_dtype((first, other))
+    if isinstance(alpha, bool) and kind.category != 0:
+        raise RuntimeError("Boolean alpha only supported for Boolean results.")
+    if isinstance(alpha, (float, complex)) and kind.category < 2:
+        raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
+    if kind.category == 0:
+        alpha = bool(alpha)
+        if not isinstance(other, TensorBase):
+            return bool(other) and alpha
+    if isinstance(alpha, complex) and kind.category < 3:
+        raise RuntimeError("For non-complex input tensors, argument alpha must not be a complex number.")
+    if isinstance(alpha, (int, float, complex)):
+        fitting(alpha, kind)
+    if isinstance(other, TensorBase) and other._dtype is not kind:
+        other = other.to(kind)
+    if isinstance(other, TensorBase):
+        return unkept(other, alpha, "MulBackward0")
+    return mul(other, alpha) if isinstance(alpha, TensorBase) else other * alpha
+
+
+def adds_in_one_kernel(input: Any, other: Any, alpha: Any, op: str = "add_scaled") -> bool:
+    """Return True if a device has one kernel for ``input + alpha * other``, or for ``op`` of two tensors and a number."""
+    if alpha.__class__ not in (int, float) or not (isinstance(input, TensorBase) and isinstance(other, TensorBase)):
+        return False
+    kind = input._dtype
+    return kind.category == 2 and other._dtype is kind and fused(op, kind, input, other)
+
+
+def _added_scaled(input: Any, other: Any, alpha: Any, label: str, out: Any) -> Any:
+    """``input + alpha * other`` by that kernel; RuntimeError for a number that the dtype cannot hold."""
+    fitting(alpha, input._dtype)
+    return finish(elementwise_in(input._dtype, _add_scaled, (input, other), (float(alpha),), label=label), out)
+
+
+_HALVES = frozenset((float16, bfloat16))
+
+
+def _halves(*tensors: Any) -> bool:
+    """Whether all are tensors of the same half precision."""
+    kind = tensors[0]._dtype if isinstance(tensors[0], TensorBase) else None
+    return kind in _HALVES and all(isinstance(t, TensorBase) and t._dtype is kind for t in tensors)
+
+
+def _rounded(value: Any, kind: dtype) -> float:
+    return float(scalar_array(fitting(value, kind), kind)) if isinstance(value, (int, float)) else value
+
+
+@operation(forms=ALPHA)
+def add(input: Any, other: Any, *, alpha: Any = 1, out: TensorBase | None = None) -> Any:
+    """``input + alpha * other``, elementwise."""
+    if alpha != 1 or alpha.__class__ is bool:
+        if _halves(input, other) and alpha.__class__ is not bool:  # half precision rounds alpha, then once more, after the sum
+            return finish(add(input.float(), other.float(), alpha=_rounded(alpha, input._dtype)).to(input._dtype), out)
+        if adds_in_one_kernel(input, other, alpha):
+            return _added_scaled(input, other, alpha, "AddBackward0", out)
+        other = _scaled(other, alpha, input)
+    return binary(_add, input, other, out)
+
+
+def _check_subtraction(input: TensorBase | float, other: TensorBase | float) -> None:
+    first, second = kind_of(input), kind_of(other)
+    if first.category == 0 and second.category == 0:
+        raise RuntimeError(
+            "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` "
+            "operator "
+            "instead."
+        )
+    if first.category == 0 or second.category == 0:
+        raise RuntimeError(
+            "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, "
+            "use the "
+            "`~` or `logical_not()` operator instead."
+        )
+
+
+@operation(forms=ALPHA)
+def sub(input: Any, other: Any, *, alpha: Any = 1, out: TensorBase | None = None) -> Any:
+    """``input - alpha * other``, elementwise."""
+    _check_subtraction(input, other)
+    if alpha != 1 or alpha.__class__ is bool:
+        if _halves(input, other) and alpha.__class__ is not bool:
+            return finish(sub(input.float(), other.float(), alpha=_rounded(alpha, input._dtype)).to(input._dtype), out)
+        if adds_in_one_kernel(input, other, alpha):
+            return _added_scaled(input, other, -alpha, "SubBackward0", out)
+        other = _scaled(other, alpha, input)
+    return binary(_sub, input, other, out)
+
+
+@operation(forms=Forms(old=(("input", "other", "alpha"),)))
+def subtract(input: TensorBase, other: TensorBase | int, *, alpha: float = 1, out: TensorBase | None = None) -> TensorBase:
+    """The same as ``sub``."""
+    return sub(input, other, alpha=alpha, out=out)
+
+
+@operation(forms=Forms(old=(("input", "other", "alpha"),)))
+@node_called(by_value("RsubBackward", 1, "other", number=1))
+def rsub(input: TensorBase, other: Any, *, alpha: float = 1) -> TensorBase:
+    """``other - alpha * input``, elementwise."""
+    expect_tensor("rsub", input)
+    return sub(other, input, alpha=alpha)
+
+
+def mul(input: Any, other: Any, *, out: TensorBase | None = None) -> Any:
+    """``input * other``, elementwise."""
+    return binary(_mul, input, other, out)
+
+
+def div(input: TensorBase, other: TensorBase | float, *, rounding_mode: str | None = None, out: TensorBase | None = None) -> TensorBase:
+    """``input / other``, elementwise; rounded toward zero ("trunc") or down ("floor") if asked for."""
+    if rounding_mode is None:
+        return binary(_div, input, other, out, to_float=True)
+    if rounding_mode in ("floor", "trunc"):
+        found = _rounded_division(_floor_divide if rounding_mode == "floor" else _trunc_divide, rounding_mode, input, other, out)
+        return watch(found, other, input if isinstance(other, TensorBase) and is_tracked(other) else None)
+    raise RuntimeError(
+        "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '" + str(rounding_mode) + "'"
+    )
+
+
+def _number_times(number: complex, tensor: TensorBase) -> TensorBase:
+    """``number * tensor`` as torch takes it: the tensor first."""
+    return mul(tensor, number)
+
+
+def _number_less(number: float, tensor: TensorBase) -> TensorBase:
+    """``number - tensor``, whose node is called so."""
+    return rsub(tensor, number)
+
+
+def _number_over(number: float, tensor: TensorBase) -> TensorBase:
+    """``number / tensor`` as torch rounds it: the number times the reciprocal."""
+    return mul(reciprocal(tensor), number)
+
+
+@node_called("DivBackward2")
+def _rounded_division(floating: Kernel, how: str, input: TensorBase, other: TensorBase | float, out: TensorBase | None) -> TensorBase:
+    kind = result_dtype((input, other))
+    one = not isinstance(other, TensorBase) or not other._shape
+    if kind.itemsize == 2 and kind.category == 2 and how == "trunc" and not one:
+        # As in torch, the quotient of two tensors is rounded to 16 bits before its fraction is cut off.
+        return finish(elementwise(floating, (elementwise(_div, (input, other)), 1)), out, input, other)
+    if kind.category >= 2:
+        return elementwise(floating, (input, other), out)
+    return _integer(how, input, other, kind, out)
+
+
+def _integer(how: str, input: TensorBase, other: Any, kind: dtype, out: TensorBase | None) -> TensorBase:
+    refuse_dtype(f"div_{how}_cpu" if how in ("floor", "trunc") else f"{how}_cpu", kind, operands=(input, other))
+    if isinstance(other, TensorBase):
+        divisors = readable(other)
+        zero = divisors is not None and divisors.size and not divisors.all()
+    else:
+        zero = not scalar_array(python_number(other), kind)
+    if zero and (not isinstance(input, TensorBase) or count_of(input._shape)):
+        raise RuntimeError("ZeroDivisionError")
+    result = elementwise_in(kind, _integer_divide, (input, other), (how,))
+    return result if out is None else deliver(result, out)
+
+
+def floor_divide(input: TensorBase, other: TensorBase | float, *, out: TensorBase | None = None) -> TensorBase:
+    """``input // other``, elementwise, rounded down. As in torch it has no gradient: backward through it raises RuntimeError."""
+    found = div(input, other, rounding_mode="floor", out=out)
+    error = RuntimeError("derivative for aten::floor_divide is not implemented")
+    operands = [item for item in (input, other) if isinstance(item, TensorBase)]
+    if out is None and operands and found._dtype.category >= 2:
+        refuse("NotImplemented", "floor_divide", operands[0], found, error, operands[-1])
+    return found
+
+
+@operation(forms=SELF)
+@node_called(by_value("RemainderBackward", 1, "other"))
+def remainder(input: TensorBase, other: Any, *, out: TensorBase | None = None) -> TensorBase:
+    """The remainder with the sign of the divisor, as Python's ``%``."""
+    expect_a_tensor("remainder", input, other)
+    kind = result_dtype((input, other))
+    if kind.category >= 2:
+        if out is None and not isinstance(input, TensorBase) and is_tracked(other):
+            error = RuntimeError("derivative for aten::remainder is not implemented")
+            return refuse("NotImplemented", "remainder", other, elementwise(_remainder, (input, other.detach()), None), error)
+        return elementwise(_remainder, (input, other), out)
+    return _integer("remainder", input, other, kind, out)
+
+
+@node_called(by_value("FmodBackward", 1, "other"))
+def fmod(input: TensorBase, other: TensorBase | float, *, out: TensorBase | None = None) -> TensorBase:
+    """The remainder with the sign of the dividend, as C's ``fmod``."""
+    expect_tensor("fmod", input)
+    kind = result_dtype((input, other))
+    if kind.category >= 2:
+        return elementwise(_fmod, (input, other), out)
+    return _integer("fmod", input, other, kind, out)
+
+
+_NEGATIVE_POWER = "Integers to negative integer powers are not allowed."
+
+
+_NO_TRUTH = (
+    "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, use the `~` or "
+    "`logical_not()` operator instead."
+)
+
+
+@operation(forms=SELF)
+def pow(input: TensorBase, exponent: Any, *, out: TensorBase | None = None) -> TensorBase:
+    """``input ** exponent``, elementwise; either may be a number."""
+    kind = result_dtype((input, exponent))
+    if not isinstance(exponent, TensorBase) and exponent in (0, 1):
+        pass  # ones or a copy, of bools too
+    else:
+        refuse_dtype("pow", kind, operands=(input, exponent))
+    if isinstance(exponent, TensorBase):
+        if kind.category >= 2 and isinstance(input, TensorBase):
+            found = elementwise(_pow, (input, exponent), out)
+            if exponent._dtype.category == 0 and is_tracked(input):  # torch computes with exponents less 1
+                refuse("PowBackward1", "pow", input, found, RuntimeError(_NO_TRUTH))
+            return found
+        if kind.category >= 2:
+            return _number_to_the(input, exponent, kind, out)
+        return _tensor_integer_power(input, exponent, kind, out)
+    if not isinstance(input, TensorBase):
+        raise TypeError("pow() received an invalid combination of arguments - one of them must be a Tensor")
+    exponent = python_number(exponent)
+    if kind.category >= 2:
+        if kind.itemsize == 2 and exponent not in (0, 1):
+            fitting(exponent, kind)
+        return with_args(_scalar_power, input, exponent, kind=kind, out=out)
+    if exponent < 0:
+        raise RuntimeError(_NEGATIVE_POWER)
+    if exponent not in (0, 1):
+        fitting(exponent, kind)
+    refuse_operands(out, (input,))
+    found = elementwise_in(kind, _integer_power, (input, exponent), numbers_as_tensors=False)
+    return found if out is None else deliver(found, out)
+
+
+def _number_to_the(base: Any, exponent: TensorBase, kind: dtype, out: TensorBase | None) -> TensorBase:
+    """A number to the power of a tensor: torch gives row-major strides here."""
+    exponent = exponent if exponent._dtype is kind else cast_tensor(exponent, kind)
+    result = apply(_pow, kind, (scalar_array(python_number(base), kind), exponent), label="PowBackward2")
+    return finish(result, out, exponent)
+
+
+def _tensor_integer_power(input: TensorBase | int, exponent: TensorBase, kind: dtype, out: TensorBase | None) -> TensorBase:
+    """Integers to the power of an integer tensor; a negative power of anything but 1 and -1 is 0."""
+    negative = binary(_lt, exponent, 0)
+    if not bool(array_of(negative).any()):
+        if isinstance(input, TensorBase):
+            return elementwise(_integer_power, (input, exponent), out)
+        return finish(row_major(elementwise(_integer_power, (input, exponent))), out, exponent)
+    base = input if isinstance(input, TensorBase) else scalar_like(input, kind)
+    power = elementwise(_integer_power, (base, abs(exponent)))
+    unit = mul(abs(base), 0) if kind.category == 0 else _either(binary(_eq, abs(base), 1), power, mul(power, 0))
+    result = _either(negative, unit, power)
+    return finish(result if isinstance(input, TensorBase) else row_major(result), out)
+
+
+def _either(condition: Any, input: TensorBase, other: TensorBase) -> TensorBase:
+    """``input`` where the condition holds, else ``other``: tensors of one dtype."""
+    return chosen(condition, input, other, input._dtype, [condition, input, other])
+
+
+def scalar_like(value: Any, kind: dtype) -> TensorBase:
+    """A 0-d tensor of a Python number."""
+    return scalar_tensor(value, dtype=kind)
+
+
+@operation(forms=SELF)
+def float_power(input: TensorBase, exponent: TensorBase | int, *, out: TensorBase | None = None) -> TensorBase:
+    """The power, computed in float64 (complex128 for complex numbers)."""
+    kind = complex128 if max(kind_of(input).category, kind_of(exponent).category) == 3 else float64
+    if out is not None and out._dtype is not kind:
+        raise RuntimeError(
+            f"the output given to float_power has dtype {type_word(out._dtype)} but the operation's result requires "
+            "dtype "
+            f"{type_word(kind)}"
+        )
+    return pow(_as(input, kind), _as(exponent, kind), out=out)
+
+
+def float_power_(self: TensorBase, exponent: int) -> Any:
+    """In-place version of ``float_power``; the tensor must be float64 or complex128."""
+    kind = complex128 if max(self._dtype.category, kind_of(exponent).category) == 3 else float64
+    if self._dtype is not kind:
+        raise RuntimeError(
+            f"the base given to float_power_ has dtype {type_word(self._dtype)} but the operation's result requires "
+            "dtype "
+            f"{type_word(kind)}"
+        )
+    return in_place(self, float_power, exponent)
+
+
+def _as(value: TensorBase | float, kind: dtype) -> Any:
+    if not isinstance(value, TensorBase):
+        return value
+    return to_dtype(value, kind)
+
+
+def neg(input: TensorBase, *, out: TensorBase | None = None) -> Any:
+    """The negative of each element."""
+    if isinstance(input, TensorBase) and input._dtype.category == 0:
+        raise RuntimeError(
+            "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use "
+            "the `~` "
+            "or `logical_not()` operator instead."
+        )
+    return unary(_neg, input, out)
+
+
+def positive(input: TensorBase) -> TensorBase:
+    """The tensor itself."""
+    if input._dtype.category == 0:
+        raise RuntimeError("The `+` operator, on a bool tensor is not supported.")
+    return input
+
+
+def abs(input: Any, *, out: TensorBase | None = None) -> Any:
+    """The absolute value of each element; of a complex number its modulus."""
+    if isinstance(input, TensorBase) and input._dtype.category == 0:
+        raise NotImplementedError("\"abs_cpu\" not implemented for 'Bool'")
+    if out is None and isinstance(input, TensorBase) and input._dtype.category == 3:
+        return kept_order(unary(_abs, input), input)
+    return unary(_abs, input, out)
+
+
+def abs_(input: TensorBase) -> TensorBase:
+    """In-place version of ``abs``."""
+    if input._dtype.category == 3:
+        raise RuntimeError("In-place abs is not supported for complex tensors.")
+    return in_place(input, abs)
+
+
+def sign(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
+    """-1, 0 or 1, the sign of each element."""
+    if input._dtype.category == 3:
+        raise NotImplementedError(
+            "Unlike NumPy, torch.sign is not intended to support complex numbers. Please use torch.sgn instead."
+        )
+    return unary(_sign, input, out)
+
+
+def sgn(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
+    """The sign of each element; of a complex number the number of modulus 1 in its direction."""
+    found = unary(_sgn, input, out)
+    return watch(found, input, found)
+
+
+def square(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
+    """The square of each element."""
+    if input._dtype.category == 0:
+        return pow(input, 2, out=out)
+    return unary(_square, input, out)
+
+
+def sqrt(input: TensorBase, *, out: TensorBase | None = None) -> Any:
+    """The square root of each element."""
+    return unary(_sqrt, input, out, to_float=True)
+
+
+@operation
+def rsqrt(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
+    """One over the square root of each element."""
+    return unary(_rsqrt, input, out, to_float=True)
+
+
+@operation
+def reciprocal(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
+    """One over each element."""
+    return unary(_reciprocal, input, out, to_float=True)
+
+
+def _expect_number(name: str, value: Any) -> None:
+    """Raise torch's TypeError unless the value is a number, or a tensor of one that needs no gradient."""
+    if isinstance(value, TensorBase) and (value._shape or value.requires_grad):
+        raise TypeError(f"{name}(): argument 'value' must be Number, not Tensor")
+
+
+@operation(forms=VALUE)
+@node_called("AddcmulBackward0")
+def addcmul(input: TensorBase, tensor1: Any, tensor2: TensorBase, *, value: Any = 1, out: TensorBase | None = None) -> TensorBase:
+    """``input + value * tensor1 * tensor2``, elementwise."""
+    _expect_number("addcmul", value)
+    refuse_dtype("addcmul_cpu_out", result_dtype((input, tensor1, tensor2)), operands=(input, tensor1, tensor2))
+    if _halves(input, tensor1, tensor2):
+        return finish(addcmul(input.float(), tensor1.float(), tensor2.float(), value=value).to(input._dtype), out)
+    if adds_in_one_kernel(input, tensor1, value) and tensor2._dtype is input._dtype:
+        return add(input, mul(tensor1, tensor2), alpha=value, out=out)
+    return add(input, mul(_scaled_first(input, tensor1, tensor2, value), tensor2), out=out)
+
+
+@operation(forms=VALUE)
+@node_called("AddcdivBackward0", "tensor2")
+def addcdiv(input: TensorBase, tensor1: TensorBase, tensor2: TensorBase, *, value: Any = 1, out: TensorBase | None = None) -> TensorBase:
+    """``input + value * tensor1 / tensor2``, elementwise."""
+    _expect_number("addcdiv", value)
+    if tensor1._dtype.category < 2 and tensor2._dtype.category < 2:
+        raise RuntimeError(
+            "Integer division with addcdiv is no longer supported, and in a future  release addcdiv will perform a "
+            "true "
+            "division of tensor1 and tensor2. The historic addcdiv behavior can be implemented as (input + value * "
+            "torch.trunc(tensor1 / tensor2)).to(input.dtype) for integer inputs and as (input + value * tensor1 / "
+            "tensor2) "
+            "for float inputs. The future addcdiv behavior is just the latter implementation: (input + value * "
+            "tensor1 / "
+            "tensor2), for all dtypes."
+        )
+    if _halves(input, tensor1, tensor2):
+        return finish(addcdiv(input.float(), tensor1.float(), tensor2.float(), value=value).to(input._dtype), out)
+    if adds_in_one_kernel(input, tensor1, value) and tensor2._dtype is input._dtype:
+        return add(input, div(tensor1, tensor2), alpha=value, out=out)
+    return add(input, div(_scaled_first(input, tensor1, tensor2, value), tensor2), out=out)
+
+
+def _scaled_first(input: TensorBase, tensor1: TensorBase, tensor2: TensorBase, value: Any) -> TensorBase:
+    """``value * tensor1`` in the dtype of the result; of an integer one torch cuts the value's fraction."""
+    kind = result_dtype((input, tensor1, tensor2))
+    if isinstance(value, TensorBase):
+        return mul(tensor1, value)
+    fitting(value, kind)
+    if value == 1:
+        return tensor1
+    return mul(to_dtype(tensor1, kind), int(value) if isinstance(value, float) and kind.category <= 1 else value)
+
+
+@node_called(by_value("LerpBackward", 2, "weight"))
+def lerp(input: Any, end: Any, weight: Any, *, out: TensorBase | None = None) -> TensorBase:
+    """``input + weight * (end - input)``, computed from the nearer end."""
+    for other in (end, weight):
+        if isinstance(other, TensorBase) and other._dtype is not input._dtype:
+            name = "end" if other is end else "weight"
+            raise RuntimeError(f"expected dtype {cpp_word(input._dtype)} for `{name}` but got dtype {cpp_word(other._dtype)}")
+    kind = input._dtype
+    refuse_dtype("lerp_kernel_scalar", kind, 2, (input, end, weight))
+    if is_number(weight):
+        fitting(weight, float32 if kind.itemsize == 2 else kind)
+    if not is_number(weight) and out is None and followed((input, end, weight)):
+        found = lerp(input.detach(), end.detach(), weight.detach())
+        kept = (0, 1, 2) if is_tracked(weight) else (2,)
+        return record("LerpBackward1", _lerp_slopes, (input, end, weight), (found,), needed=(), kept=kept)[0]
+    if adds_in_one_kernel(input, end, weight, "lerp_scalar") and builtins.abs(weight) < 0.5:  # the kernel computes from the first end
+        return finish(elementwise_in(kind, _lerp_scalar, (input, end), (float(weight),), label="LerpBackward0"), out, input, end, weight)
+    if _halves(input, end):
+        wide = weight.float() if isinstance(weight, TensorBase) else weight
+        return finish(lerp(input.float(), end.float(), wide).to(input._dtype), out, input, end, weight)
+    step = sub(end, input)
+    if is_number(weight):
+        near = builtins.abs(weight) < 0.5
+        if adds_in_one_kernel(input, end, weight):
+            result = add(input, step, alpha=weight) if near else sub(end, step, alpha=1 - weight)
+            return finish(in_order_of(result, input, end), out, input, end, weight)
+        part = unkept(step, weight if near else _rest(weight, input._dtype), "LerpBackward0")
+        result = add(input, part) if near else sub(end, part)
+    else:
+        near = binary(_lt, abs(weight), 0.5)
+        result = _either(near, add(input, mul(step, weight)), sub(end, mul(step, sub(1, weight))))
+    operands = (input, end, weight) if isinstance(weight, TensorBase) else (input, end)
+    return finish(in_order_of(result, *operands), out, input, end, weight)
+
+
+def _lerp_slopes(
+    gradients: Sequence[TensorBase], outputs: Sequence[Any], inputs: Sequence[TensorBase]
+) -> tuple[TensorBase, TensorBase, TensorBase]:
+    """The gradients for the two ends and the weight, which do not depend on the end that is nearer."""
+    (g,), (first, end, weight) = gradients, inputs
+    if g is None:
+        return None, None, None
+    return mul(g, sub(1, weight).conj_physical()), mul(g, weight.conj_physical()), mul(g, sub(end, first).conj_physical())
+
+
+def unkept(input: TensorBase, number: Any, label: str, operation: Callable[..., Any] = mul) -> TensorBase:
+    """A tensor times (or divided by) a number, of which backward keeps nothing, so that it can be gone through again."""
+    real = isinstance(number, (int, float)) and input._dtype.category == 2
+    if not real or not in_arrays(input) or not recording((input,)):
+        return operation(input, number)
+
+    def times(array: np.ndarray) -> np.ndarray:
+        return array_of(operation(tensor_of(np.array(array)), number))
+
+    return linear(input, times, times, label)
+
+
+def _rest(weight: Any, kind: dtype) -> float:
+    """``1 - weight`` in the precision that torch computes in: float32, unless the tensor is wider."""
+    if kind.name in ("float64", "complex128") or isinstance(weight, complex):
+        return 1 - weight
+    return float(np.float32(1) - np.float32(weight))
+
+
+absolute, absolute_, divide, true_divide, multiply, negative = abs, abs_, div, div, mul, neg
+
+OPERATORS = {
+    "add": add, "sub": sub, "mul": mul, "truediv": div, "floordiv": floor_divide, "mod": remainder, "pow": pow,
+    "div": div,
+}  # fmt: skip
+REFLECTED = {**OPERATORS, "mul": _number_times, "sub": _number_less, "truediv": _number_over, "div": _number_over}
+IN_PLACE_OPERATORS = OPERATORS
+PAIRS = {"add": _add, "sub": _sub, "mul": _mul, "truediv": _div}  # what an operator computes of two floating tensors of one shape
+UNARY_OPERATORS = {"neg": neg, "pos": positive, "abs": abs}

@@ -1,0 +1,420 @@
+"""Exponentials, logarithms, trigonometry, rounding and their like."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ... import return_types
+from ..._backend.table import Kernel, kernel
+from ..._core.dtype import float32, float64, get_default_dtype, int32
+from ..._core.promotion import can_cast
+from ..._core.tensor_base import TensorBase, array_of, in_order, recording, tensor_of
+from ..._quiet import quiet
+from ..._tape.composite import record, refuse
+from ..._tape.ways import ways
+from .._dispatch import (
+    binary,
+    broadcast_shape,
+    call,
+    cast_tensor,
+    cpp_word,
+    deliver,
+    expect_a_tensor,
+    expect_tensor,
+    expect_tensors,
+    finish,
+    refuse_dtype,
+    result_dtype,
+    type_word,
+    unary,
+)
+from .._forms import SELF
+from .._fresh_out import no_derivative
+from .._memory_order import kept_order, result_strides, row_major
+from .._named import by_value, node_called
+from .._operation import operation
+from .._parts import expect_parts
+from .._scalars import scalar_array
+from ..memory.copying import to_dtype
+from ..shape.views import view
+from .compare import clamp
+from .elementwise import mul, pow, sub, unkept, with_args
+
+_exp = kernel("exp")
+_exp2 = kernel("exp2")
+_expm1 = kernel("expm1")
+_log = kernel("log")
+_log2 = kernel("log2")
+_log10 = kernel("log10")
+_log1p = kernel("log1p")
+_sin = kernel("sin")
+_cos = kernel("cos")
+_tan = kernel("tan")
+_asin = kernel("asin")
+_acos = kernel("acos")
+_atan = kernel("atan")
+_sinh = kernel("sinh")
+_cosh = kernel("cosh")
+_tanh = kernel("tanh")
+_asinh = kernel("asinh")
+_acosh = kernel("acosh")
+_atanh = kernel("atanh")
+_sinc = kernel("sinc")
+_sigmoid = kernel("sigmoid")
+_floor, _ceil, _trunc, _round, _frac = (kernel(op) for op in ("floor", "ceil", "trunc", "round", "frac"))
+_clone = kernel("clone")
+_atan2, _hypot, _copysign, _nextafter = (kernel(op) for op in ("atan2", "hypot", "copysign", "nextafter"))
+_heaviside, _logaddexp, _logaddexp2, _xlogy = (kernel(op) for op in ("heaviside", "logaddexp", "logaddexp2", "xlogy"))
+_angle, _frexp, _logit = kernel("angle"), kernel("frexp"), kernel("logit")
+
+
+@operation
+def exp(input: TensorBase, *, out: TensorBase | None = None) -> Any:
+    """e to the power of each element."""
+    return unary(_exp, input, out, to_float=True)
+
+
+def exp2(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
+    """2 to the power of each element."""
+    return unary(_exp2, input, out, to_float=True)
+
+
+@operation
+def expm1(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
+    """``exp(x) - 1``, exact for small x."""
+    return unary(_expm1, input, out, to_float=True)
+
+
+@operation
+def log(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
+    """The natural logarithm of each element."""
+    return unary(_log, input, out, to_float=True)
+
+
+@operation
+def log2(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
+    """The logarithm to base 2 of each element."""
+    return unary(_log2, input, out, to_float=True)
+
+
+@operation
+def log10(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
+    """The logarithm to base 10 of each element."""
+    return unary(_log10, input, out, to_float=True)
+
+
+@operation
+def log1p(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
+    """``log(1 + x)``, exact for small x."""
+    return unary(_log1p, input, out, to_float=True)
+
+
+def sin(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
+    """The sine of each element."""
+    return unary(_sin, input, out, to_float=True)
+
+
+def cos(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
+    """The cosine of each element."""
+    return unary(_cos, input, out, to_float=True)
+
+
+@operation
+def tan(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
+    """The tangent of each element."""
+    return unary(_tan, input, out, to_float=True)
+
+
+@operation
+def asin(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
+    """The arc sine of each element."""
+    return unary(_asin, input, out, to_float=True)
+
+
+@operation
+def acos(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
+    """The arc cosine of each element."""
+    return unary(_acos, input, out, to_float=True)
+
+
+def atan(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
+    """The arc tangent of each element."""
+    return unary(_atan, input, out, to_float=True)
+
+
+@operation
+def sinh(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
+    """The hyperbolic sine of each element."""
+    return unary(_sinh, input, out, to_float=True)
+
+
+@operation
+def cosh(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
+    """The hyperbolic cosine of each element."""
+    return unary(_cosh, input, out, to_float=True)
+
+
+def tanh(input: Any, *, out: Any = None) -> Any:
+    """The hyperbolic tangent of each element."""
+    return unary(_tanh, input, out, to_float=True)
+
+
+def asinh(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
+    """The inverse hyperbolic sine of each element."""
+    return unary(_asinh, input, out, to_float=True)
+
+
+def acosh(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
+    """The inverse hyperbolic cosine of each element."""
+    return unary(_acosh, input, out, to_float=True)
+
+
+def atanh(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
+    """The inverse hyperbolic tangent of each element."""
+    return unary(_atanh, input, out, to_float=True)
+
+
+def sinc(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
+    """``sin(pi x) / (pi x)``, 1 at 0."""
+    return unary(_sinc, input, out, to_float=True)
+
+
+def sigmoid(input: Any, *, out: Any = None) -> Any:
+    """``1 / (1 + exp(-x))`` of each element."""
+    return unary(_sigmoid, input, out, to_float=True)
+
+
+arcsin, arccos, arctan, arcsinh, arccosh, arctanh = asin, acos, atan, asinh, acosh, atanh
+
+
+@operation
+def atan2(input: TensorBase, other: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
+    """The angle of the point (``other``, ``input``)."""
+    expect_tensors("atan2", input, other)
+    return binary(_atan2, input, other, out, to_float=True)
+
+
+arctan2 = atan2
+
+
+def hypot(input: TensorBase, other: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
+    """The length of the hypotenuse."""
+    expect_tensors("hypot", input, other)
+    refuse_dtype("hypot_cpu", result_dtype((input, other)), 2, (input, other))
+    return binary(_hypot, input, other, out)
+
+
+@node_called(by_value("CopysignBackward", 1, "other", number=1))
+def copysign(input: TensorBase, other: TensorBase | float, *, out: TensorBase | None = None) -> TensorBase:
+    """The size of ``input`` with the sign of ``other``."""
+    expect_tensor("copysign", input)
+    return binary(_copysign, input, other, out, to_float=True)
+
+
+def _next_half(first: np.ndarray, second: np.ndarray, bits: np.ndarray) -> np.ndarray:
+    """The bits of 16-bit numbers ``first`` one step nearer to ``second``; both are given in 32 bits, ``first`` as bits too."""
+    away = (first < second) == (first > 0)  # the size grows
+    moved = np.where(away, bits + 1, bits - 1)
+    moved = np.where(first == 0, np.where(second > 0, 1, np.int16(-0x7FFF)), moved)
+    moved = np.where(first == second, np.where(first == 0, np.where(np.signbit(second), np.int16(-0x8000), 0), bits), moved)
+    return np.where(np.isnan(first) | np.isnan(second), 0x7FFF, moved).astype(np.int16)
+
+
+def nextafter(input: TensorBase, other: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
+    """The next floating number after ``input`` toward ``other``."""
+    expect_tensors("nextafter", input, other)
+    kind = result_dtype((input, other))
+    refuse_dtype("nextafter_cpu", kind, 2, (input, other))
+    if kind.itemsize == 2 and kind.category == 2:
+        first, second = (cast_tensor(tensor, kind) for tensor in (input, other))
+        shape = broadcast_shape(first._shape, second._shape)
+        low, high = (np.broadcast_to(array_of(tensor.float()), shape) for tensor in (first, second))
+        steps = _next_half(low, high, np.broadcast_to(array_of(first).view(np.int16), shape))
+        return finish(view(tensor_of(steps), kind), out)
+    return binary(_nextafter, input, other, out)
+
+
+def heaviside(input: TensorBase, values: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
+    """0 for a negative element, 1 for a positive one, ``values`` for 0."""
+    if 3 in (input._dtype.category, values._dtype.category, 0 if out is None else out._dtype.category):
+        raise RuntimeError("heaviside is not yet implemented for complex tensors.")
+    if input._dtype is not values._dtype:
+        raise RuntimeError("heaviside is not yet implemented for tensors with different dtypes.")
+    found = binary(_heaviside, input, values, out)
+    if out is None:
+        refuse("NotImplemented", "heaviside", input, found, RuntimeError("derivative for aten::heaviside is not implemented"), values)
+    return found
+
+
+def logaddexp(input: TensorBase, other: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
+    """``log(exp(input) + exp(other))``, without overflow."""
+    expect_tensors("logaddexp", input, other)
+    return binary(_logaddexp, input, other, out)
+
+
+def logaddexp2(input: TensorBase, other: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
+    """``log2(2**input + 2**other)``, without overflow."""
+    expect_tensors("logaddexp2", input, other)
+    return binary(_logaddexp2, input, other, out)
+
+
+@operation(forms=SELF)
+def xlogy(input: TensorBase, other: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
+    """``input * log(other)``, 0 where ``input`` is 0."""
+    expect_a_tensor("xlogy", input, other)
+    return binary(_xlogy, input, other, out, to_float=True)
+
+
+def ldexp(input: TensorBase, other: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
+    """``input * 2**other``; by an integer the exponent moves, so that the power itself may be too large or too small for the dtype."""
+    expect_tensors("ldexp", input, other)
+    moved = other._dtype.category < 2 and input._dtype.category == 2
+    if moved and other._dtype.name not in ("uint8", "int8", "int16", "int32", "int64"):
+        raise NotImplementedError(f"\"ldexp_cpu_exp\" not implemented for '{type_word(other._dtype)}'")
+    return _exponents_moved(input, other, moved, out)
+
+
+def _times_power(input: Any, other: Any, moved: bool, out: Any) -> Any:
+    return mul(input, pow(2.0, to_dtype(other, input._dtype) if moved else other), out=out)
+
+
+@ways(captured=_times_power, absent=_times_power)
+def _exponents_moved(input: TensorBase, other: TensorBase, moved: bool, out: TensorBase | None) -> TensorBase:
+    if out is not None and recording((input, other, out)):
+        raise no_derivative("ldexp")
+    first, second = input.detach(), other.detach()
+    found = _moved(first, second) if moved else mul(first, pow(2.0, second))
+    if out is not None and not can_cast(found._dtype, out._dtype):
+        raise RuntimeError(f"ldexp can't be cast to the desired output type {type_word(out._dtype)}")
+    return finish(record("LdexpBackward0", _ldexp_backward, (input, other), (found,))[0], out, input, other)
+
+
+def _moved_on_device(input: Any, other: Any) -> Any:
+    """The same by powers of two none of which is too large or too small for single precision, or double."""
+    double = input._dtype.name == "float64"
+    most, count = (1000, 3) if double else (120, 3)
+    found, left = to_dtype(input, float64 if double else float32), clamp(to_dtype(other, int32), -most * count, most * count)
+    for _ in range(count):
+        step = clamp(left, -most, most)
+        found = mul(found, pow(2.0, to_dtype(step, found._dtype)))
+        left = sub(left, step)
+    return to_dtype(found, input._dtype)
+
+
+@ways(native=_moved_on_device)
+def _moved(input: TensorBase, other: TensorBase) -> TensorBase:
+    """Numbers whose exponents are moved; as in torch, by the lower 32 bits of longer integers."""
+    kind = input._dtype
+    strides = result_strides((input, other), broadcast_shape(input._shape, other._shape))
+    numbers = array_of(cast_tensor(input, float32) if kind.itemsize == 2 else input)
+    with quiet():
+        found = tensor_of(np.asarray(np.ldexp(numbers, array_of(other).astype(np.int32))))
+    return in_order(found if found._dtype is kind else cast_tensor(found, kind), strides)
+
+
+def _ldexp_backward(gradients: Sequence[TensorBase], outputs: Sequence[TensorBase], inputs: Sequence[TensorBase]) -> Any:
+    """The gradient, made of the exponents and the result."""
+    (g,), (result,), (input, other) = gradients, outputs, inputs
+    if g is None:
+        return None, None
+    first = to_dtype(ldexp(g, other.conj_physical()), input._dtype) if input._dtype.category >= 2 else None
+    if other._dtype.category < 2:
+        return first, None
+    return first, to_dtype(mul(mul(g, result.conj_physical()), math.log(2)), other._dtype)
+
+
+def frexp(input: Any, *, out: Any = None) -> Any:
+    """Each element as ``mantissa * 2**exponent``, with a mantissa of size 0.5 to 1."""
+    if input._dtype.category != 2:
+        raise RuntimeError("torch.frexp() only supports floating-point dtypes")
+    kind = input._dtype
+    expect_parts("frexp", out)
+    if out is not None and out[0]._dtype is not kind:
+        raise RuntimeError(f"torch.frexp() expects mantissa to have dtype {cpp_word(kind)} but got {cpp_word(out[0]._dtype)}")
+    if out is not None and out[1]._dtype.name != "int32":
+        raise RuntimeError(f"torch.frexp() expects exponent to have int dtype but got {cpp_word(out[1]._dtype)}")
+    strides = result_strides((input,), input._shape)
+    wide = cast_tensor(input, float32) if kind.name == "bfloat16" else input
+    mantissa, exponent = call(_frexp, (wide,))
+    if wide is not input:
+        mantissa = cast_tensor(mantissa, kind)
+    result = return_types.frexp((in_order(mantissa, strides), exponent))
+    return result if out is None else deliver(result, out)
+
+
+def _rounding(kernel: Kernel, input: TensorBase, out: TensorBase | None, *args: Any) -> TensorBase:
+    kind = input._dtype
+    if kind.category == 2:
+        return with_args(kernel, input, *args, out=out)
+    if kind.category == 3:
+        raise NotImplementedError(f"{kernel.op} is not supported for complex inputs")
+    if kind.category == 0:
+        raise NotImplementedError(f"\"{kernel.op}_vml_cpu\" not implemented for '{type_word(kind)}'")
+    return finish(call(_clone, (input,), strides=result_strides((input,), input._shape)), out)
+
+
+def floor(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
+    """The largest integer not above each element."""
+    return _rounding(_floor, input, out)
+
+
+def ceil(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
+    """The smallest integer not below each element."""
+    return _rounding(_ceil, input, out)
+
+
+def trunc(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
+    """Each element without the part after the point."""
+    return _rounding(_trunc, input, out)
+
+
+@node_called(lambda *args, decimals=0, **given: f"RoundBackward{int(decimals != 0)}")
+def round(input: TensorBase, *, decimals: int = 0, out: TensorBase | None = None) -> TensorBase:
+    """The nearest integer (of two, the even one), or the nearest number of so many decimals."""
+    if input._dtype.category < 2 and decimals:
+        raise NotImplementedError(f"\"round_cpu\" not implemented for '{type_word(input._dtype)}'")
+    return _rounding(_round, input, out, decimals)
+
+
+def frac(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
+    """The part of each element after the point."""
+    return unary(_frac, input, out)
+
+
+fix = trunc
+
+
+def deg2rad(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
+    """Degrees as radians."""
+    if input._dtype.category == 3:
+        raise RuntimeError("deg2rad is not supported for complex tensors.")
+    return finish(kept_order(unkept(input, math.pi / 180, "Deg2RadBackward0"), input), out, input)
+
+
+def rad2deg(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
+    """Radians as degrees."""
+    if input._dtype.category == 3:
+        raise RuntimeError("rad2deg is not supported for complex tensors.")
+    return finish(kept_order(unkept(input, 180 / math.pi, "Rad2DegBackward0"), input), out, input)
+
+
+def logit(input: TensorBase, eps: float | None = None, *, out: TensorBase | None = None) -> TensorBase:
+    """``log(x / (1 - x))``, with x clamped to [eps, 1 - eps] if ``eps`` is given."""
+    if input._dtype.category < 2:
+        input = to_dtype(input, get_default_dtype())
+    if eps is None or eps < 0:
+        return with_args(_logit, input, None, None, out=out)
+    # The bounds are rounded to the dtype, as in torch: 1 - 0.001 is 1 in bfloat16.
+    one, low = scalar_array(1, input._dtype), scalar_array(float(eps), input._dtype)
+    return with_args(_logit, input, float(low), float(one - low), out=out)
+
+
+def angle(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
+    """The argument of each element in radians."""
+    if input._dtype.category == 3 and input._stride is not None and out is None:
+        return row_major(unary(_angle, input))
+    return unary(_angle, input, out, to_float=True)

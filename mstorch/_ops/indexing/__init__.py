@@ -1,0 +1,1 @@
+"""Elements by positions, masks and keys: read, written, scattered."""

@@ -1,0 +1,117 @@
+"""Elements that are put at flat positions of a device's tensor, and where the elements of an index stand there."""
+from __future__ import annotations
+
+from typing import Any
+
+from ..._backend.device_memory import full
+from ..._backend.table import kernel
+from ..._core.dtype import int64
+from ..._core.modes import modes
+from ..._core.tangents import LEVELS
+from ..._core.tensor_base import TensorBase, is_tracked, on_device, put_raw, recording, strides_of, touch, value_of
+from ..._core.writable import change_raw, check_view, check_writable
+from ..._tape.moving import beside
+from ..._tape.node import Node, bare, bare_twin, dressed, edge_of, watch
+from ..._tape.ways import ways
+from ..._tape.writes import settle, snapshot
+from .._dispatch import call, contiguous_copy, is_number
+from ..shape import views
+from ._values_put import fitted, number_as
+
+_linear = kernel("linear_index")
+_scatter = kernel("storage_scatter")
+_take = kernel("take")
+
+
+def _made_there(value: Any, current: Any, shape: tuple[int, ...]) -> Any:
+    return on_device(full(shape, number_as(value, current).item(), current._dtype.name)) if is_number(value) else None
+
+
+@ways(at=1, device=_made_there)
+def filling(value: Any, current: TensorBase, shape: tuple[int, ...]) -> TensorBase:
+    """A value in the shape of what it is written to; a number is made where that is."""
+    return fitted(value, current, shape)
+
+
+def flat_positions(shape: Any, dims: Any, indices: tuple[Any, ...], common: Any, adjacent: bool, beside_: Any) -> Any:
+    """Where the elements that index tensors name stand in a row-major tensor, on the device of another one."""
+    indices = tuple(beside(index, beside_) for index in indices)
+    return call(_linear, (indices[0],), shape, dims, indices, common, adjacent, dtype=int64)
+
+
+def _put_by_one_kernel(target: Any, dims: Any, indices: tuple[Any, ...], common: Any, adjacent: bool, source: Any, adding: bool) -> bool:
+    storage, lead, width = target._storage, dims[0] if adjacent else 0, len(common)
+    if LEVELS or recording((target, source)):
+        return False
+    check_writable(target, uniform=True)
+    order = (*dims, *(d for d in range(len(target._shape)) if d not in dims))
+    shape, strides = target._shape, strides_of(target)
+    turned = (*range(lead, lead + width), *range(lead), *range(lead + width, len(source._shape)))
+    given = value_of(views.permute(source, turned))
+    places = tuple(value_of(beside(index, target)) for index in indices)
+    window = tuple(shape[d] for d in order), tuple(strides[d] for d in order), target._offset
+    if not storage.change("index_put", (given, places, adding), target._dtype.name, *window):
+        return False
+    touch(target)
+    return True
+
+
+@ways(device=_put_by_one_kernel)
+def put_by_one_kernel(target: Any, dims: Any, indices: tuple[Any, ...], common: Any, adjacent: bool, source: Any, adding: bool) -> bool:
+    """Put (or add) elements at index tensors where nothing is recorded, by the device's kernel; False where that does not serve.
+
+    The kernel takes indices of the first dimensions: the window is told with the indexed ones first.
+    """
+    return False
+
+
+def put_on_device(target: Any, positions: Any, source: Any, watched: tuple[Any, ...] = ()) -> None:
+    """The elements of ``source`` at flat positions of a target on a device; ``watched`` as in ``put_at``."""
+    check_writable(target, uniform=True)  # torch only warns of memory that stands in several places
+    source = beside(source, target)
+    source = source if source._stride is None else contiguous_copy(source)
+    made = None
+    if modes.grad and (is_tracked(target) or is_tracked(source)):
+        if is_tracked(source):
+            check_view(target)
+        made = watch(_FlatPut.recorded(snapshot(target), source, positions=positions), *watched)
+    if not change_raw(target, "put", value_of(source), value_of(positions), False):
+        put_raw(target, _scatter[target._dtype.name](value_of(target), value_of(positions), value_of(source)))
+    if modes.grad:
+        settle(target, made, "IndexPutBackward0")
+
+
+class Put(Node):
+    """A node of elements that were put into a tensor: its edges lead to the tensor before, and to the elements."""
+
+    __slots__ = ()
+    label = "IndexPutBackward0"
+
+    @classmethod
+    def recorded(cls, before: TensorBase, source: TensorBase, **members: Any) -> TensorBase:
+        """Return a tensor that has the history of the written one: a node with these members."""
+        made = bare_twin(before)
+        node = cls((edge_of(before), edge_of(source)))
+        for name, value in members.items():
+            setattr(node, name, value)
+        made._node = node
+        return made
+
+
+class _FlatPut(Put):
+    """The node of elements that were put at flat positions on a device."""
+
+    __slots__ = ("positions",)
+    positions: Any
+
+    def run(self, gradients: Any, recorded: bool) -> Any:
+        """Zeros where elements were put, and the gradient that is found there."""
+        gradient, raw = gradients[0], value_of(self.positions)
+        whole = dressed(gradient)
+        rest = part = None
+        if self.edges[0] is not None:
+            rest = contiguous_copy(whole)
+            put_on_device(rest, self.positions, on_device(full(tuple(raw.shape), 0, whole._dtype.name)))
+        if self.edges[1] is not None:
+            part = call(_take, (whole,), self.positions)
+        return tuple(item if item is None or recorded else bare(item) for item in (rest, part))

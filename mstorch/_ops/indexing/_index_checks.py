@@ -1,0 +1,47 @@
+"""Tensors of positions: their dtype and their range, as torch checks them in gather, scatter and the like."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..._core.dtype import int32, int64
+from ..._core.tensor_base import TensorBase, count_of
+from .._dispatch import cast_tensor, readable, type_word
+
+
+def index_tensor(index: Any, name: str, *, int32_too: bool = True, error: type = RuntimeError, text: str = "") -> Any:
+    """An index tensor as int64; torch's error for another dtype."""
+    if not isinstance(index, TensorBase):
+        raise TypeError(f"{name}(): argument 'index' must be Tensor, not {type(index).__name__}")
+    if index._dtype is int64:
+        return index
+    if count_of(index._shape) == 0 or (index._dtype is int32 and int32_too):
+        return cast_tensor(index, int64)
+    raise error(text or f"{name}(): Expected a long tensor for index, but got {type_word(index._dtype)}")
+
+
+def check_range(index: Any, low: int, high: int, error: Callable[..., Any]) -> None:
+    """Raise ``error(value)`` for the first index outside ``low`` to ``high`` (excluded); a capture checks nothing."""
+    values = None if 0 in index._shape else readable(index)
+    if values is None:
+        return
+    if int(values.min()) < low or int(values.max()) >= high:
+        wrong = values[(values < low) | (values >= high)]
+        raise error(int(wrong.reshape(-1)[0]))
+
+
+def check_index_dim(index: TensorBase, dim: int, shape: tuple[int, ...]) -> None:
+    """Raise torch's error of gather and scatter for an index outside of its dimension."""
+    size = shape[dim] if shape else 1
+    check_range(
+        index, 0, size, lambda value: RuntimeError(f"index {value} is out of bounds for dimension {dim} with size {size}")
+    )
+
+
+def expect_dtype_of(target: TensorBase, value: TensorBase) -> None:
+    """Raise torch's error unless a tensor that is put at indices has the target's dtype."""
+    if value._dtype is not target._dtype:
+        raise RuntimeError(
+            "Index put requires the source and destination dtypes match, got "
+            f"{type_word(target._dtype)} for the destination and {type_word(value._dtype)} for the source."
+        )

@@ -1,0 +1,110 @@
+"""What the keys of an index hold: lists that stand for tuples, masks."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..._core.dtype import bool_, uint8
+from ..._core.tensor_base import TensorBase
+
+
+def stands_for_a_tuple(key: Any) -> bool:
+    """Whether torch reads a list as a tuple of indices: a short one that has a sequence, slice, None or tensor in it."""
+    return (
+        isinstance(key, list)
+        and len(key) < 32
+        and any(item is None or item is Ellipsis or isinstance(item, (slice, list, tuple, TensorBase, np.ndarray)) for item in key)
+    )
+
+
+def lone_mask(key: TensorBase | Sequence[TensorBase | int | None]) -> Any:
+    """The mask, of one dimension or more, that is all that a key has besides ints, slices and Nones: torch fills by it. None without."""
+    items = [item for item in (key if isinstance(key, tuple) else (key,)) if isinstance(item, (TensorBase, np.ndarray, list))]
+    only: Any = items[0] if len(items) == 1 else None
+    if isinstance(only, TensorBase):
+        return only if only._shape and only._dtype in (bool_, uint8) else None
+    if isinstance(only, np.ndarray):
+        return only if only.ndim and only.dtype in (np.bool_, np.uint8) else None
+    return only if only and isinstance(only[0], bool) else None
+
+
+def refuse_mask_of_bytes(mask: TensorBase) -> None:
+    """torch fills where a mask that is alone holds, and takes none of bytes for that."""
+    if getattr(mask, "dtype", None) in (uint8, np.uint8):
+        raise RuntimeError("masked_fill_ only supports boolean masks, but got mask with dtype unsigned char")
+
+
+def has_full_slices(key: tuple[TensorBase | slice, TensorBase | slice]) -> bool:
+    """Whether the slices of a key are written so that they name all there is, of whatever length."""
+    return all(
+        part.start in (None, 0) and part.stop is None and part.step in (None, 1)
+        for part in (key if key.__class__ is tuple else (key,)) if part.__class__ is slice
+    )
+
+
+def is_whole(key: Any, shape: tuple[int, ...]) -> bool:
+    """Whether a key has nothing but ellipses and slices from the first element to the last, which torch writes to the tensor itself."""
+    parts = key if key.__class__ is tuple else (key,)
+    dim, skipped = 0, False
+    for number, part in enumerate(parts):
+        if part is Ellipsis:
+            behind = len(shape) - (len(parts) - number - 1)
+            if skipped or behind < dim:
+                return False
+            dim, skipped = behind, True
+        elif part.__class__ is not slice or dim >= len(shape) or part.step not in (None, 1) or part.start not in (None, 0):
+            return False
+        elif part.stop is not None and (part.stop.__class__ is not int or part.stop < shape[dim]):
+            return False
+        else:
+            dim += 1
+    return True
+
+
+def with_ellipses(items: list[Any], rank: int, used: int) -> list[Any]:
+    """The items of a key with slices for each of several ellipses: every one skips as many dimensions as the key leaves, as in torch.
+
+    So what follows the second is beyond the last dimension, where that is not a whole slice: an IndexError.
+    """
+    skipped, dim, beyond, dropped = rank - used, 0, 0, 0
+    spread: list[Any] = []
+    for place, item in enumerate(items):
+        shape = getattr(item, "shape", None)
+        if item is Ellipsis:
+            dim += skipped
+            spread.extend([slice(None)] * skipped)
+            continue
+        if item is None or isinstance(item, (bool, np.bool_)) or (shape == () and getattr(item, "dtype", None) in (bool_, np.bool_)):
+            if dim > rank:
+                raise IndexError(f"Dimension out of range (expected to be in range of [{-rank - 1}, {rank}], but got {dim})")
+            rank += 1
+        elif isinstance(item, (int, np.integer)) or shape == ():
+            if dim >= rank:
+                raise IndexError(f"index {int(item)} is out of bounds for dimension {place} with size 0")
+            rank, dim = rank - 1, dim - 1
+        elif item.__class__ is not slice:
+            dim += len(shape) - 1 if shape and getattr(item, "dtype", None) in (bool_, uint8, np.bool_, np.uint8) else 0
+            beyond = dim + 1
+        elif dim >= rank:  # a part of nothing
+            dim, dropped = dim + 1, dropped + 1
+            continue
+        dim += 1
+        spread.append(item)
+    if beyond > rank:
+        raise IndexError(f"too many indices for tensor of dimension {rank} (got {beyond})")
+    for _ in range(dim - dropped - rank):
+        spread = _without_last_slice(spread)
+    return spread
+
+
+def _without_last_slice(items: list[Any]) -> list[Any]:
+    last = max(place for place, item in enumerate(items) if item.__class__ is slice)
+    return items[:last] + items[last + 1 :]
+
+
+def place_in_key(key: Any, number: int, count: int) -> int:
+    """Where in a key an item stands that is the ``number``-th of ``count`` without ellipsis: torch's messages count so."""
+    before = next((place for place, item in enumerate(key) if item is Ellipsis), count) if isinstance(key, tuple) else count
+    return number if number < before else number + len(key) - count

@@ -1,0 +1,78 @@
+"""``tensor[mask] = number`` on a device: as in torch one fill where the mask holds, without the positions of what is true."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..._backend.table import kernel
+from ..._core.dtype import bool_
+from ..._core.modes import modes
+from ..._core.tensor_base import TensorBase, count_of, is_tracked, tensor_of
+from ..._core.writable import check_history, check_view
+from ..._tape.apply import apply
+from ..._tape.moving import beside
+from ..._tape.ways import ways
+from .._dispatch import cast_tensor, contiguous_copy, is_number, readable
+from .._in_place import in_place_form
+from .._numbers import fitting
+from ..shape import views
+from ._keys import lone_mask
+from ._values_put import number_as
+
+_where = kernel("where")
+
+
+def _fill(input: Any, mask: Any, value: Any) -> Any:
+    filler = value if isinstance(value, TensorBase) else tensor_of(number_as(value, input).copy())
+    return apply(_where, input._dtype, (mask, filler, input), label="IndexPutBackward0")
+
+
+_fill_ = in_place_form(_fill, "masked_fill_", uniform=True)
+
+
+def _window_of_mask(self: Any, key: Any, value: Any, expanded: Any, basic: Any) -> tuple[Any, Any] | None:
+    if not (is_number(value) or isinstance(value, TensorBase) and count_of(value._shape) == 1):
+        return None
+    mask = lone_mask(key)
+    if not isinstance(mask, TensorBase) or mask._dtype is not bool_:
+        return None
+    items = expanded(key, len(self._shape))
+    if any(isinstance(item, bool) for item in items):
+        return None
+    place = next(number for number, item in enumerate(items) if item is mask)
+    rank = len(mask._shape)
+    around = (*items[:place], *(slice(None),) * rank, *items[place + 1 :])
+    current = self if all(isinstance(item, slice) and item == slice(None) for item in around) else basic(self, around)[0]
+    dim = len([item for item in items[:place] if item is None or isinstance(item, slice)])
+    if current._shape[dim : dim + rank] != mask._shape:
+        return None
+    wide = views.reshape(beside(mask, self), mask._shape + (1,) * (len(current._shape) - dim - rank))
+    return current, wide
+
+
+@ways(device=_window_of_mask)
+def window_of_mask(
+    self: TensorBase, key: Any, value: TensorBase | float, expanded: Callable[..., Any], basic: Callable[..., Any]
+) -> tuple[Any, Any] | None:
+    """The part of a device's tensor that a key shows around its one mask, and the mask in a shape that fits; None for other keys.
+
+    ``expanded`` and ``basic`` read keys (``subscript.py``).
+    """
+    return None
+
+
+def fill(part: tuple[Any, Any], value: Any) -> None:
+    """Fill a part where its mask holds."""
+    current, mask = part
+    if is_number(value):
+        number_as(value, current)  # as in torch, the number is looked at first, then the history
+    check_history(current)
+    if modes.grad and isinstance(value, TensorBase) and is_tracked(value):
+        check_view(current)
+    if isinstance(value, TensorBase):
+        if value._dtype is not current._dtype and readable(value) is not None:
+            fitting(value.item(), current._dtype)
+        value = views.reshape(value, ())
+        value = contiguous_copy(value) if value._storage is current._storage else value
+        value = value if value._dtype is current._dtype else cast_tensor(value, current._dtype)
+    _fill_(current, mask, value)

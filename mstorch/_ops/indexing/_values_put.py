@@ -1,0 +1,73 @@
+"""Values that are written to a part of a tensor: as tensors of its dtype and shape."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..._core.tensor_base import TensorBase, strides_of, tensor_of
+from ..._core.writable import refuse_partial_overlap
+from .._dispatch import cast_tensor, contiguous_copy, is_number, python_number, type_word
+from .._numbers import written
+from .._scalars import scalar_array
+from ..memory.from_data import from_numpy as tensor_from_numpy
+from ..shape import views
+
+
+def without_leading_ones(value: TensorBase) -> TensorBase:
+    """A value in the shape that torch compares with the place that it goes to."""
+    shape = value._shape
+    while shape and shape[0] == 1:
+        shape = shape[1:]
+    return value if shape is value._shape else views.reshape(value, shape)
+
+
+def stands_in(value: TensorBase, target: TensorBase) -> bool:
+    """Whether a value, broadcast to the target, is what stands in the target's memory already."""
+    if value._storage is not target._storage or value._offset != target._offset or value._dtype is not target._dtype:
+        return False
+    shape, own, steps = target._shape, value._shape, strides_of(value)
+    if own != shape:
+        while own and own[0] == 1:
+            own, steps = own[1:], steps[1:]
+        lead = len(shape) - len(own)
+        if lead < 0 or any(length not in (1, wide) for length, wide in zip(own, shape[lead:])):
+            return False
+        steps = (0,) * lead + tuple(0 if length != wide else step for length, wide, step in zip(own, shape[lead:], steps))
+    return tuple(steps) == strides_of(target)
+
+
+def number_as(value: Any, target: TensorBase) -> np.ndarray:
+    """A number as a 0-d array of the target's dtype; torch's error where it does not fit."""
+    return scalar_array(written(python_number(value), target._dtype), target._dtype)
+
+
+def fitted(value: Any, target: Any, shape: tuple[int, ...]) -> TensorBase:
+    """The value as a tensor of the target's dtype and the given shape, recorded; it may share memory with the value."""
+    if is_number(value):
+        return views.expand(tensor_of(number_as(value, target).copy()), shape)
+    if isinstance(value, np.ndarray):
+        value = views_tensor(value)
+    if not isinstance(value, TensorBase):
+        raise TypeError(f"can't assign a {type(value).__name__} to a {_old_type(target)}")
+    if value._shape != shape:
+        value = without_leading_ones(value)
+        if len(value._shape) > len(shape):
+            views.expand(value, shape)  # which raises
+    if value._dtype is not target._dtype:
+        value = cast_tensor(value, target._dtype)
+    if value._shape != shape:
+        value = views.expand(value, shape)
+    if value._storage is target._storage:
+        refuse_partial_overlap(target, value)
+        return contiguous_copy(value)
+    return value
+
+
+def views_tensor(array: np.ndarray) -> TensorBase:
+    """An array as a tensor that shares its memory."""
+    return tensor_from_numpy(array)
+
+
+def _old_type(target: TensorBase) -> str:
+    return f"torch.{type_word(target._dtype)}Tensor"

@@ -1,0 +1,496 @@
+"""Taking elements by index tensors, filling and selecting by masks."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..._backend.device_memory import full
+from ..._backend.table import kernel
+from ..._core import determinism
+from ..._core.dtype import bool_, int64, uint8
+from ..._core.formats import contiguous_format
+from ..._core.strides import beyond_storage, normalize, overlaps, preserved_strides
+from ..._core.tangents import is_dual
+from ..._core.tensor_base import (
+    TensorBase,
+    array_of,
+    count_of,
+    in_order,
+    is_tracked,
+    on_device,
+    recording,
+    strides_of,
+    tensor_of,
+    touch,
+    value_of,
+    whole_storage,
+    window,
+)
+from ..._core.writable import change_raw, check_history, check_writable, refuse_partial_overlap
+from ..._tape.apply import apply
+from ..._tape.moving import beside
+from ..._tape.node import watch
+from ..._tape.ways import in_arrays, ways
+from .._dispatch import (
+    broadcast_shape,
+    call,
+    cast_tensor,
+    contiguous_copy,
+    cpp_word,
+    deliver,
+    expect_out_dtype,
+    finish,
+    is_number,
+    python_number,
+    readable,
+    shape_of,
+    type_word,
+    wrap_dim,
+)  # fmt: skip
+from .._forms import Forms
+from .._in_place import in_place, in_place_form
+from .._named import by_value, node_called
+from .._numbers import fitting
+from .._operation import operation
+from .._overlaps import refuse_overlap
+from .._scalars import scalar_array
+from ..elementwise.compare import clamp, eq, lt, where
+from ..elementwise.elementwise import add
+from ..reduce.reduce import any as any_of
+from ..shape import views
+from ..shape.join import cat
+from . import subscript
+from ._flat_put import flat_positions, put_by_one_kernel
+from ._index_checks import check_index_dim, check_range, expect_dtype_of, index_tensor
+from .scatter import put_flat
+
+_gather = kernel("gather")
+_index_select = kernel("index_select")
+_take = kernel("take")
+_nonzero = kernel("nonzero")
+_where = kernel("where")
+_cumsum = kernel("cumsum")
+
+
+def keep_layout(input: TensorBase, found: TensorBase) -> Any:
+    """A fresh contiguous result of the size of ``input``, in its strides if they are dense."""
+    if input._stride is None or found is input:
+        return found
+    return in_order(found, preserved_strides(found._shape, input._stride))
+
+
+def keep_gaps(input: TensorBase, found: TensorBase) -> TensorBase:
+    """As ``keep_layout``, but where memory has gaps, those of ``input`` are kept, in a copy of all of its memory."""
+    strides = strides_of(input)
+    if not in_arrays(input, found) or overlaps(input._shape, strides) or is_dual(found) or (input._stride is None and not input._offset):
+        return keep_layout(input, found)
+    whole = tensor_of(np.array(array_of(whole_storage(input))))
+    made = window(whole._storage, input._dtype, input._shape, strides, input._offset)
+    array_of(made)[...] = array_of(found)
+    made._node, made._number = found._node, found._number
+    return made
+
+
+@operation(numpy_names=True)
+def gather(input: TensorBase, dim: int, index: TensorBase, *, sparse_grad: bool = False, out: TensorBase | None = None) -> TensorBase:
+    """``input`` taken along ``dim`` at ``index``, whose other dimensions run along those of ``input``."""
+    shape = shape_of(input)
+    dim = wrap_dim(dim, len(shape))
+    refuse_overlap(out, input, index)
+    expect_out_dtype(out, input._dtype)
+    positions = index_tensor(index, "gather", text="gather(): Expected dtype int32/int64 for index")
+    own = positions._shape
+    if 0 not in own:
+        if max(len(own), 1) != max(len(shape), 1):
+            raise RuntimeError("Index tensor must have the same number of dimensions as input tensor")
+        for d in range(len(own)):
+            if d != dim and own[d] > (shape[d] if shape else 1):
+                raise RuntimeError(
+                    f"Size does not match at dimension {d} expected index {list(own)} to be no larger than self {list(shape)} "
+                    f"apart from dimension {dim}"
+                )
+        check_index_dim(positions, dim, shape)
+    return finish(watch(call(_gather, (input,), dim, positions), input, index), out)
+
+
+@operation(numpy_names=True)
+def index_select(input: TensorBase, dim: int, index: Any, *, out: TensorBase | None = None) -> Any:
+    """The entries ``index`` (a vector) along a dimension, as a copy."""
+    shape = shape_of(input)
+    dim = wrap_dim(dim, len(shape))
+    refuse_overlap(out, input, index)
+    positions = index_tensor(index, "index_select", text="index_select(): Expected dtype int32 or int64 for index")
+    if len(positions._shape) > 1:
+        raise IndexError("index_select(): Index is supposed to be a vector")
+    if not shape and count_of(positions._shape) != 1:
+        raise RuntimeError(f"index_select(): Index to scalar can have only 1 value, got {count_of(positions._shape)} value(s)")
+    if len(shape) > 1 and shape[dim] == 0 and count_of(positions._shape):
+        raise RuntimeError("index_select(): self indexing axis dim should be positive")
+    size = shape[dim] if shape else 1
+    by_rows = len(shape) < 2 or dim != 1 and 0 not in shape
+    check_range(positions, 0, size, lambda wrong: IndexError("index out of range in self") if by_rows else RuntimeError(
+        f"INDICES element is out of DATA bounds, id={wrong} axis_dim={size}"
+    ))  # fmt: skip
+    if not shape:
+        return finish(call(_gather, (input,), 0, views.reshape(positions, ())), out)
+    if not positions._shape:
+        positions = views.reshape(positions, (1,))
+    return finish(call(_index_select, (input,), dim, positions), out)
+
+
+def take(input: TensorBase, index: TensorBase | float | Sequence[float | str | None], *, out: TensorBase | None = None) -> TensorBase:
+    """The elements at positions of the flat tensor, in the shape of ``index``."""
+    refuse_overlap(out, input, index)
+    positions = index_tensor(index, "take", int32_too=False)
+    size = count_of(input._shape)
+    if size == 0 and count_of(positions._shape):
+        raise IndexError("take(): tried to take from an empty tensor")
+    check_range(
+        positions, -size, size,
+        lambda value: IndexError(f"out of range: tried to access index {value} on a tensor of {size} elements."),
+    )
+    return finish(watch(call(_take, (input,), positions), input), out)
+
+
+@operation(numpy_names=True)
+def take_along_dim(input: Any, indices: Any, dim: int | None = None, *, out: TensorBase | None = None) -> TensorBase:
+    """``input`` at ``indices`` along ``dim``, the other dimensions broadcast; without ``dim`` from the flat tensor."""
+    if indices._dtype is not int64:
+        raise RuntimeError(f"torch.take_along_dim(): dtype of indices should be Long but got {type_word(indices._dtype)}")
+    if dim is None:
+        input, indices, dim = views.view(input, -1), views.view(indices, -1), 0
+    own, other = shape_of(input), shape_of(indices)
+    if len(own) != len(other):
+        raise RuntimeError(
+            "torch.take_along_dim(): input and indices should have the same number of dimensions, but got "
+            f"{len(own)} dimensions for input, and {len(other)} dimensions for indices"
+        )
+    dim = wrap_dim(dim, len(own))
+    common = broadcast_shape((*own[:dim], 1, *own[dim + 1 :]), (*other[:dim], 1, *other[dim + 1 :]))
+    spread = views.expand(input, (*common[:dim], own[dim], *common[dim + 1 :]))
+    positions = views.expand(indices, (*common[:dim], other[dim], *common[dim + 1 :]))
+    values = readable(positions)
+    if values is None or (values < 0).any():
+        positions = where(lt(positions, 0), add(positions, own[dim]), positions)
+    else:
+        positions = positions.clone()  # as in torch, the indices may be written to before backward
+    return gather(spread, dim, positions, out=out)
+
+
+_C_TYPE = {
+    "float32": "float", "float64": "double", "int64": "int64_t", "int32": "int", "int16": "int16_t", "int8": "int8_t",
+    "uint8": "uint8_t", "float16": "at::Half", "bfloat16": "at::BFloat16",
+}  # fmt: skip
+
+
+@node_called(by_value("MaskedFillBackward", 2, "value"))
+def masked_fill(input: TensorBase, mask: TensorBase, value: Any) -> Any:
+    """A copy with ``value`` (a number or a tensor of no dimensions) where the mask holds; both shapes broadcast."""
+    if mask._dtype is not bool_:
+        raise RuntimeError(
+            f"masked_fill_ only supports boolean masks, but got mask with dtype {cpp_word(mask._dtype)}"
+        )
+    name = input._dtype.name
+    if isinstance(value, TensorBase):
+        if shape_of(value):
+            raise RuntimeError(
+                "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with "
+                f"{len(shape_of(value))} dimension(s)."
+            )
+        if value._dtype.category == 3 and input._dtype.category < 3:
+            raise RuntimeError(f"value cannot be converted to type {_C_TYPE.get(name, name)} without overflow")
+        if value._dtype is not input._dtype and readable(value) is not None:
+            fitting(value.item(), input._dtype)
+    elif not is_number(value):
+        raise TypeError(
+            "masked_fill() received an invalid combination of arguments - got (Tensor, "
+            f"{type(value).__name__}), but expected one of:\n * (Tensor mask, Tensor value)\n * (Tensor mask, Number value)"
+        )
+    shape = broadcast_shape(shape_of(mask), shape_of(input))
+    if count_of(input._shape) == 0 or 0 in shape:
+        return contiguous_copy(views.expand(input, shape))
+    filler = value if isinstance(value, TensorBase) else tensor_of(
+        scalar_array(fitting(python_number(value), input._dtype), input._dtype).copy()
+    )
+    filler = filler if filler._dtype is input._dtype else cast_tensor(filler, input._dtype)
+    return apply(_where, input._dtype, (mask, filler, input), label="MaskedFillBackward0")
+
+
+def masked_select(input: TensorBase, mask: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
+    """The elements where the mask holds, in one dimension; the shapes broadcast."""
+    if mask._dtype is not bool_:
+        raise RuntimeError("masked_select: expected BoolTensor for mask")
+    refuse_overlap(out, input, mask)
+    shape = broadcast_shape(shape_of(mask), shape_of(input))
+    spread = views.expand(input, shape) if shape_of(input) != shape else input
+    chosen = np.broadcast_to(array_of(mask), shape)
+    found = call(_take, (spread,), beside(tensor_of(np.flatnonzero(chosen)), input), label="MaskedSelectBackward0")
+    return finish(watch(found, input, mask), out)
+
+
+def _expect_long(name: str, out: TensorBase | None) -> None:
+    if isinstance(out, TensorBase) and out._dtype is not int64:
+        raise RuntimeError(f"{name}: Expected out tensor to have scalar type Long but got scalar type{type_word(out._dtype)}")
+
+
+def nonzero(input: TensorBase, *, out: Any = None, as_tuple: bool = False) -> Any:
+    """The positions of the elements that are not zero: a matrix of one row each, or one vector a dimension."""
+    _expect_long("nonzero", out)
+    if as_tuple and out is not None:
+        raise RuntimeError("nonzero does not support the out kwarg when as_tuple is True")
+    truth = input if input._dtype is bool_ else input.detach().ne(0)
+    if as_tuple:
+        if not shape_of(truth):
+            truth = views.reshape(truth, (1,))
+        return views.unbind(nonzero(truth), 1)
+    found = call(_nonzero, (truth,))
+    if out is not None:
+        return deliver(found, out)
+    rows = found._shape[0]
+    return in_order(found, normalize(found._shape, (1, rows)))
+
+
+def argwhere(input: TensorBase) -> TensorBase:
+    """The positions of the elements that are not zero, one a row."""
+    return nonzero(input)
+
+
+def nonzero_static(input: TensorBase, *, size: int, fill_value: int = -1, out: TensorBase | None = None) -> TensorBase:
+    """The first ``size`` positions of ``nonzero``, filled up with rows of ``fill_value``."""
+    _expect_long("nonzero_static", out)
+    found = nonzero(input)
+    count, rank = shape_of(found)
+    if size < 0:
+        raise RuntimeError("nonzero_static: 'size' must be an non-negative integer")
+    if count < size:
+        found = cat((found, found.new_full((size - count, rank), fill_value)))
+    else:
+        found = views.slice_dim(found, 0, 0, size, 1).clone(memory_format=contiguous_format)
+    return finish(found, out)
+
+
+@operation
+@node_called("IndexPutBackward0")
+def index_put(input: TensorBase, indices: tuple[TensorBase, ...], values: TensorBase, accumulate: bool = False) -> TensorBase:
+    """A copy with ``values`` put (or added) at the index tensors."""
+    found = index_put_(input.clone(), indices, values, accumulate)
+    found._counter.version = 0  # a result of its own, which nobody has written to yet
+    return found
+
+
+@operation(forms=Forms({"input": "self"}))
+def index_put_(self: TensorBase, indices: tuple[TensorBase, ...], values: TensorBase, accumulate: bool = False) -> TensorBase:
+    """Put (or add) ``values`` at the index tensors; returns the tensor."""
+    check_history(self)
+    key = tuple(slice(None) if index is None else index for index in indices)
+    if len(indices) > len(self._shape):
+        raise IndexError(f"too many indices for tensor of dimension {len(self._shape)} (got {len(indices)})")
+    expect_dtype_of(self, values)
+    if not accumulate:
+        before = self._node
+        subscript.setitem(self, key, values)
+        return self if self._node is before else watch(self, *indices)  # masks, too, of which backward reads the positions
+    check_writable(self, uniform=True)  # torch only warns of memory that stands in several places
+    return _added_at(self, key, values)
+
+
+def _added_on_host(self: TensorBase, key: tuple[TensorBase, ...], values: TensorBase) -> TensorBase | None:
+    many = count_of(self._shape) > _MANY and not recording((self, values))
+    return _add_without_places(self, key, values) if many else None
+
+
+def _added_on_device(self: Any, key: Any, values: Any) -> Any:
+    shape = self._shape
+    if 0 in shape:
+        return None
+    dims, indices, common, adjacent = subscript.planned(self, key)
+    lengths = [shape[d] for d in range(len(shape)) if d not in dims]
+    front = dims[0] if adjacent else 0
+    if values._storage is self._storage:
+        refuse_partial_overlap(self, values)
+    wide = views.expand(values, (*lengths[:front], *common, *lengths[front:]))
+    if put_by_one_kernel(self, dims, indices, common, adjacent, wide, True):
+        return self
+    places = flat_positions(shape, dims, indices, common, adjacent, self)
+    return _put_anywhere(self, places, views.expand(values, shape_of(places)), accumulate=True)
+
+
+@ways(host=_added_on_host, device=_added_on_device)
+def _added_at(self: TensorBase, key: tuple[TensorBase, ...], values: TensorBase) -> TensorBase:
+    shape = self._shape
+    places = subscript.getitem(beside(tensor_of(np.arange(views.numel_of(shape)).reshape(shape)), self), key)
+    return _put_anywhere(self, places, views.expand(values, shape_of(places)), accumulate=True)
+
+
+_MANY = 1 << 22  # elements whose positions take more memory than they are worth
+
+
+def _add_without_places(target: TensorBase, key: tuple[Any, ...], values: TensorBase) -> TensorBase:
+    """Add values at index tensors without a table of all positions; returns the tensor."""
+    shape = shape_of(target)
+    shown = subscript.getitem(views.expand(tensor_of(np.zeros((1,) * len(shape), np.int8)), shape), key)  # checks the key
+    spread = views.expand(values, shape_of(shown))
+    places: Any = tuple(
+        item if isinstance(item, slice) else array_of(item).astype(bool) if item._dtype is uint8 else array_of(item) for item in key
+    )
+    np.add.at(array_of(target), places, array_of(spread).astype(target._dtype.np, copy=False))
+    touch(target)
+    return target
+
+
+def put(input: Any, index: Any, source: Any, accumulate: bool = False) -> TensorBase:
+    """A copy with the elements of ``source`` put (or added) at positions of the flat tensor."""
+    if not accumulate:
+        determinism.refuse("put_")
+    if index._dtype is not int64:
+        raise RuntimeError(f"put_(): Expected a long tensor for index, but got {type_word(index._dtype)}")
+    if source._dtype is not input._dtype:
+        raise RuntimeError(
+            f"put_(): self and source expected to have the same dtype, but got self.dtype = {type_word(input._dtype)} and "
+            f"source.dtype = {type_word(source._dtype)}"
+        )
+    count, size = count_of(index._shape), count_of(input._shape)
+    if count_of(source._shape) != count:
+        raise IndexError(
+            "put_(): Expected source and index to have the same number of elements, but got source.numel() = "
+            f"{count_of(source._shape)}, index.numel() = {count}"
+        )
+    if size == 0 and count:
+        raise IndexError("put_(): Tried to put elements into an empty tensor")
+    check_range(
+        index, -size, size,
+        lambda value: IndexError(f"out of range: tried to access index {value} on a tensor of {size} elements."),
+    )
+    return keep_layout(input, watch(put_flat(input, index, source, accumulate), source if is_tracked(source) else None))
+
+
+# torch only warns of memory that stands in several places.
+_put_anywhere = in_place_form(put, "put_", uniform=True)
+
+
+@operation(numpy_names=True)
+@node_called(by_value("IndexFillBackward", 3, "value"))
+def index_fill(input: Any, dim: int, index: Any, value: Any) -> TensorBase:
+    """A copy with ``value`` in the entries ``index`` of a dimension."""
+    shape = shape_of(input)
+    dim = wrap_dim(dim, len(shape))
+    positions = index_tensor(
+        index, "index_fill", int32_too=False, error=IndexError, text="index_fill_(): Expected dtype int64 for index."
+    )
+    if len(positions._shape) > 1:
+        raise RuntimeError("Index has to be a vector/scalar")
+    if isinstance(value, TensorBase) and shape_of(value):
+        raise RuntimeError(
+            f"index_fill_ only supports a 0-dimensional value tensor, but got tensor with {len(shape_of(value))} dimension(s)."
+        )
+    if count_of(input._shape) == 0:
+        _check_empty_fill(input, dim, count_of(positions._shape))
+        return input.clone()  # as in torch, indices are not looked at
+    size = shape[dim] if shape else 1
+    check_range(
+        positions, -size, size,
+        lambda wrong: IndexError(f"index {wrong} is out of bounds for dimension {dim} with size {size}"),
+    )
+    mask = views.reshape(_flags(size, positions), (1,) * dim + (size,) + (1,) * (len(shape) - dim - 1) if shape else ())
+    if tracked_number(value):
+        value = python_number(value)
+    return keep_layout(input, watch(masked_fill(input, mask, value), index))
+
+
+def _check_empty_fill(input: Any, dim: int, count: int) -> None:
+    """Raise torch's error where entries to fill, which there are none of, would lie behind the memory."""
+    lengths = [count if d == dim else length for d, length in enumerate(input._shape)]
+    steps = [0 if d == dim else step for d, step in enumerate(strides_of(input))]
+    size, offset = input._dtype.itemsize, input._offset
+    need = (offset + 1 + sum((length - 1) * step for length, step in zip(lengths, steps))) * size
+    held = input.untyped_storage().nbytes()
+    if 0 not in lengths and need > held:
+        raise beyond_storage(lengths, steps, offset, size, held)
+    if 0 not in lengths:
+        raise IndexError(f"index 0 is out of bounds for dimension {dim} with size 0")
+
+
+def _flags(size: int, positions: TensorBase) -> TensorBase:
+    """A boolean vector that holds at the positions, which may count from the end."""
+    values = readable(positions)
+    if values is not None:
+        chosen = np.zeros(size, np.bool_)
+        chosen[values.reshape(-1)] = True
+        return beside(tensor_of(chosen), positions)
+    return _flags_of(positions, size)
+
+
+def _flags_on_device(positions: Any, size: int) -> Any:
+    held = on_device(full((size,), 0, "bool"))
+    return held if change_raw(held, "put", full(positions._shape, 1, "bool"), value_of(positions), False) else None
+
+
+@ways(device=_flags_on_device)
+def _flags_of(positions: TensorBase, size: int) -> TensorBase:
+    every = beside(tensor_of(np.arange(-size, size).reshape(2, size, 1)), positions)
+    return any_of(any_of(eq(every, views.reshape(positions, (-1,))), 2), 0)
+
+
+def tracked_number(value: TensorBase | float) -> bool:
+    """Whether the value is a plain number (NumPy's included)."""
+    return not isinstance(value, TensorBase) and is_number(value)
+
+
+_TOO_FEW = "Number of elements of source < number of ones in mask"
+
+
+@node_called("MaskedScatterBackward0")
+def masked_scatter(input: TensorBase, mask: TensorBase, source: TensorBase) -> TensorBase:
+    """A copy with the elements of ``source``, in order, where the mask holds."""
+    if mask._dtype is not bool_:
+        raise RuntimeError(
+            f"masked_scatter_ only supports boolean masks, but got mask with dtype {type_word(mask._dtype)}"
+        )
+    if source._dtype is not input._dtype:
+        raise RuntimeError(
+            f"masked_scatter_: expected self and source to have same dtypes but got {type_word(input._dtype)} and "
+            f"{type_word(source._dtype)}"
+        )
+    shape = broadcast_shape(shape_of(mask), shape_of(input))
+    spread = views.expand(input, shape) if shape_of(input) != shape else input
+    chosen = readable(mask)
+    if chosen is None:
+        return _masked_scatter_without_counting(spread, views.expand(mask, shape), source)
+    positions = np.flatnonzero(np.broadcast_to(chosen, shape))
+    count = positions.size
+    if count_of(source._shape) < count:
+        raise RuntimeError(_TOO_FEW)
+    flat = views.reshape(source, (count_of(source._shape),))
+    part = views.slice_dim(flat, 0, 0, count, 1)
+    return watch(put_flat(spread, beside(tensor_of(positions), spread), part, False), mask)
+
+
+def _in_one_memory(target: TensorBase, source: TensorBase) -> bool:
+    """Whether two tensors lie in one storage, or in two of the same host memory (a NumPy array's)."""
+    if target._storage is source._storage:
+        return True
+    return in_arrays(target, source) and np.may_share_memory(array_of(target), array_of(source))
+
+
+def masked_scatter_(self: TensorBase, mask: TensorBase, source: TensorBase) -> TensorBase:
+    """Put the elements of ``source``, in order, where the mask holds; returns the tensor."""
+    if isinstance(source, TensorBase) and _in_one_memory(self, source):
+        source = source.clone()
+    return in_place(self, masked_scatter, mask, source)
+
+
+def _masked_scatter_without_counting(input: Any, mask: Any, source: Any) -> Any:
+    """``masked_scatter`` in a graph: each place takes the element whose number is that of true places before it."""
+    before = call(_cumsum, (views.reshape(mask, (-1,)).to(int64),), 0, dtype=int64) - 1
+    flat = views.reshape(source, (-1,))
+    taken = index_select(flat, 0, clamp(before, 0, shape_of(flat)[0] - 1))
+    return where(mask, views.reshape(taken, shape_of(input)), input)
+
+
+NAMED_METHODS = {
+    "masked_fill_": in_place_form(masked_fill, "masked_fill_", uniform=True),
+    "index_fill_": in_place_form(index_fill, "index_fill_", uniform=True),
+    "masked_scatter_": masked_scatter_,
+}

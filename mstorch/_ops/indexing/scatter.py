@@ -1,0 +1,340 @@
+"""Writing, adding and reducing elements into positions that index tensors name."""
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..._backend.cast import numpy_cast
+from ..._backend.table import kernel
+from ..._core.dtype import bfloat16, float16, int64
+from ..._core.formats import contiguous_format
+from ..._core.modes import grad_set_to
+from ..._core.tensor_base import TensorBase, array_of, count_of, is_tracked, tensor_of
+from ..._tape.apply import of_sizes
+from ..._tape.composite import record, refuse
+from ..._tape.node import watch
+from ..._tape.ways import in_arrays
+from ..._tape.writes import change
+from .._dispatch import call, finish, python_number, shape_of, type_word, wrap_dim
+from .._in_place import in_place_form
+from .._named import node_called
+from .._numbers import fitting
+from .._operation import operation
+from ..shape import views
+from ._index_checks import check_index_dim, check_range, index_tensor
+
+_scatter = kernel("scatter")
+_put, _select = kernel("put"), kernel("index_select")
+_index_write = kernel("index_write")
+_reduce = kernel("scatter_reduce")
+
+
+def _checked(input: TensorBase, dim: int, index: TensorBase, source: TensorBase | None, name: str) -> tuple[int, Any, Any]:
+    """The dimension, the index values, and the part of the source that the index covers; torch's errors."""
+    shape = shape_of(input)
+    dim = wrap_dim(dim, len(shape))
+    positions = index_tensor(index, name, text=f"{name}(): Expected dtype int32/int64 for index")
+    own = positions._shape
+    if source is not None and source._dtype is not input._dtype:
+        raise RuntimeError(f"{name}(): Expected self.dtype to be equal to src.dtype")
+    if 0 in own:
+        return dim, positions, source
+    if max(len(own), 1) != max(len(shape), 1):
+        raise RuntimeError("Index tensor must have the same number of dimensions as self tensor")
+    other = None if source is None else shape_of(source)
+    if other is not None and max(len(other), 1) != max(len(own), 1):
+        raise RuntimeError("Index tensor must have the same number of dimensions as src tensor")
+    wide = shape or (1,)
+    for d, length in enumerate(own):
+        if (d != dim and length > wide[d]) or (other is not None and other and length > other[d]):
+            text = f"Expected index {list(own)} to be no larger than self {list(shape)} apart from dimension {dim}"
+            if other is not None:
+                text += f" and to be no larger size than src {list(other)}"
+            raise RuntimeError(text)
+    check_index_dim(positions, dim, shape)
+    if other is not None:
+        for d in range(len(own)):
+            if other and own[d] != other[d]:
+                source = views.slice_dim(source, d, 0, own[d], 1)
+    if source is not None and shape_of(source) != own:
+        source = views.reshape(source, own)
+    return dim, positions, source
+
+
+@operation(numpy_names=True)
+def scatter(
+    input: TensorBase, dim: int, index: TensorBase, src: TensorBase | float | None = None, *, value: Any = None,
+    reduce: str | None = None, out: TensorBase | None = None
+) -> Any:
+    """A copy with ``src`` (a tensor or a number) written along ``dim`` at ``index``; the last of repeated ones stays."""
+    return _written_along(input, dim, index, src, value, reduce, out, "scatter")
+
+
+@functools.wraps(scatter)
+def _scatter_in_place(
+    input: TensorBase, dim: int, index: TensorBase, src: TensorBase | complex | None = None, *, value: Any = None,
+    reduce: str | None = None, out: TensorBase | None = None
+) -> TensorBase:
+    return _written_along(input, dim, index, src, value, reduce, out, "scatter_")
+
+
+def _written_along(
+    input: TensorBase, dim: int, index: TensorBase, src: Any, value: Any, reduce: str | None, out: TensorBase | None, name: str
+) -> TensorBase:
+    if src is None:
+        src = value
+    if src is None:
+        raise TypeError("scatter() missing 1 required positional arguments: \"src\"")
+    if reduce is not None and reduce not in ("add", "multiply"):
+        raise RuntimeError("reduce argument must be either add or multiply.")
+    source = src if isinstance(src, TensorBase) else None
+    dim, positions, source = _checked(input, dim, index, source, "scatter")
+    if source is None:
+        source = input.new_full(positions._shape, fitting(python_number(src), input._dtype))
+    if 0 in positions._shape:
+        return finish(input.clone(memory_format=contiguous_format), out)
+    if reduce is None and not isinstance(src, TensorBase):
+        return finish(_with_number(input, source, dim, positions), out)
+    if reduce is None:
+        return finish(_scattered(input, dim, positions, source, "none"), out)
+    if out is not None:
+        return finish(_combined(input, dim, positions, source, reduce), out)
+    # torch has a gradient of scatter_reduce, and none of this older form.
+    with grad_set_to(False):
+        found = _combined(input, dim, positions, source, reduce)
+    error = RuntimeError(f"derivative for aten::{name} is not implemented")
+    return refuse("NotImplemented", "scatter", input, found, error, src if isinstance(src, TensorBase) else None)
+
+
+def _combined(input: TensorBase, dim: int, positions: TensorBase, source: TensorBase, reduce: str) -> TensorBase:
+    if reduce == "multiply":
+        return _reduced(input, dim, positions, source, "prod", True)
+    return _scattered(input, dim, positions, source, "add")
+
+
+@node_called("ScatterBackward1")
+def _with_number(input: TensorBase, source: TensorBase, dim: int, positions: TensorBase) -> TensorBase:
+    return _scattered(input, dim, positions, source, "none")
+
+
+def _scattered(input: TensorBase, dim: int, positions: TensorBase, source: TensorBase, how: str) -> TensorBase:
+    found = call(_scatter, (input, source), dim, positions, how, label="ScatterAddBackward0" if how == "add" else "ScatterBackward0")
+    return _without_indices(found, source) if how == "add" else found
+
+
+def _without_indices(found: TensorBase, source: TensorBase) -> TensorBase:
+    """A sum whose positions only the gradient of the source asks for: where it gets none, backward keeps nothing."""
+    return found if is_tracked(source) else of_sizes(found)
+
+
+def _reduced(input: TensorBase, dim: int, positions: TensorBase, source: Any, how: str, include_self: bool) -> TensorBase:
+    return call(_reduce, (input, source), dim, positions, how, include_self)
+
+
+@operation(numpy_names=True)
+def scatter_add(input: TensorBase, dim: int, index: TensorBase, src: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
+    """A copy with ``src`` added along ``dim`` at ``index``."""
+    dim, positions, source = _checked(input, dim, index, src, "scatter")
+    if 0 in positions._shape:
+        return finish(input.clone(memory_format=contiguous_format), out)
+    return finish(_scattered(input, dim, positions, source, "add"), out)
+
+
+_REDUCTIONS = ("sum", "prod", "mean", "amax", "amin")
+
+
+@operation(numpy_names=True)
+@node_called("ScatterReduceBackward0")
+def scatter_reduce(
+    input: TensorBase, dim: int, index: TensorBase, src: TensorBase, reduce: str, *, include_self: bool = True,
+    out: TensorBase | None = None
+) -> TensorBase:
+    """A copy with ``src`` combined along ``dim`` at ``index`` by "sum", "prod", "mean", "amax" or "amin"."""
+    if reduce not in _REDUCTIONS:
+        raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
+    if reduce in ("amax", "amin") and input._dtype.category == 3:
+        raise NotImplementedError(f"\"scatter_gather_tensor_cpu_reduce_{reduce}\" not implemented for '{type_word(input._dtype)}'")
+    if reduce == "sum" and include_self:
+        found = scatter_add(input, dim, index, src, out=out)
+        return watch(found, input, index, src, found)
+    dim, positions, source = _checked(input, dim, index, src, "scatter")
+    if 0 in positions._shape:
+        return finish(input.clone(memory_format=contiguous_format), out)
+    return finish(_reduced(input, dim, positions, source, reduce, include_self), out)
+
+
+def put_flat(input: TensorBase, index: Any, source: TensorBase, accumulate: bool) -> TensorBase:
+    """A copy with ``source`` put (or added) at flat positions."""
+    if change(input, "put", source, index, accumulate):
+        return input
+    return call(_put, (input, source), index, accumulate)
+
+
+def _checked_rows(name: str, input: TensorBase, dim: int, index: TensorBase, source: TensorBase) -> tuple[int, Any]:
+    """The dimension from the front and the positions as int64, of ``index_add`` and ``index_reduce``; torch's errors."""
+    shape, other = shape_of(input), shape_of(source)
+    dim = wrap_dim(dim, len(shape))
+    positions = index_tensor(
+        index, name, text=f"{name}_(): Expected dtype int32/int64 for index but got: {type_word(index._dtype)}"
+    )
+    if len(positions._shape) > 1:
+        raise IndexError(
+            f"{name}_(): Index is supposed to be a vector, but got dim: {len(positions._shape)} with type: "
+            f"{type_word(index._dtype)} and size: {list(positions._shape)}"
+        )
+    if source._dtype is not input._dtype:
+        raise RuntimeError(
+            f"{name}_(): self ({type_word(input._dtype)}) and source ({type_word(source._dtype)}) must have the same scalar type"
+        )
+    count, given = other[dim] if dim < len(other) else 1, count_of(positions._shape)
+    if not other and given != 1:
+        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
+    if given != count:
+        raise RuntimeError(
+            f"{name}_(): Number of indices ({given}) should be equal to source.size(dim): ({count}), for dim: {dim}"
+        )
+    if len(shape) != len(other) or shape[:dim] + shape[dim + 1 :] != other[:dim] + other[dim + 1 :]:
+        raise RuntimeError(
+            "source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = "
+            f"{list(shape)} source.shape = {list(other)}"
+        )
+    return dim, positions
+
+
+@operation(numpy_names=True)
+def index_add(
+    input: TensorBase, dim: int, index: TensorBase, source: TensorBase, *, alpha: float = 1, out: TensorBase | None = None
+) -> TensorBase:
+    """A copy with ``alpha`` times the entries of ``source`` added to the entries ``index`` of a dimension."""
+    dim, positions = _checked_rows("index_add", input, dim, index, source)
+    shape = shape_of(input)
+    if 0 in shape and len(shape) > 1:
+        # As in torch, indices are not looked at.
+        with grad_set_to(False):
+            copy = input.clone(memory_format=contiguous_format)
+        parts, sizes = ((input, source), (shape_of(source), dim)) if is_tracked(source) else ((input,), ())
+        return finish(record("IndexAddBackward0", _nothing_added, parts, (copy,), *sizes, needed=(), kept=())[0], out)
+    size = shape[dim] if shape else 1
+    check_range(
+        positions, 0, size,
+        lambda wrong: RuntimeError(f"index {wrong} is out of bounds for dimension {dim} with size {size}")
+        if len(shape) > 1 else IndexError("index out of range in self"),
+    )
+    if not isinstance(alpha, (int, float, bool)) or alpha != 1 or alpha is True:
+        if input._dtype in (float16, bfloat16) and shape and in_arrays(input):
+            return finish(_added_in_steps(input, dim, positions, source, alpha), out)
+        found = _index_written(input, dim, positions, source * alpha, True)
+        return finish(watch(found, source if is_tracked(source) else None), out)
+    return finish(_index_written(input, dim, positions, source, True), out)
+
+
+def _nothing_added(
+    gradients: Sequence[TensorBase], outputs: Sequence[Any], inputs: Sequence[TensorBase], shape: tuple[int, ...] = (), dim: int = 0
+) -> tuple[Any, ...]:
+    if len(inputs) == 1:
+        return (gradients[0],)
+    if not gradients[0]._shape[dim] and shape[dim]:
+        raise RuntimeError("index_select(): self indexing axis dim should be positive")
+    return gradients[0], gradients[0].new_zeros(shape)
+
+
+def _added_in_steps(input: Any, dim: int, positions: Any, source: Any, alpha: Any) -> TensorBase:
+    """``index_add`` of halves with a factor: torch rounds the factor, each product and each sum."""
+    shape = input._shape
+    places = np.arange(count_of(shape)).reshape(shape).take(array_of(positions).reshape(-1), dim)
+    with grad_set_to(False):
+        factor = tensor_of(numpy_cast(np.array(float(alpha)), input._dtype.np))
+        found = call(_put, (input, source * factor), tensor_of(places), True)
+    return record("IndexAddBackward0", _added_slope, (input, source), (found,), dim, positions, alpha, needed=(), kept=())[0]
+
+
+def _added_slope(
+    gradients: Sequence[TensorBase], outputs: Sequence[Any], inputs: Sequence[TensorBase], dim: int, positions: TensorBase, alpha: float
+) -> tuple[Any, Any]:
+    return gradients[0], call(_select, (gradients[0],), dim, positions) * alpha
+
+
+def _index_written(input: TensorBase, dim: int, positions: TensorBase, source: TensorBase, accumulate: bool) -> TensorBase:
+    if not positions._shape:
+        positions = views.reshape(positions, (1,))
+
+    if shape_of(input) and change(input, "index_write", source, dim, positions, accumulate):
+        return input
+    label = "IndexAddBackward0" if accumulate else "IndexCopyBackward0"
+    found = watch(call(_index_write, (input, source), dim, positions, accumulate, label=label), source if is_tracked(source) else None)
+    return _without_indices(found, source) if accumulate else found
+
+
+@operation(numpy_names=True)
+def index_copy(input: TensorBase, dim: int, index: TensorBase, source: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
+    """A copy with the entries ``index`` of a dimension replaced by those of ``source``."""
+    shape, other = shape_of(input), shape_of(source)
+    dim = wrap_dim(dim, len(shape))
+    if len(shape_of(index)) > 1:
+        raise IndexError(f"index_copy_(): Index should have dimension 1 or 0 (got {len(shape_of(index))})")
+    count = count_of(index._shape)
+    if not other and count != 1:
+        raise IndexError(f"index_copy_(): When source is scalar, index should have one element (got {count})")
+    if len(shape) != len(other) and shape and other:
+        raise IndexError(
+            "index_copy_(): When source and destination are not scalars, their dimensionality must match. Source "
+            f"dimensionality ({len(other)}), destination dimensionality ({len(shape)})"
+        )
+    if index._dtype is not int64:
+        raise RuntimeError(f"index_copy_(): Expected a long tensor for index, but got {type_word(index._dtype)}")
+    if source._dtype is not input._dtype:
+        raise RuntimeError(
+            f"index_copy_(): self and source expected to have the same dtype, but got (self) {type_word(input._dtype)} and "
+            f"(source) {type_word(source._dtype)}"
+        )
+    mine, theirs = shape[:dim] + shape[dim + 1 :], other[:dim] + other[dim + 1 :]
+    if mine != theirs:
+        raise RuntimeError(
+            "index_copy_(): Source/destination tensor must have same slice shapes. Destination slice shape: "
+            f"{' '.join(map(str, mine))} at dimension {dim} and source slice shape: {' '.join(map(str, theirs))} at dimension 0."
+        )
+    if other and count != other[dim]:
+        raise IndexError(f"index_copy_(): Number of indices ({count}) should be equal to source.size(dim) ({other[dim]})")
+    size = shape[dim] if shape else 1
+    check_range(
+        index, 0, size,
+        lambda wrong: IndexError(f"index_copy_(): index {wrong} is out of bounds for dimension {dim} with size {size}"),
+    )
+    if shape and not other:
+        source = views.reshape(source, (1,))
+    return finish(_index_written(input, dim, index, source, False), out)
+
+
+@operation(numpy_names=True)
+@node_called("IndexReduceBackward0")
+def index_reduce(
+    input: TensorBase, dim: int, index: TensorBase, source: TensorBase, reduce: str, *, include_self: bool = True,
+    out: TensorBase | None = None
+) -> TensorBase:
+    """A copy with the entries of ``source`` combined into the entries ``index`` by "prod", "mean", "amax" or "amin"."""
+    if reduce not in _REDUCTIONS[1:]:
+        raise RuntimeError(f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.")
+    dim, positions = _checked_rows("index_reduce", input, dim, index, source)
+    shape, other = shape_of(input), shape_of(source)
+    if input._dtype.category == 3:
+        raise NotImplementedError(f"\"index_func_\" not implemented for '{type_word(input._dtype)}'")
+    check_range(positions, 0, shape[dim] if shape else 1, lambda _: IndexError("index out of range in self"))
+    index = cast_index(index)
+    if other:
+        index = views.expand(views.reshape(index, (1,) * dim + (other[dim],) + (1,) * (len(other) - dim - 1)), other)
+    else:
+        index = views.reshape(index, ())
+    return scatter_reduce(input, dim, index, source, reduce, include_self=include_self, out=out)
+
+
+def cast_index(index: TensorBase) -> TensorBase:
+    """An index tensor as int64."""
+    return index if index._dtype is int64 else index.to(int64)
+
+
+NAMED_METHODS = {
+    "scatter_": in_place_form(_scatter_in_place, "scatter_"),
+}

@@ -1,0 +1,583 @@
+"""``tensor[key]`` and ``tensor[key] = value`` in all of torch's forms."""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..._backend.geometry import contiguous_strides
+from ..._backend.table import kernel
+from ..._core.dtype import bool_, int64, uint8
+from ..._core.modes import modes
+from ..._core.one_device import check_index, check_one_device
+from ..._core.storage import Storage, home
+from ..._core.strides import iterated_strides, overlaps, view_strides
+from ..._core.tangents import LEVELS
+from ..._core.tensor_base import (
+    TensorBase,
+    array_of,
+    count_of,
+    is_tracked,
+    strides_of,
+    tensor_of,
+    touch,
+)
+from ..._core.warned import warn
+from ..._core.writable import check_history, check_view, check_writable, refuse_partial_overlap, refuse_shared_places
+from ..._tape.duals import write_parts
+from ..._tape.moving import beside
+from ..._tape.native import through
+from ..._tape.node import watch
+from ..._tape.ways import ways
+from ..._tape.windows import PART, linear, sorted_view
+from ..._tape.writes import assign, settle, snapshot
+from .._dispatch import (
+    call,
+    cast_tensor,
+    contiguous_copy,
+    is_number,
+    readable,
+    write,
+    write_array,
+)
+from .._numbers import fitting
+from ..shape import views
+from ._flat_put import Put, filling, flat_positions, put_by_one_kernel, put_on_device
+from ._index_checks import expect_dtype_of
+from ._keys import (
+    has_full_slices,
+    is_whole,
+    lone_mask,
+    place_in_key,
+    refuse_mask_of_bytes,
+    stands_for_a_tuple,
+    with_ellipses,
+)
+from ._mask_fill import fill, window_of_mask
+from ._values_put import fitted, number_as, stands_in, without_leading_ones
+
+_index = kernel("index")
+_linear = kernel("linear_index")
+_scatter = kernel("storage_scatter")
+_take = kernel("take")
+_expand = kernel("expand")
+_clone = kernel("clone")
+_nonzero = kernel("nonzero")
+
+
+def _as_index(item: Any) -> Any:
+    """A list, array or tensor of a key as an index tensor (int64 or bool)."""
+    if isinstance(item, TensorBase):
+        kind = item._dtype
+        if kind is uint8:
+            warn("indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.")
+            return item.to(bool_)
+        if kind is not bool_ and kind is not int64:
+            if kind.category != 1:
+                raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
+            return cast_tensor(item, int64)
+        return item
+    if isinstance(item, (list, tuple, range)):
+        item = np.asarray([i.tolist() if isinstance(i, TensorBase) else i for i in item])
+        if item.size == 0:
+            item = item.astype(np.int64)
+    if item.dtype == np.uint8:
+        item = item.astype(np.bool_)
+    if item.dtype.kind not in "iub":
+        raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
+    return tensor_of(np.ascontiguousarray(item, None if item.dtype.kind == "b" else np.int64).reshape(item.shape))
+
+
+def _expanded(key: Any, rank: int) -> list[Any]:
+    """The key as a list of one item a dimension, without Ellipsis."""
+    if whole := stands_for_a_tuple(key):
+        warn(
+            "Using a non-tuple sequence for multidimensional indexing is deprecated and will be changed in pytorch 2.9; use x[tuple(seq)] "
+            "instead of x[seq]. In pytorch 2.9 this will be interpreted as tensor index, x[torch.tensor(seq)], which will result either "
+            "in an error or a different result"
+        )
+    items = list(key) if whole or isinstance(key, tuple) else [key]
+    used = 0
+    ellipsis = None
+    for position, item in enumerate(items):
+        if item is Ellipsis:
+            if ellipsis is None:
+                ellipsis = position
+            continue
+        if item is None or isinstance(item, (bool, np.bool_)):
+            continue
+        if isinstance(item, TensorBase) and item._dtype in (bool_, uint8):
+            used += len(item._shape)
+        elif isinstance(item, np.ndarray) and item.dtype in (np.bool_, np.uint8):
+            used += item.ndim
+        else:
+            used += 1
+    if used > rank:
+        if rank == 0 and used == 1 and all(isinstance(item, (int, np.integer)) for item in items):
+            if items[0] < 0:
+                raise IndexError(f"index {items[0]} is out of bounds for dimension 0 with size 0")
+            raise IndexError(
+                "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert a 0-dim "
+                "tensor to a number"
+            )
+        if key.__class__ is slice:
+            raise IndexError("slice() cannot be applied to a 0-dim tensor.")
+        raise IndexError(f"too many indices for tensor of dimension {rank}")
+    if ellipsis is not None:
+        if used < rank and sum(item is Ellipsis for item in items) > 1:
+            return with_ellipses(items, rank, used)
+        items[ellipsis : ellipsis + 1] = [slice(None)] * (rank - used)
+        return [item for item in items if item is not Ellipsis]
+    return items
+
+
+@ways(captured=lambda item: home(item).has_elements)
+def _is_read(item: TensorBase) -> bool:
+    """Whether the number in an index tensor is asked for: a graph has none."""
+    return True
+
+
+def _basic(self: Any, key: Any) -> tuple[Any, dict[int, Any]]:
+    """The view that the key's ints, slices and Nones make, and its index tensors by dimension of that view."""
+    current = self
+    dim = 0
+    advanced: dict[int, Any] = {}
+    items = _expanded(key, len(self._shape))
+    for number, item in enumerate(items):
+        shape = current._shape
+        if isinstance(item, (bool, np.bool_)):
+            current = views.unsqueeze(current, dim)
+            advanced[dim] = tensor_of(np.zeros(1 if item else 0, np.int64))
+            dim += 1
+        elif item is None:
+            current = views.unsqueeze(current, dim)
+            dim += 1
+        elif isinstance(item, slice):
+            if item.start is not None or item.stop is not None or item.step is not None:
+                current = _sliced(current, dim, item)
+            dim += 1
+        elif isinstance(item, (int, np.integer)) or (
+            isinstance(item, TensorBase) and item._dtype.category == 1 and item._dtype is not uint8 and not item._shape
+            and _is_read(item)
+        ):
+            index = int(item)
+            if not -shape[dim] <= index < shape[dim]:
+                place = place_in_key(key, number, len(items))
+                raise IndexError(f"index {index} is out of bounds for dimension {place} with size {shape[dim]}")
+            current = views.select(current, dim, index)
+        elif isinstance(item, (TensorBase, np.ndarray, list, tuple, range)):
+            check_index(self, item)
+            index = _as_index(item)
+            if index._dtype is bool_:
+                dim, current = _add_mask(current, dim, index, advanced)
+            else:
+                advanced[dim] = index
+                dim += 1
+        elif hasattr(item, "__index__"):
+            current = views.select(current, dim, item.__index__())
+        elif isinstance(item, str):
+            raise TypeError("new(): invalid data type 'str'")
+        else:
+            raise IndexError(
+                "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices (got "
+                f"{type(item).__name__})"
+            )
+    return views.alias(current) if current is self and not advanced else current, advanced
+
+
+def _around(self: TensorBase, key: TensorBase | tuple[Any, ...]) -> TensorBase:
+    """The view that a key's ints, slices and Nones make, whatever its index tensors and masks say."""
+    items: list[Any] = []
+    for item in _expanded(key, len(self._shape)):
+        if not isinstance(item, (TensorBase, np.ndarray, list, tuple, range)):
+            items.append(item)
+            continue
+        index = _as_index(item)
+        items += [slice(None)] * len(index._shape) if index._dtype is bool_ else [slice(None) if index._shape else index]
+    return _basic(self, tuple(items))[0]
+
+
+def _add_mask(current: TensorBase, dim: int, mask: Any, advanced: dict[int, Any]) -> tuple[int, Any]:
+    """A boolean mask stands for the index tensors of its true positions, one for each of its dimensions."""
+    shape = current._shape
+    if not mask._shape:
+        current = views.unsqueeze(current, dim)
+        advanced[dim] = tensor_of(np.zeros(1 if bool(array_of(mask)) else 0, np.int64))
+        return dim + 1, current
+    for i, length in enumerate(mask._shape):
+        if length != shape[dim + i]:
+            raise IndexError(
+                f"The shape of the mask {list(mask._shape)} at index {i} does not match the shape of the indexed tensor "
+                f"{list(shape)} at index {dim + i}"
+            )
+    for i, positions in enumerate(np.nonzero(array_of(mask))):
+        advanced[dim + i] = tensor_of(positions.astype(np.int64))
+    return dim + len(mask._shape), current
+
+
+def _sliced(current: TensorBase, dim: int, item: slice) -> TensorBase:
+    length = current._shape[dim]
+    step = 1 if item.step is None else int(item.step)
+    if step <= 0:
+        raise ValueError("step must be greater than zero")
+    start = None if item.start is None else int(item.start)
+    stop = None if item.stop is None else int(item.stop)
+    start, stop, step = slice(start, stop, step).indices(length)
+    if start == 0 and step == 1 and stop == length:
+        return views.slice_dim(current, dim, 0, length, 1)
+    return views.slice_dim(current, dim, start, max(start, stop), step)
+
+
+def _plan(shape: tuple[int, ...], advanced: dict[int, Any]) -> tuple[tuple[int, ...], tuple[int, ...], bool]:
+    """Broadcast shape of the index tensors, the indexed dimensions, and whether the result leads with the former."""
+    if len(advanced) == 1:
+        ((dim, index),) = advanced.items()
+        return index._shape, (dim,), True
+    try:
+        common = np.broadcast_shapes(*(index._shape for index in advanced.values()))
+    except ValueError:
+        shapes = ", ".join(str(list(index._shape)) for index in advanced.values())
+        raise IndexError(f"shape mismatch: indexing tensors could not be broadcast together with shapes {shapes}") from None
+    dims = tuple(sorted(advanced))
+    adjacent = dims == tuple(range(dims[0], dims[0] + len(dims)))
+    return tuple(common), dims, adjacent
+
+
+def _refuse_places_in_nothing(shape: tuple[int, ...], advanced: dict[int, Any]) -> None:
+    """torch looks at no positions where nothing is taken, but that nothing can be taken of nothing."""
+    for dim, index in advanced.items():
+        if not shape[dim] and 0 not in index._shape:
+            raise IndexError("index is out of bounds for dimension with size 0")
+
+
+def _check_bounds(shape: tuple[int, ...], advanced: dict[int, Any]) -> None:
+    if 0 in shape:
+        _refuse_places_in_nothing(shape, advanced)
+    # torch brings the indexed dimensions to the front before it counts them.
+    for dim, index in sorted(advanced.items()):
+        values = None if 0 in index._shape else readable(index)
+        if values is None:  # a device's kernels look at the range
+            continue
+        low, high = int(np.minimum.reduce(values, axis=None)), int(np.maximum.reduce(values, axis=None))
+        if low < -shape[dim] or high >= shape[dim]:
+            if 0 in shape:
+                advanced[dim] = index * 0
+                continue
+            raise _first_out_of_bounds(shape, advanced)
+
+
+def _first_out_of_bounds(shape: tuple[int, ...], advanced: dict[int, Any]) -> IndexError:
+    """torch's error, for the first element that has a position out of bounds."""
+    dims = sorted(advanced)
+    values = np.broadcast_arrays(*(array_of(advanced[dim]) for dim in dims))
+    wrong = np.stack([(found < -shape[dim]) | (found >= shape[dim]) for dim, found in zip(dims, values)], -1)
+    element, position = divmod(int(wrong.reshape(-1).argmax()), len(dims))
+    value, size = values[position].reshape(-1)[element], shape[dims[position]]
+    return IndexError(f"index {value} is out of bounds for dimension {position} with size {size}")
+
+
+_BOUND = (int, type(None))
+
+
+def window_of(self: TensorBase, key: Any) -> TensorBase | None:
+    """The view of host memory for a key of ints, slices and None within bounds; None for every other key."""
+    given = key
+    if key.__class__ is not tuple:
+        key = (key,)
+    if modes.native is not None or self._storage.__class__ is not Storage:
+        return None
+    shape, strides, offset = self._shape, self._stride, self._offset
+    if strides is None:
+        strides = contiguous_strides(shape)
+    rank, dim = len(shape), 0
+    lengths: list[int] = []
+    steps: list[int] = []
+    label = "SliceBackward0" if given.__class__ is slice else "AliasBackward0"  # torch does not look at a single slice
+    for item in key:
+        kind = item.__class__
+        if kind is int:
+            if dim == rank or not -shape[dim] <= item < shape[dim]:
+                return None
+            offset += (item + shape[dim] if item < 0 else item) * strides[dim]
+            label = "SelectBackward0"
+            dim += 1
+        elif kind is slice:
+            start, stop, step = item.start, item.stop, item.step
+            if dim == rank or start.__class__ not in _BOUND or stop.__class__ not in _BOUND or step.__class__ not in _BOUND:
+                return None
+            length = shape[dim]
+            if start is None and stop is None and step is None:
+                lengths.append(length)
+                steps.append(strides[dim])
+            else:
+                if step is not None and step <= 0:
+                    return None
+                label = "AliasBackward0" if label == "AliasBackward0" and is_whole(item, (length,)) else "SliceBackward0"
+                start, stop, step = item.indices(length)
+                lengths.append(max(0, -((start - stop) // step)))
+                steps.append(strides[dim] * step)
+                offset += start * strides[dim]
+            dim += 1
+        elif item is None:
+            lengths.append(1)
+            steps.append(shape[dim] * strides[dim] if dim < rank else 1)
+            label = "UnsqueezeBackward0"
+        else:
+            return None
+    lengths.extend(shape[dim:])
+    steps.extend(strides[dim:])
+    return sorted_view(self, label, tuple(lengths), tuple(steps), offset, PART, given)
+
+
+def getitem(self: TensorBase, key: TensorBase | int | tuple[Any, ...]) -> TensorBase:
+    """``self[key]``: a view for ints, slices, None and Ellipsis; a copy where the key has tensors, lists or masks."""
+    kind = key.__class__
+    if kind is int or kind is slice or kind is tuple:
+        found = window_of(self, key)
+        if found is not None:
+            return found
+        if is_whole(key, self._shape):
+            return views.alias(self) if kind is tuple else views.slice_dim(self, 0, 0, self._shape[0], 1)
+    current, advanced = _basic(self, key)
+    if not advanced:
+        return views.alias(self) if current is self else current
+    return take_advanced(current, advanced)
+
+
+def take_advanced(current: TensorBase, advanced: dict[int, Any]) -> TensorBase:
+    """The elements that index tensors name, recorded."""
+    shape = current._shape
+    common, dims, adjacent = _plan(shape, advanced)
+    _check_bounds(shape, advanced)
+    indices = tuple(advanced[d] for d in dims)
+    strides = _taken_strides(current, dims, indices, common, adjacent)
+    return call(_index, (current,), dims, indices, common, adjacent, strides=strides)
+
+
+def _taken_strides(
+    source: TensorBase, dims: tuple[int, ...], indices: tuple[Any, ...], common: tuple[int, ...], adjacent: bool
+) -> tuple[int, ...] | None:
+    """The strides that torch gives what index tensors take: in the order of the source's other dimensions and the indices'."""
+    shape = source._shape
+    rest = [d for d in range(len(shape)) if d not in dims]
+    lengths = [shape[d] for d in rest]
+    if source._stride is None and 0 not in common and 0 not in lengths and all(index._stride is None for index in indices):
+        return None
+    lead = dims[0] if adjacent else 0
+    steps = [strides_of(source)[d] for d in rest]
+    result = (*lengths[:lead], *common, *lengths[lead:])
+    if 0 in result and all((*(1,) * lead, *index._shape, *(1,) * (len(lengths) - lead)) == result for index in indices):
+        return None
+    operands = [(*steps[:lead], *(0,) * len(common), *steps[lead:])]
+    for index in indices:
+        missing = len(common) - len(index._shape)
+        around = (*(1,) * lead, *index._shape, *(1,) * (len(lengths) - lead))
+        wide = (*(1,) * missing, *around)
+        found = view_strides(index._shape, strides_of(index), around) or contiguous_strides(around)
+        found = (*(0,) * missing, *found)
+        operands.append(tuple(step if own == length else 0 for step, own, length in zip(found, wide, result)))
+    return iterated_strides(result, operands)
+
+
+def setitem(self: TensorBase, key: Any, value: Any) -> None:
+    """``self[key] = value``, with ``value`` broadcast to the part and converted to the tensor's dtype."""
+    if key is False:
+        return  # as in torch, whatever the value
+    if key is True:
+        key = None
+    if value.__class__ is complex:
+        number_as(value, self)
+    part = window_of_mask(self, key, value, _expanded, _basic)
+    if part is not None:
+        fill(part, value)
+        return
+    try:
+        current, advanced = (self, {}) if is_whole(key, self._shape) else _basic(self, key)
+    except IndexError as error:
+        if str(error).startswith("The shape of the mask"):  # torch looks at masks last
+            check_history(self)
+            if isinstance(value, TensorBase) and not (count_of(value._shape) == 1 and lone_mask(key) is not None):
+                refuse_partial_overlap(_around(self, key), without_leading_ones(value), alike=False)
+        raise
+    if current is not self and (0 not in self._shape or has_full_slices(key)) and (advanced or self._dtype.category < 2) and (
+        current._shape == self._shape and current._offset == self._offset and strides_of(current) == strides_of(self)
+    ):
+        current = self  # as in torch, what shows all of a tensor is the tensor
+    if value is current and not advanced and current._stride is not None and overlaps(current._shape, current._stride):
+        check_history(current)
+        touch(current)
+        return
+    if advanced:
+        mask = lone_mask(key)
+        if mask is not None and (is_number(value) or isinstance(value, TensorBase) and count_of(value._shape) == 1):
+            refuse_mask_of_bytes(mask)
+        _put_advanced(current, advanced, value, masked=mask is not None)
+        return
+    if is_number(value):
+        write_array(current, number_as(value, current), label="FillBackward3")
+        return
+    number = isinstance(value, TensorBase) and not value._shape and current._shape  # to torch
+    if isinstance(value, TensorBase) and value._storage is current._storage:
+        if value._shape != current._shape:
+            value = without_leading_ones(value)
+        same = stands_in(value, current)
+        if same and not (modes.grad and (is_tracked(value) or is_tracked(current))):
+            check_history(current)
+            if number:
+                refuse_shared_places(current)
+            touch(current)
+            return
+        if value._shape != current._shape and not number and count_of(value._shape) == count_of(current._shape) == 1:
+            refuse_partial_overlap(current, value, alike=False)  # torch compares the steps of windows of one element, too
+        if same or number:
+            value = contiguous_copy(value)
+    check_writable(current)
+    assign(current, fitted(value, current, current._shape), "FillBackward3" if number else "CopyBackwards", given=True)
+
+
+def _put_advanced(current: Any, advanced: dict[int, Any], value: Any, masked: bool) -> None:
+    if is_number(value):
+        number_as(value, current)  # as in torch, the number is looked at first, then the history, then the indices
+    check_history(current)
+    shape = current._shape
+    single = masked and isinstance(value, TensorBase) and count_of(value._shape) == 1  # torch fills by the mask
+    if isinstance(value, TensorBase) and not single:
+        refuse_partial_overlap(current, without_leading_ones(value), alike=False)
+    elif single and value._storage is current._storage:
+        value = contiguous_copy(value)
+    common, dims, adjacent = _plan(shape, advanced)
+    rest = [shape[d] for d in range(len(shape)) if d not in dims]
+    if adjacent:
+        target = (*rest[: dims[0]], *common, *rest[dims[0] :])
+    else:
+        target = (*common, *rest)
+    if 0 in shape:
+        _refuse_places_in_nothing(shape, advanced)
+    try:
+        source = filling(value, current, target)
+    except RuntimeError:
+        if isinstance(value, TensorBase):
+            own = value._shape
+            while own[:1] == (1,):
+                own = own[1:]  # which torch leaves out
+            raise RuntimeError(
+                f"shape mismatch: value tensor of shape {list(own)} cannot be broadcast to indexing result "
+                f"of shape {list(target)}"
+            ) from None
+        raise
+    if isinstance(value, TensorBase) and value._shape:
+        check_one_device(value, current)
+    if isinstance(value, TensorBase) and not single:
+        expect_dtype_of(current, value)
+    elif single and value._dtype is not current._dtype and readable(value) is not None:
+        fitting(value.item(), current._dtype)
+    _check_bounds(shape, advanced)  # last, as in torch
+    indices = tuple(advanced[d] for d in dims)
+    _put_indexed(current, advanced, source, indices, common, adjacent)
+
+
+def _put_indexed_in_array(current: TensorBase, advanced: dict[int, Any], source: TensorBase, indices: tuple[Any, ...], *plan: Any) -> bool:
+    places = tuple(array_of(advanced[d]) if d in advanced else slice(None) for d in range(len(current._shape)))
+    put_at(current, places, source, indices)
+    return True
+
+
+def _put_indexed_on_device(
+    current: Any, advanced: dict[int, Any], source: Any, indices: tuple[Any, ...], common: tuple[int, ...], adjacent: bool
+) -> bool | None:
+    dims = tuple(sorted(advanced))
+    if put_by_one_kernel(current, dims, indices, common, adjacent, beside(source, current), False):
+        return True
+    if LEVELS:
+        return None
+    put_on_device(current, flat_positions(current._shape, dims, indices, common, adjacent, current), source, indices)
+    return True
+
+
+def _put_indexed_unread(current: TensorBase, advanced: dict[int, Any], source: TensorBase, *plan: Any) -> bool:
+    write(current, through("IndexPutBackward0", _unread, (current, source), host=_unread))
+    return True
+
+
+@ways(host=_put_indexed_in_array, device=_put_indexed_on_device, absent=_put_indexed_unread)
+def _put_indexed(
+    current: Any, advanced: dict[int, Any], source: Any, indices: tuple[Any, ...], common: tuple[int, ...], adjacent: bool
+) -> None:
+    """Write ``source`` at index tensors, by dimension ``advanced`` and in order ``indices``, which have a shape in common."""
+    positions = flat_positions(current._shape, tuple(sorted(advanced)), indices, common, adjacent, current)
+    kernel_of = _scatter[current._dtype.name]
+
+    def put(raw: Any, new: Any, index: Any) -> Any:
+        return kernel_of(raw, index, new)
+
+    source = beside(contiguous_copy(source), current)
+    write(current, through("IndexPutBackward0", put, (current, source), (positions,), linear=True))
+
+
+def _unread(old: np.ndarray, new: np.ndarray) -> np.ndarray:
+    """What stands for a write where there is no memory: the target's shape."""
+    return old
+
+
+def planned(input: Any, key: Any) -> tuple[Any, ...]:
+    """For a key of index tensors, masks and whole slices: the dimensions, the indices, their shape, and whether they are adjacent."""
+    current, advanced = _basic(input, key)
+    common, dims, adjacent = _plan(current._shape, advanced)
+    _check_bounds(current._shape, advanced)
+    return dims, tuple(advanced[d] for d in dims), common, adjacent
+
+
+def put_at(target: TensorBase, key: tuple[slice | np.ndarray, ...], source: TensorBase, watched: tuple[Any, ...] = ()) -> None:
+    """``target[key] = source`` for a key of arrays and slices, in memory; the gradient of the source is read from there.
+
+    ``watched``: the tensors that the key's arrays show, which backward reads again.
+    """
+    check_writable(target, uniform=True)  # torch only warns of memory that stands in several places
+    values = array_of(source)
+    record = modes.grad and (is_tracked(target) or is_tracked(source))
+    made = None
+    if record:
+        if is_tracked(source):
+            check_view(target)
+        # The target with its part written, as an operation of the old target and the source.
+        before = snapshot(target)
+        made = watch(_IndexPut.recorded(before, source, key=key, shape=before._shape), *watched)
+    if 0 not in target._shape:
+        array_of(target)[key] = values
+    touch(target)
+    if record:
+        settle(target, made, "IndexPutBackward0")
+    if LEVELS:
+        write_parts(target, source, lambda tangent, part: put_at(tangent, key, part))
+
+
+class _IndexPut(Put):
+    """The node of elements that were put at index tensors."""
+
+    __slots__ = ("key", "shape")
+    key: Any
+    shape: Any
+
+    def run(self, gradients: Sequence[TensorBase | np.ndarray], recorded: bool) -> Any:
+        """Zeros where elements were put, and the gradient that is found there."""
+        gradient = gradients[0]
+        rest = None if self.edges[0] is None else self._map(gradient, self._without, self._without)
+        part = None if self.edges[1] is None else self._map(gradient, self._taken, self._given)
+        return rest, part
+
+    def _map(self, gradient: TensorBase | np.ndarray, forward: Callable[..., Any], back: Callable[..., Any]) -> Any:
+        return linear(gradient, forward, back, self.label) if isinstance(gradient, TensorBase) else forward(gradient)
+
+    def _without(self, array: np.ndarray) -> np.ndarray:
+        found = array.copy()
+        found[self.key] = 0
+        return found
+
+    def _taken(self, array: np.ndarray) -> np.ndarray:
+        return np.ascontiguousarray(array[self.key])
+
+    def _given(self, array: np.ndarray) -> np.ndarray:
+        found = np.zeros(self.shape, array.dtype)
+        np.add.at(found, self.key, array)
+        return found

@@ -1,0 +1,332 @@
+"""Convolutions of one to three dimensions."""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..._backend import runtime
+from ..._backend.onednn.library import FOUND
+from ..._backend.table import kernel, torch_type_name
+from ..._core.tensor_base import TensorBase, count_of
+from ..._tape.apply import apply
+from ..._tape.ways import ways
+from ..._tape.windows import no_view
+from .._dispatch import call, cpp_word, shape_of, type_word, with_format
+from .._operation import operation
+from ..shape import views
+
+_conv = kernel("conv")
+_conv2d = kernel("conv2d")
+_conv_transpose = kernel("conv_transpose")
+_conv_transpose2d = kernel("conv_transpose2d")
+_pad = kernel("pad")
+
+Sizes = tuple[int, ...]
+
+
+def expand_numbers(value: Any, rank: int, name: str, words: str = "to match the convolution dimensions") -> Sizes:
+    """One number for each spatial dimension, from one for all or a sequence; torch's error for another length."""
+    if isinstance(value, (tuple, list)):
+        numbers = tuple(int(v) if isinstance(v, int) else v.__index__() for v in value)
+        if len(numbers) == 1:
+            return numbers * rank
+        if len(numbers) != rank:
+            raise RuntimeError(
+                f"expected {name} to be a single integer value or a list of {rank} values {words}, but got "
+                f"{name}={list(numbers)}"
+            )
+        return numbers
+    if isinstance(value, float):
+        raise TypeError(f"argument '{name}' must be tuple of ints, not float")
+    return (int(value),) * rank
+
+
+def _check_tensor(value: Any, function: str, argument: str, position: int) -> None:
+    if not isinstance(value, TensorBase):
+        raise TypeError(f"{function}(): argument '{argument}' (position {position}) must be Tensor, not {type(value).__name__}")
+
+
+def _spoken(sizes: Sizes) -> str:
+    return " x ".join(str(size) for size in sizes)
+
+
+def _check(
+    x: Sizes, w: Sizes, bias: TensorBase | None, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int, transposed: bool
+) -> None:
+    if any(p < 0 for p in padding):
+        raise RuntimeError("negative padding is not supported")
+    if any(s <= 0 for s in stride):
+        raise RuntimeError("non-positive stride is not supported")
+    if any(d <= 0 for d in dilation):
+        shown = [1, *dilation] if len(dilation) == 1 else list(dilation)
+        raise RuntimeError(f"dilation should be greater than zero, but got {shown}")
+    if groups <= 0:
+        raise RuntimeError("non-positive groups is not supported")
+    if len(w) < 3:
+        raise RuntimeError("weight should have at least three dimensions")
+    if len(w) != len(x):
+        raise RuntimeError(
+            f"Expected {len(w)}-dimensional input for {len(w)}-dimensional weight {list(w)}, but got {len(x)}-dimensional input "
+            f"of size {list(x)} instead"
+        )
+    if w[0] < groups:
+        raise RuntimeError(
+            f"Given groups={groups}, expected weight to be at least {groups} at dimension 0, but got weight of size {list(w)} "
+            "instead"
+        )
+    if w[0] % groups:
+        raise RuntimeError(
+            f"Given groups={groups}, expected weight to be divisible by {groups} at dimension 0, but got weight of size "
+            f"{list(w)} instead"
+        )
+    out_channels = w[1] * groups if transposed else w[0]
+    if transposed:
+        if x[1] != w[0]:
+            raise RuntimeError(
+                f"Given transposed=1, weight of size {list(w)}, expected input{list(x)} to have {w[0]} channels, but got "
+                f"{x[1]} channels instead"
+            )
+    elif x[1] != w[1] * groups:
+        raise RuntimeError(
+            f"Given groups={groups}, weight of size {list(w)}, expected input{list(x)} to have {w[1] * groups} channels, but "
+            f"got {x[1]} channels instead"
+        )
+    if bias is not None and shape_of(bias) != (out_channels,):
+        words = "Given transposed=1, weight" if transposed else "Given weight"
+        raise RuntimeError(
+            f"{words} of size {list(w)}, expected bias to be 1-dimensional with {out_channels} elements, but got bias of "
+            f"size {list(shape_of(bias))} instead"
+        )
+    if not transposed:
+        padded = tuple(n + 2 * p for n, p in zip(x[2:], padding))
+        reach = tuple(d * (k - 1) + 1 for k, d in zip(w[2:], dilation))
+        if any(n < k for n, k in zip(padded, reach)):
+            raise RuntimeError(
+                f"Calculated padded input size per channel: ({_spoken(padded)}). Kernel size: ({_spoken(reach)}). Kernel size "
+                "can't be greater than actual input size"
+            )
+
+
+def _check_types(input: TensorBase, weight: TensorBase, bias: TensorBase | None) -> None:
+    if input._dtype is not weight._dtype:
+        raise RuntimeError(
+            f"Input type (torch.{type_word(input._dtype)}Tensor) and weight type (torch.{type_word(weight._dtype)}Tensor) should "
+            "be the same or input should be a MKLDNN tensor and weight is a dense tensor"
+        )
+    if bias is not None and bias._dtype is not input._dtype:
+        raise RuntimeError(
+            f"Input type ({cpp_word(input._dtype)}) and bias type ({cpp_word(bias._dtype)}) should be "
+            "the same"
+        )
+    if input._dtype.name == "bool":
+        raise NotImplementedError(f'"slow_conv2d_cpu" not implemented for {torch_type_name("bool")}')
+
+
+def _batched(input: TensorBase, rank: int, name: str) -> tuple[Any, bool]:
+    shape = shape_of(input)
+    if len(shape) == rank + 2:
+        return input, False
+    if len(shape) == rank + 1:
+        return views.unsqueeze(input, 0), True
+    raise RuntimeError(
+        f"Expected {rank + 1}D (unbatched) or {rank + 2}D (batched) input to {name}, but got input of size: {list(shape)}"
+    )
+
+
+def _same(input: TensorBase, weight: TensorBase, stride: Sizes, dilation: Sizes) -> tuple[Any, Sizes]:
+    """The input padded where the sides differ by one, and the padding that is left for both sides."""
+    if any(s != 1 for s in stride):
+        raise RuntimeError("padding='same' is not supported for strided convolutions")
+    totals = tuple(d * (k - 1) for k, d in zip(shape_of(weight)[2:], dilation))
+    if any(total % 2 for total in totals):
+        extra = []
+        for total in reversed(totals):
+            extra += [0, total % 2]
+        input = call(_pad, (input,), tuple(extra), 0)
+    return input, tuple(total // 2 for total in totals)
+
+
+def _convolve(
+    rank: int, input: TensorBase, weight: TensorBase, bias: TensorBase | None, stride: int | Sequence[int],
+    padding: int | str | Sequence[int], dilation: int | Sequence[int], groups: int
+) -> TensorBase:
+    name = f"conv{rank}d"
+    _check_tensor(input, name, "input", 1)
+    _check_tensor(weight, name, "weight", 2)
+    input, single = _batched(input, rank, name)
+    stride = expand_numbers(stride, rank, "stride")
+    dilation = expand_numbers(dilation, rank, "dilation")
+    if isinstance(padding, str):
+        if padding not in ("same", "valid"):
+            raise RuntimeError(f"Invalid padding string: '{padding}'")
+        if padding == "same":
+            input, padding = _same(input, weight, stride, dilation)
+        else:
+            padding = (0,) * rank
+    else:
+        padding = expand_numbers(padding, rank, "padding")
+    _check(shape_of(input), shape_of(weight), bias, stride, padding, dilation, groups, False)
+    _check_types(input, weight, bias)
+    if _is_direct(input, rank < 3) and count_of(input._shape) and count_of(weight._shape):
+        result = _direct(rank, input, weight, bias, stride, padding, dilation, groups)
+    elif bias is None:
+        result = call(_conv, (input, weight), None, stride, padding, dilation, groups)
+    else:
+        result = call(_conv, (input, weight, bias), stride, padding, dilation, groups)
+    no_view(result)
+    return views.squeeze(result, 0) if single else with_format(result, input, weight)
+
+
+_DIRECT = ("float32", "float16", "bfloat16")
+_BESIDE = runtime.HOST_TARGET != "CPU"
+
+
+@ways(host=lambda input: bool(FOUND or _BESIDE))
+def _any_rank(input: TensorBase) -> bool:
+    """Whether the kernel of ``conv2d`` takes one and three dimensions too, and groups its transposed form: the host's does.
+
+    Without oneDNN MindSpore's is faster, but for beside an Ascend, where it would compute there.
+    """
+    return False
+
+
+def _is_direct_on_host(input: TensorBase, plain: bool) -> bool:
+    kind = input._dtype.name
+    return (plain or _any_rank(input)) and (kind in _DIRECT or (_BESIDE and kind == "float64"))
+
+
+@ways(host=_is_direct_on_host, captured=lambda input, plain: False)
+def _is_direct(input: TensorBase, plain: bool) -> bool:
+    """Whether the kernel that has a rule of its own takes a dtype, and the call, which is ``plain`` where every such kernel does."""
+    return plain and input._dtype.name in _DIRECT
+
+
+def _direct(
+    rank: int, input: TensorBase, weight: TensorBase, bias: TensorBase | None, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int
+) -> TensorBase:
+    """In single precision, whose kernel has a rule of its own."""
+    lifted = rank == 1 and not _any_rank(input)
+    if lifted:
+        input, weight = views.unsqueeze(input, 2), views.unsqueeze(weight, 2)
+        stride, padding, dilation = (1, *stride), (0, *padding), (1, *dilation)
+    sizes = zip(input._shape[2:], weight._shape[2:], stride, padding, dilation)
+    if any(n + 2 * p < d * (k - 1) + 1 for n, k, s, p, d in sizes):
+        raise RuntimeError("Kernel size can't be greater than actual input size")
+    tensors = (input, weight) if bias is None else (input, weight, bias)
+    if bias is None:
+        found = apply(_conv2d, input._dtype, (*tensors, None), (stride, padding, dilation, groups))
+    else:
+        found = apply(_conv2d, input._dtype, tensors, (stride, padding, dilation, groups))
+    return views.squeeze(found, 2) if lifted else found
+
+
+def _convolve_transposed(
+    rank: int, input: TensorBase, weight: TensorBase, bias: TensorBase | None, stride: int | Sequence[int],
+    padding: int | Sequence[int], output_padding: int | Sequence[int], groups: int, dilation: int | Sequence[int]
+) -> TensorBase:
+    name = f"conv_transpose{rank}d"
+    _check_tensor(input, name, "input", 1)
+    _check_tensor(weight, name, "weight", 2)
+    input, single = _batched(input, rank, name)
+    stride = expand_numbers(stride, rank, "stride")
+    padding = expand_numbers(padding, rank, "padding")
+    dilation = expand_numbers(dilation, rank, "dilation")
+    output_padding = expand_numbers(output_padding, rank, "output_padding")
+    x, w = shape_of(input), shape_of(weight)
+    _check(x, w, bias, stride, padding, dilation, groups, True)
+    _check_types(input, weight, bias)
+    if any(o >= s and o >= d for o, s, d in zip(output_padding, stride, dilation)):
+        names = ("depth", "height", "width")[3 - rank :] if rank > 1 else ("height", "width")
+        lists = {"output_padding": output_padding, "stride": stride, "dilation": dilation}
+        fill = {"output_padding": 0, "stride": 1, "dilation": 1}
+        words = " ".join(
+            f"{key}_{axis}: {number}"
+            for key, numbers in lists.items()
+            for axis, number in zip(names, numbers if rank > 1 else (fill[key], *numbers))
+        )
+        raise RuntimeError(f"output padding must be smaller than either stride or dilation, but got {words}")
+    args = (stride, padding, output_padding, dilation, groups)
+    if _is_direct(input, rank == 2 and groups == 1) and count_of(input._shape) and count_of(weight._shape):
+        tensors = (input, weight, bias)
+        result = apply(_conv_transpose2d, input._dtype, tensors, args)
+    elif bias is None:
+        result = call(_conv_transpose, (input, weight), None, *args)
+    else:
+        result = call(_conv_transpose, (input, weight, bias), *args)
+    no_view(result)
+    return views.squeeze(result, 0) if single else with_format(result, input, weight)
+
+
+@operation
+def conv1d(
+    input: TensorBase, weight: TensorBase, bias: TensorBase | None = None, stride: int | Sequence[int] = 1,
+    padding: int | str | Sequence[int] = 0, dilation: int | Sequence[int] = 1, groups: int = 1
+) -> TensorBase:
+    """(N, C, L) or (C, L) with weight (out, C / groups, k) and bias (out)."""
+    return _convolve(1, input, weight, bias, stride, padding, dilation, groups)
+
+
+@operation
+def conv2d(
+    input: TensorBase, weight: TensorBase, bias: TensorBase | None = None, stride: int | Sequence[int] = 1,
+    padding: int | Sequence[int] = 0, dilation: int | Sequence[int] = 1, groups: int = 1
+) -> TensorBase:
+    """(N, C, H, W) or (C, H, W) with weight (out, C / groups, kH, kW) and bias (out)."""
+    return _convolve(2, input, weight, bias, stride, padding, dilation, groups)
+
+
+@operation
+def conv3d(
+    input: TensorBase, weight: TensorBase, bias: TensorBase | None = None, stride: int | Sequence[int] = 1,
+    padding: int | str | Sequence[int] = 0, dilation: int | Sequence[int] = 1, groups: int = 1
+) -> TensorBase:
+    """(N, C, D, H, W) or (C, D, H, W) with weight (out, C / groups, kD, kH, kW) and bias (out)."""
+    return _convolve(3, input, weight, bias, stride, padding, dilation, groups)
+
+
+@operation
+def conv_transpose1d(
+    input: TensorBase, weight: TensorBase, bias: TensorBase | None = None, stride: int | Sequence[int] = 1,
+    padding: int | Sequence[int] = 0, output_padding: int | Sequence[int] = 0, groups: int = 1, dilation: int | Sequence[int] = 1,
+) -> TensorBase:  # fmt: skip
+    """(N, C, L) or (C, L) with weight (C, out / groups, k): the gradient of conv1d for its input."""
+    return _convolve_transposed(1, input, weight, bias, stride, padding, output_padding, groups, dilation)
+
+
+@operation
+def conv_transpose2d(
+    input: TensorBase, weight: TensorBase, bias: TensorBase | None = None, stride: int | Sequence[int] = 1,
+    padding: int | Sequence[int] = 0, output_padding: int | Sequence[int] = 0, groups: int = 1, dilation: int | Sequence[int] = 1,
+) -> TensorBase:  # fmt: skip
+    """(N, C, H, W) or (C, H, W) with weight (C, out / groups, kH, kW): the gradient of conv2d for its input."""
+    return _convolve_transposed(2, input, weight, bias, stride, padding, output_padding, groups, dilation)
+
+
+@operation
+def conv_transpose3d(
+    input: TensorBase, weight: TensorBase, bias: TensorBase | None = None, stride: int | Sequence[int] = 1,
+    padding: int | Sequence[int] = 0, output_padding: int | Sequence[int] = 0, groups: int = 1, dilation: int | Sequence[int] = 1,
+) -> TensorBase:  # fmt: skip
+    """(N, C, D, H, W) or (C, D, H, W) with weight (C, out / groups, kD, kH, kW)."""
+    return _convolve_transposed(3, input, weight, bias, stride, padding, output_padding, groups, dilation)
+
+
+@operation
+def conv_tbc(input: Any, weight: Any, bias: Any, pad: int = 0) -> Any:
+    """A convolution over time of (T, B, C) with weight (k, C, out)."""
+    moved = conv1d(views.permute(input, (1, 2, 0)), views.permute(weight, (2, 1, 0)), bias, padding=pad)
+    return views.permute(moved, (2, 0, 1))
+
+
+def convolution(
+    input: TensorBase, weight: TensorBase, bias: TensorBase, stride: Sequence[int], padding: Sequence[int], dilation: Sequence[int],
+    transposed: bool, output_padding: Sequence[int], groups: int,
+) -> Any:  # fmt: skip
+    """The convolution that all others are cases of."""
+    rank = len(shape_of(weight)) - 2
+    if transposed:
+        return _convolve_transposed(rank, input, weight, bias, stride, padding, output_padding, groups, dilation)
+    return _convolve(rank, input, weight, bias, stride, padding, dilation, groups)
+
+
+BY_RANK: dict[int, Callable[..., Any]] = {1: conv1d, 2: conv2d, 3: conv3d}

@@ -1,0 +1,123 @@
+"""Distances between rows."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..._backend.table import kernel
+from ..._core.dtype import dtype
+from ..._core.promotion import promote_types
+from ..._core.tensor_base import TensorBase
+from .._dispatch import broadcast_shape, call, deliver, shape_of, type_word, wrap_dim
+from .._named import node_called
+from .._one_dtype import expect_dtype
+from .._operation import operation
+from ..elementwise.compare import clamp_min
+from ..elementwise.elementwise import abs as abs_of
+from ..elementwise.elementwise import add, div, mul, sub
+from ..indexing.index import index_select
+from ..memory.from_data import made
+from ..reduce.reduce import sum as sum_of
+from ..shape import views
+
+_p_norm = kernel("p_norm")
+
+
+def p_norm(input: TensorBase, p: float, dim: int, keepdim: bool = False, share: bool = True) -> TensorBase:
+    """The p-norm over a dimension, or several."""
+    if input._dtype.category == 3:
+        input = abs_of(input)
+    rank = len(shape_of(input))
+    dims = tuple(wrap_dim(d, rank) for d in ((dim,) if isinstance(dim, int) else dim))
+    return call(_p_norm, (input,), float(p), dims, keepdim, share)
+
+
+@operation
+def cosine_similarity(x1: TensorBase, x2: TensorBase, dim: int = 1, eps: float = 1e-08) -> TensorBase:
+    """The cosine of the angle between vectors along ``dim``; norms count as ``eps`` at least."""
+    kind = promote_types(x1._dtype, x2._dtype)
+    if kind.category < 2:
+        raise RuntimeError(f"expected common dtype to be floating point, yet common dtype is {_word(kind)}")
+    x1, x2 = (x if x._dtype is kind else x.to(kind) for x in (x1, x2))
+    common = broadcast_shape(shape_of(x1), shape_of(x2))
+    x1, x2 = views.expand(x1, common), views.expand(x2, common)
+    first = clamp_min(p_norm(x1, 2, dim, True), eps)
+    second = clamp_min(p_norm(x2, 2, dim, True), eps)
+    return sum_of(mul(div(x1, first), div(x2, second)), dim)
+
+
+def _word(kind: dtype) -> str:
+    return type_word(kind)
+
+
+def _refuse_half(name: str, kind: dtype) -> None:
+    if kind.itemsize == 2:
+        raise NotImplementedError(f"\"{name}\" not implemented for '{_word(kind)}'")
+
+
+@node_called("NormBackward1")
+def pairwise_distance(x1: TensorBase, x2: TensorBase, p: float = 2, eps: float = 1e-06, keepdim: bool = False) -> TensorBase:
+    """The p-norm of ``x1 - x2 + eps`` over the last dimension."""
+    difference = add(sub(x1, x2), eps)
+    return p_norm(difference, p, len(shape_of(difference)) - 1, keepdim)
+
+
+@operation
+@node_called("PdistBackward0", "input result")
+def pdist(input: TensorBase, p: float = 2) -> TensorBase:
+    """The p-norm distances of every pair of rows of (N, M): (N * (N - 1) / 2)."""
+    shape = shape_of(input)
+    if len(shape) != 2:
+        raise RuntimeError(f"pdist only supports 2D tensors, got: {len(shape)}D")
+    if input._dtype.category < 2:
+        raise RuntimeError("pdist only supports floating-point dtypes")
+    if p < 0:
+        raise RuntimeError("pdist only supports non-negative p values")
+    first, second = np.triu_indices(shape[0], 1)
+    if not first.size:
+        return mul(sum_of(views.narrow(input, 0, 0, 0), 1), 0) if shape[0] == 0 else sum_of(views.narrow(input, 0, 0, 0), 1)
+    _refuse_half("pdist", input._dtype)
+    left = index_select(input, 0, made(first.astype(np.int64)))
+    right = index_select(input, 0, made(second.astype(np.int64)))
+    return p_norm(sub(left, right), p, 1, share=False)
+
+
+@operation
+@node_called("CdistBackward0", "x1 x2 result")
+def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: str | None = "use_mm_for_euclid_dist_if_necessary") -> Any:
+    """The p-norm distances of every row of (*, P, M) to every row of (*, R, M): (*, P, R)."""
+    a, b = shape_of(x1), shape_of(x2)
+    for name, tensor, shape in (("X1", x1, a), ("X2", x2, b)):
+        if tensor._dtype.category != 2:
+            raise RuntimeError(
+                f"cdist only supports floating-point dtypes, {name} got: {_word(tensor._dtype)}"
+            )
+        if len(shape) < 2:
+            raise RuntimeError(f"cdist only supports at least 2D tensors, {name} got: {len(shape)}D")
+    expect_dtype(x1._dtype, x2)
+    if a[-1] != b[-1]:
+        raise RuntimeError(f"X1 and X2 must have the same number of columns. X1: {a[-1]} X2: {b[-1]}")
+    if p < 0:
+        raise RuntimeError("cdist only supports non-negative p values")
+    lead = broadcast_shape(a[:-2], b[:-2])
+    if a[-1] == 0 or 0 in lead or a[-2] == 0 or b[-2] == 0:
+        # A sum over nothing: zeros, which autograd still follows.
+        first = views.unsqueeze(sum_of(x1, -1), -1)
+        return mul(add(first, views.unsqueeze(sum_of(x2, -1), -2)), 0)
+    products = compute_mode == "use_mm_for_euclid_dist" or compute_mode != "donot_use_mm_for_euclid_dist" and max(a[-2], b[-2]) > 25
+    if p != 2 or not products:
+        _refuse_half("cdist", x1._dtype)
+    difference = sub(views.unsqueeze(x1, -2), views.unsqueeze(x2, -3))
+    return p_norm(difference, p, len(shape_of(difference)) - 1, share=False)
+
+
+def normalize(input: TensorBase, p: float = 2.0, dim: Any = 1, eps: float = 1e-12, out: TensorBase | None = None) -> TensorBase:
+    """The input divided by its p-norm over ``dim``, which counts as ``eps`` at least."""
+    if input._dtype.category < 2:
+        raise RuntimeError(
+            f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {_word(input._dtype)}"
+        )
+    length = views.expand(clamp_min(p_norm(input, p, dim, True), eps), shape_of(input))
+    result = div(input, length)
+    return result if out is None else deliver(result, out)

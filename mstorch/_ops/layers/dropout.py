@@ -1,0 +1,149 @@
+"""Dropout with torch's own masks."""
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..._backend.table import kernel
+from ..._core.generator import mask_engine
+from ..._core.strides import dense_order, elementwise_strides
+from ..._core.tensor_base import TensorBase, count_of, strides_of, tensor_of, wrap
+from ..._tape.moving import beside
+from .._dispatch import call, cast_tensor, type_word
+from .._in_place import in_place
+from .._memory_order import result_strides
+from ..elementwise.elementwise import add, mul, sub
+from ..random.random import draw
+from ..shape.views import permute, reshape
+
+_mul = kernel("mul")
+
+
+def _check(p: float) -> None:
+    if not 0 <= p <= 1:
+        raise RuntimeError(f"dropout probability has to be between 0 and 1, but got {p}")
+
+
+def _refuse_others(input: TensorBase, whole: tuple[int, ...]) -> None:
+    """Raise torch's error for complex numbers, and for these categories that have no fractions."""
+    kind = input._dtype
+    if kind.category == 3:
+        raise NotImplementedError(f"\"bernoulli_scalar_cpu_\" not implemented for '{type_word(kind)}'")
+    if kind.category in whole:
+        raise RuntimeError(f"result type Float can't be cast to the desired output type {type_word(kind)}")
+
+
+def _noise(input: TensorBase, p: float, channels: bool) -> TensorBase:
+    """1 / (1 - p) where a number is kept and 0 where it is dropped, for each element or for each channel."""
+    return _kept(input, p, channels, 1 / (1 - p))
+
+
+def _kept(input: TensorBase, p: float, channels: bool, scale: float) -> TensorBase:
+    """``scale`` with probability 1 - p, else 0, for each element or each channel of ``input``."""
+    own, kind = input._shape, input._dtype
+    shape = (*own[:2], *([1] * (len(own) - 2))) if channels else own
+    keep = draw("dropout_mask", mask_engine(input), math.prod(shape), 1 - p)
+    if isinstance(keep, np.ndarray):
+        keep = keep.reshape(shape) if channels or input._stride is None else _in_memory_order(keep, own, strides_of(input))
+        # A product of 0-d arrays is a NumPy scalar.
+        noise = tensor_of(np.asarray(keep.astype(kind.np, order="C") * kind.np.type(scale), kind.np))
+        return beside(noise, input)
+    order = None if channels or input._stride is None else _order_of_memory(own, strides_of(input))
+    drawn = cast_tensor(wrap(keep), kind)
+    if order is not None:
+        return mul(permute(reshape(drawn, [shape[i] for i in order]), [order.index(i) for i in range(len(order))]), scale)
+    return mul(reshape(drawn, shape), scale)
+
+
+def _order_of_memory(shape: tuple[int, ...], strides: tuple[int, ...]) -> Sequence[int] | None:
+    """The dimensions of a tensor as its elements lie in memory, whose order draws for it follow; None for the order of its shape."""
+    dense = elementwise_strides(shape, [(shape, strides)])
+    return None if dense is None else dense_order(shape, dense)
+
+
+def _in_memory_order(drawn: np.ndarray, shape: tuple[int, ...], strides: tuple[int, ...]) -> np.ndarray:
+    """What was drawn for a tensor, in its shape."""
+    order = _order_of_memory(shape, strides)
+    if order is None:
+        return drawn.reshape(shape)
+    return drawn.reshape([shape[i] for i in order]).transpose(np.argsort(order))
+
+
+def _dropped(input: TensorBase, p: float, train: bool, channels: bool) -> TensorBase:
+    _check(p)
+    if p == 0 or not train or count_of(input._shape) == 0:
+        return input
+    if channels:
+        _feature_dims(input)
+    if p == 1:
+        return mul(input, 0)
+    _refuse_others(input, (0, 1))
+    noise = _noise(input, p, channels)
+    return call(_mul, (input, noise), strides=result_strides((input,), input._shape))
+
+
+_ALPHA = 1.7580993408473766
+
+
+def _alpha_dropped(input: TensorBase, p: float, train: bool, channels: bool) -> TensorBase:
+    """Dropout that keeps mean and variance of a self-normalising network (https://arxiv.org/abs/1706.02515)."""
+    _check(p)
+    if p == 0 or not train or count_of(input._shape) == 0:
+        return input
+    if channels:
+        _feature_dims(input)
+    if p == 1:
+        return mul(input, 0)
+    _refuse_others(input, (1,))
+    keep = _kept(input, p, channels, 1.0)
+    scale = 1 / math.sqrt((_ALPHA * _ALPHA * p + 1) * (1 - p))
+    shift = add(mul(sub(keep, 1), _ALPHA * scale), _ALPHA * scale * p)
+    return add(mul(input, mul(keep, scale)), shift)
+
+
+def _feature_dims(input: TensorBase) -> None:
+    if len(input._shape) < 2:
+        raise RuntimeError("Feature dropout requires at least 2 dimensions in the input")
+
+
+def dropout(input: TensorBase, p: float, train: bool) -> TensorBase:
+    """Each element set to 0 with probability ``p``, the others divided by 1 - p."""
+    return _dropped(input, p, train, False)
+
+
+def feature_dropout(input: TensorBase, p: float, train: bool) -> TensorBase:
+    """Each channel (N, C) set to 0 with probability ``p``, the others divided by 1 - p."""
+    return _dropped(input, p, train, True)
+
+
+def alpha_dropout(input: TensorBase, p: float, train: bool) -> TensorBase:
+    """Dropout that keeps mean and variance, for SELU."""
+    return _alpha_dropped(input, p, train, False)
+
+
+def feature_alpha_dropout(input: TensorBase, p: float, train: bool) -> TensorBase:
+    """Alpha dropout of whole channels (N, C)."""
+    return _alpha_dropped(input, p, train, True)
+
+
+def dropout_(input: Any, p: float, train: bool) -> Any:
+    """In-place version of ``dropout``."""
+    return in_place(input, dropout, p, train)
+
+
+def feature_dropout_(input: Any, p: float, train: bool) -> Any:
+    """In-place version of ``feature_dropout``."""
+    return in_place(input, feature_dropout, p, train)
+
+
+def alpha_dropout_(input: Any, p: float, train: bool) -> Any:
+    """In-place version of ``alpha_dropout``."""
+    return in_place(input, alpha_dropout, p, train)
+
+
+def feature_alpha_dropout_(input: Any, p: float, train: bool) -> Any:
+    """In-place version of ``feature_alpha_dropout``."""
+    return in_place(input, feature_alpha_dropout, p, train)

@@ -1,0 +1,255 @@
+"""Embeddings and one-hot vectors."""
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..._backend.table import kernel
+from ..._core.dtype import float64, int32, int64
+from ..._core.sparse_parts import MAKERS
+from ..._core.storage import home
+from ..._core.tensor_base import TensorBase, array_of, tensor_of
+from ..._tape.composite import record
+from ..._tape.moving import beside
+from ..._tape.node import is_leaf
+from ..._tape.ways import followed, ways
+from ..._tape.windows import linear
+from .._dispatch import call, readable, shape_of, type_word, without_grad
+from ..elementwise.compare import eq, isnan, ne, where
+from ..elementwise.elementwise import div, mul
+from ..indexing.index import gather, index_select
+from ..indexing.scatter import index_add
+from ..indexing.subscript import setitem
+from ..memory.creation import zeros
+from ..memory.from_data import made
+from ..reduce.reduce import argmax
+from ..reduce.reduce import sum as sum_of
+from ..shape import views
+
+_embedding = kernel("embedding")
+
+
+def _check_type(input: TensorBase, name: str) -> None:
+    if input._dtype not in (int64, int32):
+        raise RuntimeError(
+            f"Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got "
+            f"torch.{type_word(input._dtype)}Tensor instead (while checking arguments for {name})"
+        )
+
+
+def _check_indices(input: TensorBase, rows: int, name: str) -> None:
+    _check_type(input, name)
+    values = readable(input)
+    if values is not None and values.size and (values.min() < 0 or values.max() >= rows):
+        raise IndexError("index out of range in self")
+
+
+def _lookup_sparse(weight: TensorBase, input: TensorBase, padding: int, by_frequency: bool) -> TensorBase:
+    if by_frequency:
+        raise RuntimeError("embedding_backward: scale_grad_by_freq not supported with sparse gradients")
+    found = call(_embedding, (weight.detach(),), input, padding, by_frequency)
+
+    def forward(tangents: Sequence[TensorBase], outputs: tuple[TensorBase, ...], inputs: tuple[TensorBase, ...]) -> Any:
+        return (call(_embedding, tangents, input, padding, by_frequency),)
+
+    return record("EmbeddingBackward0", functools.partial(_rows_gradient, padding), (weight,), (found,), input, forward=forward)[0]
+
+
+def _rows_gradient(
+    padding: int, gradients: Sequence[TensorBase], outputs: Sequence[TensorBase], inputs: Sequence[TensorBase], indices: TensorBase
+) -> tuple[TensorBase]:
+    """The gradient of a table of which rows were taken, as a sparse tensor."""
+    (gradient,), (weight,) = gradients, inputs
+    if gradient is None:
+        return (None,)
+    rows = views.reshape(indices, (-1,))
+    if not weight.numel():
+        rows = rows[:0]  # a table without elements has a gradient that names no row
+    values = views.reshape(gradient, (indices.numel(), weight._shape[1]))[: len(rows)]
+    if padding >= 0:
+        kept = ne(rows, padding)
+        rows, values = rows[kept], values[kept]
+    return (MAKERS["coo"](views.unsqueeze(rows, 0), values, weight._shape),)
+
+
+def _lookup(weight: TensorBase, input: TensorBase, padding: int, by_frequency: bool, sparse: bool = False) -> TensorBase:
+    if sparse and followed((weight,)) and is_leaf(weight):
+        return _lookup_sparse(weight, input, padding, by_frequency)
+    found = call(_embedding, (weight,), input, padding, by_frequency)
+    return found if padding < 0 else _beside_padding(found, input, padding)
+
+
+def _padding_apart(found: Any, input: Any, padding: int) -> Any:
+    """A graph is differentiated as it stands: rows of the padding are taken as they are."""
+    return None if home(found).has_elements else where(views.unsqueeze(ne(input, padding), -1), found, views.detach(found))
+
+
+@ways(captured=_padding_apart)
+def _beside_padding(found: TensorBase, input: TensorBase, padding: int) -> TensorBase:
+    return found
+
+
+def embedding(
+    weight: TensorBase, indices: Any, padding_idx: int = -1, scale_grad_by_freq: bool = False, sparse: bool = False
+) -> TensorBase:
+    """Rows of ``weight`` (rows, D) at ``indices`` (*): (*, D). With ``sparse`` the gradient of a leaf is a COO tensor."""
+    if len(shape_of(weight)) != 2:
+        raise RuntimeError("'weight' must be 2-D")
+    _check_indices(indices, shape_of(weight)[0], "embedding")
+    return _lookup(weight, indices, padding_idx, scale_grad_by_freq, sparse)
+
+
+def renorm_rows_(weight: TensorBase, indices: TensorBase, max_norm: float, norm_type: float) -> None:
+    """Scale the rows that are used down to the greatest norm, in place."""
+    used = np.unique(array_of(indices))
+    count = shape_of(weight)[0]
+    for index in used[(used < -count) | (used >= count)][:1]:
+        raise IndexError(f"select(): index {index} out of range for tensor of size {list(shape_of(weight))} at dimension 0")
+    rows = array_of(weight)[used]
+    norms = np.linalg.norm(rows.astype(np.float64), norm_type, axis=1).astype(rows.dtype).astype(np.float64)
+    scale = np.where(norms > max_norm, max_norm / (norms + 1e-7), 1.0)
+    rows = rows * scale[:, None].astype(rows.dtype)
+    with without_grad():  # and without a tangent: a derivative takes the rows as they are
+        setitem(views.detach(weight), tensor_of(used), beside(made(rows), weight))
+
+
+def one_hot(tensor: TensorBase, num_classes: int = -1) -> TensorBase:
+    """(*) → (*, num_classes): 1 at the position that the class names, else 0, int64."""
+    if tensor._dtype is not int64:
+        raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
+    classes = readable(tensor) if num_classes > 0 else array_of(tensor)
+    if classes is None:
+        every = beside(tensor_of(np.arange(num_classes)), tensor)
+        return eq(views.unsqueeze(tensor, -1), every).to(int64)
+    if classes.size == 0:
+        if num_classes <= 0:
+            raise RuntimeError("Can not infer total number of classes from empty tensor.")
+        return zeros((*classes.shape, num_classes), dtype=int64, device=tensor.device)
+    if classes.min() < 0:
+        raise RuntimeError("Class values must be non-negative.")
+    if num_classes == -1:
+        num_classes = int(classes.max()) + 1
+    elif num_classes < 1:
+        raise RuntimeError("num_classes should be positive")
+    elif classes.max() >= num_classes:
+        raise RuntimeError("Class values must be smaller than num_classes.")
+    hot = np.zeros((classes.size, num_classes), np.int64)
+    hot[np.arange(classes.size), classes.reshape(-1)] = 1
+    found = beside(made(hot.reshape(*classes.shape, num_classes)), tensor)
+    found._counter.version += 2  # torch fills it with zeros, then with ones
+    return found
+
+
+def bag_starts(
+    offsets: Any, count: int, weight: TensorBase, mode: str, include_last_offset: bool, padding_idx: int | None
+) -> np.ndarray:
+    """Where each bag begins among ``count`` indices, and where the last one ends. RuntimeError for offsets that do not fit."""
+    if len(shape_of(offsets)) != 1:
+        raise RuntimeError(f"offsets has to be a 1D Tensor, but got Tensor of dimension {len(shape_of(offsets))}")
+    _check_type(offsets, "embedding_bag")
+    starts = array_of(offsets).astype(np.int64)
+    if include_last_offset and not starts.size:
+        raise RuntimeError("include_last_offset: number of offset should be at least 1")
+    if starts.size and starts[0] != 0:
+        raise RuntimeError(
+            "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0. However, got "
+            f"{starts[0]}"
+        )
+    if starts.size and starts[-1] > count:
+        raise RuntimeError(f"offsets[-1] can not be greater than input's length {count} but got offsets[-1] of {starts[-1]}")
+    if not include_last_offset:
+        return np.append(starts, count)
+    if mode == "sum" and padding_idx is None and weight._dtype is not float64:
+        return starts
+    return np.append(starts[:-1], count)  # only torch's fast sums believe the last offset
+
+
+def _check_bag(weight: TensorBase, indices: TensorBase, mode: str, per_sample_weights: TensorBase | None, padding_idx: int | None) -> None:
+    if len(shape_of(indices)) not in (1, 2):
+        raise RuntimeError(f"input has to be a 1D or 2D Tensor, but got Tensor of dimension {len(shape_of(indices))}")
+    if len(shape_of(weight)) != 2:
+        raise RuntimeError(f"weight has to be a 2D Tensor, but got Tensor of dimension {len(shape_of(weight))}")
+    _check_type(indices, "embedding_bag")
+    if per_sample_weights is not None and per_sample_weights._dtype is not weight._dtype:
+        types = " does not equal ".join(f"torch.{type_word(t._dtype)}Tensor" for t in (weight, per_sample_weights))
+        raise RuntimeError(
+            "Expected tensor for argument #1 'weight' to have the same type as tensor for argument #1 'per_sample_weights'; but type "
+            f"{types} (while checking arguments for embedding_bag)"
+        )
+    used, rows = array_of(indices).reshape(-1), shape_of(weight)[0]
+    outside = np.flatnonzero((used < 0) | (used >= rows))
+    if outside.size:
+        first = used[outside[0]]
+        if mode == "max" or padding_idx is not None:
+            raise RuntimeError(f"embedding_bag: Expected idx >= 0 && idx < num_embeddings but found idx to be {first}")
+        raise RuntimeError(f"Index {outside[0]} of input takes value {first} which is not in the valid range [0, {rows})")
+
+
+def bag(
+    weight: TensorBase, indices: TensorBase, starts: np.ndarray, mode: str, by_frequency: bool, per_sample_weights: TensorBase | None,
+    padding_idx: int | None, sparse: bool = False,
+) -> TensorBase:  # fmt: skip
+    """Sums, means or maxima of the rows in each bag; bag ``i`` holds the indices from ``starts[i]`` to ``starts[i + 1]``."""
+    _check_bag(weight, indices, mode, per_sample_weights, padding_idx)
+    rows = array_of(indices).astype(np.int64)
+    count, width = len(starts) - 1, shape_of(weight)[1]
+    bags = np.repeat(np.arange(count), np.diff(starts))
+    used = rows[: len(bags)]
+    kept = np.ones(used.shape, bool) if padding_idx is None else used != padding_idx
+    padding = -1 if padding_idx is None else padding_idx
+    shares = _shares(used)[kept] if by_frequency and not sparse else None
+    if mode != "max" and not kept.all():  # a product with 0 would leave NaN where padding has it
+        used, bags, places = used[kept], bags[kept], np.flatnonzero(kept)
+        if per_sample_weights is not None:
+            per_sample_weights = index_select(per_sample_weights, 0, beside(made(places), per_sample_weights))
+    taken = _lookup(weight, made(np.ascontiguousarray(used)), padding, by_frequency and sparse, sparse)
+    if mode == "max":
+        return _maxima(taken, bags, kept, count, width)
+    if shares is not None:
+        taken = linear(taken, np.array, lambda gradient: gradient * shares[:, None].astype(gradient.dtype), "EmbeddingBagBackward0")
+    if per_sample_weights is not None:
+        taken = mul(taken, views.unsqueeze(per_sample_weights[: len(bags)], 1))
+    total = _sums(taken, bags, count, width)
+    if mode == "sum":
+        return total
+    counts = np.maximum(np.bincount(bags, minlength=count), 1).astype(weight._dtype.np)
+    return div(total, beside(made(counts.reshape(-1, 1)), total))
+
+
+def _shares(used: np.ndarray) -> np.ndarray:
+    """What torch multiplies each index's gradient by: one over the count of that index that stands, when all are sorted, at the
+    place that its own rank among the different ones names.
+    """
+    ranks = np.unique(used, return_inverse=True)[1].reshape(-1)
+    ranked = np.sort(ranks)
+    return np.asarray(1.0 / np.bincount(ranks)[ranked[ranks]])
+
+
+def _sums(taken: TensorBase, bags: np.ndarray, count: int, width: int) -> TensorBase:
+    empty = zeros((count, width), dtype=taken._dtype, device=taken.device)
+    if not count or not width:
+        return mul(empty, sum_of(taken))  # index_add would not look at what it has no place for
+    return index_add(empty, 0, beside(made(bags.astype(np.int64)), taken), taken)
+
+
+def _maxima(taken: TensorBase, bags: np.ndarray, kept: np.ndarray, count: int, width: int) -> TensorBase:
+    counts = np.bincount(bags[kept], minlength=count)
+    longest = int(counts.max(initial=0))
+    if longest == 0:
+        return _sums(taken[:0], bags[:0], count, width)
+    positions = np.flatnonzero(kept)
+    places = np.arange(positions.size) - np.repeat(counts.cumsum() - counts, counts)
+    table = np.zeros((count, longest), np.int64)
+    filled = np.zeros((count, longest), bool)
+    table[bags[positions], places], filled[bags[positions], places] = positions, True
+    rows = views.reshape(index_select(taken, 0, beside(made(table.reshape(-1)), taken)), (count, longest, width))
+    # As in torch a row is taken if it is greater than those before it: NaN is not, and what comes after NaN is not either.
+    values = rows.detach()
+    usable = beside(made(filled[:, :, None]), rows)
+    first = beside(made(np.arange(longest).reshape(1, -1, 1) == 0), rows)
+    values = where(isnan(values), where(first, float("inf"), float("-inf")), where(usable, values, float("-inf")))
+    best = views.squeeze(gather(rows, 1, argmax(values, 1, True)), 1)
+    return where(beside(made((counts > 0)[:, None]), best), best, 0.0)

@@ -1,0 +1,343 @@
+"""Sampling at given positions (spatial transformers, https://arxiv.org/abs/1506.02025)."""
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..._backend.table import kernel
+from ..._core.dtype import bfloat16, bool_, finfo, float16, float32, float64, int64
+from ..._core.modes import modes
+from ..._core.tensor_base import TensorBase, is_tracked
+from ..._core.warned import warn
+from ..._tape.ways import followed
+from ..._tape.windows import linear, no_view
+from .._dispatch import call, shape_of, type_word, without_grad
+from .._named import by_rank, node_called
+from .._one_dtype import expect_dtype
+from .._operation import operation
+from ..elementwise.compare import clamp, eq, ge, le, logical_and, logical_not, logical_or, ne, where
+from ..elementwise.elementwise import abs as abs_of
+from ..elementwise.elementwise import add, div, mul, neg, remainder, sub
+from ..elementwise.math import floor
+from ..elementwise.math import round as round_of
+from ..indexing.index import gather
+from ..linalg.linalg_factor import attach
+from ..memory.copying import to_dtype
+from ..memory.creation import zeros_like
+from ..reduce.reduce import sum as sum_of
+from ..shape import views
+from ..shape.join import stack
+
+_in_order = kernel("running_sum")
+
+
+def affine_grid(theta: Any, size: Any, align_corners: bool | None = None) -> TensorBase:
+    """(N, 2, 3) → (N, H, W, 2), or (N, 3, 4) → (N, D, H, W, 3): the positions that an affine map sends the pixels to."""
+    if align_corners is None:
+        warn(
+            "Default grid_sample and affine_grid behavior has changed to align_corners=False since 1.3.0. Please specify "
+            "align_corners=True if the old behavior is desired. See the documentation of grid_sample for details.",
+        )
+        align_corners = False
+    if theta._dtype.category != 2:
+        raise ValueError(f"Expected theta to have floating point type, but got {theta._dtype}")
+    size = tuple(int(n) for n in size)
+    rank = len(size) - 2
+    shape = shape_of(theta)
+    if rank not in (2, 3):
+        raise NotImplementedError(
+            "affine_grid only supports 4D and 5D sizes, for 2D and 3D affine transforms, respectively. Got size "
+            f"torch.Size({list(size)}) with affine transform of shape torch.Size({list(shape)})"
+        )
+    if len(shape) != 3 or shape[1:] != (rank, rank + 1):
+        what = "2x3" if rank == 2 else "3x4"
+        raise ValueError(
+            f"Expected a batch of {rank}D affine matrices of shape Nx{what} for size torch.Size({list(size)}). Got "
+            f"torch.Size({list(shape)})."
+        )
+    if min(size) <= 0:
+        raise ValueError(f"Expected non-zero, positive output size. Got torch.Size({list(size)})")
+    kind = theta._dtype.np
+    axes = []
+    for n in size[2:]:
+        steps = np.linspace(-1, 1, n) if n > 1 else np.zeros(1)
+        axes.append((steps if align_corners else steps * (n - 1) / n).astype(kind))
+    mesh = np.meshgrid(*axes, indexing="ij")
+    base = np.stack([*reversed(mesh), np.ones(size[2:], kind)], axis=-1).reshape(-1, rank + 1)
+    shape = (size[0], *size[2:], rank)
+
+    def positions(array: np.ndarray) -> np.ndarray:
+        return np.matmul(base, array.swapaxes(1, 2)).reshape(shape)
+
+    def gathered(array: np.ndarray) -> np.ndarray:
+        return np.matmul(array.reshape(size[0], -1, rank).swapaxes(1, 2), base)
+
+    return linear(theta, positions, gathered, "AffineGridGeneratorBackward0")
+
+
+def _pixels(x: TensorBase, n: int, corners: bool) -> TensorBase:
+    """Positions from -1 to 1 as positions from 0 to n - 1."""
+    if corners:
+        return mul(div(add(x, 1), 2), n - 1)
+    return div(sub(mul(add(x, 1), n), 1), 2)
+
+
+def _reflected(x: TensorBase, low2: int, high2: int) -> TensorBase:
+    """Positions mirrored at the borders low2 / 2 and high2 / 2."""
+    if low2 == high2:
+        return mul(x, 0)
+    low, span = low2 / 2, (high2 - low2) / 2
+    distance = abs_of(sub(x, low))
+    flips = floor(div(distance, span)).detach()
+    extra = sub(distance, mul(flips, span))
+    odd = ne(remainder(flips, 2), 0)
+    return where(odd, sub(span + low, extra), add(extra, low))
+
+
+def _bounded(x: TensorBase, n: int, padding: str, corners: bool, unknown: int) -> TensorBase:
+    if padding == "border":
+        return _clipped(x, n, unknown)
+    if padding == "reflection":
+        return _clipped(_mirrored(x, n, corners), n, unknown)
+    return x
+
+
+def _mirrored(x: TensorBase, n: int, corners: bool) -> TensorBase:
+    return _reflected(x, 0, 2 * (n - 1)) if corners else _reflected(x, -1, 2 * n - 1)
+
+
+def _clipped(x: TensorBase, n: int, unknown: int) -> TensorBase:
+    """Positions from 0 to n - 1; ``unknown`` for NaN. As in torch an infinite gradient at both ends and beyond, times 0, is NaN."""
+    at = x.detach()
+    known = eq(at, at)
+    if not is_tracked(x):
+        return where(known, clamp(x, 0, n - 1), float(unknown))
+    inside = logical_not(logical_or(le(at, 0), ge(at, n - 1)))
+    most = finfo(x._dtype).max
+    finite = clamp(x, -most, most)
+    return where(known, add(clamp(at, 0, n - 1), mul(sub(finite, finite.detach()), to_dtype(inside, x._dtype))), float(unknown))
+
+
+def _taken(flat: TensorBase, places: list[Any], sizes: tuple[int, ...]) -> tuple[Any, Any]:
+    """The elements at whole positions (N, L) of each axis, 0 outside: (N, C, L); and which are inside, (N, L)."""
+    inside = index = None
+    for place, n in zip(places, sizes):
+        good = logical_and(ge(place, 0), le(place, n - 1))
+        position = to_dtype(where(good, place, 0.0), int64)
+        inside = good if inside is None else logical_and(inside, good)
+        index = position if index is None else add(mul(index, n), position)
+    n, c = shape_of(flat)[:2]
+    taken = gather(flat, 2, views.expand(views.unsqueeze(index, 1), (n, c, shape_of(index)[-1])))
+    return where(views.unsqueeze(inside, 1), taken, 0.0), inside  # a factor of 0 would leave NaN and infinities
+
+
+def _cubic_weights(t: TensorBase) -> list[Any]:
+    a = -0.75
+
+    def near(x: TensorBase) -> TensorBase:
+        return add(mul(mul(sub(mul(x, a + 2), a + 3), x), x), 1)
+
+    def far(x: TensorBase) -> TensorBase:
+        return sub(mul(add(mul(sub(mul(x, a), 5 * a), x), 8 * a), x), 4 * a)
+
+    return [far(add(t, 1)), near(t), near(sub(1, t)), far(sub(2, t))]
+
+
+@operation
+@node_called(by_rank("GridSampler{}DBackward0", 2), "input grid")
+def grid_sample(
+    input: TensorBase, grid: TensorBase, mode: str = "bilinear", padding_mode: str = "zeros", align_corners: bool | None = None
+) -> TensorBase:
+    """(N, C, H, W) at (N, H', W', 2), or (N, C, D, H, W) at (N, D', H', W', 3); positions go from -1 to 1, x first."""
+    if mode not in ("bilinear", "nearest", "bicubic"):
+        raise ValueError(
+            "nn.functional.grid_sample(): expected mode to be 'bilinear', 'nearest' or 'bicubic', but got: "
+            f"'{mode}'"
+        )
+    if padding_mode not in ("zeros", "border", "reflection"):
+        raise ValueError(
+            "nn.functional.grid_sample(): expected padding_mode to be 'zeros', 'border', or 'reflection', but got: "
+            f"'{padding_mode}'"
+        )
+    if align_corners is None:
+        warn(
+            "Default grid_sample and affine_grid behavior has changed to align_corners=False since 1.3.0. Please specify "
+            "align_corners=True if the old behavior is desired. See the documentation of grid_sample for details.",
+        )
+        align_corners = False
+    x, g = shape_of(input), shape_of(grid)
+    rank = len(x) - 2
+    if x[:1] != g[:1]:
+        raise RuntimeError(
+            f"grid_sampler(): expected grid and input to have same batch size, but got input with sizes {list(x)} and grid with "
+            f"sizes {list(g)}"
+        )
+    if g[-1] != rank:
+        raise RuntimeError(
+            f"grid_sampler(): expected grid to have size {rank} in last dimension, but got grid with sizes {list(g)}"
+        )
+    if 0 in x[2:]:
+        raise RuntimeError(
+            f"grid_sampler(): expected input to have non-empty spatial dimensions, but input has sizes {list(x)} with dimension "
+            f"{x.index(0, 2)} being empty"
+        )
+    if rank not in (2, 3) or len(g) != len(x):
+        expected = f"{rank + 2}D" if rank in (2, 3) else "4D or 5D"
+        raise RuntimeError(
+            f"grid_sampler(): expected {expected} input and grid with same number of dimensions, but got input with sizes {list(x)} "
+            f"and grid with sizes {list(g)}"
+        )
+    if mode == "bicubic" and rank == 3:
+        raise RuntimeError("grid_sampler(): bicubic interpolation only supports 4D input")
+    if input._dtype not in (float32, float64, float16, bfloat16):
+        own = "grid_sampler_2d_cpu_kernel_impl" if rank == 2 else "grid_sampler3d_cpu"
+        raise NotImplementedError(f"\"{own}\" not implemented for '{type_word(input._dtype)}'")
+    expect_dtype(input._dtype, grid)
+    sizes = x[2:]
+    positions = views.reshape(grid, (g[0], math.prod(g[1:-1]), rank))
+    # The grid names x first, the axes of the image come the other way round.
+    coordinates = [
+        _pixels(views.select(positions, 2, rank - 1 - i), n, align_corners) for i, n in enumerate(sizes)
+    ]
+    flat = views.reshape(input, (x[0], x[1], math.prod(sizes)))
+    if mode == "bicubic":
+        out = _bicubic(flat, coordinates, sizes, padding_mode, align_corners)
+    else:
+        # Where an image is read at NaN is the first pixel, where a volume is, the last, as in torch.
+        places = coordinates
+        coordinates = [
+            _bounded(c, n, padding_mode, align_corners, 0 if rank == 2 else n - 1) for c, n in zip(coordinates, sizes)
+        ]
+        if mode == "nearest":
+            out = _taken(flat, [round_of(c.detach()) for c in coordinates], sizes)[0]
+            if is_tracked(grid):
+                # The gradient for the grid is zero, not missing.
+                out = add(out, sum_of(where(zeros_like(grid, dtype=bool_), grid, 0.0)))
+        else:
+            out = _linear(flat, coordinates, sizes)
+        if rank == 3 and padding_mode != "zeros" and is_tracked(out):
+            # There torch's gradients pass over what its values read.
+            known = None
+            for read, n in zip(places, sizes):
+                at = read.detach() if padding_mode == "border" else _mirrored(read.detach(), n, align_corners)
+                known = eq(at, at) if known is None else logical_and(known, eq(at, at))
+            out = where(views.unsqueeze(known, 1), out, out.detach())
+    return no_view(views.reshape(out, (x[0], x[1], *g[1:-1])))
+
+
+def _linear(flat: TensorBase, coordinates: list[Any], sizes: tuple[int, ...]) -> TensorBase:
+    lows = [floor(c.detach()) for c in coordinates]
+    corners = list(itertools.product((0, 1), repeat=len(sizes)))
+    taken, inside = zip(*[_taken(flat, [add(low, side) for low, side in zip(lows, corner)], sizes) for corner in corners])
+    if len(sizes) != 3:
+        inside = (None,) * len(corners)  # only volumes leave out corners outside, though the position be NaN
+    if len(sizes) == 3 and followed(coordinates):
+        with without_grad():
+            made = _interpolated([t.detach() for t in taken], [c.detach() for c in coordinates], lows, corners, inside)
+        return attach("GridSampler3DBackward0", _volume_backward, (*taken, *coordinates), (made,), lows, corners, inside)[0]
+    return _interpolated(taken, coordinates, lows, corners, inside)
+
+
+def _sides(coordinates: Sequence[Any], lows: list[Any], corner: tuple[int, ...], inside: TensorBase | None) -> list[Any]:
+    """How much each axis gives to a corner, nothing to one that is not inside."""
+    parts = [sub(c, low) for c, low in zip(coordinates, lows)]
+    parts = [part if side else sub(1, part) for part, side in zip(parts, corner)]
+    return parts if inside is None else [where(inside, part, 0.0) for part in parts]
+
+
+def _interpolated(
+    taken: Sequence[Any], coordinates: Sequence[Any], lows: list[Any], corners: list[tuple[int, ...]], inside: Sequence[Any]
+) -> Any:
+    total = None
+    for values, corner, here in zip(taken, corners, inside):
+        weight = None
+        for part in _sides(coordinates, lows, corner, here):
+            weight = part if weight is None else mul(weight, part)
+        term = mul(values, views.unsqueeze(weight, 1))
+        total = term if total is None else add(total, term)
+    return total
+
+
+def _volume_backward(
+    gradients: Sequence[TensorBase], outputs: Sequence[TensorBase], inputs: Sequence[TensorBase], lows: list[Any],
+    corners: list[tuple[int, ...]], inside: Sequence[Any]
+) -> tuple[TensorBase, ...]:
+    """The gradients for the values at the corners and for the positions.
+
+    Those for the positions are differences of large terms: they are added one after the other in torch's order, channels
+    outside and corners inside, for another order shows in the result.
+    """
+    gradient = gradients[0]
+    if gradient is None:
+        return (None,) * len(inputs)
+    taken, coordinates = inputs[: len(corners)], inputs[len(corners) :]
+    for_taken: list[Any] = []
+    terms: list[list[Any]] = [[], [], []]
+    for values, corner, here in zip(taken, corners, inside):
+        x, y, z = (views.unsqueeze(part, 1) for part in reversed(_sides(coordinates, lows, corner, here)))
+        for_taken.append(mul(gradient, mul(mul(z, y), x)))
+        for axis, (first, second) in enumerate(((x, y), (x, z), (y, z))):
+            term = mul(mul(mul(values, first), second), gradient)
+            terms[axis].append(term if corner[axis] else neg(term))
+    found = []
+    for axis_terms in terms:
+        batch, channels, count = shape_of(axis_terms[0])
+        rows = views.reshape(stack(axis_terms, 2), (batch, channels * len(corners), count))
+        if modes.grad or not channels or not count:
+            found.append(sum_of(rows, 1))
+        else:
+            found.append(views.select(call(_in_order, (rows,), 1), 1, -1))
+    return (*for_taken, *found)
+
+
+def _bicubic(flat: TensorBase, coordinates: list[Any], sizes: tuple[int, ...], padding: str, corners: bool) -> Any:
+    y, x = coordinates
+    low_y, low_x = floor(y.detach()), floor(x.detach())
+    weights_y, weights_x = _cubic_weights(sub(y, low_y)), _cubic_weights(sub(x, low_x))
+    total = None
+    for i in range(4):
+        row = None
+        place_y = _bounded(add(low_y, i - 1), sizes[0], padding, corners, 0)
+        for j in range(4):
+            place_x = _bounded(add(low_x, j - 1), sizes[1], padding, corners, 0)
+            term = mul(_taken(flat, [place_y, place_x], sizes)[0], views.unsqueeze(weights_x[j], 1))
+            row = term if row is None else add(row, term)
+        term = mul(row, views.unsqueeze(weights_y[i], 1))
+        total = term if total is None else add(total, term)
+    return total
+
+
+_MODES = ("bilinear", "nearest", "bicubic")
+_PADDINGS = ("zeros", "border", "reflection")
+
+
+@operation
+def grid_sampler(input: TensorBase, grid: TensorBase, interpolation_mode: int, padding_mode: int, align_corners: bool) -> TensorBase:
+    """``grid_sample`` with numbers for the modes: 0 bilinear, 1 nearest, 2 bicubic; 0 zeros, 1 border, 2 reflection."""
+    return grid_sample(input, grid, _MODES[interpolation_mode], _PADDINGS[padding_mode], align_corners)
+
+
+@operation
+def grid_sampler_2d(input: Any, grid: Any, interpolation_mode: int, padding_mode: int, align_corners: bool) -> Any:
+    """``grid_sampler`` of images (N, C, H, W)."""
+    return grid_sampler(input, grid, interpolation_mode, padding_mode, align_corners)
+
+
+@operation
+def grid_sampler_3d(input: TensorBase, grid: TensorBase, interpolation_mode: int, padding_mode: int, align_corners: bool) -> TensorBase:
+    """``grid_sampler`` of volumes (N, C, D, H, W)."""
+    if len(shape_of(input)) != 5 or len(shape_of(grid)) != 5:
+        raise RuntimeError(
+            "grid_sampler(): expected 5D input and grid with same number of dimensions, but got input with sizes "
+            f"{list(shape_of(input))} and grid with sizes {list(shape_of(grid))}"
+        )
+    return grid_sampler(input, grid, interpolation_mode, padding_mode, align_corners)
+
+
+def affine_grid_generator(theta: Any, size: Any, align_corners: bool) -> Any:
+    """The same as ``affine_grid``."""
+    return affine_grid(theta, size, align_corners)

@@ -1,0 +1,265 @@
+"""Normalisation."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..._backend.host.norm import half_rms_norm
+from ..._backend.table import kernel
+from ..._core.dtype import finfo, float32
+from ..._core.tensor_base import TensorBase, array_of, count_of, is_tracked, recording, tensor_of, touch, value_of
+from ..._tape.ways import fused
+from ..._tape.whole import followed, in_one_piece
+from ..._tape.windows import linear, no_view
+from .._dispatch import call, cast_tensor, refuse_dtype, shape_of, with_format, without_grad, write
+from .._named import node_called
+from .._one_dtype import expect_parameters
+from .._operation import operation
+from ..elementwise.elementwise import add, mul, rsqrt, square, sub
+from ..memory.copying import to_dtype
+from ..memory.creation import ones, zeros
+from ..reduce.reduce import mean
+from ..shape import views
+
+_train = kernel("batch_norm_train")
+_eval = kernel("batch_norm_eval")
+_layer_norm, _layer_norm_parts = kernel("layer_norm"), kernel("layer_norm_parts")
+_running = kernel("running_average")
+_train_parts = kernel("batch_norm_parts")
+
+
+def _update(running: TensorBase, batch: TensorBase, factor: float, scale: float = 1.0) -> None:
+    """``running = (1 - factor) * running + factor * scale * batch``, outside of autograd."""
+    with without_grad():
+        if batch._dtype is not running._dtype:
+            batch = cast_tensor(batch.detach(), running._dtype)
+        write(running, call(_running, (running.detach(), batch), factor, scale))
+
+
+def _check_channels(name: str, tensor: TensorBase | None, channels: int) -> None:
+    if tensor is not None and count_of(tensor._shape) != channels:
+        raise RuntimeError(f"{name} should contain {channels} elements not {count_of(tensor._shape)}")
+
+
+def _beside_singles(input: TensorBase, *parameters: Any) -> bool:
+    """Whether half precision is normalised with float32 parameters: torch computes in float32 then and rounds the result alone."""
+    kind = input._dtype
+    return kind.itemsize == 2 and kind.category == 2 and any(item is not None and item._dtype is float32 for item in parameters)
+
+
+def _moves_running(input: TensorBase, *statistics: Any) -> bool:
+    """Whether a device's kernel normalises and moves the running statistics: whole tensors of single precision that nobody records."""
+    if 0 in input._shape or not fused("batch_norm_parts", input._dtype, input, *statistics):
+        return False
+    return all(item is None or (item._storage.is_free(item) and item._dtype is float32 and not is_tracked(item)) for item in statistics)
+
+
+def batch_norm(
+    input: TensorBase, weight: TensorBase | None, bias: TensorBase | None, running_mean: Any, running_var: TensorBase | None,
+    training: bool, momentum: float, eps: float, cudnn_enabled: bool = True,
+) -> Any:  # fmt: skip
+    """(N, C, *) with mean 0 and variance 1 in each channel, times ``weight`` plus ``bias`` (C).
+
+    In training the statistics are the batch's, and the running ones move by ``momentum`` towards them (the variance
+    unbiased); else the running ones are used.
+    """
+    shape = shape_of(input)
+    channels = shape[1] if len(shape) > 1 else shape[0]
+    for name, tensor in (
+        ("running_mean", running_mean), ("running_var", running_var), ("weight", weight), ("bias", bias),
+    ):  # fmt: skip
+        _check_channels(name, tensor, channels)
+    if training and (running_mean is None) is not (running_var is None):
+        raise ValueError("running_mean and running_var must either both be None or neither be None")
+    if not training and (running_mean is None or running_var is None):
+        missing = "running_mean" if running_mean is None else "running_var"
+        raise RuntimeError(f"{missing} must be defined in evaluation mode")
+    kind = input._dtype
+    refuse_dtype("batch_norm", kind, 2)
+    expect_parameters("batch_norm", input, weight, bias, running_mean, running_var)
+    if _beside_singles(input, weight, bias, running_mean, running_var):
+        return _wide_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)
+    weight = ones(channels, dtype=kind, device=input.device) if weight is None else weight
+    bias = zeros(channels, dtype=kind, device=input.device) if bias is None else bias
+    if len(shape) < 2:
+        return mul(input, 1)
+    if not training:
+        return with_format(call(_eval, (input, weight, bias, running_mean, running_var), eps), input)
+    if _moves_running(input, running_mean, running_var):
+        statistics = (running_mean, running_var)
+        raws = [None if item is None else value_of(item) for item in statistics]
+        y = call(_train_parts, (input, weight, bias), *raws, momentum, eps)[0]
+        for item in statistics:
+            if item is not None:
+                touch(item)
+        return with_format(y, input)
+    y, batch_mean, batch_var = call(_train, (input, weight, bias), eps)
+    if running_mean is not None:
+        _update(running_mean, batch_mean, momentum)
+    if running_var is not None:
+        count = count_of(input._shape) // max(channels, 1)
+        _update(running_var, batch_var, momentum, count / (count - 1) if count > 1 else float("nan"))
+    return with_format(y, input)
+
+
+@node_called("NativeBatchNormBackward0")
+def _wide_batch_norm(input: TensorBase, *others: Any) -> TensorBase:
+    return to_dtype(batch_norm(to_dtype(input, float32), *others), input._dtype)
+
+
+@operation
+def layer_norm(
+    input: TensorBase, normalized_shape: Sequence[int], weight: TensorBase | None = None, bias: TensorBase | None = None,
+    eps: float = 1e-05, cudnn_enable: bool = True,
+) -> Any:  # fmt: skip
+    """Mean 0 and variance 1 over the last dimensions (https://arxiv.org/abs/1607.06450), times ``weight`` plus ``bias``."""
+    shape, wanted = shape_of(input), tuple(normalized_shape)
+    _check_normalized(shape, wanted, weight, bias)
+    kind = input._dtype
+    expect_parameters("LayerNormKernelImpl", input, weight, bias)
+    if _beside_singles(input, weight, bias):
+        return _wide_layer_norm(input, wanted, weight, bias, eps)
+    weight = ones(wanted, dtype=kind, device=input.device) if weight is None else weight
+    bias = zeros(wanted, dtype=kind, device=input.device) if bias is None else bias
+    operands, begin = (input, weight, bias), len(shape) - len(wanted)
+    if 0 not in shape and fused("layer_norm_parts", kind, input) and recording(operands):
+        return call(_layer_norm_parts, operands, begin, eps)[0]  # what the kernel of the gradient takes is kept
+    return call(_layer_norm, operands, begin, eps)
+
+
+@node_called("NativeLayerNormBackward0")
+def _wide_layer_norm(input: TensorBase, *others: Any) -> TensorBase:
+    return to_dtype(layer_norm(to_dtype(input, float32), *others), input._dtype)
+
+
+def _check_normalized(shape: tuple[int, ...], wanted: tuple[int, ...], weight: TensorBase | None, bias: TensorBase | None = None) -> None:
+    if not wanted:
+        raise RuntimeError(
+            "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got "
+            f"normalized_shape = {list(wanted)}"
+        )
+    for name, tensor in (("weight", weight), ("bias", bias)):
+        if tensor is not None and shape_of(tensor) != wanted:
+            raise RuntimeError(
+                f"Expected {name} to be of same shape as normalized_shape, but got {name} of shape {list(shape_of(tensor))} and "
+                f"normalized_shape = {list(wanted)}"
+            )
+    if shape[len(shape) - len(wanted) :] != wanted:
+        raise RuntimeError(
+            f"Given normalized_shape={list(wanted)}, expected input with shape [*, {', '.join(map(str, wanted))}], but got input "
+            f"of size{list(shape)}"
+        )
+
+
+@operation
+def rms_norm(input: TensorBase, normalized_shape: Sequence[int], weight: TensorBase | None = None, eps: float | None = None) -> TensorBase:
+    """The input divided by the root of its mean square over the last dimensions (https://arxiv.org/abs/1910.07467)."""
+    shape, wanted = shape_of(input), tuple(normalized_shape)
+    _check_normalized(shape, wanted, weight)
+    kind = input._dtype
+    refuse_dtype("rms_norm", kind, 2)
+    half = kind.name in ("float16", "bfloat16")
+    if eps is None:
+        eps = finfo(float32 if half else kind).eps
+    operands = (input,) if weight is None else (input, weight)
+    if half and in_one_piece(operands) and not followed(operands) and input._stride is None and 0 not in shape:
+        return tensor_of(half_rms_norm(array_of(input), None if weight is None else array_of(weight), len(wanted), eps))
+    x = input.float() if half else input
+    dims = tuple(range(len(shape) - len(wanted), len(shape)))
+    y = mul(x, rsqrt(add(mean(square(x), dims, True), eps)))
+    return to_dtype(y if weight is None else mul(y, weight), kind)  # rounded once
+
+
+@operation
+@node_called("NativeGroupNormBackward0", "input weight")
+def group_norm(
+    input: TensorBase, num_groups: int, weight: TensorBase | None = None, bias: TensorBase | None = None, eps: float = 1e-05,
+    cudnn_enabled: bool = True
+) -> TensorBase:
+    """(N, C, *) with mean 0 and variance 1 in each group of channels (https://arxiv.org/abs/1803.08494)."""
+    shape = shape_of(input)
+    channels = shape[1]
+    if num_groups <= 0:
+        raise RuntimeError(f"Expected num groups to be greater than 0, got {num_groups}")
+    if channels % num_groups:
+        raise RuntimeError(
+            "Expected number of channels in input to be divisible by num_groups, but got input of shape "
+            f"{list(shape)} and num_groups={num_groups}"
+        )
+    for name, tensor in (("weight", weight), ("bias", bias)):
+        if tensor is not None and shape_of(tensor) != (channels,):
+            raise RuntimeError(
+                f"Expected {name} to be a vector of size equal to the number of channels in input, but got {name} of shape "
+                f"{list(shape_of(tensor))} and input of shape {list(shape)}"
+            )
+    expect_parameters("GroupNormKernelImpl", input, weight, bias)
+    if input._dtype.itemsize == 2 and input._dtype.category == 2:  # half precision rounds once, at the end
+        weight, bias = (item if item is None else item.float() for item in (weight, bias))
+        return group_norm(input.float(), num_groups, weight, bias, eps).to(input._dtype)
+    if not count_of(input._shape):
+        if weight is not None and shape[0]:  # the mean of nothing is no number, and so is the gradient that it is a factor of
+            weight = linear(weight, np.array, lambda gradient: gradient * np.float32(np.nan).astype(gradient.dtype), "MulBackward0")
+        return _scaled(mul(input, 1), weight, bias)
+    groups = views.reshape(input, (shape[0], num_groups, -1))
+    y = views.reshape(layer_norm(groups, shape_of(groups)[2:], None, None, eps), shape)
+    return no_view(with_format(_scaled(y, weight, bias), input))
+
+
+def _scaled(y: Any, weight: TensorBase | None, bias: Any) -> TensorBase:
+    """``y`` times a weight and plus a bias of each channel."""
+    wide = (1, -1, *([1] * (len(shape_of(y)) - 2)))
+    if weight is not None:
+        y = mul(y, views.reshape(weight, wide))
+    return y if bias is None else add(y, views.reshape(bias, wide))
+
+
+def instance_norm(
+    input: TensorBase, weight: TensorBase | None, bias: TensorBase | None, running_mean: TensorBase | None,
+    running_var: TensorBase | None, use_input_stats: bool, momentum: float, eps: float, cudnn_enabled: bool = True,
+) -> TensorBase:  # fmt: skip
+    """(N, C, *) with mean 0 and variance 1 in each channel of each sample (https://arxiv.org/abs/1607.08022)."""
+    shape = shape_of(input)
+    if not use_input_stats and (running_mean is None or running_var is None):
+        raise RuntimeError("Expected running_mean and running_var to be defined when use_input_stats is false")
+    if not use_input_stats:
+        return batch_norm(input, weight, bias, running_mean, running_var, False, momentum, eps)
+    n, channels = shape[:2]
+    refuse_dtype("batch_norm", input._dtype, 2)
+    expect_parameters("batch_norm", input, weight, bias)
+    for name, running in (("running_mean", running_mean), ("running_var", running_var)):
+        if running is not None and count_of(running._shape) != channels:
+            raise RuntimeError(f"{name} should contain {channels} elements not {count_of(running._shape)}")
+    if _beside_singles(input, weight, bias, running_mean, running_var) and n:
+        wide = instance_norm(input.float(), weight, bias, running_mean, running_var, use_input_stats, momentum, eps)
+        return to_dtype(wide, input._dtype)
+    if not n and weight is not None:
+        raise IndexError("select(): index 0 out of range for tensor of size [0] at dimension 0")
+    flat = views.reshape(input, (1, n * channels, *shape[2:]))
+    unit, zero = ones(n * channels, dtype=input._dtype, device=input.device), zeros(n * channels, dtype=input._dtype, device=input.device)
+    y, batch_mean, batch_var = call(_train, (flat, unit, zero), eps)
+    count = count_of(input._shape) // max(n * channels, 1)
+    if running_mean is not None:
+        _update(running_mean, mean(views.reshape(batch_mean, (n, channels)), 0), momentum)
+    if running_var is not None:
+        scale = count / (count - 1) if count > 1 else float("nan")
+        _update(running_var, mean(views.reshape(batch_var, (n, channels)), 0), momentum, scale)
+    if input._dtype.itemsize == 2 and input._dtype.category == 2 and count:
+        return _rounded_instance_norm(input, weight, bias, eps)
+    return no_view(_scaled(views.reshape(y, shape), weight, bias))
+
+
+def _rounded_instance_norm(input: TensorBase, weight: TensorBase | None, bias: TensorBase | None, eps: float) -> TensorBase:
+    """In half precision the statistics are rounded, and then the result."""
+    kind, wide = input._dtype, input.float()
+    dims = tuple(range(2, len(input._shape)))
+    centre = mean(wide, dims, True).to(kind).float()
+    away = sub(wide, centre)
+    slope = rsqrt(add(mean(square(away), dims, True), eps)).to(kind).float()
+    if weight is not None:
+        slope = _scaled(slope, weight.float(), None)
+    shift = mul(centre, -slope)
+    if bias is not None:
+        shift = _scaled(shift, None, bias.float())
+    return add(mul(wide, slope), shift).to(kind)

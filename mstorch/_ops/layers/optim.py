@@ -1,0 +1,190 @@
+"""Fused optimiser steps on tensors, and the counters that optimisers keep."""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..._backend.blocks import elementwise
+from ..._backend.onednn.gemm import add_multiple
+from ..._backend.onednn.library import FOUND
+from ..._backend.table import kernel
+from ..._core.dtype import float32
+from ..._core.tensor_base import TensorBase, array_of, is_tracked, put_raw, touch, value_of
+from ..._tape.ways import fused, in_arrays, ways
+
+
+def can_fuse(params: Sequence[Any], grads: Sequence[Any], *states: Sequence[Any]) -> bool:
+    """Whether the fused kernels may write these tensors: float32 of one shape, each a whole storage, nothing recorded."""
+    for group in (params, grads, *states):
+        if any(tensor._sparse for tensor in group) or not in_arrays(*group):
+            return False
+        for tensor in group:
+            if tensor._dtype.name != "float32" or tensor._stride is not None:
+                return False
+    for group in (grads, *states):
+        for tensor, param in zip(group, params):
+            if is_tracked(tensor) or tensor._shape != param._shape:
+                return False
+    return True
+
+
+def has_kernels(op: str, params: Sequence[Any], grads: Sequence[Any], *states: Sequence[Any]) -> bool:
+    """Whether a device's kernel of a step may be given these tensors: float32, each a whole value, nothing recorded."""
+    for group in (params, grads, *states):
+        for tensor in group:
+            if tensor._sparse or tensor._dtype is not float32 or tensor._stride is not None or not fused(op, float32, tensor):
+                return False
+    pairs = [pair for group in (grads, *states) for pair in zip(group, params)]
+    return not any(is_tracked(tensor) or tensor._shape != param._shape for tensor, param in pairs)
+
+
+def _increment_array(counter: TensorBase) -> float | None:
+    if is_tracked(counter):
+        return None
+    array = array_of(counter)
+    array += 1
+    touch(counter)
+    return float(array)
+
+
+@ways(host=_increment_array)
+def increment(counter: Any) -> float:
+    """Add 1 to a 0-d counter and return it."""
+    counter.add_(1)
+    return float(counter.item())
+
+
+_MOST = 1 << 22  # elements that are gathered: what is made of gradients for a step (their negatives, decay) does not pile up
+
+
+class Steps:
+    """Fused updates of parameters, gathered in a ``with`` block and done together where it ends."""
+
+    def __init__(self) -> None:
+        self.jobs: list[tuple[Any, list[np.ndarray], int]] = []
+        self.written: list[Any] = []
+        self.memory: set[int] = set()
+        self.elements = 0
+
+    def __enter__(self) -> Steps:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.run()
+
+    def run(self) -> None:
+        """Do what was gathered."""
+        jobs, written = self.jobs, self.written
+        self.jobs, self.written = [], []
+        self.memory.clear()
+        self.elements = 0
+        elementwise(jobs)
+        for tensor in written:
+            touch(tensor)
+
+    def before(self, *tensors: Any) -> None:
+        """Do what was gathered if tensors share memory with it, or are sparse, whose memory nobody asks for."""
+        memory = self.memory
+        if memory and any(tensor._sparse or id(tensor._storage) in memory for tensor in tensors):
+            self.run()
+
+    def _gather(self, step: Callable[..., Any], written: tuple[Any, ...], grad: TensorBase, passes: int) -> None:
+        tensors = (*written, grad)
+        self.before(*tensors)
+        self.memory.update([id(tensor._storage) for tensor in tensors])
+        self.jobs.append((step, [array_of(tensor) for tensor in tensors], passes))
+        self.written.extend(written)
+        self.elements += self.jobs[-1][1][0].size
+        if self.elements > _MOST:
+            self.run()
+
+    def adam(
+        self, param: TensorBase, grad: TensorBase, exp_avg: TensorBase, exp_avg_sq: TensorBase, step: float, lr: float, beta1: float,
+        beta2: float, eps: float, decay: float,
+    ) -> None:  # fmt: skip
+        """Adam's update of one parameter, which first loses ``lr * decay`` of itself, and its moments; ``step`` counts from 1."""
+        shrink = None if decay == 0 else 1 - lr * decay
+
+        def update(p: np.ndarray, m: np.ndarray, v: np.ndarray, g: np.ndarray) -> None:
+            _adam_arrays(p, g, m, v, step, lr, beta1, beta2, eps, shrink)
+
+        self._gather(update, (param, exp_avg, exp_avg_sq), grad, 16)
+        if shrink is not None:
+            self.written.append(param)  # written twice
+
+    def momentum(self, param: TensorBase, grad: TensorBase, buffer: TensorBase, lr: float, momentum: float) -> None:
+        """The update of one parameter and its momentum buffer."""
+        self._gather(lambda p, b, g: _momentum_arrays(p, g, b, lr, momentum), (param, buffer), grad, 6)
+
+    def plain(self, param: TensorBase, grad: TensorBase, lr: float) -> None:
+        """Gradient descent's update of one parameter."""
+        self._gather(lambda p, g: _descend(p, g, lr), (param,), grad, 4)
+
+
+def _adam_arrays(
+    param: np.ndarray, grad: np.ndarray, exp_avg: np.ndarray, exp_avg_sq: np.ndarray, step: float, lr: float, beta1: float,
+    beta2: float, eps: float, shrink: float | None,
+) -> None:  # fmt: skip
+    real = param.dtype.type
+    if shrink is not None:
+        param *= real(shrink)
+    low = np.subtract(grad, exp_avg, out=np.empty_like(param))
+    low *= real(1 - beta1)
+    exp_avg += low
+    exp_avg_sq *= real(beta2)
+    np.multiply(grad, grad, out=low)
+    low *= real(1 - beta2)
+    exp_avg_sq += low
+    np.sqrt(exp_avg_sq, out=low)
+    low /= real((1 - beta2**step) ** 0.5)
+    low += real(eps)
+    np.divide(exp_avg, low, out=low)
+    low *= real(-lr / (1 - beta1**step))
+    param += low
+
+
+def _momentum_arrays(param: np.ndarray, grad: np.ndarray, buffer: np.ndarray, lr: float, momentum: float) -> None:
+    buffer *= buffer.dtype.type(momentum)
+    buffer += grad
+    _descend(param, buffer, lr)
+
+
+def _descend(param: np.ndarray, direction: np.ndarray, lr: float) -> None:
+    if FOUND:
+        add_multiple(-lr, direction, param)  # rounded as in torch
+    else:
+        param -= direction * direction.dtype.type(lr)
+
+
+_adamw_kernel, _add_kernel = kernel("adamw_step"), kernel("add_scaled")
+
+
+@ways(native=value_of)
+def _count_of(counter: Any) -> Any:
+    return float(counter.item())
+
+
+def adamw_on_device(
+    param: Any, grad: Any, exp_avg: Any, exp_avg_sq: Any, counter: Any, lr: float, beta1: float, beta2: float, decay: float,
+    penalty: float, eps: float, maximize: bool,
+) -> None:  # fmt: skip
+    """A step of one parameter, its moments and its counter by a device's kernel, which writes into their memory.
+
+    ``decay`` shrinks the parameter, ``penalty`` times the parameter is added to the gradient.
+    """
+    slope, raw = value_of(grad), value_of(param)
+    if penalty != 0:
+        slope = _add_kernel["float32"](slope, raw, -penalty if maximize else penalty)
+    done = _count_of(counter)
+    numbers = (float(beta1), float(beta2), float(decay), float(eps), bool(maximize))
+    found = _adamw_kernel["float32"](raw, slope, value_of(exp_avg), value_of(exp_avg_sq), done, lr, *numbers)
+    for tensor, new in zip((param, exp_avg, exp_avg_sq), found):
+        put_raw(tensor, new)
+    counter.add_(1)
+
+
+def momentum_on_device(buffer: Any, grad: Any, momentum: float) -> None:
+    """``buffer = grad + momentum * buffer`` by one kernel of a device."""
+    put_raw(buffer, _add_kernel["float32"](value_of(grad), value_of(buffer), momentum))

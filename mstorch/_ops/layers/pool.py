@@ -1,0 +1,340 @@
+"""Pooling of one to three dimensions."""
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ..._backend.table import kernel
+from ..._core.dtype import float64, int64
+from ..._core.strides import channels_last_strides, is_channels_last, normalize
+from ..._core.tensor_base import TensorBase, in_order
+from ..._tape.windows import no_view
+from .._dispatch import call, refuse_dtype, type_word, with_format
+from .._named import call_node, node_called
+from .._operation import operation
+from ..memory.creation import ones_like, zeros_like
+from ..shape import views
+from .conv import expand_numbers, shape_of
+from .padding import constant_pad_nd
+
+_max_pool = kernel("max_pool")
+_max_pool_indices = kernel("max_pool_indices")
+_adaptive_max_pool = kernel("adaptive_max_pool")
+_avg_pool = kernel("avg_pool")
+_adaptive_avg_pool, _mean = kernel("adaptive_avg_pool"), kernel("mean")
+
+Sizes = tuple[int, ...]
+_NUMBERS = {1: "one int", 2: "two ints", 3: "three ints"}
+
+
+def _numbers(value: Any, rank: int, function: str, name: str, or_one: bool = True) -> Sizes:
+    if isinstance(value, (tuple, list)) and len(value) not in (1, rank):
+        single = "either be a single int, or a tuple of"
+        raise RuntimeError(f"{function}: {name} must {single} {_NUMBERS[rank]}")
+    return expand_numbers(value, rank, name)
+
+
+def pooled_sizes(
+    sizes: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, ceil_mode: bool
+) -> Sizes:
+    """How many windows each dimension has; with ``ceil_mode`` also one that begins inside and ends outside."""
+    found = []
+    for n, k, s, p, d in zip(sizes, kernel, stride, padding, dilation):
+        reach = n + 2 * p - d * (k - 1) - 1 + (s - 1 if ceil_mode else 0)
+        out = reach // s + 1
+        if ceil_mode and (out - 1) * s >= n + p:
+            out -= 1
+        found.append(out)
+    return tuple(found)
+
+
+def _prepare(
+    function: str, rank: int, input: TensorBase, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool,
+    indices: bool = False,
+) -> tuple[Any, bool, Sizes, Sizes, Sizes, Sizes, Sizes]:
+    """The batched input, whether it came without a batch, kernel, stride, padding, dilation, output sizes."""
+    kernel_ = _numbers(kernel_size, rank, function, "kernel_size")
+    if stride is None or (isinstance(stride, (tuple, list)) and not stride):
+        stride_ = kernel_
+    else:
+        stride_ = _numbers(stride, rank, function, "stride")
+    padding_ = _numbers(padding, rank, function, "padding")
+    dilation_ = _numbers(dilation, rank, function, "dilation")
+    shape = shape_of(input)
+    if function == "max_pool1d" and not indices:
+        _check_line(shape, kernel_, stride_, padding_, dilation_)
+    if len(shape) not in (rank + 1, rank + 2):
+        raise RuntimeError(f"non-empty {rank + 1}D or {rank + 2}D (batch mode) tensor expected for input")
+    if any(s <= 0 for s in stride_):
+        raise RuntimeError("stride should not be zero")
+    if any(k <= 0 for k in kernel_):
+        raise RuntimeError(f"kernel size should be greater than zero, but got {_dims('k', kernel_)}")
+    if any(d <= 0 for d in dilation_):
+        raise RuntimeError(f"dilation should be greater than zero, but got {_dims('dilation', dilation_)}")
+    for p, k, d in zip(padding_, kernel_, dilation_):
+        if p < 0:
+            raise RuntimeError(f"pad must be non-negative, but got pad: {p}")
+        if p > ((k - 1) * d + 1) // 2:
+            raise RuntimeError(
+                f"pad should be at most half of effective kernel size, but got pad={p}, kernel_size={k} and dilation={d}"
+            )
+    if "max" in function:
+        _check_not_empty(rank, shape)
+    sizes = shape[len(shape) - rank :]
+    out = pooled_sizes(sizes, kernel_, stride_, padding_, dilation_, ceil_mode)
+    if any(o < 1 for o in out):
+        c = shape[len(shape) - rank - 1]
+        if function == "max_pool1d" and not indices:
+            raise RuntimeError(f"max_pool1d() Invalid computed output size: {out[0]}")
+        raise RuntimeError(
+            f"Given input size: ({_x(c, *sizes)}). Calculated output size: ({_x(c, *out)}). Output size is too small"
+        )
+    single = len(shape) == rank + 1
+    return views.unsqueeze(input, 0) if single else input, single, kernel_, stride_, padding_, dilation_, out
+
+
+def _check_line(shape: Sizes, kernel_: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes) -> None:
+    """torch's errors of ``max_pool1d`` where the positions are not wanted."""
+    if len(shape) not in (2, 3) or 0 in shape[len(shape) - 2 :]:
+        raise RuntimeError(
+            f"max_pool1d: Expected 2D or 3D (batch mode) tensor with optional 0 dim batch size for input, but got:{list(shape)}"
+        )
+    (k,), (s,), (p,), (d,) = kernel_, stride, padding, dilation
+    for name, value in (("kernel_size", k), ("stride", s)):
+        if value <= 0:
+            raise RuntimeError(f"max_pool1d() {name} must be greater than zero, but got {value}")
+    if p < 0:
+        raise RuntimeError(f"max_pool1d() padding must be non-negative, but got {p}")
+    if p > k // 2:
+        raise RuntimeError(f"max_pool1d() padding should be at most half of kernel size, but got padding={p} and kernel_size={k}")
+    if d <= 0:
+        raise RuntimeError(f"max_pool1d() dilation must be greater than zero, but got {d}")
+
+
+def _check_not_empty(rank: int, shape: Sizes) -> None:
+    """torch's errors of the maximum's pools for dimensions of length 0."""
+    first = len(shape) - rank - 1
+    if 0 not in shape[first:]:
+        return
+    if rank == 3:
+        raise RuntimeError(
+            "max_pool3d_with_indices_out_cpu_template(): Expected input's non-batch dimensions to have positive length, but input "
+            f"has a shape of {list(shape)} and non-batch dimension {shape.index(0, first)} has length zero!"
+        )
+    seen = list(shape) if rank == 2 else [*shape[:-1], 1, *shape[-1:]]
+    raise RuntimeError(f"Expected 3D or 4D (batch mode) tensor with optional 0 dim batch size for input, but got:{seen}")
+
+
+def _x(*sizes: int) -> str:
+    return "x".join(str(size) for size in sizes)
+
+
+def _dims(name: str, values: Sizes) -> str:
+    axes = "THW"[3 - len(values) :]
+    return " ".join(f"{name}{axis}: {value}" for axis, value in zip(axes, values))
+
+
+def _of_a_line(rank: int, *args: Any) -> str:
+    """torch takes the height of the image that it made of a line out again."""
+    return "SqueezeBackward1" if rank == 1 else ""
+
+
+def _without_batch(values: TensorBase) -> TensorBase:
+    made = no_view(views.squeeze(values, 0))
+    return made if values._node is None else call_node(made, type(values._node).label)
+
+
+@node_called(_of_a_line)
+def max_pool(
+    rank: int, input: TensorBase, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool, indices: bool
+) -> Any:
+    """The largest value of each window, and with ``indices`` its position in the flattened spatial dimensions."""
+    input, single, *numbers = _prepare(
+        f"max_pool{rank}d", rank, input, kernel_size, stride, padding, dilation, ceil_mode, indices
+    )
+    if indices:
+        values, positions = call(_max_pool_indices, (input,), *numbers, label=_label("MaxPool", rank, "WithIndices"))
+        values, positions = (_in_format(part, input, single and rank == 3) for part in (values, positions))
+        return (_without_batch(values), _without_batch(positions)) if single else (values, positions)
+    if rank == 1:
+        refuse_dtype("max_pool1d_impl", input._dtype, 2)
+    refuse_dtype(f"max_pool{rank}d", input._dtype)
+    values = call(_max_pool, (input,), *numbers, label=_label("MaxPool", rank, "WithIndices"))
+    values = _in_format(values, input, single and rank == 3)
+    return _without_batch(values) if single else values
+
+
+def _in_format(values: TensorBase, input: TensorBase, single: bool) -> TensorBase:
+    """The result in the input's memory format; a single volume, whose batch was put in, has one if it has no gaps."""
+    if single and input._stride is not None and is_channels_last(input._shape, input._stride):
+        return in_order(values, normalize(values._shape, channels_last_strides(values._shape)))
+    return with_format(values, input)
+
+
+def _label(name: str, rank: int, rest: str = "") -> str:
+    """torch's name of a pool's node; a line is pooled as an image of height 1 there."""
+    return f"{name}{max(rank, 2)}D{rest}Backward0"
+
+
+def _formatted(rank: int, values: Any, input: TensorBase) -> TensorBase:
+    """The result in the input's memory format, where torch has a kernel for that: not in three dimensions."""
+    return values if rank == 3 else with_format(values, input)
+
+
+@node_called(_of_a_line)
+def avg_pool(
+    rank: int, input: TensorBase, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool, count_include_pad: bool,
+    divisor_override: int | None,
+) -> TensorBase:  # fmt: skip
+    """The mean of each window."""
+    if divisor_override == 0:
+        raise RuntimeError("divisor must be not zero")
+    input, single, kernel_, stride_, padding_, _, out = _prepare(
+        f"avg_pool{rank}d", rank, input, kernel_size, stride, padding, 1, ceil_mode
+    )
+    if input._dtype is not int64:
+        refuse_dtype("avg_pool3d_out_frame" if rank == 3 else "avg_pool2d", input._dtype, 2)
+        numbers = (kernel_, stride_, padding_, out, count_include_pad, divisor_override)
+        values = call(_avg_pool, (input,), *numbers, label=_label("AvgPool", rank))
+    else:
+        # The sums of integers are divided as integers are.
+        wide = input.to(float64)
+        total = call(_avg_pool, (wide,), kernel_, stride_, padding_, out, True, 1)
+        ones = (ones_like if divisor_override is None else zeros_like)(wide)
+        if divisor_override is None and count_include_pad:
+            ones = constant_pad_nd(ones, [p for pad in reversed(padding_) for p in (pad, pad)], 1)
+            counts = call(_avg_pool, (ones,), kernel_, stride_, (0,) * rank, out, True, 1)
+        else:
+            counts = call(_avg_pool, (ones,), kernel_, stride_, padding_, out, True, 1) + (divisor_override or 0)
+        values = (total / counts).to(int64)
+    return _without_batch(values) if single else _formatted(rank, values, input)
+
+
+def _adaptive(rank: int, name: str, input: TensorBase, output_size: Any) -> tuple[Any, bool, Sizes]:
+    shape = shape_of(input)
+    if rank > 1 and isinstance(output_size, (tuple, list)) and len(output_size) >= len(shape):
+        raise ValueError(f"Input dimension should be at least {len(output_size) + 1}")
+    if len(shape) not in (rank + 1, rank + 2):
+        raise RuntimeError(f"{name}(): Expected {rank + 1}D or {rank + 2}D tensor, but got {list(shape)}")
+    sizes = shape[len(shape) - rank :]
+    if not isinstance(output_size, (tuple, list)):
+        output_size = (output_size,) * rank
+    if len(output_size) == 1 and rank > 1 and "avg" in name:
+        output_size = tuple(output_size) * rank
+    if len(output_size) != rank:
+        raise RuntimeError(
+            "'output_size' should contain one int" if rank == 1 else f"{name}(): internal error: output_size must be {rank}"
+        )
+    out = tuple(n if o is None else int(o) for n, o in zip(sizes, output_size))
+    whole = [*shape[: len(shape) - rank], *([1] if rank == 1 else []), *out]
+    if math.prod(max(o, 0) for o in whole) >= 2**60:
+        raise RuntimeError(f"Storage size calculation overflowed with sizes={whole}")
+    if any(o < 0 for o in out):
+        if "max" in name:
+            raise RuntimeError(f"Trying to create tensor with negative dimension {min(out)}: {whole}")
+        raise RuntimeError(f"{name}: elements of output_size must be greater than or equal to 0 but received {list(out)}")
+    # Means look at the sides of an image alone, and where one value of each is asked for, at nothing.
+    first = 1 if "max" in name or rank == 3 else len(shape) - rank
+    if 0 in shape[first:] and not ("avg" in name and set(out) == {1}):
+        place = next(i for i in range(first, len(shape)) if shape[i] == 0)
+        raise RuntimeError(
+            f"{name}(): Expected input to have non-zero size for non-batch dimensions, but input has sizes {list(shape)} with "
+            f"dimension {place} being empty"
+        )
+    single = len(shape) == rank + 1
+    return views.unsqueeze(input, 0) if single else input, single, out
+
+
+@node_called(_of_a_line)
+def adaptive_avg_pool(rank: int, input: TensorBase, output_size: Any) -> TensorBase:
+    """Means of windows that divide the input into ``output_size`` parts."""
+    input, single, out = _adaptive(rank, f"adaptive_avg_pool{rank}d", input, output_size)
+    if set(out) == {1} and rank > 1 and input._dtype.category < 2:
+        raise RuntimeError(
+            "mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. Got: "
+            f"{type_word(input._dtype)}"
+        )
+    refuse_dtype("adaptive_avg_pool3d_cpu" if rank == 3 else "adaptive_avg_pool2d", input._dtype, 2)
+    if set(out) == {1}:
+        rank_of_input = len(input._shape)
+        values = call(_mean, (input,), tuple(range(rank_of_input - rank, rank_of_input)), True)
+    else:
+        values = call(_adaptive_avg_pool, (input,), out, label=_label("AdaptiveAvgPool", rank))
+    if single:
+        return _without_batch(values)
+    # One value of each channel is a mean to torch, in whose memory format three dimensions count too.
+    return with_format(values, input) if set(out) == {1} else _formatted(rank, values, input)
+
+
+@node_called(_of_a_line)
+def adaptive_max_pool(rank: int, input: TensorBase, output_size: Any) -> tuple[Any, Any]:
+    """Largest values of windows that divide the input into ``output_size`` parts, and their positions."""
+    input, single, out = _adaptive(rank, f"adaptive_max_pool{rank}d", input, output_size)
+    refuse_dtype("adaptive_max_pool3d_cpu" if rank == 3 else "adaptive_max_pool2d", input._dtype, 2)
+    values, positions = call(_adaptive_max_pool, (input,), out, label=_label("AdaptiveMaxPool", rank))
+    if single:
+        return _without_batch(values), _without_batch(positions)
+    return _formatted(rank, values, input), _formatted(rank, positions, input)
+
+
+def max_pool1d(
+    input: Any, kernel_size: Any, stride: Any = (), padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False
+) -> Any:
+    """The largest value of each window of (N, C, L) or (C, L)."""
+    return max_pool(1, input, kernel_size, stride, padding, dilation, ceil_mode, False)
+
+
+def max_pool1d_with_indices(
+    input: Any, kernel_size: Any, stride: Any = (), padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False
+) -> Any:
+    """The largest value of each window of (N, C, L) or (C, L), and its position."""
+    return max_pool(1, input, kernel_size, stride, padding, dilation, ceil_mode, True)
+
+
+def max_pool2d(
+    input: Any, kernel_size: Any, stride: Any = (), padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False
+) -> Any:
+    """The largest value of each window of (N, C, H, W) or (C, H, W)."""
+    return max_pool(2, input, kernel_size, stride, padding, dilation, ceil_mode, False)
+
+
+@operation
+def max_pool3d(
+    input: Any, kernel_size: Any, stride: Any = (), padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False
+) -> Any:
+    """The largest value of each window of (N, C, D, H, W) or (C, D, H, W)."""
+    return max_pool(3, input, kernel_size, stride, padding, dilation, ceil_mode, False)
+
+
+def avg_pool1d(
+    input: TensorBase, kernel_size: Any, stride: Any = (), padding: Any = 0, ceil_mode: bool = False, count_include_pad: bool = True
+) -> TensorBase:
+    """The mean of each window of (N, C, L) or (C, L)."""
+    return avg_pool(1, input, kernel_size, stride, padding, ceil_mode, count_include_pad, None)
+
+
+def avg_pool2d(
+    input: TensorBase, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
+    count_include_pad: bool = True, divisor_override: int | None = None,
+) -> TensorBase:  # fmt: skip
+    """The mean of each window of (N, C, H, W) or (C, H, W)."""
+    return avg_pool(2, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+
+
+@operation
+def avg_pool3d(
+    input: TensorBase, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
+    count_include_pad: bool = True, divisor_override: int | None = None,
+) -> TensorBase:  # fmt: skip
+    """The mean of each window of (N, C, D, H, W) or (C, D, H, W)."""
+    return avg_pool(3, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+
+
+def adaptive_avg_pool1d(input: TensorBase, output_size: Any) -> TensorBase:
+    """Means of windows that divide (N, C, L) or (C, L) into ``output_size`` parts."""
+    return adaptive_avg_pool(1, input, output_size)
+
+
+def adaptive_max_pool1d(input: Any, output_size: Any) -> tuple[Any, Any]:
+    """Largest values of windows that divide (N, C, L) or (C, L) into ``output_size`` parts, and their positions."""
+    return adaptive_max_pool(1, input, output_size)

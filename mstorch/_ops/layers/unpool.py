@@ -1,0 +1,111 @@
+"""Max unpooling: values put back where max pooling found them."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..._core import determinism
+from ..._core.dtype import int64
+from ..._core.formats import channels_last
+from ..._core.strides import suggests_channels_last
+from ..._core.tensor_base import TensorBase
+from ..._tape.windows import no_view
+from .._dispatch import readable
+from .._named import node_called
+from .._operation import operation
+from ..indexing.scatter import scatter
+from ..memory.copying import contiguous
+from ..memory.creation import zeros
+from ..shape import views
+from .conv import expand_numbers, shape_of
+
+
+def _sizes(
+    shape: tuple[int, ...], kernel: tuple[int, ...], stride: tuple[int, ...], padding: tuple[int, ...], output_size: tuple[int, ...] | None
+) -> tuple[int, ...]:
+    rank = len(kernel)
+    default = tuple((n - 1) * s + k - 2 * p for n, k, s, p in zip(shape[len(shape) - rank :], kernel, stride, padding))
+    if output_size is None:
+        return default
+    size = list(output_size)
+    if len(size) == rank + 2:
+        size = size[2:]
+    if len(size) != rank:
+        raise ValueError(
+            f"output_size should be a sequence containing {rank} or {rank + 2} elements, but it has a length of '{len(size)}'"
+        )
+    for d, (n, s) in enumerate(zip(default, stride)):
+        if not n - s < size[d] < n + s:
+            raise ValueError(
+                f"invalid output_size {list(output_size)} (dim {d} must be between {n - s} and {n + s})"
+            )
+    return tuple(int(n) for n in size)
+
+
+def max_unpool(
+    rank: int, input: Any, indices: Any, kernel_size: Any, stride: Any, padding: Any, output_size: Any
+) -> TensorBase:
+    """Zeros, and the input's values at the positions that max pooling gave."""
+    determinism.refuse(f"max_unpooling{max(rank, 2)}d_forward_out")
+    kernel = expand_numbers(kernel_size, rank, "kernel_size")
+    stride = kernel if stride is None or (isinstance(stride, (tuple, list)) and not stride) else expand_numbers(
+        stride, rank, "stride"
+    )
+    padding = expand_numbers(padding, rank, "padding")
+    shape = shape_of(input)
+    sizes = _sizes(shape, kernel, stride, padding, output_size)
+    if indices._dtype is not int64:
+        raise RuntimeError(f"elements in indices should be type int64 but got: {indices._dtype.name}")
+    if len(shape) not in (rank + 1, rank + 2):
+        raise RuntimeError(
+            f"Input to max_unpooling{rank}d should be a {rank + 1}d or {rank + 2}d Tensor, but got a tensor with {len(shape)} dimensions"
+        )
+    if shape_of(indices) != shape:
+        raise RuntimeError(
+            f"Expected shape of indices to be same as that of the input tensor ({list(shape)}) but got indices tensor with shape: "
+            f"{list(shape_of(indices))}"
+        )
+    lead = shape[: len(shape) - rank]
+    count = int(np.prod(sizes))
+    places = readable(indices)
+    if places is not None and places.size and (places.min() < 0 or places.max() >= count):
+        raise RuntimeError(
+            f"Found an invalid max index: {places.max() if places.max() >= count else places.min()} (output volumes are of size "
+            f"{'x'.join(map(str, sizes))})"
+        )
+    flat = scatter(
+        zeros((*lead, count), dtype=input._dtype, device=input.device), len(lead),
+        views.reshape(indices, (*lead, -1)), views.reshape(input, (*lead, -1))
+    )
+    result = no_view(views.reshape(flat, (*lead, *sizes)))
+    if rank == 2 and input._stride is not None and suggests_channels_last(shape, input._stride):
+        return contiguous(result, memory_format=channels_last)
+    return result
+
+
+@operation
+@node_called("SqueezeBackward1")
+def max_unpool1d(
+    input: Any, indices: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
+) -> TensorBase:
+    """The values of (N, C, L) or (C, L) put back where ``max_pool1d`` found them."""
+    return max_unpool(1, input, indices, kernel_size, stride, padding, output_size)
+
+
+@operation
+@node_called("MaxUnpool2DBackward0")
+def max_unpool2d(
+    input: Any, indices: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
+) -> TensorBase:
+    """The values of (N, C, H, W) or (C, H, W) put back where ``max_pool2d`` found them."""
+    return max_unpool(2, input, indices, kernel_size, stride, padding, output_size)
+
+
+@operation
+@node_called("MaxUnpool3DBackward0")
+def max_unpool3d(
+    input: Any, indices: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
+) -> TensorBase:
+    """The values of (N, C, D, H, W) or (C, D, H, W) put back where ``max_pool3d`` found them."""
+    return max_unpool(3, input, indices, kernel_size, stride, padding, output_size)

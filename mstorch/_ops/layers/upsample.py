@@ -1,0 +1,341 @@
+"""Interpolation: each spatial axis in turn, by positions (nearest) or by a matrix of weights."""
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from ..._backend.cast import numpy_cast
+from ..._backend.host.resample import Passes
+from ..._backend.table import kernel, torch_type_name
+from ..._core.dtype import by_name, dtype, float64, uint8
+from ..._core.tensor_base import TensorBase
+from ..._core.warned import warn
+from ..._tape.ways import fused
+from .._dispatch import call, shape_of, with_format
+from .._named import node_called
+from .._operation import operation
+from ..memory.copying import clone
+from .pool import adaptive_avg_pool
+
+PUBLIC_IN = "nn.functional"
+
+_along = kernel("along")
+_pick = kernel("pick_along")
+_upsample = kernel("upsample")
+
+
+def _scale(size: int, out: int, factor: float | None, corners: bool, kind: type) -> Any:
+    """How far apart output elements lie in the input, in the precision that torch uses."""
+    if corners:
+        return kind((size - 1) / (out - 1)) if out > 1 else kind(0)
+    if factor is not None and factor > 0:
+        return kind(1.0 / factor)
+    return kind(kind(size) / kind(out)) if out else kind(0)
+
+
+@lru_cache(512)
+def _nearest(size: int, out: int, factor: float | None, exact: bool, image: bool) -> np.ndarray:
+    """The positions to take. In images, sizes that are equal, or twice as large, count for more than the factor."""
+    if image and not exact and out in (size, 2 * size):
+        return np.arange(out) // (out // size)
+    scale = _scale(size, out, factor, False, np.float32)
+    places = np.arange(out, dtype=np.float32)
+    found = np.floor((places + np.float32(0.5)) * scale if exact else places * scale)
+    return np.minimum(found.astype(np.int64), size - 1)
+
+
+def _cubic(t: np.ndarray, a: float) -> list[np.ndarray]:
+    """The weights of four neighbours at distance 1 + t, t, 1 - t, 2 - t."""
+
+    def near(x: np.ndarray) -> np.ndarray:
+        return ((a + 2) * x - (a + 3)) * x * x + 1
+
+    def far(x: np.ndarray) -> np.ndarray:
+        return ((a * x - 5 * a) * x + 8 * a) * x - 4 * a
+
+    return [far(t + 1), near(t), near(1 - t), far(2 - t)]
+
+
+Weights = tuple[np.ndarray, np.ndarray]
+
+
+def _weights(size: int, out: int, sources: np.ndarray, targets: np.ndarray, weights: np.ndarray) -> Weights:
+    """A matrix (size, out), and the taps that it adds up: (source, target, weight) of each, those of weight zero too."""
+    matrix = np.zeros((size, out), weights.dtype)
+    np.add.at(matrix, (sources, targets), weights)
+    return matrix, np.stack((sources, targets, weights))
+
+
+@lru_cache(512)
+def _matrix(size: int, out: int, factor: float | None, corners: bool, cubic: bool, double: bool, rounded: str = "") -> Weights:
+    """The weights of linear or cubic interpolation, each ``rounded`` to a dtype of that name."""
+
+    def weight_of(exact: np.ndarray) -> np.ndarray:
+        return numpy_cast(numpy_cast(exact, by_name(rounded).np), kind) if rounded else exact
+
+    kind: Any = np.float64 if double else np.float32
+    scale = _scale(size, out, factor, corners, kind)
+    places = np.arange(out, dtype=kind)
+    source = places * scale if corners else (places + kind(0.5)) * scale - kind(0.5)
+    if not cubic:
+        source = np.maximum(source, 0)
+    low = np.floor(source)
+    t = (source - low).astype(kind)
+    low = low.astype(np.int64)
+    columns = np.arange(out)
+    if cubic:
+        near = [(low - 1 + k).clip(0, size - 1) for k in range(4)]
+        factors = [weight_of(weight) for weight in _cubic(t, -0.75)]
+    elif size == out:  # whatever the factor says
+        near, factors = [columns, columns], [np.ones(out, kind), np.zeros(out, kind)]
+    else:
+        low = np.minimum(low, size - 1)
+        t = weight_of(t)
+        near, factors = [low, np.minimum(low + 1, size - 1)], [weight_of(1 - t), t]
+    return _weights(size, out, np.concatenate(near), np.tile(columns, len(near)), np.concatenate(factors))
+
+
+def _triangle(x: np.ndarray) -> np.ndarray:
+    return np.maximum(1 - np.abs(x), 0)
+
+
+def _cubic_filter(x: np.ndarray) -> np.ndarray:
+    x, a = np.abs(x), -0.5
+    near = ((a + 2) * x - (a + 3)) * x * x + 1
+    far = (((x - 5) * x + 8) * x - 4) * a
+    return np.where(x < 1, near, np.where(x < 2, far, 0))
+
+
+def _lanczos_filter(x: np.ndarray) -> np.ndarray:
+    return np.where(np.abs(x) < 3, np.sinc(x) * np.sinc(x / 3), 0)
+
+
+_FILTERS = {"bilinear": (_triangle, 2), "bicubic": (_cubic_filter, 4), "lanczos": (_lanczos_filter, 6)}
+
+
+@lru_cache(512)
+def _smooth_matrix(size: int, out: int, factor: float | None, corners: bool, mode: str) -> Weights:
+    """The weights of interpolation whose filter widens with the step, against aliasing."""
+    function, width = _FILTERS[mode]
+    scale = float(_scale(size, out, factor, corners, np.float64))
+    support = width / 2 * scale if scale >= 1 else width * 0.5
+    inverse = 1 / scale if scale >= 1 else 1.0
+    sources, found = [], []
+    for o in range(out):
+        centre = scale * (o + 0.5)
+        first = max(int(centre - support + 0.5), 0)
+        last = min(int(centre + support + 0.5), size)
+        weights = function((np.arange(first, last) - centre + 0.5) * inverse)
+        total = weights.sum()
+        sources.append(np.arange(first, last))
+        found.append(weights / total if total else weights)
+    targets = np.repeat(np.arange(out), [len(part) for part in found])
+    return _weights(size, out, np.concatenate(sources), targets, np.concatenate(found))
+
+
+_LINEAR = {"linear": 1, "bilinear": 2, "trilinear": 3, "bicubic": 2, "lanczos": 2}
+
+
+def _check_kind(input: TensorBase, mode: str, rank: int, antialias: bool) -> None:
+    """torch's errors for integers, which only bytes may be, and for complex numbers."""
+    kind, nearest = input._dtype, mode.startswith("nearest")
+    if (kind.category == 2 and not (antialias and kind.itemsize == 2)) or (kind is uint8 and (nearest or (rank == 2 and mode in _BYTES))):
+        return
+    flat = {"nearest": "nearest", "nearest-exact": "nearest", "trilinear": "linear", "bicubic": "cubic"}.get(mode, mode)
+    kernel_ = f"compute_indices_weights_{flat}"
+    if antialias:
+        kernel_ = "compute_index_ranges_weights"
+    elif rank == 2 and mode != "bicubic":
+        kernel_ = f"upsample_{flat}2d_channels_last"
+    raise NotImplementedError(f"\"{kernel_}\" not implemented for {torch_type_name(kind.name)}")
+
+
+def resize(
+    input: Any, out: tuple[int, ...], factors: tuple[Any, ...], mode: str, corners: bool, antialias: bool
+) -> Any:
+    """(N, C, *sizes) → (N, C, *out)."""
+    sizes = shape_of(input)[2:]
+    if any(o <= 0 for o in out) or any(n <= 0 for n in sizes):
+        raise RuntimeError(
+            f"Input and output sizes should be greater than 0, but got input ({_names(sizes)}) and output ({_names(out)})"
+        )
+    if antialias and sizes == out:
+        return clone(input)
+    _check_kind(input, mode, len(sizes), antialias)
+    if input._dtype is uint8 and mode in _BYTES:
+        return _resize_bytes(input, out, factors, mode, corners, antialias)
+    kind = input._dtype
+    axes = _axes(sizes, out, factors, mode, corners, antialias, kind)
+    if not antialias and _has_kernel(input, mode):
+        return call(_upsample, (input,), mode, out, factors if factors[0] is not None else None, corners, Passes(axes))
+    if mode in _NEAREST:
+        for axis, (positions,) in axes:
+            input = call(_pick, (input,), positions, axis)
+        return input
+    half = kind.itemsize == 2
+    if half:  # which rounds once, after all axes
+        input = input.float()
+    for axis, (matrix, taps) in axes:
+        input = call(_along, (input,), matrix, taps, axis)
+    return input.to(kind) if half else input
+
+
+_KERNELS = ("nearest", "linear", "bilinear", "bicubic", "trilinear")
+
+
+def _has_kernel(input: TensorBase, mode: str) -> bool:
+    """Whether a device interpolates in one kernel."""
+    return mode in _KERNELS and fused("upsample", input._dtype, input)
+
+
+_NEAREST = ("nearest", "nearest-exact")
+
+
+def _axes(
+    sizes: tuple[int, ...], out: tuple[int, ...], factors: tuple[float | None, ...], mode: str, corners: bool, antialias: bool, kind: dtype
+) -> list[tuple[int, tuple[Any, ...]]]:
+    """Return the axes in the order in which the host takes them, each with the positions to take, or with a matrix and its taps."""
+    lengths = [*enumerate(zip(sizes, out, factors), 2)]
+    if mode in _NEAREST:
+        return [(axis, (_nearest(n, o, f, mode != "nearest", len(sizes) == 2),)) for axis, (n, o, f) in lengths]
+    lengths.reverse()  # the last axis first, as its rows are contiguous
+    if antialias:
+        return [(axis, _smooth_matrix(n, o, f, corners, mode)) for axis, (n, o, f) in lengths if n != o]
+    rounded = kind.name if kind.itemsize == 2 and mode != "bilinear" else ""
+    return [(axis, _matrix(n, o, f, corners, mode == "bicubic", kind.name == "float64", rounded)) for axis, (n, o, f) in lengths]
+
+
+_BYTES = ("bilinear", "bicubic", "lanczos")
+
+
+def _resize_bytes(
+    input: TensorBase, out: tuple[int, ...], factors: tuple[Any, ...], mode: str, corners: bool, antialias: bool
+) -> TensorBase:
+    """Images of bytes: each pass rounds to bytes, with weights of 16-bit integers, as torch and Pillow compute them."""
+    sizes = shape_of(input)[2:]
+    for i in reversed(range(len(sizes))):
+        n, o, f = sizes[i], out[i], factors[i]
+        if n == o:
+            continue
+        matrix = (_smooth_matrix(n, o, f, corners, mode) if antialias else _matrix(n, o, f, corners, mode == "bicubic", True))[0]
+        largest, bits = matrix.max(), 0
+        while bits < 22 and int(0.5 + largest * (1 << (bits + 1))) < 1 << 15:
+            bits += 1
+        whole = np.trunc(matrix * (1 << bits) + np.where(matrix < 0, -0.5, 0.5))
+        total = call(_along, (input.to(float64),), whole, None, i + 2)
+        input = ((total + (1 << (bits - 1))) / (1 << bits)).floor().clamp(0, 255).to(uint8)
+    return input
+
+
+def _names(sizes: tuple[int, ...]) -> str:
+    return ", ".join(f"{axis}: {n}" for axis, n in zip("DHW"[3 - len(sizes) :], sizes))
+
+
+_WORDS = {
+    "nearest": "Nearest{}D", "nearest-exact": "NearestExact{}D", "linear": "Linear1D", "bilinear": "Bilinear2D", "bicubic": "Bicubic2D",
+    "trilinear": "Trilinear3D",
+}  # fmt: skip
+
+
+def _name(
+    input: TensorBase, size: int | tuple[int, ...] | None = None, scale_factor: float | None = None, mode: str = "nearest",
+    align_corners: bool | None = None, recompute_scale_factor: bool | None = None, antialias: bool = False,
+) -> str:  # fmt: skip
+    word = _WORDS.get(mode)
+    return "" if word is None else f"Upsample{word.format(len(input._shape) - 2)}{'Aa' if antialias else ''}Backward0"
+
+
+@operation
+@node_called(_name)
+def interpolate(
+    input: TensorBase, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None,
+    recompute_scale_factor: bool | None = None, antialias: bool = False,
+) -> TensorBase:  # fmt: skip
+    """(N, C, *) to a size, or by factors. Modes: nearest, nearest-exact, linear, bilinear, bicubic, trilinear, area."""
+    shape = shape_of(input)
+    rank = len(shape) - 2
+    if mode in ("nearest", "area", "nearest-exact"):
+        if align_corners is not None:
+            raise ValueError(
+                "align_corners option can only be set with the interpolating modes: linear | bilinear | bicubic | trilinear | "
+                "lanczos"
+            )
+    elif align_corners is None:
+        align_corners = False
+    if size is not None and scale_factor is not None:
+        raise ValueError("only one of size or scale_factor should be defined")
+    if size is None and scale_factor is None:
+        raise ValueError("either size or scale_factor should be defined")
+    given = size if size is not None else scale_factor
+    if isinstance(given, (tuple, list)):
+        if len(given) != rank:
+            what = "output" if size is not None else "scale_factor"
+            tail = (
+                f"output size of {size}. Please provide input tensor in (N, C, d1, d2, ...,dK) format and output size in (o1, o2, "
+                "...,oK) format."
+                if size is not None
+                else f"scale_factor of shape {scale_factor}. Please provide input tensor in (N, C, d1, d2, ...,dK) format and "
+                "scale_factor in (s1, s2, ...,sK) format."
+            )
+            raise ValueError(
+                f"Input and {what} must have the same number of spatial dimensions, but got input with spatial dimensions of "
+                f"{list(shape[2:])} and {tail}"
+            )
+        values = tuple(given)
+    else:
+        values = (given,) * rank
+    if recompute_scale_factor and size is not None:
+        raise ValueError("recompute_scale_factor is not meaningful with an explicit size.")
+    if antialias and not (mode in ("bilinear", "bicubic", "lanczos") and rank == 2):
+        raise ValueError(
+            "Anti-alias option is restricted to bilinear, bicubic, and lanczos modes and requires a 4-D tensor as input"
+        )
+    factors: tuple[Any, ...] = (None,) * rank
+    if size is not None:
+        out = tuple(int(v) for v in values)
+    else:
+        out = tuple(math.floor(float(n * v)) for n, v in zip(shape[2:], values))
+        if not recompute_scale_factor and mode != "area":
+            factors = tuple(float(v) for v in values)
+    if mode == "area" and rank in (1, 2, 3):
+        return with_format(adaptive_avg_pool(rank, input, out), input)
+    if mode not in ("nearest", "nearest-exact") and _LINEAR.get(mode) != rank or rank not in (1, 2, 3):
+        if mode in _LINEAR and rank in (1, 2, 3):
+            need = {1: "3D", 2: "4D", 3: "5D"}
+            raise NotImplementedError(f"Got {rank + 2}D input, but {mode} mode needs {need[_LINEAR[mode]]} input")
+        raise NotImplementedError(
+            "Input Error: Only 3D, 4D and 5D input Tensors supported (got "
+            f"{rank + 2}D) for the modes: nearest | linear | bilinear | bicubic | trilinear | area | nearest-exact (got {mode})"
+        )
+    if mode == "lanczos" and align_corners:
+        raise ValueError("Lanczos mode does not support align_corners=True")
+    return with_format(resize(input, out, factors, mode, bool(align_corners), antialias), input)
+
+
+def upsample(
+    input: Any, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None
+) -> Any:
+    """The old name of ``interpolate``."""
+    warn(
+        "`nn.functional.upsample` is deprecated. Use `nn.functional.interpolate` instead."
+    )
+    return interpolate(input, size, scale_factor, mode, align_corners)
+
+
+def upsample_nearest(input: Any, size: Any = None, scale_factor: Any = None) -> Any:
+    """``interpolate`` with the nearest element."""
+    warn(
+        "`nn.functional.upsample_nearest` is deprecated. Use `nn.functional.interpolate` instead."
+    )
+    return interpolate(input, size, scale_factor, mode="nearest")
+
+
+def upsample_bilinear(input: Any, size: Any = None, scale_factor: Any = None) -> Any:
+    """``interpolate``, bilinear, with corners aligned."""
+    warn(
+        "`nn.functional.upsample_bilinear` is deprecated. Use `nn.functional.interpolate` instead."
+    )
+    return interpolate(input, size, scale_factor, mode="bilinear", align_corners=True)

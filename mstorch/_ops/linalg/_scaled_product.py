@@ -1,0 +1,31 @@
+"""``beta * input + alpha * (a @ b)`` by the one kernel that a device has for it."""
+from __future__ import annotations
+
+from typing import Any
+
+from ..._backend.table import kernel
+from ..._core.dtype import float32
+from ..._tape.apply import apply
+from ..._tape.ways import fused
+from .._numbers import fitting
+
+_KERNELS = {2: kernel("addmm"), 3: kernel("baddbmm")}
+
+
+def in_one_kernel(input: Any, a: Any, b: Any, beta: Any, alpha: Any) -> Any:
+    """The result for matrices, or batches of them, on a device; None where the kernel does not take the call.
+
+    A factor of zero, of which the kernel would make NaN of NaN, and empty operands are among what it does not take. RuntimeError for a
+    factor that no float32 is.
+    """
+    if beta.__class__ not in (int, float) or alpha.__class__ not in (int, float) or not beta or not alpha:
+        return None
+    op, kind = _KERNELS[len(a._shape)], a._dtype
+    if not fused(op.op, kind, input, a, b) or any(item._dtype is not kind or 0 in item._shape for item in (input, a, b)):
+        return None
+    if a._shape[:-2] != b._shape[:-2] or a._shape[-1] != b._shape[-2]:
+        return None
+    shape = (*a._shape[:-1], b._shape[-1])
+    if len(input._shape) > len(shape) or any(n not in (1, m) for n, m in zip(reversed(input._shape), reversed(shape))):
+        return None
+    return apply(op, kind, (input, a, b), (float(fitting(beta, float32)), float(fitting(alpha, float32))))

@@ -1,0 +1,535 @@
+"""torch.linalg: LU, pseudo-inverses, least squares, norms and products, made of the factorizations."""
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ... import return_types
+from ..._backend.table import kernel
+from ..._core.dtype import dtype, int64
+from ..._core.tensor_base import TensorBase, array_of, meta_tensor, tensor_of
+from ..._tape.composite import record
+from ..._tape.moving import beside
+from ..._tape.operands import computed
+from ..._tape.ways import ways
+from ..._tape.windows import no_view
+from .._dispatch import broadcast_shape, finish, finish_exactly, finish_safely, readable, shape_of, type_word, wrap_dim
+from .._forms import Forms
+from .._named import node_called
+from .._operation import operation
+from ..elementwise.compare import nan_to_num, where
+from ..memory.creation import eye, zeros
+from ..reduce import reduce
+from ..reduce.vector_norm import vector_norm
+from ..shape import views
+from ..shape.join import cat
+from ..shape.shape import tril, triu
+from .linalg_factor import (
+    attach,
+    batch_of,
+    by_columns,
+    check_floating,
+    check_info,
+    check_matrix,
+    check_square,
+    check_system,
+    eigh_pair,
+    is_vector,
+    solve_matrices,
+    svd_parts,
+    svdvals,
+    triangular,
+)  # fmt: skip
+
+PUBLIC_IN = "linalg"
+
+_lu, _ldl, _ldl_solve = (kernel(f"linalg_{name}") for name in ("lu_factor", "ldl_factor", "ldl_solve"))
+
+
+# LU
+
+
+def _lu_backward(
+    gradients: Sequence[TensorBase], outputs: Sequence[TensorBase], inputs: Sequence[TensorBase], permutation: TensorBase
+) -> tuple[TensorBase]:
+    (gradient,), (factors,) = gradients, outputs
+    if gradient is None:
+        return (None,)
+    rows, columns = shape_of(factors)[-2:]
+    size = min(rows, columns)
+    lower, upper = factors[..., :size, :size], factors[..., :size, :size]
+    gl, gu = tril(gradient[..., :size, :size], -1), triu(gradient[..., :size, :size])
+    unit = tril(lower, -1) + eye(size, dtype=factors._dtype, device=factors.device)
+    whole = triu(upper)
+    strict, rest = unit.mH @ gl, gu @ whole.mH
+    below = above = None
+    if columns > rows:
+        above = gradient[..., :, size:]
+        strict = strict - above @ factors[..., :, size:].mH
+    elif rows > columns:
+        below = gradient[..., size:, :]
+        rest = rest - factors[..., size:, :].mH @ below
+    inner = tril(strict, -1) + triu(rest)
+    found = triangular(unit.mH, inner, True, True)
+    found = triangular(whole, found.mH, True).mH
+    if above is not None:
+        found = cat((found, triangular(unit.mH, above, True, True)), -1)
+    if below is not None:
+        found = cat((found, triangular(whole, below.mH, True).mH), -2)
+    return (permutation @ found,)
+
+
+@ways(absent=lambda pivots, rows, like: meta_tensor((*shape_of(pivots)[:-1], rows, rows), like))
+def permutation_of(pivots: TensorBase, rows: int, like: dtype) -> TensorBase:
+    """The matrices P of ``P @ L @ U`` from LAPACK's row exchanges."""
+    exchanges = array_of(pivots)
+    batch = exchanges.shape[:-1]
+    count = math.prod(batch)
+    every, flat = np.arange(count), exchanges.reshape((count, exchanges.shape[-1]))
+    order = np.tile(np.arange(rows), (count, 1))
+    for i in range(flat.shape[1]):
+        other = flat[:, i] - 1
+        order[every, i], order[every, other] = order[every, other], order[every, i]
+    matrices = np.zeros((count, rows, rows), like.np)
+    matrices[every[:, None], order, np.arange(rows)] = 1
+    return tensor_of(matrices.reshape((*batch, rows, rows)))
+
+
+def _factored(A: TensorBase, name: str) -> tuple[Any, Any, Any, Any]:
+    """LU, pivots, P and the raw failure codes."""
+    check_floating(A, name)
+    if len(shape_of(A)) < 2:
+        raise RuntimeError(f"{name}: Expected tensor with 2 or more dimensions. Got size: {list(shape_of(A))} instead")
+    found, pivots, info = computed(_lu, A)
+    permutation = beside(permutation_of(pivots, shape_of(A)[-2], A._dtype), A)
+    factors = attach("LinalgLuFactorExBackward0", _lu_backward, (A,), (by_columns(found),), permutation, kept=())[0]
+    return factors, pivots, permutation, info
+
+
+def _check_pivot(pivot: bool) -> None:
+    if not pivot:
+        raise RuntimeError("linalg.lu_factor: LU without pivoting is not implemented on the CPU")
+
+
+_ZERO_PIVOT = (
+    "U[{0},{0}] is zero and using it on lu_solve would result in a division by zero. If you still want to perform the "
+    "factorization, consider calling linalg.lu(A, pivot) or linalg.lu_factor_ex(A, pivot)"
+)
+
+
+def lu_factor(A: TensorBase, *, pivot: bool = True, out: Any = None) -> Any:
+    """L (below the diagonal) and U in one matrix, and the rows exchanged, counted from 1."""
+    _check_pivot(pivot)
+    factors, pivots, _, info = _factored(A, "torch.lu_factor")
+    check_info(info, _ZERO_PIVOT, "torch.linalg.lu_factor", RuntimeError)
+    return finish_exactly(return_types.linalg_lu_factor((factors, pivots)), out)
+
+
+def lu_factor_ex(A: TensorBase, *, pivot: bool = True, check_errors: bool = False, out: Any = None) -> Any:
+    """``lu_factor`` and for each matrix the first zero pivot (from 1), 0 if there is none."""
+    _check_pivot(pivot)
+    factors, pivots, _, info = _factored(A, "torch.lu_factor")
+    if check_errors:
+        check_info(info, _ZERO_PIVOT, "torch.linalg.lu_factor_ex", RuntimeError)
+    return finish_exactly(return_types.linalg_lu_factor_ex((factors, pivots, info)), out)
+
+
+def triangles(factors: TensorBase) -> tuple[Any, Any]:
+    rows, columns = shape_of(factors)[-2:]
+    size = min(rows, columns)
+    factors = factors.contiguous()
+    lower = tril(factors[..., :size], -1) + eye(rows, size, dtype=factors._dtype, device=factors.device)
+    return lower, triu(factors[..., :size, :])
+
+
+@node_called("LinalgLuBackward0")
+def lu(A: Any, *, pivot: bool = True, out: Any = None) -> Any:
+    """P, L and U with ``A = P @ L @ U``."""
+    _check_pivot(pivot)
+    factors, _, permutation, _ = _factored(A, "linalg.lu")
+    return finish_exactly(return_types.linalg_lu((permutation, *triangles(factors))), out)
+
+
+def _check_factors(LU: TensorBase, pivots: TensorBase, B: TensorBase, left: bool) -> None:
+    """Raise torch's errors unless factors, pivots and right side fit together."""
+    name, size = "linalg.lu_solve", shape_of(LU)[-1]
+    if LU._dtype is not B._dtype:
+        raise RuntimeError(
+            f"{name}: Expected LU and B to have the same dtype, but found LU of type {type_word(LU._dtype)} and B of type "
+            f"{type_word(B._dtype)} instead"
+        )
+    if pivots._dtype.name != "int32":
+        raise RuntimeError(f"{name}: pivots should be a Tensor of scalar type torch.int32")
+    check_matrix(B, name, "B")
+    if shape_of(B)[-2 if left else -1] != size:
+        rows, columns = shape_of(B)[-2:]
+        raise RuntimeError(
+            f"{name}: Incompatible shapes of A and B for the equation {'AX = B' if left else 'XA = B'} "
+            f"({size}x{size} and {rows}x{columns})"
+        )
+    if shape_of(pivots)[-1:] != (size,):
+        raise RuntimeError(f"{name}: Number of pivots per batch should be same as the dimension of the matrix")
+    if shape_of(pivots) != shape_of(LU)[:-1]:
+        raise RuntimeError(
+            f"{name}: Expected LU.shape[:-1] and pivots.shape to be the same, but got pivots with shape {list(shape_of(pivots))} instead"
+        )
+    exchanges = readable(pivots)
+    if exchanges is not None and exchanges.size and not 1 <= exchanges.min() <= exchanges.max() <= size:
+        word = "greater or equal to 1" if exchanges.min() < 1 else "smaller or equal to LU.size(-2)"
+        raise RuntimeError(f"Pivots given to lu_solve must all be {word}. Did you properly pass the result of lu_factor?")
+
+
+@operation(forms=Forms({"input": "b"}))
+@node_called("LinalgLuSolveBackward0")
+def lu_solve(
+    LU: TensorBase, pivots: TensorBase, B: TensorBase, *, left: bool = True, adjoint: bool = False, out: TensorBase | None = None
+) -> TensorBase:
+    """The X of ``A @ X = B`` (``X @ A = B``, the adjoint of A) from the LU factors of A."""
+    check_square(LU, "linalg.lu_solve", "LU")
+    _check_factors(LU, pivots, B, left)
+    permutation = beside(permutation_of(pivots, shape_of(LU)[-1], LU._dtype), LU)
+    unit, upper = triangles(LU)
+    right = B if left else B.mH
+    if adjoint is left:
+        right = triangular(upper.mH, right, False)
+        found = permutation @ triangular(unit.mH, right, True, True)
+    else:
+        found = triangular(upper, triangular(unit, permutation.mT @ right, False, True), True)
+    return finish_exactly(by_columns(found) if left else by_columns(found).mH, out)
+
+
+# Pseudo-inverses, ranks, least squares
+
+
+def _check_tolerances(name: str, **tolerances: Any) -> None:
+    """Raise torch's error for a complex tensor as tolerance."""
+    for word, value in tolerances.items():
+        if isinstance(value, TensorBase) and value._dtype.category == 3:
+            raise RuntimeError(f"{name}: {word} tensor of complex type is not supported. Got {type_word(value._dtype)}")
+
+
+def _tolerance(values: TensorBase, shape: Sequence[int], atol: float | None, rtol: Any) -> Any:
+    """The size up to which a singular value counts as zero: (…, 1)."""
+    largest = reduce.amax(values, -1, True) if shape_of(values)[-1] else 0.0
+    if rtol is None:
+        given = atol is not None and not isinstance(atol, TensorBase) and atol > 0
+        rtol = 0.0 if given else max(shape[-2:]) * np.finfo(values._dtype.np).eps.item()
+        if isinstance(atol, TensorBase):
+            rtol = where(views.unsqueeze(atol, -1) > 0, 0.0, max(shape[-2:]) * np.finfo(values._dtype.np).eps.item())
+    elif isinstance(rtol, TensorBase):
+        rtol = views.unsqueeze(rtol, -1)
+    if isinstance(atol, TensorBase):
+        atol = views.unsqueeze(atol, -1)
+    relative = largest * rtol
+    absolute = 0.0 if atol is None else atol
+    if not isinstance(relative, TensorBase):
+        return absolute if isinstance(absolute, TensorBase) else max(relative, absolute)
+    return where(relative > absolute, relative, absolute)
+
+
+def _pinv_backward(gradients: Any, outputs: Any, inputs: Any) -> Any:
+    (gradient,), (p,), (A,) = gradients, outputs, inputs
+    if gradient is None:
+        return (None,)
+    ph, gh = p.mH, gradient.mH
+    rows, columns = shape_of(A)[-2:]
+    if rows <= columns:
+        k = gh @ p
+        kph = k @ ph
+        return (-(p @ k).mH + kph - (A @ p) @ kph + (ph @ p) @ (gh - k @ A),)
+    k = p @ gh
+    phk = ph @ k
+    return (-(k @ p).mH + (gh - A @ k) @ p @ ph + phk - (phk @ p) @ A,)
+
+
+@node_called("LinalgPinvBackward0")
+def pinv(
+    A: TensorBase, rcond: float | None = None, hermitian: bool = False, *, atol: Any = None, rtol: float | None = None,
+    out: TensorBase | None = None,
+) -> Any:
+    """The pseudo-inverse; singular values up to the tolerance count as zero."""
+    if A._dtype.category < 2 or A._dtype.itemsize < 4 or len(shape_of(A)) < 2:
+        raise RuntimeError(
+            f"linalg.pinv({type_word(A._dtype)}{{{list(shape_of(A))}}}): expected a tensor with 2 or more dimensions of float, "
+            "double, cfloat or cdouble types"
+        )
+    _check_tolerances("torch.linalg.pinv", rcond=rcond, atol=atol, rtol=rtol)
+    source = A.detach()
+    rtol = rcond if rtol is None else rtol
+    shape = shape_of(A)
+    if A.numel() == 0:
+        found = zeros((*shape[:-2], shape[-1], shape[-2]), dtype=A._dtype, device=A.device) + A.mT * 0
+        return finish_safely(found, out, "linalg.pinv")
+    if hermitian:
+        values, u = eigh_pair(source, "L", "linalg.pinv")
+        size = values.abs()
+        v = u
+    else:
+        u, values, vh = svd_parts(source, False, "linalg.svd")
+        size, v = values, vh.mH
+    keep = size > _tolerance(size, shape, atol, rtol)
+    inverse = where(keep, 1.0 / where(keep, values, 1.0), 0.0)
+    found = (v * views.unsqueeze(inverse, -2)) @ u.mH
+    return finish_safely(attach("LinalgPinvBackward0", _pinv_backward, (A,), (found,))[0], out, "linalg.pinv")
+
+
+@operation
+def matrix_rank(
+    A: Any, tol: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None, out: Any = None
+) -> TensorBase:
+    """The number of singular values above the tolerance."""
+    check_floating(A, "linalg.matrix_rank")
+    check_matrix(A, "torch.linalg.matrix_rank", "input")
+    source = A.detach()
+    if tol is not None:
+        atol, rtol = tol, 0.0
+    _check_tolerances("torch.linalg.matrix_rank", atol=atol, rtol=rtol)
+    if A.numel() == 0:
+        return finish_safely(zeros(shape_of(A)[:-2], dtype=int64, device=A.device), out, "torch.linalg.matrix_rank")
+    size = eigh_pair(source, "L", "linalg.matrix_rank")[0].abs() if hermitian else svdvals(source)
+    return finish_safely(reduce.sum((size > _tolerance(size, shape_of(A), atol, rtol)), -1), out, "torch.linalg.matrix_rank")
+
+
+@operation
+def cond(A: Any, p: Any = None, *, out: Any = None) -> Any:
+    """The condition number: the norm of A times that of its inverse."""
+    check_floating(A, "linalg.svd" if p in (None, 2, -2) else "linalg.inv")
+    check_matrix(A, "linalg.cond")
+    if p not in (None, "fro", "nuc", math.inf, -math.inf, 1, -1, 2, -2):
+        raise RuntimeError(f"linalg.cond got an invalid norm type: {p}")
+    if p is None or p in (2, -2):
+        values = svdvals(A)
+        if A.numel() == 0:
+            return finish_safely(zeros(shape_of(A)[:-2], dtype=values._dtype, device=A.device), out, "linalg.cond")
+        ratio = values[..., -1] / values[..., 0] if p == -2 else values[..., 0] / values[..., -1]
+        return finish_safely(ratio, out, "linalg.cond")
+    check_square(A, "linalg.cond")
+    if A.numel() == 0:
+        return finish_safely(zeros(shape_of(A)[:-2], dtype=A._dtype.to_real(), device=A.device), out, "linalg.cond")
+    if p == "nuc":
+        values = svdvals(A)
+        return finish_safely(reduce.sum(values, -1) * reduce.sum(values.reciprocal(), -1), out, "linalg.cond")
+    inverse, info = solve_matrices(A, eye(shape_of(A)[-1], dtype=A._dtype, device=A.device))
+    found = matrix_norm(A, p) * matrix_norm(inverse, p)
+    if array_of(info).any():
+        found = where(info > 0, math.inf, found)
+    return finish_safely(nan_to_num(found, math.inf, math.inf, -math.inf), out, "linalg.cond")
+
+
+@operation
+@node_called("LinalgLstsqBackward0")
+def lstsq(A: Any, B: Any, rcond: Any = None, *, driver: str | None = None) -> Any:
+    """The X of least ``norm(A @ X - B)``, the residuals, the rank and the singular values, as the driver gives them."""
+    check_floating(A, "torch.linalg.lstsq")
+    if len(shape_of(A)) < 2:
+        raise RuntimeError("torch.linalg.lstsq: input must have at least 2 dimensions.")
+    if not shape_of(B):
+        raise RuntimeError("torch.linalg.lstsq: other must have at least 1 dimension.")
+    if A._dtype is not B._dtype:
+        raise RuntimeError(
+            "torch.linalg.lstsq: Expected input and other to have the same dtype, but got input's dtype "
+            f"{type_word(A._dtype)} and other's dtype {type_word(B._dtype)}"
+        )
+    if not 0 <= len(shape_of(A)) - len(shape_of(B)) <= 1:
+        raise RuntimeError(
+            "torch.linalg.lstsq: input.dim() must be greater or equal to other.dim() and (input.dim() - other.dim()) <= 1"
+        )
+    driver = "gelsy" if driver is None else driver
+    if driver not in ("gels", "gelsy", "gelsd", "gelss"):
+        raise RuntimeError("torch.linalg.lstsq: parameter `driver` should be one of (gels, gelsy, gelsd, gelss)")
+    shape = shape_of(A)
+    vector = is_vector(A, B)
+    if not vector and len(shape) > len(shape_of(B)):
+        broadcast_shape(shape[:-2], shape_of(B)[:-1])
+    right = views.unsqueeze(B, -1) if vector else B
+    if shape[-2] != shape_of(right)[-2]:
+        raise RuntimeError(f"torch.linalg.lstsq: input.size(-2) should match other.size({-1 if vector else -2})")
+    limit = max(shape[-2:]) * np.finfo(A._dtype.np).eps.item() if rcond is None else rcond
+    solution = pinv(A, rtol=limit) @ right
+    values = svdvals(A.detach())
+    nothing, counts = zeros(0, dtype=A._dtype.to_real(), device=A.device), zeros(0, dtype=int64, device=A.device)
+    rank = nothing
+    ranks = reduce.sum(values > values[..., :1] * limit, -1) if A.numel() else zeros(shape[:-2], dtype=int64, device=A.device)
+    residuals = nothing
+    if shape[-2] > shape[-1] and (driver == "gels" or bool((ranks == shape[-1]).all())) and driver != "gelsy":
+        rest = A @ solution - right
+        residuals = reduce.sum(rest.abs() ** 2, -2)
+    if residuals is nothing:
+        # To torch it comes of the solution's node.
+        (residuals,) = record("LinalgLstsqBackward0", _no_gradients, (A, B), (nothing.clone(),))
+    rank = counts if driver == "gels" else ranks
+    solution = _in_lapack_columns(solution, shape[-2])
+    solution = no_view(views.squeeze(solution, -1)) if vector else solution
+    singular = values if driver in ("gelsd", "gelss") else nothing
+    return return_types.linalg_lstsq((solution, residuals, rank, singular))
+
+
+def _no_gradients(gradients: Sequence[TensorBase], outputs: Sequence[TensorBase], inputs: Sequence[TensorBase]) -> tuple[Any, Any]:
+    return None, None
+
+
+def _in_lapack_columns(solution: TensorBase, rows: int) -> Any:
+    """Solutions column by column, each in the place of the right-hand side of ``rows`` that LAPACK overwrites with it."""
+    *lead, own, columns = shape_of(solution)
+    if rows <= own:
+        return by_columns(solution)
+    rest = zeros((*lead, rows - own, columns), dtype=solution._dtype, device=solution.device)
+    return no_view(views.narrow(by_columns(cat([solution, rest], -2)), -2, 0, own))
+
+
+def check_scales(name: str, A: TensorBase, tau: TensorBase) -> None:
+    """Raise torch's errors unless there is a row of scales for each matrix."""
+    a, t = shape_of(A), shape_of(tau)
+    if len(t) != len(a) - 1:
+        raise RuntimeError(
+            f"{name}: Expected tau to have one dimension less than input, but got tau.ndim equal to {len(t)} and input.ndim is "
+            f"equal to {len(a)}"
+        )
+    if t[:-1] != a[:-2]:
+        raise RuntimeError(f"{name}: Expected batch dimensions of tau to be equal to input.shape[:-2], but got {list(t[:-1])}")
+
+
+@operation
+@node_called("LinalgHouseholderProductBackward0")
+def householder_product(A: TensorBase, tau: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
+    """The first columns of the product of Householder reflections: vectors below the diagonal of A, scales in tau."""
+    name = "torch.linalg.householder_product"
+    if len(shape_of(A)) < 2:
+        raise RuntimeError(f"{name}: input must have at least 2 dimensions.")
+    if not shape_of(tau):
+        raise IndexError("Dimension specified as -1 but tensor has no dimensions")
+    rows, columns = shape_of(A)[-2:]
+    if rows < columns:
+        raise RuntimeError("torch.linalg.householder_product: input.shape[-2] must be greater than or equal to input.shape[-1]")
+    if shape_of(tau)[-1] > columns:
+        raise RuntimeError("torch.linalg.householder_product: input.shape[-1] must be greater than or equal to tau.shape[-1]")
+    check_scales(name, A, tau)
+    if tau._dtype is not A._dtype:
+        raise RuntimeError(f"{name}: tau dtype {type_word(tau._dtype)} does not match input dtype {type_word(A._dtype)}")
+    if A._dtype.category < 2:
+        raise NotImplementedError(f"\"orgqr_cpu\" not implemented for '{type_word(A._dtype)}'")
+    found = batch_of(eye(rows, columns, dtype=A._dtype, device=A.device), shape_of(A)[:-2])
+    unit = tril(A, -1) + eye(rows, columns, dtype=A._dtype, device=A.device)
+    for i in reversed(range(shape_of(tau)[-1])):
+        vector = unit[..., :, i : i + 1]
+        found = found - views.unsqueeze(tau[..., i : i + 1], -1) * (vector @ (vector.mH @ found))
+    return finish_safely(by_columns(found), out, "torch.linalg.householder_product")
+
+
+def ldl_factor_ex(A: TensorBase, *, hermitian: bool = False, check_errors: bool = False, out: Any = None) -> Any:
+    """L and D in one matrix, the pivots, and for each matrix the first zero of D (from 1)."""
+    check_floating(A, "torch.linalg.ldl_factor_ex")
+    check_square(A, "torch.linalg.ldl_factor_ex")
+    factors, pivots, info = computed(_ldl, A, hermitian)
+    if check_errors:
+        check_info(info, _ZERO_PIVOT, "torch.linalg.ldl_factor_ex")
+    return finish_exactly(return_types.linalg_ldl_factor_ex((by_columns(factors), pivots, info)), out)
+
+
+def ldl_factor(A: TensorBase, *, hermitian: bool = False, out: Any = None) -> Any:
+    """L and D in one matrix, and the pivots."""
+    factors, pivots, _ = ldl_factor_ex(A, hermitian=hermitian)
+    return finish_exactly(return_types.linalg_ldl_factor((factors, pivots)), out)
+
+
+def ldl_solve(LD: TensorBase, pivots: TensorBase, B: TensorBase, *, hermitian: bool = False, out: TensorBase | None = None) -> TensorBase:
+    """The X of ``A @ X = B`` from the LDL factors of A."""
+    wrap_dim(-2, len(shape_of(B)))
+    check_system(B, LD, "torch.linalg.ldl_solve", "torch.linalg.ldl_solve: ")
+    if shape_of(pivots) != shape_of(LD)[:-1]:
+        raise RuntimeError(
+            "torch.linalg.ldl_solve: Expected LD.shape[:-1] and pivots.shape to be the same, but got pivots with shape "
+            f"{list(shape_of(pivots))} instead"
+        )
+    batch = broadcast_shape(shape_of(LD)[:-2], shape_of(B)[:-2])
+    exchanged = views.expand(pivots, (*batch, shape_of(pivots)[-1]))
+    found = computed(_ldl_solve, batch_of(LD, batch), batch_of(B, batch), exchanged, hermitian)
+    return finish_exactly(by_columns(found), out)
+
+
+# Norms
+
+
+def check_norm_out(name: str, A: TensorBase, dtype: dtype | None, out: TensorBase) -> None:
+    """Raise torch's error unless ``out`` has the dtype of the norm."""
+    want = (A._dtype if dtype is None else dtype).to_real()
+    if out._dtype is not want:
+        raise RuntimeError(f"{name} expected out tensor dtype {type_word(want)} but got: {type_word(out._dtype)}")
+
+
+@operation(numpy_names=True)
+def matrix_norm(
+    A: TensorBase, ord: float | str = "fro", dim: tuple[int, int] = (-2, -1), keepdim: bool = False, *, dtype: dtype | None = None,
+    out: TensorBase | None = None
+) -> TensorBase:
+    """The norm of matrices: "fro", "nuc", inf, -inf, 1, -1, 2 or -2."""
+    check_floating(A, "linalg.matrix_norm", low=True)
+    if isinstance(ord, complex):
+        raise RuntimeError("linalg.matrix_norm: Expected a non-complex scalar as the order of norm.")
+    if isinstance(out, TensorBase):
+        check_norm_out("linalg.matrix_norm", A, dtype, out)
+    dims = (dim,) if isinstance(dim, int) else tuple(dim)
+    if len(dims) != 2:
+        raise RuntimeError(f"linalg.matrix_norm: dim must be a 2-tuple. Got {' '.join(map(str, dims))}")
+    check_matrix(A, "linalg.matrix_norm")
+    if dtype is not None:
+        A = A.to(dtype)
+    rank = len(shape_of(A))
+    first, second = (wrap_dim(d, rank) for d in dims)
+    if first == second:
+        raise RuntimeError(f"linalg.matrix_norm: dims must be different. Got ({dims[0]}, {dims[1]})")
+    if ord == "fro":
+        return finish(vector_norm(A, 2, (first, second), keepdim), out)
+    if ord in ("nuc", 2, -2):
+        values = svdvals(views.movedim(A, (first, second), (-2, -1)))
+        if ord == "nuc":
+            found = reduce.sum(values, -1)
+        else:
+            found = _most(values, -1, False) if ord == 2 else _least(values, -1, False)
+        if keepdim:
+            for place in sorted((first, second)):
+                found = views.unsqueeze(found, place)
+        return finish(found, out)
+    if isinstance(ord, str) or abs(ord) not in (1, math.inf):
+        raise RuntimeError(f"linalg.matrix_norm: Order {ord} not supported.")
+    summed, taken = (first, second) if abs(ord) == 1 else (second, first)
+    sums = reduce.sum(A.abs(), summed, keepdim)
+    taken -= summed < taken and not keepdim
+    return finish(_most(sums, taken, keepdim) if ord > 0 else _least(sums, taken, keepdim), out)
+
+
+def _most(sizes: TensorBase, dim: int, keepdim: bool) -> TensorBase:
+    """The largest of numbers that are not negative; 0 of none."""
+    return reduce.amax(sizes, dim, keepdim) if shape_of(sizes)[dim] else reduce.sum(sizes, dim, keepdim)
+
+
+def _least(sizes: TensorBase, dim: int, keepdim: bool) -> TensorBase:
+    if shape_of(sizes)[dim] == 0:
+        raise IndexError(f"amin(): Expected reduction dim {dim} to have non-zero size.")
+    return reduce.amin(sizes, dim, keepdim)
+
+
+@operation(numpy_names=True)
+def norm(A: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, *, out: Any = None, dtype: Any = None) -> Any:
+    """The vector norm, or for two dimensions and an order the matrix norm."""
+    check_floating(A, "linalg.norm", low=True)
+    if isinstance(out, TensorBase):
+        check_norm_out("linalg.norm", A, dtype, out)
+    if dim is not None and not isinstance(dim, int) and len(dim) not in (1, 2):
+        raise RuntimeError(f"linalg.norm: If dim is specified, it must be of length 1 or 2. Got {list(dim)}")
+    if dim is None and ord is not None and len(shape_of(A)) not in (1, 2):
+        raise RuntimeError(f"linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got {len(shape_of(A))}D.")
+    two = len(dim) == 2 if isinstance(dim, (tuple, list)) else dim is None and len(shape_of(A)) == 2
+    if ord is not None and two:
+        return matrix_norm(A, ord, (0, 1) if dim is None else dim, keepdim, dtype=dtype, out=out)
+    if isinstance(ord, str):
+        return matrix_norm(A, ord, dim if dim is not None else (-2, -1), keepdim, dtype=dtype, out=out)
+    if ord is None and dim is None:
+        flat = vector_norm(views.flatten(A), 2, None, False, dtype=dtype)
+        return finish(views.reshape(flat, (1,) * len(shape_of(A))) if keepdim else flat, out)
+    return vector_norm(A, 2 if ord is None else ord, dim, keepdim, dtype=dtype, out=out)
+
+

@@ -1,0 +1,598 @@
+"""Factorizations and solvers of torch.linalg with their gradients, which are made of tensor operations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ... import return_types
+from ..._backend.table import kernel
+from ..._core.strides import columns_first
+from ..._core.tensor_base import TensorBase, in_order, recording
+from ..._tape.composite import record
+from ..._tape.operands import computed
+from ..._tape.ways import values_if_any
+from .._dispatch import broadcast_shape, finish_exactly, finish_safely, shape_of, type_word, values_of
+from .._named import node_called
+from .._operation import operation
+from ..memory.creation import eye, zeros_like
+from ..shape import views
+from ..shape.join import cat
+from ..shape.shape import diag_embed, tril, triu
+
+PUBLIC_IN = "linalg"
+
+_solve, _cholesky, _qr, _svd, _svdvals, _eigh, _eig, _triangular, _geqrf = (
+    kernel(f"linalg_{name}")
+    for name in (
+        "solve", "cholesky", "qr", "svd", "svdvals", "eigh", "eig", "solve_triangular", "geqrf",
+    )
+)  # fmt: skip
+
+
+class _LinAlgError(RuntimeError):
+    """A matrix that cannot be factorized or inverted."""
+
+
+LinAlgError = _LinAlgError
+
+Backward = Callable[..., Any]
+Tensors = Sequence[TensorBase]
+
+
+def attach(
+    name: str, backward: Backward, inputs: Sequence[Any], results: Sequence[Any], *rest: Any, kept: Sequence[int] | None = None
+) -> tuple[Any, ...]:
+    """Tensors without history, as a kernel's results are, with ``backward(gradients, outputs, inputs, *rest)`` as gradient.
+
+    ``kept`` says which inputs ``backward`` needs more of than the shape, where it does not need all.
+    """
+    made = tuple(item.detach() for item in results)
+
+    def filled(gradients: Sequence[TensorBase | None], outputs: Tensors, inputs: Tensors, *rest: Any) -> tuple[TensorBase, ...]:
+        # As in torch, an input that has nothing to do with the outputs that were used gets zeros.
+        found = backward(gradients, outputs, inputs, *rest)
+        return tuple(zeros_like(like.detach()) if gradient is None else gradient for gradient, like in zip(found, inputs))
+
+    return record(name, filled, inputs, made, *rest, kept=kept)
+
+
+# Where torch leaves half precision to its kernels, which have none; those of the second table get whole numbers, too.
+_KERNELS = {
+    "linalg.det": "lu_cpu", "linalg.solve": "lu_cpu", "linalg.svd": "linalg_svd_cpu",
+    "linalg.qr": "geqrf_cpu", "linalg.eig": "linalg_eig_out_cpu", "linalg.eigvals": "linalg_eig_out_cpu",
+    "linalg.cholesky": "cholesky_cpu", "torch.linalg.ldl_factor_ex": "ldl_factor_kernel_cpu",
+}  # fmt: skip
+_KERNELS_OF_ALL = {
+    "geqrf": "geqrf_cpu", "linalg.eigh": "linalg_eigh_cpu", "linalg.eigvalsh": "linalg_eigh_cpu", "linalg.lu": "lu_cpu",
+    "torch.lu_factor": "lu_cpu", "cholesky": "cholesky_cpu", "cholesky_inverse": "cholesky_inverse_out_cpu",
+}  # fmt: skip
+
+
+def check_floating(tensor: TensorBase, name: str, low: bool = False) -> None:
+    """Raise torch's error for a tensor that is not of floating or complex dtype."""
+    kind = tensor._dtype
+    if kind.category >= 2 and (low or kind.itemsize >= 4):
+        return
+    kernel = _KERNELS_OF_ALL.get(name) or (_KERNELS.get(name) if kind.category == 2 else None)
+    if kernel is not None:
+        raise NotImplementedError(f"\"{kernel}\" not implemented for '{type_word(kind)}'")
+    if kind.category < 2:
+        raise RuntimeError(f"{name}: Expected a floating point or complex tensor as input. Got {type_word(kind)}")
+    raise RuntimeError(f"{name}: Low precision dtypes not supported. Got {type_word(kind)}")
+
+
+def check_matrix(tensor: TensorBase, name: str, label: str = "A") -> None:
+    """Raise torch's error for a tensor of fewer than two dimensions."""
+    if len(shape_of(tensor)) < 2:
+        raise RuntimeError(f"{name}: The input tensor {label} must have at least 2 dimensions.")
+
+
+def check_square(tensor: TensorBase, name: str, label: str = "A") -> None:
+    """Raise torch's error for a tensor that holds no square matrices."""
+    check_matrix(tensor, name, label)
+    rows, columns = shape_of(tensor)[-2:]
+    if rows != columns:
+        raise RuntimeError(f"{name}: {label} must be batches of square matrices, but they are {rows} by {columns} matrices")
+
+
+def check_system(b: TensorBase, A: TensorBase, name: str, prefix: str = "") -> None:
+    """Raise torch's errors unless A holds square matrices of b's dtype, with as many columns as b's have rows."""
+    if b._dtype is not A._dtype:
+        raise RuntimeError(
+            f"Expected b and A to have the same dtype, but found b of type {type_word(b._dtype)} and A of type "
+            f"{type_word(A._dtype)} instead."
+        )
+    rows, columns = shape_of(A)[-2:]
+    if rows != columns:
+        raise RuntimeError(f"{prefix}A must be batches of square matrices, but they are {rows} by {columns} matrices")
+    lines, width = shape_of(b)[-2:]
+    if columns != lines:
+        raise RuntimeError(
+            f"Incompatible matrix sizes for {name}: each A matrix is {columns} by {columns} but each b matrix is {lines} by {width}"
+        )
+
+
+def check_info(info: TensorBase, text: str, name: str, error: type[Exception] | None = None) -> None:
+    """Raise torch's error (LinAlgError) if a factorization failed; ``text`` names the place by ``{}``."""
+    codes = values_if_any(info)
+    if codes is not None and codes.any():
+        codes = codes.reshape(-1)
+        first = int(codes.nonzero()[0][0])
+        batch = f"(Batch element {first}): " if info.shape else ""
+        raise (error or _LinAlgError)(f"{name}: {batch}{text.format(int(codes[first]))}")
+
+
+def batch_of(tensor: TensorBase, batch: tuple[int, ...]) -> TensorBase:
+    """The matrices repeated to a batch shape."""
+    shape = shape_of(tensor)
+    return tensor if shape[:-2] == batch else views.expand(tensor, (*batch, *shape[-2:]))
+
+
+def finite(tensor: TensorBase) -> bool:
+    """Whether no element is NaN or infinite; True of a tensor without values."""
+    values = values_if_any(tensor)
+    return values is None or bool(np.isfinite(values).all())
+
+
+def by_columns(found: TensorBase) -> Any:
+    """A fresh tensor of matrices as one that lies column by column, as torch's results of LAPACK do."""
+    return in_order(found, columns_first(shape_of(found)))
+
+
+# Solvers
+
+
+def _solve_backward(gradients: Tensors, outputs: Tensors, inputs: Tensors) -> tuple[TensorBase, TensorBase]:
+    if gradients[0] is None:
+        return None, None
+    matrix, _ = inputs
+    right = solve_matrices(matrix.mH, gradients[0])[0]
+    return -(right @ outputs[0].mH), right
+
+
+def solve_matrices(matrix: TensorBase, right: TensorBase) -> tuple[Any, Any]:
+    """The solution of ``matrix @ X = right`` for matrices on the right, and the raw failure codes."""
+    batch = broadcast_shape(shape_of(matrix)[:-2], shape_of(right)[:-2])
+    matrix, right = batch_of(matrix, batch), batch_of(right, batch)
+    found, info = computed(_solve, matrix, right)
+    return attach("LinalgSolveExBackward0", _solve_backward, (matrix, right), (by_columns(found),), kept=(0,))[0], info
+
+
+def is_vector(matrix: TensorBase, right: TensorBase) -> bool:
+    """Whether the right side is a vector, or a batch of them."""
+    a, b = shape_of(matrix), shape_of(right)
+    return len(b) == 1 or (len(a) - 1 == len(b) and a[:-1] == b)
+
+
+def _solve_any(A: TensorBase, B: TensorBase, left: bool, name: str) -> tuple[Any, Any]:
+    check_floating(A, name)
+    check_square(A, name)
+    if A._dtype is not B._dtype:
+        raise RuntimeError(
+            f"{name}: Expected A and B to have the same dtype, but found A of type {type_word(A._dtype)} and B of type "
+            f"{type_word(B._dtype)} instead"
+        )
+    vector = is_vector(A, B)
+    if vector and not left:
+        raise RuntimeError(f"{name}: Vector broadcasting of the left hand side is not supported for left=False.")
+    right = views.unsqueeze(B, -1) if vector else B
+    if not left:
+        A, right = A.mT, right.mT
+    if shape_of(A)[-1] != shape_of(right)[-2]:
+        raise RuntimeError(
+            f"{name}: Incompatible shapes of A and B for the equation {'AX = B' if left else 'XA = B'} "
+            f"({shape_of(A)[-2]}x{shape_of(A)[-1]} and {shape_of(right)[-2]}x{shape_of(right)[-1]})"
+        )
+    found, info = solve_matrices(A, right)
+    if not left:
+        found = found.mT
+    if not vector:
+        return found, info
+    found = views.squeeze(found, -1)
+    # Batches of vectors lie as matrices do.
+    return (by_columns(found) if len(shape_of(found)) > 1 else found), info
+
+
+@operation
+@node_called("LinalgSolveExBackward0")
+def solve(A: TensorBase, B: Any, *, left: bool = True, out: Any = None) -> Any:
+    """The X of ``A @ X = B``, or with ``left=False`` of ``X @ A = B``."""
+    found, info = _solve_any(A, B, left, "linalg.solve")
+    codes = values_if_any(info)
+    if codes is not None and codes.any():
+        place = "" if not info.shape else f"(Batch element {int(codes.reshape(-1).nonzero()[0][0])}): "
+        raise _LinAlgError(f"torch.linalg.solve: {place}The solver failed because the input matrix is singular.")
+    return finish_exactly(found, out)
+
+
+@node_called("LinalgSolveExBackward0")
+def solve_ex(A: TensorBase, B: TensorBase, *, left: bool = True, check_errors: bool = False, out: Any = None) -> Any:
+    """``solve`` and for each matrix the first zero pivot (from 1), 0 if it is invertible."""
+    found, info = _solve_any(A, B, left, "linalg.solve")
+    if check_errors:
+        check_info(info, "The solver failed because the input matrix is singular.", "torch.linalg.solve")
+    return finish_exactly(return_types.linalg_solve_ex((found, info)), out)
+
+
+_NO_INVERSE = (
+    "The diagonal element {} is zero, the inversion could not be completed because the input matrix is singular."
+)
+
+
+def _inverse(A: TensorBase, name: str) -> tuple[Any, Any]:
+    check_floating(A, name)
+    check_square(A, name)
+    found, info = solve_matrices(A.detach(), eye(shape_of(A)[-1], dtype=A._dtype, device=A.device))
+    return attach("LinalgInvExBackward0", _inverse_backward, (A,), (found,), kept=())[0], info
+
+
+def _inverse_backward(gradients: Sequence[TensorBase], outputs: Sequence[TensorBase], inputs: Sequence[TensorBase]) -> tuple[TensorBase]:
+    (gradient,), (inverse,) = gradients, outputs
+    return (None if gradient is None else -(inverse.mH @ gradient @ inverse.mH),)
+
+
+@operation
+def inv(A: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
+    """The inverse of square matrices."""
+    found, info = _inverse(A, "linalg.inv")
+    check_info(info, _NO_INVERSE, "linalg.inv")
+    return finish_exactly(found, out)
+
+
+@operation
+def inv_ex(A: TensorBase, *, check_errors: bool = False, out: Any = None) -> Any:
+    """The inverse, and for each matrix the first zero pivot (from 1), 0 if it is invertible."""
+    found, info = _inverse(A, "linalg.inv")
+    if check_errors:
+        check_info(info, _NO_INVERSE, "linalg.inv")
+    return finish_exactly(return_types.linalg_inv_ex((found, info)), out)
+
+
+def _triangle_backward(gradients: Tensors, outputs: Tensors, inputs: Tensors, upper: bool, unit: bool) -> tuple[TensorBase, TensorBase]:
+    if gradients[0] is None:
+        return None, None
+    right = triangular(inputs[0].mH, gradients[0], not upper, unit)
+    matrix = -(right @ outputs[0].mH)
+    return (triu(matrix, int(unit)) if upper else tril(matrix, -int(unit))), right
+
+
+def triangular(matrix: TensorBase, right: TensorBase, upper: bool, unit: bool = False) -> Any:
+    """The solution of ``matrix @ X = right``, where one triangle of the matrix is read."""
+    batch = broadcast_shape(shape_of(matrix)[:-2], shape_of(right)[:-2])
+    matrix, right = batch_of(matrix, batch), batch_of(right, batch)
+    found = computed(_triangular, matrix, right, upper, unit)
+    return attach("LinalgSolveTriangularBackward0", _triangle_backward, (matrix, right), (by_columns(found),), upper, unit, kept=(0,))[0]
+
+
+@node_called("LinalgSolveTriangularBackward0")
+def solve_triangular(
+    input: TensorBase, B: TensorBase, *, upper: bool, left: bool = True, unitriangular: bool = False, out: TensorBase | None = None
+) -> TensorBase:
+    """The X of ``input @ X = B`` (``X @ input = B`` with ``left=False``) for triangular matrices."""
+    check_matrix(input, "linalg.solve_triangular")
+    check_matrix(B, "linalg.solve_triangular", "B")
+    check_square(input, "linalg.solve_triangular")
+    if input._dtype is not B._dtype:
+        raise RuntimeError(
+            f"linalg.solve_triangular: Expected A and B to have the same dtype, but found A of type "
+            f"{type_word(input._dtype)} and B of type {type_word(B._dtype)} instead"
+        )
+    a, b = shape_of(input), shape_of(B)
+    if a[-1] != (b[-2] if left else b[-1]):
+        raise RuntimeError(
+            f"linalg.solve_triangular: Incompatible shapes of A and B for the equation {'AX = B' if left else 'XA = B'} "
+            f"({a[-2]}x{a[-1]} and {b[-2]}x{b[-1]})"
+        )
+    if left:
+        return finish_exactly(triangular(input, B, upper, unitriangular), out)
+    return finish_exactly(by_columns(triangular(input.mT, B.mT, not upper, unitriangular).mT), out)
+
+
+# Factorizations
+
+
+def _cholesky_backward(gradients: Tensors, outputs: Tensors, inputs: Tensors, upper: bool) -> tuple[TensorBase]:
+    (gradient,), (factor,) = gradients, outputs
+    if gradient is None:
+        return (None,)
+    inner = tril(factor.mH @ gradient)
+    inner = (inner + tril(inner, -1).mH) * 0.5  # the diagonal keeps its imaginary part, as in torch
+    found = triangular(factor.mH, inner, True)
+    found = triangular(factor.mH, found.mH, True)
+    return (found if upper else found.mH,)  # of the upper factor's input the adjoint was taken
+
+
+def cholesky_factor(A: TensorBase, upper: bool) -> tuple[Any, Any]:
+    """L (or its adjoint), and the raw failure codes."""
+    check_floating(A, "linalg.cholesky")
+    check_square(A, "linalg.cholesky")
+    if upper:
+        A = A.mH
+    found, info = computed(_cholesky, A)
+    # The adjoint of rows lies by columns too.
+    factor = attach("LinalgCholeskyExBackward0", _cholesky_backward, (A,), (found if upper else by_columns(found),), upper, kept=())[0]
+    return (factor.mH if upper else factor), info
+
+
+NOT_POSITIVE = (
+    "The factorization could not be completed because the input is not positive-definite (the leading minor of order {} "
+    "is not positive-definite)."
+)
+
+
+@operation
+@node_called("LinalgCholeskyExBackward0")
+def cholesky(input: TensorBase, *, upper: bool = False, out: TensorBase | None = None) -> TensorBase:
+    """The lower triangular L of ``A = L @ L.mH``, or with ``upper`` its adjoint."""
+    found, info = cholesky_factor(input, upper)
+    check_info(info, NOT_POSITIVE, "linalg.cholesky")
+    return finish_exactly(found, out)
+
+
+@operation
+@node_called("LinalgCholeskyExBackward0")
+def cholesky_ex(input: TensorBase, *, upper: bool = False, check_errors: bool = False, out: Any = None) -> Any:
+    """``cholesky`` and for each matrix the order of the first minor that is not positive-definite, 0 if there is none."""
+    found, info = cholesky_factor(input, upper)
+    if check_errors:
+        check_info(info, NOT_POSITIVE, "linalg.cholesky_ex")
+    return finish_exactly(return_types.linalg_cholesky_ex((found, info)), out)
+
+
+def _qr_square(q: TensorBase, r: TensorBase, gq: TensorBase | None, gr: Any) -> TensorBase:
+    inner = None
+    if gr is not None:
+        inner = gr @ r.mH
+    if gq is not None:
+        part = q.mH @ gq
+        inner = -part if inner is None else inner - part
+    inner = triu(inner)
+    both = inner + inner.mH
+    diagonal = inner.diagonal(0, -2, -1)
+    both = both - diag_embed((diagonal.real if diagonal.is_complex() else diagonal).to(both.dtype))
+    found = q @ both
+    if gq is not None:
+        found = found + gq
+    return triangular(r, found.mH, True).mH
+
+
+def _qr_backward(gradients: Sequence[TensorBase | None], outputs: Sequence[TensorBase], inputs: Sequence[TensorBase], mode: str) -> Any:
+    gq, gr = gradients
+    q, r = outputs
+    rows, columns = shape_of(inputs[0])[-2:]
+    if mode == "r":
+        raise RuntimeError(
+            "The derivative of linalg.qr depends on Q, which is not computed when mode='r'. Please use "
+            "linalg.qr(A, mode='reduced') if you are going to require gradients of linalg.qr."
+        )
+    if mode == "complete" and rows > columns:
+        raise RuntimeError(
+            "The QR decomposition is not differentiable when mode='complete' and nrows > ncols"
+        )
+    if gq is None and gr is None:
+        return (None,)
+    if rows >= columns:
+        return (_qr_square(q, r, gq, gr),)
+    first, rest = r[..., :rows], r[..., rows:]
+    if gr is None:
+        found = _qr_square(q, first, gq, None)
+        return (_joined(found, zeros_like(rest), -1),)
+    part = q @ rest @ gr[..., rows:].mH  # the input's own columns there, of which nothing is kept, are q @ rest
+    found = _qr_square(q, first, part if gq is None else gq + part, gr[..., :rows])
+    return (_joined(found, q @ gr[..., rows:], -1),)
+
+
+def _joined(first: TensorBase, second: TensorBase, dim: int) -> Any:
+    return cat((first, second), dim)
+
+
+@operation
+def qr(A: TensorBase, mode: str = "reduced", *, out: Any = None) -> Any:
+    """Q and R with ``A = Q @ R``, R upper triangular."""
+    check_floating(A, "linalg.qr")
+    check_matrix(A, "linalg.qr")
+    if mode not in ("reduced", "complete", "r"):
+        raise RuntimeError(
+            f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), 'r', or 'complete'"
+        )
+    parts = [by_columns(item) if len(item.shape) > 1 else item for item in computed(_qr, A, mode)]
+    found = attach("LinalgQrBackward0", _qr_backward, (A,), parts, mode, kept=())
+    return finish_exactly(return_types.linalg_qr(found), out)
+
+
+def _gaps(values: Any, squares: bool = False) -> TensorBase:
+    """``values[j] - values[i]``, and 1 on the diagonal."""
+    if squares:
+        values = values * values
+    gaps = views.unsqueeze(values, -2) - views.unsqueeze(values, -1)
+    return gaps + eye(shape_of(values)[-1], dtype=values._dtype, device=values.device)
+
+
+_PHASE = "in the complex case are specified up to multiplication by e^{i phi}. The specified loss function depends on this "
+
+
+def _check_phase(text: str, *products: Any) -> None:
+    """Raise torch's error for a loss that depends on the phase of complex vectors, which no factorization fixes."""
+    arrays = [array for array in map(values_of, products) if array is not None]
+    if products[0].is_complex() and arrays:
+        turns = sum(np.diagonal(array, axis1=-2, axis2=-1).imag for array in arrays)
+        if not (np.abs(turns) <= 1e-2).all():
+            raise RuntimeError(text)
+
+
+def _eigh_backward(
+    gradients: Sequence[TensorBase | None], outputs: Sequence[TensorBase], inputs: Sequence[TensorBase], triangle: str
+) -> Any:
+    gw, gv = gradients
+    w, v = outputs
+    inner = None
+    if gv is not None:
+        # Only the skew-Hermitian part turns the eigenvectors: the gradient is Hermitian, as the matrix.
+        turned = v.mH @ gv
+        _check_phase(f"linalg_eigh_backward: The eigenvectors {_PHASE}quantity, so it is ill-defined.", turned)
+        inner = (turned - turned.mH) / (2 * _gaps(w))
+        inner = inner - diag_embed(inner.diagonal(0, -2, -1))
+    if gw is not None:
+        part = diag_embed(gw.to(v.dtype))
+        inner = part if inner is None else inner + part
+    return (None if inner is None else v @ inner @ v.mH,)
+
+
+def eigh_pair(A: TensorBase, UPLO: str, name: str) -> tuple[Any, ...]:
+    """Eigenvalues and eigenvectors of Hermitian matrices."""
+    check_floating(A, name)
+    check_square(A, name)
+    if UPLO.upper() not in ("L", "U"):
+        raise RuntimeError(f"Expected UPLO argument to be 'L' or 'U', but got {UPLO}")
+    values, vectors = computed(_eigh, A, UPLO.upper())
+    return attach("LinalgEighBackward0", _eigh_backward, (A,), (values, by_columns(vectors)), UPLO, kept=())
+
+
+@operation
+def eigh(A: TensorBase, UPLO: str = "L", *, out: Any = None) -> Any:
+    """Ascending eigenvalues and eigenvectors of Hermitian matrices."""
+    return finish_exactly(return_types.linalg_eigh(eigh_pair(A, UPLO, "linalg.eigh")), out)
+
+
+@operation
+def eigvalsh(A: TensorBase, UPLO: str = "L", *, out: TensorBase | None = None) -> TensorBase:
+    """Ascending eigenvalues of Hermitian matrices."""
+    return finish_exactly(eigh_pair(A, UPLO, "linalg.eigh")[0], out)
+
+
+def _eig_backward(gradients: Sequence[TensorBase | None], outputs: Sequence[TensorBase], inputs: Sequence[TensorBase]) -> Any:
+    gw, gv = gradients
+    w, v = outputs
+    if gw is None and gv is None:
+        return (None,)
+    if gv is None:
+        return (solve_matrices(v.mH, views.unsqueeze(gw, -1) * v.mH)[0],)
+    inner = v.mH @ gv
+    _check_phase(f"linalg_eig_backward: The eigenvectors {_PHASE}quantity, so it is ill-defined.", inner)
+    scale = views.unsqueeze(inner.diagonal(0, -2, -1).real, -2)
+    inner = (inner - (v.mH @ v) * scale) / _gaps(w).conj_physical()
+    inner = inner - diag_embed(inner.diagonal(0, -2, -1))
+    if gw is not None:
+        inner = inner + diag_embed(gw)
+    return (solve_matrices(v.mH, inner @ v.mH)[0],)
+
+
+def eig_pair(A: TensorBase, name: str) -> tuple[Any, ...]:
+    """Complex eigenvalues and eigenvectors."""
+    check_floating(A, name)
+    check_square(A, name)
+    if not finite(A):
+        raise RuntimeError("torch.linalg.eig: input tensor should not contain infs or NaNs.")
+    values, vectors = computed(_eig, A)
+    return attach("LinalgEigBackward0", _eig_backward, (A,), (values, by_columns(vectors)), kept=())
+
+
+@operation
+def eig(A: Any, *, out: Any = None) -> Any:
+    """Complex eigenvalues and eigenvectors of square matrices."""
+    found = return_types.linalg_eig(eig_pair(A, "linalg.eig"))
+    return finish_safely(found, out, "torch.linalg.eig", "eigenvalues", "eigenvectors")
+
+
+@operation
+def eigvals(A: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
+    """Complex eigenvalues of square matrices."""
+    found = eig_pair(A, "linalg.eigvals")[:1]
+    return finish_safely(found, None if out is None else (out,), "torch.linalg.eigvals", "eigenvalues")[0]
+
+
+def _svd_backward(gradients: Any, outputs: Any, inputs: Any) -> Any:
+    gu, gs, gvh = gradients
+    u, s, vh = outputs
+    rank = shape_of(s)[-1]
+    rows, columns = shape_of(inputs[0])[-2:]
+    u, vh = u[..., :rank], vh[..., :rank, :]
+    across, down = views.unsqueeze(s, -2), views.unsqueeze(s, -1)
+    inner = None if gs is None else diag_embed(gs.to(u.dtype))
+    gaps = None if gu is None and gvh is None else _gaps(s, squares=True)
+    turns = [u.mH @ gu[..., :rank]] if gu is not None else []
+    turns += [vh @ gvh[..., :rank, :].mH] if gvh is not None else []
+    if turns:
+        _check_phase(f"svd_backward: The singular vectors {_PHASE}phase term, making it ill-defined.", *turns)
+    if gu is not None:
+        gu = gu[..., :rank]
+        turn = turns[0]
+        turn = turn - turn.mH
+        part = turn / gaps * across
+        if turn.is_complex():
+            part = part - diag_embed(part.diagonal(0, -2, -1)) + diag_embed(turn.diagonal(0, -2, -1) / (s * 2))
+        inner = part if inner is None else inner + part
+    if gvh is not None:
+        gvh = gvh[..., :rank, :]
+        turn = turns[-1]
+        turn = turn - turn.mH
+        part = down * (turn / gaps)
+        if turn.is_complex():
+            part = part - diag_embed(part.diagonal(0, -2, -1))
+        inner = part if inner is None else inner + part
+    if inner is None:
+        return (None,)
+    found = u @ inner @ vh
+    if gu is not None and rows > rank:
+        found = found + ((gu - u @ (u.mH @ gu)) / across) @ vh
+    if gvh is not None and columns > rank:
+        found = found + u @ ((gvh - (gvh @ vh.mH) @ vh) / down)
+    return (found,)
+
+
+def _refuse_nan(A: TensorBase, name: str) -> None:
+    """Raise torch's error for the first matrix that has a NaN in it; infinities only make NaN of the results."""
+    values = values_if_any(A)
+    wrong = None if values is None else np.isnan(values).any((-2, -1))
+    if wrong is not None and wrong.any():
+        batch = f"(Batch element {int(wrong.reshape(-1).argmax())}): " if wrong.ndim else ""
+        raise _LinAlgError(
+            f"{name}: {batch}The algorithm failed to converge because the input matrix contained non-finite values."
+        )
+
+
+def svd_parts(A: TensorBase, full: bool, name: str) -> tuple[Any, ...]:
+    """U, S and Vh."""
+    check_floating(A, name)
+    check_matrix(A, name)
+    _refuse_nan(A, name)
+    u, s, vh = computed(_svd, A, full)
+    return attach("LinalgSvdBackward0", _svd_backward, (A,), (by_columns(u), s, by_columns(vh)), kept=())
+
+
+@operation
+def svd(A: TensorBase, full_matrices: bool = True, *, driver: str | None = None, out: Any = None) -> Any:
+    """U, S and Vh with ``A = U @ diag(S) @ Vh``, S in descending order."""
+    _check_driver(driver, "linalg.svd")
+    return finish_exactly(return_types.linalg_svd(svd_parts(A, full_matrices, "linalg.svd")), out)
+
+
+def _check_driver(driver: str | None, name: str) -> None:
+    if driver is not None:
+        raise RuntimeError(f"{name}: keyword argument `driver=` is only supported on CUDA inputs with cuSOLVER backend.")
+
+
+@operation
+def svdvals(A: TensorBase, *, driver: str | None = None, out: TensorBase | None = None) -> Any:
+    """The singular values in descending order."""
+    _check_driver(driver, "linalg.svd")
+    check_floating(A, "linalg.svd")
+    check_matrix(A, "linalg.svd")
+    if recording((A,)):
+        return finish_exactly(svd_parts(A, False, "linalg.svd")[1], out)
+    _refuse_nan(A, "linalg.svd")
+    return finish_exactly(computed(_svdvals, A), out)
+
+
+@operation
+def geqrf(input: Any, *, out: Any = None) -> Any:
+    """R above the Householder vectors of Q, and their scales."""
+    check_floating(input, "geqrf")
+    check_matrix(input, "torch.geqrf", "input")
+    factors, scales = computed(_geqrf, input)
+    return finish_exactly(return_types.geqrf((by_columns(factors), scales)), out)
+
+

@@ -1,0 +1,153 @@
+"""torch.linalg: powers and products of matrices and vectors, tensors as maps."""
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from ..._core.dtype import int64
+from ..._core.tensor_base import TensorBase, array_of
+from .._dispatch import cpp_word, finish, finish_safely, shape_of, type_word, wrap_dim
+from .._named import node_called
+from .._operation import operation
+from ..memory.creation import eye
+from ..reduce import measure, reduce
+from ..shape import views
+from ..shape.join import cat
+from . import contract
+from .linalg_factor import _LinAlgError, check_floating, solve, solve_matrices
+
+PUBLIC_IN = "linalg"
+
+
+def matrix_power(A: TensorBase, n: int, *, out: TensorBase | None = None) -> TensorBase:
+    """Square matrices multiplied with themselves ``n`` times."""
+    return contract.matrix_power(A, n, out=out)
+
+
+@operation
+def vecdot(x: TensorBase, y: TensorBase, *, dim: int = -1, out: TensorBase | None = None) -> TensorBase:
+    """The inner products along ``dim``, the first operand conjugated."""
+    check_floating(x, "linalg.vecdot", low=True)
+    if x._dtype is not y._dtype:
+        raise RuntimeError(
+            f"linalg.vecdot: Expected x and y to have the same dtype, but found x of type {type_word(x._dtype)} and y of type "
+            f"{type_word(y._dtype)} instead"
+        )
+    if isinstance(out, TensorBase) and out._dtype is not x._dtype:
+        raise RuntimeError(f"linalg.vecdot: Expected out of dtype{type_word(x._dtype)} but found {type_word(out._dtype)}")
+    return finish(reduce.sum(x.conj_physical() * y, dim), out)
+
+
+@operation
+@node_called("LinalgCrossBackward0")
+def cross(input: TensorBase, other: TensorBase, *, dim: int = -1, out: TensorBase | None = None) -> TensorBase:
+    """The cross product of vectors of length 3 along ``dim``."""
+    a, b = len(shape_of(input)), len(shape_of(other))
+    if a != b:
+        raise RuntimeError("linalg.cross: inputs must have the same number of dimensions.")
+    wrap_dim(dim, a)
+    if shape_of(input)[dim] != 3 or shape_of(other)[dim] != 3:
+        raise RuntimeError(
+            f"linalg.cross: inputs dimension {dim} must have length 3. Got {shape_of(input)[dim]} and {shape_of(other)[dim]}"
+        )
+    return measure.cross(input, other, dim, out=out)
+
+
+def diagonal(A: TensorBase, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
+    """The diagonal of matrices: a view."""
+    return views.diagonal(A, offset, dim1, dim2)
+
+
+def vander(x: TensorBase, N: int | None = None) -> TensorBase:
+    """The powers of each element, from 0 on, along a new last dimension."""
+    if x._dtype.name == "bool":
+        raise RuntimeError("Vandermonde matrix not supported for bool")
+    x = x if shape_of(x) else views.unsqueeze(x, 0)
+    shape = shape_of(x)
+    count = shape[-1] if N is None else N
+    if count <= 1:
+        raise RuntimeError("N must be greater than 1.")
+    wide = x if x._dtype.category >= 2 else x.to(int64)
+    spread = views.expand(views.unsqueeze(wide, -1), (*shape, max(count - 1, 0)))
+    return cat((wide.new_ones((*shape, 1)), spread.cumprod(-1)), -1)
+
+
+@operation
+def multi_dot(tensors: Sequence[Any], *, out: TensorBase | None = None) -> TensorBase:
+    """The product of several matrices, in the order that takes the fewest multiplications; the ends may be vectors."""
+    count = len(tensors)
+    if count < 2:
+        raise RuntimeError(f"multi_dot(): expected at least 2 tensors but got {count}")
+    items = list(tensors)
+    row, column = len(shape_of(items[0])) == 1, len(shape_of(items[-1])) == 1
+    items[0] = views.unsqueeze(items[0], 0) if row else items[0]
+    items[-1] = views.unsqueeze(items[-1], -1) if column else items[-1]
+    for i, item in enumerate(items):
+        if len(shape_of(item)) != 2:
+            raise RuntimeError(f"multi_dot(): tensor {i} must be 2D but got {len(shape_of(item))}D")
+    sizes = [shape_of(items[0])[0]] + [shape_of(item)[1] for item in items]
+    for place, (left, right) in enumerate(zip(items, items[1:])):
+        if shape_of(left)[1] != shape_of(right)[0]:
+            (a, b), (c, d) = shape_of(left), shape_of(right)
+            raise RuntimeError(f"multi_dot(): tensors {place} and {place + 1} with shapes [{a}, {b}] and [{c}, {d}] cannot be multiplied")
+    cost = [[0] * count for _ in range(count)]
+    split = [[0] * count for _ in range(count)]
+    for length in range(1, count):
+        for i in range(count - length):
+            j = i + length
+            cost[i][j], split[i][j] = min(
+                (cost[i][k] + cost[k + 1][j] + sizes[i] * sizes[k + 1] * sizes[j + 1], k) for k in range(i, j)
+            )
+
+    def product(i: int, j: int) -> Any:
+        return items[i] if i == j else product(i, split[i][j]) @ product(split[i][j] + 1, j)
+
+    found = product(0, count - 1)
+    if row or column:
+        found = views.reshape(found, shape_of(found)[int(row) : 1 if column else 2])
+    if isinstance(out, TensorBase) and out._dtype is not found._dtype:
+        raise RuntimeError(
+            f"multi_dot(): expected out tensor to have dtype {cpp_word(found._dtype)} but got {cpp_word(out._dtype)}"
+        )
+    return finish(found, out)
+
+
+@operation
+def tensorinv(A: TensorBase, ind: int = 2, *, out: TensorBase | None = None) -> TensorBase:
+    """The inverse of A as a map from its last dimensions to the first ``ind``."""
+    if ind <= 0:
+        raise RuntimeError("Expected a strictly positive integer for 'ind'")
+    shape = shape_of(A)
+    rows, columns = math.prod(shape[:ind]), math.prod(shape[ind:])
+    if rows != columns:
+        raise RuntimeError(
+            "Expected self to satisfy the requirement prod(self.shape[ind:]) == prod(self.shape[:ind]), but got "
+            f"{columns} != {rows}"
+        )
+    found, info = solve_matrices(views.reshape(A, (rows, columns)), eye(rows, dtype=A._dtype, device=A.device))
+    if array_of(info).any():
+        raise _LinAlgError(
+            f"inv: The diagonal element {int(array_of(info))} is zero, the inversion could not be completed because the input matrix is "
+            "singular."
+        )
+    return finish_safely(views.reshape(found, (*shape[ind:], *shape[:ind])), out, "tensorinv")
+
+
+@operation
+def tensorsolve(A: TensorBase, B: TensorBase, dims: Sequence[int] | None = None, *, out: TensorBase | None = None) -> TensorBase:
+    """The X of ``tensordot(A, X, X.ndim) = B``."""
+    if dims is not None:
+        rank = len(shape_of(A))
+        A = views.movedim(A, tuple(dims), tuple(range(rank - len(dims), rank)))
+    rest = shape_of(A)[len(shape_of(B)) :]
+    rows, columns = math.prod(rest), math.prod(shape_of(B))
+    if rows != columns:
+        raise RuntimeError(
+            "Expected self to satisfy the requirement prod(self.shape[other.ndim:]) == prod(self.shape[:other.ndim]), but "
+            f"got {rows} != {columns}"
+        )
+    found = solve(views.reshape(A, (rows, rows)), views.reshape(B, (rows,)))
+    return finish_safely(views.reshape(found, rest), out, "tensorsolve")
+
+

@@ -1,0 +1,342 @@
+"""Matrix products."""
+from __future__ import annotations
+
+from typing import Any
+
+from ..._backend.table import kernel
+from ..._core.dtype import dtype
+from ..._core.modes import modes
+from ..._core.strides import is_contiguous
+from ..._core.tensor_base import TensorBase, count_of, is_tracked, recording, resize, strides_of, touch
+from ..._tape.node import refuse_history
+from ..._tape.windows import no_view
+from .._dispatch import (
+    broadcast_shape,
+    call,
+    cast_tensor,
+    cpp_word,
+    expect_out_dtype,
+    finish_exactly,
+    refuse_dtype,
+    shape_of,
+    type_word,
+)
+from .._forms import without_out_dtype
+from .._named import call_node, node_called
+from .._operation import operation
+from ..memory.copying import contiguous
+from ..shape import views
+
+_mm = kernel("mm")
+_bmm = kernel("bmm")
+_linear = kernel("linear")
+_linear_bias = kernel("linear_bias")
+
+
+def check_same_dtype(first: TensorBase, second: TensorBase) -> None:
+    """Raise torch's error for a product of tensors of two dtypes."""
+    if first._dtype is not second._dtype:
+        raise RuntimeError(
+            f"expected m1 and m2 to have the same dtype, but got: {cpp_word(first._dtype)} != {cpp_word(second._dtype)}"
+        )
+
+
+def _check_batches(first: TensorBase, second: TensorBase) -> None:
+    """Raise torch's error for products of batches of two dtypes, or of bool."""
+    refuse_dtype("bmm", first._dtype)
+    if first._dtype is not second._dtype:
+        raise RuntimeError(f"expected scalar type {type_word(first._dtype)} but found {type_word(second._dtype)}")
+
+
+def _check_lengths(a: tuple[int, ...], b: tuple[int, ...]) -> None:
+    if a[0] != b[0] or a[2] != b[1]:
+        raise RuntimeError(
+            f"Expected size for first two dimensions of batch2 tensor to be: [{a[0]}, {a[2]}] but got: [{b[0]}, {b[1]}]."
+        )
+
+
+def _nothing(first: TensorBase, second: TensorBase, shape: tuple[int, ...]) -> TensorBase:
+    """A product of batches that has no elements, or sums of none, of two dtypes or of bool; autograd follows it."""
+    made = second.new_zeros(shape)
+    if second._dtype.category < 2:
+        if modes.grad and (is_tracked(first) or is_tracked(second)):
+            refuse_history(second._dtype)
+        return made
+    for operand in (first, second):
+        if is_tracked(operand):
+            made = made + cast_tensor(operand.sum(), second._dtype) * 0
+    return made
+
+
+@operation
+def mm(input: TensorBase, mat2: TensorBase, out_dtype: dtype | None = None, *, out: TensorBase | None = None) -> TensorBase:
+    """The product of matrices (n, m) and (m, p). NotImplementedError for an ``out_dtype``, which torch's CPU has not either."""
+    without_out_dtype("mm", out_dtype)
+    a, b = shape_of(input), shape_of(mat2)
+    if len(a) != 2:
+        raise RuntimeError("self must be a matrix")
+    if len(b) != 2:
+        raise RuntimeError("mat2 must be a matrix")
+    return finish_exactly(_product(input, mat2, out), out)
+
+
+def _product(input: TensorBase, mat2: TensorBase, out: TensorBase | None) -> Any:
+    a, b = input._shape, mat2._shape
+    if a[1] != b[0]:
+        raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({a[0]}x{a[1]} and {b[0]}x{b[1]})")
+    expect_out_dtype(out, input._dtype)
+    check_same_dtype(input, mat2)
+    if input._dtype.category == 0 and 0 in (*a, *b):
+        return input.new_zeros((a[0], b[1]))
+    refuse_dtype("addmm_impl_cpu_", input._dtype)
+    return call(_mm, (input, mat2))
+
+
+@operation
+def bmm(input: TensorBase, mat2: TensorBase, out_dtype: dtype | None = None, *, out: TensorBase | None = None) -> TensorBase:
+    """The products of matrices (b, n, m) and (b, m, p). NotImplementedError for an ``out_dtype``."""
+    without_out_dtype("bmm", out_dtype)
+    a, b = shape_of(input), shape_of(mat2)
+    if len(a) != 3:
+        raise RuntimeError("batch1 must be a 3D tensor")
+    if len(b) != 3:
+        raise RuntimeError("batch2 must be a 3D tensor")
+    _check_lengths(a, b)
+    return finish_exactly(_products(input, mat2, "BmmBackward0", out), out)
+
+
+def _products(input: TensorBase, mat2: TensorBase, label: str, out: TensorBase | None) -> TensorBase:
+    """The products of batches of matrices, of fitting lengths."""
+    expect_out_dtype(out, mat2._dtype)
+    a, b = input._shape, mat2._shape
+    if 0 in (*a, *b) and (input._dtype.category == 0 or input._dtype is not mat2._dtype):
+        return _nothing(input, mat2, (*a[:2], b[2]))  # torch looks at no dtype where there is nothing to compute
+    _check_batches(input, mat2)
+    return call(_bmm, (input, mat2), label=label)
+
+
+@operation
+def mv(input: TensorBase, vec: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
+    """The product of a matrix (n, m) and a vector (m)."""
+    a, b = shape_of(input), shape_of(vec)
+    if not a:
+        raise IndexError("Dimension specified as 0 but tensor has no dimensions")
+    if len(a) != 2 or len(b) != 1:
+        raise RuntimeError(f"vector + matrix @ vector expected, got 1, {len(a)}, {len(b)}")
+    return finish_exactly(_mv(input, vec, out), out)
+
+
+def _check_kinds(*kinds: Any) -> None:
+    if len(set(kinds)) > 1:
+        words = [type_word(kind) for kind in kinds]
+        raise RuntimeError("addmv input tensors must have the same dtype, but got {}, {}, and {}".format(*words))
+
+
+@node_called("MvBackward0")
+def _mv(input: Any, vec: Any, out: Any) -> TensorBase:
+    rows, columns = input._shape
+    if columns != vec._shape[0]:
+        raise RuntimeError(f"size mismatch, got input ({rows}), mat ({rows}x{columns}), vec ({vec._shape[0]})")
+    fits = isinstance(out, TensorBase) and out._shape == (rows,)
+    _check_kinds(out._dtype if fits else vec._dtype, input._dtype, vec._dtype)
+    expect_out_dtype(out, vec._dtype)
+    if input._dtype.category == 0 and 0 in input._shape:
+        return input.new_zeros(input._shape[:1])
+    refuse_dtype("addmv_impl_cpu", input._dtype)
+    return no_view(views.squeeze(call(_mm, (input, views.unsqueeze(vec, 1))), 1))
+
+
+@operation
+def dot(input: TensorBase, tensor: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
+    """The inner product of two vectors."""
+    return finish_exactly(_dot(input, tensor, out), out)
+
+
+@node_called("DotBackward0")
+def _dot(input: TensorBase, tensor: TensorBase, out: TensorBase | None) -> TensorBase:
+    a, b = shape_of(input), shape_of(tensor)
+    if len(a) != 1 or len(b) != 1:
+        raise RuntimeError(f"1D tensors expected, but got {len(a)}D and {len(b)}D tensors")
+    if isinstance(out, TensorBase) and out._dtype is not input._dtype:
+        raise RuntimeError(f"result dtype {type_word(out._dtype)} does not match input dtype {type_word(input._dtype)}")
+    if input._dtype is not tensor._dtype:
+        raise RuntimeError(
+            f"dot : expected both vectors to have same dtype, but found {type_word(input._dtype)} and {type_word(tensor._dtype)}"
+        )
+    if a != b:
+        raise RuntimeError(
+            f"inconsistent tensor size, expected tensor [{a[0]}] and src [{b[0]}] to have the same number of elements, but "
+            f"got {a[0]} and {b[0]} elements respectively"
+        )
+    refuse_dtype("dot", input._dtype)
+    product = call(_mm, (views.unsqueeze(input, 0), views.unsqueeze(tensor, 1)))
+    return no_view(views.reshape(product, ()))
+
+
+@operation
+def matmul(input: TensorBase, other: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
+    """The matrix product over the last two dimensions; vectors are rows or columns, leading dimensions broadcast."""
+    if not isinstance(other, TensorBase) or not isinstance(input, TensorBase):
+        wrong = other if isinstance(input, TensorBase) else input
+        raise TypeError(f"matmul(): argument 'other' (position 1) must be Tensor, not {type(wrong).__name__}")
+    a, b = shape_of(input), shape_of(other)
+    if not a or not b:
+        raise RuntimeError(f"both arguments to matmul need to be at least 1D, but they are {len(a)}D and {len(b)}D")
+    if out is None:
+        return _matmul(input, other, None)
+    shape = _sized_first(input, other, out)
+    if shape == () and (out is input or out is other):
+        resize(out, shape)
+        raise RuntimeError(f"1D tensors expected, but got {len(input._shape)}D and {len(other._shape)}D tensors")
+    try:
+        result = finish_exactly(_matmul(input, other, out), out)
+        if len(a) == 1 and len(b) == 2:
+            touch(result)  # torch takes the row's dimension out in place
+        return result
+    except RuntimeError:
+        if shape is not None:
+            resize(out, shape)
+        raise
+
+
+def _sized_first(input: TensorBase, other: TensorBase, out: TensorBase) -> tuple[int, ...] | None:
+    """The size that torch gives ``out=`` before it looks at dtypes and lengths; None where it looks first."""
+    a, b = input._shape, other._shape
+    if not isinstance(out, TensorBase) or not out._storage.grows or recording((input, other, out)):
+        return None
+    if len(a) == len(b) == 1:
+        return ()
+    if len(a) < 3 and len(b) < 3 or len(a) > 2 and len(b) == 2:
+        return None
+    lead = broadcast_shape(a[:-2], b[:-2])
+    return (*lead, *a[-2:-1], *(b[-1:] if len(b) > 1 else ()))
+
+
+def _matmul(input: TensorBase, other: TensorBase, out: TensorBase | None) -> TensorBase:
+    """The product in torch's way: as one product of matrices where that needs no copy, else as products of batches."""
+    a, b = input._shape, other._shape
+    given = isinstance(out, TensorBase)
+    if len(a) == 1 and len(b) == 1:
+        return _dot(input, other, out)
+    if len(a) == 2 and len(b) == 2:
+        return _product(input, other, out)
+    if len(a) == 2 and len(b) == 1:
+        return _mv(input, other, out)
+    if len(a) == 1 and len(b) == 2:
+        product = _product(views.unsqueeze(input, 0), other, out)
+        touch(product)  # torch takes the row's dimension out in place
+        return _without_row(product)
+    swapped = len(b) > len(a)
+    larger, smaller = (_turned(other), input if len(a) == 1 else _turned(input)) if swapped else (input, other)
+    if _folds(larger, smaller, len(a), given):
+        product = _folded(larger, smaller, out)
+        return contiguous(_turned(product)) if swapped and len(smaller._shape) == 2 else product
+    if len(a) == len(b) == 3 and a[0] != b[0]:
+        if a[0] == 1 and is_tracked(input) and not given:
+            return _matmul(views.squeeze(input, 0), other, out)
+        if b[0] == 1 and is_tracked(other) and not given:
+            return _matmul(input, views.squeeze(other, 0), out)
+    return _batched(input, other, out)
+
+
+@node_called("SqueezeBackward4")  # torch takes it out in place
+def _without_row(product: TensorBase) -> TensorBase:
+    return no_view(views.squeeze(product, 0))
+
+
+def _turned(tensor: TensorBase) -> TensorBase:
+    return views.t(tensor) if len(tensor._shape) == 2 else views.transpose(tensor, -2, -1)
+
+
+def _folds(larger: TensorBase, smaller: TensorBase, first: int, given: bool) -> bool:
+    """Whether the product of three and more dimensions with one or two is one of matrices."""
+    if len(smaller._shape) > 2:
+        return False
+    if is_tracked(smaller) and not given:
+        return True
+    if first == 2:  # the batch would have to be transposed
+        return False
+    if not count_of(larger._shape):
+        return True
+    steps, shape = strides_of(larger), larger._shape
+    return all(steps[d] == steps[d + 1] * shape[d + 1] for d in range(len(shape) - 2))
+
+
+def _folded(larger: TensorBase, smaller: TensorBase, out: TensorBase | None) -> TensorBase:
+    own, rows = larger._shape, count_of(larger._shape[:-1])
+    flat = views.reshape(larger, (rows, own[-1]))
+    if len(smaller._shape) == 2:
+        return views.unsafe_view(_product(flat, smaller, out), (*own[:-1], smaller._shape[1]))
+    if isinstance(out, TensorBase):
+        _check_kinds(out._dtype, larger._dtype, smaller._dtype)
+    return views.unsafe_view(_mv(flat, smaller, out), own[:-1])
+
+
+def _batched(input: TensorBase, other: TensorBase, out: TensorBase | None) -> TensorBase:
+    a, b = input._shape, other._shape
+    rows, columns = a[-2] if len(a) > 1 else 1, b[-1] if len(b) > 1 else 1
+    lead = broadcast_shape(a[:-2], b[:-2])
+    count = count_of(lead)
+    left = views.reshape(views.expand(input, (*lead, rows, a[-1])), (count, rows, a[-1]))
+    if len(b) == 1:
+        right = views.unsqueeze(views.reshape(views.expand(other, (*lead, b[0])), (count, b[0])), 2)
+    else:
+        right = views.reshape(views.expand(other, (*lead, b[-2], columns)), (count, b[-2], columns))
+    _check_lengths(left._shape, right._shape)
+    if len(a) == len(b) == 3:
+        return _products(left, right, "UnsafeViewBackward0", out)  # torch views the product once more, in its own shape
+    product = _products(left, right, "BmmBackward0", out)
+    if len(b) == 1:
+        product = views.squeeze(product, -1)
+    return views.unsafe_view(product, (*lead, *a[-2:-1], *b[1:][-1:]))
+
+
+def _folded_name(input: TensorBase) -> str:
+    """How torch ends a layer of three and more dimensions: it adds the bias alone where rows do not follow each other in memory."""
+    own = input._stride
+    return "ViewBackward0" if own is None or is_contiguous(input._shape, own) else "AddBackward0"
+
+
+@operation
+def linear(input: Any, weight: TensorBase, bias: TensorBase | None = None) -> Any:
+    """``input @ weight.T + bias``: (…, in) × (out, in) + (out)."""
+    a, w = shape_of(input), shape_of(weight)
+    if len(w) == 1:
+        product = matmul(input, weight)
+        return product if bias is None else product + bias
+    if not a:
+        raise RuntimeError(f"both arguments to linear need to be at least 1D, but they are 0D and {len(w)}D")
+    if len(w) > 2:
+        raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {len(w)}D")
+    if a[-1] != w[1]:
+        rows = views.numel_of(a[:-1])
+        raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({rows}x{a[-1]} and {w[1]}x{w[0]})")
+    if input._dtype is not weight._dtype:
+        raise RuntimeError(f"mat1 and mat2 must have the same dtype, but got {type_word(input._dtype)} and {type_word(weight._dtype)}")
+    refuse_dtype("addmm_impl_cpu_", input._dtype)
+    single = len(a) == 1
+    if single:
+        input = views.unsqueeze(input, 0)
+    if bias is None:
+        product = call(_linear, (input, weight), label=None if len(a) == 2 else "UnsafeViewBackward0")
+    else:
+        if bias._dtype is not input._dtype:
+            raise RuntimeError(
+                f"self and mat2 must have the same dtype, but got {type_word(bias._dtype)} and {type_word(input._dtype)}"
+            )
+        if len(shape_of(bias)) == 1 and bias._shape[0] not in (1, w[0]):
+            raise RuntimeError(
+                f"The expanded size of the tensor ({w[0]}) must match the existing size ({bias._shape[0]}) at non-singleton dimension "
+                f"1.  Target sizes: [{views.numel_of(a[:-1])}, {w[0]}].  Tensor sizes: [{bias._shape[0]}]"
+            )
+        if input._dtype.category < 2:
+            product = matmul(input, views.transpose(weight, 0, 1)) + bias
+        else:
+            product = call(_linear_bias, (bias, input, weight), label=None if len(a) == 2 else _folded_name(input))
+    if not single:
+        return no_view(product)
+    return _without_row(product) if bias is None else call_node(no_view(views.squeeze(product, 0)), "ViewBackward0")
+
+
+OPERATORS = {"matmul": matmul}
+REFLECTED = {"matmul": matmul}

@@ -1,0 +1,46 @@
+"""Products of matrices of small integers, as quantized layers use them."""
+from __future__ import annotations
+
+from typing import Any
+
+from ..._core.dtype import bfloat16, float16, float32, int8, int32, uint8
+from .._dispatch import shape_of, type_word
+from .grouped import grouped_mm
+from .matmul import matmul
+
+
+def _int_mm(input: Any, mat2: Any, *, out: Any = None) -> Any:
+    """The product of an int8 or uint8 matrix (M, K) and an int8 matrix (K, N), summed in int32."""
+    for name, matrix in (("self", input), ("mat2", mat2)):
+        if len(shape_of(matrix)) != 2:
+            raise RuntimeError(f"int_mm_out_cpu: Expected {name} to be of dimension 2 but got {len(shape_of(matrix))}")
+    if shape_of(input)[1] != shape_of(mat2)[0]:
+        sizes = f"{shape_of(input)[1]} and {shape_of(mat2)[0]}"
+        raise RuntimeError(f"int_mm_out_cpu: self.size(1) needs to match mat2.size(0) but got {sizes}")
+    if input._dtype not in (int8, uint8):
+        raise RuntimeError(f"int_mm_out_cpu: Expected self dtype to be int8 or uint8 but got {_word(input)}")
+    if mat2._dtype is not int8:
+        raise RuntimeError(f"int_mm_out_cpu: Expected mat2 dtype to be of type int8 but got {_word(mat2)}")
+    return matmul(input.to(int32), mat2.to(int32), out=out)
+
+
+def _word(tensor: Any) -> str:
+    return type_word(tensor._dtype).lower()
+
+
+def _weight_int8pack_mm(input: Any, mat2: Any, scales: Any) -> Any:
+    """``input @ mat2.T * scales`` of (M, K), int8 weights (N, K) and a scale for each of the N rows, in the dtype of ``input``."""
+    if input._dtype not in (float32, bfloat16, float16):
+        raise RuntimeError("_weight_int8pack_mm_cpu : expect A to be either 32-bit or 16-bit float tensor.")
+    if mat2._dtype is not int8:
+        raise RuntimeError("_weight_int8pack_mm_cpu : expect B to be int8 tensor.")
+    if not mat2.is_contiguous():
+        raise RuntimeError("_weight_int8pack_mm_cpu : expect B to be contiguous.")
+    if tuple(shape_of(scales)) != (shape_of(mat2)[0],):
+        raise RuntimeError(f"_weight_int8pack_mm_cpu : expect scales to be 1d tensor with size {shape_of(mat2)[0]}")
+    return (matmul(input.to(float32), mat2.to(float32).T) * scales.to(float32)).to(input._dtype)
+
+
+def _grouped_mm(input: Any, mat2: Any, offs: Any = None, bias: Any = None, out_dtype: Any = None) -> Any:
+    """``torch.nn.functional.grouped_mm`` by the name of its operator."""
+    return grouped_mm(input, mat2, offs=offs, bias=bias, out_dtype=out_dtype)

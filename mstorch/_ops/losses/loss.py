@@ -1,0 +1,424 @@
+"""Losses between numbers."""
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..._backend.host import loss as host
+from ..._backend.table import kernel
+from ..._core.dtype import bool_, float32, float64
+from ..._core.modes import grad_set_to, modes
+from ..._core.tangents import LEVELS, levels_of_all
+from ..._core.tensor_base import TensorBase, array_of, count_of, fresh, is_tracked
+from ..._core.warned import warn
+from ..._quiet import quiet
+from ..._tape.composite import record
+from ..._tape.node import watch
+from ..._tape.ways import ways
+from ..._tape.whole import followed, in_one_piece
+from ..._tape.whole import record as record_whole
+from .._dispatch import (
+    broadcast_shape,
+    call,
+    check_result_cast,
+    readable,
+    refuse_dtype,
+    result_dtype,
+    shape_of,
+    type_word,
+)
+from .._memory_order import in_order_of, kept_order
+from .._named import call_node, node_called
+from .._operation import operation
+from ..elementwise.activation import logsigmoid
+from ..elementwise.compare import where
+from ..elementwise.elementwise import abs as abs_of
+from ..elementwise.elementwise import add, div, mul, neg, sign, square, sub
+from ..elementwise.math import exp, log, log1p, xlogy
+from ..memory.copying import to_dtype
+from ..memory.creation import full as filled
+from ..reduce.reduce import sum as sum_of
+from ..shape import views
+from .loss_reduction import chosen, reduced
+
+PUBLIC_IN = "nn.functional"
+
+_bce = kernel("binary_cross_entropy")
+
+
+def size_text(tensor: TensorBase) -> str:
+    """A tensor's size as torch writes it in messages."""
+    return f"torch.Size({list(shape_of(tensor))})"
+
+
+def warn_of_broadcast(input: TensorBase, target: TensorBase) -> None:
+    """torch's warning where input and target are of different sizes."""
+    if shape_of(input) != shape_of(target):
+        warn(
+            f"Using a target size ({size_text(target)}) that is different to the input size ({size_text(input)}). This will "
+            "likely lead to incorrect results due to broadcasting. Please ensure they have the same size.",
+        )
+
+
+@operation
+def mse_loss(
+    input: TensorBase, target: TensorBase, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean",
+    weight: TensorBase | None = None,
+) -> TensorBase:  # fmt: skip
+    """``(input - target) ** 2``."""
+    warn_of_broadcast(input, target)
+    reduction = chosen(reduction, size_average, reduce)
+    refuse_dtype("mse_cpu", result_dtype((input, target)), below=2)
+    if weight is None:
+        return _between("MseLossBackward0", _squares, _mse_slope, host.squares, host.squares_slope, input, target, reduction)
+    return weighted(_squares(input, target), input, weight, reduction)
+
+
+def _squares(input: TensorBase, target: TensorBase) -> Any:
+    return in_order_of(square(_difference(input, target)), input, target)
+
+
+def _mse_slope(difference: TensorBase, g: TensorBase, share: float) -> TensorBase:
+    return mul(mul(difference, 2 * share), g)
+
+
+def _between(
+    label: str, losses: Callable[..., Any], slope: Callable[..., Any], of_array: Callable[..., Any], array_slope: Callable[..., Any],
+    input: TensorBase, target: TensorBase, reduction: str, *rest: Any,
+) -> TensorBase:  # fmt: skip
+    """A loss of each difference, reduced, as one node, which keeps input and target as torch's does.
+
+    ``losses(input, target, *rest)``; ``slope(difference, gradient, share, *rest)``, ``share`` being that of one loss in the result.
+    ``of_array(difference, *rest)`` and ``array_slope`` are the same of arrays, for two of one shape in the host's memory.
+    """
+    if input._shape == target._shape and input._stride is target._stride is None and _plain(input, target):
+        return _between_arrays(label, slope, of_array, array_slope, input, target, reduction, rest)
+    if not followed((input, target)) or LEVELS and levels_of_all((input, target)):  # tangents go through the parts
+        return reduced(losses(input, target, *rest), reduction)
+    with grad_set_to(False):
+        found = reduced(losses(input.detach(), target.detach(), *rest), reduction)
+    return record(label, _slopes_between, (input, target), (found,), slope, reduction == "mean", *rest, needed=())[0]
+
+
+def _plain(input: TensorBase, target: TensorBase) -> bool:
+    return input._dtype is target._dtype and input._dtype in (float32, float64) and in_one_piece((input, target))
+
+
+def _between_arrays(
+    label: str, slope: Callable[..., Any], of_array: Callable[..., Any], array_slope: Callable[..., Any], input: TensorBase,
+    target: TensorBase, reduction: str, rest: tuple[Any, ...],
+) -> TensorBase:  # fmt: skip
+    with quiet(), grad_set_to(False):
+        found = reduced(fresh(np.asarray(of_array(array_of(input) - array_of(target), *rest))), reduction)
+    if not followed((input, target)):
+        return found
+    needed, share = (is_tracked(input), is_tracked(target)), 1 / max(count_of(input._shape), 1) if reduction == "mean" else 1.0
+
+    def slopes(g: np.ndarray, x: np.ndarray, y: np.ndarray) -> list[Any]:
+        with quiet():
+            parts = (x - y if needed[0] else None, y - x if needed[1] else None)
+            return [None if part is None else np.asarray(array_slope(part, g, share, *rest)) for part in parts]
+
+    def recorded(g: TensorBase, *inputs: Any) -> list[TensorBase | None]:
+        return _slopes_between((g,), (), inputs, slope, reduction == "mean", *rest)
+
+    return record_whole(found, (input, target), label, slopes, recorded, direct=True)
+
+
+def _slopes_between(
+    gradients: Sequence[TensorBase], outputs: Sequence[Any], inputs: Sequence[TensorBase], slope: Callable[..., Any], mean: bool, *rest: Any
+) -> list[TensorBase | None]:
+    (g,), (x, y) = gradients, inputs
+    shape = broadcast_shape(x._shape, y._shape)
+    share = 1 / max(count_of(shape), 1) if mean else 1.0
+    return [
+        to_dtype(slope(_difference(own, other), g, share, *rest), own._dtype) if is_tracked(own) else None
+        for own, other in ((x, y), (y, x))
+    ]
+
+
+def _difference(input: TensorBase, target: TensorBase) -> TensorBase:
+    """``input - target``, of truth values as well."""
+    kind = result_dtype((input, target))
+    return sub(*(to_dtype(item, kind) if item._dtype is bool_ else item for item in (input, target)))
+
+
+def weighted(loss: TensorBase, input: TensorBase, weight: TensorBase | None, reduction: str, label: str | None = None) -> TensorBase:
+    """The loss of each element times its weight, reduced; the mean is the weighted mean. Without weights torch has one node, ``label``."""
+    if weight is None:
+        found = reduced(loss, reduction)
+        return found if label is None else call_node(found, label)
+    if shape_of(weight) != shape_of(input):
+        raise ValueError("Weights and input must have the same size.")
+    loss = mul(loss, weight)
+    if reduction == "mean":
+        return div(sum_of(loss), sum_of(weight))
+    return reduced(loss, reduction)
+
+
+@operation
+def l1_loss(
+    input: TensorBase, target: TensorBase, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean",
+    weight: TensorBase | None = None,
+) -> TensorBase:  # fmt: skip
+    """``|input - target|``."""
+    warn_of_broadcast(input, target)
+    reduction = chosen(reduction, size_average, reduce)
+    return weighted(abs_of(sub(input, target)), input, weight, reduction)
+
+
+@operation
+def smooth_l1_loss(
+    input: TensorBase, target: TensorBase, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean",
+    beta: float = 1.0,
+) -> TensorBase:  # fmt: skip
+    """``d ** 2 / (2 * beta)`` where ``d = |input - target|`` is below beta, else ``d - beta / 2``."""
+    warn_of_broadcast(input, target)
+    reduction = chosen(reduction, size_average, reduce)
+    if beta < 0:
+        raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
+    if beta == 0:
+        return reduced(abs_of(_difference(input, target)), reduction)
+    refuse_dtype("smooth_l1_cpu", result_dtype((input, target)), below=2)
+    return _between("SmoothL1LossBackward0", _smooth, _smooth_slope, host.smooth, host.smooth_slope, input, target, reduction, beta)
+
+
+def _smooth(input: TensorBase, target: TensorBase, beta: float) -> TensorBase:
+    distance = abs_of(_difference(input, target))
+    far = distance >= beta
+    squared = square(where(far, 0.0, distance))  # at infinity its gradient would be no number
+    return in_order_of(where(far, sub(distance, 0.5 * beta), div(mul(squared, 0.5), beta)), input, target)
+
+
+def _smooth_slope(difference: TensorBase, g: TensorBase, share: float, beta: float) -> TensorBase:
+    ends = mul(sign(difference.detach()), share)
+    return where(abs_of(difference) >= beta, mul(ends, g), div(mul(mul(difference, share), g), beta))
+
+
+@operation
+def huber_loss(
+    input: TensorBase, target: TensorBase, reduction: str = "mean", delta: float = 1.0, weight: TensorBase | None = None
+) -> TensorBase:
+    """``d ** 2 / 2`` where ``d = |input - target|`` is at most delta, else ``delta * (d - delta / 2)``."""
+    warn_of_broadcast(input, target)
+    reduction = chosen(reduction, None, None)
+    if delta <= 0:
+        raise RuntimeError("huber_loss does not support non-positive values for delta.")
+    refuse_dtype("huber_cpu", result_dtype((input, target)), below=2)
+    if weight is None:
+        return _between("HuberLossBackward0", _huber, _huber_slope, host.huber, host.huber_slope, input, target, reduction, delta)
+    return weighted(_huber(input, target, delta), input, weight, reduction)
+
+
+def _huber(input: TensorBase, target: TensorBase, delta: float) -> TensorBase:
+    distance = abs_of(_difference(input, target))
+    far = distance > delta
+    loss = where(far, mul(sub(distance, 0.5 * delta), delta), mul(square(where(far, 0.0, distance)), 0.5))
+    loss = _in_dtype_of(input, loss)
+    return kept_order(loss, input) if loss._shape == input._shape else loss
+
+
+def _huber_slope(difference: TensorBase, g: TensorBase, share: float, delta: float) -> TensorBase:
+    ends = mul(sign(difference.detach()), share)
+    return where(abs_of(difference) >= delta, mul(mul(ends, delta), g), mul(mul(difference, share), g))
+
+
+def _in_dtype_of(input: TensorBase, loss: TensorBase) -> TensorBase:
+    """A loss in the input's dtype, whatever the target's is."""
+    if loss._dtype is input._dtype:
+        return loss
+    check_result_cast(loss._dtype, input._dtype)
+    return to_dtype(loss, input._dtype)
+
+
+@operation
+@node_called("BinaryCrossEntropyBackward0")
+def binary_cross_entropy(
+    input: TensorBase, target: TensorBase, weight: TensorBase | None = None, size_average: bool | None = None, reduce: bool | None = None,
+    reduction: str = "mean",
+) -> TensorBase:  # fmt: skip
+    """``-(t * log(x) + (1 - t) * log(1 - x))`` of probabilities; logarithms count as -100 at least."""
+    reduction = chosen(reduction, size_average, reduce)
+    if shape_of(input) != shape_of(target):
+        raise ValueError(
+            f"Using a target size ({size_text(target)}) that is different to the input size ({size_text(input)}) is deprecated. "
+            "Please ensure they have the same size."
+        )
+    if input._dtype is not target._dtype:
+        raise RuntimeError(f"Found dtype {type_word(target._dtype)} but expected {type_word(input._dtype)}")
+    values = readable(input if input._dtype.itemsize != 2 else input.detach().float())
+    if values is not None and values.size and not (values.min() >= 0 and values.max() <= 1):
+        raise RuntimeError("all elements of input should be between 0 and 1")
+    values = readable(target if target._dtype.itemsize != 2 else target.detach().float())
+    if values is not None and values.size and not (values.min() >= 0 and values.max() <= 1):
+        raise RuntimeError("all elements of target should be between 0 and 1")
+    loss = call(_bce, (input, target)) if count_of(input._shape) else mul(input, target)
+    if weight is not None:
+        loss = mul(loss, views.expand(weight, broadcast_shape(shape_of(target), shape_of(weight))))
+        check_result_cast(loss._dtype, input._dtype)
+        loss = to_dtype(loss, input._dtype)
+    return reduced(loss, reduction)
+
+
+@operation
+def binary_cross_entropy_with_logits(
+    input: TensorBase, target: TensorBase, weight: TensorBase | None = None, size_average: bool | None = None, reduce: bool | None = None,
+    reduction: str = "mean", pos_weight: TensorBase | None = None,
+) -> TensorBase:  # fmt: skip
+    """The binary cross entropy of ``sigmoid(x)``, computed without overflow."""
+    reduction = chosen(reduction, size_average, reduce)
+    if shape_of(input) != shape_of(target):
+        raise ValueError(f"Target size ({size_text(target)}) must be the same as input size ({size_text(input)})")
+    return _of_logits(input, target, weight, reduction, pos_weight)
+
+
+def _of_logits_in_graph(input: Any, target: Any, weight: Any, reduction: str, pos_weight: Any) -> Any:
+    logs = logsigmoid(input)
+    if pos_weight is not None:
+        logs = mul(add(mul(sub(pos_weight, 1), target), 1), logs)
+    loss = kept_order(sub(mul(sub(1, target), input), logs), input)
+    return reduced(loss if weight is None else mul(loss, weight), reduction)
+
+
+@ways(captured=_of_logits_in_graph)
+def _of_logits(input: TensorBase, target: Any, weight: Any, reduction: str, pos_weight: TensorBase | None) -> TensorBase:
+    for name, given in (("weight", weight), ("pos_weight", pos_weight)):
+        if given is not None and modes.grad and is_tracked(given):
+            raise RuntimeError(
+                f"The function 'binary_cross_entropy_with_logits' is not differentiable with respect to argument '{name}'. "
+                "This input cannot have requires_grad True."
+            )
+    x, y = input.detach(), target.detach()
+    with grad_set_to(False):
+        logs = logsigmoid(x)
+        if pos_weight is not None:
+            logs.mul_(add(mul(sub(pos_weight, 1), y), 1))
+        loss = kept_order(sub(1, y), y).mul_(x).sub_(logs)  # in place, as in torch: the loss has the target's dtype
+        if weight is not None:
+            loss.mul_(weight)
+        total = reduced(loss, reduction)
+        total = total.clone() if total._counter.version else total  # a result of its own, which nobody has written to yet
+    rest = weight, pos_weight, reduction == "mean"
+    (found,) = record("BinaryCrossEntropyWithLogitsBackward0", _logits_slopes, (input, target), (total,), *rest, needed=())
+    return watch(found, weight, pos_weight)
+
+
+def _logits_slopes(
+    gradients: Sequence[TensorBase], outputs: Sequence[Any], inputs: Sequence[TensorBase], weight: TensorBase | None, pos_weight: Any,
+    mean: bool,
+) -> list[TensorBase]:
+    """The gradients of input and target, of which nothing cancels out."""
+    (g,), (x, y) = gradients, inputs
+    if pos_weight is None:
+        slopes = [sub(x.sigmoid(), y).mul_(g), x.mul(neg(g))]
+    else:
+        t = pos_weight.mul(y)
+        slopes = [add(t, 1).sub_(y).mul_(x.sigmoid()).sub_(t).mul_(g), mul(sub(logsigmoid(neg(x)), mul(pos_weight, logsigmoid(x))), g)]
+    for slope in slopes:
+        if weight is not None:
+            slope.mul_(weight)
+        if mean:
+            slope.div_(count_of(x._shape))
+    return [to_dtype(slope, item._dtype) for slope, item in zip(slopes, inputs)]
+
+
+@operation
+def kl_div(
+    input: TensorBase, target: TensorBase, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean",
+    log_target: bool = False,
+) -> TensorBase:  # fmt: skip
+    """``target * (log(target) - input)``; with ``log_target`` the target is a logarithm itself."""
+    if input._dtype.category < 2 or target._dtype.category < 2:
+        raise RuntimeError("kl_div: Integral inputs not supported.")
+    if size_average is not None or reduce is not None:
+        reduction = chosen(reduction, size_average, reduce)
+    elif reduction == "mean":
+        warn(
+            "reduction: 'mean' divides the total loss by both the batch size and the support size.'batchmean' divides only by "
+            "the batch size, and aligns with the KL div math definition.'mean' will be changed to behave the same as "
+            "'batchmean' in the next major release.",
+        )
+    batch = reduction == "batchmean"
+    reduction = "sum" if batch else chosen(reduction, None, None)
+    if log_target:
+        loss = mul(exp(target), sub(target, input))
+    else:
+        loss = sub(xlogy(target, target), mul(target, input))
+    result = reduced(loss, reduction)
+    return div(result, shape_of(input)[0]) if batch and shape_of(input) else result
+
+
+@operation
+def poisson_nll_loss(
+    input: TensorBase, target: TensorBase, log_input: bool = True, full: bool = False, size_average: bool | None = None,
+    eps: float = 1e-08, reduce: bool | None = None, reduction: str = "mean",
+) -> TensorBase:  # fmt: skip
+    """``exp(x) - t * x``, or with ``log_input=False`` ``x - t * log(x + eps)``; ``full`` adds Stirling's term."""
+    if reduction not in ("none", "mean", "sum"):
+        raise ValueError(f"{reduction} is not a valid value for reduction")
+    reduction = chosen(reduction, size_average, reduce)
+    if log_input:
+        loss = sub(exp(input), mul(target, input))
+    else:
+        loss = sub(input, mul(target, log(add(input, eps))))
+    if full:
+        term = add(sub(mul(target, log(target)), target), mul(log(mul(target, 2 * math.pi)), 0.5))
+        loss = add(loss, where(target <= 1, 0.0, term))
+    return reduced(loss, reduction)
+
+
+def gaussian_nll_loss(
+    input: TensorBase, target: TensorBase, var: Any, full: bool = False, eps: float = 1e-06, reduction: str = "mean"
+) -> TensorBase:
+    """``(log(var) + (x - t) ** 2 / var) / 2``; the variance counts as ``eps`` at least."""
+    if isinstance(var, (int, float)):
+        if var < 0:
+            raise ValueError("var has negative entry/entries")
+        var = mul(filled((), 1.0, dtype=input._dtype), var) if not shape_of(input) else filled(
+            shape_of(input), float(var), dtype=input._dtype
+        )
+    elif (variances := readable(var.detach().float() if var._dtype.itemsize == 2 else var)) is not None and (variances < 0).any():
+        raise ValueError("var has negative entry/entries")
+    x, v = shape_of(input), shape_of(var)
+    if v != x:
+        if x[:-1] == v:
+            var = views.unsqueeze(var, -1)
+        elif not (x[:-1] == v[:-1] and v and v[-1] == 1) and not (
+            len(x) == len(v) and sum(1 for a, b in zip(x, v) if a != b) == 1 and all(a == b or b == 1 for a, b in zip(x, v))
+        ):
+            raise ValueError("var is of incorrect size")
+    if reduction not in ("none", "mean", "sum"):
+        raise ValueError(reduction + " is not valid")
+    # Only the value is held up: the gradient passes as if it were not.
+    given = views.detach(var)
+    var = add(var, where(given < eps, sub(eps, given), 0.0))
+    loss = mul(add(log(var), div(square(sub(input, target)), var)), 0.5)
+    if full:
+        loss = add(loss, 0.5 * math.log(2 * math.pi))
+    return reduced(loss, reduction)
+
+
+@operation
+@node_called("SoftMarginLossBackward0", "input target")
+def soft_margin_loss(
+    input: TensorBase, target: TensorBase, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean"
+) -> TensorBase:
+    """``log(1 + exp(-target * input))``, infinite where the exponential is."""
+    reduction = chosen(reduction, size_average, reduce)
+    found = log1p(_in_dtype_of(input, exp(mul(input, neg(_in_dtype_of(input, target))))))
+    return reduced(in_order_of(found, input) if found._shape == input._shape else found, reduction)
+
+
+def multilabel_soft_margin_loss(
+    input: TensorBase, target: TensorBase, weight: TensorBase | None = None, size_average: bool | None = None, reduce: bool | None = None,
+    reduction: str = "mean",
+) -> TensorBase:  # fmt: skip
+    """The binary cross entropy of every class, averaged over classes (the last dimension)."""
+    reduction = chosen(reduction, size_average, reduce)
+    loss = neg(add(mul(target, logsigmoid(input)), mul(sub(1, target), logsigmoid(neg(input)))))
+    if weight is not None:
+        loss = mul(loss, weight)
+    return reduced(div(sum_of(loss, -1), shape_of(input)[-1]), reduction)

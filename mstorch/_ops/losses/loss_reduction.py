@@ -1,0 +1,51 @@
+"""How a loss over elements becomes one number: the ``reduction`` argument and its predecessors."""
+from __future__ import annotations
+
+from ..._core.tensor_base import TensorBase
+from ..._core.warned import warn
+from ..reduce import reduce as reductions
+
+PUBLIC_IN = "nn.functional"
+
+_ENUM = {"none": 0, "mean": 1, "sum": 2}
+
+
+def get_enum(reduction: str) -> int:
+    """torch's number for a reduction."""
+    if reduction == "elementwise_mean":
+        warn("reduction='elementwise_mean' is deprecated. Please use reduction='mean' instead.")
+        return 1
+    if reduction not in _ENUM:
+        raise ValueError(f"{reduction} is not a valid value for reduction")
+    return _ENUM[reduction]
+
+
+def legacy_get_string(size_average: bool | None, reduce: bool | None, emit_warning: bool = True) -> str:
+    """The reduction that ``size_average`` and ``reduce``, deprecated, stand for."""
+    size_average = True if size_average is None else size_average
+    reduce = True if reduce is None else reduce
+    found = "mean" if size_average and reduce else "sum" if reduce else "none"
+    if emit_warning:
+        warn(
+            f"size_average and reduce args will be deprecated, please use reduction='{found}' instead."
+        )
+    return found
+
+
+def legacy_get_enum(size_average: bool | None, reduce: bool | None, emit_warning: bool = True) -> int:
+    """torch's number for the reduction that ``size_average`` and ``reduce``, deprecated, stand for."""
+    return get_enum(legacy_get_string(size_average, reduce, emit_warning))
+
+
+def chosen(reduction: str, size_average: bool | None, reduce: bool | None) -> str:
+    """The reduction that the three arguments of a loss ask for."""
+    if size_average is not None or reduce is not None:
+        return legacy_get_string(size_average, reduce)
+    return ("none", "mean", "sum")[get_enum(reduction)]
+
+
+def reduced(loss: TensorBase, reduction: str) -> TensorBase:
+    """The loss of each element reduced to one number, or as it is."""
+    if reduction == "mean":
+        return reductions.mean(loss)
+    return reductions.sum(loss) if reduction == "sum" else loss

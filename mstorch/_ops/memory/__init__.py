@@ -1,0 +1,1 @@
+"""Tensors that are made, copied, moved between devices, resized."""

@@ -1,0 +1,367 @@
+"""Copies and conversions: clone, contiguous, to, type, copy_."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..._backend.table import kernel
+from ..._core import device as devices
+from ..._core.cuda_names import meant
+from ..._core.device import device
+from ..._core.device import device as device_class
+from ..._core.dtype import (
+    DTYPES,
+    bfloat16,
+    bool_,
+    by_name,
+    complex64,
+    complex128,
+    dtype,
+    float16,
+    float32,
+    float64,
+    int8,
+    int16,
+    int32,
+    int64,
+    uint8,
+)
+from ..._core.formats import channels_last, channels_last_3d, contiguous_format, memory_format, preserve_format
+from ..._core.modes import modes
+from ..._core.storage import Counter
+from ..._core.strides import (
+    channels_last_strides,
+    is_channels_last,
+    normalize,
+    preserved_strides,
+    suggests_channels_last,
+)
+from ..._core.strides import is_contiguous as _strides_contiguous
+from ..._core.tensor_base import (
+    TensorBase,
+    count_of,
+    is_tracked,
+    strides_of,
+    touch,
+    window,
+)
+from ..._core.warned import warn_once
+from ..._core.writable import check_history, check_writable, refuse_partial_overlap, refuse_shared_places
+from ..._tape.moving import brought
+from ..._tape.writes import assign
+from .._dispatch import (
+    broadcast_shape,
+    call,
+    cast_tensor,
+    contiguous_copy,
+    python_number,
+    type_word,
+    write_array,
+)
+from .._forms import PYTHON_TYPES, Forms
+from .._numbers import filling
+from .._operation import operation
+from .._scalars import scalar_array
+from ..indexing._values_put import fitted, stands_in
+from .from_data import made as made_of
+
+_clone = kernel("clone")
+
+
+def _copy_strides(input: TensorBase, format: memory_format | None) -> tuple[int, ...] | None:
+    shape = input._shape
+    if format is None or format is preserve_format:
+        return None if input._stride is None else preserved_strides(shape, input._stride)
+    if format is contiguous_format:
+        return None
+    _check_rank(format, len(shape))
+    return normalize(shape, channels_last_strides(shape))
+
+
+def _check_rank(format: memory_format, rank: int) -> None:
+    if format is channels_last and rank != 4:
+        raise RuntimeError("required rank 4 tensor to use channels_last format")
+    if format is channels_last_3d and rank != 5:
+        raise RuntimeError("required rank 5 tensor to use channels_last_3d format")
+
+
+def clone(input: Any, *, memory_format: memory_format | None = None) -> Any:
+    """A copy, recorded; it keeps the strides of a dense tensor unless another memory format is asked for."""
+    return call(_clone, (input,), strides=_copy_strides(input, memory_format))
+
+
+def is_contiguous(self: TensorBase, *, memory_format: memory_format = contiguous_format) -> bool:
+    """Whether the elements lie in memory in row-major order (or in the given format)."""
+    shape, strides = self._shape, strides_of(self)
+    if memory_format is contiguous_format:
+        return self._stride is None or _strides_contiguous(shape, strides)
+    if memory_format is channels_last or memory_format is channels_last_3d:
+        rank = 4 if memory_format is channels_last else 5
+        return len(shape) == rank and is_channels_last(shape, strides)
+    return is_contiguous(self)
+
+
+def contiguous(self: TensorBase, *, memory_format: memory_format = contiguous_format) -> Any:
+    """The tensor itself if it is contiguous, else a contiguous copy."""
+    _check_rank(memory_format, len(self._shape))
+    return self if is_contiguous(self, memory_format=memory_format) else clone(self, memory_format=memory_format)
+
+
+def _suggested(input: TensorBase) -> memory_format:
+    """The memory format that a tensor's strides tell, also where they leave gaps."""
+    shape = input._shape
+    if input._stride is not None and suggests_channels_last(shape, input._stride):
+        return channels_last if len(shape) == 4 else channels_last_3d
+    return contiguous_format
+
+
+def to_dtype(input: TensorBase, kind: dtype, copy: bool = False, format: memory_format | None = None) -> TensorBase:
+    """The tensor in another dtype; itself if it has it already and no copy is asked for."""
+    if kind is input._dtype:
+        if not copy and (format is None or format is preserve_format or _suggested(input) is format):
+            return input
+        return clone(input, memory_format=format)
+    if kind.category < 3 and input._dtype.category == 3:
+        _warn_of_parts(kind)
+    return cast_tensor(input, kind, _copy_strides(input, format))
+
+
+def _warn_of_parts(kind: dtype) -> None:
+    if kind is not bool_:
+        warn_once("Casting complex values to real discards the imaginary part")
+
+
+def to(self: TensorBase, *args: Any, **kwargs: Any) -> Any:
+    """``to(dtype)``, ``to(device, dtype)``, ``to(other)``, each with ``non_blocking``, ``copy``, ``memory_format``."""
+    kind, target, copy, format_ = parse_to(args, kwargs)
+    if target is not None:
+        found = devices.resolve(target)
+        there = brought(self, found)
+        if there is not self:
+            return to_dtype(there, kind or self._dtype, False, format_)
+    return to_dtype(self, kind or self._dtype, copy, format_)
+
+
+_FORMS = {"device": ("device", "dtype", "non_blocking", "copy"), "dtype": ("dtype", "non_blocking", "copy"),
+          "tensor": ("tensor", "non_blocking", "copy")}  # fmt: skip
+_TO = (
+    "to() received an invalid combination of arguments - got ({}), but expected one of:\n"
+    " * (torch.device device = None, torch.dtype dtype = None, bool non_blocking = False, bool copy = False, *, "
+    "torch.memory_format memory_format = None)\n"
+    " * (torch.dtype dtype, bool non_blocking = False, bool copy = False, *, torch.memory_format memory_format = None)\n"
+    " * (Tensor tensor, bool non_blocking = False, bool copy = False, *, torch.memory_format memory_format = None)\n"
+)
+
+
+def _fits(name: str, value: Any) -> bool:
+    """Whether ``to`` takes a value under a name."""
+    if name == "device":
+        return value is None or isinstance(value, (str, int, device_class)) and not isinstance(value, bool)
+    if name == "dtype":
+        return value is None or isinstance(value, dtype) or value in (float, int, bool, complex)
+    if name == "tensor":
+        return isinstance(value, TensorBase)
+    if name == "memory_format":
+        return value is None or isinstance(value, memory_format)
+    return isinstance(value, bool)
+
+
+def parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[dtype | None, Any, bool, Any]:
+    """The dtype, device, copy flag and memory format that the arguments of ``to`` ask for. TypeError in torch's words."""
+    first = args[0] if args else None
+    if isinstance(first, TensorBase) or "tensor" in kwargs or "other" in kwargs:
+        form = _FORMS["tensor"]
+    elif first is not None and _fits("dtype", first):
+        form = _FORMS["dtype"]
+    else:
+        form = _FORMS["device"]
+    given = {"tensor" if name == "other" else name: value for name, value in kwargs.items()}
+    named = dict(zip(form, args))
+    allowed = {*form, "memory_format"}
+    if len(args) > len(form) or named.keys() & given.keys() or given.keys() - allowed or not all(
+        _fits(name, value) for name, value in {**named, **given}.items()
+    ):
+        kinds = [_kind_of(value) for value in args] + [f"{name}={_kind_of(value)}" for name, value in kwargs.items()]
+        raise TypeError(_TO.format(", ".join(kinds)))
+    named.update(given)
+    kind = named["tensor"]._dtype if "tensor" in named else named.get("dtype")
+    if kind is not None and not isinstance(kind, dtype):
+        kind = PYTHON_TYPES[kind]
+    return kind, named.get("device"), bool(named.get("copy", False)), named.get("memory_format")
+
+
+def _kind_of(value: TensorBase | float | dtype | None) -> str:
+    """The name of a value's type, as torch's messages have it."""
+    if isinstance(value, TensorBase):
+        return value.__class__.__name__
+    return f"torch.{value.__class__.__name__}" if isinstance(value, (dtype, device_class, memory_format)) else value.__class__.__name__
+
+
+@operation(forms=Forms({"other": "src"}))
+def copy_(self: TensorBase, src: TensorBase, non_blocking: bool = False) -> Any:
+    """Copy the values of ``src`` (broadcast and converted) into this tensor; returns it."""
+    return _copied_into(self, src, "CopyBackwards")
+
+
+def _copied_into(self: TensorBase, src: TensorBase, label: str) -> TensorBase:
+    if src is self:
+        check_history(self)
+        touch(self)
+        return self
+    if isinstance(src, TensorBase) and src._storage is self._storage and len(src._shape) <= len(self._shape) and stands_in(src, self):
+        if not (modes.grad and (is_tracked(src) or is_tracked(self))):
+            check_history(self)
+            if src._shape != self._shape:
+                refuse_shared_places(self)
+            touch(self)
+            return self
+        src = contiguous_copy(src)  # the history changes, if the values do not
+    check_writable(self)
+    if isinstance(src, TensorBase):
+        refuse_partial_overlap(self, src)
+        if self._dtype.category < 3 and src._dtype.category == 3:
+            _warn_of_parts(self._dtype)
+        if src._shape != self._shape:
+            wide = broadcast_shape(self._shape, src._shape)
+            if wide != self._shape:
+                raise RuntimeError(f"output with shape {list(self._shape)} doesn't match the broadcast shape {list(wide)}")
+    assign(self, fitted(src, self, self._shape), label, given=True)
+    return self
+
+
+def fill_(self: TensorBase, value: TensorBase | float) -> Any:
+    """Set every element to one value; returns the tensor."""
+    if isinstance(value, TensorBase) and value.dim() != 0:
+        raise RuntimeError(
+            f"fill_ only supports 0-dimension value tensor but got tensor with {value.dim()} dimensions."
+        )
+    if not isinstance(value, TensorBase):
+        return _filled(self, value, "FillBackward2")
+    return _copied_into(self, clone(value), "FillBackward3")
+
+
+def zero_(self: TensorBase) -> TensorBase:
+    """Set every element to 0; returns the tensor."""
+    return _filled(self, 0, "ZeroBackward0")
+
+
+def _filled(self: Any, value: Any, label: str) -> TensorBase:
+    value = filling(python_number(value), self._dtype, count_of(self._shape))
+    write_array(self, scalar_array(value, self._dtype), True, label)
+    return self
+
+
+_TYPE_STRINGS = {f"torch.{type_word(kind)}Tensor": kind for kind in DTYPES}
+
+
+@operation
+def type(self: Any, dtype: Any = None, non_blocking: bool = False) -> Any:
+    """The tensor's type as a string, or the tensor converted to another dtype; types of a device move it there."""
+    here = self.device
+    if dtype is None:
+        return f"torch.{devices.prefix(here)}{type_word(self._dtype)}Tensor"
+    kind = as_dtype(dtype)
+    moves = devices.accelerator_is() and (isinstance(dtype, str) or hasattr(dtype, "_legacy_dtype"))
+    place = place_of_type(dtype) if moves and self._storage.has_elements else here.type
+    return to_dtype(self, kind) if place == here.type else to(self, place, kind)
+
+
+def place_of_type(name: Any) -> str:
+    """The device of a tensor type: "cpu", or that of ``"torch.npu.FloatTensor"`` and ``torch.npu.FloatTensor``."""
+    if isinstance(name, str):
+        room = name.split(".")[1:-1]
+        return meant(room[0]) if room else "cpu"
+    return getattr(name, "_place", "cpu")
+
+
+def as_dtype(name: Any) -> dtype:
+    """A dtype from itself or from ``"torch.FloatTensor"``."""
+    if isinstance(name, dtype):
+        return name
+    if isinstance(name, str) and name.count(".") == 2 and devices.accelerator_is(place_of_type(name)):
+        name = f"torch.{name.rpartition('.')[2]}"
+    found = _TYPE_STRINGS.get(name) if isinstance(name, str) else getattr(name, "_legacy_dtype", None)
+    if found is None:
+        raise ValueError(f"invalid type: '{getattr(name, '__name__', name)}'")
+    return found
+
+
+def type_as(self: TensorBase, other: TensorBase) -> TensorBase:
+    """Converted to the dtype of ``other``."""
+    return to_dtype(self, other._dtype)
+
+
+def _conversion(name: str, kind: dtype) -> Any:
+    def method(self: TensorBase, *, memory_format: memory_format = preserve_format) -> TensorBase:
+        return to_dtype(self, kind, format=memory_format)
+
+    method.__name__ = name
+    method.__qualname__ = f"Tensor.{name}"
+    method.__doc__ = f"Converted to {kind!r}; the tensor itself if it has that dtype."
+    return method
+
+
+CONVERSIONS = {
+    name: _conversion(name, kind)
+    for name, kind in {
+        "float": float32, "double": float64, "half": float16, "bfloat16": bfloat16, "int": int32, "long": int64,
+        "short": int16, "char": int8, "byte": uint8, "bool": bool_, "cfloat": complex64, "cdouble": complex128,
+    }.items()
+}  # fmt: skip
+
+
+def cpu(self: TensorBase, *, memory_format: memory_format = preserve_format) -> Any:
+    """The tensor on the CPU."""
+    return to(self, "cpu", memory_format=memory_format)
+
+
+def cuda(
+    self: TensorBase, device: device | str | int | None = None, non_blocking: bool = False, *,
+    memory_format: memory_format = preserve_format,
+) -> Any:
+    """The tensor on a GPU; raises if there is none."""
+    return to(self, "cuda" if device is None else device, memory_format=memory_format)
+
+
+def npu(self: Any, device: Any = None, non_blocking: bool = False, *, memory_format: Any = preserve_format) -> Any:
+    """The tensor on an Ascend device; raises if there is none."""
+    return to(self, "npu" if device is None else device, memory_format=memory_format)
+
+
+# Copies of whole storages
+
+
+def rebuilt(
+    cls: Any, array: np.ndarray, name: str, geometry: tuple[Any, Any, int], requires_grad: bool, state: dict[str, Any], place: str = "cpu"
+) -> Any:
+    """What a pickle of a tensor becomes; RuntimeError if it was on a device that is not here."""
+    flat = made_of(array.view(by_name(name).np) if name == "bfloat16" else array)
+    if place != "cpu":
+        flat = brought(flat, devices.resolve(place))
+    made = window(flat._storage, flat._dtype, *geometry)
+    made._counter = Counter(1)
+    made.__class__ = cls
+    if requires_grad:
+        made.requires_grad_()
+    made.__dict__.update(state)
+    return made
+
+
+def place_of(tensor: TensorBase) -> tuple[str, ...]:
+    """What ``rebuilt`` needs to know of a tensor's device: nothing for the CPU's."""
+    name = str(tensor.device)
+    return () if name in ("cpu", "meta") else (name,)
+
+
+def copy_storage(tensor: TensorBase, memo: dict[int, Any]) -> Any:
+    """A copy of a tensor with its whole storage; copies of tensors that share a storage share theirs (``memo``)."""
+    storage: Any = tensor._storage
+    key = ("storage", id(storage))
+    found = memo.get(key)  # type: ignore[call-overload]
+    if found is None:
+        found = memo[key] = storage.copied()  # type: ignore[index]
+    return window(found, tensor._dtype, tensor._shape, strides_of(tensor), tensor._offset)
+
+
+NAMED_METHODS = {**CONVERSIONS, "npu": npu} if devices.accelerator_is("npu") else CONVERSIONS

@@ -1,0 +1,73 @@
+"""Factories on a device: memory that the device fills by itself, told by a shape and a number."""
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..._backend import device_memory
+from ..._backend.geometry import contiguous_strides
+from ..._backend.raw import number_in
+from ..._core import determinism
+from ..._core.device_tensors import device_tensor
+from ..._core.dtype import dtype
+from ..._core.tensor_base import strides_of
+from .._numbers import filling
+from .._scalars import scalar_array
+
+_NUMBERS = {
+    "zeros": 0, "zeros_like": 0, "new_zeros": 0, "ones": 1, "ones_like": 1, "new_ones": 1, "empty": 0, "empty_like": 0, "new_empty": 0,
+    "empty_strided": 0, "empty_permuted": 0, "new_empty_strided": 0,
+}  # fmt: skip
+_GIVEN = {"full", "full_like", "new_full"}
+
+
+def _argument(function: Callable[..., Any], name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    if name in kwargs:
+        return kwargs[name]
+    code = function.__code__
+    return args[code.co_varnames[: code.co_argcount].index(name)]
+
+
+def filled(shape: tuple[int, ...], strides: tuple[int, ...] | None, kind: dtype, value: Any) -> Any:
+    """A tensor of a device whose memory is filled with a number of Python's."""
+    steps = contiguous_strides(shape) if strides is None else strides
+    count = 0 if 0 in shape else 1 + sum((length - 1) * step for length, step in zip(shape, steps))
+    plain = strides is None or (count and steps == contiguous_strides(shape))
+    base = device_memory.full(shape if plain else (count,), value, kind.name)
+    return device_tensor(base, kind, shape, None if plain else steps)
+
+
+def made_on_device(function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    """What a factory (called with ``device="meta"``) makes on a device without a copy from the host; None for others."""
+    name = function.__name__
+    if name not in _NUMBERS and name not in _GIVEN and name != "arange":
+        return None
+    shown = function(*args, **kwargs)  # which raises torch's errors
+    if shown._sparse:
+        return None
+    shape, kind = shown._shape, shown._dtype
+    if name == "arange":
+        return _arange(shape, kind, args, kwargs) if kind.category == 1 else None
+    if name in _GIVEN:
+        value = _argument(function, "fill_value", args, kwargs)
+        if not isinstance(value, (bool, int, float, complex)):
+            return None  # a tensor, or a number of NumPy's
+        value = number_in(scalar_array(filling(value, kind, math.prod(shape)), kind))
+    elif "empty" in name and determinism.fills():
+        value = determinism.filler(kind)
+    else:
+        value = _NUMBERS[name]
+    return filled(shape, None if shown._stride is None else strides_of(shown), kind, value)
+
+
+def _arange(shape: tuple[int, ...], kind: dtype, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    given = dict(zip(("end",) if len(args) == 1 else ("start", "end", "step"), args))
+    given.update({key: value for key, value in kwargs.items() if key in ("start", "end", "step")})
+    numbers = given.get("start", 0), given.get("end"), given.get("step", 1)
+    if any(number.__class__ is not int for number in numbers):
+        return None
+    base = device_memory.arange(*numbers, kind.name, lambda: np.arange(*numbers).astype(kind.np))
+    return device_tensor(base, kind, shape, None)

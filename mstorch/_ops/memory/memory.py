@@ -1,0 +1,368 @@
+"""Methods of Tensor about its memory, its place and its history, most of which are seldom called."""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..._backend.cast import numpy_cast
+from ..._core import device as devices
+from ..._core.above import above
+from ..._core.device import device
+from ..._core.dlpack import CPU, capsule_of
+from ..._core.dtype import dtype, int16
+from ..._core.formats import channels_last, channels_last_3d, contiguous_format, memory_format
+from ..._core.size import Size
+from ..._core.tensor_base import TensorBase, is_tracked, put_array, strides_of
+from ..._core.tensor_base import array_of as memory_of
+from ..._core.warned import warn
+from ..._core.writable import check_history
+from ..._tape.moving import beside
+from ..._tape.writes import review
+from .._deprecated import warn_of
+from .._dispatch import cpp_word, shape_args, shape_of, type_word
+from .._forms import Forms
+from .._operation import operation
+from ..shape import views
+from .copying import is_contiguous
+from .creation import empty
+from .from_data import array_of, made
+
+
+def untyped_storage(self: TensorBase) -> Any:
+    """The tensor's memory as bytes, shared with the tensor."""
+    return above.storages.untyped_storage(self)
+
+
+def storage(self: Any) -> Any:
+    """The tensor's memory as elements of its dtype, shared with the tensor."""
+    warn_of("storage")
+    return above.storages.typed_storage(self)
+
+
+def storage_type(self: Any) -> Any:
+    """The class of the tensor's storage: ``FloatStorage`` for float32."""
+    return getattr(above.storages, f"{type_word(self._dtype)}Storage", above.storages.TypedStorage)
+
+
+def is_shared(self: Any) -> bool:
+    """Whether the memory is shared between processes."""
+    return untyped_storage(self).is_shared()
+
+
+def share_memory_(self: Any) -> Any:
+    """Move the memory to where other processes see it that get the tensor; returns the tensor."""
+    untyped_storage(self).share_memory_()
+    return self
+
+
+def is_pinned(self: TensorBase, device: device | str | int | None = None) -> bool:
+    """Whether the memory is page-locked: never."""
+    return False
+
+
+def pin_memory(self: Any, device: Any = None) -> Any:
+    """The tensor in page-locked memory; RuntimeError where there is no accelerator."""
+    if not devices.accelerator_is():
+        raise RuntimeError("Cannot access accelerator device when none is available.")
+    return self
+
+
+def const_data_ptr(self: Any) -> int:
+    """The address of the first element (CPU)."""
+    return self.data_ptr()
+
+
+def dim_order(self: Any, *, ambiguity_check: Any = False) -> tuple[int, ...]:
+    """The dimensions from the outermost in memory to the innermost.
+
+    ``ambiguity_check`` raises RuntimeError where other orders fit as well: True, or a list of memory formats to tell apart.
+    """
+    formats = ambiguity_check
+    if not isinstance(formats, bool) and (
+        not isinstance(formats, list) or not all(isinstance(item, memory_format) for item in formats)
+    ):
+        raise TypeError("The ambiguity_check argument must be a bool or a list of memory formats.")
+    shape, strides = shape_of(self), strides_of(self)
+    if formats is not False:
+        if formats is True:
+            ambiguous = _several_orders(shape, strides)
+        else:
+            ambiguous = sum(is_contiguous(self, memory_format=item) for item in formats if _has_rank(item, len(shape))) != 1
+        if ambiguous:
+            raise RuntimeError(
+                "The tensor does not have unique dim order, or cannot map to exact one of the given memory formats."
+            )
+    order = list(range(len(shape)))
+    for i in range(1, len(order)):
+        j = i
+        while j and 0 < strides[order[j - 1]] < strides[order[j]]:
+            order[j - 1], order[j] = order[j], order[j - 1]
+            j -= 1
+    return tuple(order)
+
+
+def _has_rank(item: Any, rank: int) -> bool:
+    return item is contiguous_format or (item is channels_last and rank == 4) or (item is channels_last_3d and rank == 5)
+
+
+def _several_orders(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
+    return any(length == 1 for length in shape) or len(set(strides)) != len(strides)
+
+
+def _deprecated(name: str) -> None:
+    warn(f"non-inplace {name} is deprecated")
+
+
+def resize(self: Any, *sizes: Any) -> Any:
+    """The elements in another shape. Deprecated in torch in favour of ``reshape``."""
+    _deprecated("resize")
+    return _resized(self, shape_args(sizes))
+
+
+def resize_as(self: Any, tensor: Any) -> Any:
+    """The elements in the shape of ``tensor``. Deprecated in torch."""
+    _deprecated("resize_as")
+    return _resized(self, shape_of(tensor))
+
+
+def _resized(self: TensorBase, wanted: tuple[int, ...]) -> TensorBase:
+    own = shape_of(self)
+    if views.numel_of(wanted) != self.numel():
+        raise RuntimeError(
+            f"requested resize to {'x'.join(map(str, wanted))} ({views.numel_of(wanted)} elements in total), but the given tensor "
+            f"has a size of {'x'.join(map(str, own))} ({self.numel()} elements). autograd's resize can only change the shape of a "
+            "given tensor, while preserving the number of elements. "
+        )
+    return views.reshape(self.contiguous(), wanted)
+
+
+def expect_dtype(kind: dtype, given: TensorBase) -> None:
+    """Raise torch's TypeError unless a tensor that is given to a legacy constructor has the dtype."""
+    if given._dtype is not kind:
+        text = (
+            "TensorOptions(dtype={}, device=cpu, layout=Strided, requires_grad=false (default), pinned_memory=false (default), "
+            "memory_format=(nullopt))"
+        )
+        raise TypeError(f"expected {text.format(cpp_word(kind))} (got {text.format(cpp_word(given._dtype))})")
+
+
+def new(self: TensorBase, *args: Any, device: device | str | int | None = None) -> TensorBase:
+    """A tensor of the same dtype: of a size, of the values in a sequence, of a storage, or empty. Old form of ``new_*``."""
+    devices.resolve(device)
+    if len(args) == 1 and isinstance(args[0], TensorBase):
+        if device is not None:
+            raise RuntimeError(
+                "Legacy tensor new of the form tensor.new(tensor, device=device) is not supported.  Use torch.as_tensor(...) instead."
+            )
+        expect_dtype(self._dtype, args[0])
+        return views.detach(args[0])
+    if len(args) == 1 and hasattr(args[0], "untyped"):
+        return above.storages.tensor_over(args[0], self._dtype)
+    if len(args) == 1 and not isinstance(args[0], (int, Size)):
+        return beside(made(array_of(args[0], self._dtype)), self)
+    return empty(*(args or (0,)), dtype=self._dtype, device=self.device)
+
+
+def _integer(value: Any, kind: dtype) -> int:
+    """A number as one of a dtype; of unsigned ones torch takes what lies as far below zero, too."""
+    if isinstance(value, (str, complex)) or value is None:
+        raise TypeError(f"'{type(value).__name__}' object cannot be interpreted as an integer")
+    found, limits = int(value), np.iinfo(kind.np)
+    if not -(1 << 63) <= found < 1 << 63:
+        raise ValueError("Overflow when unpacking long long")
+    if not (limits.min or -limits.max) <= found <= limits.max:
+        raise RuntimeError(f"value cannot be converted to type {kind.name} without overflow")
+    return found
+
+
+def _elementwise(self: TensorBase, name: str, function: Callable[..., Any], others: tuple[Any, ...]) -> TensorBase:
+    if is_tracked(self) or any(is_tracked(other) for other in others):
+        raise RuntimeError(f"Can't call {name}() on Variable that requires grad. Use var.detach().{name}() instead.")
+    for place, other in zip(("other",) if len(others) == 1 else ("x", "y"), others):
+        if not isinstance(other, TensorBase):
+            raise TypeError(f"{name}(): argument '{place}' (position 1) must be Tensor, not {type(other).__name__}")
+        if other._dtype is not self._dtype:
+            raise TypeError(f"{name}: expected {self.type()} for '{place}' (got {other.type()})")
+    shape = shape_of(self)
+    columns = [views.expand(other, shape).flatten().tolist() if shape else [other.item()] for other in (self, *others)]
+    array = _as_elements([function(*row) for row in zip(*columns)], self._dtype).reshape(shape)
+    # As in torch, internal overlap is not looked at and the write is not counted.
+    version = self._counter.version
+    put_array(self, array)
+    self._counter.version = version
+    return self
+
+
+def _as_elements(values: list[Any], kind: dtype) -> np.ndarray:
+    """What a Python function gave, as an array of a dtype."""
+    if kind.category < 2:
+        values = [bool(value) if kind.category == 0 else _integer(value, kind) for value in values]
+    else:
+        values = [complex(value) if kind.category == 3 else _real(value) for value in values]
+    plain = {0: np.bool_, 1: np.int64, 2: np.float64, 3: np.complex128}[kind.category]
+    return numpy_cast(np.array(values, plain), kind.np)
+
+
+def _real(value: Any) -> float:
+    if isinstance(value, (str, bytes, complex)):
+        raise TypeError(f"must be real number, not {type(value).__name__}")
+    return float(value)
+
+
+def apply_(self: TensorBase, callable: Callable[[Any], Any]) -> TensorBase:
+    """Replace each element by what a Python function gives for it; returns the tensor. Slow."""
+    return _elementwise(self, "apply_", callable, ())
+
+
+def map_(self: TensorBase, other: TensorBase, callable: Callable[[Any, Any], Any]) -> TensorBase:
+    """Replace each element by what a Python function gives for it and the one of ``other``; returns the tensor. Slow."""
+    return _elementwise(self, "map_", callable, (other,))
+
+
+def map2_(self: TensorBase, x: TensorBase, y: TensorBase, callable: Callable[[Any, Any, Any], Any]) -> TensorBase:
+    """Replace each element by what a Python function gives for it and those of ``x`` and ``y``; returns the tensor. Slow."""
+    return _elementwise(self, "map2_", callable, (x, y))
+
+
+def module_load(self: Any, other: Any, assign: bool = False) -> Any:
+    """What ``load_state_dict`` puts in place of this tensor for ``other``: a new tensor over its values, or over this one's."""
+    return other.detach() if assign else self.copy_(other).detach()
+
+
+def as_strided_(input: TensorBase, size: tuple[int, ...], stride: tuple[int, ...], storage_offset: int | None = None) -> TensorBase:
+    """Show the storage in another size, stride and offset from now on; returns the tensor."""
+    check_history(input)
+    review(input, views.as_strided(input, size, stride, storage_offset))
+    return input
+
+
+def record_stream(self: Any, s: Any) -> None:
+    """Mark the memory as used by a stream: MindSpore's allocator keeps track by itself."""
+    if not devices.accelerator_is():
+        raise NotImplementedError("Could not run 'aten::record_stream' with arguments from the 'CPU' backend.")
+
+
+def reinforce(self: Any, reward: Any) -> None:
+    """Raises: removed from torch."""
+    raise RuntimeError(
+        "reinforce() was removed.\nUse torch.distributions instead.\n"
+        "See https://pytorch.org/docs/main/distributions.html\n\n"
+        "Instead of:\n\nprobs = policy_network(state)\naction = probs.multinomial()\nnext_state, reward = env.step(action)\n"
+        "action.reinforce(reward)\naction.backward()\n\nUse:\n\nprobs = policy_network(state)\n"
+        "# NOTE: categorical is equivalent to what used to be called multinomial\n"
+        "m = torch.distributions.Categorical(probs)\naction = m.sample()\nnext_state, reward = env.step(action)\n"
+        "loss = -m.log_prob(action) * reward\nloss.backward()\n"
+    )
+
+
+def _not_here(name: str) -> Callable[..., Any]:
+    def method(self: TensorBase, *args: Any, **kwargs: Any) -> Any:
+        raise NotImplementedError(f"Could not run 'aten::{name}' with arguments from the 'CPU' backend.")
+
+    method.__name__, method.__qualname__ = name, f"Tensor.{name}"
+    method.__doc__ = "Raises NotImplementedError: there are no quantized tensors."
+    return method
+
+
+def _no_device(name: str, error: type[Exception], text: str) -> Callable[..., Any]:
+    def method(
+        self: TensorBase, device: device | str | int | None = None, non_blocking: bool = False, memory_format: memory_format | None = None
+    ) -> Any:
+        raise error(text)
+
+    method.__name__, method.__qualname__ = name, f"Tensor.{name}"
+    method.__doc__ = f"Raises {error.__name__}: there is no such device."
+    return method
+
+
+@operation(forms=Forms({"input": "tensor", "tensors": "tensor"}))
+def dequantize(tensor: TensorBase | Sequence[TensorBase]) -> TensorBase:
+    """The tensor in floating numbers: itself, for there are no quantized tensors."""
+    if not isinstance(tensor, TensorBase):
+        raise NotImplementedError("Could not run 'aten::dequantize.tensors' with arguments from the 'CPU' backend.")
+    return tensor.float()
+
+
+def is_distributed(input: TensorBase) -> bool:
+    """False: whether a tensor is distributed is not a property of the tensor."""
+    return False
+
+
+def is_inference(input: Any) -> bool:
+    """Whether the tensor was made in inference mode."""
+    return input.is_inference()
+
+
+def get_device(input: Any) -> int:
+    """The index of the tensor's device, -1 on the CPU."""
+    return input.get_device()
+
+
+def int_repr(input: TensorBase) -> Any:
+    """Raises NotImplementedError: there are no quantized tensors."""
+    return _not_here("int_repr")(input)
+
+
+def _volatile(self: Any) -> bool:
+    warn("volatile was removed (Variable.volatile is always False)")
+    return False
+
+
+def _false(self: TensorBase) -> bool:
+    return False
+
+
+def _none(self: TensorBase) -> None:
+    return None
+
+
+def _grad_dtype(self: TensorBase) -> dtype:
+    return self._dtype
+
+
+def dlpack(
+    self: TensorBase, *, stream: int = -1, max_version: tuple[int, int] | None = None, dl_device: Any = None, copy: bool | None = None
+) -> Any:
+    """A DLPack capsule over the tensor's memory, or over a copy's."""
+    if is_tracked(self):
+        raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
+    if stream is not None and not isinstance(stream, int):
+        raise TypeError("stream must be ``int`` or ``none``")
+    if stream not in (-1, None):
+        raise AssertionError("stream should be None on cpu.")
+    if dl_device is not None and tuple(dl_device) != dlpack_device(self):
+        raise BufferError("memory of another device would have to be copied")
+    source = self.clone() if copy else self
+    if self._dtype.name == "bfloat16":
+        return capsule_of(memory_of(views.view(source, int16)), bfloat16=True)
+    return capsule_of(memory_of(source))
+
+
+def dlpack_device(self: TensorBase) -> tuple[int, int]:
+    """DLPack's numbers for where the memory is: (1, 0), the CPU."""
+    return CPU, 0
+
+
+def to_dlpack(tensor: TensorBase) -> Any:
+    """A DLPack capsule over the tensor's memory."""
+    return dlpack(tensor)
+
+
+NAMED_METHODS = {
+    **{name: _not_here(name) for name in (
+        "q_scale", "q_zero_point", "q_per_channel_scales", "q_per_channel_zero_points", "q_per_channel_axis", "qscheme",
+    )},
+    "__dlpack__": dlpack,
+    "__dlpack_device__": dlpack_device,
+    "ipu": _no_device("ipu", RuntimeError, "PyTorch is not linked with support for ipu devices"),
+    "xpu": _no_device("xpu", AssertionError, "Torch not compiled with XPU enabled"),
+    "mtia": _no_device("mtia", AssertionError, "Torch not compiled with MTIA enabled. Ensure you have `import "
+                       "mtia.host_runtime.torch_mtia.dynamic_library` in your python src file and include "
+                       "`//mtia/host_runtime/torch_mtia:torch_mtia` as your target dependency!"),
+}  # fmt: skip
+PROPERTIES = {
+    "name": _none, "volatile": _volatile, "grad_dtype": _grad_dtype,
+    **dict.fromkeys(("is_ipu", "is_xpu", "is_maia", "is_mtia", "is_vulkan", "is_xla", "is_mps"), _false),
+}  # fmt: skip

@@ -1,0 +1,87 @@
+"""Factories as methods: tensors of another tensor's dtype, on its device, unless others are named."""
+from __future__ import annotations
+
+from typing import Any
+
+from ..._core import device as devices
+from ..._core.device import device
+from ..._core.device_tensors import as_asked
+from ..._core.dtype import dtype
+from ..._core.formats import layout
+from ..._core.tensor_base import TensorBase
+from .._forms import SIZE
+from .._operation import operation
+from .creation import empty, empty_strided, full, ones, zeros
+from .from_data import copied, tensor
+from .placing import placed
+
+
+def _beside(tensor_: TensorBase, device: device | str | int | None) -> Any:
+    """The device for a tensor that is to be like another: that one's, unless another is named."""
+    return tensor_.device if device is None else device
+
+
+@operation
+@placed(like=True)
+def new_tensor(
+    self: TensorBase, data: Any, *, dtype: dtype | None = None, device: device | str | int | None = None, requires_grad: bool = False,
+    layout: layout | None = None, pin_memory: bool = False,
+) -> TensorBase:  # fmt: skip
+    """A copy of ``data`` in this tensor's dtype, unless another is given."""
+    if pin_memory:
+        devices.refuse_pinning(self.device if device is None else device)
+    if isinstance(data, TensorBase):
+        return tensor(data, dtype=dtype or self._dtype, device=_beside(self, device), requires_grad=requires_grad)
+    return as_asked(copied(data, dtype or self._dtype, requires_grad), _beside(self, device))
+
+
+@operation
+@placed(like=True)
+def new_full(
+    self: TensorBase, size: Any, fill_value: float, *, dtype: dtype | None = None, device: device | str | int | None = None,
+    requires_grad: bool = False, layout: layout | None = None, pin_memory: bool = False,
+) -> TensorBase:  # fmt: skip
+    """A tensor of one value in this tensor's dtype, unless another is given."""
+    place = _beside(self, device)
+    return full(size, fill_value, dtype=dtype or self._dtype, device=place, pin_memory=pin_memory, requires_grad=requires_grad)
+
+
+@operation(forms=SIZE)
+@placed(like=True)
+def new_empty(
+    self: TensorBase, *size: Any, dtype: dtype | None = None, device: device | str | int | None = None, requires_grad: bool = False,
+    layout: layout | None = None, pin_memory: bool = False,
+) -> TensorBase:  # fmt: skip
+    """A tensor of this tensor's dtype, values not defined (zeros here)."""
+    return empty(*size, dtype=dtype or self._dtype, device=_beside(self, device), pin_memory=pin_memory, requires_grad=requires_grad)
+
+
+@operation(forms=SIZE)
+@placed(like=True)
+def new_zeros(
+    self: TensorBase, *size: Any, dtype: dtype | None = None, device: device | str | int | None = None, requires_grad: bool = False,
+    layout: layout | None = None, pin_memory: bool = False,
+) -> Any:  # fmt: skip
+    """Zeros of this tensor's dtype, unless another is given."""
+    return zeros(*size, dtype=dtype or self._dtype, device=_beside(self, device), pin_memory=pin_memory, requires_grad=requires_grad)
+
+
+@operation(forms=SIZE)
+@placed(like=True)
+def new_ones(
+    self: TensorBase, *size: Any, dtype: dtype | None = None, device: device | str | int | None = None, requires_grad: bool = False,
+    layout: layout | None = None, pin_memory: bool = False,
+) -> TensorBase:  # fmt: skip
+    """Ones of this tensor's dtype, unless another is given."""
+    return ones(*size, dtype=dtype or self._dtype, device=_beside(self, device), pin_memory=pin_memory, requires_grad=requires_grad)
+
+
+@operation
+@placed(like=True)
+def new_empty_strided(
+    self: Any, size: Any, stride: Any, *, dtype: dtype | None = None, device: Any = None, requires_grad: bool = False,
+    layout: Any = None, pin_memory: bool = False,
+) -> Any:  # fmt: skip
+    """A tensor of the given strides and this tensor's dtype, values not defined (zeros here)."""
+    place = _beside(self, device)
+    return empty_strided(size, stride, dtype=dtype or self._dtype, device=place, pin_memory=pin_memory, requires_grad=requires_grad)

@@ -1,0 +1,108 @@
+"""Tensors between the host and an accelerator, recorded; and factories that put what they make on one."""
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, overload
+
+from ..._backend import runtime
+from ..._core import device as devices
+from ..._core import generator as generators
+from ..._core.modes import modes
+from ..._core.tensor_base import (
+    TensorBase,
+    require_grad,
+)
+from ..._tape.moving import moved
+from .device_factories import made_on_device
+
+
+@overload
+def placed(function: Callable[..., Any], /) -> Callable[..., Any]: ...
+@overload
+def placed(*, like: bool = False, drawn: bool = False) -> Callable[[Callable[..., Any]], Callable[..., Any]]: ...
+def placed(function: Any = None, /, *, like: bool = False, drawn: bool = False) -> Any:
+    """Declare a factory that puts what it makes on the accelerator that ``device=`` names; no change where there is none.
+
+    ``like``: it makes something like its first argument, and puts it where that is. ``drawn``: random numbers, which accelerators draw by
+    themselves, so that only a stand-in for one is given what the host draws from the device's stream.
+    """
+    if function is None:
+        return lambda defined: _on_accelerators(defined, like, drawn)
+    return _on_accelerators(function, False, False)
+
+
+def _on_accelerators(function: Callable[..., Any], like: bool, drawn: bool) -> Callable[..., Any]:
+    there = runtime.FAKE_DEVICE if drawn else runtime.device_type() != "cpu"
+    return _placing(function, like, drawn) if there else function
+
+
+def _of_stream(kwargs: dict[str, Any], place: Any, like: bool) -> dict[str, Any]:
+    """The keywords of a draw for a device, of whose stream the host draws."""
+    generator = kwargs.get("generator")
+    if isinstance(generator, generators.Generator):
+        generators.check_place(generator, place)
+    drawn_of = generators.device_generator() if generator is None else generator
+    return {**kwargs, "generator": drawn_of, "device": "cpu" if like else None}
+
+
+def _placing(function: Callable[..., Any], like: bool, drawn: bool) -> Callable[..., Any]:
+    code = function.__code__
+    positional = code.co_varnames[: code.co_argcount]
+    place = positional.index("device") if "device" in positional and not code.co_flags & 4 else None
+
+    def _at(args: tuple[Any, ...], kwargs: dict[str, Any], device: str) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The arguments with another device."""
+        if place is not None and len(args) > place:
+            return (*args[:place], device, *args[place + 1 :]), kwargs
+        return args, {**kwargs, "device": device}
+
+    @functools.wraps(function)
+    def factory(*args: Any, **kwargs: Any) -> Any:
+        if modes.native is not None:
+            return function(*args, **kwargs)
+        wanted = kwargs.get("device")
+        if place is not None and len(args) > place:
+            wanted = args[place]
+        target = kwargs.get("out")
+        if wanted is not None and isinstance(target, TensorBase):
+            kind, own = devices.resolve(wanted).type, target.device.type  # type: ignore[attr-defined]
+            if kind != own:
+                raise RuntimeError(f"device type {kind} does not match device type of out parameter ({own})")
+        model = args[0] if args else kwargs.get("input")
+        if wanted is None and like and isinstance(model, TensorBase):
+            wanted = model.device  # type: ignore[attr-defined]
+        if wanted is None and target is not None:
+            wanted = target.device
+        if wanted is None and function.__name__ in ("tensor", "as_tensor") and args and isinstance(args[0], TensorBase):
+            wanted = args[0].device  # type: ignore[attr-defined]
+        found = devices.resolve(wanted)
+        if found.type in ("cpu", "meta"):
+            return function(*args, **kwargs)
+        if function.__name__ == "as_tensor" and args and isinstance(args[0], TensorBase):
+            return args[0].to(found, kwargs.get("dtype"))  # type: ignore[attr-defined]
+        if function.__name__ == "asarray" and args and isinstance(args[0], TensorBase):
+            there = args[0].to(found)  # type: ignore[attr-defined]
+            if kwargs.get("copy") is False and there is not args[0]:
+                raise ValueError(f"can't alias tensor from device '{args[0].device}' to '{found}'.")  # type: ignore[attr-defined]
+            return function(there, **{name: value for name, value in kwargs.items() if name != "device"})
+        asked = bool(kwargs.pop("requires_grad", False))
+
+        def hosted() -> tuple[tuple[Any, ...], dict[str, Any]]:
+            return (args, _of_stream(kwargs, found, like)) if drawn else _at(args, kwargs, "cpu")
+
+        if target is not None:
+            given, others = hosted()
+            return function(*given, **others, requires_grad=asked) if asked else function(*given, **others)
+        made = made_on_device(function, *_at(args, kwargs, "meta"))
+        if made is None:
+            given, named_ones = hosted()
+            made = function(*given, **named_ones)
+            made = made.to(found) if made._sparse else moved(made, False)
+        if asked and made._dtype.category < 2:
+            raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
+        if asked:
+            require_grad(made, True)
+        return made
+
+    return factory

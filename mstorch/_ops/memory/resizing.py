@@ -1,0 +1,110 @@
+"""Methods that give a tensor other memory, or another size in it."""
+from __future__ import annotations
+
+from typing import Any
+
+from ..._backend.geometry import contiguous_strides
+from ..._core.above import above
+from ..._core.formats import contiguous_format, memory_format
+from ..._core.modes import modes
+from ..._core.storage import refuse_growth
+from ..._core.strides import beyond_storage, channels_last_strides, normalize
+from ..._core.tangents import LEVELS, is_dual
+from ..._core.tensor_base import (
+    TensorBase,
+    auto_of,
+    is_tracked,
+    resize,
+    strides_of,
+    touch,
+    turn_into,
+)
+from ..._core.writable import check_history, check_view
+from ..._tape.composite import refuse
+from ..._tape.node import bare_twin, edge_of
+from ..._tape.refitted import refit
+from .._dispatch import cpp_word, shape_args, shape_of
+from .._forms import SIZE, Forms
+from .._operation import operation
+from ..shape import views
+
+
+@operation(forms=SIZE)
+def resize_(self: TensorBase, *sizes: Any, memory_format: memory_format | None = None) -> TensorBase:
+    """Change the size in place; a larger one gets new memory, with the old elements first. Returns the tensor."""
+    if is_tracked(self) and not modes.inference:
+        raise RuntimeError("cannot resize variables that require grad")
+    if LEVELS and is_dual(self):
+        raise RuntimeError("cannot resize variables that has a forward grad")
+    shape = shape_args(sizes)
+    if shape and min(shape) < 0:
+        raise RuntimeError("numel: integer multiplication overflow")
+    if memory_format is not None and memory_format is not contiguous_format:
+        resize_(self, shape)
+        self._stride, self._array = normalize(shape, channels_last_strides(shape)), None
+        return self
+    if shape == shape_of(self):
+        return self
+    resize(self, shape)
+    touch(self)
+    return self
+
+
+@operation(forms=Forms({"input": "self"}))
+def resize_as_(self: TensorBase, the_template: TensorBase, *, memory_format: memory_format | None = None) -> TensorBase:
+    """Change the size in place to that of another tensor; returns the tensor."""
+    return resize_(self, shape_of(the_template))
+
+
+def set_(
+    self: Any, source: Any = None, storage_offset: int = 0, size: tuple[int, ...] | None = None, stride: tuple[int, ...] | None = None
+) -> TensorBase:
+    """Show the storage of ``source`` from now on (with a size, a part of it, which may make it grow); returns the tensor."""
+    check_history(self)
+    if modes.grad and isinstance(source, TensorBase) and is_tracked(source):
+        check_view(self)
+    if self._auto is not None:
+        self._auto.accumulator = None  # graphs made before go on to end at the tensor that it was
+    if source is None:
+        turn_into(self, self.new_empty((0,)))
+        return self
+    if not isinstance(source, TensorBase):
+        source = above.storages.tensor_over(source, self._dtype)
+    if source._dtype is not self._dtype:
+        raise RuntimeError(
+            f"Could not set tensor of type {cpp_word(source._dtype)} to a tensor of type {cpp_word(self._dtype)}"
+        )
+    if LEVELS and (is_dual(self) or is_dual(source)):
+        raise NotImplementedError("Trying to use forward AD with set_ that does not support it because it has not been implemented yet.")
+    # Asked for now: what the tensor shows may be a view of itself, whose history nobody may look at then.
+    edge = edge_of(source) or edge_of(self)
+    tracked = bare_twin(source)
+    if edge is not None:
+        tracked._node, tracked._number = edge
+    elif is_tracked(source):
+        auto_of(tracked).leaf = True  # a view made without grad, which has no history of its own
+    before = self._shape
+    if size is None:
+        turn_into(self, views.alias(source))
+    else:
+        shape = shape_args((size,)) if not isinstance(size, int) else (size,)
+        if source._storage.has_elements and 0 not in shape:
+            steps = contiguous_strides(shape) if stride is None else stride
+            need = (storage_offset + sum((length - 1) * step for length, step in zip(shape, steps)) + 1) * source._dtype.itemsize
+            if need > source._storage.nbytes:
+                if shape == self._shape and tuple(steps) == strides_of(self):  # torch sees nothing to change, and grows no memory
+                    raise beyond_storage(shape, steps, storage_offset, source._dtype.itemsize, source._storage.nbytes)
+                refuse_growth(source._storage)
+                source._storage.resize(need)
+        turn_into(self, views.as_strided(source, shape, contiguous_strides(shape) if stride is None else stride, storage_offset))
+    if not modes.grad:
+        refit(self, before, self._dtype)  # autograd is not told, and goes on with the shape that it knows
+    error = RuntimeError("derivative for set_ is not implemented")
+    refuse("NotImplemented", "set_", tracked, self, error)
+    base = None if self._auto is None else self._auto.base
+    if base is not None and self._node is not None and modes.grad and is_tracked(tracked):
+        refuse("CopySlices", "set_", tracked, base, error)  # as any write to a view, this one counts for the base
+        self._auto.seen = -1
+        if base._auto is not None:
+            base._auto.leaf = False
+    return self

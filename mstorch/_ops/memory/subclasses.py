@@ -1,0 +1,171 @@
+"""Instances of subclasses of Tensor: how they are made, and what operations make of them unless they say otherwise."""
+from __future__ import annotations
+
+import copy
+import copyreg
+import sys
+import threading
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from ..._core.above import above
+from ..._core.device import device as Device
+from ..._core.dtype import get_default_dtype
+from ..._core.formats import layout, memory_format
+from ..._core.overriding import PLAIN, WITHOUT_SUBCLASSES, disabled, dispatches, level_set_to
+from ..._core.storage import Absent
+from ..._core.tensor_base import TensorBase, in_class, on_subclass, require_grad, window
+from ..shape import views
+
+S = TypeVar("S", bound=TensorBase)
+
+# Whose results stay of the class that they have: ``__get__`` of properties, entered by the class.
+UNWRAPPED: set[Callable[..., Any]] = set()
+
+
+def as_subclass(self: Any, cls: type[S]) -> S:
+    """The same data as an instance of a subclass of Tensor."""
+    if not (isinstance(cls, type) and issubclass(cls, TensorBase)):
+        raise TypeError("as_subclass(): argument 'cls' must be a subclass of Tensor")
+    return in_class(views.alias(self), cls)
+
+
+def make_subclass(cls: type, data: TensorBase, require_grad: bool = False, **options: Any) -> Any:
+    """A leaf of a subclass of Tensor over the elements of ``data``."""
+    if options:
+        raise NotImplementedError(f"mstorch: Tensor._make_subclass does not take {', '.join(options)}")
+    if not isinstance(data, TensorBase):
+        raise TypeError(f"_make_subclass(): argument 'data' (position 2) must be Tensor, not {type(data).__name__}")
+    return _leaf(cls, data, require_grad)
+
+
+def _leaf(cls: type, data: TensorBase, wanted: bool) -> Any:
+    made = in_class(views.detach(data), cls)
+    if wanted:
+        if data._dtype.category < 2:
+            raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
+        require_grad(made, True)
+    return made
+
+
+def make_wrapper_subclass(
+    cls: type, size: tuple[int, ...], strides: tuple[int, ...] | None = None, storage_offset: int | None = None,
+    memory_format: memory_format | None = None,
+    dtype: Any = None, layout: layout | None = None, device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
+    dispatch_sizes_strides_policy: str | None = None, dispatch_device: bool = False, dispatch_layout: bool = False,
+) -> Any:  # fmt: skip
+    """A leaf of a subclass of Tensor with a shape, a dtype and a device, and no memory: what reads its elements raises.
+
+    The class has ``__torch_dispatch__``, which computes with its tensors.
+    """
+    if not (isinstance(cls, type) and issubclass(cls, TensorBase)):
+        raise TypeError("cls must be a type (got a class that is not a subclass of Tensor)")
+    if not hasattr(cls, "__torch_dispatch__"):
+        raise TypeError(f"{cls.__name__} must define __torch_dispatch__")
+    if memory_format is not None or dispatch_sizes_strides_policy is not None or dispatch_device or dispatch_layout:
+        raise NotImplementedError("mstorch: Tensor._make_wrapper_subclass takes sizes, strides, dtype and device")
+    shape = tuple(int(length) for length in size)
+    steps = None if strides is None else tuple(int(step) for step in strides)
+    memory = Absent(Device("cpu" if device is None else device))
+    made = in_class(window(memory, dtype or get_default_dtype(), shape, steps, storage_offset or 0), cls)
+    if requires_grad:
+        require_grad(made, True)
+    return made
+
+
+def _asked_below(cls: type) -> None:
+    """As in torch, a class that takes calls below autograd is asked there alone, unless it says how above."""
+    names = [kind.__name__ for kind in cls.__mro__]
+    above = cls.__mro__[: names.index("Tensor")] if "Tensor" in names else ()
+    if above and dispatches(cls) and not any("__torch_function__" in vars(kind) for kind in above):
+        cls.__torch_function__ = disabled  # type: ignore[attr-defined]
+
+
+on_subclass.append(_asked_below)
+
+
+def slots_of(tensor: TensorBase) -> dict[str, Any]:
+    """What a tensor of a subclass keeps in slots of its own."""
+    names = copyreg._slotnames(type(tensor))  # type: ignore[attr-defined]
+    return {name: getattr(tensor, name) for name in names if name not in TensorBase.__slots__ and hasattr(tensor, name)}
+
+
+def keeps_elsewhere(tensor: Any) -> bool:
+    """Whether a tensor of a subclass has no memory of its own."""
+    return not tensor._storage.has_elements and type(tensor) not in PLAIN
+
+
+def cloned(tensor: TensorBase) -> Any:
+    """A copy as the class makes it. RuntimeError for a class that gives something else."""
+    made = tensor.clone()
+    if type(made) is not type(tensor):
+        raise RuntimeError(
+            "The default implementation of __deepcopy__() for wrapper subclasses only works for subclass types that properly implement "
+            "__torch_dispatch__() and for which clone() returns another instance of the same subclass. You should either properly "
+            "implement clone() for your subclass or override __deepcopy__() if it is intended behavior for clone() to return an "
+            "instance of a different type."
+        )
+    return made
+
+
+def with_attributes(made: TensorBase, tensor: TensorBase, memo: dict[int, Any], left_out: frozenset[Any]) -> Any:
+    """The copy of a tensor in its class, with copies of its attributes."""
+    made = in_class(made, type(tensor)) if type(made) is not type(tensor) else made
+    for name, value in slots_of(tensor).items():
+        setattr(made, name, copy.deepcopy(value, memo))
+    for name, value in tensor.__dict__.items():
+        if name not in left_out:
+            made.__dict__[name] = copy.deepcopy(value, memo)
+    return made
+
+
+def default_handler(
+    cls: type, func: Callable[..., Any], types: tuple[type, ...], args: tuple[TensorBase | int, ...] = (),
+    kwargs: dict[Any, Any] | None = None,
+) -> Any:
+    """What a call with an instance of a subclass becomes: the same on plain tensors, with results of the subclass."""
+    if not all(issubclass(cls, kind) for kind in types):
+        return NotImplemented
+    if _running.functions[-1:] == [func]:
+        # A function of another library asks __torch_function__ again and again: it does not know our way of switching that off.
+        own = _counterpart(func)
+        if own is None:
+            raise TypeError(f"{getattr(func, '__name__', func)} is no function of mstorch and does not take its tensors")
+        return own(*args, **(kwargs or {}))
+    _running.functions.append(func)
+    try:
+        with level_set_to(WITHOUT_SUBCLASSES):
+            result = func(*args, **(kwargs or {}))
+            return result if func in UNWRAPPED else convert(result, cls)
+    finally:
+        _running.functions.pop()
+
+
+def _counterpart(func: Callable[..., Any]) -> Any:
+    """What has the name here that a function has in an installed torch, or None."""
+    naming = getattr(sys.modules.get("torch"), "overrides", None)
+    name = None if naming is None else naming.resolve_name(func)
+    found = None if name is None else above.torch
+    for part in (name or "").split(".")[1:]:
+        found = getattr(found, part, None)
+    return None if found is func else found
+
+
+class _Running(threading.local):
+    """The functions that ``default_handler`` is calling in this thread, the innermost last."""
+
+    def __init__(self) -> None:
+        self.functions: list[Callable[..., Any]] = []
+
+
+_running = _Running()
+
+
+def convert(result: TensorBase | float, cls: type) -> Any:
+    """Tensors in a result as instances of a subclass."""
+    if isinstance(result, TensorBase):
+        return result if isinstance(result, cls) else as_subclass(result, cls)
+    if isinstance(result, (tuple, list)):
+        items = [convert(item, cls) for item in result]
+        return type(result)(*items) if hasattr(result, "_fields") and not hasattr(result, "n_fields") else type(result)(items)
+    return result

@@ -1,0 +1,47 @@
+"""Tensors of a device that are laid one after the other, so that an operation on all of them is one kernel."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..._backend import device_memory
+from ..._core.storage import home
+from ..._core.tangents import LEVELS
+from ..._core.tensor_base import on_device, value_of
+
+LAYS_OUT = device_memory.HAS_WINDOWS
+"""Whether tensors can be laid so in this process at all."""
+
+
+def can_be_laid_out(tensors: Sequence[Any]) -> bool:
+    """Whether tensors are each the whole of a device's memory, which nobody else holds or records."""
+    if not LAYS_OUT or LEVELS:
+        return False
+    alone = len({id(tensor._storage) for tensor in tensors}) == len(tensors)
+    return alone and all(home(tensor).is_free(tensor) and tensor._shape and 0 not in tensor._shape for tensor in tensors)
+
+
+def laid_out(tensors: Sequence[Any]) -> Any:
+    """The elements of tensors one after the other, with gaps; in their own memory where ``put_back`` left them so."""
+    raw = device_memory.laid_out([value_of(tensor) for tensor in tensors])
+    raw._of_storage = False  # whose parts are meant to be seen in its memory
+    return on_device(raw)
+
+
+def has_clean_gaps(flat: Any) -> bool:
+    """Return True if the gaps between the tensors in the memory that ``laid_out`` made are still zeros."""
+    return not getattr(value_of(flat), "_spoiled", False)
+
+
+def put_back(flat: Any, tensors: Sequence[Any], clean: bool = True) -> None:
+    """Let tensors have the elements of what ``laid_out`` gave of them, and its version's changes; ``clean``: its gaps are zeros still."""
+    raw, writes = value_of(flat), flat._counter.version
+    if not writes:
+        return
+    raw._spoiled = not clean or not has_clean_gaps(flat)
+    for tensor in tensors:
+        tensor._counter.version += writes
+        tensor._storage.forget()
+    if getattr(tensors[0]._storage.base, "_part", (None, 0))[0] is not raw:  # else kernels wrote where the parts are
+        for tensor, part in zip(tensors, device_memory.parts(raw, [tensor._shape for tensor in tensors])):
+            tensor._storage.exchange(part)

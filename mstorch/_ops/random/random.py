@@ -1,0 +1,538 @@
+"""Random tensors: torch's numbers, drawn by ``_mt19937`` on the host, or an accelerator's own where one is named."""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ... import _mt19937
+from ..._backend import trace
+from ..._backend.cast import numpy_cast
+from ..._backend.device_random import DeviceStream
+from ..._backend.raw import Raw, from_numpy
+from ..._core import device as devices
+from ..._core.device import device
+from ..._core.device_tensors import without_values
+from ..._core.dtype import bfloat16, bool_, dtype, get_default_dtype, int64
+from ..._core.formats import layout, memory_format
+from ..._core.generator import Generator, drawn_in_slices, draws_on_device, engine_beside, engine_of
+from ..._core.no_memory import tells_no_memory
+from ..._core.strides import iteration_order
+from ..._core.tensor_base import TensorBase, array_of, meta_tensor, recording, strides_of, touch, value_of, wrap
+from ..._core.writable import check_history, check_writable
+from ..._tape.composite import record
+from ..._tape.moving import beside
+from ..._tape.ways import ways
+from .._dispatch import broadcast_shape, deliver, finish, readable, shape_args, shape_of, type_word, write, write_array
+from .._forms import SIZE, Forms
+from .._fresh_out import fresh_out
+from .._operation import operation
+from ..elementwise import elementwise
+from ..memory.copying import is_contiguous
+from ..memory.creation import _checked_size, empty_like
+from ..memory.from_data import made
+from ..memory.placing import placed
+from ..shape.views import expand, permute
+from . import random_device
+
+
+@tells_no_memory
+def draw(name: str, engine: Any, *args: Any) -> Any:
+    """What ``_mt19937`` or, for an accelerator's stream, ``random_device`` draws under a name; one thread at a time."""
+    source = _mt19937 if isinstance(engine, _mt19937.Engine) else random_device
+    function = getattr(source, name, None)
+    if function is None:
+        raise NotImplementedError(f"mstorch: torch.{name} has no kernel for an accelerator's generator; draw it on the CPU")
+
+    def once(given: tuple[Any, ...]) -> Any:
+        with engine.lock:
+            return function(engine, *given)
+
+    def drawn() -> Any:
+        return drawn_in_slices(engine, name, args, once) if isinstance(engine, _mt19937.Engine) else once(args)
+
+    return trace.drawn(drawn, lambda found: _as_raw(found, args))
+
+
+def _stream(generator: Generator | None, like: TensorBase, name: str) -> Any:
+    """Where numbers are drawn that go with a tensor: the generator that is given, else the tensor's device, if it has such draws."""
+    if generator is not None:
+        return engine_of(generator)
+    stream = engine_beside(like)
+    return stream if isinstance(stream, _mt19937.Engine) or hasattr(random_device, name) else engine_of(None)
+
+
+def _named_stream(generator: Generator | None, device: device | str | int | None) -> Any:
+    """Where a factory draws: of the generator that is given, else of the device that is asked for (None: the default)."""
+    return engine_of(generator, devices.resolve(device) if generator is None else device)
+
+
+@ways(raw=lambda raw, args: raw)
+def _as_raw(array: Any, args: tuple[Any, ...]) -> Raw:
+    """Drawn values as a captured graph takes them in."""
+    wanted = bfloat16.np if any(isinstance(arg, str) and arg == "bfloat16" for arg in args) else np.asarray(array).dtype
+    return from_numpy(numpy_cast(np.asarray(array), wanted))
+
+
+def _tensor_of_raw(raw: Raw, kind: dtype, requires_grad: bool, out: Any, name: str = "") -> Any:
+    return deliver(wrap(raw), out) if out is not None else wrap(raw).requires_grad_(requires_grad)
+
+
+@ways(raw=_tensor_of_raw)
+def _tensor(array: np.ndarray, kind: dtype, requires_grad: bool, out: TensorBase | None, name: str = "") -> TensorBase:
+    array = np.asarray(array)  # NumPy's arithmetic makes scalars of 0-d arrays
+    values = array if array.dtype == kind.np else numpy_cast(array, kind.np)
+    if out is not None:
+        return fresh_out(name, made(values), out, requires_grad) if name else deliver(made(values), out)
+    return made(values, requires_grad)
+
+
+def _sampled(array: Any, kind: dtype, parameters: Sequence[Any], out: TensorBase | None) -> TensorBase:
+    """Numbers that were drawn with tensors as parameters, on their device; of a shape alone, on the meta device."""
+    sample = finish(meta_tensor(array, kind), out) if array.__class__ is tuple else _tensor(array, kind, False, out)
+    if out is None:
+        for parameter in parameters:
+            sample = beside(sample, parameter)
+    if out is not None or kind.category < 2 or not recording(parameters):
+        return sample
+    return record("NormalBackward3", _no_gradient, parameters, (sample,), needed=(), kept=())[0]
+
+
+def _no_gradient(gradients: Sequence[TensorBase], outputs: Sequence[Any], inputs: Sequence[TensorBase]) -> Any:
+    """Parameters of a draw get zeros."""
+    return tuple(like.detach() * 0 for like in inputs)
+
+
+def _floating(kind: dtype | None, out: Any, name: str) -> dtype:
+    kind = kind or (out._dtype if out is not None else get_default_dtype())
+    if kind.category < 2:
+        raise NotImplementedError(f'"{name}" not implemented for \'{type_word(kind)}\'')
+    return kind
+
+
+@operation(forms=SIZE)
+@placed(drawn=True)
+def rand(
+    *size: Any, generator: Generator | None = None, out: TensorBase | None = None, dtype: dtype | None = None,
+    layout: layout | None = None, device: device | str | int | None = None, requires_grad: bool = False, pin_memory: bool = False,
+) -> TensorBase:  # fmt: skip
+    """Uniform random numbers in [0, 1)."""
+    if pin_memory:
+        devices.refuse_pinning(device)
+    kind = _floating(dtype, out, "check_uniform_bounds")
+    shape = _checked_size(shape_args(size))
+    found = without_values(device, kind, shape, None, requires_grad)
+    if found is not None:
+        return found
+    engine = _named_stream(generator, device)
+    array = draw("uniform", engine, shape, 0.0, 1.0, kind.name)
+    return _tensor(array, kind, requires_grad, out, "rand")
+
+
+@operation(forms=SIZE)
+@placed(drawn=True)
+def randn(
+    *size: Any, generator: Generator | None = None, out: TensorBase | None = None, dtype: dtype | None = None,
+    layout: layout | None = None, device: device | str | int | None = None, requires_grad: bool = False, pin_memory: bool = False,
+) -> Any:  # fmt: skip
+    """Normal random numbers of mean 0 and standard deviation 1."""
+    if pin_memory:
+        devices.refuse_pinning(device)
+    kind = _floating(dtype, out, "normal_kernel_cpu")
+    shape = _checked_size(shape_args(size))
+    found = without_values(device, kind, shape, None, requires_grad)
+    if found is not None:
+        return found
+    engine = _named_stream(generator, device)
+    array = draw("normal", engine, shape, 0.0, 1.0, kind.name)
+    return _tensor(array, kind, requires_grad, out, "randn")
+
+
+def _check_range(low: int, high: int, kind: dtype) -> None:
+    if low >= high:
+        raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
+    if kind is bool_:
+        limits = (0, 1)
+    elif kind.category == 1:
+        info = np.iinfo(kind.np)
+        limits = (int(info.min), int(info.max))
+    else:
+        return
+    if not limits[0] <= low <= limits[1]:
+        raise RuntimeError(f"from is out of bounds for {_cpp_int(kind)}")
+    if not limits[0] <= high - 1 <= limits[1]:
+        raise RuntimeError(f"to - 1 is out of bounds for {_cpp_int(kind)}")
+
+
+def _cpp_int(kind: dtype) -> str:
+    return {
+        "bool": "bool", "uint8": "unsigned char", "int8": "signed char", "int16": "short int", "int32": "int", "int64": "long int",
+        "uint16": "short unsigned int", "uint32": "unsigned int", "uint64": "long unsigned int", "complex64": "c10::complex<float>",
+        "complex128": "c10::complex<double>",
+    }[kind.name]  # fmt: skip
+
+
+@operation
+@placed(drawn=True)
+def randint(
+    *args: Any, generator: Generator | None = None, out: TensorBase | None = None, dtype: dtype | None = None,
+    layout: layout | None = None, device: device | str | int | None = None,
+    requires_grad: bool = False, pin_memory: bool = False, low: Any = None, high: int | None = None, size: tuple[int, ...] | None = None,
+) -> TensorBase:  # fmt: skip
+    """Random integers from ``low`` (0) up to but without ``high``: ``randint(high, size)`` or ``randint(low, high, size)``."""
+    if pin_memory:
+        devices.refuse_pinning(device)
+    values = list(args)
+    if size is None:
+        size = values.pop()
+    if high is None:
+        high = values.pop()
+    if low is None:
+        low = values.pop() if values else 0
+    kind = dtype or (out._dtype if out is not None else int64)
+    low, high = int(low), int(high)
+    _check_range(low, high, kind)
+    found = without_values(device, kind, _checked_size(tuple(size)), None, requires_grad)
+    if found is not None:
+        return found
+    engine = _named_stream(generator, device)
+    array = draw("random_between", engine, _checked_size(tuple(size)), low, high, kind.name)
+    return _tensor(array, kind, requires_grad, out, "randint")
+
+
+@operation
+@placed(drawn=True)
+def randperm(
+    n: int, *, generator: Generator | None = None, out: TensorBase | None = None, dtype: dtype | None = None,
+    layout: layout | None = None, device: device | str | int | None = None, requires_grad: bool = False, pin_memory: bool = False,
+) -> TensorBase:  # fmt: skip
+    """A random permutation of 0 … n-1."""
+    if pin_memory:
+        devices.refuse_pinning(device)
+    engine = _named_stream(generator, device)
+    if n < 0:
+        raise RuntimeError(f"Trying to create tensor with negative dimension {n}: [{n}]")
+    kind = dtype or (out._dtype if out is not None else int64)
+    _check_permutation(n, kind)
+    found = without_values(device, kind, (n,), None, requires_grad)
+    if found is not None:
+        return found
+    return _tensor(draw("permutation", engine, n, kind.name), kind, requires_grad, out, "randperm")
+
+
+def _check_permutation(n: int, kind: dtype) -> None:
+    limits = {"float16": 2**11 + 1, "bfloat16": 2**8 + 1, "float32": 2**24 + 1, "float64": 2**53 + 1}
+    limit = limits.get(kind.name) or (int(np.iinfo(kind.np).max) if kind.category == 1 else 1)
+    if n > limit:
+        raise RuntimeError(f"n is too large for result tensor type: 'torch.{type_word(kind)}Tensor'")
+
+
+@operation
+@placed(like=True, drawn=True)
+def rand_like(
+    input: TensorBase, *, generator: Generator | None = None, dtype: dtype | None = None, layout: layout | None = None,
+    device: device | str | int | None = None,
+    requires_grad: bool = False, memory_format: memory_format | None = None, pin_memory: bool = False,
+) -> TensorBase:  # fmt: skip
+    """``rand`` of the size, dtype and memory format of ``input``."""
+    if pin_memory:
+        devices.refuse_pinning(input.device if device is None else device)
+    made_tensor = uniform_(empty_like(input, dtype=dtype, device=device, memory_format=memory_format), generator=generator)
+    return _fresh(made_tensor, requires_grad)
+
+
+@operation
+@placed(like=True, drawn=True)
+def randn_like(
+    input: TensorBase, *, generator: Generator | None = None, dtype: dtype | None = None, layout: layout | None = None,
+    device: device | str | int | None = None,
+    requires_grad: bool = False, memory_format: memory_format | None = None, pin_memory: bool = False,
+) -> TensorBase:  # fmt: skip
+    """``randn`` of the size, dtype and memory format of ``input``."""
+    if pin_memory:
+        devices.refuse_pinning(input.device if device is None else device)
+    made_tensor = normal_(empty_like(input, dtype=dtype, device=device, memory_format=memory_format), generator=generator)
+    return _fresh(made_tensor, requires_grad)
+
+
+@operation(forms=Forms({"high": "low"}))
+@placed(like=True, drawn=True)
+def randint_like(
+    input: TensorBase, low: TensorBase | int, high: int | None = None, *, generator: Generator | None = None, dtype: dtype | None = None,
+    layout: layout | None = None, device: device | str | int | None = None, requires_grad: bool = False,
+    memory_format: memory_format | None = None, pin_memory: bool = False,
+) -> TensorBase:  # fmt: skip
+    """``randint`` of the size, dtype and memory format of ``input``."""
+    if pin_memory:
+        devices.refuse_pinning(input.device if device is None else device)
+    if high is None:
+        low, high = 0, low
+    made_tensor = random_(
+        empty_like(input, dtype=dtype, device=device, memory_format=memory_format), int(low), int(high), generator=generator
+    )
+    return _fresh(made_tensor, requires_grad)
+
+
+def _fresh(tensor: Any, requires_grad: bool) -> TensorBase:
+    """A tensor whose first values do not count as a write."""
+    tensor._counter.version = 0
+    return tensor.requires_grad_() if requires_grad else tensor
+
+
+def _put(tensor: TensorBase, drawn: Any) -> Any:
+    """Store drawn values in a tensor, in place."""
+    _store(drawn, tensor)
+    return tensor
+
+
+def _store_raw(raw: Raw, tensor: Any) -> bool:
+    write(tensor, wrap(raw))
+    return True
+
+
+@ways(raw=_store_raw)
+def _store(array: np.ndarray, tensor: TensorBase) -> None:
+    kind, array = tensor._dtype, np.asarray(array)
+    write_array(tensor, array if array.dtype == kind.np else numpy_cast(array, kind.np))
+
+
+@ways(absent=lambda tensor, draw: np.zeros((), tensor._dtype.np))
+def _drawn(tensor: TensorBase, draw: Callable[..., Any]) -> np.ndarray:
+    """What ``draw(shape, contiguous)`` gives, laid out as torch fills the tensor; nothing is drawn for one without memory."""
+    shape = shape_of(tensor)
+    if tensor._stride is None or is_contiguous(tensor):
+        return draw(shape, True)
+    order = iteration_order(shape, (strides_of(tensor),))[::-1]  # the order of the dimensions in memory, in which torch draws
+    return _in_order(draw(tuple(shape[i] for i in order), False), tuple(int(i) for i in np.argsort(order)))
+
+
+@ways(raw=lambda raw, order: value_of(permute(wrap(raw), order)))
+def _in_order(array: np.ndarray, order: tuple[int, ...]) -> np.ndarray:
+    return np.ascontiguousarray(array.transpose(order))
+
+
+def uniform_(self: Any, from_: float = 0, to: float = 1, *, generator: Any = None, **kwargs: Any) -> Any:
+    """Fill with uniform random numbers in [from, to)."""
+    low = kwargs.pop("from", from_)
+    if kwargs:
+        raise TypeError(f"uniform_() got an unexpected keyword argument '{next(iter(kwargs))}'")
+    check_history(self)
+    _floating(self._dtype, None, "check_uniform_bounds")
+    low, high = float(low), float(to)
+    if low > high:
+        raise RuntimeError(
+            f"uniform_ expects to return a [from, to) range, but found from={low:g} > to={high:g}"
+        )
+    check_writable(self)
+    engine, name = _stream(generator, self, "uniform"), self._dtype.name
+    return _put(self, _drawn(self, lambda shape, _: draw("uniform", engine, shape, low, high, name)))
+
+
+def normal_(self: Any, mean: float = 0, std: float = 1, *, generator: Any = None) -> Any:
+    """Fill with normal random numbers."""
+    check_history(self)
+    _check_std(std)
+    if 0 in self._shape:
+        check_writable(self)
+        touch(self)
+        return self
+    _floating(self._dtype, None, "normal_kernel_cpu")
+    check_writable(self)
+    engine, name = _stream(generator, self, "normal"), self._dtype.name
+    return _put(
+        self, _drawn(self, lambda shape, contiguous: draw("normal", engine, shape, float(mean), float(std), name, contiguous))
+    )
+
+
+def _check_std(std: float) -> None:
+    if std < 0:
+        raise RuntimeError(f"normal expects std >= 0.0, but found std {float(std):g}")
+
+
+@operation
+@placed(drawn=True)
+def normal(
+    mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, generator: Any = None, out: Any = None, dtype: dtype | None = None,
+    layout: Any = None, device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
+) -> Any:  # fmt: skip
+    """Normal random numbers of the given means and standard deviations (tensors or numbers), or of a given size."""
+    if pin_memory:
+        devices.refuse_pinning(device)
+    engine = _named_stream(generator, device)
+    if size is not None:
+        mean, std = (item.item() if isinstance(item, TensorBase) else item for item in (mean, std))
+    if isinstance(mean, TensorBase) or isinstance(std, TensorBase):
+        kind = mean._dtype if isinstance(mean, TensorBase) else std._dtype
+        if isinstance(std, TensorBase):
+            if std._dtype.category == 3:
+                raise RuntimeError("normal expects standard deviation to be non-complex")
+            if readable(std) is not None and bool((_array(std) < 0).any()):
+                raise RuntimeError("normal expects all elements of std >= 0.0")
+        else:
+            _check_std(std)
+        if isinstance(mean, TensorBase) and isinstance(std, TensorBase):
+            broadcast_shape(shape_of(mean), shape_of(std))
+        if generator is None and any(map(draws_on_device, (mean, std))):
+            return _around(mean, std, kind, out)
+        return _drawn_around([item for item in (mean, std) if isinstance(item, TensorBase)], mean, std, engine, kind, out)
+    _check_std(std)
+    kind = _floating(dtype, out, "normal_kernel_cpu")
+    found = None if out is not None else without_values(device, kind, _checked_size(tuple(size)), None, requires_grad)
+    if found is not None:
+        return found
+    array = draw("normal", engine, _checked_size(tuple(size)), float(mean), float(std), kind.name)
+    return _tensor(array, kind, requires_grad, out, "normal")
+
+
+@ways(absent=lambda given, mean, std, engine, kind, out: _sampled(np.broadcast_shapes(*map(shape_of, given)), kind, given, out))
+def _drawn_around(
+    given: list[Any], mean: TensorBase, std: TensorBase | float, engine: Any, kind: dtype, out: TensorBase | None
+) -> TensorBase:
+    """Normal numbers of means and deviations, of which those ``given`` are tensors."""
+    centre, spread = (_array(item) if isinstance(item, TensorBase) else float(item) for item in (mean, std))
+    return _sampled(draw("normal_around", engine, centre, spread, kind.name), kind, given, out)
+
+
+def _around(mean: Any, std: Any, kind: dtype, out: Any) -> Any:
+    """Normal numbers of the means and deviations of a device's tensors, none of which is read."""
+    given = [item for item in (mean, std) if isinstance(item, TensorBase)]
+    here = next(filter(draws_on_device, given))
+    shape = np.broadcast_shapes(*(shape_of(item) for item in given))
+    drawn = _tensor(draw("normal", _stream(None, here, "normal"), shape, 0.0, 1.0, kind.name), kind, False, None)
+    found = elementwise.add(elementwise.mul(beside(drawn, here), std), mean)
+    return _sampled(value_of(found), kind, given, out)
+
+
+def random_(self: TensorBase, *args: Any, generator: Generator | None = None, **bounds: Any) -> TensorBase:
+    """Fill with random integers: ``random_()``, ``random_(to)``, ``random_(from, to)``."""
+    check_writable(self)
+    low, high = bounds.pop("from", 0), bounds.pop("to", None)
+    if len(args) == 1:
+        low, high = (0, args[0]) if "to" not in bounds else (args[0], high)
+    elif len(args) == 2:
+        low, high = args
+    engine, kind = _stream(generator, self, "random_between"), self._dtype
+    if high is None and low == 0 and not args:
+        return _put(self, _drawn(self, lambda shape, _: draw("random_all", engine, shape, kind.name)))
+    if high is not None:
+        _check_range(int(low), int(high), kind)
+    return _put(
+        self,
+        _drawn(
+            self, lambda shape, _: draw("random_between", engine, shape, int(low), None if high is None else int(high), kind.name)
+        ),
+    )
+
+
+def _check_probability(p: float) -> None:
+    if not 0 <= p <= 1:
+        raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={float(p):g}")
+
+
+def bernoulli_(self: TensorBase, p: Any = 0.5, *, generator: Generator | None = None) -> TensorBase:
+    """Fill with 1 with probability ``p`` (a number, or a tensor of one for each element), else 0."""
+    if not isinstance(p, TensorBase):
+        _check_probability(p)
+    check_writable(self)
+    engine, name = _stream(generator, self, "bernoulli"), self._dtype.name
+    if isinstance(p, TensorBase):
+        return _put(self, draw("bernoulli_each", engine, _chances(p, engine, shape_of(self)), name))
+    return _put(self, _drawn(self, lambda shape, _: draw("bernoulli", engine, shape, float(p), name)))
+
+
+def _array(tensor: Any) -> np.ndarray:
+    """The values for the functions that draw: bfloat16, which NumPy lacks, as float32."""
+    values = array_of(tensor)
+    return numpy_cast(values, np.dtype(np.float32)) if tensor._dtype.name == "bfloat16" else values
+
+
+def _draws_there(engine: Any, tensor: TensorBase) -> bool:
+    """Whether a device draws by values of its own, which nobody reads."""
+    return isinstance(engine, DeviceStream) and draws_on_device(tensor)
+
+
+def _chances(p: TensorBase, engine: Any, shape: tuple[int, ...]) -> np.ndarray:
+    if _draws_there(engine, p):
+        return expand(p, shape)
+    return np.asarray(np.broadcast_to(_probabilities(p), shape), order="C")
+
+
+def _probabilities(p: TensorBase) -> np.ndarray:
+    array = _array(p)
+    if array.size and not (array.min() >= 0 and array.max() <= 1):
+        raise RuntimeError(
+            "Expected p_in >= 0 && p_in <= 1 to be true, but got false.  (Could this error message be improved?  If so, please "
+            "report an enhancement request to PyTorch.)"
+        )
+    return array
+
+
+def bernoulli(
+    input: TensorBase, p: float | None = None, *, generator: Generator | None = None, out: TensorBase | None = None
+) -> TensorBase:
+    """1 with the probability that ``input`` says (or ``p``), else 0, in the dtype of ``input``."""
+    if out is not None and out is not input:
+        # As in torch, what is drawn are numbers of the dtype of ``out``.
+        if out._dtype is not input._dtype:
+            chances = input if p is None else p
+            return bernoulli_(out if out._shape == input._shape else out.resize_(input._shape), chances, generator=generator)
+    engine, kind = _stream(generator, input, "bernoulli"), input._dtype
+    return _sampled(_drawn_chances(input, p, engine, kind), kind, (input,), out)
+
+
+@ways(absent=lambda input, p, engine, kind: input._shape)
+def _drawn_chances(input: TensorBase, p: float | None, engine: Any, kind: dtype) -> Any:
+    if p is not None:
+        _check_probability(p)
+        return draw("bernoulli", engine, shape_of(input), float(p), kind.name)
+    if kind.category < 2:
+        raise NotImplementedError(f"\"bernoulli_tensor_cpu_p_\" not implemented for '{type_word(kind)}'")
+    return draw("bernoulli_each", engine, _chances(input, engine, shape_of(input)), kind.name)
+
+
+def exponential_(self: TensorBase, lambd: float = 1, *, generator: Generator | None = None) -> TensorBase:
+    """Fill with exponential random numbers of rate ``lambd``."""
+    check_writable(self)
+    if lambd <= 0:
+        raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={lambd:g}")
+    if self._dtype.category != 2:
+        raise RuntimeError(
+            "Exponential distribution is a continuous probability distribution. dtype must be a floating point but you specified "
+            f"{type_word(self._dtype)}"
+        )
+    engine, name = _stream(generator, self, "exponential"), self._dtype.name
+    return _put(self, _drawn(self, lambda shape, _: draw("exponential", engine, shape, float(lambd), name)))
+
+
+def geometric_(self: TensorBase, p: float, *, generator: Generator | None = None) -> TensorBase:
+    """Fill with the number of tries up to the first success of probability ``p``."""
+    check_writable(self)
+    if not 0 < p < 1:
+        raise RuntimeError(f"geometric_ expects p to be in (0, 1), but got p={p:g}")
+    engine, name = _stream(generator, self, "geometric"), self._dtype.name
+    return _put(self, _drawn(self, lambda shape, _: draw("geometric", engine, shape, float(p), name)))
+
+
+def cauchy_(self: TensorBase, median: float = 0, sigma: float = 1, *, generator: Generator | None = None) -> TensorBase:
+    """Fill with Cauchy random numbers."""
+    check_history(self)
+    if sigma <= 0:
+        raise RuntimeError(f"cauchy_ expects sigma > 0.0, but found sigma={sigma:g}")
+    if not self._dtype.is_floating_point:
+        raise RuntimeError(
+            f"Cauchy distribution is a continuous probability distribution. dtype must be a floating point "
+            f"but you specified {_cpp_int(self._dtype)}"
+        )
+    check_writable(self)
+    engine, name = _stream(generator, self, "cauchy"), self._dtype.name
+    return _put(self, _drawn(self, lambda shape, _: draw("cauchy", engine, shape, float(median), float(sigma), name)))
+
+
+def log_normal_(self: TensorBase, mean: float = 1, std: float = 2, *, generator: Generator | None = None) -> TensorBase:
+    """Fill with numbers whose logarithms are normal."""
+    check_writable(self)
+    if std <= 0:
+        raise RuntimeError(f"log_normal_ expects std > 0.0, but found std={std:g}")
+    engine, name = _stream(generator, self, "log_normal"), _floating(self._dtype, None, "log_normal_cpu").name
+    return _put(self, _drawn(self, lambda shape, _: draw("log_normal", engine, shape, float(mean), float(std), name)))

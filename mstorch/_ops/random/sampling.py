@@ -1,0 +1,91 @@
+"""Samples whose parameters are tensors: places by weights, counts, gamma and Dirichlet numbers."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..._core.dtype import int64
+from ..._core.generator import Generator
+from ..._core.tensor_base import TensorBase, meta_tensor
+from ..._tape.moving import beside
+from ..._tape.ways import ways
+from .._dispatch import finish, shape_of, type_word
+from .random import _array, _draws_there, _sampled, _stream, _tensor, draw
+
+
+def multinomial(
+    input: TensorBase, num_samples: int, replacement: bool = False, *, generator: Generator | None = None, out: TensorBase | None = None
+) -> Any:
+    """Indices drawn by the weights in each row of ``input``, int64."""
+    shape = shape_of(input)
+    if len(shape) not in (1, 2):
+        raise RuntimeError("prob_dist must be 1 or 2 dim")
+    if input._dtype.category != 2:
+        raise RuntimeError(
+            f"multinomial only supports floating-point dtypes for input, got: {_word(input)}"
+        )
+    if num_samples <= 0:
+        raise RuntimeError("cannot sample n_sample <= 0 samples")
+    if out is not None and out._dtype is not int64:
+        raise RuntimeError(f"multinomial expects Long tensor out, got: {_word(out)}")
+    if shape[-1] > 2**24:
+        raise RuntimeError("number of categories cannot exceed 2^24")
+    if not replacement and num_samples > shape[-1]:
+        raise RuntimeError("cannot sample n_sample > prob_dist.size(-1) samples without replacement")
+    return _drawn_places(input, num_samples, replacement, generator, out)
+
+
+@ways(absent=lambda input, count, replacement, generator, out: finish(meta_tensor((*input._shape[:-1], count), int64), out))
+def _drawn_places(input: TensorBase, num_samples: int, replacement: bool, generator: Generator | None, out: TensorBase | None) -> Any:
+    engine = _stream(generator, input, "multinomial")
+    drawn = draw("multinomial", engine, _weights(input, engine, num_samples, replacement), num_samples, replacement, input._dtype.name)
+    found = _tensor(drawn, int64, False, out)
+    return beside(found, input) if out is None else found
+
+
+def _weights(input: TensorBase, engine: Any, num_samples: int, replacement: bool) -> Any:
+    """Weights to draw by, which are looked at unless a device draws by its own."""
+    if _draws_there(engine, input):
+        return input
+    weights = _array(input)
+    if not (np.isfinite(weights).all() and (weights >= 0).all()):
+        if replacement and num_samples > 1:
+            wrong = "= infinity or NaN" if not np.isfinite(weights).all() else "< 0"
+            raise RuntimeError(f"invalid multinomial distribution (encountering probability entry {wrong})")
+        raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
+    if weights.size and (weights.sum(-1) == 0).any():
+        raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
+    return weights
+
+
+def _word(tensor: Any) -> str:
+    return type_word(tensor._dtype)
+
+
+def poisson(input: TensorBase, generator: Generator | None = None) -> Any:
+    """Poisson random numbers of the rates in ``input``, in its dtype."""
+    if input._dtype.category < 2:
+        raise NotImplementedError(f"\"poisson_cpu\" not implemented for '{_word(input)}'")
+    rates = _array(input)
+    if rates.size and (rates.astype(np.float64) < 0).any():
+        raise RuntimeError("invalid Poisson rate, expected rate to be non-negative")
+    return _sampled(draw("poisson", _stream(generator, input, "poisson"), rates, input._dtype.name), input._dtype, (input,), None)
+
+
+def binomial(count: TensorBase, prob: TensorBase, generator: Generator | None = None) -> Any:
+    """Binomial random numbers of the given counts and probabilities."""
+    array = draw("binomial", _stream(generator, count, "binomial"), _array(count), _array(prob))
+    return beside(_tensor(array, count._dtype, False, None), count)
+
+
+def _standard_gamma(input: TensorBase, generator: Generator | None = None) -> Any:
+    """Gamma random numbers of the concentrations in ``input`` and rate 1; the public function adds the gradient."""
+    array = draw("standard_gamma", _stream(generator, input, "standard_gamma"), _array(input))
+    return beside(_tensor(array, input._dtype, False, None), input)
+
+
+def _sample_dirichlet(input: TensorBase, generator: Generator | None = None) -> Any:
+    """Dirichlet random numbers of the concentrations in the last dimension of ``input``."""
+    array = draw("dirichlet", _stream(generator, input, "dirichlet"), _array(input))
+    return beside(_tensor(array, input._dtype, False, None), input)

@@ -1,0 +1,1 @@
+"""Sums, extremes, sorting, running sums: what goes along dimensions."""

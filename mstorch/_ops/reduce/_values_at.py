@@ -1,0 +1,94 @@
+"""Values at one place of each row, or at places that differ: what sorting and extremes take of their input."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..._backend.host.index import numpy_gather, row_places
+from ..._backend.table import kernel
+from ..._core.modes import modes
+from ..._core.tangents import LEVELS
+from ..._core.tensor_base import TensorBase, array_of, fresh, is_tracked
+from ..._tape import vocabulary as v
+from ..._tape.node import Node, edge_of, named, refuse_history, saved_input
+from ..._tape.ways import ways
+from ..._tape.windows import no_view
+from .._dispatch import call
+from .._named import call_node
+from ..shape import views
+
+_gather = kernel("gather")
+
+
+class _Chosen(Node):
+    """The node of values taken at places that differ. ``places`` count in the row-major order of the input."""
+
+    __slots__ = ("places", "shape", "own")
+    places: Any
+    shape: tuple[int, ...]
+    own: tuple[int, ...]
+
+    def _spread(self, array: np.ndarray) -> np.ndarray:
+        whole = np.zeros(self.shape, array.dtype)
+        whole.reshape(-1)[self.places] = array.reshape(self.places.shape)
+        return whole
+
+    def _taken(self, array: np.ndarray) -> np.ndarray:
+        return array.reshape(-1)[self.places].reshape(self.own)
+
+    def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
+        """The gradient of the input: zeros but for the places."""
+        self.saved[0].value(self, False)  # torch saves the indices, and refuses ones that were written to
+        return (v.mapped(gradients[0], self._spread, self._taken, "ValueSelectingReductionBackward0"),)
+
+    @property
+    def saved_tensors(self) -> tuple[Any, ...]:
+        """No values are kept, places alone."""
+        return ()
+
+
+def _values_in_array(
+    input: TensorBase, dim: int, indices: TensorBase, label: str, shown: TensorBase, keepdim: bool = True
+) -> TensorBase | None:
+    if LEVELS or not input._shape:
+        return None
+    array, index = array_of(input), array_of(indices)
+    own = index.shape if keepdim else index.shape[:dim] + index.shape[dim + 1 :]
+    found = fresh(numpy_gather(array, dim, index).reshape(own))
+    if modes.grad and isinstance(input, TensorBase) and is_tracked(input):
+        refuse_history(found._dtype)
+        node: Any = named(_Chosen, label)([edge_of(input)])
+        node.places, node.shape, node.own = row_places(input._shape, dim, index), input._shape, own
+        node.saved = (saved_input(shown),)
+        found._node = node
+    return found
+
+
+@ways(host=_values_in_array)
+def values_at(input: TensorBase, dim: int, indices: TensorBase, label: str, shown: TensorBase, keepdim: bool = True) -> Any:
+    """``input`` at ``indices`` along ``dim``, which name no place twice; ``keepdim`` False drops the dimension, of length 1.
+
+    ``shown``: the indices as the caller gets them.
+    """
+    found = call(_gather, (input,), dim, indices, label=label)
+    return found if keepdim or not input._shape else _without(found, dim, label)
+
+
+@ways(captured=lambda found, dim, label: views.squeeze(found, dim))
+def _without(found: TensorBase, dim: int, label: str) -> TensorBase:
+    """Values without a dimension of length 1: one step in torch."""
+    squeezed = views.squeeze(found, dim)
+    return squeezed if LEVELS else call_node(no_view(squeezed), label)
+
+
+def _dim_dropped(indices: TensorBase, dim: int) -> TensorBase:
+    array = array_of(indices)
+    return fresh(array.reshape(array.shape[:dim] + array.shape[dim + 1 :]))
+
+
+@ways(host=_dim_dropped, captured=views.squeeze)
+def without_dim(indices: TensorBase, dim: int) -> TensorBase:
+    """Indices without a dimension of length 1, no view of others."""
+    return no_view(views.squeeze(indices, dim))

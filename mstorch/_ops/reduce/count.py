@@ -1,0 +1,486 @@
+"""Counting: distinct values, bins, histograms, membership, places in sorted sequences."""
+from __future__ import annotations
+
+import builtins
+import functools
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ... import return_types
+from ..._backend.geometry import contiguous_strides
+from ..._backend.table import kernel
+from ..._core.dtype import bool_, float32, float64, iinfo, int8, int32, int64, uint8
+from ..._core.strides import normalize
+from ..._core.tensor_base import TensorBase, array_of, count_of, in_order, meta_tensor, tensor_of
+from ..._core.warned import warn_once
+from ..._quiet import quiet
+from ..._tape.composite import refuse
+from ..._tape.moving import beside
+from ..._tape.operands import computed
+from ..._tape.ways import values_if_any, ways
+from ..._tape.windows import no_view
+from .._dispatch import (
+    call,
+    cpp_word,
+    expect_out_dtype,
+    finish,
+    is_number,
+    result_dtype,
+    shape_of,
+    type_word,
+    wrap_dim,
+)
+from .._forms import SELF, Forms
+from .._memory_order import row_major
+from .._operation import operation
+from ..indexing.index import gather, index_select, nonzero
+from ..memory.creation import linspace
+from ..memory.from_data import tensor
+from ..shape import views
+from ..shape.join import cat
+from .scan import cumsum, diff
+from .sort import sort
+
+_searchsorted = kernel("searchsorted")
+_segment_sum = kernel("segment_sum")
+_count = kernel("count_positions")
+_lexicographic = kernel("lexicographic_order")
+
+
+def _numbers(count: int) -> TensorBase:
+    return tensor_of(np.arange(count, dtype=np.int64))
+
+
+def _groups(starts: TensorBase, count: int) -> tuple[Any, Any, Any]:
+    """Where runs of equal elements begin, each element's run, and how long each run is."""
+    places = views.reshape(nonzero(starts), (-1,))
+    group = cumsum(starts, 0) - 1
+    lengths = diff(cat((places, places.new_full((1,), count))))
+    return places, group, lengths
+
+
+def _starts(changes: Any) -> Any:
+    return cat((changes.new_ones((1,), dtype=bool_), changes))
+
+
+def _given(values: TensorBase, inverse: TensorBase | None, counts: TensorBase, return_inverse: bool, return_counts: bool) -> Any:
+    found = [no_view(values)]
+    if return_inverse:
+        found.append(no_view(inverse))
+    if return_counts:
+        found.append(counts)
+    return tuple(found) if len(found) > 1 else found[0]
+
+
+def unique(
+    input: Any, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
+) -> Any:
+    """The distinct elements (or entries of ``dim``) in order; on demand each element's index there, and counts."""
+    if input._dtype.category == 3:
+        raise NotImplementedError(f"\"unique\" not implemented for '{type_word(input._dtype)}'")
+    if dim is not None:
+        return _unique_entries(input, dim, return_inverse, return_counts, True)
+    source, input = input, input.detach()
+    shape = shape_of(input)
+    flat = views.reshape(input, (views.numel_of(shape),))
+    count = shape_of(flat)[0]
+    if count == 0:
+        nothing = flat.new_empty((0,), dtype=int64)
+        nowhere = views.reshape(nothing, shape)
+        chosen = refuse("Unique2Backward0", "_unique2", source, row_major(flat.clone()))
+        return _given(chosen, nowhere, nothing.clone(), return_inverse, return_counts)
+    values, order = sort(flat)
+    starts = _starts(views.slice_dim(values, 0, 1, count, 1) != views.slice_dim(values, 0, 0, count - 1, 1))
+    places, group, lengths = _groups(starts, count)
+    inverse = views.reshape(group.scatter(0, order, group), shape) if return_inverse else None
+    chosen = refuse("Unique2Backward0", "_unique2", source, index_select(values, 0, places))
+    return _given(chosen, inverse, lengths, return_inverse, return_counts)
+
+
+def _order_with_nan(rows: np.ndarray) -> np.ndarray:
+    """The order of rows where NaN is neither smaller nor larger than anything, as torch compares them here."""
+
+    def compare(first: int, second: int) -> int:
+        for one, other in zip(rows[first], rows[second]):
+            if one < other or one > other:
+                return -1 if one < other else 1
+        return 0
+
+    return np.array(builtins.sorted(builtins.range(len(rows)), key=functools.cmp_to_key(compare)), np.int64)
+
+
+def _entry_by_entry(shape: tuple[int, ...], dim: int) -> tuple[int, ...] | None:
+    """The strides of a tensor whose entries of ``dim`` lie one after the other."""
+    if not shape:
+        return None
+    inner = list(contiguous_strides((*shape[:dim], *shape[dim + 1 :])))
+    inner.insert(dim, views.numel_of(shape) // max(shape[dim], 1))
+    return normalize(shape, tuple(inner))
+
+
+def _unique_entries(input: TensorBase, dim: int, return_inverse: bool, return_counts: bool, ordered: bool) -> Any:
+    shape = shape_of(input)
+    dim = wrap_dim(dim, len(shape))
+    count = shape[dim] if shape else 1
+    label, op = ("UniqueDimBackward0", "unique_dim") if ordered else ("UniqueDimConsecutiveBackward0", "unique_dim_consecutive")
+    source, input = input, input.detach()
+    if 0 in shape:
+        if any(length == 0 for d, length in enumerate(shape) if d != dim):
+            if count != 0:
+                raise RuntimeError("There are 0 sized dimensions, and they aren't selected, so unique cannot be applied")
+            raise RuntimeError("Number of zero sized dimensions is more than one, so unique cannot be applied ")
+        nothing = input.new_empty((0,), dtype=int64)
+        return _given(refuse(label, op, source, input.clone()), nothing, nothing.clone(), return_inverse, return_counts)
+    rows = views.movedim(input, dim, 0) if shape else views.reshape(input, (1,))
+    rows = views.reshape(rows, (count, -1))
+    if not ordered:
+        order = _numbers(count)
+    elif input._dtype.category == 2 and bool(rows.ne(rows).any()):
+        order = tensor_of(_order_with_nan(array_of(rows.double())))
+    else:
+        order = computed(_lexicographic, rows)
+    arranged = index_select(rows, 0, order)
+    changes = (views.slice_dim(arranged, 0, 1, count, 1) != views.slice_dim(arranged, 0, 0, count - 1, 1)).any(1)
+    places, group, lengths = _groups(_starts(changes), count)
+    inverse = group.scatter(0, order, group) if return_inverse else None
+    found = index_select(input, dim, index_select(order, 0, places))
+    chosen = refuse(label, op, source, in_order(found, _entry_by_entry(shape_of(found), dim)))
+    return _given(chosen, inverse, lengths, return_inverse, return_counts)
+
+
+def unique_consecutive(
+    input: Any, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
+) -> Any:
+    """Each run of equal elements (or entries of ``dim``) once; on demand each element's run, and their lengths."""
+    if dim is not None:
+        return _unique_entries(input, dim, return_inverse, return_counts, False)
+    source, input = input, input.detach()
+    label, op = "UniqueConsecutiveBackward0", "unique_consecutive"
+    shape = shape_of(input)
+    flat = views.reshape(input, (views.numel_of(shape),))
+    count = shape_of(flat)[0]
+    if count == 0:
+        nothing = flat.new_empty((0,), dtype=int64)
+        return _given(
+            refuse(label, op, source, flat.clone()), views.reshape(nothing, shape), nothing.clone(), return_inverse, return_counts
+        )
+    starts = _starts(views.slice_dim(flat, 0, 1, count, 1) != views.slice_dim(flat, 0, 0, count - 1, 1))
+    places, group, lengths = _groups(starts, count)
+    chosen = refuse(label, op, source, index_select(flat, 0, places))
+    return _given(chosen, views.reshape(group, shape), lengths, return_inverse, return_counts)
+
+
+def bincount(input: TensorBase, weights: TensorBase | None = None, minlength: int = 0) -> TensorBase:
+    """How often each number from 0 to the largest occurs in a vector, or the sum of the weights there."""
+    if input._dtype.category != 1:
+        raise NotImplementedError(f"\"bincount_cpu\" not implemented for '{type_word(input._dtype)}'")
+    if minlength < 0:
+        raise RuntimeError("minlength should be >= 0")
+    shape = shape_of(input)
+    if shape == (0,):
+        return input.new_zeros((minlength,), dtype=int64)
+    array = array_of(input)
+    if len(shape) != 1 or int(array.min()) < 0:
+        raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
+    if weights is not None and shape_of(weights) != shape:
+        raise RuntimeError("weights should be 1-d and have the same length as input")
+    count = max(int(array.max()) + 1, minlength)
+    positions = input.to(int64)
+    if weights is None:
+        return call(_count, (positions,), count)
+    kind = float32 if weights._dtype is float32 else float64
+    return call(_segment_sum, (weights.detach(),), positions, count, dtype=kind)
+
+
+@operation(forms=Forms({"self": "input"}))
+def searchsorted(
+    sorted_sequence: TensorBase, input: TensorBase | float, *, out_int32: bool = False, right: bool = False, side: str | None = None,
+    sorter: Any = None, out: TensorBase | None = None,
+) -> Any:  # fmt: skip
+    """Where values would stand in sorted sequences along the last dimension, before equal ones or (``right``) after."""
+    shape = shape_of(sorted_sequence)
+    if side is not None and side not in ("left", "right"):
+        raise RuntimeError(f"torch.searchsorted(): side can only be 'left' or 'right' but got {side}")
+    if side == "left" and right:
+        raise RuntimeError(
+            "torch.searchsorted(): side and right can't be set to opposites, got side of left while right was True"
+        )
+    after = right or side == "right"
+    if not isinstance(input, TensorBase):
+        input = sorted_sequence.new_tensor(input) if sorted_sequence._dtype.category == 2 else _scalar(input)
+    own = shape_of(input)
+    if not own and len(shape) != 1:
+        raise RuntimeError(
+            "torch.searchsorted(): input value can be a scalar only when boundaries tensor dimension is 1, but we got "
+            f"boundaries tensor dim({len(shape)}) and input value's dim(0) numel(1)"
+        )
+    if len(shape) != 1 and shape[:-1] != own[:-1]:
+        raise RuntimeError(
+            "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries tensor and "
+            f"input value tensor must match, but we got boundaries tensor {list(shape)} and input value tensor {list(own)}"
+        )
+    if sorter is not None:
+        if shape_of(sorter) != shape:
+            raise RuntimeError(
+                "torch.searchsorted(): boundary and sorter must have the same size, but got boundary tensor "
+                f"{list(shape)}and got sorter tensor {list(shape_of(sorter))}"
+            )
+        if sorter._dtype is not int64:
+            raise RuntimeError(
+                f"torch.searchsorted(): sorter must be a tensor of long dtype but got dtype {type_word(sorter._dtype)}"
+            )
+        places = values_if_any(sorter)
+        if places is not None and places.size and (places.min() < 0 or places.max() >= shape[-1]):
+            raise RuntimeError("torch.searchsorted(): sorter index out of range")
+        sorted_sequence = gather(sorted_sequence, -1, sorter)
+    for name, value in (("input value", input), ("boundary", sorted_sequence)):
+        if value._stride is not None and not value.is_contiguous():
+            warn_once(
+                f"torch.searchsorted(): {name} tensor is non-contiguous, this will lower the performance due to extra data copy when "
+                f"converting non-contiguous tensor to contiguous, please use contiguous {name} tensor if possible. This message will "
+                "only appear once per program."
+            )
+    if out is not None and out._dtype is not (int32 if out_int32 else int64):
+        raise RuntimeError(
+            "torch.searchsorted(): output tensor's dtype is wrong, it can only be Int(int32) or Long(int64) depending on whether "
+            f"out_int32 flag is True, but we got output tensor's dtype {type_word(out._dtype)} and out_int32 flag is {out_int32}"
+        )
+    kind = result_dtype((sorted_sequence, input))  # numbers that do not fit wrap, as in torch
+    found = call(_searchsorted, (sorted_sequence.detach(), input.detach()), after, dtype=kind)
+    return finish(found.to(int32) if out_int32 else found, out)
+
+
+def _scalar(value: Any) -> TensorBase:
+    return tensor(value)
+
+
+@operation(forms=SELF)
+def bucketize(
+    input: TensorBase | float, boundaries: TensorBase, *, out_int32: bool = False, right: bool = False, out: TensorBase | None = None
+) -> TensorBase:
+    """The bucket between sorted boundaries that each value falls into."""
+    if len(shape_of(boundaries)) != 1:
+        raise RuntimeError(f"boundaries tensor must be 1 dimension, but got dim({len(shape_of(boundaries))})")
+    return searchsorted(boundaries, input, out_int32=out_int32, right=right, out=out)
+
+
+@operation(forms=Forms({"element": "elements", "test_element": "test_elements"}))
+def isin(
+    elements: TensorBase | int, test_elements: TensorBase | int, *, assume_unique: bool = False, invert: bool = False,
+    out: TensorBase | None = None,
+) -> TensorBase:
+    """Whether each element is among ``test_elements``."""
+    kind = result_dtype((elements, test_elements))
+    expect_out_dtype(out, bool_)
+    for operand in (elements, test_elements):
+        if operand._dtype.category == 0 if isinstance(operand, TensorBase) else isinstance(operand, bool):
+            raise RuntimeError("Unsupported input type encountered for isin(): Bool")
+    one = elements if isinstance(elements, TensorBase) else beside(_scalar(elements), test_elements)
+    other = test_elements if isinstance(test_elements, TensorBase) else beside(_scalar(test_elements), elements)
+    one, other = one.detach().to(kind), views.reshape(other.detach().to(kind), (views.numel_of(shape_of(other)),))
+    count = shape_of(other)[0]
+    if count == 0:
+        found = one.new_full(shape_of(one), bool(invert), dtype=bool_)
+    elif count <= 8:
+        found = views.unsqueeze(one, -1).eq(other).any(-1)
+        found = found.logical_not() if invert else found
+    else:
+        ordered = sort(other)[0]
+        place = searchsorted(ordered, one).clamp(max=count - 1)
+        found = views.reshape(index_select(ordered, 0, views.reshape(place, (-1,))), shape_of(one)).eq(one)
+        found = found.logical_not() if invert else found
+    return finish(found, out)
+
+
+def _range_of(values: TensorBase, low: float, high: float, name: str, widen: float) -> tuple[float, float]:
+    """The range of a histogram: the given one, or that of the data if its ends are equal; widened if it has no width."""
+    if low == high and count_of(values._shape):
+        low, high = _ends_of(values)
+    if not (math.isfinite(low) and math.isfinite(high)):
+        raise RuntimeError(f"{name}: range of [{_short(low)}, {_short(high)}] is not finite")
+    return (low - widen, high + widen) if low == high else (low, high)
+
+
+def _ends_of(values: TensorBase) -> tuple[float, float]:
+    """The least and the largest element, NaN where there is one."""
+    array = array_of(values)
+    with quiet():
+        return float(array.min()), float(array.max())
+
+
+def _short(value: float) -> str:
+    return f"{value:g}"
+
+
+def histc(input: TensorBase, bins: int = 100, min: float = 0, max: float = 0, *, out: TensorBase | None = None) -> TensorBase:
+    """How many elements fall into each of ``bins`` equal bins between ``min`` and ``max`` (of the data, if equal)."""
+    if bins <= 0:
+        raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
+    if min > max:
+        raise RuntimeError("torch.histc: max must be larger than min")
+    if input._dtype.category != 2:
+        if input._dtype in (uint8, int8) and min == max:  # torch widens the range before it looks whether it counts such numbers
+            low, high = _ends_of(input.detach()) if count_of(input._shape) else (0, 0)
+            limits = iinfo(input._dtype)
+            if low == high and (low == limits.min or low == limits.max):
+                raise RuntimeError(f"value cannot be converted to type {limits.dtype}_t without overflow")
+        raise NotImplementedError(f"\"histogram_cpu\" not implemented for '{type_word(input._dtype)}'")
+    return _histogram(input, bins, min, max, out)
+
+
+@ways(absent=lambda input, bins, low, high, out: finish(meta_tensor((bins,), input._dtype), out))
+def _histogram(input: TensorBase, bins: int, min: float, max: float, out: TensorBase | None) -> TensorBase:
+    values = views.reshape(input.detach(), (views.numel_of(shape_of(input)),))
+    low, high = _range_of(values, min, max, "torch.histc", 1.0)
+    ends = tensor_of(np.array([low, high, bins])).to(values._dtype)
+    wide, (least, most, _) = (array_of(part.to(float32) if part._dtype is not float64 else part) for part in (values, ends))
+    inside = tensor_of(wide[(wide >= least) & (wide <= most)]).to(values._dtype)
+    places = array_of((inside - ends[0]).mul_(ends[2]).div_(ends[1] - ends[0]).to(float64))  # of halves each step is rounded, as in torch
+    places = np.where(np.isfinite(places), places, 0.0).astype(np.int64)  # what overflows in halves counts below
+    counts = call(_count, (tensor_of(np.minimum(places, bins - 1)),), bins)
+    return finish(beside(counts.to(input._dtype), input), out)
+
+
+def histogram(
+    input: Any, bins: Any = 100, *, range: Sequence[float] | None = None, weight: Any = None, density: bool = False, out: Any = None
+) -> Any:
+    """Counts (or sums of weights) in bins, a number of equal ones or between given edges, and the edges."""
+    if out is not None and out[0]._dtype is not input._dtype:
+        raise RuntimeError(
+            "torch.histogram: input tensor and hist tensor should have the same dtype, but got input "
+            f"{cpp_word(input._dtype)} and hist {cpp_word(out[0]._dtype)}"
+        )
+    if out is not None and out[1]._dtype is not input._dtype:
+        raise RuntimeError(
+            "torch.histogram: input tensor and bin_edges tensor should have the same dtype, but got input "
+            f"{cpp_word(input._dtype)} and bin_edges {cpp_word(out[1]._dtype)} for dimension 0"
+        )
+    if range is not None and len(range) != 2:
+        raise RuntimeError(f"torch.histogramdd: for a 1-dimensional histogram range should have 2 elements, but got {len(range)}")
+    _check_weight(weight, input, (*shape_of(input), 1))
+    if isinstance(bins, TensorBase):
+        if range is not None:
+            raise TypeError("histogram() received an invalid combination of arguments: edges of bins have a range of their own")
+        edges = bins.detach()
+        _check_edges(edges, input, 0)
+    else:
+        edges = _edges(input, bins, range, 0)
+    flat = views.reshape(input.detach(), (views.numel_of(shape_of(input)), 1))
+    counts = _binned(flat, [edges], weight, density, "histogram")
+    return finish(return_types.histogram((counts, edges)), out)
+
+
+def _check_weight(weight: TensorBase | None, input: TensorBase, shape: tuple[int, ...]) -> None:
+    """Raise torch's errors unless there is a weight of the input's dtype for each point of an input of this shape."""
+    if weight is None:
+        return
+    if weight._dtype is not input._dtype:
+        raise RuntimeError(
+            "torch.histogramdd: if weight tensor is provided, input tensor and weight tensor should have the same dtype, but got "
+            f"input({cpp_word(input._dtype)}), and weight({cpp_word(weight._dtype)})"
+        )
+    if shape_of(weight) != shape[:-1]:
+        raise RuntimeError(
+            "torch.histogramdd: if weight tensor is provided it should have the same shape as the input tensor excluding its innermost "
+            f"dimension, but got input with shape {list(shape)} and weight with shape {list(shape_of(weight))}"
+        )
+
+
+def _check_edges(edges: TensorBase, input: TensorBase, place: int) -> None:
+    """Raise torch's errors unless edges of bins are a row of the input's dtype."""
+    if edges._dtype is not input._dtype:
+        raise RuntimeError(
+            "torch.histogramdd: input tensor and bins tensors should have the same dtype, but got input with dtype "
+            f"{cpp_word(input._dtype)} and bins for dimension {place} with dtype {cpp_word(edges._dtype)}"
+        )
+    rank = len(shape_of(edges))
+    if rank != 1:
+        raise RuntimeError(
+            f"torch.histogramdd: bins tensor should have one dimension, but got {rank} dimensions in the bins tensor for dimension {place}"
+        )
+    if shape_of(edges)[0] == 0:
+        raise RuntimeError(
+            f"torch.histogramdd: bins tensor should have at least 1 element, but got 0 elements in the bins tensor for dimension {place}"
+        )
+
+
+def _edges(values: TensorBase, bins: int, limits: Any, place: int) -> Any:
+    """The edges of equal bins for the values of one dimension."""
+    if values._dtype.category != 2:
+        raise NotImplementedError(f"\"histogramdd\" not implemented for '{type_word(values._dtype)}'")
+    if bins <= 0:
+        raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension {place}")
+    if limits is not None:
+        low, high = limits
+    elif values.numel() == 0:
+        low, high = 0.0, 1.0
+    else:
+        low, high = _ends_of(values)
+    if not (math.isfinite(low) and math.isfinite(high)):
+        raise RuntimeError(f"torch.histogramdd: dimension {place}'s range [{low:g}, {high:g}] is not finite")
+    if low > high:
+        raise RuntimeError(f"torch.histogramdd: min should not exceed max, but got min {low:g} max {high:g} for dimension {place}")
+    low, high = (low - 0.5, high + 0.5) if low == high else (low, high)
+    return linspace(low, high, bins + 1, dtype=values._dtype, device=values.device)
+
+
+def _binned(points: TensorBase, edges: Sequence[Any], weight: TensorBase | None, density: bool, name: str) -> Any:
+    """Counts of the rows of ``points`` in the boxes between edges, a dimension each."""
+    kind = points._dtype
+    total: Any = None
+    keep: Any = None
+    sizes = []
+    for d, edge in enumerate(edges):
+        column = views.select(points, 1, d)
+        count = shape_of(edge)[0] - 1
+        sizes.append(count)
+        place = searchsorted(edge, column, right=True) - 1
+        last = views.select(edge, 0, -1)
+        place = place.masked_fill(column.eq(last), count - 1)
+        inside = column.ge(views.select(edge, 0, 0)).logical_and(column.le(last))
+        keep = inside if keep is None else keep.logical_and(inside)
+        total = place if total is None else total * count + place
+    total = total.masked_select(keep)
+    cells = math.prod(sizes)
+    if weight is None:
+        counts = call(_count, (total,), cells).to(kind)
+    else:
+        weights = views.reshape(weight.detach(), (-1,)).masked_select(keep)
+        counts = call(_segment_sum, (weights,), total, cells, dtype=kind)
+    counts = views.reshape(counts, tuple(sizes))
+    if density:
+        counts = counts / counts.sum()
+        for d, edge in enumerate(edges):
+            counts = counts / views.reshape(diff(edge), (-1,) + (1,) * (len(edges) - d - 1))
+    return counts
+
+
+def histogramdd(
+    input: Any, bins: Any, range: Sequence[float] | None = None, weight: Any = None, density: bool = False, out: Any = None
+) -> Any:
+    """Counts of points (the rows of the last two dimensions) in boxes, and the edges of each dimension."""
+    shape = shape_of(input)
+    if len(shape) < 2:
+        raise RuntimeError("torch.histogramdd: input tensor should have at least 2 dimensions")
+    rank = shape[-1]
+    points = views.reshape(input.detach(), (-1, rank))
+    if is_number(bins):
+        bins = [bins] * rank
+    if len(bins) != rank:
+        raise RuntimeError(
+            "histogramdd: The size of bins must be equal to the innermost dimension of the input."
+            if all(map(is_number, bins))
+            else f"torch.histogramdd: expected {rank} sequences of bin edges for a {rank}-dimensional histogram but got {len(bins)}"
+        )
+    _check_weight(weight, input, shape)
+    edges = []
+    for d, item in enumerate(bins):
+        limits = None if range is None else tuple(range[2 * d : 2 * d + 2])
+        column = views.select(points, 1, d)
+        if isinstance(item, TensorBase):
+            _check_edges(item, input, d)
+        edges.append(item.detach() if isinstance(item, TensorBase) else _edges(column, item, limits, d))
+    return return_types.histogramdd((_binned(points, edges, weight, density, "histogramdd"), tuple(edges)))

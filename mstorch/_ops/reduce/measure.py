@@ -1,0 +1,219 @@
+"""Norms, distances, covariances, cross products."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..._core.dtype import bfloat16, bool_, dtype, float16, float32
+from ..._core.tensor_base import TensorBase, is_tracked
+from ..._core.warned import warn
+from ..._tape.composite import record
+from ..._tape.node import watch
+from ..._tape.ways import followed
+from .._deprecated import warn_of
+from .._dispatch import (
+    broadcast_shape,
+    expect_out_dtype,
+    finish,
+    finish_exactly,
+    readable,
+    refuse_dtype,
+    shape_of,
+    type_word,
+    values_of,
+    wrap_dim,
+)
+from .._memory_order import row_major
+from .._named import node_called
+from .._one_dtype import expect_dtype
+from .._operation import operation
+from ..elementwise.compare import where
+from ..elementwise.complex_views import complex, imag, real
+from ..linalg import linalg
+from ..memory.copying import to_dtype
+from ..shape import views
+from ..shape.join import roll
+from . import reduce
+from .vector_norm import norm_slope, vector_norm
+
+
+@operation(numpy_names=True)
+def norm(input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, out: Any = None, dtype: Any = None) -> Any:
+    """The norm of all elements or along ``dim``: a number, "fro", or for matrices "nuc"."""
+    if isinstance(p, str):
+        if p == "nuc":
+            dims = tuple(range(-2, 0)) if dim is None else dim
+            return finish(linalg.matrix_norm(input, "nuc", dims, keepdim, dtype=dtype), out)
+        if p != "fro":
+            raise RuntimeError(f"linalg.matrix_norm: Order {p} not supported.")
+        p = 2.0
+    elif p is None:
+        p = 2.0
+    if dim == ():
+        dim = None
+    return vector_norm(input, p, dim, keepdim, dtype=dtype, out=out)
+
+
+def _norm_method(
+    self: TensorBase, p: float | str = "fro", dim: int | None = None, keepdim: bool = False, dtype: dtype | None = None
+) -> TensorBase:
+    """The norm of all elements or along ``dim``."""
+    return norm(self, p, dim, keepdim, dtype=dtype)
+
+
+@operation
+@node_called("DistBackward0")
+def dist(input: Any, other: Any, p: Any = 2) -> TensorBase:
+    """The norm of the difference."""
+    if not isinstance(other, TensorBase):
+        raise TypeError(f"dist(): argument 'other' (position 2) must be Tensor, not {type(other).__name__}")
+    return watch(vector_norm(input - other, p), input, other)
+
+
+_WIDER = {float16: float32, bfloat16: float32}
+
+
+@operation(numpy_names=True)
+def renorm(input: Any, p: Any, dim: int, maxnorm: Any, *, out: TensorBase | None = None) -> TensorBase:
+    """A copy whose entries along ``dim`` with a norm above ``maxnorm`` are scaled down to it."""
+    shape = shape_of(input)
+    dim = wrap_dim(dim, len(shape))
+    if p <= 0:
+        raise RuntimeError("renorm: non-positive-norm not supported")
+    if maxnorm < 0:
+        raise RuntimeError(f"renorm: expected maxnorm to be >= 0 but got {maxnorm:g}")
+    if len(shape) < 2:
+        raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {len(shape)} dimensions")
+    others = tuple(d for d in range(len(shape)) if d != dim)
+    own = input.detach() if followed((input,)) else input
+    sizes = vector_norm(own, p, others, True, dtype=_WIDER.get(own._dtype))  # as wide as torch adds up
+    factors = where(sizes.gt(maxnorm), maxnorm / (sizes + 1e-7), 1.0)
+    found = row_major(own * (factors if own._dtype.category == 3 else to_dtype(factors, own._dtype)))
+    if own is not input:
+        (found,) = record("RenormBackward0", _renorm_slope, (input,), (found,), float(p), others, maxnorm, needed=())
+    return finish(found, out)
+
+
+def _renorm_slope(
+    gradients: Sequence[TensorBase], outputs: Sequence[Any], inputs: Sequence[TensorBase], p: float, others: tuple[int, ...], maxnorm: float
+) -> tuple[TensorBase]:
+    """The gradient, which stays as it is where the entry does."""
+    (g,), (x,) = gradients, inputs
+    if g is None:
+        return (None,)
+    sizes = vector_norm(x, p, others, True)
+    inner = x.conj_physical() * g
+    inner = reduce.sum(real(inner) if x._dtype.category == 3 else inner, others, True)
+    (of_norm,) = norm_slope((inner,), (sizes,), (x,), p, others, True)
+    inverse = (sizes + 1e-7).reciprocal()
+    return (where(sizes.gt(maxnorm), maxnorm * inverse * (g - inverse * of_norm), g),)
+
+
+def cov(input: TensorBase, *, correction: int = 1, fweights: TensorBase | None = None, aweights: TensorBase | None = None) -> Any:
+    """The covariances of the rows (variables) over the columns (observations)."""
+    shape = shape_of(input)
+    if len(shape) > 2:
+        raise RuntimeError(
+            f"cov(): expected input to have two or fewer dimensions but got an input with {len(shape)} dimensions"
+        )
+    if input._dtype is bool_:
+        raise RuntimeError("cov(): bool dtype is not supported for input")
+    rows = views.reshape(input, (1, -1)) if len(shape) < 2 else input
+    count = shape_of(rows)[1]
+    weights: Any = None
+    for name, given, kinds in (("fweights", fweights, (1,)), ("aweights", aweights, (2,))):
+        if given is None:
+            continue
+        if len(shape_of(given)) > 1:
+            raise RuntimeError(
+                f"cov(): expected {name} to have one or fewer dimensions but got {name} with {len(shape_of(given))} dimensions"
+            )
+        if given._dtype.category not in kinds:
+            what = "integral" if kinds == (1,) else "floating point"
+            raise RuntimeError(f"cov(): expected {name} to have {what} dtype but got {name} with {type_word(given._dtype)} dtype")
+        if given.numel() != count:
+            raise RuntimeError(
+                f"cov(): expected {name} to have the same numel as there are observations in the input but got {given.numel()} "
+                f"!= {count}"
+            )
+        values = values_of(given)  # torch waits for a device here, too
+        if values is not None and not (values >= 0).all():
+            raise RuntimeError(f"cov(): {name} cannot be negative")
+        weights = given if weights is None else weights * given
+    total = reduce.sum(weights) if weights is not None else count
+    if weights is None:
+        centre = (reduce.sum(rows, 1, True) / count) if rows._dtype.category < 2 else reduce.mean(rows, 1, True)
+    else:
+        centre = reduce.sum(rows * weights, 1, True) / total
+    if aweights is None or correction == 0:
+        divisor = total - correction
+    elif fweights is None:
+        divisor = total - correction * reduce.sum(weights * weights) / total
+    else:
+        divisor = total - correction * reduce.sum(weights * aweights) / total
+    shown = readable(divisor) if isinstance(divisor, TensorBase) else divisor
+    if shown is not None and shown <= 0:
+        warn(
+            "cov(): degrees of freedom is <= 0. Correction should be strictly less than the number of observations.",
+            UserWarning,
+        )
+    divisor = divisor.clamp(min=0) if isinstance(divisor, TensorBase) else max(divisor, 0)
+    away = rows - centre
+    weighted = away if weights is None else away * weights
+    product = away.matmul(views.transpose(weighted, 0, 1).conj_physical())
+    made = product / divisor if isinstance(divisor, TensorBase) else product / float(divisor)
+    return views.squeeze(made)
+
+
+def corrcoef(input: Any) -> Any:
+    """The correlation coefficients of the rows (variables) over the columns (observations)."""
+    if len(shape_of(input)) > 2:
+        raise RuntimeError(
+            "corrcoef(): expected input to have two or fewer dimensions but got an input with "
+            f"{len(shape_of(input))} dimensions"
+        )
+    table = cov(input)
+    if not shape_of(table):
+        return table / table
+    spread = views.diagonal(table)
+    if spread._dtype.category == 3:
+        spread = spread.real
+    spread = spread.sqrt()
+    table = table / views.unsqueeze(spread, -1) / views.unsqueeze(spread, 0)
+    if table._dtype.category == 3:
+        return complex(real(table).clamp(-1, 1), imag(table).clamp(-1, 1))
+    return table.clamp(-1, 1)
+
+
+@operation(numpy_names=True)
+@node_called("LinalgCrossBackward0")
+def cross(input: TensorBase, other: TensorBase, dim: int | None = None, *, out: TensorBase | None = None) -> TensorBase:
+    """The cross products of vectors along ``dim`` (the first of length 3, if not given)."""
+    if isinstance(dim, TensorBase) and dim._dtype.category == 1 and not dim._shape:
+        dim = int(dim)
+    if isinstance(dim, TensorBase):
+        raise TypeError("cross(): argument 'dim' (position 3) must be int, not Tensor")
+    a, b = shape_of(input), shape_of(other)
+    if len(a) != len(b):
+        raise RuntimeError("linalg.cross: inputs must have the same number of dimensions.")
+    if dim is None:
+        warn_of("cross")
+        dim = next((d for d, length in enumerate(a) if length == 3), None)
+        if dim is None:
+            raise RuntimeError("no dimension of size 3 in input")
+    axis = wrap_dim(dim, len(a))
+    if a[axis] != 3 or b[axis] != 3:
+        raise RuntimeError(f"linalg.cross: inputs dimension {dim} must have length 3. Got {a[axis]} and {b[axis]}")
+    shape = broadcast_shape(a, b)
+    if isinstance(out, TensorBase):
+        expect_out_dtype(out, input._dtype)
+    refuse_dtype("cross", input._dtype)
+    expect_dtype(input._dtype, other)
+    first, second = views.expand(input, shape), views.expand(other, shape)
+    made = roll(first, -1, axis) * roll(second, -2, axis) - roll(first, -2, axis) * roll(second, -1, axis)
+    made = row_major(made)
+    watch(made, other if is_tracked(input) else None, input if is_tracked(other) else None)
+    return finish_exactly(made, out)
+
+
+NAMED_METHODS = {"norm": _norm_method}

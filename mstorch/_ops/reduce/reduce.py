@@ -1,0 +1,576 @@
+"""Reductions: sums, means, extremes, truth, variances."""
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ... import return_types
+from ..._backend.host.reduce import numpy_variance, root_slope, sum_of_small, variance_slope
+from ..._backend.table import Kernel, kernel
+from ..._core.dtype import bool_, dtype, int64, uint8
+from ..._core.modes import grad_set_to, modes
+from ..._core.storage import home
+from ..._core.tangents import LEVELS
+from ..._core.tensor_base import TensorBase, array_of, count_of, fresh, recording, resize
+from ..._core.warned import warn
+from ..._tape.composite import record as record_composite
+from ..._tape.node import watch
+from ..._tape.ways import in_arrays
+from ..._tape.whole import followed, in_one_piece, record
+from .._dispatch import (
+    call,
+    cast_tensor,
+    expect_out_dtype,
+    finish,
+    finish_exactly,
+    readable,
+    shape_of,
+    type_word,
+    wrap_dim,
+    wrap_dims,
+)
+from .._fresh_out import no_derivative
+from .._memory_order import row_major
+from .._named import node_called
+from .._operation import operation
+from .._overlaps import refuse_parts
+from .._parts import expect_parts
+from ..elementwise.compare import isnan, maximum, minimum, where
+from ..elementwise.elementwise import mul
+from ..shape import views
+from ..shape.join import cat
+from ._values_at import values_at, without_dim
+
+_sum = kernel("sum")
+_mean = kernel("mean")
+_prod = kernel("prod")
+_amax = kernel("amax")
+_amin = kernel("amin")
+_argmax = kernel("argmax")
+_argmin = kernel("argmin")
+_all = kernel("all")
+_any = kernel("any")
+_LONG = 1 << 16
+
+
+def summed_dtype(input: TensorBase, asked: dtype | None, out: Any) -> dtype:
+    """The dtype that sums and products are computed in: what is asked for, that of ``out``, or the input's, int64 for integers."""
+    return asked or (out._dtype if isinstance(out, TensorBase) else int64 if input._dtype.category < 2 else input._dtype)
+
+
+def _refuse_recorded(name: str, input: TensorBase, out: TensorBase | None) -> None:
+    """Raise torch's error where a result for ``out=`` would be recorded, whatever its dtype."""
+    if isinstance(out, TensorBase) and recording((input, out)):
+        raise no_derivative(name)
+
+
+def _is_long_and_small(input: TensorBase) -> bool:
+    """Whether a tensor has many integers, of fewer bytes than int64, in the host's memory."""
+    few = input._dtype.category >= 2 or input._dtype.itemsize == 8 or math.prod(input._shape) < _LONG
+    return not few and not LEVELS and in_arrays(input)
+
+
+@operation(numpy_names=True)
+def sum(
+    input: TensorBase, dim: int | tuple[int, ...] | None = None, keepdim: bool = False, *, dtype: dtype | None = None,
+    out: TensorBase | None = None,
+) -> Any:
+    """The sum of all elements, or along ``dim``; integers add up in int64."""
+    if not isinstance(input, TensorBase):
+        raise TypeError(f"sum(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
+    kind = summed_dtype(input, dtype, out)
+    _refuse_recorded("sum", input, out)
+    dims = wrap_dims(dim, len(shape_of(input)))
+    if out is not None:
+        expect_out_dtype(out, dtype or out._dtype)
+    if kind is bool_:
+        found = call(_sum, (cast_tensor(input, bool_),), dims, keepdim, dtype=int64).to(bool_)
+    elif kind is int64 and _is_long_and_small(input) and dims:
+        found = fresh(sum_of_small(array_of(input), dims, keepdim))
+    else:
+        found = call(_sum, (input,), dims, keepdim, dtype=kind, label="SumBackward0" if dim is None else None)
+    return finish(found, out)
+
+
+@operation(numpy_names=True)
+def nansum(
+    input: TensorBase, dim: int | Sequence[int] | None = None, keepdim: bool = False, *, dtype: dtype | None = None,
+    out: TensorBase | None = None,
+) -> TensorBase:
+    """The sum with NaN counted as zero."""
+    if input._dtype.category == 3:
+        raise RuntimeError("nansum on CPU does not support complex inputs")
+    if input._dtype.category != 2:
+        return sum(input, dim, keepdim, dtype=dtype, out=out)
+    if out is None and followed((input,)):
+        found = nansum(input.detach(), dim, keepdim, dtype=dtype)
+        rank = len(shape_of(input))
+        dims = () if keepdim or not rank else wrap_dims(dim, rank)
+        return record_composite("NansumBackward0", _nansum_slope, (input,), (found,), dims, needed=())[0]
+    return sum(where(isnan(input), 0.0, input), dim, keepdim, dtype=dtype, out=out)
+
+
+def _nansum_slope(
+    gradients: Sequence[TensorBase], outputs: Sequence[Any], inputs: Sequence[TensorBase], dims: tuple[int, ...]
+) -> tuple[TensorBase]:
+    """The gradient, zero at NaN unless it is infinite itself."""
+    (g,), (x,) = gradients, inputs
+    if g is None:
+        return (None,)
+    if dims:
+        g = views.reshape(g, tuple(1 if d in dims else n for d, n in enumerate(shape_of(x))))
+    return ((g * isnan(x).logical_not()).to(x._dtype),)
+
+
+@operation(numpy_names=True)
+def mean(
+    input: TensorBase, dim: tuple[int, ...] | None = None, keepdim: bool = False, *, dtype: dtype | None = None,
+    out: TensorBase | None = None,
+) -> Any:
+    """The mean of all elements, or along ``dim``; of floating or complex tensors only, unless ``dtype`` is one."""
+    kind = dtype or input._dtype
+    if kind.category < 2:
+        what = "Optional" if dtype is not None else "Input"
+        raise RuntimeError(
+            f"mean(): could not infer output dtype. {what} dtype must be either a floating point or complex dtype. "
+            f"Got: {type_word(kind)}"
+        )
+    _refuse_recorded("mean", input, out)
+    dims = wrap_dims(dim, len(shape_of(input)))
+    return finish(call(_mean, (input,), dims, keepdim, dtype=kind, label="MeanBackward0" if dim is None else None), out)
+
+
+@operation(numpy_names=True)
+def nanmean(
+    input: TensorBase, dim: int | tuple[int, int] | None = None, keepdim: bool = False, *, dtype: dtype | None = None,
+    out: TensorBase | None = None,
+) -> TensorBase:
+    """The mean of the elements that are not NaN."""
+    if input._dtype.category != 2 and input._dtype.category != 3:
+        raise RuntimeError(f"nanmean(): expected input to have floating point or complex dtype but got {type_word(input._dtype)}")
+    count = sum(isnan(input).logical_not(), dim, keepdim)
+    return finish(nansum(input, dim, keepdim, dtype=dtype) / count, out)
+
+
+@operation(numpy_names=True)
+def prod(input: Any, dim: int | None = None, keepdim: bool = False, *, dtype: dtype | None = None, out: TensorBase | None = None) -> Any:
+    """The product of all elements, or along ``dim``; integers multiply in int64."""
+    kind = summed_dtype(input, dtype, out)
+    rank = len(shape_of(input))
+    if isinstance(dim, (tuple, list)):
+        raise TypeError(
+            f"prod() received an invalid combination of arguments - got (Tensor, {type(dim).__name__}), but expected one of:\n"
+            " * (Tensor input, *, torch.dtype dtype = None)\n"
+            " * (Tensor input, int dim, bool keepdim = False, *, torch.dtype dtype = None, Tensor out = None)"
+        )
+    _refuse_recorded("prod", input, out)
+    dims = wrap_dims(dim, rank) if dim is None else (wrap_dim(dim, rank),)
+    if out is not None:
+        expect_out_dtype(out, dtype or out._dtype)
+    if kind is bool_:
+        found = call(_prod, (cast_tensor(input, bool_),), dims, keepdim, dtype=uint8).to(bool_)
+    else:
+        found = call(_prod, (input,), dims, keepdim, dtype=kind, label=None if dim is None else "ProdBackward1")
+    return finish(found, out)
+
+
+def _halved(input: Any, dim: int | None, keepdim: bool) -> Any:
+    """The product by multiplying halves: its third derivative is right, that of the kernel is not."""
+    own = shape_of(input)
+    axis = 0 if dim is None else wrap_dim(dim, len(own))
+    rest = views.reshape(input, (-1,)) if dim is None else input
+    while (length := shape_of(rest)[axis]) > 1:
+        half = length // 2
+        both = mul(views.narrow(rest, axis, 0, half), views.narrow(rest, axis, half, half))
+        last = views.narrow(rest, axis, length - 1, 1)
+        rest = both if length % 2 == 0 else (mul(both, last) if half == 1 else _with(both, last, axis))
+    shape = (1,) * len(own) if dim is None else (*own[:axis], 1, *own[axis + 1 :])
+    return views.reshape(rest, shape if keepdim else () if dim is None else (*own[:axis], *own[axis + 1 :]))
+
+
+def _with(both: Any, last: Any, axis: int) -> Any:
+    return cat([both, last], axis)
+
+
+def _check_not_empty(name: str, shape: tuple[int, ...], dims: tuple[int, ...], whole: bool) -> None:
+    for d in dims:
+        if shape and shape[d] == 0:
+            if whole:
+                raise RuntimeError(
+                    f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with "
+                    "the 'dim' argument."
+                )
+            raise IndexError(f"{name}(): Expected reduction dim {d} to have non-zero size.")
+
+
+def _extreme(kernel_: Kernel, name: str, input: TensorBase, dim: Any, keepdim: bool, label: str | None = None) -> Any:
+    shape = shape_of(input)
+    dims = wrap_dims(dim, len(shape))
+    _check_not_empty(name, shape, dims, dim is None or dim == ())
+    if input._dtype.category == 3:
+        word = {"amax": "max_values_cpu", "amin": "min_values_cpu", "aminmax": "aminmax_cpu"}.get(name, f"{name}_all")
+        raise NotImplementedError(f"\"{word}\" not implemented for '{type_word(input._dtype)}'")
+    if count_of(input._shape) == 0:
+        return _empty_result(input, shape, dims, keepdim)
+    return call(kernel_, (input,), dims, keepdim, label=label)
+
+
+def _empty_result(input: TensorBase, shape: tuple[int, ...], dims: tuple[int, ...], keepdim: bool) -> TensorBase:
+    left = tuple(1 if i in dims else n for i, n in enumerate(shape) if keepdim or i not in dims)
+    return row_major(views.reshape(input, left).clone())
+
+
+def _match_out(input: TensorBase, out: TensorBase | None) -> None:
+    if isinstance(out, TensorBase) and out._dtype is not input._dtype:
+        raise RuntimeError(
+            f"Expected the dtype for input and out to match, but got {type_word(input._dtype)} for input's dtype and "
+            f"{type_word(out._dtype)} for out's dtype."
+        )
+
+
+@operation(numpy_names=True)
+def amax(input: TensorBase, dim: int | tuple[int, ...] = (), keepdim: bool = False, *, out: TensorBase | None = None) -> TensorBase:
+    """The largest element, of all or along ``dim``; equal ones share the gradient."""
+    _match_out(input, out)
+    return finish(_extreme(_amax, "amax", input, dim, keepdim), out)
+
+
+@operation(numpy_names=True)
+def amin(input: TensorBase, dim: int | tuple[int, ...] = (), keepdim: bool = False, *, out: TensorBase | None = None) -> TensorBase:
+    """The smallest element, of all or along ``dim``; equal ones share the gradient."""
+    _match_out(input, out)
+    return finish(_extreme(_amin, "amin", input, dim, keepdim), out)
+
+
+@operation(numpy_names=True)
+@node_called("AminmaxBackward0")
+def aminmax(input: Any, *, dim: int | None = None, keepdim: bool = False, out: Any = None) -> Any:
+    """The smallest and the largest element, of all or along ``dim``."""
+    shape = shape_of(input)
+    dims = wrap_dims(dim, len(shape))
+    if dim is None and count_of(input._shape) == 0:
+        raise RuntimeError("aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity.")
+    expect_parts("aminmax", out)
+    for target in out or ():
+        expect_out_dtype(target, input._dtype)
+    refuse_parts(out, input)
+    low = _extreme(_amin, "aminmax", input, dims, keepdim)
+    high = _extreme(_amax, "aminmax", input, dims, keepdim)
+    return finish(return_types.aminmax((low, high)), out)
+
+
+def _arg(kernel_: Kernel, name: str, input: TensorBase, dim: int | None, keepdim: bool) -> TensorBase:
+    shape = shape_of(input)
+    if input._dtype is bool_ or input._dtype.category == 3:
+        raise RuntimeError(f"{name}(): does not support {'bool' if input._dtype is bool_ else 'complex'} input")
+    if dim is None:
+        if count_of(input._shape) == 0:
+            raise IndexError(
+                f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the "
+                "'dim' argument."
+            )
+        found = call(kernel_, (views.reshape(input.detach(), (-1,)),), 0, False)
+        return views.reshape(found, (1,) * len(shape)) if keepdim else found
+    dim = wrap_dim(dim, len(shape))
+    _check_not_empty(name, shape, (dim,), False)
+    if count_of(input._shape) == 0:
+        return _empty_result(input.to(int64), shape, (dim,), keepdim)
+    return call(kernel_, (input,), dim, keepdim)
+
+
+@operation(numpy_names=True)
+def argmax(input: TensorBase, dim: int | None = None, keepdim: bool = False, *, out: TensorBase | None = None) -> TensorBase:
+    """The index of the largest element, the first of equal ones, int64."""
+    return finish_exactly(_arg(_argmax, "argmax", input, dim, keepdim), out)
+
+
+@operation(numpy_names=True)
+def argmin(input: TensorBase, dim: int | None = None, keepdim: bool = False, *, out: TensorBase | None = None) -> TensorBase:
+    """The index of the smallest element, the first of equal ones, int64."""
+    return finish_exactly(_arg(_argmin, "argmin", input, dim, keepdim), out)
+
+
+def _with_indices(arg_kernel: Kernel, name: str, kind: type, input: TensorBase, dim: int, keepdim: bool) -> Any:
+    """Values and indices of the extremes along a dimension; the gradient goes to the index alone."""
+    shape = shape_of(input)
+    dim = wrap_dim(dim, len(shape))
+    if input._dtype.category == 3:
+        raise RuntimeError(f"{name}(): does not support complex input")
+    _check_not_empty(name, shape, (dim,), False)
+    if count_of(input._shape) == 0:
+        return kind((_empty_result(input, shape, (dim,), keepdim), _empty_result(input.to(int64), shape, (dim,), keepdim)))
+    source = input.to(uint8) if input._dtype is bool_ else input
+    indices = call(arg_kernel, (source.detach() if recording((source,)) else source,), dim, True)
+    if not shape:
+        input, indices, keepdim = views.reshape(input, (1,)), views.reshape(indices, (1,)), False
+    shown = indices if keepdim else without_dim(indices, dim)
+    return kind((values_at(input, dim, indices, f"{name.capitalize()}Backward0", shown, keepdim), shown))
+
+
+@operation(numpy_names=True)
+def max(input: TensorBase, dim: int | None = None, keepdim: bool = False, *, other: Any = None, out: Any = None) -> Any:
+    """The largest element; with ``dim`` values and indices along it; with a tensor the elementwise maximum."""
+    dim = int(dim) if keepdim and isinstance(dim, TensorBase) else dim
+    if isinstance(dim, TensorBase) or other is not None:
+        return maximum(input, dim if other is None else other, out=out)
+    if dim is None:
+        return finish(_whole(_amax, "max", input), out)
+    return _extremes(_argmax, "max", return_types.max, input, dim, keepdim, out)
+
+
+@operation(numpy_names=True)
+def min(input: TensorBase, dim: int | None = None, keepdim: bool = False, *, other: Any = None, out: Any = None) -> Any:
+    """The smallest element; with ``dim`` values and indices along it; with a tensor the elementwise minimum."""
+    dim = int(dim) if keepdim and isinstance(dim, TensorBase) else dim
+    if isinstance(dim, TensorBase) or other is not None:
+        return minimum(input, dim if other is None else other, out=out)
+    if dim is None:
+        return finish(_whole(_amin, "min", input), out)
+    return _extremes(_argmin, "min", return_types.min, input, dim, keepdim, out)
+
+
+def _extremes(
+    arg_kernel: Kernel, name: str, kind: type, input: TensorBase, dim: int, keepdim: bool, out: Any
+) -> Any:
+    """Values and indices; torch gives an ``out=`` its size before it reads, also where that is the input."""
+    expect_parts(name, out)
+    found = _with_indices(arg_kernel, name, kind, input, dim, keepdim)
+    refuse_parts(out, input, found[0]._shape)
+    if out is not None and out[0] is input and not keepdim and home(input).grows and not recording((input,)):
+        place = wrap_dim(dim, len(input._shape))
+        resize(input, found[0]._shape)
+        if not count_of(input._shape):
+            wrap_dim(place, len(input._shape))
+        elif place < len(input._shape) or not input._shape:
+            found = _with_indices(arg_kernel, name, kind, input, place, keepdim)
+    return finish_exactly(found, out)
+
+
+def _whole(kernel_: Kernel, name: str, input: TensorBase) -> Any:
+    if count_of(input._shape) == 0:
+        raise RuntimeError(
+            f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the 'dim' "
+            "argument."
+        )
+    return _extreme(kernel_, name, input, None, False, f"{name.capitalize()}Backward1")
+
+
+def _truth(kernel_: Kernel, name: str, input: TensorBase, dim: int | None, keepdim: bool, out: TensorBase | None) -> TensorBase:
+    if isinstance(out, TensorBase) and out._dtype not in (bool_, uint8):
+        raise RuntimeError(f"{name} only supports bool tensor for result, got: {type_word(out._dtype)}")
+    if dim.__class__ in (tuple, list) and not dim:  # of no dimensions, where other reductions take them all
+        found = input.detach().ne(0)
+        return finish(found.to(uint8) if input._dtype is uint8 else found, out)
+    dims = wrap_dims(dim, len(shape_of(input)))
+    source = input if input._dtype is bool_ else input.detach().ne(0)
+    found = call(kernel_, (source,), dims, keepdim)
+    if input._dtype is uint8 and out is None or out is not None and out._dtype is uint8:
+        found = found.to(uint8)
+    return finish(found, out)
+
+
+@operation(numpy_names=True)
+def all(input: TensorBase, dim: int | None = None, keepdim: bool = False, *, out: TensorBase | None = None) -> Any:
+    """Whether all elements are true, or all along ``dim``."""
+    return _truth(_all, "all", input, dim, keepdim, out)
+
+
+@operation(numpy_names=True)
+def any(input: TensorBase, dim: int | None = None, keepdim: bool = False, *, out: TensorBase | None = None) -> Any:
+    """Whether any element is true, or any along ``dim``."""
+    return _truth(_any, "any", input, dim, keepdim, out)
+
+
+def _rounded_once(input: TensorBase, compute: Callable[[Any], Any]) -> Any:
+    """What is computed of a tensor; of half precision in float32, and rounded at the end."""
+    if input._dtype.name not in ("float16", "bfloat16"):
+        return compute(input)
+    found = compute(input.float())
+    return tuple(part.to(input._dtype) for part in found) if isinstance(found, tuple) else found.to(input._dtype)
+
+
+def _variance(input: TensorBase, dim: int | tuple[int, ...] | None, correction: Any, keepdim: bool, name: str) -> tuple[Any, Any]:
+    """The variance and the mean along ``dim``, from squared distances to the mean."""
+    if input._dtype.category < 2:
+        word = name if "mean" in name else "std and var"
+        raise RuntimeError(f"{word} only support floating point and complex dtypes")
+    shape = shape_of(input)
+    dims = wrap_dims(dim, len(shape))
+    count = math.prod(shape[d] for d in dims) if shape else 1
+    _warn_of_freedom(input, count - correction, name)
+    centre = mean(input, dims if shape else None, True)
+    away = input - centre
+    rest = count - correction
+    parts = (away.real, away.imag) if input._dtype.is_complex else (away,)  # torch's is the sum of the parts' variances
+    spreads = [sum(part * part, dims if shape else None, keepdim) / (rest if rest > 0 else 0.0) for part in parts]
+    variance = spreads[0] if len(spreads) == 1 else spreads[0] + spreads[1]
+    return variance, centre if keepdim else views.reshape(centre, shape_of(variance))
+
+
+def _warn_of_freedom(input: TensorBase, rest: float, name: str) -> None:
+    """torch's warning where nothing is left of the count, or nothing was counted."""
+    if rest <= 0 or 0 in input._shape:
+        warn(
+            f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor (input numel divided "
+            "by output numel).",
+        )
+
+
+def _spread(input: TensorBase, dim: int | tuple[int, ...] | None, correction: int, keepdim: bool, name: str) -> Any:
+    """The variance alone, or its root if ``name`` is "std": in one piece where the host computes it so."""
+    if input._shape and input._dtype.name in ("float32", "float64") and in_one_piece((input,)):
+        dims = wrap_dims(dim, len(input._shape))
+        count = math.prod(input._shape[d] for d in dims)
+        if count:
+            _warn_of_freedom(input, count - correction, name)
+            return _variance_on_host(input, dims, count - correction, keepdim, name, dim is None)
+    variance = _variance(input, dim, correction, keepdim, name)[0]
+    return _deviation(variance) if name == "std" else variance
+
+
+def _variance_on_host(input: TensorBase, dims: tuple[int, ...], rest: float, keepdim: bool, name: str, whole: bool) -> TensorBase:
+    """The variance in one piece, or its root if ``name`` is "std".
+
+    Where nothing is left of the count, its gradient is torch's: infinite if all was asked for (``whole``), else over what is left.
+    """
+    rooted = name == "std"
+    found = numpy_variance(array_of(input), dims, keepdim, rest if rest > 0 else 0, rooted)
+    result = fresh(found)
+    if not followed((input,)):
+        return result
+    count = math.prod(input._shape[d] for d in dims)
+    divisor = None if whole and rest <= 0 else rest
+
+    def slope(g: np.ndarray, x: np.ndarray) -> tuple[np.ndarray]:
+        return (variance_slope(root_slope(g, found) if rooted else g, x, dims, keepdim, divisor),)
+
+    def composed(x: TensorBase) -> TensorBase:
+        variance = _variance(x, dims, count - rest, keepdim, name)[0]
+        return _deviation(variance) if rooted else variance
+
+    return record(result, (input,), "StdBackward0" if rooted else "VarBackward0", slope, composed, unchanged=rooted)
+
+
+def _spread_args(dim: int | tuple[int, ...] | None, unbiased: Any, correction: int | None) -> tuple[Any, Any]:
+    if isinstance(dim, bool):
+        dim, unbiased = None, dim
+    if correction is None:
+        correction = 1 if unbiased is None else int(unbiased)
+    return dim, correction
+
+
+@operation(numpy_names=True)
+def var(
+    input: TensorBase, dim: int | tuple[int, ...] | None = None, unbiased: bool | None = None, keepdim: bool = False, *,
+    correction: int | None = None, out: TensorBase | None = None
+) -> TensorBase:
+    """The variance, divided by the count less ``correction`` (1)."""
+    dim, correction = _spread_args(dim, unbiased, correction)
+    return finish(_rounded_once(input, lambda x: _spread(x, dim, correction, keepdim, "var")), out)
+
+
+@operation(numpy_names=True)
+def std(
+    input: TensorBase, dim: int | tuple[int, int] | None = None, unbiased: bool | None = None, keepdim: bool = False, *,
+    correction: int | None = None, out: TensorBase | None = None
+) -> TensorBase:
+    """The standard deviation, with the count less ``correction`` (1) below the root."""
+    dim, correction = _spread_args(dim, unbiased, correction)
+    return finish(_rounded_once(input, lambda x: _spread(x, dim, correction, keepdim, "std")), out)
+
+
+def _deviation(variance: TensorBase) -> TensorBase:
+    """The root of a variance, whose gradient is zero where it is zero."""
+    if not recording((variance,)):
+        return variance.sqrt()
+    values = readable(variance)
+    if values is not None and values.all():
+        return variance.sqrt()
+    flat = variance.detach().eq(0)
+    found = where(flat, 0.0, where(flat, 1.0, variance).sqrt())
+    return watch(found, found)
+
+
+@operation(numpy_names=True)
+def var_mean(
+    input: TensorBase, dim: int | tuple[int, int] | None = None, unbiased: bool | None = None, keepdim: bool = False, *,
+    correction: int | None = None, out: Any = None
+) -> tuple[Any, Any]:
+    """The variance and the mean."""
+    dim, correction = _spread_args(dim, unbiased, correction)
+    return finish(_spread_and_mean(input, dim, correction, keepdim, "var_mean"), out)
+
+
+@operation(numpy_names=True)
+def std_mean(
+    input: TensorBase, dim: int | tuple[int, int] | None = None, unbiased: bool | None = None, keepdim: bool = False, *,
+    correction: int | None = None, out: Any = None
+) -> tuple[Any, Any]:
+    """The standard deviation and the mean."""
+    dim, correction = _spread_args(dim, unbiased, correction)
+    return finish(_spread_and_mean(input, dim, correction, keepdim, "std_mean"), out)
+
+
+def _spread_and_mean(input: TensorBase, dim: int | tuple[int, int] | None, correction: int, keepdim: bool, name: str) -> tuple[Any, ...]:
+    """The variance, or its root if ``name`` is "std_mean", and the mean: one node with two outputs, as in torch."""
+    apart = followed((input,)) and not LEVELS
+
+    def both(x: TensorBase) -> tuple[Any, Any]:
+        variance, centre = _variance(x, dim, correction, keepdim, name)
+        if x._dtype.category == 2 and not LEVELS and in_arrays(centre):
+            centre = _running(centre, x, wrap_dims(dim, len(x._shape)))
+        return _deviation(variance) if name == "std_mean" else variance, centre
+
+    with grad_set_to(modes.grad and not apart):
+        found, centre = _rounded_once(input, both)
+    if not apart:
+        return found, centre
+    dims = wrap_dims(dim, len(shape_of(input)))
+    count = math.prod(input._shape[d] for d in dims) if input._shape else 1
+    rest = None if dim is None and count <= correction else count - correction
+    label = "StdMeanBackward0" if name == "std_mean" else "VarMeanBackward0"
+    return record_composite(
+        label, _spread_and_mean_slope, (input,), (found, centre), dims, count, rest, needed=(0,) if name == "std_mean" else ()
+    )
+
+
+def _running(centre: TensorBase, x: TensorBase, dims: tuple[int, ...]) -> TensorBase:
+    """Means, NaN where a value follows the first infinite one, as in torch, which carries means from one value to the next."""
+    if not count_of(centre._shape) or not (infinite := centre.isinf()).any():
+        return centre
+    last, every = x, x.isinf()
+    for dim in dims if x._shape else ():
+        last = views.slice_dim(last, dim, x._shape[dim] - 1, x._shape[dim], 1)
+    alone = sum(every, dims, True).eq(1).logical_and(last.isinf())
+    return centre.masked_fill(infinite.logical_and(alone.logical_not().reshape(infinite._shape)), math.nan)
+
+
+def _spread_and_mean_slope(
+    gradients: list[Any], outputs: list[Any], inputs: list[Any], dims: tuple[int, ...], count: int, rest: int | None
+) -> tuple[Any]:
+    (input,) = inputs
+    spread, centre = gradients
+    root = outputs[0]
+    shape = tuple(1 if d in dims else length for d, length in enumerate(input._shape))
+    found = None
+    if spread is not None:
+        if root is not None:
+            spread = where(root.eq(0), 0.0, spread / (root * 2))
+        away = input - mean(input, dims if shape else None, True)
+        if rest is None:  # nothing is left of the count where all was asked for
+            found = (views.reshape(spread, shape) * where(away.eq(0), math.nan, math.inf)).to(input._dtype)
+        else:
+            found = away * (views.reshape(spread, shape) * (2 / rest if rest else math.inf))
+    if centre is not None:
+        own = views.expand(views.reshape(centre, shape), input._shape) / count
+        found = own if found is None else found + own
+    return (found,)
+
+
+@operation(numpy_names=True)
+def count_nonzero(input: TensorBase, dim: int | tuple[int, int] | None = None) -> TensorBase:
+    """How many elements are not zero, int64."""
+    return sum(input.detach().ne(0), dim)

@@ -1,0 +1,82 @@
+"""Softmax, its logarithm, and the logarithm of sums of exponentials."""
+from __future__ import annotations
+
+from typing import Any
+
+from ..._backend.table import Kernel, kernel, torch_type_name
+from ..._core.dtype import dtype, finfo, float32
+from ..._core.modes import grad_set_to
+from ..._core.tensor_base import TensorBase, count_of
+from ..._tape.composite import record
+from ..._tape.ways import followed
+from .._dispatch import call, deliver, finish, shape_of, wrap_dim, wrap_dims
+from .._memory_order import row_major
+from .._operation import operation
+from ..elementwise.elementwise import neg
+from ..shape import views
+from .reduce import amax
+from .reduce import sum as sum_of
+
+_softmax = kernel("softmax")
+_log_softmax = kernel("log_softmax")
+
+
+def _along(kernel_: Kernel, name: str, input: TensorBase, dim: int, kind: dtype | None, out: TensorBase | None) -> TensorBase:
+    axis = wrap_dim(dim, len(input._shape))
+    kind = kind or input._dtype
+    if kind.category < 2:
+        if 0 not in input._shape:
+            raise NotImplementedError(f'"{name}" not implemented for {torch_type_name(kind.name)}')
+        return finish(row_major(input.to(kind, copy=True)), out)
+    result = call(kernel_, (input,), axis, dtype=kind)
+    return result if out is None else deliver(result, out)
+
+
+@operation(numpy_names=True)
+def softmax(input: TensorBase, dim: int, dtype: dtype | None = None, *, out: Any = None) -> TensorBase:
+    """``exp(x)`` divided by its sum along ``dim``."""
+    return _along(_softmax, "softmax_lastdim_kernel_impl", input, dim, dtype, out)
+
+
+@operation(numpy_names=True)
+def log_softmax(input: TensorBase, dim: int, dtype: dtype | None = None, *, out: Any = None) -> Any:
+    """The logarithm of softmax, computed without overflow."""
+    return _along(_log_softmax, "log_softmax_lastdim_kernel_impl", input, dim, dtype, out)
+
+
+def softmin(input: TensorBase, dim: int, dtype: dtype | None = None) -> TensorBase:
+    """The softmax of ``-x``."""
+    return softmax(neg(input), dim, dtype)
+
+
+@operation(numpy_names=True)
+def logsumexp(input: TensorBase, dim: int | tuple[int, int], keepdim: bool = False, *, out: TensorBase | None = None) -> TensorBase:
+    """The logarithm of the sum of exponentials, computed from distances to the largest element."""
+    if input._dtype.category < 2:
+        input = input.to(float32)
+    dims = wrap_dims(dim, len(shape_of(input)))
+    if count_of(input._shape) == 0:
+        return finish(sum_of(input.exp(), dims, keepdim).log(), out)
+    if not followed((input,)):
+        return finish(_log_of_sums(input, dims, keepdim), out)
+    with grad_set_to(False):
+        found = _log_of_sums(input.detach(), dims, keepdim)
+    return finish(record("LogsumexpBackward0", _shares, (input,), (found,), dims, keepdim)[0], out)
+
+
+def _log_of_sums(input: TensorBase, dims: tuple[int, ...], keepdim: bool) -> TensorBase:
+    values = input.detach()
+    largest = amax(values.real if input._dtype.category == 3 else values, dims, True)
+    limits = finfo(largest._dtype)
+    largest = largest.clamp(limits.min, limits.max)
+    total = sum_of((input - largest).exp(), dims, keepdim).log()
+    return total + (largest if keepdim else views.reshape(largest, shape_of(total)))
+
+
+def _shares(gradients: Any, outputs: Any, inputs: Any, dims: tuple[int, ...], keepdim: bool) -> Any:
+    """The gradient of ``logsumexp``: each element's share of the sum."""
+    (g,), (found,), (x,) = gradients, outputs, inputs
+    if not keepdim:
+        shape = tuple(1 if d in dims else length for d, length in enumerate(x._shape))
+        g, found = views.reshape(g, shape), views.reshape(found, shape)
+    return (g * (x - found).exp().conj_physical(),)

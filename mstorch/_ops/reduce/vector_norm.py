@@ -1,0 +1,124 @@
+"""The norm of vectors, of which the other norms are made."""
+from __future__ import annotations
+
+import builtins
+import math
+from typing import Any
+
+from ..._backend.table import kernel
+from ..._core.dtype import dtype
+from ..._core.tensor_base import TensorBase, recording
+from ..._tape.composite import record
+from ..._tape.ways import followed, fused
+from .._dispatch import call, finish_exactly, shape_of, type_word, wrap_dims
+from .._operation import operation
+from ..elementwise.compare import where
+from ..elementwise.complex_views import imag, real
+from . import reduce
+
+PUBLIC_IN = "linalg"
+
+_p_norm = kernel("p_norm")
+
+
+@operation(numpy_names=True)
+def vector_norm(
+    x: TensorBase, ord: float = 2, dim: int | None = None, keepdim: bool = False, *, dtype: dtype | None = None,
+    out: TensorBase | None = None
+) -> TensorBase:
+    """The ``ord``-norm of all elements, or along ``dim``, whatever the shape."""
+    if isinstance(ord, builtins.complex):
+        raise RuntimeError("linalg.vector_norm: Expected a non-complex scalar as the order of norm.")
+    if x._dtype.category < 2:
+        raise RuntimeError(
+            f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {type_word(x._dtype)}"
+        )
+    if dtype is not None:
+        x = x.to(dtype)
+    shape = shape_of(x)
+    dims = wrap_dims(dim, len(shape))
+    if (math.isinf(ord) or ord < 0) and any(shape[d] == 0 for d in dims):
+        name = "inf" if math.isinf(ord) else f"{ord:g}"
+        raise RuntimeError(
+            f"linalg.vector_norm cannot compute the {name} norm on an empty tensor because the operation does not have an identity"
+        )
+    p, axes = float(ord), dims if shape else None
+    if not followed((x,)):
+        return finish_exactly(_rounded(x, p, axes, keepdim), out)
+    found = _rounded(x.detach(), p, axes, keepdim)
+    return finish_exactly(record("LinalgVectorNormBackward0", norm_slope, (x,), (found,), p, axes, keepdim)[0], out)
+
+
+def _rounded(x: TensorBase, p: float, dims: Any, keepdim: bool) -> TensorBase:
+    """The norm; half precision rounds once, after the root."""
+    if p in (1, 2, math.inf) and x._shape and 0 not in x._shape and fused("p_norm", x._dtype, x):
+        return call(_p_norm, (x,), p, dims or tuple(range(len(x._shape))), keepdim, True)
+    if x._dtype.name in ("float16", "bfloat16"):
+        return _norm(x.float(), p, dims, keepdim).to(x._dtype)
+    return _norm(x, p, dims, keepdim)
+
+
+def norm_slope(gradients: Any, outputs: Any, inputs: Any, p: float, dims: Any, keepdim: bool) -> Any:
+    """The gradient, made of what torch keeps, the vector and its norm; zero where the norm, or an element, has no slope."""
+    (g,), (y,), (x,) = gradients, outputs, inputs
+    if p == 0 or g is None:
+        return (None,)
+    if dims and not keepdim:
+        around = [1 if d in dims else n for d, n in enumerate(shape_of(x))]
+        g, y = g.reshape(around), y.reshape(around)
+    if p == 1:
+        return (x.sgn() * g,)
+    if p == 2:
+        return ((x / y).masked_fill(y.eq(0), 0) * g,)
+    size = x.abs()
+    if math.isinf(p):
+        largest = size.eq(y) | size.isnan() & y.isnan()
+        return (x.sgn() * (largest / reduce.sum(largest, dims, True) * g).to(x._dtype),)
+    if p < 1:
+        return ((x.sgn() * size.pow(p - 1)).masked_fill(x.eq(0), 0) * g * y.pow(1 - p),)
+    scaled = x.sgn() * size.pow(p - 1) if p < 2 else x * size.pow(p - 2)
+    return (scaled * (g / y.pow(p - 1)).masked_fill(y.eq(0), 0),)
+
+
+def _norm(x: TensorBase, p: float, dims: tuple[int, ...], keepdim: bool) -> TensorBase:
+    """The norm; where it or an element is zero the gradient is zero too, as torch defines it."""
+    if p == 0:
+        count = reduce.sum(x.detach().ne(0).to(x._dtype.to_real()), dims, keepdim)
+        # A step function: its gradient is zero, not absent.
+        return count + reduce.sum(where(x.detach().eq(x.detach()).bitwise_or(True), 0.0, x.abs()), dims, keepdim) if recording(
+            (x,)
+        ) else count
+    if p == 2:
+        squares = reduce.sum(_squares(x), dims, keepdim)
+        return _root(squares, 0.5) if recording((x,)) else squares.sqrt()
+    size = x.abs()
+    if p == math.inf:
+        return reduce.amax(size, dims or (), keepdim)
+    if p == -math.inf:
+        return reduce.amin(size, dims or (), keepdim)
+    if p == 1:
+        return reduce.sum(size, dims, keepdim)
+    if not recording((x,)):
+        return reduce.sum(size.pow(p), dims, keepdim).pow(1.0 / p)
+    if p < 2:
+        zero = size.detach().eq(0)
+        powers = where(zero, 0.0 if p > 0 else math.inf, where(zero, 1.0, size).pow(p))
+    else:
+        powers = size.pow(p)
+    return _root(reduce.sum(powers, dims, keepdim), 1.0 / p)
+
+
+def _squares(x: Any) -> Any:
+    if x._dtype.category < 3:
+        return x * x
+    a, b = real(x), imag(x)
+    return a * a + b * b
+
+
+def _root(total: Any, power: float) -> Any:
+    flat = total.detach().eq(0)
+    safe = where(flat, 1.0, total)
+    root = safe.sqrt() if power == 0.5 else safe.pow(power)
+    return where(flat, 0.0 if power > 0 else math.inf, root)
+
+

@@ -1,0 +1,1 @@
+"""Views, joins, and methods whose form is another than the function's."""

@@ -1,0 +1,129 @@
+"""Methods of Tensor whose parameters are named or ordered otherwise than the function's."""
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+from ..._core.size import Size
+from ..._core.tensor_base import TensorBase, strides_of
+from .._dispatch import wrap_dim
+from ..indexing import subscript
+from ..linalg import lowrank, removed
+from ..reduce import count, reduce
+from ..signal import spectral
+from . import views
+
+PUBLIC_IN = "Tensor"
+
+
+def size(self: TensorBase, dim: int | None = None) -> Any:
+    """The length of each dimension, or of one."""
+    shape = self._shape
+    if dim is None:
+        return tuple.__new__(Size, shape)
+    if not shape:
+        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
+    return shape[wrap_dim(dim, len(shape))]
+
+
+def stride(self: TensorBase, dim: int | None = None) -> Any:
+    """The step in memory, in elements, along each dimension, or along one."""
+    strides = strides_of(self)
+    return strides if dim is None else strides[wrap_dim(dim, len(strides))]
+
+
+def split(self: Any, split_size: Any, dim: int = 0) -> tuple[Any, ...]:
+    """Parts along a dimension: of one size (the last may be smaller) or of the sizes in a list."""
+    return views.split(self, split_size, dim)
+
+
+def unflatten(self: Any, dim: int, sizes: Any) -> Any:
+    """Dimension ``dim`` split into several."""
+    return views.unflatten(self, dim, sizes)
+
+
+def unique(
+    self: Any, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
+) -> Any:
+    """The distinct elements (or entries of ``dim``) in order; on demand each element's index there, and counts."""
+    return count.unique(self, sorted, return_inverse, return_counts, dim)
+
+
+def unique_consecutive(
+    self: Any, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
+) -> Any:
+    """Each run of equal elements (or entries of ``dim``) once; on demand each element's run, and their lengths."""
+    return count.unique_consecutive(self, return_inverse, return_counts, dim)
+
+
+def lu(self: Any, pivot: bool = True, get_infos: bool = False) -> Any:
+    """L and U in one matrix and the row exchanges (from 1), with ``get_infos`` also the first zero pivot (0 for none)."""
+    return lowrank.lu(self, pivot, get_infos)
+
+
+def stft(
+    self: Any, n_fft: int, hop_length: int | None = None, win_length: int | None = None, window: TensorBase | None = None,
+    center: bool = True, pad_mode: str = "reflect", normalized: bool = False, onesided: bool | None = None,
+    return_complex: bool | None = None, align_to_window: bool | None = None,
+) -> TensorBase:  # fmt: skip
+    """Fourier transforms of windows of the signal: see ``torch.stft``."""
+    return spectral.stft(
+        self, n_fft, hop_length, win_length, window, center, pad_mode, normalized, onesided, return_complex, align_to_window
+    )
+
+
+def istft(
+    self: Any, n_fft: int, hop_length: int | None = None, win_length: int | None = None, window: TensorBase | None = None,
+    center: bool = True, normalized: bool = False, onesided: bool | None = None, length: int | None = None, return_complex: bool = False,
+) -> Any:  # fmt: skip
+    """The signal of which ``stft`` gave the windows' transforms: see ``torch.istft``."""
+    return spectral.istft(
+        self, n_fft, hop_length, win_length, window, center, normalized, onesided, length, return_complex
+    )
+
+
+def to_padded_tensor(self: TensorBase, padding: float, output_size: Any = None) -> Any:
+    """Raises NotImplementedError: there are no nested tensors."""
+    raise NotImplementedError("Could not run 'aten::to_padded_tensor' with arguments from the 'CPU' backend. It takes a nested tensor.")
+
+
+def _dims(dims: tuple[Any, ...]) -> Any:
+    """Dimensions as they stand in a call: ``(0, 1)``, ``((0, 1),)``, or none."""
+    return None if not dims else dims[0] if len(dims) == 1 else dims
+
+
+def squeeze(self: TensorBase, *dims: Any, dim: int | None = None) -> Any:
+    """Without the dimensions of length 1 (all of them, or those named)."""
+    return views.squeeze(self, _dims(dims) if dims else dim)
+
+
+def count_nonzero(self: TensorBase, *dims: Any, dim: int | None = None) -> TensorBase:
+    """How many elements are not zero, int64."""
+    return reduce.count_nonzero(self, _dims(dims) if dims else dim)
+
+
+def broadcast_to(self: Any, *sizes: Any, size: tuple[int, int] | None = None) -> Any:
+    """The tensor expanded to a size that it broadcasts to."""
+    return views.broadcast_to(self, size if size is not None else sizes[0] if len(sizes) == 1 else sizes)
+
+
+def eig(self: TensorBase, eigenvectors: bool = False) -> NoReturn:
+    """Raises RuntimeError: removed from torch in favour of ``linalg.eig``."""
+    removed.eig(self, eigenvectors)
+
+
+def lstsq(self: Any, other: Any) -> NoReturn:
+    """Raises RuntimeError: removed from torch in favour of ``linalg.lstsq``."""
+    removed.lstsq(self, other)
+
+
+def solve(self: Any, other: Any) -> NoReturn:
+    """Raises RuntimeError: removed from torch in favour of ``linalg.solve``."""
+    removed.solve(self, other)
+
+
+def symeig(self: Any, eigenvectors: bool = False) -> NoReturn:
+    """Raises RuntimeError: removed from torch in favour of ``linalg.eigh``."""
+    removed.symeig(self, eigenvectors)
+
+
+NAMED_METHODS = {"__getitem__": subscript.getitem, "__setitem__": subscript.setitem}

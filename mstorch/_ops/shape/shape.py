@@ -1,0 +1,543 @@
+"""Diagonals and triangles, splits, copies of views, and methods that change a tensor's own view."""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..._backend.geometry import contiguous_strides, flat_index
+from ..._backend.table import kernel
+from ..._core import device as devices
+from ..._core.device import device
+from ..._core.device_tensors import as_asked
+from ..._core.dtype import dtype, int64
+from ..._core.formats import contiguous_format, layout
+from ..._core.strides import beyond_storage
+from ..._core.tensor_base import (
+    TensorBase,
+    count_of,
+    strides_of,
+    tensor_of,
+    whole_storage,
+)
+from ..._core.writable import check_history
+from ..._tape.apply import of_sizes
+from ..._tape.composite import record
+from ..._tape.node import named
+from ..._tape.windows import set_apart
+from ..._tape.writes import review
+from .._deprecated import warn_of
+from .._dispatch import (
+    call,
+    contiguous_copy,
+    deliver,
+    finish,
+    shape_args,
+    shape_of,
+    type_word,
+    whole,
+    wrap_dim,
+)
+from .._forms import SECTIONS, SIZE, Forms
+from .._in_place import in_place_form
+from .._named import node_called
+from .._operation import operation
+from ..elementwise.complex_views import view_as_complex, view_as_real
+from ..indexing.index import keep_gaps
+from ..indexing.scatter import put_flat
+from ..memory.creation import zeros_like
+from ..memory.placing import placed
+from ..reduce.scan import cumprod
+from . import views
+from .join import cat, flip
+
+_triangle = kernel("triangle")
+
+
+# Triangles and diagonals
+
+
+def _triangular(name: str, input: TensorBase, diagonal: int, lower: bool, out: TensorBase | None) -> TensorBase:
+    diagonal = whole(diagonal)
+    if len(shape_of(input)) < 2:
+        raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions")
+    return finish(call(_triangle, (input,), diagonal, lower, label=f"{name.capitalize()}Backward0"), out)
+
+
+def tril(input: TensorBase, diagonal: int = 0, *, out: TensorBase | None = None) -> Any:
+    """The part of matrices on and below a diagonal, zeros above."""
+    return _triangular("tril", input, diagonal, True, out)
+
+
+def triu(input: Any, diagonal: int = 0, *, out: TensorBase | None = None) -> Any:
+    """The part of matrices on and above a diagonal, zeros below."""
+    return _triangular("triu", input, diagonal, False, out)
+
+
+def _triangle_indices(row: int, col: int, offset: int, dtype: dtype | None, device: device | str | int | None, lower: bool) -> TensorBase:
+    for name, count in (("row", row), ("col", col)):
+        if count < 0:
+            raise RuntimeError(f"{name} must be non-negative, got{count}")
+    found = np.tril_indices(row, offset, col) if lower else np.triu_indices(row, offset, col)
+    made = tensor_of(np.ascontiguousarray(np.stack(found), np.int64))
+    made = made if dtype in (None, int64) else made.to(dtype)
+    return made if device is None else as_asked(made, device)
+
+
+@operation
+@placed
+def tril_indices(
+    row: int, col: int, offset: int = 0, *, dtype: dtype | None = None, device: device | str | int | None = None,
+    layout: layout | None = None, pin_memory: bool = False, requires_grad: bool = False,
+) -> TensorBase:  # fmt: skip
+    """Rows and columns of the elements on and below a diagonal, as a (2, n) tensor."""
+    if pin_memory:
+        devices.refuse_pinning(device)
+    return _triangle_indices(row, col, offset, dtype, device, True)
+
+
+@operation
+@placed
+def triu_indices(
+    row: int, col: int, offset: int = 0, *, dtype: dtype | None = None, device: device | str | int | None = None,
+    layout: layout | None = None, pin_memory: bool = False, requires_grad: bool = False,
+) -> TensorBase:  # fmt: skip
+    """Rows and columns of the elements on and above a diagonal, as a (2, n) tensor."""
+    if pin_memory:
+        devices.refuse_pinning(device)
+    return _triangle_indices(row, col, offset, dtype, device, False)
+
+
+def _beside(src: TensorBase, input: TensorBase) -> Any:
+    """A source where the tensor is that it is copied into, as by torch, whose copy comes from any device."""
+    return src if src._storage.__class__ is input._storage.__class__ else src.to(input.device)
+
+
+def _scattered(input: TensorBase, src: TensorBase, part: Callable[[Any], Any]) -> TensorBase:
+    """A copy of ``input`` with the part that a view function shows replaced by ``src``."""
+    shape = shape_of(input)
+    places = part(tensor_of(np.arange(views.numel_of(shape), dtype=np.int64).reshape(shape)))
+    if shape_of(src) != shape_of(places):
+        raise RuntimeError(
+            "expected src to have a size equal to the slice of self. src size = "
+            f"{list(shape_of(src))}, slice size = {list(shape_of(places))}"
+        )
+    return keep_gaps(input, of_sizes(put_flat(input, places, _beside(src, input).to(input._dtype), False)))
+
+
+@node_called("DiagonalScatterBackward0")
+def diagonal_scatter(input: TensorBase, src: TensorBase, offset: int = 0, dim1: int = 0, dim2: int = 1) -> TensorBase:
+    """A copy with ``src`` on a diagonal."""
+    return _scattered(input, src, lambda every: views.diagonal(every, offset, dim1, dim2))
+
+
+@operation(numpy_names=True)
+@node_called("SelectScatterBackward0")
+def select_scatter(input: TensorBase, src: TensorBase, dim: int, index: int) -> TensorBase:
+    """A copy with ``src`` as the entry ``index`` of a dimension."""
+    return _scattered(input, src, lambda every: views.select(every, dim, index))
+
+
+@operation(numpy_names=True)
+@node_called("SliceScatterBackward0")
+def slice_scatter(
+    input: TensorBase, src: TensorBase, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1, *,
+    out: TensorBase | None = None
+) -> TensorBase:
+    """A copy with ``src`` in a slice of a dimension."""
+    length = shape_of(input)[wrap_dim(dim, len(shape_of(input)))]
+    first, last, _ = slice(start, end, step).indices(length)
+    axis = wrap_dim(dim, len(shape_of(input)))
+    return finish(_scattered(input, src, lambda every: views.slice_dim(every, axis, first, max(first, last), step)), out)
+
+
+def as_strided_scatter(
+    input: Any, src: Any, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None
+) -> TensorBase:
+    """A copy with ``src`` in the part that ``as_strided`` shows."""
+    offset = input._offset if storage_offset is None else storage_offset
+    shape, own = shape_of(input), strides_of(input)
+    positions = flat_index(tuple(size), tuple(stride), offset)
+    limit = whole_storage(input).numel()
+    if positions.size and positions.max() >= limit:
+        item = input._dtype.itemsize
+        raise beyond_storage(size, stride, offset, item, limit * item)
+    hit = None
+    if own != contiguous_strides(shape) or input._offset:
+        # Each storage position that the part names, as a place among the elements of ``input``.
+        mine = flat_index(shape, own, input._offset).reshape(-1)
+        order = np.argsort(mine, kind="stable")
+        places = order[np.searchsorted(mine[order], positions).clip(0, max(mine.size - 1, 0))]
+        hit = mine[places] == positions  # what lies between the elements is no part of the result
+        positions = places
+    if shape_of(src) != tuple(size):
+        raise RuntimeError(
+            "expected src to have a size equal to the slice of self. src size = "
+            f"{list(shape_of(src))}, slice size = {list(size)}"
+        )
+    src = _beside(src, input)
+    if hit is not None and not hit.all():
+        src, positions = src[tensor_of(hit)], positions[hit]
+    where = tensor_of(np.ascontiguousarray(positions, np.int64))
+    found = keep_gaps(input, put_flat(input.detach(), where, src.detach(), False))
+
+    def forward(tangents: Any, outputs: Any, inputs: Any) -> Any:
+        whole, part = (zeros_like(like) if tangent is None else tangent for tangent, like in zip(tangents, inputs))
+        return (put_flat(whole, where, part, False),)
+
+    return record(
+        "AsStridedScatterBackward0", _as_strided_scatter_backward, (input, src), (found,), where, needed=(), kept=(), forward=forward
+    )[0]
+
+
+def _as_strided_scatter_backward(gradients: Any, outputs: Any, inputs: Any, where: Any) -> Any:
+    if gradients[0] is None:
+        return None, None
+    part = gradients[0].take(where)
+    # torch 2.13 gives ``input`` the gradient of the elements that were replaced, not of those that were kept.
+    return put_flat(zeros_like(inputs[0].detach()), where, part, False), part
+
+
+@node_called("DiagEmbedBackward0")
+def diag_embed(input: TensorBase, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
+    """The last dimension on a diagonal of matrices in ``dim1`` and ``dim2``, zeros elsewhere."""
+    shape, offset = shape_of(input), whole(offset)
+    rank = len(shape) + 1
+    dim1, dim2 = wrap_dim(dim1, rank), wrap_dim(dim2, rank)
+    if dim1 == dim2:
+        raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
+    length = shape[-1] + abs(offset)
+    lead = iter(shape[:-1])
+    target = tuple(length if d in (dim1, dim2) else next(lead) for d in range(rank))
+    return diagonal_scatter(input.new_zeros(target), input, offset, dim1, dim2)
+
+
+def diag(input: TensorBase, diagonal: int = 0, *, out: TensorBase | None = None) -> TensorBase:
+    """The matrix with a vector on its diagonal, or the diagonal of a matrix as a vector."""
+    rank = len(shape_of(input))
+    if rank not in (1, 2):
+        raise RuntimeError(f"diag(): Supports 1D or 2D tensors. Got {rank}D")
+    made = diag_embed(input, diagonal) if rank == 1 else diagonal_copy(input, diagonal)
+    return finish(made, out)
+
+
+def diagflat(input: TensorBase, offset: int = 0) -> TensorBase:
+    """The matrix with all elements on its diagonal."""
+    return diag_embed(views.reshape(input, (views.numel_of(shape_of(input)),)), offset)
+
+
+def fill_diagonal_(self: TensorBase, fill_value: float, wrap: bool = False) -> TensorBase:
+    """Set the diagonal to one value; with ``wrap`` it starts again below a tall matrix. Returns the tensor."""
+    shape, strides = shape_of(self), strides_of(self)
+    if len(shape) < 2:
+        raise RuntimeError("dimensions must larger than 1")
+    if len(shape) > 2 and len(set(shape)) > 1:
+        raise RuntimeError("all dimensions of input must be of equal length")
+    step, size = sum(strides), min(shape)
+    views.as_strided(self, (size,), (step,), self._offset).fill_(fill_value)
+    if wrap and len(shape) == 2 and shape[0] > shape[1] + 1:
+        width = shape[1]
+        rest = (shape[0] * width + width) // (width + 1) - size
+        views.as_strided(self, (rest,), (step,), self._offset + strides[0] * (width + 1)).fill_(fill_value)
+    return self
+
+
+def vander(x: TensorBase, N: int | None = None, increasing: bool = False) -> TensorBase:
+    """The powers of a vector as the columns of a matrix, falling unless ``increasing``."""
+    shape = shape_of(x)
+    if len(shape) != 1:
+        raise RuntimeError("x must be a one-dimensional tensor.")
+    count = shape[0] if N is None else N
+    if count < 0:
+        raise RuntimeError("N must be non-negative.")
+    if x._dtype.category < 2:
+        x = x.to(int64)
+    if count == 0:
+        return x.new_zeros((shape[0], 0))
+    made = x.new_ones((shape[0], 1))
+    if count > 1:
+        powers = cumprod(views.expand(views.unsqueeze(x, 1), (shape[0], count - 1)), 1)
+        made = cat((made, powers), 1)
+    return made if increasing else flip(made, (1,))
+
+
+# Splits
+
+
+@operation(forms=Forms({**SECTIONS.names, "tensor_indices_or_sections": "indices_or_sections"}), numpy_names=True)
+def tensor_split(input: TensorBase, indices_or_sections: TensorBase | int | Sequence[int], dim: int = 0) -> tuple[Any, ...]:
+    """Parts along a dimension: a number of nearly equal ones, or between the indices of a list."""
+    shape = shape_of(input)
+    if not shape:
+        raise RuntimeError("tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims")
+    dim = wrap_dim(dim, len(shape))
+    if isinstance(indices_or_sections, TensorBase):
+        if indices_or_sections._dtype is not int64:
+            raise RuntimeError(
+                "tensor_split expected tensor_indices_or_sections to have dtype of long, but got "
+                f"{type_word(indices_or_sections._dtype)}"
+            )
+        if len(shape_of(indices_or_sections)) > 1:
+            raise RuntimeError(
+                "tensor_split expected tensor_indices_or_sections to be a zero-dimensional or one-dimensional tensor, but got "
+                f"a tensor with {len(shape_of(indices_or_sections))} dims"
+            )
+        indices_or_sections = indices_or_sections.tolist()
+    length = shape[dim]
+    if isinstance(indices_or_sections, int):
+        sections = indices_or_sections
+        if sections <= 0:
+            raise RuntimeError(f"number of sections must be larger than 0, got {sections}")
+        size, more = divmod(length, sections)
+        bounds = [0]
+        for i in range(sections):
+            bounds.append(bounds[-1] + size + (i < more))
+        return tuple(views.slice_dim(input, dim, a, b, 1) for a, b in zip(bounds, bounds[1:]))
+    parts, start = [], 0
+    for stop in [*indices_or_sections, length]:
+        first, last, _ = slice(start, stop).indices(length)
+        parts.append(views.slice_dim(input, dim, first, max(first, last), 1))
+        start = stop
+    return tuple(parts)
+
+
+def _directed_split(name: str, input: TensorBase, sections: int | Sequence[int], dim: int, least: int) -> tuple[Any, ...]:
+    shape = shape_of(input)
+    if len(shape) < least:
+        raise RuntimeError(
+            f"torch.{name} requires a tensor with at least {least} dimension, but got a tensor with {len(shape)} dimensions!"
+        )
+    if isinstance(sections, int):
+        if sections <= 0 or shape[dim] % sections:
+            raise RuntimeError(
+                f"torch.{name} attempted to split along dimension {dim}, but the size of the dimension {shape[dim]} is not "
+                f"divisible by the split_size {sections}!"
+            )
+    elif not isinstance(sections, TensorBase) and (
+        not isinstance(sections, (tuple, list)) or any(isinstance(place, float) for place in sections)
+    ):
+        raise TypeError(
+            f"{name}() received an invalid combination of arguments - got (Tensor, {type(sections).__name__}): sections must be an "
+            "int or a tuple of ints"
+        )
+    return tensor_split(input, sections, dim)
+
+
+def _counts(first: Any, rest: tuple[Any, ...]) -> Any:
+    return (first, *rest) if rest else first
+
+
+@operation(forms=SECTIONS)
+def hsplit(input: TensorBase, indices_or_sections: TensorBase | float | Sequence[float | str | None], *more: int) -> tuple[Any, ...]:
+    """Parts side by side: along the second dimension, of a vector along the first."""
+    dim = 0 if len(shape_of(input)) == 1 else 1
+    return _directed_split("hsplit", input, _counts(indices_or_sections, more), dim, 1)
+
+
+@operation(forms=SECTIONS)
+def vsplit(input: TensorBase, indices_or_sections: int | Sequence[int], *more: int) -> tuple[Any, ...]:
+    """Parts along the first dimension."""
+    return _directed_split("vsplit", input, _counts(indices_or_sections, more), 0, 2)
+
+
+@operation(forms=SECTIONS)
+def dsplit(input: TensorBase, indices_or_sections: int | Sequence[int], *more: int) -> tuple[Any, ...]:
+    """Parts along the third dimension."""
+    return _directed_split("dsplit", input, _counts(indices_or_sections, more), 2, 3)
+
+
+@operation(numpy_names=True)
+def split_with_sizes(input: TensorBase, split_sizes: Sequence[int], dim: int = 0) -> tuple[Any, ...]:
+    """Parts of the given sizes along a dimension."""
+    return views.split(input, list(split_sizes), dim)
+
+
+@operation(numpy_names=True)
+def unsafe_split(input: TensorBase, split_size: int, dim: int = 0) -> tuple[Any, ...]:
+    """Parts of one size along a dimension, each of which may be written to."""
+    return set_apart(views.split(input, split_size, dim), "UnsafeSplitBackward0")
+
+
+@operation(numpy_names=True)
+def unsafe_split_with_sizes(input: TensorBase, split_sizes: Sequence[int], dim: int = 0) -> tuple[Any, ...]:
+    """Parts of the given sizes along a dimension, each of which may be written to."""
+    return set_apart(split_with_sizes(input, split_sizes, dim), "UnsafeSplitWithSizesBackward0")
+
+
+@operation(numpy_names=True)
+def unsafe_chunk(input: TensorBase, chunks: int, dim: int = 0) -> tuple[Any, ...]:
+    """At most ``chunks`` parts of equal size along a dimension, each of which may be written to."""
+    return set_apart(views.chunk(input, chunks, dim), "UnsafeSplitBackward0")
+
+
+# Other shapes
+
+
+def ravel(input: TensorBase) -> TensorBase:
+    """All elements in one dimension; a copy only if they are not contiguous."""
+    whole = input if input._stride is None or input.is_contiguous() else contiguous_copy(input)
+    return views.reshape(whole, (views.numel_of(shape_of(input)),))
+
+
+def numel(input: TensorBase) -> int:
+    """The number of elements."""
+    if not isinstance(input, TensorBase):
+        raise TypeError(f"numel(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
+    return int(count_of(input._shape))
+
+
+def adjoint(input: TensorBase) -> TensorBase:
+    """Matrices in the last two dimensions transposed, and conjugated if complex."""
+    if not shape_of(input):
+        return input.conj() if input._dtype.category == 3 else input
+    if len(shape_of(input)) < 2:
+        raise RuntimeError(
+            f"tensor.adjoint() is only supported on matrices or batches of matrices. Got {len(shape_of(input))}-D tensor."
+        )
+    flipped = views.transpose(input, -2, -1)
+    return flipped.conj() if input._dtype.category == 3 else flipped
+
+
+def _matrix_transpose(self: TensorBase) -> TensorBase:
+    """Matrices in the last two dimensions transposed."""
+    if not shape_of(self):
+        return self
+    if len(shape_of(self)) < 2:
+        raise RuntimeError(
+            f"tensor.mT is only supported on matrices or batches of matrices. Got {len(shape_of(self))}-D tensor."
+        )
+    return views.transpose(self, -2, -1)
+
+
+def _matrix_adjoint(self: TensorBase) -> TensorBase:
+    """Matrices in the last two dimensions transposed, and conjugated if complex."""
+    return adjoint(self)
+
+
+def _all_reversed(self: TensorBase) -> TensorBase:
+    """The dimensions in reverse order."""
+    if len(self._shape) not in (0, 2):
+        warn_of("T")
+    return views.permute(self, tuple(range(len(shape_of(self)) - 1, -1, -1)))
+
+
+def _hermitian(self: TensorBase) -> TensorBase:
+    """A matrix transposed, and conjugated if complex."""
+    rank = len(shape_of(self))
+    if rank not in (0, 2):
+        raise RuntimeError(
+            f"tensor.H is only supported on matrices (2-D tensors). Got {rank}-D tensor. For batches of matrices, consider using "
+            "tensor.mH"
+        )
+    return adjoint(self) if rank else (self.conj() if self._dtype.category == 3 else self)
+
+
+@operation(forms=SIZE)
+def sum_to_size(self: TensorBase, *size: Any) -> Any:
+    """Summed over what broadcasting to this size would have repeated."""
+    target, own = shape_args(size), shape_of(self)
+    lead = len(own) - len(target)
+    if lead < 0 or any(n != 1 and n != own[lead + i] for i, n in enumerate(target)):
+        raise RuntimeError(f"size {{{list(target)}}} is not expandable to size {{{list(own)}}}.")
+    dims = tuple(d for d in range(len(own)) if d < lead or (target[d - lead] == 1 and own[d] != 1))
+    total = self.sum() if not target else self.sum(dims, keepdim=True) if dims else self
+    return views.reshape(total, target) if lead else total
+
+
+# Copies of views
+
+
+def _copying(function: Callable[..., Any], name: str) -> Callable[..., Any]:
+    def copy(input: TensorBase, *args: Any, out: Any = None, **kwargs: Any) -> Any:
+        shown = function(input, *args, **kwargs)
+        if isinstance(shown, tuple):
+            made = tuple(_copied(part) for part in shown)
+            if out is None:
+                return made
+            for part, target in zip(made, out):
+                deliver(part, target)
+            return None
+        return finish(_copied(shown), out)
+
+    copy.__name__ = copy.__qualname__ = name
+    copy.__doc__ = f"What ``{name[:-5]}`` shows, as a copy."
+    return copy
+
+
+def _copied(part: Any) -> TensorBase:
+    made = part.clone(memory_format=contiguous_format)
+    if made._node is not None and part._node is not None:
+        made._node.__class__ = named(type(made._node), f"{type(part._node).label}_copy")
+    return made
+
+
+def _slice(input: TensorBase, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> TensorBase:
+    axis = wrap_dim(dim, len(shape_of(input)))
+    first, last, _ = slice(start, end, step).indices(shape_of(input)[axis])
+    return views.slice_dim(input, axis, first, max(first, last), step)
+
+
+def _viewed(input: TensorBase, *shape: Any, **named: Any) -> TensorBase:
+    """``view``, or a copy in rows where the strides allow no view."""
+    given = next(iter(named.values())) if named else shape[0]
+    return views.view(input, *shape, **named) if isinstance(given, dtype) else views.reshape(input, *(shape or (given,)))
+
+
+alias_copy = _copying(views.alias, "alias_copy")
+as_strided_copy = _copying(views.as_strided, "as_strided_copy")
+detach_copy = _copying(views.detach, "detach_copy")
+diagonal_copy = _copying(views.diagonal, "diagonal_copy")
+expand_copy = _copying(views.expand, "expand_copy")
+_narrow_copy = _copying(views.narrow, "narrow_copy")
+
+
+@operation(numpy_names=True)
+def narrow_copy(input: TensorBase, dim: int, start: int, length: int, *, out: TensorBase | None = None) -> TensorBase:
+    """What ``narrow`` shows, as a copy."""
+    shape = shape_of(input)
+    if dim >= max(len(shape), 1):
+        raise RuntimeError("Expected dim < static_cast<int64_t>(self_sizes.size()) to be true, but got false.")
+    if shape and length < 0:
+        raise RuntimeError(f"start ({start}) + length ({length}) exceeds dimension size ({shape[dim]}).")
+    return _narrow_copy(input, dim, start, length, out=out)
+
+
+permute_copy = _copying(views.permute, "permute_copy")
+select_copy = _copying(views.select, "select_copy")
+slice_copy = _copying(_slice, "slice_copy")
+split_copy = operation(forms=Forms({"split_size": "split_size_or_sections"}))(_copying(views.split, "split_copy"))
+split_with_sizes_copy = _copying(split_with_sizes, "split_with_sizes_copy")
+squeeze_copy = _copying(views.squeeze, "squeeze_copy")
+t_copy = _copying(views.t, "t_copy")
+transpose_copy = _copying(views.transpose, "transpose_copy")
+unbind_copy = _copying(views.unbind, "unbind_copy")
+unfold_copy = _copying(views.unfold, "unfold_copy")
+unsqueeze_copy = _copying(views.unsqueeze, "unsqueeze_copy")
+view_as_complex_copy = _copying(view_as_complex, "view_as_complex_copy")
+view_as_real_copy = _copying(view_as_real, "view_as_real_copy")
+view_copy = _copying(_viewed, "view_copy")
+
+
+# Methods that change which part of its storage a tensor shows
+
+
+def _own_view(function: Callable[..., Any], name: str) -> Callable[..., Any]:
+    def method(self: TensorBase, *args: Any, **kwargs: Any) -> TensorBase:
+        check_history(self)
+        review(self, function(self, *args, **kwargs))
+        return self
+
+    method.__name__ = name
+    method.__qualname__ = f"Tensor.{name}"
+    method.__doc__ = f"Show what ``{name[:-1]}`` would return; returns the tensor."
+    return method
+
+
+NAMED_METHODS = {
+    f"{function.__name__}_": _own_view(function, f"{function.__name__}_")
+    for function in (views.t, views.transpose, views.squeeze, views.unsqueeze)
+}
+NAMED_METHODS.update(tril_=in_place_form(tril, "tril_", uniform=True), triu_=in_place_form(triu, "triu_", uniform=True))
+NAMED_METHODS["swapaxes_"] = NAMED_METHODS["swapdims_"] = NAMED_METHODS["transpose_"]
+PROPERTIES = {"mT": _matrix_transpose, "mH": _matrix_adjoint, "T": _all_reversed, "H": _hermitian}

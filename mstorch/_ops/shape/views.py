@@ -1,0 +1,583 @@
+"""What torch returns as a view: another shape, order or part of the same storage. Writes go through them."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..._backend import tape
+from ..._backend.geometry import contiguous_strides, inverse_order
+from ..._backend.table import kernel
+from ..._core.dtype import dtype
+from ..._core.promotion import type_text
+from ..._core.storage import Counter
+from ..._core.strides import beyond_storage, view_strides
+from ..._core.tensor_base import TensorBase, make_view, strides_of, whole_storage
+from ..._tape import movement, windows
+from ..._tape.vocabulary import sum_array
+from .._dispatch import call, shape_args, shape_of, whole, wrap_dim
+from .._forms import SIZE, Forms
+from .._operation import operation
+from ..memory._view_dtype import view_dtype
+
+_reshape = kernel("reshape")
+_permute = kernel("permute")
+_expand = kernel("expand")
+_slice = kernel("slice")
+_select = kernel("select")
+_clone = kernel("clone")
+
+
+def numel_of(shape: Sequence[int]) -> int:
+    """The number of elements of a shape."""
+    count = 1
+    for length in shape:
+        count *= length
+    return count
+
+
+def infer_size(shape: Sequence[int], numel: int) -> tuple[int, ...]:
+    """The shape with its -1 replaced by what the number of elements demands; RuntimeError if nothing fits."""
+    known, unknown = 1, -1
+    for i, length in enumerate(shape):
+        if length == -1:
+            if unknown >= 0:
+                raise RuntimeError("only one dimension can be inferred")
+            unknown = i
+        elif length < 0:
+            raise RuntimeError(f"invalid shape dimension {length} at index {i} of shape {list(shape)}")
+        else:
+            known *= length
+    if unknown >= 0:
+        if known == 0 and numel == 0:
+            raise RuntimeError(
+                f"cannot reshape tensor of 0 elements into shape {list(shape)} because the unspecified dimension size -1 can "
+                "be any value and is ambiguous"
+            )
+        if known == 0 or numel % known:
+            raise RuntimeError(f"shape '{list(shape)}' is invalid for input of size {numel}")
+        return tuple(numel // known if i == unknown else length for i, length in enumerate(shape))
+    if known != numel:
+        raise RuntimeError(f"shape '{list(shape)}' is invalid for input of size {numel}")
+    return tuple(shape)
+
+
+def _as_shape(
+    input: TensorBase, shape: tuple[int, ...], strides: tuple[int, ...], label: str = "ViewBackward0"
+) -> TensorBase:
+    return windows.sorted_view(input, label, shape, strides, input._offset, _RESHAPED, shape)
+
+
+def _reshaped(own: tuple[int, ...], shape: tuple[int, ...]) -> Any:
+    return lambda array: array.reshape(shape), lambda array: array.reshape(own)
+
+
+_RESHAPED = windows.Sort(
+    lambda name, shape: lambda raw: _reshape[name](raw, shape), _reshaped, lambda raw, own, _: movement.reshaped(raw, own)
+)
+
+
+@operation(forms=Forms({"dtype": "size"}, "size"))
+def view(self: TensorBase, *shape: Any, **named: Any) -> TensorBase:
+    """The same elements in another shape (``size``) or read as another type (``dtype``); never copies."""
+    if named:
+        if shape or len(named) > 1 or not named.keys() <= {"dtype", "size"}:
+            raise TypeError(f"view() received an invalid combination of arguments: {shape}, {named}")
+        shape = tuple(named.values())
+    if len(shape) == 1 and isinstance(shape[0], dtype):
+        return view_dtype(self, shape[0])
+    wanted = infer_size(shape_args(shape, "view"), numel_of(shape_of(self)))
+    return _as_shape(self, wanted, _strides_as(self, wanted))
+
+
+def _strides_as(self: TensorBase, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The steps that show a tensor's elements in another shape; torch's error where none do."""
+    if self._stride is None:
+        return contiguous_strides(shape)
+    strides = view_strides(shape_of(self), self._stride, shape)
+    if strides is None:
+        raise RuntimeError(
+            "view size is not compatible with input tensor's size and stride (at least one dimension spans across two "
+            "contiguous subspaces). Use .reshape(...) instead."
+        )
+    return strides
+
+
+@operation(forms=Forms(star="shape"))
+def reshape(input: TensorBase, *shape: Any) -> Any:
+    """The elements in another shape: a view where strides allow it, else a copy."""
+    own = shape_of(input)
+    wanted = infer_size(shape_args(shape, "reshape"), numel_of(own))
+    strides = contiguous_strides(wanted) if input._stride is None else view_strides(own, input._stride, wanted)
+    if strides is not None:
+        return _as_shape(input, wanted, strides)
+    return unsafe_view(call(_clone, (input,)), wanted)
+
+
+def unsafe_view(input: TensorBase, shape: tuple[int, ...], fresh: bool = True) -> Any:
+    """The elements of a tensor in another shape, no view for autograd.
+
+    ``fresh``: the tensor is dense, and nobody else holds it. If not, it lies in any order, and the result counts its own writes.
+    """
+    strides = contiguous_strides(shape) if fresh else _strides_as(input, shape)
+    made = windows.no_view(_as_shape(input, shape, strides, "UnsafeViewBackward0"))
+    if not fresh:
+        made._counter = Counter(made._counter.version)
+    return made
+
+
+def flatten(input: TensorBase, start_dim: int = 0, end_dim: int = -1) -> TensorBase:
+    """Dimensions ``start_dim`` to ``end_dim`` made one; a view where strides allow it."""
+    own = shape_of(input)
+    first, last = wrap_dim(start_dim, len(own)), wrap_dim(end_dim, len(own))
+    if first > last:
+        raise RuntimeError("flatten() has invalid args: start_dim cannot come after end_dim")
+    if not own:
+        return reshape(input, (1,))
+    if first == last:
+        return input
+    return reshape(input, (*own[:first], numel_of(own[first : last + 1]), *own[last + 1 :]))
+
+
+@operation(numpy_names=True)
+def unflatten(input: Any, dim: int, sizes: Sequence[int]) -> Any:
+    """Dimension ``dim`` split into several."""
+    own = shape_of(input)
+    dim = wrap_dim(dim, len(own))
+    sizes = shape_args((sizes,), "unflatten")
+    if not sizes:
+        raise RuntimeError("unflatten: sizes must be non-empty")
+    if not own:
+        raise RuntimeError("unflatten got an unexpected error:\ntensor has no dimensions")
+    try:
+        filled = infer_size(sizes, own[dim])
+    except RuntimeError:
+        raise RuntimeError(
+            f"unflatten: Provided sizes {list(sizes)} don't multiply up to the size of dim {dim} ({own[dim]}) in the input tensor"
+        ) from None
+    return view(input, (*own[:dim], *filled, *own[dim + 1 :]))
+
+
+@operation(forms=Forms(star="dims"))
+def permute(input: Any, *dims: Any) -> Any:
+    """The dimensions in another order."""
+    order = shape_args(dims, "permute")
+    own = shape_of(input)
+    if len(order) != len(own):
+        raise RuntimeError(
+            f"permute(sparse_coo): number of dimensions in the tensor input does not match the length of the desired "
+            f"ordering of dimensions i.e. input.dim() = {len(own)} is not equal to len(dims) = {len(order)}"
+        )
+    order = tuple(wrap_dim(d, len(own)) for d in order)
+    if len(set(order)) != len(order):
+        raise RuntimeError("permute(): duplicate dims are not allowed.")
+    return _permuted(input, order, "PermuteBackward0")
+
+
+def _permuted(input: TensorBase, order: tuple[int, ...], label: str) -> TensorBase:
+    own, strides = input._shape, strides_of(input)
+    shape, steps = tuple([own[d] for d in order]), tuple([strides[d] for d in order])
+    return windows.sorted_view(input, label, shape, steps, input._offset, _PERMUTED, order)
+
+
+def _transposed(own: tuple[int, ...], order: tuple[int, ...]) -> Any:
+    inverse = inverse_order(order)
+    return lambda array: array.transpose(order), lambda array: array.transpose(inverse)
+
+
+_PERMUTED = windows.Sort(
+    lambda name, order: lambda raw: _permute[name](raw, order), _transposed,
+    lambda raw, _, order: movement.permuted(raw, inverse_order(order)),
+)  # fmt: skip
+
+
+@operation(forms=Forms({"axis0": "dim0", "axis1": "dim1"}))
+def transpose(input: TensorBase, dim0: int, dim1: int) -> Any:
+    """Two dimensions exchanged."""
+    return _exchanged(input, dim0, dim1, "TransposeBackward0")
+
+
+def _exchanged(input: TensorBase, dim0: int, dim1: int, label: str) -> TensorBase:
+    rank = len(shape_of(input))
+    dim0, dim1 = wrap_dim(dim0, rank), wrap_dim(dim1, rank)
+    order = list(range(rank))
+    if rank:
+        order[dim0], order[dim1] = dim1, dim0
+    return _permuted(input, tuple(order), label)
+
+
+def t(input: TensorBase) -> Any:
+    """A matrix transposed; tensors of fewer dimensions as they are."""
+    shape = shape_of(input)
+    if len(shape) == 2:  # as _permuted, at the least cost
+        (rows, columns), own = shape, input._stride
+        steps = (1, columns or 1) if own is None else (own[1], own[0])
+        return windows.sorted_view(input, "TBackward0", (columns, rows), steps, input._offset, _PERMUTED, (1, 0))
+    if len(shape) > 2:
+        raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {len(shape)}D")
+    return alias(input)
+
+
+def alias(input: TensorBase) -> TensorBase:
+    """Another tensor over the same elements, a view."""
+    return windows.sorted_view(input, "AliasBackward0", input._shape, strides_of(input), input._offset, _ALIAS, None)
+
+
+def _same(value: np.ndarray) -> np.ndarray:
+    return value
+
+
+_ALIAS = windows.Sort(lambda name, argument: _same, lambda own, argument: (_same, _same), lambda raw, own, argument: raw)
+
+
+def detach(input: Any) -> Any:
+    """Another tensor over the same elements, which takes no part in autograd."""
+    return make_view(input, tape.detached, input._shape, strides_of(input), input._offset)
+
+
+def movedim(input: TensorBase, source: Any, destination: Any) -> Any:
+    """Dimensions ``source`` moved to the positions ``destination``."""
+    rank = len(shape_of(input))
+    sources = [source] if isinstance(source, int) else list(source)
+    destinations = [destination] if isinstance(destination, int) else list(destination)
+    if len(sources) != len(destinations):
+        raise RuntimeError(
+            f"movedim: Invalid source or destination dims: source ({sources} dims) should contain the same number of dims "
+            f"as destination ({destinations} dims)"
+        )
+    given = (("source", sources), ("destination", destinations))
+    sources = [wrap_dim(d, rank) for d in sources]
+    destinations = [wrap_dim(d, rank) for d in destinations]
+    for (name, asked), dims in zip(given, (sources, destinations)):
+        if len(set(dims)) != len(dims):
+            raise RuntimeError(f"movedim: repeated dim in `{name}` ({asked})")
+    if not rank:
+        return alias(input)
+    order = [-1] * rank
+    for s, d in zip(sources, destinations):
+        order[d] = s
+    rest = iter(d for d in range(rank) if d not in sources)
+    return permute(input, [next(rest) if d < 0 else d for d in order])
+
+
+@operation(numpy_names=True)
+def squeeze(input: TensorBase, dim: int | None = None) -> Any:
+    """Without the dimensions of length 1 (all of them, or those named)."""
+    own, strides = shape_of(input), strides_of(input)
+    if dim is None:
+        gone = set(range(len(own)))
+    else:
+        dims = (dim,) if isinstance(dim, int) else tuple(dim)
+        gone = {wrap_dim(d, len(own)) for d in dims}
+        if len(gone) != len(dims):
+            raise RuntimeError(f"dim {dims[0]} appears multiple times in the list of dims")
+    kept = [i for i in range(len(own)) if not (i in gone and own[i] == 1)]
+    label = "SqueezeBackward0" if dim is None else "SqueezeBackward1" if isinstance(dim, int) else "SqueezeBackward2"
+    return _as_shape(input, tuple(own[i] for i in kept), tuple(strides[i] for i in kept), label)
+
+
+@operation(numpy_names=True)
+def unsqueeze(input: TensorBase, dim: int) -> Any:
+    """With a dimension of length 1 put in at ``dim``."""
+    own, strides = shape_of(input), strides_of(input)
+    dim = wrap_dim(dim, len(own) + 1)
+    step = own[dim] * strides[dim] if dim < len(own) else 1
+    return _as_shape(input, (*own[:dim], 1, *own[dim:]), (*strides[:dim], step, *strides[dim:]), "UnsqueezeBackward0")
+
+
+@operation(forms=SIZE)
+def expand(input: Any, *size: Any, implicit: bool = False) -> Any:
+    """Dimensions of length 1 repeated without a copy (stride 0); -1 keeps a length; new ones come in front."""
+    own, strides = shape_of(input), strides_of(input)
+    wanted = shape_args(size, "expand")
+    lead = len(wanted) - len(own)
+    if lead < 0:
+        raise RuntimeError(
+            f"expand({type_text(input._dtype)}{{{list(own)}}}, size={list(wanted)}): the number of sizes provided ({len(wanted)}) "
+            f"must be greater or equal to the number of dimensions in the tensor ({len(own)})"
+        )
+    shape, steps = list(wanted), [0] * len(wanted)
+    for i in reversed(range(len(wanted))):  # as in torch, which names the last dimension that does not fit
+        length, mine = wanted[i], own[i - lead] if i >= lead else None
+        if length == -1:
+            if mine is None:
+                raise RuntimeError(
+                    f"The expanded size of the tensor ({length}) isn't allowed in a leading, non-existing dimension {i}"
+                )
+            length = mine
+        if mine is not None and mine != 1 and mine != length:
+            raise RuntimeError(
+                f"The expanded size of the tensor ({length}) must match the existing size ({mine}) at non-singleton "
+                f"dimension {i}.  Target sizes: {list(wanted)}.  Tensor sizes: {list(own)}"
+            )
+        shape[i] = length
+        if mine is not None and mine == length:
+            steps[i] = strides[i - lead]
+    for i in reversed(range(lead if own else 0)):  # a new dimension of length 1 spans the next one
+        if shape[i] == 1:
+            steps[i] = shape[i + 1] * steps[i + 1]
+    target = tuple(shape)
+    return windows.sorted_view(input, "ExpandBackward0", target, tuple(steps), input._offset, _EXPANDED, target)
+
+
+def _repeated(own: tuple[int, ...], shape: tuple[int, ...]) -> Any:
+    return lambda array: np.broadcast_to(array, shape), lambda array: sum_array(array, own)
+
+
+_EXPANDED = windows.Sort(
+    lambda name, shape: lambda raw: _expand[name](raw, shape), _repeated, lambda raw, own, _: movement.fitted(raw, own)
+)
+
+
+def expand_as(self: TensorBase, other: TensorBase | float | Sequence[float | str | None]) -> TensorBase:
+    """Expanded to the size of ``other``."""
+    return expand(self, shape_of(other))
+
+
+def view_as(self: Any, other: TensorBase) -> Any:
+    """Viewed in the size of ``other``."""
+    return view(self, shape_of(other))
+
+
+def reshape_as(self: TensorBase, other: TensorBase) -> TensorBase:
+    """Reshaped to the size of ``other``."""
+    return reshape(self, shape_of(other))
+
+
+@operation(forms=Forms({"shape": "size"}))
+def broadcast_to(input: Any, size: Sequence[int]) -> Any:
+    """The same as ``expand``."""
+    return expand(input, size)
+
+
+@operation(numpy_names=True)
+def narrow(input: TensorBase, dim: int, start: int, length: int) -> TensorBase:
+    """``length`` entries of dimension ``dim`` from ``start`` on."""
+    own = shape_of(input)
+    if not own:
+        raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
+    length = int(length)
+    if length < 0:
+        raise RuntimeError("narrow(): length must be non-negative.")
+    dim = wrap_dim(dim, len(own))
+    if isinstance(start, TensorBase) and (shape_of(start) or start._dtype.category != 1):
+        raise RuntimeError("start must be an 0-dim integral Tensor.")
+    start = int(start)
+    if not -own[dim] <= start <= own[dim]:
+        raise IndexError(
+            f"start out of range (expected to be in range of [{-own[dim]}, {own[dim]}], but got {start})"
+        )
+    if start < 0:
+        start += own[dim]
+    if start + length > own[dim]:
+        raise RuntimeError(f"start ({start}) + length ({length}) exceeds dimension size ({own[dim]}).")
+    return slice_dim(input, dim, start, start + length, 1)
+
+
+def slice_dim(input: Any, dim: int, start: int, stop: int, step: int) -> Any:
+    """``input[start:stop:step]`` in one dimension; bounds are within it and ``step`` is positive."""
+    own, strides = shape_of(input), strides_of(input)
+    length = max(0, -((start - stop) // step))
+    shape = (*own[:dim], length, *own[dim + 1 :])
+    steps = (*strides[:dim], strides[dim] * step, *strides[dim + 1 :])
+    return windows.sorted_view(
+        input, "SliceBackward0", shape, steps, input._offset + start * strides[dim], _SLICED, (dim, start, stop, step)
+    )
+
+
+def _stretch(own: tuple[int, ...], argument: tuple[int, int, int, int]) -> Any:
+    dim, start, stop, step = argument
+    key = (slice(None),) * dim + (slice(start, stop, step),)
+    return lambda array: array[key], windows.placing(key, own)
+
+
+def _stretch_back(raw: Any, own: tuple[int, ...], argument: tuple[int, int, int, int]) -> Any:
+    dim, start, stop, step = argument
+    return movement.placed(raw, (slice(None),) * dim + (slice(start, stop, step),), own)
+
+
+_SLICED = windows.Sort(lambda name, argument: lambda raw: _slice[name](raw, *argument), _stretch, _stretch_back)
+
+
+@operation(numpy_names=True)
+def select(input: TensorBase, dim: int, index: int) -> Any:
+    """The entry ``index`` of dimension ``dim``, which goes away."""
+    own, strides = shape_of(input), strides_of(input)
+    if not own:
+        raise IndexError("select() cannot be applied to a 0-dim tensor.")
+    dim = wrap_dim(dim, len(own))
+    index = int(index)
+    if not -own[dim] <= index < own[dim]:
+        raise IndexError(
+            f"select(): index {index} out of range for tensor of size {list(own)} at dimension {dim}"
+        )
+    if index < 0:
+        index += own[dim]
+    return windows.sorted_view(
+        input, "SelectBackward0", own[:dim] + own[dim + 1 :], strides[:dim] + strides[dim + 1 :],
+        input._offset + index * strides[dim], _SELECTED, (dim, index),
+    )  # fmt: skip
+
+
+def _entry(own: tuple[int, ...], argument: tuple[int, int]) -> Any:
+    dim, index = argument
+    key = (slice(None),) * dim + (index,)
+    return lambda array: np.asarray(array[key]), windows.placing(key, own)
+
+
+def _entry_back(raw: Any, own: tuple[int, ...], argument: tuple[int, int]) -> Any:
+    dim, index = argument
+    return movement.placed(raw, (slice(None),) * dim + (index,), own)
+
+
+_SELECTED = windows.Sort(lambda name, argument: lambda raw: _select[name](raw, *argument), _entry, _entry_back)
+
+
+@operation(numpy_names=True)
+def unbind(input: TensorBase, dim: int = 0) -> tuple[Any, ...]:
+    """The entries along a dimension, as views."""
+    own = shape_of(input)
+    if not own:
+        raise IndexError("Dimension specified as 0 but tensor has no dimensions")
+    dim = wrap_dim(dim, len(own))
+    kernel_, strides, before = _select[input._dtype.name], strides_of(input), (slice(None),) * dim
+    parts = [
+        (own[:dim] + own[dim + 1 :], strides[:dim] + strides[dim + 1 :], input._offset + i * strides[dim],
+         lambda raw, i=i: kernel_(raw, dim, i))
+        for i in range(own[dim])
+    ]  # fmt: skip
+    return windows.views(input, "UnbindBackward0", parts, [(*before, i) for i in range(own[dim])])
+
+
+@operation(numpy_names=True)
+def split(tensor: TensorBase, split_size_or_sections: Any, dim: int = 0) -> tuple[Any, ...]:
+    """Parts along a dimension: of one size (the last may be smaller) or of the sizes in a list."""
+    own = shape_of(tensor)
+    if not own:
+        raise RuntimeError("split expects at least a 1-dimensional tensor")
+    dim = wrap_dim(dim, len(own))
+    if isinstance(split_size_or_sections, (list, tuple)):
+        sections = [int(s) for s in split_size_or_sections]
+        if sum(sections) != own[dim] or min(sections, default=0) < 0:
+            raise RuntimeError(
+                f"split_with_sizes expects split_sizes to sum exactly to {own[dim]} (input tensor's size at dimension "
+                f"{dim}), but got split_sizes={sections}"
+            )
+    else:
+        if isinstance(split_size_or_sections, (float, str)):
+            given = type(split_size_or_sections).__name__
+            raise TypeError(f"split_with_sizes(): argument 'split_sizes' (position 2) must be tuple of ints, not {given}")
+        size = int(split_size_or_sections)
+        if size < 0:
+            raise RuntimeError(f"split expects split_size be non-negative, but got split_size={size}")
+        if size == 0 and own[dim] != 0:
+            raise RuntimeError(f"split_size can only be 0 if dimension size is 0, but got dimension size of {own[dim]}")
+        count = max(1, -(-own[dim] // size)) if size else 1
+        sections = [min(size, own[dim] - i * size) for i in range(count)]
+    kernel_, strides, before = _slice[tensor._dtype.name], strides_of(tensor), (slice(None),) * dim
+    parts, keys, start = [], [], 0
+    for section in sections:
+        stop = start + section
+        parts.append(
+            ((*own[:dim], section, *own[dim + 1 :]), strides, tensor._offset + start * strides[dim],
+             lambda raw, start=start, stop=stop: kernel_(raw, dim, start, stop, 1))
+        )  # fmt: skip
+        keys.append((*before, slice(start, stop)))
+        start = stop
+    label = "SplitWithSizesBackward0" if isinstance(split_size_or_sections, (list, tuple)) else "SplitBackward0"
+    return windows.views(tensor, label, parts, keys)
+
+
+@operation(numpy_names=True)
+def chunk(input: TensorBase, chunks: int, dim: int = 0) -> tuple[Any, ...]:
+    """At most ``chunks`` parts of equal size along a dimension."""
+    own, chunks = shape_of(input), whole(chunks)
+    if not own:
+        raise RuntimeError("chunk expects at least a 1-dimensional tensor")
+    if chunks <= 0:
+        raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
+    dim = wrap_dim(dim, len(own))
+    size = -(-own[dim] // chunks)
+    if size == 0:
+        return split(input, [0] * chunks, dim)
+    return split(input, size, dim)
+
+
+def diagonal(input: TensorBase, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
+    """The diagonal of two dimensions, as the last dimension of a view."""
+    own, strides, offset = shape_of(input), strides_of(input), whole(offset)
+    dim1, dim2 = wrap_dim(dim1, len(own)), wrap_dim(dim2, len(own))
+    if dim1 == dim2:
+        raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
+    if offset >= 0:
+        length = max(min(own[dim1], own[dim2] - offset), 0)
+        start = input._offset + (offset * strides[dim2] if length else 0)
+    else:
+        length = max(min(own[dim1] + offset, own[dim2]), 0)
+        start = input._offset - (offset * strides[dim1] if length else 0)
+    rest = [i for i in range(len(own)) if i not in (dim1, dim2)]
+    shape = (*(own[i] for i in rest), length)
+    steps = (*(strides[i] for i in rest), strides[dim1] + strides[dim2])
+    return windows.window_on(input, shape, steps, start, "DiagonalBackward0")
+
+
+def unfold(self: Any, dimension: int, size: int, step: int) -> TensorBase:
+    """Windows of ``size`` along a dimension, ``step`` apart, as a new last dimension of a view."""
+    own, strides = shape_of(self), strides_of(self)
+    dimension = wrap_dim(dimension, len(own))
+    length = own[dimension] if own else 1
+    if size < 0:
+        raise RuntimeError(f"size is {size} but must be >= 0")
+    if size > length:
+        raise RuntimeError(f"maximum size for tensor at dimension {dimension} is {length} but size is {size}")
+    if step <= 0:
+        raise RuntimeError(f"step is {step} but must be > 0")
+    if not own:
+        return windows.window_on(self, (size,), (1,), self._offset, "UnfoldBackward0")
+    shape = (*own[:dimension], (length - size) // step + 1, *own[dimension + 1 :], size)
+    steps = (*strides[:dimension], strides[dimension] * step, *strides[dimension + 1 :], strides[dimension])
+    lead = (slice(None),) * dimension
+
+    def forward(array: np.ndarray) -> np.ndarray:
+        return np.array(np.lib.stride_tricks.sliding_window_view(array, size, dimension)[(*lead, slice(None, None, step))], order="C")
+
+    def back(array: np.ndarray) -> np.ndarray:
+        # By the tensor's own elements, not by the memory: it may itself hold an element several times.
+        found = np.zeros(own, array.dtype)
+        for place in range(size):
+            found[(*lead, slice(place, place + step * (shape[dimension] - 1) + 1, step))] += array[..., place]
+        return found
+
+    maps = movement.unfolding(forward, back, own, shape, dimension, step)
+    return windows.window_on(self, shape, steps, self._offset, "UnfoldBackward0", maps)
+
+
+def as_strided(input: TensorBase, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None) -> TensorBase:
+    """A view of the storage of ``input`` with any size, stride and offset (in elements)."""
+    size, stride, offset = tuple(size), tuple(stride), input._offset if storage_offset is None else storage_offset
+    if len(size) != len(stride):
+        raise RuntimeError("mismatch in length of strides and shape")
+    if any(step < 0 for step in stride):
+        raise RuntimeError(f"as_strided: Negative strides are not supported at the moment, got strides: {list(stride)}")
+    if offset < 0:
+        raise RuntimeError(f"Tensor: invalid storage offset {offset}")
+    limit, item = whole_storage(input).numel(), input._dtype.itemsize
+    last = offset + sum((length - 1) * step for length, step in zip(size, stride))
+    if numel_of(size) and last >= limit:
+        raise beyond_storage(size, stride, offset, item, limit * item)
+    return windows.window_on(input, size, stride, offset, "AsStridedBackward0")
+
+
+def is_tensor(obj: Any) -> bool:
+    """Whether ``obj`` is a tensor."""
+    return isinstance(obj, TensorBase)
+
+
+def swapaxes(input: TensorBase, axis0: int, axis1: int) -> TensorBase:
+    """Two dimensions exchanged."""
+    return transpose(input, axis0, axis1)
+
+
+swapdims = transpose
+moveaxis = movedim

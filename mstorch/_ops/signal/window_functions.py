@@ -1,0 +1,233 @@
+"""Window functions: torch.signal.windows (symmetric unless asked) and the torch namespace's (periodic unless asked)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from ..._core import device as devices
+from ..._core.device import device
+from ..._core.dtype import dtype, float64, get_default_dtype
+from ..._core.formats import layout, strided
+from ..._core.tensor_base import TensorBase, tensor_of
+from ..elementwise.special import i0
+
+
+def _kind(name: str, M: int, dtype: Any, layout: layout | None = None) -> dtype:
+    kind = dtype or get_default_dtype()
+    if M < 0:
+        raise ValueError(f"{name} requires non-negative window length, got M={M}")
+    if layout is not None and layout is not strided:
+        raise ValueError(f"{name} is implemented for strided tensors only, got: {layout}")
+    if kind.name not in ("float32", "float64"):
+        raise ValueError(f"{name} expects float32 or float64 dtypes, got: {kind}")
+    return kind
+
+
+def _tensor(values: Any, kind: dtype, device: device | str | int | None, requires_grad: bool) -> TensorBase:
+    place = devices.resolve(device)
+    if isinstance(values, np.ndarray):
+        values = tensor_of(np.ascontiguousarray(values.astype(kind.np)))
+    elif values._dtype is not kind:
+        values = values.to(kind)
+    values = values.to(place)
+    return values.requires_grad_() if requires_grad else values
+
+
+def _sum_of_cosines(M: int, weights: list[float], sym: bool) -> np.ndarray:
+    if M == 1:
+        return np.ones(1)
+    angle = np.arange(M) * (2 * math.pi / max(M - 1 if sym else M, 1))
+    found = np.zeros(M)
+    for order, weight in enumerate(weights):
+        found += (-1) ** order * weight * np.cos(order * angle)
+    return found
+
+
+def general_cosine(
+    M: int, *, a: Iterable[float], sym: bool = True, dtype: dtype | None = None, layout: layout | None = None,
+    device: device | str | int | None = None, requires_grad: bool = False,
+) -> TensorBase:  # fmt: skip
+    """The sum of cosines with the weights ``a``, alternating in sign."""
+    kind = _kind("general_cosine", M, dtype, layout)
+    if M and not isinstance(a, Iterable):
+        raise TypeError("Coefficients must be a list/tuple")
+    if M and not list(a):
+        raise ValueError("Coefficients cannot be empty")
+    return _tensor(_sum_of_cosines(M, list(a) if M else [], sym), kind, device, requires_grad)
+
+
+def general_hamming(
+    M: int, *, alpha: float = 0.54, sym: bool = True, dtype: dtype | None = None, layout: layout | None = None,
+    device: device | str | int | None = None, requires_grad: bool = False,
+) -> TensorBase:  # fmt: skip
+    """``alpha`` less ``1 - alpha`` times a cosine."""
+    return general_cosine(M, a=[alpha, 1.0 - alpha], sym=sym, dtype=dtype, layout=layout, device=device, requires_grad=requires_grad)
+
+
+def hamming(
+    M: int, *, sym: bool = True, dtype: dtype | None = None, layout: layout | None = None, device: device | str | int | None = None,
+    requires_grad: bool = False
+) -> TensorBase:
+    """The Hamming window."""
+    return general_hamming(M, sym=sym, dtype=dtype, layout=layout, device=device, requires_grad=requires_grad)
+
+
+def hann(
+    M: int, *, sym: bool = True, dtype: dtype | None = None, layout: layout | None = None, device: device | str | int | None = None,
+    requires_grad: bool = False
+) -> TensorBase:
+    """The Hann window: a raised cosine."""
+    return general_hamming(M, alpha=0.5, sym=sym, dtype=dtype, layout=layout, device=device, requires_grad=requires_grad)
+
+
+def blackman(
+    M: int, *, sym: bool = True, dtype: dtype | None = None, layout: layout | None = None, device: device | str | int | None = None,
+    requires_grad: bool = False
+) -> TensorBase:
+    """The Blackman window."""
+    _kind("blackman", M, dtype, layout)
+    return general_cosine(M, a=[0.42, 0.5, 0.08], sym=sym, dtype=dtype, layout=layout, device=device, requires_grad=requires_grad)
+
+
+def nuttall(
+    M: int, *, sym: bool = True, dtype: dtype | None = None, layout: layout | None = None, device: device | str | int | None = None,
+    requires_grad: bool = False
+) -> TensorBase:
+    """The Nuttall window of minimum side lobes."""
+    weights = [0.3635819, 0.4891775, 0.1365995, 0.0106411]
+    return general_cosine(M, a=weights, sym=sym, dtype=dtype, layout=layout, device=device, requires_grad=requires_grad)
+
+
+def bartlett(
+    M: int, *, sym: bool = True, dtype: dtype | None = None, layout: layout | None = None, device: device | str | int | None = None,
+    requires_grad: bool = False
+) -> TensorBase:
+    """The Bartlett window: a triangle."""
+    kind = _kind("bartlett", M, dtype, layout)
+    found = np.ones(M) if M <= 1 else 1 - np.abs(np.arange(M) * (2 / (M - 1 if sym else M)) - 1)
+    return _tensor(found, kind, device, requires_grad)
+
+
+def cosine(
+    M: int, *, sym: bool = True, dtype: dtype | None = None, layout: layout | None = None, device: device | str | int | None = None,
+    requires_grad: bool = False
+) -> TensorBase:
+    """Half a period of a sine."""
+    kind = _kind("cosine", M, dtype, layout)
+    found = np.sin((np.arange(M) + 0.5) * (math.pi / max(M if sym or M <= 1 else M + 1, 1)))
+    return _tensor(found, kind, device, requires_grad)
+
+
+def exponential(
+    M: int, *, center: float | None = None, tau: float = 1.0, sym: bool = True, dtype: dtype | None = None, layout: layout | None = None,
+    device: device | str | int | None = None, requires_grad: bool = False,
+) -> TensorBase:  # fmt: skip
+    """The exponential decay to both sides of ``center`` over the length ``tau``."""
+    kind = _kind("exponential", M, dtype, layout)
+    if tau <= 0:
+        raise ValueError(f"Tau must be positive, got: {tau} instead.")
+    if sym and center is not None:
+        raise ValueError("Center must be None for symmetric windows")
+    middle = ((M - 1 if sym or M <= 1 else M) / 2.0) if center is None else center
+    found = np.exp(-np.abs(np.arange(M) - middle) / tau)
+    return _tensor(found, kind, device, requires_grad)
+
+
+def gaussian(
+    M: int, *, std: float = 1.0, sym: bool = True, dtype: dtype | None = None, layout: layout | None = None,
+    device: device | str | int | None = None, requires_grad: bool = False,
+) -> TensorBase:  # fmt: skip
+    """The normal curve of the deviation ``std``."""
+    kind = _kind("gaussian", M, dtype, layout)
+    if std <= 0:
+        raise ValueError(f"Standard deviation must be positive, got: {std} instead.")
+    found = np.exp(-(((np.arange(M) - (M - 1 if sym or M <= 1 else M) / 2.0) / (std * math.sqrt(2))) ** 2))
+    return _tensor(found, kind, device, requires_grad)
+
+
+def _kaiser(M: int, beta: float, sym: bool) -> Any:
+    if M <= 1:
+        return np.ones(M)
+    place = np.arange(M) * (2.0 / (M - 1 if sym else M)) - 1
+    height = tensor_of(beta * np.sqrt(np.maximum(0.0, 1 - place * place)))
+    return i0(height) / i0(tensor_of(np.array(float(beta))))
+
+
+def kaiser(
+    M: int, *, beta: float = 12.0, sym: bool = True, dtype: dtype | None = None, layout: layout | None = None,
+    device: device | str | int | None = None, requires_grad: bool = False,
+) -> TensorBase:  # fmt: skip
+    """The Kaiser window of shape ``beta``."""
+    kind = _kind("kaiser", M, dtype, layout)
+    if beta < 0:
+        raise ValueError(f"beta must be non-negative, got: {beta} instead.")
+    return _tensor(_kaiser(M, float(beta), sym), kind, device, requires_grad)
+
+
+def _old_kind(name: str, length: int, dtype: dtype | None) -> dtype:
+    kind = dtype or get_default_dtype()
+    if kind.category != 2:
+        raise RuntimeError(f"{name} expects floating point dtypes, got: {kind}")
+    if length < 0:
+        raise RuntimeError(f"{name} requires non-negative window_length, got window_length={length}")
+    return kind
+
+
+def hamming_window(
+    window_length: int, periodic: bool = True, alpha: float = 0.54, beta: float = 0.46, *, dtype: dtype | None = None,
+    layout: layout | None = None, device: device | str | int | None = None, pin_memory: bool = False, requires_grad: bool = False,
+) -> TensorBase:  # fmt: skip
+    """``alpha`` less ``beta`` times a cosine."""
+    if pin_memory:
+        devices.refuse_pinning(device)
+    kind = _old_kind("hamming_window", window_length, dtype)
+    return _tensor(_sum_of_cosines(window_length, [alpha, beta], not periodic), kind, device, requires_grad)
+
+
+def hann_window(
+    window_length: int, periodic: bool = True, *, dtype: dtype | None = None, layout: layout | None = None,
+    device: device | str | int | None = None, pin_memory: bool = False, requires_grad: bool = False,
+) -> TensorBase:  # fmt: skip
+    """The Hann window: a raised cosine."""
+    if pin_memory:
+        devices.refuse_pinning(device)
+    kind = _old_kind("hann_window", window_length, dtype)
+    return _tensor(_sum_of_cosines(window_length, [0.5, 0.5], not periodic), kind, device, requires_grad)
+
+
+def blackman_window(
+    window_length: int, periodic: bool = True, *, dtype: dtype | None = None, layout: layout | None = None,
+    device: device | str | int | None = None, pin_memory: bool = False, requires_grad: bool = False,
+) -> TensorBase:  # fmt: skip
+    """The Blackman window."""
+    if pin_memory:
+        devices.refuse_pinning(device)
+    kind = _old_kind("blackman_window", window_length, dtype)
+    return _tensor(_sum_of_cosines(window_length, [0.42, 0.5, 0.08], not periodic), kind, device, requires_grad)
+
+
+def bartlett_window(
+    window_length: int, periodic: bool = True, *, dtype: dtype | None = None, layout: layout | None = None,
+    device: device | str | int | None = None, pin_memory: bool = False, requires_grad: bool = False,
+) -> TensorBase:  # fmt: skip
+    """The Bartlett window: a triangle."""
+    if pin_memory:
+        devices.refuse_pinning(device)
+    kind = _old_kind("bartlett_window", window_length, dtype)
+    window = bartlett(window_length, sym=not periodic, dtype=float64, device="cpu")
+    return _tensor(window, kind, device, requires_grad)
+
+
+def kaiser_window(
+    window_length: int, periodic: bool = True, beta: float = 12.0, *, dtype: dtype | None = None, layout: layout | None = None,
+    device: device | str | int | None = None, pin_memory: bool = False, requires_grad: bool = False,
+) -> TensorBase:  # fmt: skip
+    """The Kaiser window of shape ``beta``."""
+    if pin_memory:
+        devices.refuse_pinning(device)
+    kind = _old_kind("kaiser_window", window_length, dtype)
+    return _tensor(_kaiser(window_length, beta, not periodic), kind, device, requires_grad)
