@@ -1,0 +1,28 @@
+"""What the rooms below the nested one know of nested tensors: the tensor that keeps the elements and the history of one."""
+from __future__ import annotations
+
+from typing import Any
+
+from .tensor_base import TensorBase
+
+
+def is_nested(value: Any) -> bool:
+    """Whether a value is a nested tensor, of either layout."""
+    return isinstance(value, TensorBase) and value._nested
+
+
+def nested_in(*values: Any) -> bool:
+    """Whether one of the values is a nested tensor, or a list or tuple with one."""
+    return any(is_nested(value) or isinstance(value, (list, tuple)) and nested_in(*value) for value in values)
+
+
+def kept(value: Any) -> Any:
+    """The tensor that keeps a nested one's elements; others, and what is no tensor, as they are; also in a list or tuple."""
+    if is_nested(value):
+        return value._values
+    return tuple(map(kept, value)) if isinstance(value, (list, tuple)) else value
+
+
+def like_nested(tensor: Any, values: Any) -> Any:
+    """Values as a nested tensor of the structure of ``tensor``, if that is one."""
+    return tensor._like(values) if is_nested(tensor) and values is not None else values

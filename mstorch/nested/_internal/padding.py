@@ -1,0 +1,70 @@
+"""From parts of several lengths to one padded tensor and back, each by one movement of rows; where rows go is told on the host."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..._core.tensor_base import array_of
+from ..._ops import creation
+from ..._ops.from_data import made
+
+
+def lengths_on_host(tensor: Any) -> np.ndarray:
+    """Offsets or lengths as an array; read from a device once for each version of the tensor."""
+    known = tensor.__dict__.get("_on_host")
+    if known is None or known[0] != tensor._counter.version:
+        known = tensor.__dict__["_on_host"] = (tensor._counter.version, np.array(array_of(tensor), np.int64))
+    return known[1]  # type: ignore[no-any-return]
+
+
+def with_host(array: np.ndarray, device: Any) -> Any:
+    """An array as a tensor on a device, whose values need not be read from there again."""
+    tensor = made(np.ascontiguousarray(array, np.int64)).to(device)
+    tensor.__dict__["_on_host"] = (tensor._counter.version, np.array(array, np.int64))
+    return tensor
+
+
+def on_device(array: np.ndarray, beside: Any) -> Any:
+    """Positions as a tensor beside another."""
+    return made(np.ascontiguousarray(array, np.int64)).to(beside.device)
+
+
+def places(sizes: np.ndarray, outer: Sequence[int]) -> tuple[np.ndarray, int]:
+    """Where rows of parts stand in a tensor of shape (parts, *outer), counted in rows, and how many elements are a row.
+
+    Trailing dimensions that all parts have as a whole are one row.
+    """
+    rank = sizes.shape[1]
+    whole = rank
+    while whole > 1 and (sizes[:, whole - 1] == outer[whole - 1]).all():
+        whole -= 1
+    width = int(np.prod(outer[whole:], dtype=np.int64))
+    found = []
+    block = int(np.prod(outer[:whole], dtype=np.int64))
+    for number, row in enumerate(sizes[:, :whole].tolist()):
+        place = np.zeros((1,), np.int64)
+        for length, full in zip(row, outer[:whole]):
+            place = (place[:, None] * full + np.arange(length)).reshape(-1)
+        found.append(place + number * block)
+    return np.concatenate(found) if found else np.zeros(0, np.int64), width
+
+
+def padded(rows: Any, sizes: np.ndarray, outer: Sequence[int], padding: float) -> Any:
+    """A tensor of shape (parts, *outer) of the elements of parts that lie one after the other, the rest filled."""
+    position, width = places(sizes, outer)
+    shape = (len(sizes), *outer)
+    if len(position) * width == int(np.prod(shape, dtype=np.int64)):
+        return rows.reshape(shape)
+    base = creation.full((int(np.prod(shape, dtype=np.int64)) // max(width, 1), width), padding, dtype=rows.dtype, device=rows.device)
+    return base.index_copy(0, on_device(position, rows), rows.reshape(-1, width)).reshape(shape)
+
+
+def unpadded(dense: Any, sizes: np.ndarray) -> Any:
+    """The elements of parts of these sizes, which a padded tensor holds at its start, one after the other."""
+    position, width = places(sizes, tuple(dense.shape[1:]))
+    rows = dense.reshape(-1, width) if width else dense.reshape(0, 0)
+    if len(position) == len(rows):
+        return rows.reshape(-1)
+    return rows.index_select(0, on_device(position, dense)).reshape(-1)
