@@ -367,6 +367,8 @@ def entry(
             if told is not None:
                 raise told from None
             given = tuple(item for item in (first, second, *rest) if item is not _MISSING)
+            if any(getattr(type(item), "_nested", False) for item in (*given, *named.values())):
+                raise  # it speaks for itself, and has no shape to explain
             known_as = spoken(known if public is None else public())
             words = in_own_words(known_as, function, given, named, error)
             if words is not None:

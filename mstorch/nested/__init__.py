@@ -51,7 +51,7 @@ def nested_tensor(
         raise _unsupported(layout)
     with _no_grad():
         tensors = [item if isinstance(item, Tensor) else _as_tensor(item) for item in tensor_list]
-        nested = jagged_from_list(tensors, None, dtype, device)[0].detach()
+        nested = jagged_from_list([item.detach() for item in tensors], None, dtype, device)[0]
     nested.requires_grad_(requires_grad)
     return nested.pin_memory() if pin_memory else nested  # type: ignore[no-any-return]
 

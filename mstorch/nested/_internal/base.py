@@ -16,9 +16,13 @@ from ..._core.size import Size
 from ..._tensor import Tensor
 
 
+class Unanswered(NotImplementedError):
+    """A nested tensor was asked for what only a plain one has."""
+
+
 def _refused(what: str) -> Any:
     def refuse(self: Any) -> NoReturn:
-        raise NotImplementedError(f"mstorch: this operation is not there for nested tensors: it asks one for its {what}")
+        raise Unanswered(f"mstorch: this operation is not there for nested tensors: it asks one for its {what}")
 
     return property(refuse, doc=f"No {what}: raises, so that no other operation computes with what is not there.")
 
@@ -134,6 +138,15 @@ class Nested(Tensor):
         """A tensor of one shape of the parts, the rest filled with ``padding``."""
         return self.FORMS["to_padded_tensor"](None, self, padding, output_size)
 
+    def _is_view(self) -> bool:
+        return self._base is not None
+
+    @property
+    def _base(self) -> Any:
+        """The nested tensor, or the tensor with the values, that this one is a view of."""
+        shown = self.__dict__.get("_view_of")
+        return self._values._base if shown is None else shown
+
     # Autograd
 
     def _get_grad(self) -> Any:
@@ -222,4 +235,4 @@ def new(cls: type, values: Any) -> Any:
     return made
 
 
-__all__ = ["Nested", "new"]
+__all__ = ["Nested", "Unanswered", "new"]

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._core.above import above
 from ..._core.formats import contiguous_format, jagged, layout
 from ..._core.size import Size
 from ..._namespace.symbolic import SymInt
@@ -217,6 +218,8 @@ class NestedTensor(Nested):
         if dim != 0:
             raise RuntimeError("unbind(): only supported for NestedTensor on dim=0")
         place = self._ragged_idx - 1
+        if place < 0:
+            raise RuntimeError("unbind(): nested tensor ragged_idx out of bounds (should be >= 1)")
         lengths = self.part_lengths().tolist()
         whole = self._values.shape[place]
         if self._lengths is None:
@@ -305,6 +308,15 @@ def of_values(
     return tensor
 
 
+def nested_from_padded(
+    padded: Any, offsets: Any, ragged_idx: int = 1, min_seqlen: Any = None, max_seqlen: Any = None, sum_S: Any = None
+) -> Any:  # noqa: N803
+    """The parts that a padded tensor holds at their start, as a nested tensor."""
+    return above.torch._nested_from_padded_tensor(
+        padded, offsets, None, ragged_idx, **_extremes(min_seqlen, max_seqlen)
+    )
+
+
 def _extremes(min_seqlen: Any, max_seqlen: Any) -> dict[str, Any]:
     given = {"min_seqlen": min_seqlen, "max_seqlen": max_seqlen}
     return {
@@ -370,7 +382,7 @@ def jagged_from_list(
     if offsets is None:
         offsets = with_host(np.concatenate([[0], np.cumsum(lengths)]), values.device)
     extremes = _extremes(int(lengths.min()), int(lengths.max()))
-    return of_values(values, offsets, None, place + 1, extremes), offsets
+    return of_values(alias(values), offsets, None, place + 1, extremes), offsets
 
 
 def jagged_from_tensor_and_lengths(tensor: Any, starts: Any, lengths: Any) -> tuple[Any, Any, Any]:
@@ -427,5 +439,5 @@ def nested_view_from_values_offsets_lengths(
 
 __all__ = [
     "NestedTensor", "ViewBufferFromNested", "ViewNestedFromBuffer", "buffer_from_jagged", "get_tensor_symint", "jagged_from_list",
-    "jagged_from_tensor_and_lengths", "nested_view_from_values_offsets", "nested_view_from_values_offsets_lengths", "of_values",
+    "jagged_from_tensor_and_lengths", "nested_from_padded", "nested_view_from_values_offsets", "nested_view_from_values_offsets_lengths", "of_values",
 ]  # fmt: skip

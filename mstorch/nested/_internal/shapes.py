@@ -11,6 +11,7 @@ from ..._core.nested_parts import is_nested
 from ..._core.tensor_base import TensorBase
 from ..._ops import join
 from ..._ops._dispatch import wrap_dim
+from .keys import read
 from .nested_tensor import NestedTensor, of_values
 from .ops import form, from_padded, inner, like, longest, matches, needs_plain, padded_values
 from .padding import lengths_on_host, on_device, with_host
@@ -186,6 +187,8 @@ def split(public: Function, input: Any, sizes: Any, dim: int = 0) -> Any:
 def chunk(public: Function, input: Any, chunks: int, dim: int = 0) -> Any:
     """Pieces along a dimension other than the ragged one; along the first some of the parts each."""
     needs_plain(input, "chunk_default")
+    if chunks <= 0:
+        raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
     if wrap_dim(dim, input.dim()) != 0:
         return tuple(like(input, piece) for piece in input._values.chunk(chunks, inner(input, dim, "chunk")))
     lengths = input.part_lengths()
@@ -219,28 +222,14 @@ def select(public: Function, input: Any, dim: int, index: int) -> Any:
 @form("__getitem__")
 def getitem(public: Function, input: Any, key: Any) -> Any:
     """Numbers, slices, ``None`` and the dots."""
-    keys = list(key) if isinstance(key, tuple) else [key]
-    taken = sum(1 for item in keys if item is not None and item is not Ellipsis)
-    at = next((i for i, item in enumerate(keys) if item is Ellipsis), None)
-    if at is not None:
-        keys[at : at + 1] = [slice(None)] * (input.dim() - taken)
-    found, dim = input, 0
-    for number, item in enumerate(keys):
-        if not is_nested(found):
-            return found[tuple(keys[number:])]
-        if item is None:
-            found, dim = found.unsqueeze(dim), dim + 1
-        elif isinstance(item, int):
-            found = found.select(dim, item)
-        elif isinstance(item, slice):
-            if item != slice(None):
-                needs_plain(found, "slice_tensor")
-                place = inner(found, dim, "slice")
-                found = like(found, found._values[(slice(None),) * place + (item,)])
-            dim += 1
-        else:
-            raise NotImplementedError("aten.index.Tensor: a nested tensor takes numbers, slices, None and the dots as an index")
-    return found
+    return read(input, key, _sliced)
+
+
+def _sliced(input: Any, dim: int, key: slice) -> Any:
+    if key == slice(None):
+        return input
+    needs_plain(input, "slice_tensor")
+    return like(input, input._values[(slice(None),) * inner(input, dim, "slice") + (key,)])
 
 
 def _put(input: Any, indices: Sequence[Any], values: Any, accumulate: bool, in_place: bool) -> Any:

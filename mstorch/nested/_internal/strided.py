@@ -9,6 +9,7 @@ import numpy as np
 from ..._backend.geometry import contiguous_strides
 from ..._core.naming import is_torch
 from ..._core.tensor_base import array_of
+from ..._core.warned import warn_once
 from ..._ops import creation, join
 from ..._ops._dispatch import wrap_dim
 from ..._ops.from_data import made, tensor
@@ -106,12 +107,6 @@ class StridedNested(Nested):
         """Itself where the parts lie one after the other, else a copy in which they do."""
         return self if self.is_contiguous() else of_parts(parts(self))
 
-    def clone(self, *, memory_format: Any = None) -> Any:
-        """A copy; without gaps if ``memory_format`` asks for rows."""
-        if memory_format is not None and str(memory_format) == "torch.contiguous_format" and not self.is_contiguous():
-            return of_parts(parts(self))
-        return self._like(self._values.clone())
-
     def __reduce_ex__(self, protocol: Any) -> Any:
         if not self.is_leaf:
             raise RuntimeError("Only Tensors created explicitly by the user (graph leaves) support pickling")
@@ -161,6 +156,11 @@ def same_places(one: Any, other: Any) -> bool:
 
 def in_buffer(values: Any, sizes: Table, steps: Table | None = None, starts: Table | None = None) -> Any:
     """A nested tensor over a buffer; by default its parts lie one after the other in rows."""
+    warn_once(
+        "The PyTorch API of nested tensors is in prototype stage and will change in the near future. We recommend specifying "
+        "layout=torch.jagged when constructing a nested tensor, as this layout receives active development, has better operator coverage, "
+        "and works with torch.compile."
+    )
     nested = new(StridedNested, values)
     if steps is None or starts is None:
         steps, starts = in_rows(sizes)
@@ -170,7 +170,9 @@ def in_buffer(values: Any, sizes: Table, steps: Table | None = None, starts: Tab
 
 def viewed(input: Any, sizes: Table, steps: Table, starts: Table | None = None) -> Any:
     """Another view of the same buffer."""
-    return in_buffer(alias(input._values), sizes, steps, input._starts if starts is None else starts)
+    made = in_buffer(alias(input._values), sizes, steps, input._starts if starts is None else starts)
+    made.__dict__["_view_of"] = input.__dict__.get("_view_of", input)
+    return made
 
 
 def parts(input: Any) -> tuple[Any, ...]:

@@ -6,15 +6,17 @@ from typing import Any
 
 import numpy as np
 
+from ..._core.formats import contiguous_format, preserve_format
 from ..._core.nested_parts import is_nested
 from ..._core.tensor_base import TensorBase
 from ..._ops import join
 from ..._ops._dispatch import wrap_dim
 from ...nn import functional as F
+from .keys import read
 from .padding import padded
 from .sdpa import attend
 from .strided import StridedNested, by_part, in_buffer, length_of, of_parts, parts, same_places, viewed
-from .taking import nested_among
+from .taking import is_pointwise, nested_among
 
 Function = Callable[..., Any]
 FORMS: dict[str, Function] = {}
@@ -54,29 +56,72 @@ def pointwise(lead: Any, public: Function, name: str, args: tuple[Any, ...], kwa
     pair = [item for item in args[:2] if isinstance(item, TensorBase)]
     if name == "eq" and len(pair) == 2 and is_nested(pair[1]):
         raise RuntimeError("eq does not support nested tensor as other value.")
-    if len(pair) == 2 and len(args) >= 2:
-        _check_pair(name.rstrip("_"), *pair)
-    for other in nested_among((*args, *kwargs.values())):
+    if name == "fill_" and len(pair) == 2 and pair[1].dim():
+        raise RuntimeError(f"fill_ only supports 0-dimension value tensor but got tensor with {pair[1].dim()} dimensions.")
+    if len(pair) == 2:
+        _check_pair(name, *pair)
+    if len(args) == 1 and name not in _ANY_PLACES and is_pointwise(name):
+        needs_rows(lead, "NestedTensor must be contiguous to get buffer.")
+    several = list(nested_among((*args, *kwargs.values())))
+    for other in several:
         if not lead.is_same_size(other):
-            raise RuntimeError(f"{name.rstrip('_')} does not support broadcasting when given a NestedTensor")
+            raise RuntimeError(f"{name} does not support broadcasting when given a NestedTensor")
+    if not all(same_places(lead, other) for other in several):
+        if name.endswith("_"):
+            raise RuntimeError(f"{name} requires strides to match when given NestedTensors")
+        lead = lead.contiguous()
 
     def elements(item: Any) -> Any:
         if is_nested(item):
-            return item._values if same_places(lead, item) else lead._seed(item)
+            return item._values if same_places(lead, item) else item.contiguous()._values
         return [elements(one) for one in item] if item.__class__ in (list, tuple) and any(nested_among(item)) else item
 
     return wrapped(public(*map(elements, args), **{key: elements(item) for key, item in kwargs.items()}), lead)
+
+
+# What reads or makes elements wherever they stand.
+_ANY_PLACES = frozenset("""
+    bfloat16 bool byte cdouble cfloat char double float half int long short zero_ fill_ positive dropout dropout_ masked_fill
+""".split())
 
 
 def _check_pair(name: str, one: Any, other: Any) -> None:
     words = ["nested" if is_nested(item) else "non-nested" for item in (one, other)]
     if words[0] != words[1] and not any(not is_nested(item) and item.dim() == 0 for item in (one, other)):
         raise RuntimeError(f"Expected both self and other to be nested, but got a {words[0]} self and {words[1]} other")
-    if words == ["nested", "nested"] and one.dim() == other.dim() and one.is_same_size(other):
-        if not np.array_equal(one._steps, other._steps):
-            raise RuntimeError(f"{name} requires strides to match when given NestedTensors")
-        if not np.array_equal(one._starts, other._starts):
-            raise RuntimeError(f"{name} requires offsets to match when given NestedTensors")
+
+
+@form("zeros_like", "ones_like", "empty_like", "full_like", "rand_like", "randn_like", "randint_like")
+def made_like(
+    public: Function, input: Any, *args: Any, memory_format: Any = None, layout: Any = None, requires_grad: bool = False, **named: Any
+) -> Any:
+    """Other values of the same sizes."""
+    if memory_format not in (None, preserve_format, contiguous_format):
+        raise RuntimeError(
+            f"empty_like_nested only supports memory format Preserve or Contiguous, but got {_FORMAT_NAMES[repr(memory_format)]} instead."
+        )
+    values = input._values.detach()
+    if memory_format is contiguous_format or values.numel() != input.numel():
+        found = in_buffer(public(values.new_empty(input.numel()), *args, **named), input._sizes)
+    else:
+        found = input._like(public(values, *args, **named))
+    return found.requires_grad_() if requires_grad else found
+
+
+_FORMAT_NAMES = {"torch.channels_last": "ChannelsLast", "torch.channels_last_3d": "ChannelsLast3d"}
+
+
+@form("clone")
+def clone(public: Function, input: Any, *, memory_format: Any = None) -> Any:
+    """A copy; without gaps if ``memory_format`` asks for rows."""
+    if memory_format not in (None, preserve_format, contiguous_format):
+        raise RuntimeError(
+            "Nested tensor clone supports Preserve and Contiguous memory formats, called clone with memory format: "
+            f"{_FORMAT_NAMES[repr(memory_format)]}"
+        )
+    if memory_format is contiguous_format and not input.is_contiguous():
+        return of_parts(parts(input))
+    return input._like(input._values.clone())
 
 
 StridedNested.pointwise = pointwise  # type: ignore[attr-defined]
@@ -116,10 +161,7 @@ def squeeze(public: Function, input: Any, dim: Any = None) -> Any:
     place = wrap_dim(dim, input.dim())
     if place == 0:
         raise RuntimeError(_FEATURE.format("squeeze", "squeezing dimension 0 is"))
-    length = length_of(input, place)
-    if length is None:
-        return input.size(place)
-    if length != 1:
+    if length_of(input, place) != 1:
         return input
     if input.dim() == 2:
         raise RuntimeError(_FEATURE.format("squeeze", "squeezing a nested tensor of singleton tensors is").replace(" if you", ", if you"))
@@ -219,25 +261,14 @@ def select(public: Function, input: Any, dim: int, index: int) -> Any:
 
 @form("__getitem__")
 def getitem(public: Function, input: Any, key: Any) -> Any:
-    """Numbers, ``None`` and the dots; of slices only those of everything."""
-    keys = list(key) if isinstance(key, tuple) else [key]
-    taken = sum(1 for item in keys if item is not None and item is not Ellipsis)
-    if Ellipsis in [item for item in keys if item is Ellipsis]:
-        at = next(i for i, item in enumerate(keys) if item is Ellipsis)
-        keys[at : at + 1] = [slice(None)] * (input.dim() - taken)
-    found, dim = input, 0
-    for item in keys:
-        if item is None:
-            found, dim = found.unsqueeze(dim), dim + 1
-        elif isinstance(item, int):
-            found = found.select(dim, item)
-        elif isinstance(item, slice) and (item == slice(None) or not is_nested(found)):
-            found, dim = found[(slice(None),) * dim + (item,)] if not is_nested(found) else found, dim + 1
-        else:
-            raise NotImplementedError(
-                "Could not run 'aten::slice.Tensor' with arguments from the 'NestedTensorCPU' backend: a nested tensor takes numbers"
-            )
-    return found
+    """Numbers, ``None`` and the dots; slices only of a part."""
+    return read(input, key, _no_slice)
+
+
+def _no_slice(input: Any, dim: int, key: slice) -> Any:
+    raise NotImplementedError(
+        "Could not run 'aten::slice.Tensor' with arguments from the 'NestedTensorCPU' backend: a nested tensor takes numbers"
+    )
 
 
 @form("narrow")
@@ -321,7 +352,7 @@ def _last_length(input: Any) -> int:
 @form("cat")
 def cat(public: Function, tensors: Sequence[Any], dim: int = 0, *, out: Any = None) -> Any:
     """Parts one after the other, or each part joined to that of the others."""
-    first = tensors[0]
+    first = next(nested_among(tensors))
     place = wrap_dim(dim, first.dim())
     for tensor in tensors:
         if not is_nested(tensor):
@@ -352,17 +383,18 @@ def rows_of(input: Any, rank: int = 1) -> Any:
     tail = input._sizes[:, input._sizes.shape[1] - rank :]
     if not len(tail) or tail.shape[1] < rank or not (tail == tail[0]).all() or not input.is_contiguous():
         return None
-    return input._values.reshape(-1, *tail[0].tolist())
+    lengths = tail[0].tolist()
+    return input._values.reshape(int(input._sizes[:, : input._sizes.shape[1] - rank].prod(1).sum()), *lengths)
 
 
 @form("sum")
-def sum(public: Function, input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
+def summed(public: Function, input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
     """The sum along the last dimension, which stays with length 1."""
     dims = [dim] if isinstance(dim, int) else list(dim or ())
     if dim is None:
         raise NotImplementedError("Could not run 'aten::sum' with arguments from the 'NestedTensorCPU' backend.")
     if len(dims) != 1:
-        raise RuntimeError(f"NestedTensor only allows reduction of a single dimension for now.")
+        raise RuntimeError("NestedTensor only allows reduction of a single dimension for now.")
     place = wrap_dim(dims[0], input.dim())
     if place != input.dim() - 1:
         raise RuntimeError(f"NestedTensor can only be reduced across the last dimension for now got dimension {place} instead.")
@@ -402,16 +434,15 @@ def layer_norm(
         raise RuntimeError("NestedTensor weight not supported for layer_norm")
     shape = [normalized_shape] if isinstance(normalized_shape, int) else list(normalized_shape)
     needs_rows(input, "input must be contiguous")
-    rows = rows_of(input, len(shape)) if len(shape) < input.dim() else None
-    if rows is None or list(rows.shape[1:]) != shape:
-        places = range(input.dim() - len(shape), input.dim())
-        for place in places:
-            if place > 0:
-                input.size(place)
-        got = [length_of(input, place) for place in range(max(input.dim() - len(shape), 1), input.dim())]
-        raise RuntimeError(
-            f"Given normalized_shape={shape}, expected input with shape [*, {', '.join(map(str, shape))}], but got input of size {got}"
-        )
+    places = range(input.dim() - len(shape), input.dim())
+    if len(shape) >= input.dim() or any(length_of(input, place) is None for place in places):
+        raise RuntimeError("normalized_shape extends into irregular dimensions for the nested tensor")
+    for number, (place, wanted) in enumerate(zip(places, shape)):
+        if length_of(input, place) != wanted:
+            raise RuntimeError(
+                f"The shape at dimension {number} of normalized_shape ({wanted}) does not match the input ({length_of(input, place)})"
+            )
+    rows = rows_of(input, len(shape))
     return in_buffer(F.layer_norm(rows, shape, weight, bias, eps).reshape(-1), input._sizes)
 
 
@@ -519,7 +550,9 @@ def attention(
 ) -> Any:  # fmt: skip
     """Attention within each part."""
     if attn_mask is not None:
-        raise RuntimeError("scaled_dot_product_attention: Nested tensors for query / key / value are not supported with a mask")
+        raise RuntimeError(
+            "scaled_dot_product_attention: Nested tensors for query / key / value are not supported when an explicit attn_mask is set"
+        )
     operands = [_as_nested(item).contiguous() for item in (query, key, value)]
     found, sizes = attend(*[x._values for x in operands], *[x._sizes for x in operands], dropout_p, is_causal, scale)
     return in_buffer(found, sizes)

@@ -13,7 +13,7 @@ from ..._aten.parts import NotInParts, in_parts
 from ..._core.nested_parts import is_nested
 from ..._core.overriding import MAPPERS, Property, spoken
 from ..._library.tags import Tag
-from .base import Nested
+from .base import Nested, Unanswered
 
 Function = Callable[..., Any]
 _POINTWISE = int(Tag["pointwise"])
@@ -90,7 +90,7 @@ def take(public: Function, function: Function, args: tuple[Any, ...], kwargs: di
         return function(*args, **kwargs)
     try:
         return in_parts(function)(*args, **kwargs)
-    except NotInParts:
+    except (NotInParts, Unanswered):
         raise _absent(public, lead) from None
 
 
