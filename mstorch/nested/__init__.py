@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from .._core.above import above as _above
 from .._core.formats import jagged, strided
 from .._core.nested_parts import is_nested
 from .._hook import missing as _missing
@@ -17,6 +18,7 @@ from .._ops.from_data import tensor as _tensor
 from .._tensor import Tensor
 from ..autograd import no_grad as _no_grad
 from ..nn import functional as _F
+from . import _internal
 from ._internal import shapes as _shapes
 from ._internal import strided_ops as _strided_ops
 from ._internal.nested_tensor import (
@@ -27,6 +29,7 @@ from ._internal.nested_tensor import (
 )
 from ._internal.strided import alias, from_list, in_buffer, leaf_of, sizes_of
 
+_above.nested = _internal
 ENTERED = (_shapes, _strided_ops)  # importing them fills the tables of operations
 
 

@@ -5,6 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from ..._core.nested_parts import is_nested
+from ..._core.strides import dense_order
 from ..._core.tensor_base import array_of
 from ..._ops.from_data import made
 from . import ops
@@ -167,6 +169,40 @@ def _nested_tensor_softmax_with_shape(self: Any, query: Any) -> Any:
     lengths = made(np.array([part.shape[0] for part in query.unbind()], np.int64)).to(self.device)
     mask = made(np.arange(self.shape[-1])).to(self.device) < lengths.reshape(-1, *(1,) * (self.dim() - 1))
     return self.masked_fill(mask.logical_not(), -np.inf).softmax(-1)
+
+
+def is_non_overlapping_and_dense(self: Any) -> bool:
+    """Whether the elements fill their memory, each in a place of its own; False for a nested tensor."""
+    return not is_nested(self) and dense_order(tuple(self.shape), self.stride()) is not None
+
+
+def size(self: Any) -> Any:
+    """The length of each dimension. RuntimeError for a nested tensor."""
+    if is_nested(self):
+        raise RuntimeError(
+            "NestedTensor does not support directly calling torch.ops.aten.size; please use `nested_tensor.size()` instead."
+        )
+    return self.size()
+
+
+def sym_size(self: Any, dim: int | None = None) -> Any:
+    """The length of each dimension, or of one."""
+    return self.size() if dim is None else self.size(dim)
+
+
+def sym_stride(self: Any, dim: int | None = None) -> Any:
+    """The stride of each dimension, or of one."""
+    return self.stride() if dim is None else self.stride(dim)
+
+
+def sym_numel(self: Any) -> int:
+    """The number of elements."""
+    return self.numel()  # type: ignore[no-any-return]
+
+
+def sym_storage_offset(self: Any) -> int:
+    """The position of the first element in its storage."""
+    return self.storage_offset()  # type: ignore[no-any-return]
 
 
 FUNCTIONS = (

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..._core.above import above
 from ..._core.formats import contiguous_format, jagged, layout
+from ..._core.naming import is_torch
 from ..._core.size import Size
 from ..._namespace.symbolic import SymInt
 from ..._ops import creation, join
@@ -50,7 +51,12 @@ def _load_val_from_tensor(t: Any) -> int:
 
 
 def _rebuild_njt(constructor_kwargs: dict[str, Any]) -> Any:
-    return NestedTensor(**constructor_kwargs)
+    tensor = NestedTensor(**constructor_kwargs)
+    tables = [lengths_on_host(part) for part in (tensor._offsets, tensor._lengths) if part is not None]
+    place, whole = tensor._ragged_idx - 1, tensor._values.shape
+    if not 0 <= place < len(whole) or any((table < 0).any() or (table > whole[place]).any() for table in tables):
+        raise RuntimeError("a nested tensor in the file has parts outside of its values")
+    return tensor
 
 
 class NestedTensor(Nested):
@@ -232,6 +238,11 @@ class NestedTensor(Nested):
                 raise RuntimeError("unbind(): nested tensor offsets and lengths do not match ragged_idx dimension")
         return [self._values.narrow(place, start, length) for start, length in zip(starts, lengths)]
 
+    def _view_func(self, new_base: Any) -> Any:
+        """The same view of another base."""
+        values = self._values
+        return self._like(new_base.as_strided(values.shape, values.stride(), values.storage_offset()))
+
     # Copies
 
     def to(self, *args: Any, **kwargs: Any) -> Any:
@@ -279,7 +290,12 @@ class NestedTensor(Nested):
     def __reduce_ex__(self, protocol: Any) -> Any:
         if not self.is_leaf:
             raise RuntimeError("Only Tensors created explicitly by the user (graph leaves) support pickling")
-        return _rebuild_njt, ({
+        found = above.plain_pickles.reduced(self) if is_torch() else NotImplemented
+        return (_rebuild_njt, self.stored()) if found is NotImplemented else found
+
+    def stored(self) -> tuple[Any, ...]:
+        """What a file holds of the tensor."""
+        return ({
             "values": self._values.detach(), "offsets": self._offsets, "lengths": self._lengths, "_ragged_idx": self._ragged_idx,
             "_metadata_cache": self._metadata_cache, "requires_grad": self.requires_grad,
         },)  # fmt: skip

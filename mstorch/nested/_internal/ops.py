@@ -39,7 +39,10 @@ def form(*names: str) -> Callable[[Function], Function]:
 def like(input: Any, values: Any, ragged_idx: int | None = None) -> Any:
     """Values as a nested tensor of the lengths of ``input``."""
     place = input._ragged_idx if ragged_idx is None else ragged_idx
-    return of_values(values, input._offsets, input._lengths, place, input._metadata_cache)
+    found = of_values(values, input._offsets, input._lengths, place, input._metadata_cache)
+    if values._auto is not None and values._auto.base is input._values:
+        found.__dict__["_view_of"] = input
+    return found
 
 
 def wrapped(result: Any, input: Any, ragged_idx: int | None = None) -> Any:
@@ -220,7 +223,7 @@ def copy_(public: Function, input: Any, src: Any, non_blocking: bool = False) ->
 @form("apply_")
 def apply_(public: Function, input: Any, function: Any) -> Any:
     """A Python function of each element."""
-    input._values.apply_(function)
+    input._values.detach().apply_(function)
     return input
 
 

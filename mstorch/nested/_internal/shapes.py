@@ -64,7 +64,7 @@ def permute(public: Function, input: Any, *dims: Any) -> Any:
     return like(input, input._values.permute([dim - 1 for dim in order[1:]]), order.index(input._ragged_idx))
 
 
-def _viewed(input: Any, size: list[Any], name: str) -> Any:
+def _viewed(input: Any, size: list[Any], name: str, function: Any = None) -> Any:
     """The values in another shape, in which the parts keep their length."""
     if input._ragged_idx != 1 and tuple(input._size) != tuple(size):
         raise RuntimeError(
@@ -74,7 +74,7 @@ def _viewed(input: Any, size: list[Any], name: str) -> Any:
         raise RuntimeError(f"view(): cannot view shape {input._size} as {tuple(size)}")
     place = input._ragged_idx - 1
     wanted = [input._values.shape[place] if i == place else length for i, length in enumerate(size[1:])]
-    return like(input, getattr(input._values, name)(wanted))
+    return like(input, getattr(input._values, name)(wanted) if function is None else function(input._values, wanted))
 
 
 @form("view")
@@ -90,6 +90,12 @@ def view(public: Function, input: Any, *shape: Any) -> Any:
 def reshape(public: Function, input: Any, *shape: Any) -> Any:
     """Another shape, a copy where a view cannot be."""
     return _viewed(input, _sizes(shape), "reshape")
+
+
+@form("_unsafe_view")
+def unsafe_view(public: Function, input: Any, size: Any) -> Any:
+    """Another shape, in which nobody sees a view."""
+    return _viewed(input, list(size), "view", public)
 
 
 @form("view_as", "reshape_as")

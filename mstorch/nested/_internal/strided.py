@@ -7,6 +7,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from ..._backend.geometry import contiguous_strides
+from ..._core.above import above
 from ..._core.naming import is_torch
 from ..._core.tensor_base import array_of
 from ..._core.warned import warn_once
@@ -110,17 +111,25 @@ class StridedNested(Nested):
     def __reduce_ex__(self, protocol: Any) -> Any:
         if not self.is_leaf:
             raise RuntimeError("Only Tensors created explicitly by the user (graph leaves) support pickling")
-        tables = (self._nested_tensor_size(), self._nested_tensor_strides(), self._nested_tensor_storage_offsets())
-        return _rebuild_nested_tensor if is_torch() else restored, (self._values.detach(), *tables, self.requires_grad)
+        found = above.plain_pickles.reduced(self) if is_torch() else NotImplemented
+        return (restored, self.stored()) if found is NotImplemented else found
+
+    def stored(self) -> tuple[Any, ...]:
+        """What a file holds of the tensor."""
+        return self._values.detach(), self._nested_tensor_size(), self._nested_tensor_strides(), self._nested_tensor_storage_offsets()
 
 
-def restored(buffer: Any, sizes: Any, strides: Any, storage_offsets: Any, requires_grad: bool = False) -> Any:
-    """A nested tensor of what its pickle holds."""
-    tables = (np.array(array_of(table)) for table in (sizes, strides, storage_offsets))
-    return in_buffer(buffer, *tables).requires_grad_(requires_grad)
-
-
-_rebuild_nested_tensor = restored
+def restored(buffer: Any, sizes: Any, strides: Any, storage_offsets: Any) -> Any:
+    """A nested tensor of what a file holds; RuntimeError for tables that do not fit each other or the buffer."""
+    tables = [np.array(array_of(table), np.int64) for table in (sizes, strides, storage_offsets)]
+    counts, steps, starts = tables
+    fits = counts.ndim == 2 and counts.shape == steps.shape and starts.shape == counts.shape[:1] and buffer.dim() == 1
+    if not fits or any((table < 0).any() for table in tables):
+        raise RuntimeError("a nested tensor in the file has tables of sizes, strides and starts that do not fit each other")
+    ends = starts + ((counts - 1) * steps).sum(1) + 1
+    if (ends[counts.prod(1) > 0] > buffer.numel()).any():
+        raise RuntimeError("a nested tensor in the file has parts outside of its buffer")
+    return in_buffer(buffer, *tables)
 
 
 def alias(values: Any) -> Any:

@@ -67,8 +67,9 @@ def pointwise(lead: Any, public: Function, name: str, args: tuple[Any, ...], kwa
         if not lead.is_same_size(other):
             raise RuntimeError(f"{name} does not support broadcasting when given a NestedTensor")
     if not all(same_places(lead, other) for other in several):
-        if name.endswith("_"):
-            raise RuntimeError(f"{name} requires strides to match when given NestedTensors")
+        if name.endswith("_") or name == "div":
+            what = "offsets" if all(np.array_equal(lead._steps, other._steps) for other in several) else "strides"
+            raise RuntimeError(f"{name} requires {what} to match when given NestedTensors")
         lead = lead.contiguous()
 
     def elements(item: Any) -> Any:
@@ -288,7 +289,9 @@ def narrow(public: Function, input: Any, dim: int, start: int, length: int) -> A
     some = slice(start, start + length)
     begin = int(input._starts[start]) if start < count else 0
     window = input._values.narrow(0, begin, int(input._sizes[some].prod(1).sum()))
-    return in_buffer(window, input._sizes[some], input._steps[some], input._starts[some] - begin)
+    found = in_buffer(window, input._sizes[some], input._steps[some], input._starts[some] - begin)
+    found.__dict__["_view_of"] = input
+    return found
 
 
 def _split_last(input: Any, lengths: Sequence[int]) -> list[Any]:
@@ -414,6 +417,8 @@ def summed(public: Function, input: Any, dim: Any = None, keepdim: bool = False,
 @form("softmax")
 def softmax(public: Function, input: Any, dim: int, *rest: Any, **named: Any) -> Any:
     """softmax along a dimension of the parts."""
+    if not len(input._sizes):
+        return input.clone()
     place = wrap_dim(dim, input.dim())
     if place == 0:
         raise RuntimeError("Cannot apply softmax across nested dimension 0")
@@ -461,7 +466,7 @@ def linear(public: Function, input: Any, weight: Any, bias: Any = None) -> Any:
     if last != weight.shape[1]:
         raise RuntimeError(
             "Shape mismatch for NestedTensor Linear: Expected input's (a nested tensor) 'last_dim' to equal 'weight.size(1), but got: "
-            f"last_dim = {last}, and mat.size(1) = {weight.shape[1]}"
+            f"last_dim = {last}, and weight.size(1) = {weight.shape[1]}"
         )
     sizes = input._sizes.copy()
     sizes[:, -1] = weight.shape[0]
@@ -553,8 +558,12 @@ def attention(
         raise RuntimeError(
             "scaled_dot_product_attention: Nested tensors for query / key / value are not supported when an explicit attn_mask is set"
         )
+    if is_causal:
+        raise RuntimeError(
+            "scaled_dot_product_attention: Nested tensors for query / key / value are not supported when is_causal=True"
+        )
     operands = [_as_nested(item).contiguous() for item in (query, key, value)]
-    found, sizes = attend(*[x._values for x in operands], *[x._sizes for x in operands], dropout_p, is_causal, scale)
+    found, sizes = attend(*[x._values for x in operands], *[x._sizes for x in operands], dropout_p, False, scale)
     return in_buffer(found, sizes)
 
 
