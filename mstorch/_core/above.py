@@ -3,8 +3,9 @@
 ``torch``: the whole package. ``autograd``, ``storages``, ``compiler``: the modules of gradients, of storages, of captured graphs.
 ``backward_from_one``: backward from one tensor, the common case. ``Parameter``, ``tracer``: classes of ``nn`` and ``fx``.
 ``nothing_of``: makes a sparse tensor without elements. ``sparse_gradients``: the file of sparse gradients. ``restored``: a file's
-storage on another device. ``nested``: the files of nested tensors. ``processes``, ``normalized_together``: process groups, and batch normalisation over one; None until
+storage on another device. ``processes``, ``normalized_together``: process groups, and batch normalisation over one; None until
 ``torch.distributed`` is loaded. ``load``, ``save``: ``torch.load``, ``torch.save``. ``plain_pickles``: how pickles are written.
+``nested``: the files of nested tensors.
 """
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from .tensor_base import TensorBase
 
 def is_nested(value: Any) -> bool:
     """Whether a value is a nested tensor, of either layout."""
-    return isinstance(value, TensorBase) and value._nested
+    return isinstance(value, TensorBase) and getattr(value, "_nested", False)
 
 
 def nested_in(*values: Any) -> bool:

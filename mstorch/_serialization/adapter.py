@@ -174,6 +174,11 @@ def nested_class() -> type:
     return above.nested.nested_tensor.NestedTensor  # type: ignore[no-any-return]
 
 
+def jagged_maker() -> Any:
+    """Return the function that files know as the one that makes them."""
+    return above.nested.nested_tensor._rebuild_njt
+
+
 def build_strided_nested(buffer: Any, *tables: Any) -> Any:
     """Return a nested tensor of the strided layout, of what a file holds."""
     if not all(map(is_tensor, (buffer, *tables))):

@@ -104,6 +104,8 @@ def find(module: str, name: str) -> Any:
     module = module if name == "_VariableFunctionsClass" else _RENAMED.get(module, module)
     if module in ("torch._utils", "torch._tensor") and name in rebuild.FUNCTIONS:
         return rebuild.FUNCTIONS[name]
+    if f"{module}.{name}" in rebuild.CLASSES:
+        return rebuild.CLASSES[f"{module}.{name}"]()
     if name in rebuild.OF_NPU.get(module, ()):
         return rebuild.OF_NPU[module][name]
     parts = module.split(".")[1:]

@@ -110,7 +110,8 @@ class _Rules:
                 made = self.named(HOMES.get(name, "torch._utils"), name)
                 if name != "_rebuild_njt":
                     return made, arguments
-                return self.named("torch._tensor", "_rebuild_from_type_v2"), (made, adapter.nested_class(), arguments, {})
+                kind = self.named(HOMES[name], "NestedTensor")
+                return self.named("torch._tensor", "_rebuild_from_type_v2"), (made, kind, arguments, {})
             return self._quantized(obj) if adapter.is_quantized(obj) else self._tensor(obj)
         if adapter.is_layout(obj):
             return self.named("torch.serialization", "_get_layout"), (repr(obj),)

@@ -103,7 +103,7 @@ def _rebuild_parameter_with_state(data, requires_grad, backward_hooks, state):
 
 def _rebuild_from_type_v2(func, new_type, args, state):
     """Return a tensor subclass, or a tensor with attributes of the user."""
-    if func is _rebuild_njt:
+    if func is _rebuild_njt or func is adapter.jagged_maker():
         return func(*args)  # its attributes are what it is made of
     if func not in FUNCTIONS.values():
         raise RuntimeError(f"a tensor in the file is made by {brief(func)}, which makes no tensors")
@@ -189,16 +189,19 @@ def _rebuild_njt(constructor_kwargs):
     return adapter.build_jagged_nested(constructor_kwargs)
 
 
-class _DimRange(tuple):  # type: ignore[type-arg]
+class DimRange:
     """What torch's compiler notes of a dimension, in the attributes of tensors; nothing is done with it."""
 
-    __slots__ = ()
+    __slots__ = ("noted",)
+
+    def __setstate__(self, state: Any) -> None:
+        self.noted = state
 
 
 _NESTED = "torch.nested._internal.nested_tensor"
 HOMES = {"_rebuild_from_type_v2": "torch._tensor", "_rebuild_njt": _NESTED}
 """The modules that torch has functions in, where it is not ``torch._utils``."""
-CLASSES = {f"{_NESTED}.NestedTensor": adapter.nested_class, "torch._dynamo.decorators._DimRange": lambda: _DimRange}
+CLASSES = {f"{_NESTED}.NestedTensor": adapter.nested_class, "torch._dynamo.decorators._DimRange": lambda: DimRange}
 """Classes that files of tensors name, as functions that give them."""
 
 

@@ -56,7 +56,7 @@ def apply(cls: Any, base: Any, args: tuple[Any, ...], apart: bool) -> Any:
         found = cls._mstorch_backward(seen["context"], *map(like_nested, outputs, gradients))
         return kept(found if isinstance(found, (tuple, list)) else (found,))
 
-    flat = type(cls.__name__, (base,), {"forward": staticmethod(forward), "backward": staticmethod(backward)})
+    flat: Any = type(cls.__name__, (base,), {"forward": staticmethod(forward), "backward": staticmethod(backward)})
     found = flat.apply(*kept(args))
     if not isinstance(found, tuple):
         return like_nested(seen["output"], found)

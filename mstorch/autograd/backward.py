@@ -11,13 +11,13 @@ from .._backend.device_memory import full
 from .._core.above import above
 from .._core.formats import sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr
 from .._core.modes import capturing, grad_set_to, modes
+from .._core.nested_parts import kept, like_nested, nested_in
 from .._core.no_memory import tells_no_memory
 from .._core.overriding import MODES, PLAIN, dispatches, for_maps, state
 from .._core.size import Size
 from .._core.sparse_parts import is_sparse
 from .._core.storage import NATIVE, DeviceMemory, Storage
 from .._core.tangents import LEVELS
-from .._core.nested_parts import kept, like_nested, nested_in
 from .._core.tensor_base import (
     TensorBase,
     array_of,
@@ -238,11 +238,11 @@ def grad(
 ) -> tuple[Tensor, ...]:  # fmt: skip
     """The gradients of ``outputs`` with respect to ``inputs``, as a tuple; no ``.grad`` is touched."""
     if nested_in(outputs, inputs, grad_outputs):
-        found = grad(
+        gradients = grad(
             kept(outputs), kept(inputs), kept(grad_outputs), retain_graph, create_graph, only_inputs, allow_unused,
             is_grads_batched, materialize_grads,
         )  # fmt: skip
-        return tuple(like_nested(tensor, gradient) for tensor, gradient in zip(_as_tuple(inputs), found))
+        return tuple(like_nested(tensor, gradient) for tensor, gradient in zip(_as_tuple(inputs), gradients))
     if materialize_grads and allow_unused is False:
         raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False.")
     roots, wanted = _as_tuple(outputs), _as_tuple(inputs)

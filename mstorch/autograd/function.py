@@ -21,8 +21,8 @@ from .._ops.creation import zeros
 from .._tape.node import FREED, Node, Saved, bare_of, bare_twin, dressed, edge_of, named
 from .._tape.saved import SavedTensor
 from .._tape.writes import settle
-from ._nested_function import apply as apply_to_nested
 from ._function_forward import push
+from ._nested_function import apply as apply_to_nested
 from .grad_mode import no_grad
 
 

@@ -20,7 +20,7 @@ from ..autograd import no_grad as _no_grad
 from ..nn import functional as _F
 from . import _internal
 from ._internal import shapes as _shapes
-from ._internal import strided_ops as _strided_ops
+from ._internal import strided_views as _strided_views
 from ._internal.nested_tensor import (
     jagged_from_list,
     jagged_from_tensor_and_lengths,
@@ -30,7 +30,7 @@ from ._internal.nested_tensor import (
 from ._internal.strided import alias, from_list, in_buffer, leaf_of, sizes_of
 
 _above.nested = _internal
-ENTERED = (_shapes, _strided_ops)  # importing them fills the tables of operations
+ENTERED = (_shapes, _strided_views)  # importing them fills the tables of operations
 
 
 def to_padded_tensor(input: Any, padding: float, output_size: Any = None, out: Any = None) -> Tensor:

@@ -96,7 +96,7 @@ def _nested_view_from_jagged_copy(self: Any, *args: Any, **named: Any) -> Any:
 
 def _nested_from_padded_tensor(
     padded: Any, offsets: Any, dummy: Any, ragged_idx: int = 1, min_seqlen: Any = None, max_seqlen: Any = None, sum_S: Any = None
-) -> Any:  # noqa: N803
+) -> Any:
     """A nested tensor of the jagged layout, of what a padded tensor holds."""
     cache = {name: value for name, value in (("min_seqlen", min_seqlen), ("max_seqlen", max_seqlen)) if value is not None}
     return ops.from_padded(padded, of_values(padded.flatten(0, 1), offsets, None, ragged_idx, cache))
@@ -151,7 +151,7 @@ def _jagged_to_padded_dense_forward(values: Any, offsets: Any, max_lengths: Any,
     return ops.padded_values(of_values(values, offsets[0]), padding_value, int(max_lengths[0]))
 
 
-def _padded_dense_to_jagged_forward(dense: Any, offsets: Any, total_L: Any = None) -> Any:  # noqa: N803
+def _padded_dense_to_jagged_forward(dense: Any, offsets: Any, total_L: Any = None) -> Any:
     """The parts that a padded tensor holds, one after the other."""
     if len(offsets) != 1:
         raise RuntimeError("_padded_dense_to_jagged_forward(): only a single jagged dim is supported for now")
@@ -183,11 +183,6 @@ def size(self: Any) -> Any:
             "NestedTensor does not support directly calling torch.ops.aten.size; please use `nested_tensor.size()` instead."
         )
     return self.size()
-
-
-def sym_size(self: Any, dim: int | None = None) -> Any:
-    """The length of each dimension, or of one."""
-    return self.size() if dim is None else self.size(dim)
 
 
 def sym_stride(self: Any, dim: int | None = None) -> Any:

@@ -326,7 +326,7 @@ def of_values(
 
 def nested_from_padded(
     padded: Any, offsets: Any, ragged_idx: int = 1, min_seqlen: Any = None, max_seqlen: Any = None, sum_S: Any = None
-) -> Any:  # noqa: N803
+) -> Any:
     """The parts that a padded tensor holds at their start, as a nested tensor."""
     return above.torch._nested_from_padded_tensor(
         padded, offsets, None, ragged_idx, **_extremes(min_seqlen, max_seqlen)
@@ -352,7 +352,7 @@ class ViewBufferFromNested(Function):
         return x._values.detach()
 
     @staticmethod
-    def backward(ctx: Any, gO: Any) -> Any:  # noqa: N803
+    def backward(ctx: Any, gO: Any) -> Any:
         """The gradient as it is."""
         return gO
 
@@ -455,5 +455,6 @@ def nested_view_from_values_offsets_lengths(
 
 __all__ = [
     "NestedTensor", "ViewBufferFromNested", "ViewNestedFromBuffer", "buffer_from_jagged", "get_tensor_symint", "jagged_from_list",
-    "jagged_from_tensor_and_lengths", "nested_from_padded", "nested_view_from_values_offsets", "nested_view_from_values_offsets_lengths", "of_values",
+    "jagged_from_tensor_and_lengths", "nested_from_padded",
+    "nested_view_from_values_offsets", "nested_view_from_values_offsets_lengths", "of_values",
 ]  # fmt: skip

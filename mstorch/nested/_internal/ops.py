@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._core.dtype import finfo, iinfo
 from ..._core.nested_parts import is_nested
 from ..._core.tensor_base import TensorBase
 from ..._ops import creation
@@ -17,6 +18,7 @@ from ..._ops._dispatch import wrap_dim
 from ...nn import functional as F
 from .nested_tensor import NestedTensor, of_values
 from .padding import lengths_on_host, on_device, with_host
+from .sdpa import mask_of
 from .taking import nested_among
 
 Function = Callable[..., Any]
@@ -162,7 +164,8 @@ def pointwise(lead: Any, public: Function, name: str, args: tuple[Any, ...], kwa
 
 
 def _mismatch(name: str, args: Sequence[Any], lead: Any, other: Any) -> RuntimeError:
-    shapes = [item.shape if not is_nested(item) else item._size for item in args if isinstance(item, TensorBase)]
+    operands: list[Any] = [item for item in args if isinstance(item, TensorBase)]
+    shapes = [item._size if is_nested(item) else item.shape for item in operands]
     one, two = shapes[:2] if len(shapes) > 1 else (lead._size, other.shape)
     return RuntimeError(f"cannot call binary pointwise function {name}.Tensor with inputs of shapes {one} and {two}")
 
@@ -208,7 +211,9 @@ def made_like(public: Function, input: Any, *args: Any, layout: Any = None, **na
 def copy_(public: Function, input: Any, src: Any, non_blocking: bool = False) -> Any:
     """Elements of another nested tensor, whose parts have the same shapes."""
     if not isinstance(src, NestedTensor) or not isinstance(input, NestedTensor):
-        raise ValueError("NestedTensor copy_(self: jt_all, src: jt_all, non_blocking: any?): expected src to be a jagged layout NestedTensor")
+        raise ValueError(
+            "NestedTensor copy_(self: jt_all, src: jt_all, non_blocking: any?): expected src to be a jagged layout NestedTensor"
+        )
     if input._size == src._size:
         input._values.copy_(src._values)
         return input
@@ -254,13 +259,10 @@ def _padding_of(name: str, input: Any) -> Any:
     found = _NEUTRAL[name]
     if found is not _SMALLEST and found is not _LARGEST:
         return found
-    kind = input._dtype
-    if kind.name == "bool":
+    if input._dtype.name == "bool":
         return found is _LARGEST
-    limits = np.finfo(np.float32 if kind.name == "bfloat16" else kind.np) if kind.category >= 2 else np.iinfo(kind.np)
-    if kind.name == "bfloat16":
-        return 3.3895313892515355e38 if found is _LARGEST else -3.3895313892515355e38
-    return (limits.max if found is _LARGEST else limits.min).item() if kind.category >= 2 else int(limits.max if found is _LARGEST else limits.min)
+    limits = finfo(input._dtype) if input._dtype.category >= 2 else iinfo(input._dtype)
+    return limits.max if found is _LARGEST else limits.min
 
 
 @form(*_NEUTRAL)
@@ -406,27 +408,17 @@ def attention(
         named = {"dropout_p": dropout_p, "is_causal": is_causal, "scale": scale}
         return like(query, public(query._values, key._values, value._values, attn_mask=mask, **named))
     lengths = key.part_lengths()
-    width = max(int(lengths.max()) if len(lengths) else 0, 1)
-    dense = [padded_values(item, 0.0, longest_of(item)) for item in (query, key, value)]
-    mask = None
-    if (lengths != width).any():
-        kept = (np.arange(width) < lengths[:, None]).reshape(len(lengths), *(1,) * (query.dim() - 2), width)
-        if is_causal:
-            kept = kept & np.tri(dense[0].shape[-2], width, dtype=np.bool_)
-        mask = join_mask(kept, query)
+    width = _longest_part(key)
+    dense = [padded_values(item, 0.0, _longest_part(item)) for item in (query, key, value)]
+    mask = mask_of(lengths, dense[0], width, is_causal)
     found = public(*dense, attn_mask=mask, dropout_p=dropout_p, is_causal=is_causal and mask is None, scale=scale, enable_gqa=enable_gqa)
     return _unpadded_queries(found, query)
 
 
-def longest_of(input: Any) -> int:
+def _longest_part(input: Any) -> int:
     """The length of the longest part, at least 1."""
     lengths = input.part_lengths()
     return max(int(lengths.max()) if len(lengths) else 0, 1)
-
-
-def join_mask(kept: np.ndarray, beside: Any) -> Any:
-    """A mask on the host as a tensor beside another."""
-    return on_device(kept, beside._values).bool()
 
 
 def _unpadded_queries(found: Any, query: Any) -> Any:

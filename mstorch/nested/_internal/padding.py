@@ -9,20 +9,24 @@ import numpy as np
 from ..._core.tensor_base import array_of
 from ..._ops import creation
 from ..._ops.from_data import made
+from ...utils.weak import WeakTensorKeyDictionary
 
 
 def lengths_on_host(tensor: Any) -> np.ndarray:
     """Offsets or lengths as an array; read from a device once for each version of the tensor."""
-    known = tensor.__dict__.get("_on_host")
+    known = _on_host.get(tensor)
     if known is None or known[0] != tensor._counter.version:
-        known = tensor.__dict__["_on_host"] = (tensor._counter.version, np.array(array_of(tensor), np.int64))
+        known = _on_host[tensor] = (tensor._counter.version, np.array(array_of(tensor), np.int64))
     return known[1]  # type: ignore[no-any-return]
+
+
+_on_host: Any = WeakTensorKeyDictionary()  # arrays of offsets and lengths, with the version that they were read at
 
 
 def with_host(array: np.ndarray, device: Any) -> Any:
     """An array as a tensor on a device, whose values need not be read from there again."""
     tensor = made(np.ascontiguousarray(array, np.int64)).to(device)
-    tensor.__dict__["_on_host"] = (tensor._counter.version, np.array(array, np.int64))
+    _on_host[tensor] = (tensor._counter.version, np.array(array, np.int64))
     return tensor
 
 

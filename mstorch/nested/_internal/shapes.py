@@ -68,7 +68,8 @@ def _viewed(input: Any, size: list[Any], name: str, function: Any = None) -> Any
     """The values in another shape, in which the parts keep their length."""
     if input._ragged_idx != 1 and tuple(input._size) != tuple(size):
         raise RuntimeError(
-            f"view(): does not support ragged_idx != 1 except when inp._size == size. inp._size is ({input._size}) and size is ({tuple(size)})."
+            f"view(): does not support ragged_idx != 1 except when inp._size == size. inp._size is ({input._size}) and size is "
+            f"({tuple(size)})."
         )
     if len(size) < 3 or not matches(input, size):
         raise RuntimeError(f"view(): cannot view shape {input._size} as {tuple(size)}")

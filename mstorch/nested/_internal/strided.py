@@ -155,6 +155,18 @@ def length_of(input: Any, dim: int) -> int | None:
     return int(column[0]) if len(column) and (column == column[0]).all() else None
 
 
+def last_length(input: Any) -> int:
+    length = length_of(input, input.dim() - 1)
+    if length is None:
+        column = input._sizes[:, -1]
+        number = int((column != column[0]).argmax())
+        raise RuntimeError(
+            "Expected all tensors in nested tensor to have the same trailing dimension, instead last dimension equals: "
+            f"{column[number]}"
+        )
+    return length
+
+
 def same_places(one: Any, other: Any) -> bool:
     """Whether two nested tensors have their parts in the same places of buffers of one length."""
     return one is other or (
@@ -210,15 +222,15 @@ def by_part(function: Callable[..., Any], *operands: Any) -> Any:
 
 def from_list(tensors: Sequence[Any], dtype: Any = None, device: Any = None) -> Any:
     """A nested tensor of copies of the tensors, with their history. RuntimeError where their ranks differ."""
-    for index, tensor in enumerate(tensors[1:], 1):
-        if tensor.dim() != tensors[index - 1].dim():
+    for index, one in enumerate(tensors[1:], 1):
+        if one.dim() != tensors[index - 1].dim():
             raise RuntimeError(
                 "All Tensors given to nested_tensor must have the same dimension. "
-                f"Found dimension {tensor.dim()} for Tensor at index {index} and dimension {tensors[index - 1].dim()} for Tensor at index "
+                f"Found dimension {one.dim()} for Tensor at index {index} and dimension {tensors[index - 1].dim()} for Tensor at index "
                 f"{index - 1}."
             )
     kind = dtype if dtype is not None else tensors[0].dtype if tensors else None
-    return moved(of_parts([tensor.to(kind) for tensor in tensors]), kind, device)
+    return moved(of_parts([one.to(kind) for one in tensors]), kind, device)
 
 
 def moved(input: Any, dtype: Any, device: Any) -> Any:
@@ -240,4 +252,7 @@ def sizes_of(shape: Sequence[int], count: int) -> Table:
     return np.tile(np.array(tuple(shape), np.int64), (count, 1)).reshape(count, len(shape))
 
 
-__all__ = ["StridedNested", "alias", "by_part", "from_list", "in_buffer", "leaf_of", "of_parts", "parts", "restored", "sizes_of", "viewed"]
+__all__ = [
+    "StridedNested", "alias", "by_part", "from_list", "in_buffer", "last_length", "leaf_of", "length_of", "of_parts", "parts", "restored",
+    "same_places", "sizes_of", "viewed",
+]  # fmt: skip

@@ -16,7 +16,7 @@ from ..._library.tags import Tag
 from .base import Nested, Unanswered
 
 Function = Callable[..., Any]
-_POINTWISE = int(Tag["pointwise"])
+_POINTWISE = int(Tag.pointwise)  # type: ignore[attr-defined]
 # Operators of Python, and second names, by the name of the operation.
 _OPERATORS = {
     "__add__": "add", "__radd__": "add", "__sub__": "sub", "__rsub__": "rsub", "__mul__": "mul", "__rmul__": "mul",
