@@ -384,9 +384,24 @@ def linear(public: Function, input: Any, weight: Any, bias: Any = None) -> Any:
 
 @form("embedding")
 def embedding(public: Function, input: Any, weight: Any, *rest: Any, **named: Any) -> Any:
-    """Rows of a table, for parts of numbers of rows."""
+    """Rows of a table, for parts of numbers of rows; in either order of the two."""
+    if not is_nested(input):
+        input, weight = weight, input
+        needs_plain(input, "embedding_default", "indices")
+        return like(input, public(weight, input._values, *rest, **named))
     needs_plain(input, "embedding_default", "indices")
     return like(input, public(input._values, weight, *rest, **named))
+
+
+@form("embedding_bag")
+def embedding_bag(public: Function, input: Any, weight: Any, offsets: Any = None, *args: Any, **named: Any) -> Any:
+    """Sums, means or maxima of rows of a table, one for each part of numbers of rows."""
+    if offsets is not None:
+        raise ValueError("embedding_bag(): offsets must be None when input is a nested tensor")
+    if is_nested(named.get("per_sample_weights")):
+        named["per_sample_weights"] = named["per_sample_weights"]._values
+    named["include_last_offset"] = True
+    return public(input._values, weight, input._offsets, *args, **named)
 
 
 @form("conv1d", "conv2d", "conv3d")

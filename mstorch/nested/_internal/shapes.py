@@ -182,8 +182,9 @@ def broadcast_tensors(public: Function, *tensors: Any) -> Any:
 
 
 @form("split", "split_with_sizes")
-def split(public: Function, input: Any, sizes: Any, dim: int = 0) -> Any:
+def split(public: Function, input: Any, split_size: Any = None, dim: int = 0, *, split_sizes: Any = None) -> Any:
     """Pieces along a dimension other than the first and the ragged one."""
+    sizes = split_size if split_sizes is None else split_sizes
     name = "split" if isinstance(sizes, int) else "split_with_sizes"
     needs_plain(input, "split_tensor" if isinstance(sizes, int) else "split_with_sizes_default")
     found = [like(input, piece) for piece in input._values.split(sizes, inner(input, dim, name))]

@@ -37,7 +37,7 @@ _ALSO_POINTWISE = frozenset("""
     double dropout_ elu_ empty_like exponential_ fill_ float full_like glu_ half hardshrink hardswish_ int isclose isfinite isreal
     isneginf isposinf leaky_relu_ log_normal_ logsigmoid long nan_to_num normal_ ones_like rand_like randint_like randn_like relu6
     relu_ rrelu short silu_ softplus softsign square tanhshrink threshold_ type_as uniform_ zero_ zeros_like real imag
-    resolve_conj resolve_neg native_dropout frexp threshold_backward fill
+    resolve_conj resolve_neg ndtr native_dropout frexp threshold_backward fill
 """.split())
 _ELEMENTWISE: dict[str, bool] = {}
 
@@ -46,8 +46,9 @@ def is_pointwise(name: str) -> bool:
     """Whether an operation of that name computes each element by itself."""
     known = _ELEMENTWISE.get(name)
     if known is None:
-        marked = name not in ("max", "min") and (name in _ALSO_POINTWISE) or name not in ("max", "min") and any(
-            any(_POINTWISE in tags for _, tags in all_overloads(one).values()) for one in (name, name.removesuffix("_"))
+        names = (name, name.removesuffix("_"), f"special_{name}")
+        marked = name in _ALSO_POINTWISE or name not in ("max", "min") and any(
+            _POINTWISE in tags for one in names for _, tags in all_overloads(one).values()
         )
         known = _ELEMENTWISE[name] = marked
     return known
