@@ -80,7 +80,8 @@ class StridedNested(Nested):
         return np.array_equal(self._sizes, other._sizes)
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:
-        lines = ",\n".join("\n".join(f"  {line}" for line in repr(part.detach()).split("\n")) for part in parts(self))
+        shown = [part.detach().requires_grad_(self.requires_grad) for part in parts(self)]
+        lines = ",\n".join("\n".join(f"  {line}" for line in repr(part).split("\n")) for part in shown)
         node = self.grad_fn
         tail = f", grad_fn=<{node.name()}>" if node is not None else ", requires_grad=True" if self.requires_grad else ""
         return f"nested_tensor([\n{lines}\n]{tail})"
@@ -190,7 +191,7 @@ def in_buffer(values: Any, sizes: Table, steps: Table | None = None, starts: Tab
 
 
 def viewed(input: Any, sizes: Table, steps: Table, starts: Table | None = None) -> Any:
-    """Another view of the same buffer."""
+    """Another view of the same buffer, of some of the parts or of pieces of them."""
     made = in_buffer(alias(input._values), sizes, steps, input._starts if starts is None else starts)
     made.__dict__["_view_of"] = input.__dict__.get("_view_of", input)
     return made

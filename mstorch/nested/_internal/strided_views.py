@@ -179,11 +179,7 @@ def narrow(public: Function, input: Any, dim: int, start: int, length: int) -> A
         raise RuntimeError(f"start ({start}) + length ({length}) exceeds dimension size ({count}).")
     needs_rows(input, "narrow(): only contiguous nested tensors supported")
     some = slice(start, start + length)
-    begin = int(input._starts[start]) if start < count else 0
-    window = input._values.narrow(0, begin, int(input._sizes[some].prod(1).sum()))
-    found = in_buffer(window, input._sizes[some], input._steps[some], input._starts[some] - begin)
-    found.__dict__["_view_of"] = input
-    return found
+    return viewed(input, input._sizes[some], input._steps[some], input._starts[some])
 
 
 def _split_last(input: Any, lengths: Sequence[int]) -> list[Any]:
