@@ -271,3 +271,36 @@ def test_attention_layers_refuse_training(both) -> None:
         return t.nn.MultiheadAttention(8, 2, batch_first=True)(nested, nested, nested)
 
     both(body)
+
+
+def test_hooks_of_modules(both) -> None:
+    def body(t: Any) -> Any:
+        layer, seen = t.nn.Linear(2, 2), []
+        with t.no_grad():
+            layer.weight.fill_(0.5)
+        layer.register_full_backward_pre_hook(lambda module, out: seen.append(out[0].is_nested))
+        layer.register_full_backward_hook(lambda module, into, out: seen.append([part.tolist() for part in into[0].unbind()]))
+        a = _jagged(t, 3, 1, requires_grad=True)
+        layer(a).sum().backward()
+        return seen, list(a.grad.unbind())
+
+    both(body)
+
+
+def test_recomputed(both) -> None:
+    def body(t: Any) -> Any:
+        a, weight = _jagged(t, 3, 1, requires_grad=True), t.full((2, 2), 0.1, requires_grad=True)
+        result = t.utils.checkpoint.checkpoint(lambda x: t.nn.functional.linear(x, weight).tanh(), a, use_reentrant=False)
+        result.sum().backward()
+        return list(a.grad.unbind()), weight.grad
+
+    both(body)
+
+
+def test_autocast(both) -> None:
+    def body(t: Any) -> Any:
+        with t.autocast("cpu", dtype=t.bfloat16):
+            made = t.nn.functional.linear(_jagged(t, 3, 1), t.ones(2, 2))
+        return made.dtype, list(made.unbind())
+
+    both(body)
