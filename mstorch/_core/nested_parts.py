@@ -23,6 +23,30 @@ def kept(value: Any) -> Any:
     return tuple(map(kept, value)) if isinstance(value, (list, tuple)) else value
 
 
+def kept_gradients(roots: Any, gradients: Any) -> Any:
+    """Gradients for roots, of nested ones in the order in which the root's elements lie. RuntimeError for one of another shape."""
+    if isinstance(roots, TensorBase):
+        roots = (roots,)
+    if gradients is None or isinstance(gradients, TensorBase):
+        gradients = (gradients,)
+    return tuple(_kept_gradient(number, root, gradient) for number, (root, gradient) in enumerate(zip(roots, gradients)))
+
+
+def _kept_gradient(number: int, root: Any, gradient: Any) -> Any:
+    if gradient is None or is_nested(root) is is_nested(gradient) is False:
+        return gradient
+    if not is_nested(root) or not is_nested(gradient) or not root.is_same_size(gradient):
+        raise RuntimeError(
+            f"Mismatch in shape: grad_output[{number}] has a shape of {_shown(gradient)} and output[{number}] has a shape of "
+            f"{_shown(root)}."
+        )
+    return root._seed(gradient)
+
+
+def _shown(tensor: Any) -> Any:
+    return tensor._nested_tensor_size() if is_nested(tensor) and hasattr(tensor, "_nested_tensor_size") else tensor.shape
+
+
 def like_nested(tensor: Any, values: Any) -> Any:
     """Values as a nested tensor of the structure of ``tensor``, if that is one."""
     return tensor._like(values) if is_nested(tensor) and values is not None else values

@@ -304,3 +304,37 @@ def test_autocast(both) -> None:
         return made.dtype, list(made.unbind())
 
     both(body)
+
+
+def test_gradients_that_are_given(both) -> None:
+    def body(t: Any) -> Any:
+        found = []
+        for turned in (False, True):
+            parts = [t.ones(2, 3, requires_grad=True), t.ones(4, 3, requires_grad=True)]
+            given = t.nested.nested_tensor([t.arange(6.0).reshape(3, 2), t.arange(12.0).reshape(3, 4)]).transpose(1, 2)
+            t.nested.as_nested_tensor(parts).backward(given if turned else given.contiguous())
+            found += [part.grad for part in parts]
+        a = _jagged(t, 2, 1, requires_grad=True)
+        t.autograd.backward([(a * 2).sum(), a * 3], [None, t.ones_like(a)])
+        (g,) = t.autograd.grad((a * a).sum(), a, create_graph=True)
+        g.values().sum().backward()
+        return found, list(a.grad.unbind())
+
+    both(body, strides=False)
+
+
+@pytest.mark.parametrize("given", [lambda t: t.ones(3, 2), lambda t: _jagged(t, 2, 1), lambda t: None])
+def test_gradients_of_other_shapes(given: Callable[[Any], Any], both) -> None:
+    def body(t: Any) -> Any:
+        (_jagged(t, 2, 1, requires_grad=True) * 2).backward(given(t))
+
+    with_symbols = given(mstorch) is not None
+    both(body, message="Mismatch in shape: grad_output[0] has a shape of torch.Size([" if with_symbols else None)
+
+
+def test_strided_gradients_of_other_sizes(both) -> None:
+    def body(t: Any) -> Any:
+        nested = t.nested.nested_tensor([t.ones(2), t.ones(3)], requires_grad=True)
+        (nested * 2).backward(t.nested.nested_tensor([t.ones(2), t.ones(2)]))
+
+    both(body)
