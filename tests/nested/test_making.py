@@ -316,9 +316,10 @@ def test_gradients_that_are_given(both) -> None:
             found += [part.grad for part in parts]
         a = _jagged(t, 2, 1, requires_grad=True)
         t.autograd.backward([(a * 2).sum(), a * 3], [None, t.ones_like(a)])
-        (g,) = t.autograd.grad((a * a).sum(), a, create_graph=True)
+        b = _jagged(t, 2, 1, requires_grad=True)
+        (g,) = t.autograd.grad((b * b).sum(), b, create_graph=True)
         g.values().sum().backward()
-        return found, list(a.grad.unbind())
+        return found, list(a.grad.unbind()), list(b.grad.unbind())
 
     both(body, strides=False)
 
