@@ -17,7 +17,7 @@ from ..._ops import creation
 from ..._ops._dispatch import wrap_dim
 from ...nn import functional as F
 from .nested_tensor import NestedTensor, of_values
-from .padding import lengths_on_host, on_device, with_host
+from .padding import lengths_on_host, on_device, padded_positions, steps_within, with_host
 from .sdpa import mask_of
 from .taking import nested_among
 
@@ -94,13 +94,15 @@ def padded_values(input: Any, padding: Any, length: int) -> Any:
         found = rows.reshape(count, length, *rows.shape[1:])
     else:
         some = np.minimum(lengths, length)
-        steps = np.arange(int(some.sum())) - np.repeat(np.cumsum(some) - some, some)
-        taken = np.repeat(starts, some) + steps
+        taken = np.repeat(starts, some) + steps_within(some)
         if len(taken) != rows.shape[0] or (taken != np.arange(len(taken))).any():
             rows = rows.index_select(0, on_device(taken, rows))
+        if input._lengths is None:
+            positions = padded_positions(input._offsets, length)
+        else:
+            positions = on_device(np.repeat(np.arange(count) * length, some) + steps_within(some), rows)
         base = creation.full((count * length, *rows.shape[1:]), padding, dtype=rows.dtype, device=rows.device)
-        found = base.index_copy(0, on_device(np.repeat(np.arange(count) * length, some) + steps, rows), rows)
-        found = found.reshape(count, length, *rows.shape[1:])
+        found = base.index_copy(0, positions, rows).reshape(count, length, *rows.shape[1:])
     return found.movedim(1, place + 1) if place else found
 
 
@@ -116,10 +118,9 @@ def from_padded(dense: Any, input: Any) -> Any:
             f"_padded_dense_to_jagged_forward(): found batch item of length {some[number]} when max length specified by padded input is "
             f"{width}"
         )
-    steps = np.arange(int(some.sum())) - np.repeat(np.cumsum(some) - some, some)
     flat = rows.reshape(-1, *rows.shape[2:])
-    if len(steps) != flat.shape[0]:
-        flat = flat.index_select(0, on_device(np.repeat(np.arange(len(some)) * width, some) + steps, flat))
+    if some.sum() != flat.shape[0]:
+        flat = flat.index_select(0, padded_positions(input._offsets, width))
     return like(input, flat.movedim(0, place - 1) if place > 1 else flat)
 
 

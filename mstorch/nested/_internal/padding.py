@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._core.modes import modes
 from ..._core.tensor_base import array_of
 from ..._ops import creation
 from ..._ops.from_data import made
@@ -33,6 +34,28 @@ def with_host(array: np.ndarray, device: Any) -> Any:
 def on_device(array: np.ndarray, beside: Any) -> Any:
     """Positions as a tensor beside another."""
     return made(np.ascontiguousarray(array, np.int64)).to(beside.device)
+
+
+_positions: Any = WeakTensorKeyDictionary()  # of offsets: their version, and by width where rows stand in a padded tensor
+
+
+def padded_positions(offsets: Any, width: int) -> Any:
+    """Where the rows of parts, cut off at ``width``, stand in a tensor (parts, width), counted in rows; kept for the next call."""
+    known = _positions.get(offsets)
+    if known is None or known[0] != offsets._counter.version:
+        known = _positions[offsets] = (offsets._counter.version, {})
+    found = known[1].get(width)
+    if found is None:
+        lengths = np.minimum(np.diff(lengths_on_host(offsets)), width)
+        found = on_device(np.repeat(np.arange(len(lengths)) * width, lengths) + steps_within(lengths), offsets)
+        if not modes.inference and len(known[1]) < 8:  # a tensor of inference mode could not be saved for backward later
+            known[1][width] = found
+    return found
+
+
+def steps_within(lengths: np.ndarray) -> np.ndarray:
+    """0, 1, … within each part, one part after the other."""
+    return np.arange(int(lengths.sum())) - np.repeat(np.cumsum(lengths) - lengths, lengths)  # type: ignore[no-any-return]
 
 
 def places(sizes: np.ndarray, outer: Sequence[int]) -> tuple[np.ndarray, int]:
