@@ -339,3 +339,23 @@ def test_strided_gradients_of_other_sizes(both) -> None:
         (nested * 2).backward(t.nested.nested_tensor([t.ones(2), t.ones(2)]))
 
     both(body)
+
+
+def test_views_of_some_parts() -> None:
+    """Whose buffer holds more than they show; torch raises in some of these."""
+    parts = [mstorch.arange(6.0).reshape(2, 3), mstorch.arange(12.0).reshape(4, 3), mstorch.ones(1, 3)]
+    whole = mstorch.nested.nested_tensor(parts)
+    some, other, weight = whole.narrow(0, 0, 2), mstorch.nested.nested_tensor(parts[:2]), mstorch.ones(2, 3)
+    assert some._base is whole and some.is_contiguous()
+    for function in (lambda x: x.softmax(-1), lambda x: x * 2, lambda x: mstorch.nn.functional.linear(x, weight)):
+        for got, want in zip(function(some).unbind(), map(function, parts[:2])):
+            np.testing.assert_array_equal(got.numpy(), want.numpy())
+    assert len(mstorch.cat([some, other])) == 4 and mstorch.cat([some, other])[2].tolist() == parts[0].tolist()
+    np.testing.assert_array_equal(some.to_padded_tensor(0.0).numpy(), other.to_padded_tensor(0.0).numpy())
+
+
+def test_of_some_parts_and_others() -> None:
+    whole = mstorch.nested.nested_tensor([mstorch.ones(2, 3), mstorch.ones(4, 3), mstorch.ones(1, 3)])
+    other = mstorch.nested.nested_tensor([mstorch.ones(2, 3), mstorch.ones(4, 3)])
+    assert [part.tolist() for part in (whole.narrow(0, 0, 2) + other).unbind()] == [[[2.0] * 3] * 2, [[2.0] * 3] * 4]
+    assert [part.tolist() for part in (other - whole.narrow(0, 0, 2)).unbind()] == [[[0.0] * 3] * 2, [[0.0] * 3] * 4]

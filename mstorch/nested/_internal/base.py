@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 
 from ..._core.above import above
 from ..._core.device import device
+from ..._core.naming import is_torch
 from ..._core.nested_parts import is_nested, kept, like_nested
 from ..._core.overriding import disabled
 from ..._core.size import Size
@@ -42,6 +43,7 @@ class Nested(Tensor):
 
     _values: Any
     FORMS: dict[str, Callable[..., Any]]  # of operations by name, for the tensors of a layout
+    restorer: Callable[..., Any]  # makes one of what a file holds
     _nested = True
     __torch_function__ = disabled
 
@@ -223,6 +225,16 @@ class Nested(Tensor):
             memo[id(self)] = made = self._like(copy.deepcopy(self._values, memo))
             made.__dict__.update({k: copy.deepcopy(v, memo) for k, v in self.__dict__.items() if k not in made.__dict__})
         return memo[id(self)]
+
+    def stored(self) -> tuple[Any, ...]:
+        """What a file holds of the tensor: the arguments of ``restorer``."""
+        raise NotImplementedError
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        if not self.is_leaf:
+            raise RuntimeError("Only Tensors created explicitly by the user (graph leaves) support pickling")
+        found = above.plain_pickles.reduced(self) if is_torch() else NotImplemented
+        return (self.restorer, self.stored()) if found is NotImplemented else found
 
     def __copy__(self) -> Any:
         return self._like(copy.copy(self._values))

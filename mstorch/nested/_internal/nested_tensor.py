@@ -9,7 +9,6 @@ import numpy as np
 
 from ..._core.above import above
 from ..._core.formats import contiguous_format, jagged, layout
-from ..._core.naming import is_torch
 from ..._core.size import Size
 from ..._namespace.symbolic import SymInt
 from ..._ops import creation, join
@@ -65,6 +64,7 @@ class NestedTensor(Nested):
     ``_offsets`` says where each begins (and the last ends), ``_lengths``, where it is given, how long each is if there are gaps.
     """
 
+    restorer = staticmethod(_rebuild_njt)
     _offsets: Any
     _lengths: Any
     _ragged_idx: int
@@ -286,12 +286,6 @@ class NestedTensor(Nested):
             made.__dict__["_offsets"] = copy.deepcopy(self._offsets, memo)
             made.__dict__["_lengths"] = copy.deepcopy(self._lengths, memo)
         return memo[id(self)]
-
-    def __reduce_ex__(self, protocol: Any) -> Any:
-        if not self.is_leaf:
-            raise RuntimeError("Only Tensors created explicitly by the user (graph leaves) support pickling")
-        found = above.plain_pickles.reduced(self) if is_torch() else NotImplemented
-        return (_rebuild_njt, self.stored()) if found is NotImplemented else found
 
     def stored(self) -> tuple[Any, ...]:
         """What a file holds of the tensor."""

@@ -19,20 +19,11 @@ from ...nn import functional as F
 from .nested_tensor import NestedTensor, of_values
 from .padding import lengths_on_host, on_device, padded_positions, steps_within, with_host
 from .sdpa import mask_of
-from .taking import nested_among
+from .taking import Forms, nested_among
 
 Function = Callable[..., Any]
-FORMS: dict[str, Function] = {}
-
-
-def form(*names: str) -> Callable[[Function], Function]:
-    """Enter a function as the form of operations."""
-
-    def enter(function: Function) -> Function:
-        FORMS.update(dict.fromkeys(names, function))
-        return function
-
-    return enter
+FORMS = Forms()
+form = FORMS.enter
 
 
 # Structure

@@ -7,8 +7,6 @@ from typing import Any, NoReturn
 import numpy as np
 
 from ..._backend.geometry import contiguous_strides
-from ..._core.above import above
-from ..._core.naming import is_torch
 from ..._core.tensor_base import array_of
 from ..._core.warned import warn_once
 from ..._ops import creation, join
@@ -109,11 +107,10 @@ class StridedNested(Nested):
         """Itself where the parts lie one after the other, else a copy in which they do."""
         return self if self.is_contiguous() else of_parts(parts(self))
 
-    def __reduce_ex__(self, protocol: Any) -> Any:
-        if not self.is_leaf:
-            raise RuntimeError("Only Tensors created explicitly by the user (graph leaves) support pickling")
-        found = above.plain_pickles.reduced(self) if is_torch() else NotImplemented
-        return (restored, self.stored()) if found is NotImplemented else found
+    def _packed(self) -> Any:
+        """The same parts, one after the other in a buffer that holds nothing else."""
+        rows, count = self.contiguous(), self.numel()
+        return rows if rows._values.numel() == count else in_buffer(rows._values.narrow(0, 0, count), self._sizes)
 
     def stored(self) -> tuple[Any, ...]:
         """What a file holds of the tensor."""
@@ -131,6 +128,9 @@ def restored(buffer: Any, sizes: Any, strides: Any, storage_offsets: Any) -> Any
     if (ends[counts.prod(1) > 0] > buffer.numel()).any():
         raise RuntimeError("a nested tensor in the file has parts outside of its buffer")
     return in_buffer(buffer, *tables)
+
+
+StridedNested.restorer = staticmethod(restored)
 
 
 def alias(values: Any) -> Any:
@@ -157,6 +157,7 @@ def length_of(input: Any, dim: int) -> int | None:
 
 
 def last_length(input: Any) -> int:
+    """The length of the last dimension. RuntimeError where the parts differ in it."""
     length = length_of(input, input.dim() - 1)
     if length is None:
         column = input._sizes[:, -1]

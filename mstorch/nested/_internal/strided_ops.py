@@ -15,20 +15,11 @@ from ...nn import functional as F
 from .padding import padded
 from .sdpa import attend
 from .strided import StridedNested, by_part, in_buffer, last_length, length_of, of_parts, parts, same_places
-from .taking import is_pointwise, nested_among
+from .taking import Forms, is_pointwise, nested_among
 
 Function = Callable[..., Any]
-FORMS: dict[str, Function] = {}
-
-
-def form(*names: str) -> Callable[[Function], Function]:
-    """Enter a function as the form of operations."""
-
-    def enter(function: Function) -> Function:
-        FORMS.update(dict.fromkeys(names, function))
-        return function
-
-    return enter
+FORMS = Forms()
+form = FORMS.enter
 
 
 def needs_rows(input: Any, text: str) -> None:
@@ -65,11 +56,11 @@ def pointwise(lead: Any, public: Function, name: str, args: tuple[Any, ...], kwa
         if name.endswith("_") or name == "div":
             what = "offsets" if all(np.array_equal(lead._steps, other._steps) for other in several) else "strides"
             raise RuntimeError(f"{name} requires {what} to match when given NestedTensors")
-        lead = lead.contiguous()
+        lead = lead._packed()
 
     def elements(item: Any) -> Any:
         if is_nested(item):
-            return item._values if same_places(lead, item) else item.contiguous()._values
+            return item._values if same_places(lead, item) else item._packed()._values
         return [elements(one) for one in item] if item.__class__ in (list, tuple) and any(nested_among(item)) else item
 
     return wrapped(public(*map(elements, args), **{key: elements(item) for key, item in kwargs.items()}), lead)
@@ -133,7 +124,7 @@ def rows_of(input: Any, rank: int = 1) -> Any:
     if not len(tail) or tail.shape[1] < rank or not (tail == tail[0]).all() or not input.is_contiguous():
         return None
     lengths = tail[0].tolist()
-    return input._values.reshape(int(input._sizes[:, : input._sizes.shape[1] - rank].prod(1).sum()), *lengths)
+    return input._packed()._values.reshape(int(input._sizes[:, : input._sizes.shape[1] - rank].prod(1).sum()), *lengths)
 
 
 @form("sum")
@@ -225,7 +216,7 @@ def embedding(public: Function, input: Any, weight: Any, *rest: Any, **named: An
     if is_nested(weight):
         raise RuntimeError("NestedTensor weight not supported for embedding")
     sizes = np.concatenate([input._sizes, np.full((len(input._sizes), 1), weight.shape[1])], 1)
-    return in_buffer(public(input.contiguous()._values, weight, *rest, **named).reshape(-1), sizes)
+    return in_buffer(public(input._packed()._values, weight, *rest, **named).reshape(-1), sizes)
 
 
 # Products
@@ -308,7 +299,7 @@ def attention(
         raise RuntimeError(
             "scaled_dot_product_attention: Nested tensors for query / key / value are not supported when is_causal=True"
         )
-    operands = [_as_nested(item).contiguous() for item in (query, key, value)]
+    operands = [_as_nested(item)._packed() for item in (query, key, value)]
     found, sizes = attend([item._values for item in operands], [item._sizes for item in operands], dropout_p, scale)
     return in_buffer(found, sizes)
 
@@ -331,7 +322,7 @@ def to_padded_tensor(public: Function, input: Any, padding: float, output_size: 
         if output_size[0] < len(input._sizes) or any(given < own for given, own in zip(output_size[1:], outer)):
             raise RuntimeError("Value in output_size is less than NestedTensor padded size. Truncation is not supported.")
         outer = list(output_size[1:])
-    found = padded(input._values, input._sizes, outer, padding)
+    found = padded(input._packed()._values, input._sizes, outer, padding)
     if output_size is not None and output_size[0] > len(input._sizes):
         more = found.new_full((output_size[0] - len(input._sizes), *outer), padding)
         found = join.cat([found, more])

@@ -247,7 +247,7 @@ def cat(public: Function, tensors: Sequence[Any], dim: int = 0, *, out: Any = No
         full = [tensor for tensor in tensors if len(tensor._sizes)]
         if not full:
             return first
-        return in_buffer(join.cat([tensor._values for tensor in full]), np.concatenate([tensor._sizes for tensor in full]))
+        return in_buffer(join.cat([tensor._packed()._values for tensor in full]), np.concatenate([tensor._sizes for tensor in full]))
     for tensor in tensors[1:]:
         if not np.array_equal(np.delete(tensor._sizes, place - 1, 1), np.delete(first._sizes, place - 1, 1)):
             raise RuntimeError("cat(): expected all nested tensors to have matching ragged structures outside of the concatenated dim")

@@ -54,6 +54,19 @@ def is_pointwise(name: str) -> bool:
     return known
 
 
+class Forms(dict[str, Function]):
+    """The forms of operations for the tensors of a layout, by name."""
+
+    def enter(self, *names: str) -> Callable[[Function], Function]:
+        """Enter a function as the form of operations; it gets the public function that was called, and the arguments."""
+
+        def entered(function: Function) -> Function:
+            self.update(dict.fromkeys(names, function))
+            return function
+
+        return entered
+
+
 def nested_among(values: Any) -> Iterator[Any]:
     """The nested tensors among values, and in lists and tuples of them."""
     for value in values:
@@ -82,7 +95,7 @@ def take(public: Function, function: Function, args: tuple[Any, ...], kwargs: di
     form = lead.FORMS.get(name)
     if form is not None:
         return form(public, *args, **kwargs)
-    own = next((getattr(kind, "__dict__", {})[name] for kind in type(lead).__mro__ if _says(kind, name)), None)
+    own = next((vars(kind)[name] for kind in type(lead).__mro__ if issubclass(kind, Nested) and name in vars(kind)), None)
     if own is not None:
         return _method(own, args, kwargs)
     if is_pointwise(name):
@@ -100,10 +113,6 @@ _PLAIN = frozenset("""
     is_tensor is_floating_point is_complex is_signed is_conj is_neg is_inference element_size dtype has_names is_distributed is_shared
     _is_view __dir__ __setstate__ typename is_storage __reversed__
 """.split())
-
-
-def _says(kind: type, name: str) -> bool:
-    return issubclass(kind, Nested) and name in vars(kind)
 
 
 def _method(own: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
