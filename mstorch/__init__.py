@@ -145,6 +145,15 @@ from ._quantized.making import (
 from ._quantized import dispatch as _quantized_dispatch  # its import lets public calls with quantized tensors come to it
 from ._quantized.packed import ScriptObject
 from ._quantized.recurrent import quantized_gru, quantized_lstm
+from .nested._internal.functions import (
+    _nested_compute_contiguous_strides_offsets, _nested_from_padded,
+    _nested_from_padded_and_nested_example, _nested_from_padded_tensor, _nested_get_jagged_dummy, _nested_get_lengths,
+    _nested_get_max_seqlen, _nested_get_min_seqlen, _nested_get_offsets, _nested_get_ragged_idx, _nested_get_values,
+    _nested_get_values_copy, _nested_tensor_from_mask, _nested_tensor_from_mask_left_aligned, _nested_tensor_from_tensor_list,
+    _nested_tensor_softmax_with_shape, _nested_view_from_buffer, _nested_view_from_buffer_copy, _nested_view_from_jagged,
+    _nested_view_from_jagged_copy,
+)  # fmt: skip
+from . import nested
 from ._compile import compile
 from .compiler import _disable_dynamo
 from .amp import GradScaler, autocast

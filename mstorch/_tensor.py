@@ -65,6 +65,7 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
 
     __slots__ = ()
     __array_priority__ = 1000
+    _nested = False  # whether it is a nested tensor, whose elements and history another tensor keeps (`nested/_internal/base.py`)
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Tensor:
         """``Tensor(2, 3)`` is an uninitialised tensor of that size, ``Tensor([1, 2])`` one of those values."""
@@ -162,7 +163,7 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
         is_sparse_csr = property(lambda self: False, doc="Whether the layout is sparse CSR.")
         is_quantized = property(lambda self: False, doc="Whether the elements are quantized.")
         is_meta = property(is_meta, doc="Whether the tensor has no data.")
-        is_nested = property(lambda self: False, doc="Whether the tensor is a nested one.")
+        is_nested = property(lambda self: self._nested, doc="Whether the tensor is a nested one.")
         is_mkldnn = property(lambda self: False, doc="Whether the layout is oneDNN's.")
 
     def is_floating_point(self) -> bool:

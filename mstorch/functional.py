@@ -19,9 +19,10 @@ from ._ops.shape.join import (
 )  # fmt: skip
 from ._ops.shape.views import split
 from ._ops.signal.spectral import istft, stft
+from .nn import functional as F
 
 __all__ = [
-    "atleast_1d", "atleast_2d", "atleast_3d", "block_diag", "broadcast_shapes", "broadcast_tensors", "cartesian_prod", "cdist",
+    "F", "atleast_1d", "atleast_2d", "atleast_3d", "block_diag", "broadcast_shapes", "broadcast_tensors", "cartesian_prod", "cdist",
     "chain_matmul", "einsum", "istft", "lu", "meshgrid", "norm", "pca_lowrank", "split", "stft", "svd_lowrank", "tensordot",
     "unique", "unique_consecutive", "unravel_index",
 ]  # fmt: skip

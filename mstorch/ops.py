@@ -292,7 +292,7 @@ def _find(name: str) -> Callable[..., Any] | None:
     for prefix, room in (("special_", package.special), ("linalg_", package.linalg), ("fft_", package.fft)):
         if name.startswith(prefix) and callable(vars(room).get(name.removeprefix(prefix))):
             return vars(room)[name.removeprefix(prefix)]
-    places = aten_only, layers, losses, windows, package, native, package.nn.functional
+    places = aten_only, layers, losses, windows, package.nested._internal.functions, package, native, package.nn.functional
     for place in (*map(vars, places), dict(vars(package.Tensor))):
         found = place.get(name)
         if callable(found) and not isinstance(found, type):

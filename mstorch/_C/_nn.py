@@ -6,6 +6,7 @@ from typing import Any
 from .._core.device import device
 from .._ops.memory.copying import parse_to
 from .._tensor import Tensor
+from ..nn.functional import gelu
 
 
 def _parse_to(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool, Any]:
@@ -15,3 +16,8 @@ def _parse_to(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool, Any]:
     target = other.device if other is not None else target
     flags = [value for value in args if isinstance(value, bool)]
     return None if target is None else device(target), kind, bool(kwargs.get("non_blocking", flags[:1] == [True])), format_
+
+
+def gelu_(input: Any, *, approximate: str = "none") -> Any:
+    """``gelu`` in place."""
+    return input.copy_(gelu(input, approximate=approximate))

@@ -17,6 +17,7 @@ from .._backend.tape import native_set_to
 from .._backend.trace import Graph, GraphBreak, KernelBreak, StepBreak
 from .._core.generator import put_states, states_of_streams
 from .._core.modes import modes
+from .._core.nested_parts import nested_in
 from .._core.overriding import mode_is_on
 from .._core.storage import DeviceMemory, Storage, Value
 from .._core.tangents import on as forward_mode
@@ -219,6 +220,8 @@ class Compiled:
             return self._plainly(args, kwargs)  # a graph has no tangents, and packs nothing that it saves
         arguments: list[Any] = []
         form = flatten((args, kwargs), arguments)
+        if nested_in(arguments):
+            return self._plainly(args, kwargs)  # a graph has one shape for each tensor
         key = (form, tuple([_signature(t) for t in arguments]), _sharing(arguments), setting_key())
         for entry in self.entries.get(key, ()):
             if entry.fits(arguments):

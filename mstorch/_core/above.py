@@ -5,6 +5,7 @@
 ``nothing_of``: makes a sparse tensor without elements. ``sparse_gradients``: the file of sparse gradients. ``restored``: a file's
 storage on another device. ``processes``, ``normalized_together``: process groups, and batch normalisation over one; None until
 ``torch.distributed`` is loaded. ``load``, ``save``: ``torch.load``, ``torch.save``. ``plain_pickles``: how pickles are written.
+``nested``: the files of nested tensors.
 """
 from __future__ import annotations
 

@@ -370,6 +370,8 @@ def entry(
             if told is not None:
                 raise told from None
             given = tuple(item for item in (first, second, *rest) if item is not _MISSING)
+            if _among_nested((*given, *named.values())):
+                raise  # it speaks for itself, and has no shape to explain
             known_as = spoken(known if public is None else public())
             words = in_own_words(known_as, function, given, named, error)
             if words is not None:
@@ -385,6 +387,10 @@ def entry(
 
     known = _known(entered, function, module, name)
     return known
+
+
+def _among_nested(values: Iterable[Any]) -> bool:
+    return any(_among_nested(item) if item.__class__ in (list, tuple) else getattr(type(item), "_nested", False) for item in values)
 
 
 def entry_of_operator(

@@ -7,6 +7,11 @@ from typing import Any, SupportsIndex, overload
 from typing_extensions import Self
 
 
+def _is_symbol(value: Any) -> bool:
+    """Whether a length is that of a ragged dimension (``torch.SymInt``)."""
+    return type(value) is not int and getattr(type(value), "is_symbolic_number", False)
+
+
 class Size(tuple[int, ...]):
     """A tuple of dimension lengths. Slices, sums and products with it stay a Size."""
 
@@ -15,9 +20,9 @@ class Size(tuple[int, ...]):
     def __new__(cls, sizes: Iterable[SupportsIndex] = ()) -> Self:
         values = tuple(sizes)
         for position, value in enumerate(values):
-            if type(value) is not int and not hasattr(value, "__index__"):
+            if type(value) is not int and not hasattr(value, "__index__") and not _is_symbol(value):
                 raise TypeError(f"torch.Size() takes an iterable of 'int' (item {position} is '{type(value).__name__}')")
-        return tuple.__new__(cls, [value.__index__() for value in values])
+        return tuple.__new__(cls, [value if _is_symbol(value) else value.__index__() for value in values])
 
     def numel(self) -> int:
         """The number of elements of a tensor of this size."""

@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from .. import sparse
+from .._core import dtype as dtypes
 from .._core.device import device
 from .._core.dtype import dtype
 from .._core.formats import layout, memory_format
 from .._tensor import Tensor
+from ..nn import functional
 
 _WHOLE = builtins.slice(None)
 
@@ -54,9 +56,27 @@ def _unsafe_view(self: Tensor, size: Sequence[int]) -> Tensor:
     return self.view(size)
 
 
-def sym_size(self: Tensor, dim: int) -> int:
-    """The length of a dimension."""
-    return self.size(dim)
+def sym_size(self: Tensor, dim: int | None = None) -> Any:
+    """The length of each dimension, or of one."""
+    return self.size() if dim is None else self.size(dim)
+
+
+def _scaled_dot_product_attention_math(
+    query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, dropout_p: float = 0.0, is_causal: bool = False,
+    dropout_mask: Tensor | None = None, *, scale: float | None = None, enable_gqa: bool = False,
+) -> tuple[Tensor, Tensor]:  # fmt: skip
+    """Attention, composed of products and softmax, and its weights."""
+    if dropout_mask is not None or enable_gqa:
+        raise NotImplementedError("mstorch: _scaled_dot_product_attention_math takes no dropout_mask and no enable_gqa")
+    scores = query.matmul(key.transpose(-2, -1)) * (query.shape[-1] ** -0.5 if scale is None else scale)
+    if is_causal:
+        attn_mask = scores.new_ones(scores.shape[-2:]).tril().bool()
+    if attn_mask is not None:
+        scores = scores.masked_fill(attn_mask.logical_not(), float("-inf")) if attn_mask.dtype is dtypes.bool_ else scores + attn_mask
+    weights = scores.softmax(-1)
+    if dropout_p:
+        weights = functional.dropout(weights, dropout_p)
+    return weights.matmul(value), weights
 
 
 def _is_all_true(self: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""Symbolic numbers: classes that no value here is an instance of, and functions that compute with Python's numbers."""
+"""Symbolic numbers, of which there is one kind here, the lengths of ragged dimensions, and functions that compute with Python's numbers."""
 from __future__ import annotations
 
 import builtins
@@ -8,12 +8,49 @@ from typing import Any
 
 
 class _Symbol:
+    is_symbolic_number = True
+
     def __init__(self, node: Any) -> None:
         self.node = node
 
 
 class SymInt(_Symbol):
-    """An integer that is not known yet. Shapes are always known here: for ``isinstance`` only."""
+    """An integer that stands for several: the length of a ragged dimension (``nested._internal.nested_int``). Others are known here."""
+
+    def _compared(self, name: str, other: Any) -> Any:
+        if not isinstance(other, (SymInt, builtins.int)):
+            return NotImplemented
+        return getattr(self.node, name)(other.node if isinstance(other, SymInt) else self.node.wrap_int(other))
+
+    def __eq__(self, other: Any) -> Any:
+        return self._compared("eq", other)
+
+    def __ne__(self, other: Any) -> Any:
+        return self._compared("ne", other)
+
+    def __ge__(self, other: Any) -> Any:
+        return self._compared("ge", other)
+
+    def __gt__(self, other: Any) -> Any:
+        return self._compared("gt", other)
+
+    def __le__(self, other: Any) -> Any:
+        return self._compared("le", other)
+
+    def __lt__(self, other: Any) -> Any:
+        return self._compared("lt", other)
+
+    def __mul__(self, other: Any) -> Any:
+        found = self._compared("mul", other)
+        return found if found is NotImplemented else SymInt(found)
+
+    __rmul__ = __mul__
+
+    def __hash__(self) -> builtins.int:
+        return hash(self.node.nested_int())
+
+    def __repr__(self) -> str:
+        return str(self.node)
 
 
 class SymFloat(_Symbol):

@@ -13,7 +13,7 @@ from mstorch._backend import binding
 from mstorch._backend.geometry import contiguous_strides
 from mstorch._core import device as devices
 from mstorch._core import dtype as dtypes
-from mstorch._core import formats, tensor_base
+from mstorch._core import formats, nested_parts, tensor_base
 from mstorch._core.above import above
 from mstorch._core.cuda_names import meant
 from mstorch._core.overriding import dispatches
@@ -155,6 +155,42 @@ def build_sparse(kind: Any, parts: Any) -> Any:
     if any(not part.dtype.is_integral for part in index) or any(length < 0 for length in size) or not values.dim():
         raise RuntimeError("a sparse tensor in the file has indices that are no integers, a negative size or a single value")
     return sparse_base.sparse(kind, index, values, size, coalesced)
+
+
+def is_nested(tensor: Any) -> bool:
+    """Tell whether a tensor is a nested one, of either layout."""
+    return nested_parts.is_nested(tensor)
+
+
+def nested_parts_of(tensor: Any) -> tuple[str, tuple[Any, ...]]:
+    """Return the name of the function that makes such a nested tensor, and what it takes; RuntimeError for one with a history."""
+    if not tensor.is_leaf:
+        raise RuntimeError("Only Tensors created explicitly by the user (graph leaves) support pickling")
+    return "_rebuild_njt" if repr(tensor.layout) == "torch.jagged" else "_rebuild_nested_tensor", tensor.stored()
+
+
+def nested_class() -> type:
+    """Return the class of nested tensors of the jagged layout."""
+    return above.nested.nested_tensor.NestedTensor  # type: ignore[no-any-return]
+
+
+def jagged_maker() -> Any:
+    """Return the function that files know as the one that makes them."""
+    return above.nested.nested_tensor._rebuild_njt
+
+
+def build_strided_nested(buffer: Any, *tables: Any) -> Any:
+    """Return a nested tensor of the strided layout, of what a file holds."""
+    if not all(map(is_tensor, (buffer, *tables))):
+        raise RuntimeError("a nested tensor in the file is not made of tensors")
+    return above.nested.strided.restored(buffer, *tables)
+
+
+def build_jagged_nested(parts: Any) -> Any:
+    """Return a nested tensor of the jagged layout, of what a file holds."""
+    if not isinstance(parts, dict) or not is_tensor(parts.get("values")) or not is_tensor(parts.get("offsets")):
+        raise RuntimeError("a nested tensor in the file is not made of tensors")
+    return above.nested.nested_tensor._rebuild_njt(parts)
 
 
 def qscheme_class() -> type:

@@ -73,7 +73,7 @@ def torch_name(obj: Any, qualname: str | None = None) -> tuple[str, str] | None:
         for home, functions in rebuild.OF_NPU.items():
             if name in functions:
                 return home, name
-        return ("torch._tensor" if name == "_rebuild_from_type_v2" else "torch._utils"), name
+        return rebuild.HOMES.get(name, "torch._utils"), name
     head = name.split(".", 1)[0]
     if head in _CORE and isinstance(obj, type):
         return ("torch._C" if head == "Generator" else "torch"), name
@@ -104,6 +104,8 @@ def find(module: str, name: str) -> Any:
     module = module if name == "_VariableFunctionsClass" else _RENAMED.get(module, module)
     if module in ("torch._utils", "torch._tensor") and name in rebuild.FUNCTIONS:
         return rebuild.FUNCTIONS[name]
+    if f"{module}.{name}" in rebuild.CLASSES:
+        return rebuild.CLASSES[f"{module}.{name}"]()
     if name in rebuild.OF_NPU.get(module, ()):
         return rebuild.OF_NPU[module][name]
     parts = module.split(".")[1:]
@@ -129,9 +131,9 @@ def _import(module: str) -> Any:
 
 # What classes, functions and modules say of themselves where `import torch` gets mstorch
 
-_FUNCTIONS = dict.fromkeys(rebuild.FUNCTIONS.values(), "torch._utils") | {
-    rebuild.FUNCTIONS["_rebuild_from_type_v2"]: "torch._tensor", _load_from_bytes: "torch.storage",
-}  # fmt: skip
+_FUNCTIONS = {function: rebuild.HOMES.get(name, "torch._utils") for name, function in rebuild.FUNCTIONS.items()} | {
+    _load_from_bytes: "torch.storage"
+}
 _TOLD = {(module, name): home for (module, home), names in HOMES.items() for name in names.split()}
 _MOVED = {"mstorch.init": "torch.nn.init"}  # a module that torch has elsewhere
 _own: dict[Any, str] = {}  # what goes by a name of torch's, and its own

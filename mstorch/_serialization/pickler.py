@@ -15,6 +15,7 @@ from mstorch._core.hooks import warn_if_has_hooks
 from mstorch._serialization import adapter, names
 from mstorch._serialization.file_storage import CLASS_OF_DTYPE
 from mstorch._serialization.loaded import ITEMSIZE, LoadedStorage, TypedRef
+from mstorch._serialization.rebuild import HOMES
 
 from .._tensor import Tensor
 
@@ -106,6 +107,13 @@ class _Rules:
         if adapter.is_tensor(obj):
             if adapter.is_sparse(obj):
                 return self.named("torch._utils", "_rebuild_sparse_tensor"), adapter.sparse_parts(obj)
+            if adapter.is_nested(obj):
+                name, arguments = adapter.nested_parts_of(obj)
+                made = self.named(HOMES.get(name, "torch._utils"), name)
+                if name != "_rebuild_njt":
+                    return made, arguments
+                kind = self.named(HOMES[name], "NestedTensor")
+                return self.named("torch._tensor", "_rebuild_from_type_v2"), (made, kind, arguments, {})
             return self._quantized(obj) if adapter.is_quantized(obj) else self._tensor(obj)
         if adapter.is_layout(obj):
             return self.named("torch.serialization", "_get_layout"), (repr(obj),)

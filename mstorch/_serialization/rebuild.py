@@ -107,6 +107,8 @@ def _rebuild_parameter_with_state(data, requires_grad, backward_hooks, state):
 
 def _rebuild_from_type_v2(func, new_type, args, state):
     """Return a tensor subclass, or a tensor with attributes of the user."""
+    if func is _rebuild_njt or func is adapter.jagged_maker():
+        return func(*args)  # its attributes are what it is made of
     if func not in FUNCTIONS.values():
         raise RuntimeError(f"a tensor in the file is made by {brief(func)}, which makes no tensors")
     return _set_state(adapter.as_class(func(*args), new_type), state)
@@ -181,13 +183,30 @@ def _on_device(data: Any, dtype: Any, device: Any, requires_grad: Any) -> Any:
     return data.to(device=adapter.device_of(device), dtype=dtype).requires_grad_(bool(requires_grad))
 
 
-def _absent(name: str, what: str):
-    def refuse(*args):
-        raise NotImplementedError(f"mstorch: {what} cannot be loaded (torch._utils.{name})")
+def _rebuild_nested_tensor(buffer, sizes, strides, storage_offsets):
+    """Return a nested tensor of the strided layout, of its buffer and tables."""
+    return adapter.build_strided_nested(buffer, sizes, strides, storage_offsets)
 
-    refuse.__name__ = refuse.__qualname__ = name
-    refuse.__doc__ = f"Raise NotImplementedError: {what} cannot be loaded."
-    return refuse
+
+def _rebuild_njt(constructor_kwargs):
+    """Return a nested tensor of the jagged layout, of its values, offsets and lengths."""
+    return adapter.build_jagged_nested(constructor_kwargs)
+
+
+class DimRange:
+    """What torch's compiler notes of a dimension, in the attributes of tensors; nothing is done with it."""
+
+    __slots__ = ("noted",)
+
+    def __setstate__(self, state: Any) -> None:
+        self.noted = state
+
+
+_NESTED = "torch.nested._internal.nested_tensor"
+HOMES = {"_rebuild_from_type_v2": "torch._tensor", "_rebuild_njt": _NESTED}
+"""The modules that torch has functions in, where it is not ``torch._utils``."""
+CLASSES = {f"{_NESTED}.NestedTensor": adapter.nested_class, "torch._dynamo.decorators._DimRange": lambda: DimRange}
+"""Classes that files of tensors name, as functions that give them."""
 
 
 FUNCTIONS = {
@@ -204,7 +223,8 @@ FUNCTIONS = {
         _rebuild_device_tensor_from_numpy,
         _rebuild_sparse_tensor,
         _rebuild_qtensor,
-        _absent("_rebuild_nested_tensor", "a nested tensor"),
+        _rebuild_nested_tensor,
+        _rebuild_njt,
         _rebuild_wrapper_subclass,
     )
 }

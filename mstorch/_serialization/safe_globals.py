@@ -186,8 +186,9 @@ def _fixed() -> dict[str, AllowedGlobal]:
             **{f"torch.{name}": AllowedGlobal(scheme) for name, scheme in adapter.qschemes().items()},
         }
         for name, function in rebuild.FUNCTIONS.items():
-            home = "torch._tensor" if name == "_rebuild_from_type_v2" else "torch._utils"
-            found[f"{home}.{name}"] = AllowedGlobal(function, call=function)
+            found[f"{rebuild.HOMES.get(name, 'torch._utils')}.{name}"] = AllowedGlobal(function, call=function)
+        for name, give in rebuild.CLASSES.items():
+            found[name] = AllowedGlobal(give(), new=name.endswith("_DimRange"))
         for module, functions in rebuild.OF_NPU.items():
             found |= {f"{module}.{name}": AllowedGlobal(function, call=function) for name, function in functions.items()}
         _table.update(found)

@@ -14,6 +14,7 @@ from typing import Any
 from mstorch._serialization import names
 from mstorch._serialization.file_storage import StorageType
 from mstorch._serialization.loaded import brief
+from mstorch._serialization.rebuild import DimRange
 from mstorch._serialization.safe_globals import (
     BLOCKED_MODULES,
     AllowedGlobal,
@@ -188,6 +189,9 @@ class Unpickler:
         target = self._stack[-1]
         if type(target) is OrderedDict:
             target.__dict__.update(state)
+            return
+        if type(target) is DimRange:
+            target.__setstate__(state)
             return
         if id(type(target)) not in self._user_ids:
             raise UnpicklingError(

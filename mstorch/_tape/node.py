@@ -14,6 +14,7 @@ from .._core.auto import DEFAULT
 from .._core.dtype import dtype
 from .._core.hooks import Hooks, RemovableHandle
 from .._core.modes import grad_set_to, modes
+from .._core.nested_parts import kept
 from .._core.overriding import PLAIN, dispatches
 from .._core.promotion import WORDS, type_text
 from .._core.storage import Storage
@@ -201,7 +202,7 @@ def edge_of(tensor: Any) -> Edge | None:
         return None
     found = None if auto.accumulator is None else auto.accumulator()
     if found is None:
-        found = Accumulate(tensor)
+        found = Accumulate(kept(tensor))
         auto.accumulator = weakref.ref(found)
         if auto.hooks:
             found.pre = {0: auto.hooks}

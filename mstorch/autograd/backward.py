@@ -11,6 +11,7 @@ from .._backend.device_memory import full
 from .._core.above import above
 from .._core.formats import sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr
 from .._core.modes import capturing, grad_set_to, modes
+from .._core.nested_parts import kept, kept_gradients, like_nested, nested_in
 from .._core.no_memory import tells_no_memory
 from .._core.overriding import MODES, PLAIN, dispatches, for_maps, state
 from .._core.size import Size
@@ -197,6 +198,8 @@ def backward(
     grad_variables: Any = None, inputs: Any = None,
 ) -> None:  # fmt: skip
     """Accumulate the gradients of ``tensors`` into the leaves that they depend on (or into ``inputs`` only)."""
+    if nested_in(tensors, grad_tensors, inputs):
+        tensors, grad_tensors, inputs = kept(tensors), kept_gradients(tensors, grad_tensors), kept(inputs)
     if inputs is None and not create_graph and from_one(tensors, grad_tensors, retain_graph):
         return
     roots = _as_tuple(tensors)
@@ -234,6 +237,12 @@ def grad(
     only_inputs: bool = True, allow_unused: bool | None = None, is_grads_batched: bool = False, materialize_grads: bool = False,
 ) -> tuple[Tensor, ...]:  # fmt: skip
     """The gradients of ``outputs`` with respect to ``inputs``, as a tuple; no ``.grad`` is touched."""
+    if nested_in(outputs, inputs, grad_outputs):
+        gradients = grad(
+            kept(outputs), kept(inputs), kept_gradients(outputs, grad_outputs), retain_graph, create_graph, only_inputs, allow_unused,
+            is_grads_batched, materialize_grads,
+        )  # fmt: skip
+        return tuple(like_nested(tensor, gradient) for tensor, gradient in zip(_as_tuple(inputs), gradients))
     if materialize_grads and allow_unused is False:
         raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False.")
     roots, wanted = _as_tuple(outputs), _as_tuple(inputs)

@@ -12,6 +12,7 @@ from .._core.auto import OF_FUNCTION
 from .._core.dtype import dtype
 from .._core.formats import strided
 from .._core.modes import capturing, modes
+from .._core.nested_parts import nested_in
 from .._core.overriding import FUNCTION_TRANSFORMS, state
 from .._core.tangents import LEVELS, levels_of_all
 from .._core.tensor_base import TensorBase, is_tracked
@@ -23,6 +24,7 @@ from .._tape.saved import SavedTensor
 from .._tape.writes import settle
 from .._tensor import Tensor
 from ._function_forward import push
+from ._nested_function import apply as apply_to_nested
 from .grad_mode import no_grad
 
 
@@ -269,6 +271,8 @@ class Function:
                 "In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, jacrev, ...), it must override the "
                 "setup_context staticmethod. For more details, please see https://pytorch.org/docs/main/notes/extending.func.html"
             )
+        if nested_in(*args):
+            return apply_to_nested(cls, Function, args, apart)
         tensors = [argument if isinstance(argument, TensorBase) else None for argument in args]
         needs = tuple(tensor is not None and is_tracked(tensor) for tensor in tensors)
         ctx = FunctionCtx(needs)

@@ -31,7 +31,7 @@ PAGES = {
     "devices": ("torch.amp", "torch.accelerator", "torch.cuda", "torch.random"),
     "more": (
         "torch.sparse", "torch.jit", "torch.fx", "torch.export", "torch.library", "torch.profiler", "torch.testing", "torch.onnx",
-        "torch.hub",
+        "torch.hub", "torch.nested",
     ),
 }  # fmt: skip
 """By page: the modules and classes of torch whose names it lists."""

@@ -131,7 +131,7 @@ def _save(state: dict[Any, Any], folder: str, group: Any, no_dist: bool) -> Meta
             if known is not entry and isinstance(entry, TensorStorageMetadata):
                 known.chunks += entry.chunks
                 known.files += entry.files
-    made = Metadata(found, {_pieces.name_of(path): path for path in _pieces.flat(state)})
+    made = Metadata(found, {_pieces.name_of(path): _pieces.told(state, path) for path in _pieces.flat(state)})
     if rank == 0:
         temporary = os.path.join(folder, f"{_METADATA}.tmp")
         with open(temporary, "wb") as file:
@@ -232,4 +232,4 @@ __all__ = [
     "TensorStorageMetadata", "async_save", "load", "load_state_dict", "metadata", "save", "save_state_dict", "state_dict",
 ]  # fmt: skip
 
-__getattr__ = _missing(__name__, ("api", "filesystem", "state_dict_loader", "state_dict_saver", "stateful"))
+__getattr__ = _missing(__name__, ("api", "filesystem", "format_utils", "state_dict_loader", "state_dict_saver", "stateful"))

@@ -32,6 +32,15 @@ def name_of(path: Path) -> str:
     return ".".join(map(str, path))
 
 
+def told(state: Any, path: Path) -> Path:
+    """A path that tells dictionaries from lists: keys are texts, positions numbers."""
+    found: list[Any] = []
+    for key in path:
+        found.append(str(key) if isinstance(state, Mapping) else key)
+        state = state[key]
+    return tuple(found)
+
+
 def put(state: Any, path: Path, value: Any) -> None:
     """Set an entry."""
     for key in path[:-1]:

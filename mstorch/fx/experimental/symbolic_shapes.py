@@ -36,6 +36,11 @@ def is_concrete_int(a: Any) -> bool:
     return isinstance(a, int)
 
 
+def is_nested_int(s: Any) -> bool:
+    """Whether a size is the length of a ragged dimension."""
+    return getattr(type(s), "is_symbolic_number", False) and s.node.is_nested_int()
+
+
 __all__ = [
     "GuardOnDataDependentSymNode", "free_symbols", "free_unbacked_symbols", "guard_or_false", "guard_or_true", "guard_size_oblivious",
     "is_concrete_int", "statically_known_true",

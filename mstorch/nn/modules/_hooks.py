@@ -9,6 +9,7 @@ import numpy as np
 from ..._backend import tape
 from ..._core.hooks import Hooks, RemovableHandle
 from ..._core.modes import modes
+from ..._core.nested_parts import kept, like_nested, nested_in
 from ..._core.tensor_base import TensorBase, is_tracked
 from ..._core.warned import warn
 from ..._tape.native import refuse_trained
@@ -278,14 +279,15 @@ def _through(tensors: list[Any], reached: Callable[[list[Any]], list[Any]]) -> l
     tape.refuse_in_trace("a module has backward hooks")
     refuse_trained("a module with backward hooks")
     node = _Reaching([edge_of(tensor) for tensor in tensors])
-    node.reached = reached
+    nested = nested_in(tensors)  # whose gradients hooks see nested, too
+    node.reached = (lambda given: kept(reached(list(map(like_nested, tensors, given))))) if nested else reached
     node.count = len(tensors)
     made = []
-    for number, tensor in enumerate(tensors):
+    for number, tensor in enumerate(kept(tensors)):
         passed = bare_twin(tensor)
         passed._node, passed._number = node, number
         made.append(passed)
-    return made
+    return list(map(like_nested, tensors, made)) if nested else made
 
 
 class _Reaching(Node):

@@ -5,10 +5,12 @@ from typing import Any
 
 from ... import init
 from ..._core.modes import modes
+from ..._core.nested_parts import nested_in
 from ..._core.overriding import PLAIN
 from ..._namespace.attention_choice import FASTPATH
 from ..._tensor import Tensor
 from .. import functional as F
+from . import _nested_attention
 from ._made import parameter
 from .linear import NonDynamicallyQuantizableLinear
 from .module import Module
@@ -84,6 +86,9 @@ class MultiheadAttention(Module):
         attn_mask: Tensor | None = None, average_attn_weights: bool = True, is_causal: bool = False,
     ) -> tuple[Tensor, Tensor | None]:  # fmt: skip
         """(L, N, E), (S, N, K), (S, N, V), also batch first or without N → (L, N, E), weights (N, L, S)."""
+        if nested_in(query, key, value):
+            masked = attn_mask is not None or key_padding_mask is not None
+            return _nested_attention.attend(self, query, key, value, masked, need_weights, average_attn_weights)
         fast = self._goes_fast(query, key, value, attn_mask, key_padding_mask)
         other = None if attn_mask is None else attn_mask.dtype
         key_padding_mask = F._canonical_mask(key_padding_mask, "key_padding_mask", other, "attn_mask", query.dtype)

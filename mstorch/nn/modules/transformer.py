@@ -59,7 +59,9 @@ def _detect_is_causal_mask(mask: Tensor | None, is_causal: bool | None = None, s
     return is_causal is True
 
 
-def _get_seq_len(src: Tensor, batch_first: bool) -> int:
+def _get_seq_len(src: Tensor, batch_first: bool) -> int | None:
+    if src.is_nested:
+        return None
     return src.size(0) if src.dim() == 2 else src.size(1 if batch_first else 0)
 
 

@@ -1,0 +1,52 @@
+"""What the rooms below the nested one know of nested tensors: the tensor that keeps the elements and the history of one."""
+from __future__ import annotations
+
+from typing import Any
+
+from .tensor_base import TensorBase
+
+
+def is_nested(value: Any) -> bool:
+    """Whether a value is a nested tensor, of either layout."""
+    return isinstance(value, TensorBase) and getattr(value, "_nested", False)
+
+
+def nested_in(*values: Any) -> bool:
+    """Whether one of the values is a nested tensor, or a list or tuple with one."""
+    return any(is_nested(value) or isinstance(value, (list, tuple)) and nested_in(*value) for value in values)
+
+
+def kept(value: Any) -> Any:
+    """The tensor that keeps a nested one's elements; others, and what is no tensor, as they are; also in a list or tuple."""
+    if is_nested(value):
+        return value._values
+    return tuple(map(kept, value)) if isinstance(value, (list, tuple)) else value
+
+
+def kept_gradients(roots: Any, gradients: Any) -> Any:
+    """Gradients for roots, of nested ones in the order in which the root's elements lie. RuntimeError for one of another shape."""
+    if isinstance(roots, TensorBase):
+        roots = (roots,)
+    if gradients is None or isinstance(gradients, TensorBase):
+        gradients = (gradients,)
+    return tuple(_kept_gradient(number, root, gradient) for number, (root, gradient) in enumerate(zip(roots, gradients)))
+
+
+def _kept_gradient(number: int, root: Any, gradient: Any) -> Any:
+    if gradient is None or is_nested(root) is is_nested(gradient) is False:
+        return gradient
+    if not is_nested(root) or not is_nested(gradient) or not root.is_same_size(gradient):
+        raise RuntimeError(
+            f"Mismatch in shape: grad_output[{number}] has a shape of {_shown(gradient)} and output[{number}] has a shape of "
+            f"{_shown(root)}."
+        )
+    return root._seed(gradient)
+
+
+def _shown(tensor: Any) -> Any:
+    return tensor._nested_tensor_size() if is_nested(tensor) and hasattr(tensor, "_nested_tensor_size") else tensor.shape
+
+
+def like_nested(tensor: Any, values: Any) -> Any:
+    """Values as a nested tensor of the structure of ``tensor``, if that is one."""
+    return tensor._like(values) if is_nested(tensor) and values is not None else values

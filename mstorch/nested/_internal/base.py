@@ -1,0 +1,250 @@
+"""What nested tensors of both layouts have in common: one tensor keeps the elements of all parts, and the history.
+
+A nested tensor asks that tensor whatever autograd asks it, so a recorded operation on the elements is all that a gradient needs.
+"""
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator
+from typing import Any, NoReturn
+
+from ..._core.above import above
+from ..._core.device import device
+from ..._core.naming import is_torch
+from ..._core.nested_parts import is_nested, kept, like_nested
+from ..._core.overriding import disabled
+from ..._core.size import Size
+from ..._tensor import Tensor
+
+
+class Unanswered(NotImplementedError):
+    """A nested tensor was asked for what only a plain one has."""
+
+
+def _refused(what: str) -> Any:
+    def refuse(self: Any) -> NoReturn:
+        raise Unanswered(f"mstorch: this operation is not there for nested tensors: it asks one for its {what}")
+
+    return property(refuse, doc=f"No {what}: raises, so that no other operation computes with what is not there.")
+
+
+def _of_values(name: str) -> Any:
+    def read(self: Any) -> Any:
+        return getattr(self._values, name)
+
+    def write(self: Any, value: Any) -> None:
+        setattr(self._values, name, value)
+
+    return property(read, write, doc=f"``{name}`` of the tensor that keeps the elements.")
+
+
+class Nested(Tensor):
+    """A tensor of tensors of one rank. ``_values`` keeps their elements."""
+
+    _values: Any
+    FORMS: dict[str, Callable[..., Any]]  # of operations by name, for the tensors of a layout
+    restorer: Callable[..., Any]  # makes one of what a file holds
+    _nested = True
+    __torch_function__ = disabled
+
+    _shape = _refused("shape in memory")
+    _stride = _refused("strides in memory")
+    _array = _refused("elements in memory")
+    _storage = _refused("memory")
+    _offset = _refused("place in memory")
+    _dtype, _node, _number, _auto, _counter = map(_of_values, ("_dtype", "_node", "_number", "_auto", "_counter"))
+
+    def _like(self, values: Any) -> Any:
+        """Other values, in the same order, of the same structure."""
+        raise NotImplementedError
+
+    # What a tensor says of itself
+
+    @property
+    def device(self) -> device:
+        """Where the elements are."""
+        return self._values.device  # type: ignore[no-any-return]
+
+    is_meta = property(lambda self: self._values.is_meta, doc="Whether the elements are on the meta device.")
+
+    def dim(self) -> int:
+        """The number of dimensions, that of the parts included."""
+        raise NotImplementedError
+
+    def ndimension(self) -> int:
+        """The number of dimensions."""
+        return self.dim()
+
+    ndim = property(lambda self: self.dim(), doc="The number of dimensions.")
+
+    @property
+    def shape(self) -> Size:
+        """The length of each dimension."""
+        return self.size()  # type: ignore[no-any-return]
+
+    def nelement(self) -> int:
+        """The number of elements of all parts."""
+        return self.numel()
+
+    def __len__(self) -> int:
+        return self.size(0)  # type: ignore[no-any-return]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.unbind())
+
+    __hash__ = Tensor.__hash__
+
+    def __bool__(self) -> bool:
+        raise RuntimeError("Boolean value of Tensor with more than one value is ambiguous")
+
+    def __format__(self, spec: str) -> str:
+        return object.__format__(self, spec)
+
+    def data_ptr(self) -> int:
+        """The address of the first element."""
+        return self._values.data_ptr()  # type: ignore[no-any-return]
+
+    def untyped_storage(self) -> Any:
+        """The storage of the elements."""
+        return self._values.untyped_storage()
+
+    def storage_offset(self) -> int:
+        """The position of the first element in its storage."""
+        return self._values.storage_offset()  # type: ignore[no-any-return]
+
+    def get_device(self) -> int:
+        """The index of the device, -1 on the CPU."""
+        return self._values.get_device()  # type: ignore[no-any-return]
+
+    def is_pinned(self, device: Any = None) -> bool:
+        """Whether the memory is pinned."""
+        return self._values.is_pinned()  # type: ignore[no-any-return]
+
+    def record_stream(self, s: Any) -> None:
+        """Let the memory live until a stream is through with it."""
+        self._values.record_stream(s)
+
+    def tolist(self) -> list[Any]:
+        """The parts as nested lists of Python numbers."""
+        return [part.tolist() for part in self.unbind()]
+
+    def numpy(self, *, force: bool = False) -> NoReturn:
+        """Raises: NumPy has no such arrays."""
+        raise RuntimeError("numpy(): not supported for nested tensors; to_padded_tensor() makes a tensor of one shape of them")
+
+    def item(self) -> Any:
+        """The only element as a Python number."""
+        return self._values.item()
+
+    def to_padded_tensor(self, padding: Any, output_size: Any = None) -> Any:
+        """A tensor of one shape of the parts, the rest filled with ``padding``."""
+        return self.FORMS["to_padded_tensor"](None, self, padding, output_size)
+
+    def _is_view(self) -> bool:
+        return self._base is not None
+
+    @property
+    def _base(self) -> Any:
+        """The nested tensor, or the tensor with the values, that this one is a view of."""
+        shown = self.__dict__.get("_view_of")
+        return self._values._base if shown is None else shown
+
+    # Autograd
+
+    def _get_grad(self) -> Any:
+        return like_nested(self, self._values.grad)
+
+    def _set_grad(self, value: Any) -> None:
+        if value is not None and not is_nested(value):
+            raise RuntimeError("attempting to assign a gradient to a tensor that has data of a different type")
+        self._values.grad = kept(value)
+
+    def _drop_grad(self) -> None:
+        self._values.grad = None
+
+    grad = property(_get_grad, _set_grad, _drop_grad, "The gradient that backward accumulated, or None.")  # type: ignore[assignment]
+
+    def requires_grad_(self, requires_grad: bool = True) -> Any:
+        """Start (or stop) recording operations on a leaf; returns the tensor."""
+        self._values.requires_grad_(requires_grad)
+        return self
+
+    def retain_grad(self) -> None:
+        """Let ``grad`` be filled for a tensor that is not a leaf."""
+        self._values.retain_grad()
+
+    def backward(
+        self, gradient: Any = None, retain_graph: bool | None = None, create_graph: bool = False, inputs: Any = None
+    ) -> None:
+        """Accumulate into the leaves the gradient of this tensor times ``gradient``."""
+        above.autograd.backward(self, gradient, retain_graph, create_graph, inputs=inputs)
+
+    def register_hook(self, hook: Callable[[Any], Any]) -> Any:
+        """Call ``hook(grad)`` whenever a gradient for the tensor is computed; what it returns replaces the gradient."""
+        return self._values.register_hook(lambda gradient: kept(hook(self._like(gradient))))
+
+    def detach(self) -> Any:
+        """The same elements, which take no part in autograd."""
+        return self._like(self._values.detach())
+
+    def detach_(self) -> Any:
+        """Cut the tensor off from its history."""
+        self._values.detach_()
+        return self
+
+    def _get_data(self) -> Any:
+        return self._like(self._values.data)
+
+    def _set_data(self, other: Any) -> None:
+        self._take(other)
+
+    data = property(_get_data, _set_data, doc="The same elements outside of autograd.")  # type: ignore[assignment]
+
+    def _take(self, other: Any) -> None:
+        self._values.data = other._values
+
+    # Movement
+
+    def to(self, *args: Any, **kwargs: Any) -> Any:
+        """The tensor in another dtype or on another device; itself where nothing changes."""
+        args = tuple(kept(item) for item in args)
+        moved = self._values.to(*args, **{key: kept(item) for key, item in kwargs.items()})
+        return self if moved is self._values else self._like(moved)
+
+    def pin_memory(self, device: Any = None) -> Any:
+        """A copy in pinned memory."""
+        return self._like(self._values.pin_memory())
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        if not self.is_leaf:
+            raise RuntimeError(
+                "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment. If you were "
+                "attempting to deepcopy a module, this may be because of a torch.nn.utils.weight_norm usage"
+            )
+        if id(self) not in memo:
+            memo[id(self)] = made = self._like(copy.deepcopy(self._values, memo))
+            made.__dict__.update({k: copy.deepcopy(v, memo) for k, v in self.__dict__.items() if k not in made.__dict__})
+        return memo[id(self)]
+
+    def stored(self) -> tuple[Any, ...]:
+        """What a file holds of the tensor: the arguments of ``restorer``."""
+        raise NotImplementedError
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        if not self.is_leaf:
+            raise RuntimeError("Only Tensors created explicitly by the user (graph leaves) support pickling")
+        found = above.plain_pickles.reduced(self) if is_torch() else NotImplemented
+        return (self.restorer, self.stored()) if found is NotImplemented else found
+
+    def __copy__(self) -> Any:
+        return self._like(copy.copy(self._values))
+
+
+def new(cls: type, values: Any) -> Any:
+    """A nested tensor of a class, whose elements ``values`` keeps, without a structure yet."""
+    made: Any = object.__new__(cls)
+    made.__dict__["_values"] = values
+    return made
+
+
+__all__ = ["Nested", "Unanswered", "new"]

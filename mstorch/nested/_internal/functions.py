@@ -1,0 +1,210 @@
+"""Functions of nested tensors that torch keeps under names with an underscore: what layers and other packages call."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..._core.nested_parts import is_nested
+from ..._core.strides import dense_order
+from ..._core.tensor_base import array_of
+from ..._ops.memory.from_data import made
+from . import ops
+from .nested_tensor import NestedTensor, _nt_view_dummy, of_values
+from .padding import lengths_on_host, unpadded
+from .strided import alias, from_list, in_buffer, in_rows
+
+
+def _checked_mask(t: Any, mask: Any) -> np.ndarray:
+    if mask.dtype.name != "bool":
+        raise RuntimeError(f"Expected mask to be of ScalarType Bool, but got {mask.dtype} instead.")
+    if mask.dim() != 2:
+        raise RuntimeError("Padding mask should be 2D")
+    if t.dim() != 3:
+        raise RuntimeError("Input should be a 3D tensor, N * L * D")
+    if tuple(mask.shape) != tuple(t.shape[:2]):
+        raise RuntimeError("Mask size should match input size")
+    return np.asarray(array_of(mask))
+
+
+def _aligned(kept: np.ndarray) -> bool:
+    return np.array_equal(np.arange(kept.shape[1]) < kept.sum(1)[:, None], kept)
+
+
+def _nested_tensor_from_mask_left_aligned(t: Any, mask: Any) -> bool:
+    """Whether in each row of a mask what is true comes first."""
+    return _aligned(_checked_mask(t, mask))
+
+
+def _nested_tensor_from_mask(t: Any, mask: Any, mask_check: bool = True) -> Any:
+    """The rows of a padded tensor (N, L, D) up to the lengths that a mask tells, as a nested tensor."""
+    kept = _checked_mask(t, mask)
+    if mask_check and not _aligned(kept):
+        raise RuntimeError("Mask must be left-aligned without gaps")
+    sizes = np.stack([kept.sum(1), np.full(len(kept), t.shape[2])], 1).astype(np.int64)
+    return in_buffer(unpadded(t, sizes), sizes)
+
+
+def _nested_from_padded(padded: Any, cpu_nested_shape_example: Any, fuse_transform_0213: bool = False) -> Any:
+    """A nested tensor of the sizes of a table, of what a padded tensor holds; with heads (N, H, L, D) joined if asked."""
+    sizes = np.array(array_of(cpu_nested_shape_example), np.int64)
+    if fuse_transform_0213:
+        dense = padded.transpose(1, 2)
+        whole = np.stack([sizes[:, 0], np.full(len(sizes), padded.shape[1] * padded.shape[3])], 1) if sizes.shape[1] == 2 else sizes
+        return in_buffer(unpadded(dense.reshape(*dense.shape[:2], -1), whole), whole)
+    return in_buffer(unpadded(padded, sizes), sizes)
+
+
+def _nested_from_padded_and_nested_example(padded: Any, nt_example: Any) -> Any:
+    """A nested tensor of the sizes of another, of what a padded tensor holds."""
+    return _nested_from_padded(padded, nt_example._nested_tensor_size())
+
+
+def _nested_tensor_from_tensor_list(list: Any, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: Any = None) -> Any:
+    """A nested tensor of copies of tensors, to which gradients go back."""
+    return from_list(list, dtype, device)
+
+
+def _nested_compute_contiguous_strides_offsets(nested_size: Any) -> tuple[Any, Any]:
+    """Tables of strides and starts of parts that lie one after the other."""
+    steps, starts = in_rows(np.array(array_of(nested_size), np.int64))
+    return made(steps), made(starts)
+
+
+def _nested_view_from_buffer(self: Any, nested_size: Any, nested_strides: Any, offsets: Any) -> Any:
+    """A buffer as a nested tensor."""
+    return in_buffer(alias(self), *(np.array(array_of(table), np.int64) for table in (nested_size, nested_strides, offsets)))
+
+
+def _nested_view_from_buffer_copy(self: Any, nested_size: Any, nested_strides: Any, offsets: Any) -> Any:
+    """A copy of a buffer as a nested tensor."""
+    return _nested_view_from_buffer(self.clone(), nested_size, nested_strides, offsets)
+
+
+def _nested_view_from_jagged(
+    self: Any, offsets: Any, dummy: Any, lengths: Any = None, ragged_idx: int = 1, min_seqlen: Any = None, max_seqlen: Any = None
+) -> Any:
+    """A view of values as a nested tensor of the jagged layout."""
+    cache = {name: value for name, value in (("min_seqlen", min_seqlen), ("max_seqlen", max_seqlen)) if value is not None}
+    return NestedTensor(alias(self), offsets, lengths=lengths, _ragged_idx=ragged_idx, _metadata_cache=cache)
+
+
+def _nested_view_from_jagged_copy(self: Any, *args: Any, **named: Any) -> Any:
+    """A copy of values as a nested tensor of the jagged layout."""
+    return _nested_view_from_jagged(self.clone(), *args, **named)
+
+
+def _nested_from_padded_tensor(
+    padded: Any, offsets: Any, dummy: Any, ragged_idx: int = 1, min_seqlen: Any = None, max_seqlen: Any = None, sum_S: Any = None
+) -> Any:
+    """A nested tensor of the jagged layout, of what a padded tensor holds."""
+    cache = {name: value for name, value in (("min_seqlen", min_seqlen), ("max_seqlen", max_seqlen)) if value is not None}
+    return ops.from_padded(padded, of_values(padded.flatten(0, 1), offsets, None, ragged_idx, cache))
+
+
+def _nested_get_values(self: Any) -> Any:
+    """The values of a nested tensor."""
+    return self.values()
+
+
+def _nested_get_values_copy(self: Any) -> Any:
+    """A copy of the values of a nested tensor."""
+    return self.values().clone()
+
+
+def _nested_get_offsets(self: Any) -> Any:
+    """Where the parts of a nested tensor begin."""
+    return self._offsets
+
+
+def _nested_get_lengths(self: Any) -> Any:
+    """How long the parts of a nested tensor are, None where the offsets tell."""
+    return self._lengths
+
+
+def _nested_get_ragged_idx(self: Any) -> int:
+    """The dimension in which the parts differ."""
+    return self._ragged_idx  # type: ignore[no-any-return]
+
+
+def _nested_get_min_seqlen(self: Any) -> Any:
+    """What holds the least length, if it is known."""
+    return self._min_seqlen_tensor
+
+
+def _nested_get_max_seqlen(self: Any) -> Any:
+    """What holds the greatest length, if it is known."""
+    return self._max_seqlen_tensor
+
+
+def _nested_get_jagged_dummy(any: Any) -> Any:
+    """A nested tensor that stands for none in particular."""
+    return _nt_view_dummy()
+
+
+def _jagged_to_padded_dense_forward(values: Any, offsets: Any, max_lengths: Any, padding_value: float = 0.0) -> Any:
+    """One tensor with a length for all parts of values, the rest filled."""
+    if len(offsets) != 1 or len(max_lengths) != 1:
+        raise RuntimeError("_jagged_to_padded_dense_forward(): only a single jagged dim is supported for now")
+    if offsets[0].dim() != 1:
+        raise RuntimeError(f"_jagged_to_padded_dense_forward(): expected 1D offsets, but got offsets.dim() == {offsets[0].dim()}")
+    return ops.padded_values(of_values(values, offsets[0]), padding_value, int(max_lengths[0]))
+
+
+def _padded_dense_to_jagged_forward(dense: Any, offsets: Any, total_L: Any = None) -> Any:
+    """The parts that a padded tensor holds, one after the other."""
+    if len(offsets) != 1:
+        raise RuntimeError("_padded_dense_to_jagged_forward(): only a single jagged dim is supported for now")
+    if offsets[0].dim() != 1:
+        raise RuntimeError(f"_padded_dense_to_jagged_forward(): expected 1D offsets, but got offsets.dim() == {offsets[0].dim()}")
+    if total_L is not None and total_L != int(lengths_on_host(offsets[0])[-1]):
+        raise RuntimeError("_padded_dense_to_jagged_forward(): final offset should match total_L value")
+    if dense.dim() < 2:
+        raise RuntimeError(f"_padded_dense_to_jagged_forward(): expected padded dim >= 2, but padded.dim() == {dense.dim()}")
+    return ops.from_padded(dense, of_values(dense.flatten(0, 1), offsets[0]))._values
+
+
+def _nested_tensor_softmax_with_shape(self: Any, query: Any) -> Any:
+    """softmax of padded scores along the last dimension, of what the parts of ``query`` have."""
+    lengths = made(np.array([part.shape[0] for part in query.unbind()], np.int64)).to(self.device)
+    mask = made(np.arange(self.shape[-1])).to(self.device) < lengths.reshape(-1, *(1,) * (self.dim() - 1))
+    return self.masked_fill(mask.logical_not(), -np.inf).softmax(-1)
+
+
+def is_non_overlapping_and_dense(self: Any) -> bool:
+    """Whether the elements fill their memory, each in a place of its own; False for a nested tensor."""
+    return not is_nested(self) and dense_order(tuple(self.shape), self.stride()) is not None
+
+
+def size(self: Any) -> Any:
+    """The length of each dimension. RuntimeError for a nested tensor."""
+    if is_nested(self):
+        raise RuntimeError(
+            "NestedTensor does not support directly calling torch.ops.aten.size; please use `nested_tensor.size()` instead."
+        )
+    return self.size()
+
+
+def sym_stride(self: Any, dim: int | None = None) -> Any:
+    """The stride of each dimension, or of one."""
+    return self.stride() if dim is None else self.stride(dim)
+
+
+def sym_numel(self: Any) -> int:
+    """The number of elements."""
+    return self.numel()  # type: ignore[no-any-return]
+
+
+def sym_storage_offset(self: Any) -> int:
+    """The position of the first element in its storage."""
+    return self.storage_offset()  # type: ignore[no-any-return]
+
+
+FUNCTIONS = (
+    _nested_tensor_from_mask_left_aligned, _nested_tensor_from_mask, _nested_from_padded, _nested_from_padded_and_nested_example,
+    _nested_tensor_from_tensor_list, _nested_compute_contiguous_strides_offsets, _nested_view_from_buffer,
+    _nested_view_from_buffer_copy, _nested_view_from_jagged, _nested_view_from_jagged_copy, _nested_from_padded_tensor,
+    _nested_get_values, _nested_get_values_copy, _nested_get_offsets, _nested_get_lengths, _nested_get_ragged_idx,
+    _nested_get_min_seqlen, _nested_get_max_seqlen, _nested_get_jagged_dummy, _jagged_to_padded_dense_forward,
+    _padded_dense_to_jagged_forward, _nested_tensor_softmax_with_shape,
+)  # fmt: skip

@@ -1,0 +1,122 @@
+"""The length of a ragged dimension: a number that is known by which lengths it stands for, and by a factor."""
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["NestedIntNode"]
+
+
+class _Constant:
+    """A plain number beside nested ones."""
+
+    def __init__(self, value: int) -> None:
+        self.value = value
+
+    def is_constant(self) -> bool:
+        """True."""
+        return True
+
+    def constant_int(self) -> int:
+        """The number."""
+        return self.value
+
+
+def _at_least(one: Any, other: Any) -> bool:
+    """Whether ``one >= other``; ValueError where the lengths decide. A ragged length counts as at least 2."""
+    nested, beside = isinstance(one, NestedIntNode), isinstance(other, NestedIntNode)
+    if nested and beside and one.t_id == other.t_id:
+        return bool(one.coeff >= other.coeff)
+    if nested and not beside and other.constant_int() <= 2:
+        return True
+    if beside and not nested and one.constant_int() < 2:
+        return False
+    raise ValueError("ge: relation is indeterminate")
+
+
+class NestedIntNode:
+    """What ``torch.SymInt`` holds of a ragged length: ``t_id`` names the lengths, ``coeff`` multiplies them."""
+
+    def __init__(self, t_id: int, coeff: int) -> None:
+        self.t_id = t_id
+        self.coeff = coeff
+
+    def nested_int_coeff(self) -> int:
+        """The factor."""
+        return self.coeff
+
+    def nested_int(self) -> int:
+        """The name of the lengths."""
+        return self.t_id
+
+    def maybe_as_int(self) -> int | None:
+        """None: it is no one number."""
+        return None
+
+    def is_int(self) -> bool:
+        """True."""
+        return True
+
+    def is_float(self) -> bool:
+        """False."""
+        return False
+
+    def is_bool(self) -> bool:
+        """False."""
+        return False
+
+    def is_nested_int(self) -> bool:
+        """True."""
+        return True
+
+    def is_symbolic(self) -> bool:
+        """False: there is no expression."""
+        return False
+
+    def is_constant(self) -> bool:
+        """False."""
+        return False
+
+    def clone(self) -> NestedIntNode:
+        """Itself, for it does not change."""
+        return self
+
+    def wrap_int(self, num: int) -> _Constant:
+        """A plain number in the form of an operand."""
+        if type(num) is not int:
+            raise AssertionError(f"Expected num to be int, but got {type(num).__name__}")
+        return _Constant(num)
+
+    def mul(self, other: Any) -> NestedIntNode:
+        """The lengths times a plain number."""
+        if not other.is_constant():
+            raise ValueError(f"unsupported: {type(other)}")
+        return NestedIntNode(self.t_id, self.coeff * other.constant_int())
+
+    def eq(self, other: Any) -> bool:
+        """Whether both are the same lengths times the same number."""
+        return isinstance(other, NestedIntNode) and (self.t_id, self.coeff) == (other.t_id, other.coeff)
+
+    def ne(self, other: Any) -> bool:
+        """Whether they are not."""
+        return not self.eq(other)
+
+    def ge(self, other: Any) -> bool:
+        """``self >= other``."""
+        return _at_least(self, other)
+
+    def gt(self, other: Any) -> bool:
+        """``self > other``."""
+        return not _at_least(other, self)
+
+    def le(self, other: Any) -> bool:
+        """``self <= other``."""
+        return _at_least(other, self)
+
+    def lt(self, other: Any) -> bool:
+        """``self < other``."""
+        return not _at_least(self, other)
+
+    def __str__(self) -> str:
+        return f"j{self.t_id}" if self.coeff == 1 else f"{self.coeff}*j{self.t_id}"
+
+    __repr__ = str = _str = _graph_repr = __str__

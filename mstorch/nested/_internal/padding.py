@@ -1,0 +1,97 @@
+"""From parts of several lengths to one padded tensor and back, each by one movement of rows; where rows go is told on the host."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..._core.modes import modes
+from ..._core.tensor_base import array_of
+from ..._ops.memory import creation
+from ..._ops.memory.from_data import made
+from ...utils.weak import WeakTensorKeyDictionary
+
+
+def lengths_on_host(tensor: Any) -> np.ndarray:
+    """Offsets or lengths as an array; read from a device once for each version of the tensor."""
+    known = _on_host.get(tensor)
+    if known is None or known[0] != tensor._counter.version:
+        known = _on_host[tensor] = (tensor._counter.version, np.array(array_of(tensor), np.int64))
+    return known[1]  # type: ignore[no-any-return]
+
+
+_on_host: Any = WeakTensorKeyDictionary()  # arrays of offsets and lengths, with the version that they were read at
+
+
+def with_host(array: np.ndarray, device: Any) -> Any:
+    """An array as a tensor on a device, whose values need not be read from there again."""
+    tensor = made(np.ascontiguousarray(array, np.int64)).to(device)
+    _on_host[tensor] = (tensor._counter.version, np.array(array, np.int64))
+    return tensor
+
+
+def on_device(array: np.ndarray, beside: Any) -> Any:
+    """Positions as a tensor beside another."""
+    return made(np.ascontiguousarray(array, np.int64)).to(beside.device)
+
+
+_positions: Any = WeakTensorKeyDictionary()  # of offsets: their version, and by width where rows stand in a padded tensor
+
+
+def padded_positions(offsets: Any, width: int) -> Any:
+    """Where the rows of parts, cut off at ``width``, stand in a tensor (parts, width), counted in rows; kept for the next call."""
+    known = _positions.get(offsets)
+    if known is None or known[0] != offsets._counter.version:
+        known = _positions[offsets] = (offsets._counter.version, {})
+    found = known[1].get(width)
+    if found is None:
+        lengths = np.minimum(np.diff(lengths_on_host(offsets)), width)
+        found = on_device(np.repeat(np.arange(len(lengths)) * width, lengths) + steps_within(lengths), offsets)
+        if not modes.inference and len(known[1]) < 8:  # a tensor of inference mode could not be saved for backward later
+            known[1][width] = found
+    return found
+
+
+def steps_within(lengths: np.ndarray) -> np.ndarray:
+    """0, 1, … within each part, one part after the other."""
+    return np.arange(int(lengths.sum())) - np.repeat(np.cumsum(lengths) - lengths, lengths)  # type: ignore[no-any-return]
+
+
+def places(sizes: np.ndarray, outer: Sequence[int]) -> tuple[np.ndarray, int]:
+    """Where rows of parts stand in a tensor of shape (parts, *outer), counted in rows, and how many elements are a row.
+
+    Trailing dimensions that all parts have as a whole are one row.
+    """
+    rank = sizes.shape[1]
+    whole = rank
+    while whole > 1 and (sizes[:, whole - 1] == outer[whole - 1]).all():
+        whole -= 1
+    width = int(np.prod(outer[whole:], dtype=np.int64))
+    found = []
+    block = int(np.prod(outer[:whole], dtype=np.int64))
+    for number, row in enumerate(sizes[:, :whole].tolist()):
+        place = np.zeros((1,), np.int64)
+        for length, full in zip(row, outer[:whole]):
+            place = (place[:, None] * full + np.arange(length)).reshape(-1)
+        found.append(place + number * block)
+    return np.concatenate(found) if found else np.zeros(0, np.int64), width
+
+
+def padded(rows: Any, sizes: np.ndarray, outer: Sequence[int], padding: float) -> Any:
+    """A tensor of shape (parts, *outer) of the elements of parts that lie one after the other, the rest filled."""
+    position, width = places(sizes, outer)
+    shape = (len(sizes), *outer)
+    if len(position) * width == int(np.prod(shape, dtype=np.int64)):
+        return rows.reshape(shape)
+    base = creation.full((int(np.prod(shape, dtype=np.int64)) // max(width, 1), width), padding, dtype=rows.dtype, device=rows.device)
+    return base.index_copy(0, on_device(position, rows), rows.reshape(-1, width)).reshape(shape)
+
+
+def unpadded(dense: Any, sizes: np.ndarray) -> Any:
+    """The elements of parts of these sizes, which a padded tensor holds at its start, one after the other."""
+    position, width = places(sizes, tuple(dense.shape[1:]))
+    rows = dense.reshape(-1, width) if width else dense.reshape(0, 0)
+    if len(position) == len(rows):
+        return rows.reshape(-1)
+    return rows.index_select(0, on_device(position, dense)).reshape(-1)

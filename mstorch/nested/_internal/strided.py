@@ -1,0 +1,261 @@
+"""Nested tensors of the strided layout: parts of any sizes in one buffer, each a window on it."""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
+
+import numpy as np
+
+from ..._backend.geometry import contiguous_strides
+from ..._core.tensor_base import array_of
+from ..._core.warned import warn_once
+from ..._ops._dispatch import wrap_dim
+from ..._ops.memory import creation
+from ..._ops.memory.from_data import made, tensor
+from ..._ops.shape import join
+from ..._tensor import Tensor
+from .base import Nested, new
+
+Table = np.ndarray  # of int64
+
+
+class StridedNested(Nested):
+    """A nested tensor whose ``_values`` are a buffer of one dimension; tables on the host say where each part lies in it."""
+
+    _sizes: Table  # (parts, dimensions of a part), as the next
+    _steps: Table
+    _starts: Table  # (parts,)
+
+    def _like(self, values: Any) -> Any:
+        return in_buffer(values, self._sizes, self._steps, self._starts)
+
+    def _take(self, other: Any) -> None:
+        self._values.data = other.contiguous()._values
+
+    def _seed(self, gradient: Any) -> Any:
+        """A gradient's elements in the places of this tensor's buffer."""
+        if same_places(self, gradient) or gradient._sizes.shape != self._sizes.shape:
+            return gradient._values
+        buffer = creation.zeros_like(self._values.detach())
+        for place, part in zip(parts(self._like(buffer)), parts(gradient)):
+            place.copy_(part)
+        return buffer
+
+    # What a tensor says of itself
+
+    def dim(self) -> int:
+        """The number of dimensions, that of the parts included."""
+        return 1 + self._sizes.shape[1]
+
+    def size(self, dim: int | None = None) -> Any:
+        """The length of a dimension that has one. RuntimeError for others, and where all are asked for."""
+        if dim is None:
+            raise RuntimeError("Internal error: NestedTensorImpl doesn't support sizes. Please file an issue.")
+        length = length_of(self, wrap_dim(dim, self.dim()))
+        if length is None:
+            raise RuntimeError(f"Given dimension {wrap_dim(dim, self.dim())} is irregular and does not have a size.")
+        return length
+
+    def stride(self, dim: int | None = None) -> NoReturn:
+        """Raises: each part has strides of its own."""
+        raise RuntimeError("Internal error: NestedTensorImpl doesn't support strides. Please file an issue.")
+
+    def numel(self) -> int:
+        """The number of elements of all parts."""
+        return int(self._sizes.prod(1).sum())
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that all elements take."""
+        return self.numel() * self._dtype.itemsize
+
+    def is_contiguous(self, memory_format: Any = None) -> bool:
+        """Whether the parts lie one after the other, each in rows."""
+        steps, starts = in_rows(self._sizes)
+        return bool((self._steps == steps).all() and (self._starts == starts).all())
+
+    def is_same_size(self, other: Any) -> bool:
+        """Whether the parts have the same sizes."""
+        return np.array_equal(self._sizes, other._sizes)
+
+    def __repr__(self, *, tensor_contents: Any = None) -> str:
+        shown = [part.detach().requires_grad_(self.requires_grad) for part in parts(self)]
+        lines = ",\n".join("\n".join(f"  {line}" for line in repr(part).split("\n")) for part in shown)
+        node = self.grad_fn
+        tail = f", grad_fn=<{node.name()}>" if node is not None else ", requires_grad=True" if self.requires_grad else ""
+        return f"nested_tensor([\n{lines}\n]{tail})"
+
+    def _nested_tensor_size(self) -> Any:
+        return made(self._sizes.copy())
+
+    def _nested_tensor_strides(self) -> Any:
+        return made(self._steps.copy())
+
+    def _nested_tensor_storage_offsets(self) -> Any:
+        return made(self._starts.copy())
+
+    def values(self) -> Any:
+        """The buffer."""
+        return alias(self._values)
+
+    def unbind(self, dim: int = 0) -> tuple[Any, ...]:
+        """The parts, views of the buffer."""
+        if wrap_dim(dim, self.dim()) != 0:
+            raise RuntimeError("NestedTensor can only be unbound along dimension 0 got dimension " f"{wrap_dim(dim, self.dim())} instead.")
+        return parts(self)
+
+    def contiguous(self, memory_format: Any = None) -> Any:
+        """Itself where the parts lie one after the other, else a copy in which they do."""
+        return self if self.is_contiguous() else of_parts(parts(self))
+
+    def _packed(self) -> Any:
+        """The same parts, one after the other in a buffer that holds nothing else."""
+        rows, count = self.contiguous(), self.numel()
+        return rows if rows._values.numel() == count else in_buffer(rows._values.narrow(0, 0, count), self._sizes)
+
+    def stored(self) -> tuple[Any, ...]:
+        """What a file holds of the tensor."""
+        return self._values.detach(), self._nested_tensor_size(), self._nested_tensor_strides(), self._nested_tensor_storage_offsets()
+
+
+def restored(buffer: Any, sizes: Any, strides: Any, storage_offsets: Any) -> Any:
+    """A nested tensor of what a file holds; RuntimeError for tables that do not fit each other or the buffer."""
+    tables = [np.array(array_of(table), np.int64) for table in (sizes, strides, storage_offsets)]
+    counts, steps, starts = tables
+    fits = counts.ndim == 2 and counts.shape == steps.shape and starts.shape == counts.shape[:1] and buffer.dim() == 1
+    if not fits or any((table < 0).any() for table in tables):
+        raise RuntimeError("a nested tensor in the file has tables of sizes, strides and starts that do not fit each other")
+    ends = starts + ((counts - 1) * steps).sum(1) + 1
+    if (ends[counts.prod(1) > 0] > buffer.numel()).any():
+        raise RuntimeError("a nested tensor in the file has parts outside of its buffer")
+    return in_buffer(buffer, *tables)
+
+
+StridedNested.restorer = staticmethod(restored)
+
+
+def alias(values: Any) -> Any:
+    """Another tensor over the same elements, a view with a history of its own."""
+    return values.view_as(values)
+
+
+# Tables
+
+
+def in_rows(sizes: Table) -> tuple[Table, Table]:
+    """Strides and starts of parts that lie one after the other, each in rows."""
+    steps = np.array([contiguous_strides(tuple(row)) for row in sizes.tolist()], np.int64).reshape(sizes.shape)
+    counts = sizes.prod(1) if len(sizes) else np.zeros(0, np.int64)
+    return steps, np.concatenate([[0], np.cumsum(counts)[:-1]]).astype(np.int64)[: len(sizes)]
+
+
+def length_of(input: Any, dim: int) -> int | None:
+    """The length of a dimension, None where the parts differ."""
+    if dim == 0:
+        return len(input._sizes)
+    column = input._sizes[:, dim - 1]
+    return int(column[0]) if len(column) and (column == column[0]).all() else None
+
+
+def last_length(input: Any) -> int:
+    """The length of the last dimension. RuntimeError where the parts differ in it."""
+    length = length_of(input, input.dim() - 1)
+    if length is None:
+        column = input._sizes[:, -1]
+        number = int((column != column[0]).argmax())
+        raise RuntimeError(
+            "Expected all tensors in nested tensor to have the same trailing dimension, instead last dimension equals: "
+            f"{column[number]}"
+        )
+    return length
+
+
+def same_places(one: Any, other: Any) -> bool:
+    """Whether two nested tensors have their parts in the same places of buffers of one length."""
+    return one is other or (
+        np.array_equal(one._sizes, other._sizes) and np.array_equal(one._steps, other._steps)
+        and np.array_equal(one._starts, other._starts) and one._values.shape == other._values.shape
+    )  # fmt: skip
+
+
+def in_buffer(values: Any, sizes: Table, steps: Table | None = None, starts: Table | None = None) -> Any:
+    """A nested tensor over a buffer; by default its parts lie one after the other in rows."""
+    warn_once(
+        "The PyTorch API of nested tensors is in prototype stage and will change in the near future. We recommend specifying "
+        "layout=torch.jagged when constructing a nested tensor, as this layout receives active development, has better operator coverage, "
+        "and works with torch.compile."
+    )
+    nested = new(StridedNested, values)
+    if steps is None or starts is None:
+        steps, starts = in_rows(sizes)
+    nested._sizes, nested._steps, nested._starts = sizes, steps, starts
+    return nested
+
+
+def viewed(input: Any, sizes: Table, steps: Table, starts: Table | None = None) -> Any:
+    """Another view of the same buffer, of some of the parts or of pieces of them."""
+    made = in_buffer(alias(input._values), sizes, steps, input._starts if starts is None else starts)
+    made.__dict__["_view_of"] = input.__dict__.get("_view_of", input)
+    return made
+
+
+def parts(input: Any) -> tuple[Any, ...]:
+    """The parts, windows on the buffer."""
+    base = input._values.storage_offset()
+    return tuple(
+        input._values.as_strided(size, steps, base + start)
+        for size, steps, start in zip(input._sizes.tolist(), input._steps.tolist(), input._starts.tolist())
+    )
+
+
+def of_parts(tensors: Sequence[Any]) -> Any:
+    """A nested tensor of copies of parts, with their history."""
+    if not tensors:
+        return in_buffer(creation.empty(0), np.zeros((0, 0), np.int64))
+    sizes = np.array([tuple(part.shape) for part in tensors], np.int64).reshape(len(tensors), tensors[0].dim())
+    return in_buffer(join.cat([part.reshape(-1) for part in tensors]), sizes)
+
+
+def by_part(function: Callable[..., Any], *operands: Any) -> Any:
+    """What a function makes of each part, nested operands by their parts, others as they are."""
+    count = next(len(item._sizes) for item in operands if isinstance(item, StridedNested))
+    columns = [parts(item) if isinstance(item, StridedNested) else (item,) * count for item in operands]
+    return of_parts([function(*row) for row in zip(*columns)])
+
+
+def from_list(tensors: Sequence[Any], dtype: Any = None, device: Any = None) -> Any:
+    """A nested tensor of copies of the tensors, with their history. RuntimeError where their ranks differ."""
+    for index, one in enumerate(tensors[1:], 1):
+        if one.dim() != tensors[index - 1].dim():
+            raise RuntimeError(
+                "All Tensors given to nested_tensor must have the same dimension. "
+                f"Found dimension {one.dim()} for Tensor at index {index} and dimension {tensors[index - 1].dim()} for Tensor at index "
+                f"{index - 1}."
+            )
+    kind = dtype if dtype is not None else tensors[0].dtype if tensors else None
+    return moved(of_parts([one.to(kind) for one in tensors]), kind, device)
+
+
+def moved(input: Any, dtype: Any, device: Any) -> Any:
+    """A nested tensor in a dtype and on a device, either None for its own."""
+    return input.to(device=input.device if device is None else device, dtype=input.dtype if dtype is None else dtype)
+
+
+def leaf_of(data: Sequence[Any], dtype: Any, device: Any, requires_grad: bool, pin_memory: bool) -> Any:
+    """A leaf of copies of tensors, or of what ``torch.tensor`` takes."""
+    tensors = [item.detach() if isinstance(item, Tensor) else tensor(item, dtype=dtype) for item in data]
+    input = from_list(tensors, dtype, device).detach()
+    if pin_memory:
+        input = input.pin_memory()
+    return input.requires_grad_(requires_grad) if requires_grad else input
+
+
+def sizes_of(shape: Sequence[int], count: int) -> Table:
+    """The table of ``count`` parts of one size."""
+    return np.tile(np.array(tuple(shape), np.int64), (count, 1)).reshape(count, len(shape))
+
+
+__all__ = [
+    "StridedNested", "alias", "by_part", "from_list", "in_buffer", "last_length", "leaf_of", "length_of", "of_parts", "parts", "restored",
+    "same_places", "sizes_of", "viewed",
+]  # fmt: skip

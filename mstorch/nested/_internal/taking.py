@@ -1,0 +1,130 @@
+"""Public calls with nested tensors: what becomes of one, by the kind of its operation.
+
+An operation on each element is computed on the elements of all parts at once, whatever its name. Others have a form for a layout, in
+``FORMS`` of that layout's class; what is made of others is run with public calls in the place of its parts.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from ..._aten.overloads import all_overloads
+from ..._aten.parts import NotInParts, in_parts
+from ..._core.nested_parts import is_nested
+from ..._core.overriding import MAPPERS, Property, spoken
+from ..._library.tags import Tag
+from .base import Nested, Unanswered
+
+Function = Callable[..., Any]
+_POINTWISE = int(Tag.pointwise)  # type: ignore[attr-defined]
+# Operators of Python, and second names, by the name of the operation.
+_OPERATORS = {
+    "__add__": "add", "__radd__": "add", "__sub__": "sub", "__rsub__": "rsub", "__mul__": "mul", "__rmul__": "mul",
+    "__truediv__": "div", "__rtruediv__": "div", "__div__": "div", "__rdiv__": "div", "__floordiv__": "floor_divide", "__rfloordiv__":
+    "floor_divide", "__mod__": "remainder", "__rmod__": "remainder", "__pow__": "pow", "__rpow__": "pow", "__neg__": "neg", "__pos__":
+    "positive", "__abs__": "abs", "__invert__": "bitwise_not", "__and__": "bitwise_and", "__rand__": "bitwise_and", "__or__":
+    "bitwise_or", "__ror__": "bitwise_or", "__xor__": "bitwise_xor", "__rxor__": "bitwise_xor", "__eq__": "eq", "__ne__": "ne",
+    "__lt__": "lt", "__le__": "le", "__gt__": "gt", "__ge__": "ge", "__iadd__": "add_", "__isub__": "sub_", "__imul__": "mul_",
+    "__itruediv__": "div_", "__idiv__": "div_", "__ipow__": "pow_", "__iand__": "bitwise_and_", "__ior__": "bitwise_or_", "__ixor__":
+    "bitwise_xor_", "__lshift__": "bitwise_left_shift", "__rshift__": "bitwise_right_shift", "multiply": "mul", "divide": "div",
+    "subtract": "sub", "true_divide": "div", "negative": "neg", "absolute": "abs", "greater": "gt", "greater_equal": "ge", "less": "lt",
+    "less_equal": "le", "not_equal": "ne", "clip": "clamp", "fix": "trunc", "concat": "cat", "concatenate": "cat", "swapaxes":
+    "transpose", "swapdims": "transpose",
+}  # fmt: skip
+# What has an element of the result for each element, and is no operation of torch's that is marked so.
+_ALSO_POINTWISE = frozenset("""
+    arccos arccosh arcsin arcsinh arctan arctanh arctan2 bernoulli bfloat16 bool byte celu char cdouble cfloat dropout alpha_dropout
+    double dropout_ elu_ empty_like exponential_ fill_ float full_like glu_ half hardshrink hardswish_ int isclose isfinite isreal
+    isneginf isposinf leaky_relu_ log_normal_ logsigmoid long nan_to_num normal_ ones_like rand_like randint_like randn_like relu6
+    relu_ rrelu short silu_ softplus softsign square tanhshrink threshold_ type_as uniform_ zero_ zeros_like real imag
+    resolve_conj resolve_neg ndtr native_dropout frexp threshold_backward fill
+""".split())
+_ELEMENTWISE: dict[str, bool] = {}
+
+
+def is_pointwise(name: str) -> bool:
+    """Whether an operation of that name computes each element by itself."""
+    known = _ELEMENTWISE.get(name)
+    if known is None:
+        names = (name, name.removesuffix("_"), f"special_{name}")
+        marked = name in _ALSO_POINTWISE or name not in ("max", "min") and any(
+            _POINTWISE in tags for one in names for _, tags in all_overloads(one).values()
+        )
+        known = _ELEMENTWISE[name] = marked
+    return known
+
+
+class Forms(dict[str, Function]):
+    """The forms of operations for the tensors of a layout, by name."""
+
+    def enter(self, *names: str) -> Callable[[Function], Function]:
+        """Enter a function as the form of operations; it gets the public function that was called, and the arguments."""
+
+        def entered(function: Function) -> Function:
+            self.update(dict.fromkeys(names, function))
+            return function
+
+        return entered
+
+
+def nested_among(values: Any) -> Iterator[Any]:
+    """The nested tensors among values, and in lists and tuples of them."""
+    for value in values:
+        if is_nested(value):
+            yield value
+        elif value.__class__ in (list, tuple):
+            yield from nested_among(value)
+
+
+def operation_name(public: Function) -> str:
+    """The name of the operation that a public function, method or operator is."""
+    name = public.__name__
+    return _OPERATORS.get(name, name)
+
+
+def take(public: Function, function: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """What becomes of a public call; NotImplemented where no operand is a nested tensor."""
+    lead = next(nested_among((*args, *kwargs.values())), None)
+    if lead is None:
+        return NotImplemented
+    owner = getattr(public, "__self__", None)
+    if isinstance(owner, Property):
+        form = lead.FORMS.get(f"{owner.__name__} of a tensor")
+        return function(*args, **kwargs) if form is None else form(public, *args, **kwargs)
+    name = operation_name(public)
+    form = lead.FORMS.get(name)
+    if form is not None:
+        return form(public, *args, **kwargs)
+    own = next((vars(kind)[name] for kind in type(lead).__mro__ if issubclass(kind, Nested) and name in vars(kind)), None)
+    if own is not None:
+        return _method(own, args, kwargs)
+    if is_pointwise(name):
+        return lead.pointwise(public, name, args, kwargs)
+    if name in _PLAIN:
+        return function(*args, **kwargs)
+    try:
+        return in_parts(function)(*args, **kwargs)
+    except (NotInParts, Unanswered):
+        raise _absent(public, lead) from None
+
+
+# What a tensor says of itself, which a nested one says in the same words.
+_PLAIN = frozenset("""
+    is_tensor is_floating_point is_complex is_signed is_conj is_neg is_inference element_size dtype has_names is_distributed is_shared
+    _is_view __dir__ __setstate__ typename is_storage __reversed__
+""".split())
+
+
+def _method(own: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    kwargs = {("self" if key == "input" else key): value for key, value in kwargs.items()}
+    return own(kwargs.pop("self"), *args, **kwargs) if "self" in kwargs else own(*args, **kwargs)
+
+
+def _absent(public: Function, lead: Any) -> NotImplementedError:
+    return NotImplementedError(
+        f"Could not run '{spoken(public)}' with a nested tensor of layout {lead.layout!r}: there is no such operation for it, in torch or "
+        "here. to_padded_tensor() makes a tensor of one shape of it, unbind() its parts"
+    )
+
+
+MAPPERS.insert(0, take)
