@@ -250,7 +250,7 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
         """The tensor with its first dimension the other way round."""
         return self.flip(0) if self._shape else self
 
-    def __contains__(self, element: int) -> bool:
+    def __contains__(self, element: Any) -> bool:
         if isinstance(element, (TensorBase, int, float, complex, bool)):
             return bool(self.eq(element).any())  # type: ignore[arg-type]
         raise RuntimeError(
@@ -511,7 +511,7 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
         made.__dict__.update(self.__dict__)
         return made
 
-    def __reduce_ex__(self, protocol: int) -> Any:
+    def __reduce_ex__(self, protocol: Any) -> Any:
         wrapper = self._storage.__class__ is Absent and not is_meta(self)
         found = above.plain_pickles.reduced(self) if wrapper or is_torch() else NotImplemented
         if found is not NotImplemented:

@@ -233,11 +233,11 @@ def _wanted(parameter: inspect.Parameter, value: Any) -> str | None:
         return f"torch.dtype, not {given}" if kind.startswith("dtype") else None
     if kind.startswith("dtype") or name == "dtype":
         return None if isinstance(value, (dtype, type)) else f"torch.dtype, not {given}"
-    if name in _TENSORS and kind in ("Any", "Tensor", "Tensor | None"):
+    if name in _TENSORS and (kind == "Any" or "Tensor" in kind):
         return f"Tensor, not {given}"
     if name in _LISTS:
         return _list_of_tensors(value)
-    if kind in ("int", "int | None") or (name in _INTS and kind == "Any"):
+    if kind in ("int", "int | None") or (name in _INTS and (kind == "Any" or "int" in kind)):
         whole = hasattr(value, "__index__") or (isinstance(value, (list, tuple)) and parameter.default == ())
         return None if whole else f"int, not {given}"
     if kind in ("float", "float | None"):

@@ -23,7 +23,7 @@ def batch_norm_stats(input: Tensor, eps: float) -> NoReturn:
 
 
 def batch_norm_elemt(
-    input: Tensor, weight: Tensor | None, bias: Tensor | None, mean: Tensor, invstd: Tensor, eps: float, *, out: Tensor | None = None
+    input: Tensor, weight: Any, bias: Tensor | None, mean: Tensor, invstd: Tensor, eps: float, *, out: Tensor | None = None
 ) -> NoReturn:
     """Raises NotImplementedError: a part of batch norm over several GPUs."""
     _absent("batch_norm_elemt")
@@ -68,7 +68,7 @@ def empty_quantized(
 
 
 def native_norm(
-    input: Tensor, p: float = 2, dim: int | None = None, keepdim: bool = False, dtype: dtype | None = None, *, out: Tensor | None = None
+    input: Tensor, p: Any = 2, dim: int | None = None, keepdim: bool = False, dtype: dtype | None = None, *, out: Tensor | None = None
 ) -> Any:
     """The norm of a sparse tensor; NotImplementedError for a strided one, as in torch."""
     return norm(input, p, dim) if is_sparse(input) else _absent("native_norm")

@@ -8,7 +8,6 @@ from .._core.dtype import bool_
 from .._core.overriding import for_maps
 from .._core.tensor_base import TensorBase
 from .._ops.memory.from_data import tensor
-from .._tensor import Tensor
 from ..overrides import handle_torch_function, has_torch_function_unary
 
 _FAILED = (
@@ -18,7 +17,7 @@ _FAILED = (
 Message = Callable[[], Any] | None
 
 
-def _assert(condition: Tensor | bool, message: str) -> None:
+def _assert(condition: Any, message: Any) -> None:
     """Raise AssertionError unless the condition, a bool or a tensor of one element, is true."""
     if not isinstance(condition, TensorBase) and has_torch_function_unary(condition):
         return handle_torch_function(_assert, (condition,), condition, message)
@@ -26,14 +25,14 @@ def _assert(condition: Tensor | bool, message: str) -> None:
     return None
 
 
-def _of_bools(input: Tensor) -> Tensor:
+def _of_bools(input: Any) -> Any:
     if input._dtype is not bool_:
         raise RuntimeError("self.scalar_type() == at::kBool INTERNAL ASSERT FAILED")
     return input
 
 
 @for_maps
-def _is_all_true(input: Tensor) -> Tensor:
+def _is_all_true(input: Any) -> Any:
     """Whether all elements of a tensor of bools are true; within ``vmap`` those of all slices together."""
     return _of_bools(input).all()
 
@@ -44,7 +43,7 @@ def _is_any_true(input: Any) -> Any:
     return _of_bools(input).any()
 
 
-def _assert_async(input: Tensor, assert_msg: str | None = None) -> None:
+def _assert_async(input: Any, assert_msg: str | None = None) -> None:
     """Raise RuntimeError unless the tensor of one element is true."""
     if not bool(input):
         raise RuntimeError("Expected Tensor with single nonzero value, but got zero" if assert_msg is None else assert_msg)
@@ -68,39 +67,39 @@ def _check_with(error_type: type[Exception], cond: Any, message: Message = None)
     raise error_type(str(message()))
 
 
-def _check(cond: Tensor | int, message: Message = None) -> None:
+def _check(cond: Any, message: Message = None) -> None:
     """Raise RuntimeError unless ``cond`` is true."""
     _check_with(RuntimeError, cond, message)
 
 
-def _check_index(cond: int, message: Message = None) -> None:
+def _check_index(cond: Any, message: Message = None) -> None:
     """Raise IndexError unless ``cond`` is true."""
     _check_with(IndexError, cond, message)
 
 
-def _check_value(cond: int, message: Message = None) -> None:
+def _check_value(cond: Any, message: Message = None) -> None:
     """Raise ValueError unless ``cond`` is true."""
     _check_with(ValueError, cond, message)
 
 
-def _check_type(cond: int, message: Message = None) -> None:
+def _check_type(cond: Any, message: Message = None) -> None:
     """Raise TypeError unless ``cond`` is true."""
     _check_with(TypeError, cond, message)
 
 
-def _check_not_implemented(cond: int, message: Message = None) -> None:
+def _check_not_implemented(cond: Any, message: Message = None) -> None:
     """Raise NotImplementedError unless ``cond`` is true."""
     _check_with(NotImplementedError, cond, message)
 
 
-def _check_is_size(i: int, message: Message = None, *, max: int | None = None) -> None:
+def _check_is_size(i: Any, message: Message = None, *, max: int | None = None) -> None:
     """Raise RuntimeError unless the number can be a length, at most ``max``."""
     _check_with(RuntimeError, bool(i >= 0), message)
     if max is not None:
         _check_with(RuntimeError, bool(i <= max), message)
 
 
-def _check_tensor_all_with(error_type: type[Exception], cond: Tensor | bool, message: Message = None) -> None:
+def _check_tensor_all_with(error_type: type[Exception], cond: Any, message: Message = None) -> None:
     """Raise an error of that type unless all elements of a tensor of bools are true."""
     if not isinstance(cond, TensorBase):
         raise TypeError(f"cond must be a tensor, but got {type(cond)}")
@@ -109,12 +108,12 @@ def _check_tensor_all_with(error_type: type[Exception], cond: Tensor | bool, mes
     _check_with(error_type, bool(cond.all().item()), message)
 
 
-def _check_tensor_all(cond: Tensor | bool, message: Message = None) -> None:
+def _check_tensor_all(cond: Any, message: Message = None) -> None:
     """Raise RuntimeError unless all elements of a tensor of bools are true."""
     _check_tensor_all_with(RuntimeError, cond, message)
 
 
-def _shape_as_tensor(self: Tensor) -> Tensor:
+def _shape_as_tensor(self: Any) -> Any:
     """The shape as a tensor of int64."""
     return tensor(list(self.shape))
 

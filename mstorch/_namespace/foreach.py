@@ -109,13 +109,13 @@ def _foreach_lerp(
     return tuple(torch.lerp(a, b, w) for a, b, w in zip(self, tensors1, _each(given, len(self))))
 
 
-def _foreach_norm(self: Sequence[Any], ord: float = 2, dtype: dtype | None = None) -> Any:
+def _foreach_norm(self: Sequence[Any], ord: complex = 2, dtype: dtype | None = None) -> Any:
     """The vector norm of each tensor."""
     _lists("norm", self)
     return tuple(torch.linalg.vector_norm(tensor, ord, dtype=dtype) for tensor in self)
 
 
-def _foreach_powsum(self: Sequence[Any], ord: int = 2, dtype: dtype | None = None) -> tuple[Tensor, Tensor, Tensor]:
+def _foreach_powsum(self: Sequence[Any], ord: complex = 2, dtype: dtype | None = None) -> tuple[Tensor, Tensor, Tensor]:
     """The sum of the powers ``|x| ** ord`` of each tensor."""
     _lists("powsum", self)
     return tuple((tensor if dtype is None else tensor.to(dtype)).abs().pow(ord).sum() for tensor in self)

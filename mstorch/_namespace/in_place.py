@@ -15,7 +15,7 @@ from ..nn._functional import activation as layers
 from .rrelu import drawn_rrelu
 
 
-def fill(input: Tensor, value: Tensor | float) -> Tensor:
+def fill(input: Tensor, value: Tensor | complex) -> Tensor:
     """A copy with every element set to ``value``, a number or a 0-d tensor."""
     return clone(input).fill_(value)
 
@@ -69,6 +69,6 @@ def rrelu_(
 
 
 @partial(accepting, forms=Forms(old=old_sum("mat", "vec")[:2]))  # as a function; the method takes the other orders
-def addmv_(input: Tensor, mat: Tensor, vec: Tensor, *, beta: float = 1, alpha: float = 1) -> Any:
+def addmv_(input: Tensor, mat: Tensor, vec: Tensor, *, beta: complex = 1, alpha: complex = 1) -> Any:
     """In-place version of ``addmv``."""
     return in_place(input, contract.addmv, mat, vec, beta=beta, alpha=alpha)

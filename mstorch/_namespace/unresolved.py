@@ -167,12 +167,12 @@ def _looks_otherwise(function: Callable[..., Any], first: Tensor, rest: tuple[An
     return first
 
 
-def _conj(input: TensorBase) -> TensorBase:
+def _conj(input: Any) -> TensorBase:
     """The conjugate, as a view."""
     return complex_views.conj(input)  # type: ignore[no-any-return]
 
 
-def _neg_view(input: TensorBase) -> TensorBase:
+def _neg_view(input: Any) -> TensorBase:
     """The negative, as a view."""
     return complex_views.neg_view(input)  # type: ignore[no-any-return]
 

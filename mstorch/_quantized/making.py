@@ -75,7 +75,7 @@ def _in_rows(integers: Tensor, input: Tensor) -> Tensor:
     return integers if integers._stride is None or integers.is_contiguous() else copying.clone(integers)
 
 
-def quantize_per_tensor(input: Tensor, scale: float, zero_point: int, dtype: Any) -> Any:
+def quantize_per_tensor(input: Tensor, scale: Any, zero_point: Any, dtype: Any) -> Any:
     """A tensor of integers that stand for ``input`` by one scale and zero point; a tuple of them for a list of tensors."""
     if isinstance(input, (list, tuple)):
         return tuple(_one(item, s, z, dtype) for item, s, z in zip(input, scale.tolist(), zero_point.tolist()))

@@ -62,7 +62,7 @@ def sparse_csc_tensor(
 
 
 def sparse_bsr_tensor(
-    crow_indices: Sequence[int], col_indices: Sequence[int], values: Tensor, size: tuple[int, int] | None = None, *,
+    crow_indices: Any, col_indices: Any, values: Tensor, size: tuple[int, int] | None = None, *,
     dtype: dtype | None = None, device: device | str | int | None = None,
     pin_memory: bool = False, requires_grad: bool = False, check_invariants: bool | None = None,
 ) -> Any:  # fmt: skip

@@ -108,12 +108,12 @@ def _no_kernel(name: str, tensor: Any) -> NotImplementedError:
     )
 
 
-def add(input: Tensor, other: Tensor, *, alpha: float = 1, out: Tensor | None = None) -> Any:
+def add(input: Tensor, other: Tensor, *, alpha: complex = 1, out: Tensor | None = None) -> Any:
     """The sum: of sparse tensors over the union of their places, of a dense and a sparse one dense."""
     return _sum("Add", input, other, alpha, out)
 
 
-def _sum(label: str, input: Tensor, other: Tensor, alpha: float, out: Tensor | None) -> Tensor:
+def _sum(label: str, input: Tensor, other: Tensor, alpha: complex, out: Tensor | None) -> Tensor:
     def rule(gradient: Tensor) -> tuple[Any, Any]:
         return gradient, gradient if alpha.__class__ is int and alpha == 1 else gradient * alpha
 
@@ -234,7 +234,7 @@ def _factors(gradient: Tensor, first: Tensor, second: Tensor) -> tuple[Any, Any]
     return gradient * _conjugated(second), gradient * _conjugated(first)
 
 
-def _conjugated(value: Tensor | float) -> Any:
+def _conjugated(value: Tensor | complex) -> Any:
     if not isinstance(value, TensorBase) or value._dtype.category != 3:
         return value.conjugate() if isinstance(value, complex) else value
     operand: Any = value

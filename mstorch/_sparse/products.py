@@ -136,7 +136,7 @@ def matmul(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor
     raise RuntimeError("expand is unsupported for Sparse tensors")
 
 
-def addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: float = 1, out: Tensor | None = None) -> Tensor:
+def addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: complex = 1, out: Tensor | None = None) -> Tensor:
     """``beta * input + alpha * (mat1 @ mat2)`` with a sparse ``mat1``."""
     if state.on and out is None and not is_sparse(mat2):
         return lowered(functools.partial(addmm, beta=beta, alpha=alpha), input, mat1, mat2)
@@ -160,7 +160,7 @@ def addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: float = 1, 
     return finish(product * alpha if beta == 0 else input * beta + product * alpha, out)
 
 
-def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: float = 1, alpha: float = 1, out: Tensor | None = None) -> Tensor:
+def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: complex = 1, alpha: complex = 1, out: Tensor | None = None) -> Tensor:
     """``beta * input + alpha * (mat @ vec)`` with a sparse ``mat``."""
     product = mv(mat, vec) * alpha
     return finish(product if beta == 0 else input * beta + product, out)
@@ -217,7 +217,7 @@ def hspmm(mat1: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
     return sparse(sparse_coo, (index_tensor(used[None]),), taken(product, used), tuple(product.shape))
 
 
-def sampled_addmm(input: Any, mat1: Tensor, mat2: Tensor, *, beta: float = 1.0, alpha: float = 1.0, out: Any = None) -> Tensor:
+def sampled_addmm(input: Any, mat1: Tensor, mat2: Tensor, *, beta: complex = 1.0, alpha: complex = 1.0, out: Any = None) -> Tensor:
     """``alpha * (mat1 @ mat2)`` at the places of a CSR matrix, plus ``beta`` times it."""
     for name, matrix in (("mat1", mat1), ("mat2", mat2)):
         if is_sparse(matrix):

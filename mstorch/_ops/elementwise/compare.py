@@ -333,13 +333,13 @@ def _name(value: Any) -> str:
 
 
 @node_called(by_value("ClampMinBackward", 1, "min"))
-def clamp_min(input: TensorBase, min: float, *, out: TensorBase | None = None) -> TensorBase:
+def clamp_min(input: TensorBase, min: Any, *, out: TensorBase | None = None) -> TensorBase:
     """Each element, but no less than ``min``."""
     return clamp(input, min, None, out=out)
 
 
 @node_called(by_value("ClampMaxBackward", 1, "max"))
-def clamp_max(input: TensorBase, max: TensorBase | float, *, out: TensorBase | None = None) -> TensorBase:
+def clamp_max(input: TensorBase, max: Any, *, out: TensorBase | None = None) -> TensorBase:
     """Each element, but no more than ``max``."""
     return clamp(input, None, max, out=out)
 

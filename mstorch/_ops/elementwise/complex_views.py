@@ -214,7 +214,7 @@ def set_real(self: TensorBase, value: TensorBase) -> None:
     copy_(real(self), value)
 
 
-def set_imag(self: TensorBase, value: TensorBase | float) -> None:
+def set_imag(self: TensorBase, value: TensorBase | Any) -> None:
     """``tensor.imag = value``."""
     copy_(imag(self), value)
 

@@ -65,12 +65,12 @@ def with_args(kernel: Kernel, input: TensorBase, *args: Any, kind: dtype | None 
     return finish(call(kernel, (input,), *args, strides=strides), out, source)
 
 
-def kind_of(value: TensorBase | float) -> dtype:
+def kind_of(value: TensorBase | complex) -> dtype:
     """The dtype of a tensor, or the one that a number stands for."""
     return value._dtype if isinstance(value, TensorBase) else result_dtype((value,))
 
 
-def _scaled(other: Any, alpha: float, first: Any) -> Any:
+def _scaled(other: Any, alpha: complex, first: Any) -> Any:
     """``alpha * other`` in the dtype that torch computes the sum in, after its checks of alpha."""
     kind = result_dtype((first, other))
     if isinstance(alpha, bool) and kind.category != 0:
@@ -161,14 +161,14 @@ def sub(input: Any, other: Any, *, alpha: Any = 1, out: TensorBase | None = None
 
 
 @operation(forms=Forms(old=(("input", "other", "alpha"),)))
-def subtract(input: TensorBase, other: TensorBase | int, *, alpha: float = 1, out: TensorBase | None = None) -> TensorBase:
+def subtract(input: TensorBase, other: TensorBase | int, *, alpha: complex = 1, out: TensorBase | None = None) -> TensorBase:
     """The same as ``sub``."""
     return sub(input, other, alpha=alpha, out=out)
 
 
 @operation(forms=Forms(old=(("input", "other", "alpha"),)))
 @node_called(by_value("RsubBackward", 1, "other", number=1))
-def rsub(input: TensorBase, other: Any, *, alpha: float = 1) -> TensorBase:
+def rsub(input: TensorBase, other: Any, *, alpha: complex = 1) -> TensorBase:
     """``other - alpha * input``, elementwise."""
     expect_tensor("rsub", input)
     return sub(other, input, alpha=alpha)
@@ -351,7 +351,7 @@ def float_power(input: TensorBase, exponent: TensorBase | int, *, out: TensorBas
     return pow(_as(input, kind), _as(exponent, kind), out=out)
 
 
-def float_power_(self: TensorBase, exponent: int) -> Any:
+def float_power_(self: TensorBase, exponent: Any) -> Any:
     """In-place version of ``float_power``; the tensor must be float64 or complex128."""
     kind = complex128 if max(self._dtype.category, kind_of(exponent).category) == 3 else float64
     if self._dtype is not kind:
@@ -363,7 +363,7 @@ def float_power_(self: TensorBase, exponent: int) -> Any:
     return in_place(self, float_power, exponent)
 
 
-def _as(value: TensorBase | float, kind: dtype) -> Any:
+def _as(value: TensorBase | complex, kind: dtype) -> Any:
     if not isinstance(value, TensorBase):
         return value
     return to_dtype(value, kind)

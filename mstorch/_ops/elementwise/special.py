@@ -239,7 +239,7 @@ scaled_modified_bessel_k1 = _kernel_function("scaled_modified_bessel_k1", "``exp
 def _polynomial(name: str, words: str, first: Callable[[Any], Any], step: Callable[[int, Any, Any, Any], Any]) -> Any:
     """An orthogonal polynomial of degree ``n``: 1 for degree 0, ``first(x)`` for degree 1, then a recurrence."""
 
-    def function(x: TensorBase | float, n: TensorBase | float, *, out: TensorBase | None = None) -> Any:
+    def function(x: TensorBase | float, n: Any, *, out: TensorBase | None = None) -> Any:
         expect_a_tensor(name, x, n)
         _refuse_half(name, x, n)
         kind = result_dtype((x, n))

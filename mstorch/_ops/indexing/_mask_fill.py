@@ -52,7 +52,7 @@ def _window_of_mask(self: Any, key: Any, value: Any, expanded: Any, basic: Any) 
 
 @ways(device=_window_of_mask)
 def window_of_mask(
-    self: TensorBase, key: Any, value: TensorBase | float, expanded: Callable[..., Any], basic: Callable[..., Any]
+    self: TensorBase, key: Any, value: TensorBase | complex, expanded: Callable[..., Any], basic: Callable[..., Any]
 ) -> tuple[Any, Any] | None:
     """The part of a device's tensor that a key shows around its one mask, and the mask in a shape that fits; None for other keys.
 

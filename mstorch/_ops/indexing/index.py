@@ -1,7 +1,6 @@
 """Taking elements by index tensors, filling and selecting by masks."""
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -140,7 +139,7 @@ def index_select(input: TensorBase, dim: int, index: Any, *, out: TensorBase | N
     return finish(call(_index_select, (input,), dim, positions), out)
 
 
-def take(input: TensorBase, index: TensorBase | float | Sequence[float | str | None], *, out: TensorBase | None = None) -> TensorBase:
+def take(input: TensorBase, index: Any, *, out: TensorBase | None = None) -> TensorBase:
     """The elements at positions of the flat tensor, in the shape of ``index``."""
     refuse_overlap(out, input, index)
     positions = index_tensor(index, "take", int32_too=False)
@@ -433,7 +432,7 @@ def _flags_of(positions: TensorBase, size: int) -> TensorBase:
     return any_of(any_of(eq(every, views.reshape(positions, (-1,))), 2), 0)
 
 
-def tracked_number(value: TensorBase | float) -> bool:
+def tracked_number(value: TensorBase | complex) -> bool:
     """Whether the value is a plain number (NumPy's included)."""
     return not isinstance(value, TensorBase) and is_number(value)
 

@@ -206,7 +206,7 @@ def _checked_rows(name: str, input: TensorBase, dim: int, index: TensorBase, sou
 
 @operation(numpy_names=True)
 def index_add(
-    input: TensorBase, dim: int, index: TensorBase, source: TensorBase, *, alpha: float = 1, out: TensorBase | None = None
+    input: TensorBase, dim: int, index: TensorBase, source: TensorBase, *, alpha: complex = 1, out: TensorBase | None = None
 ) -> TensorBase:
     """A copy with ``alpha`` times the entries of ``source`` added to the entries ``index`` of a dimension."""
     dim, positions = _checked_rows("index_add", input, dim, index, source)
@@ -252,7 +252,7 @@ def _added_in_steps(input: Any, dim: int, positions: Any, source: Any, alpha: An
 
 
 def _added_slope(
-    gradients: Sequence[TensorBase], outputs: Sequence[Any], inputs: Sequence[TensorBase], dim: int, positions: TensorBase, alpha: float
+    gradients: Sequence[TensorBase], outputs: Sequence[Any], inputs: Sequence[TensorBase], dim: int, positions: TensorBase, alpha: complex
 ) -> tuple[Any, Any]:
     return gradients[0], call(_select, (gradients[0],), dim, positions) * alpha
 

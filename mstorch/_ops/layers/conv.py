@@ -319,8 +319,8 @@ def conv_tbc(input: Any, weight: Any, bias: Any, pad: int = 0) -> Any:
 
 
 def convolution(
-    input: TensorBase, weight: TensorBase, bias: TensorBase, stride: Sequence[int], padding: Sequence[int], dilation: Sequence[int],
-    transposed: bool, output_padding: Sequence[int], groups: int,
+    input: TensorBase, weight: TensorBase, bias: TensorBase, stride: Any, padding: Any, dilation: Any,
+    transposed: bool, output_padding: Any, groups: int,
 ) -> Any:  # fmt: skip
     """The convolution that all others are cases of."""
     rank = len(shape_of(weight)) - 2

@@ -89,7 +89,7 @@ def _groups(input: TensorBase, moments: Sequence[TensorBase]) -> tuple[Any, Any,
 
 
 def native_batch_norm(
-    input: TensorBase, weight: TensorBase | None, bias: TensorBase | None, running_mean: TensorBase | None,
+    input: TensorBase, weight: Any, bias: TensorBase | None, running_mean: TensorBase | None,
     running_var: TensorBase | None, training: bool, momentum: float, eps: float, *, out: Any = None,
 ) -> tuple[Any, Any, Any]:  # fmt: skip
     """``batch_norm`` with the mean and the inverse standard deviation (C) of the batch; empty ones in evaluation."""

@@ -57,7 +57,7 @@ def _moves_running(input: TensorBase, *statistics: Any) -> bool:
 
 
 def batch_norm(
-    input: TensorBase, weight: TensorBase | None, bias: TensorBase | None, running_mean: Any, running_var: TensorBase | None,
+    input: TensorBase, weight: Any, bias: TensorBase | None, running_mean: Any, running_var: TensorBase | None,
     training: bool, momentum: float, eps: float, cudnn_enabled: bool = True,
 ) -> Any:  # fmt: skip
     """(N, C, *) with mean 0 and variance 1 in each channel, times ``weight`` plus ``bias`` (C).
@@ -216,7 +216,7 @@ def _scaled(y: Any, weight: TensorBase | None, bias: Any) -> TensorBase:
 
 
 def instance_norm(
-    input: TensorBase, weight: TensorBase | None, bias: TensorBase | None, running_mean: TensorBase | None,
+    input: TensorBase, weight: Any, bias: TensorBase | None, running_mean: TensorBase | None,
     running_var: TensorBase | None, use_input_stats: bool, momentum: float, eps: float, cudnn_enabled: bool = True,
 ) -> TensorBase:  # fmt: skip
     """(N, C, *) with mean 0 and variance 1 in each channel of each sample (https://arxiv.org/abs/1607.08022)."""

@@ -472,7 +472,7 @@ def _row_major(result: TensorBase) -> TensorBase:
 @operation(forms=Forms(old=old_sum("mat1", "mat2")))
 @node_called("AddmmBackward0")
 def addmm(
-    input: TensorBase, mat1: TensorBase, mat2: TensorBase, *, beta: float = 1, alpha: float = 1, out_dtype: dtype | None = None,
+    input: TensorBase, mat1: TensorBase, mat2: TensorBase, *, beta: complex = 1, alpha: complex = 1, out_dtype: dtype | None = None,
     out: TensorBase | None = None
 ) -> TensorBase:
     """``beta * input + alpha * (mat1 @ mat2)``. NotImplementedError for an ``out_dtype``."""
@@ -491,7 +491,7 @@ def addmm(
 
 
 def _addmm_activation(
-    input: TensorBase, mat1: TensorBase, mat2: TensorBase, *, beta: float = 1, alpha: float = 1, use_gelu: bool = False,
+    input: TensorBase, mat1: TensorBase, mat2: TensorBase, *, beta: complex = 1, alpha: complex = 1, use_gelu: bool = False,
     out: TensorBase | None = None
 ) -> TensorBase:
     """``relu`` of ``addmm``, or with ``use_gelu`` its ``gelu``."""
@@ -502,7 +502,7 @@ def _addmm_activation(
 @operation(forms=Forms(old=old_sum("mat", "vec")))
 @node_called("AddmvBackward0")
 def addmv(
-    input: TensorBase, mat: TensorBase, vec: TensorBase, *, beta: float = 1, alpha: float = 1, out: TensorBase | None = None
+    input: TensorBase, mat: TensorBase, vec: TensorBase, *, beta: complex = 1, alpha: complex = 1, out: TensorBase | None = None
 ) -> TensorBase:
     """``beta * input + alpha * (mat @ vec)``."""
     m, v, own = shape_of(mat), shape_of(vec), shape_of(input)
@@ -527,7 +527,7 @@ def addmv(
 @operation(forms=Forms(old=old_sum("vec1", "vec2")))
 @node_called("AddrBackward0")
 def addr(
-    input: TensorBase, vec1: TensorBase, vec2: TensorBase, *, beta: float = 1, alpha: float = 1, out: TensorBase | None = None
+    input: TensorBase, vec1: TensorBase, vec2: TensorBase, *, beta: complex = 1, alpha: complex = 1, out: TensorBase | None = None
 ) -> TensorBase:
     """``beta * input + alpha * outer(vec1, vec2)``."""
     for number, vector in ((1, vec1), (2, vec2)):
@@ -554,7 +554,7 @@ def addr(
 @operation(forms=Forms(old=old_sum("batch1", "batch2")))
 @node_called("BaddbmmBackward0")
 def baddbmm(
-    input: TensorBase, batch1: TensorBase, batch2: TensorBase, *, beta: float = 1, alpha: float = 1, out_dtype: dtype | None = None,
+    input: TensorBase, batch1: TensorBase, batch2: TensorBase, *, beta: complex = 1, alpha: complex = 1, out_dtype: dtype | None = None,
     out: TensorBase | None = None
 ) -> TensorBase:
     """``beta * input + alpha * (batch1 @ batch2)``, a matrix product for each entry. NotImplementedError for an ``out_dtype``."""
@@ -577,7 +577,7 @@ def baddbmm(
 @operation(forms=Forms(old=old_sum("batch1", "batch2")))
 @node_called("AddbmmBackward0")
 def addbmm(
-    input: TensorBase, batch1: TensorBase, batch2: TensorBase, *, beta: float = 1, alpha: float = 1, out: TensorBase | None = None
+    input: TensorBase, batch1: TensorBase, batch2: TensorBase, *, beta: complex = 1, alpha: complex = 1, out: TensorBase | None = None
 ) -> TensorBase:
     """``beta * input + alpha`` times the sum of the matrix products of the entries."""
     a, b = shape_of(batch1), shape_of(batch2)

@@ -247,7 +247,7 @@ def _pinv_backward(gradients: Any, outputs: Any, inputs: Any) -> Any:
 
 @node_called("LinalgPinvBackward0")
 def pinv(
-    A: TensorBase, rcond: float | None = None, hermitian: bool = False, *, atol: Any = None, rtol: float | None = None,
+    A: TensorBase, rcond: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None,
     out: TensorBase | None = None,
 ) -> Any:
     """The pseudo-inverse; singular values up to the tolerance count as zero."""
@@ -462,7 +462,7 @@ def check_norm_out(name: str, A: TensorBase, dtype: dtype | None, out: TensorBas
 
 @operation(numpy_names=True)
 def matrix_norm(
-    A: TensorBase, ord: float | str = "fro", dim: tuple[int, int] = (-2, -1), keepdim: bool = False, *, dtype: dtype | None = None,
+    A: TensorBase, ord: complex | str = "fro", dim: tuple[int, int] = (-2, -1), keepdim: bool = False, *, dtype: dtype | None = None,
     out: TensorBase | None = None
 ) -> TensorBase:
     """The norm of matrices: "fro", "nuc", inf, -inf, 1, -1, 2 or -2."""

@@ -191,7 +191,7 @@ def parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[dtype | Non
     return kind, named.get("device"), bool(named.get("copy", False)), named.get("memory_format")
 
 
-def _kind_of(value: TensorBase | float | dtype | None) -> str:
+def _kind_of(value: TensorBase | complex | dtype | None) -> str:
     """The name of a value's type, as torch's messages have it."""
     if isinstance(value, TensorBase):
         return value.__class__.__name__
@@ -230,7 +230,7 @@ def _copied_into(self: TensorBase, src: TensorBase, label: str) -> TensorBase:
     return self
 
 
-def fill_(self: TensorBase, value: TensorBase | float) -> Any:
+def fill_(self: TensorBase, value: TensorBase | complex) -> Any:
     """Set every element to one value; returns the tensor."""
     if isinstance(value, TensorBase) and value.dim() != 0:
         raise RuntimeError(

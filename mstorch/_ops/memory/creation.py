@@ -69,7 +69,7 @@ def _filled(size: tuple[int, ...], value: Any, kind: dtype, requires_grad: bool,
 @operation
 @placed
 def scalar_tensor(
-    s: float, *, dtype: dtype | None = None, layout: layout | None = None, device: device | str | int | None = None,
+    s: Any, *, dtype: dtype | None = None, layout: layout | None = None, device: device | str | int | None = None,
     pin_memory: bool = False, requires_grad: bool = False,
 ) -> TensorBase:  # fmt: skip
     """A 0-d tensor; a floating one unless ``dtype`` says otherwise."""
@@ -189,7 +189,7 @@ def full(
 @operation
 @placed
 def empty_strided(
-    size: tuple[int, ...], stride: Sequence[int], *, dtype: dtype | None = None, layout: layout | None = None,
+    size: tuple[int, ...], stride: Any, *, dtype: dtype | None = None, layout: layout | None = None,
     device: device | str | int | None = None, requires_grad: bool = False, pin_memory: bool = False,
 ) -> TensorBase:  # fmt: skip
     """A tensor of the given size and strides, values not defined (zeros here)."""
@@ -304,7 +304,7 @@ def empty_like(
 @operation
 @placed(like=True)
 def full_like(
-    input: TensorBase, fill_value: float, *, dtype: dtype | None = None, layout: layout | None = None,
+    input: TensorBase, fill_value: complex, *, dtype: dtype | None = None, layout: layout | None = None,
     device: device | str | int | None = None,
     requires_grad: bool = False, memory_format: memory_format | None = None, pin_memory: bool = False,
 ) -> TensorBase:  # fmt: skip
@@ -400,7 +400,7 @@ def _in_order(result: TensorBase, out: TensorBase) -> TensorBase:
 @operation
 @placed
 def range(
-    start: Any = 0, end: int | None = None, step: int = 1, *, out: TensorBase | None = None, dtype: dtype | None = None,
+    start: Any = 0, end: Any = None, step: Any = 1, *, out: TensorBase | None = None, dtype: dtype | None = None,
     layout: layout | None = None, device: device | str | int | None = None, requires_grad: bool = False,
 ) -> Any:  # fmt: skip
     """``start, start + step, …`` up to and with ``end``. Deprecated in torch in favour of ``arange``."""

@@ -323,7 +323,7 @@ def _grad_dtype(self: TensorBase) -> dtype:
 
 
 def dlpack(
-    self: TensorBase, *, stream: int = -1, max_version: tuple[int, int] | None = None, dl_device: Any = None, copy: bool | None = None
+    self: TensorBase, *, stream: Any = -1, max_version: tuple[int, int] | None = None, dl_device: Any = None, copy: bool | None = None
 ) -> Any:
     """A DLPack capsule over the tensor's memory, or over a copy's."""
     if is_tracked(self):

@@ -38,7 +38,7 @@ def new_tensor(
 @operation
 @placed(like=True)
 def new_full(
-    self: TensorBase, size: Any, fill_value: float, *, dtype: dtype | None = None, device: device | str | int | None = None,
+    self: TensorBase, size: Any, fill_value: complex, *, dtype: dtype | None = None, device: device | str | int | None = None,
     requires_grad: bool = False, layout: layout | None = None, pin_memory: bool = False,
 ) -> TensorBase:  # fmt: skip
     """A tensor of one value in this tensor's dtype, unless another is given."""

@@ -178,7 +178,7 @@ def _cpp_int(kind: dtype) -> str:
 def randint(
     *args: Any, generator: Generator | None = None, out: TensorBase | None = None, dtype: dtype | None = None,
     layout: layout | None = None, device: device | str | int | None = None,
-    requires_grad: bool = False, pin_memory: bool = False, low: Any = None, high: int | None = None, size: tuple[int, ...] | None = None,
+    requires_grad: bool = False, pin_memory: bool = False, low: Any = None, high: Any = None, size: tuple[int, ...] | None = None,
 ) -> TensorBase:  # fmt: skip
     """Random integers from ``low`` (0) up to but without ``high``: ``randint(high, size)`` or ``randint(low, high, size)``."""
     if pin_memory:
@@ -259,7 +259,7 @@ def randn_like(
 @operation(forms=Forms({"high": "low"}))
 @placed(like=True, drawn=True)
 def randint_like(
-    input: TensorBase, low: TensorBase | int, high: int | None = None, *, generator: Generator | None = None, dtype: dtype | None = None,
+    input: TensorBase, low: TensorBase | int, high: Any = None, *, generator: Generator | None = None, dtype: dtype | None = None,
     layout: layout | None = None, device: device | str | int | None = None, requires_grad: bool = False,
     memory_format: memory_format | None = None, pin_memory: bool = False,
 ) -> TensorBase:  # fmt: skip

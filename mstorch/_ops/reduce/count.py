@@ -315,7 +315,7 @@ def _short(value: float) -> str:
     return f"{value:g}"
 
 
-def histc(input: TensorBase, bins: int = 100, min: float = 0, max: float = 0, *, out: TensorBase | None = None) -> TensorBase:
+def histc(input: TensorBase, bins: int = 100, min: Any = 0, max: Any = 0, *, out: TensorBase | None = None) -> TensorBase:
     """How many elements fall into each of ``bins`` equal bins between ``min`` and ``max`` (of the data, if equal)."""
     if bins <= 0:
         raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
@@ -332,7 +332,7 @@ def histc(input: TensorBase, bins: int = 100, min: float = 0, max: float = 0, *,
 
 
 @ways(absent=lambda input, bins, low, high, out: finish(meta_tensor((bins,), input._dtype), out))
-def _histogram(input: TensorBase, bins: int, min: float, max: float, out: TensorBase | None) -> TensorBase:
+def _histogram(input: TensorBase, bins: int, min: Any, max: Any, out: TensorBase | None) -> TensorBase:
     values = views.reshape(input.detach(), (views.numel_of(shape_of(input)),))
     low, high = _range_of(values, min, max, "torch.histc", 1.0)
     ends = tensor_of(np.array([low, high, bins])).to(values._dtype)

@@ -465,7 +465,7 @@ def _spread_args(dim: int | tuple[int, ...] | None, unbiased: Any, correction: i
 @operation(numpy_names=True)
 def var(
     input: TensorBase, dim: int | tuple[int, ...] | None = None, unbiased: bool | None = None, keepdim: bool = False, *,
-    correction: int | None = None, out: TensorBase | None = None
+    correction: Any = None, out: TensorBase | None = None
 ) -> TensorBase:
     """The variance, divided by the count less ``correction`` (1)."""
     dim, correction = _spread_args(dim, unbiased, correction)
@@ -475,7 +475,7 @@ def var(
 @operation(numpy_names=True)
 def std(
     input: TensorBase, dim: int | tuple[int, int] | None = None, unbiased: bool | None = None, keepdim: bool = False, *,
-    correction: int | None = None, out: TensorBase | None = None
+    correction: Any = None, out: TensorBase | None = None
 ) -> TensorBase:
     """The standard deviation, with the count less ``correction`` (1) below the root."""
     dim, correction = _spread_args(dim, unbiased, correction)
@@ -497,7 +497,7 @@ def _deviation(variance: TensorBase) -> TensorBase:
 @operation(numpy_names=True)
 def var_mean(
     input: TensorBase, dim: int | tuple[int, int] | None = None, unbiased: bool | None = None, keepdim: bool = False, *,
-    correction: int | None = None, out: Any = None
+    correction: Any = None, out: Any = None
 ) -> tuple[Any, Any]:
     """The variance and the mean."""
     dim, correction = _spread_args(dim, unbiased, correction)
@@ -507,7 +507,7 @@ def var_mean(
 @operation(numpy_names=True)
 def std_mean(
     input: TensorBase, dim: int | tuple[int, int] | None = None, unbiased: bool | None = None, keepdim: bool = False, *,
-    correction: int | None = None, out: Any = None
+    correction: Any = None, out: Any = None
 ) -> tuple[Any, Any]:
     """The standard deviation and the mean."""
     dim, correction = _spread_args(dim, unbiased, correction)

@@ -197,7 +197,7 @@ def _steps(x: TensorBase, y: TensorBase, dim: int, name: str) -> TensorBase:
 
 
 @operation(numpy_names=True)
-def trapezoid(y: TensorBase, x: TensorBase | None = None, *, dx: float | None = None, dim: int = -1) -> TensorBase:
+def trapezoid(y: TensorBase, x: TensorBase | None = None, *, dx: Any = None, dim: int = -1) -> TensorBase:
     """The integral along ``dim`` by the trapezoidal rule, over points ``x`` or steps ``dx`` (1)."""
     return _integral(y, x, dx, dim, False)
 
@@ -239,7 +239,7 @@ trapz = trapezoid
 
 
 @operation(numpy_names=True)
-def cumulative_trapezoid(y: TensorBase, x: TensorBase | None = None, *, dx: float | None = None, dim: int = -1) -> TensorBase:
+def cumulative_trapezoid(y: TensorBase, x: TensorBase | None = None, *, dx: Any = None, dim: int = -1) -> TensorBase:
     """The integrals up to each point along ``dim`` by the trapezoidal rule."""
     return _integral(y, x, dx, dim, True)
 

@@ -114,7 +114,7 @@ def _expect_kinds(name: str, input: TensorBase, out: TensorBase | None) -> None:
 
 
 @operation(numpy_names=True)
-def sort(input: Any, dim: int = -1, descending: bool = False, stable: bool = False, *, out: Any = None) -> Any:
+def sort(input: Any, dim: int = -1, descending: bool = False, stable: Any = False, *, out: Any = None) -> Any:
     """The values in order along ``dim`` and their indices; equal ones keep their order if ``stable``; NaN is largest."""
     if not isinstance(dim, int) and dim is None:
         dim = -1
@@ -444,7 +444,7 @@ def _quantile(input: Any, q: Any, dim: Any, keepdim: bool, interpolation: str, i
 
 @operation(numpy_names=True)
 def quantile(
-    input: TensorBase, q: float, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear",
+    input: TensorBase, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear",
     out: TensorBase | None = None
 ) -> TensorBase:
     """The quantiles ``q`` (a number or a vector, 0 to 1) of all elements, or along ``dim``; NaN if there is one."""

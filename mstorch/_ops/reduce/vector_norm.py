@@ -23,7 +23,7 @@ _p_norm = kernel("p_norm")
 
 @operation(numpy_names=True)
 def vector_norm(
-    x: TensorBase, ord: float = 2, dim: int | None = None, keepdim: bool = False, *, dtype: dtype | None = None,
+    x: TensorBase, ord: complex = 2, dim: int | None = None, keepdim: bool = False, *, dtype: dtype | None = None,
     out: TensorBase | None = None
 ) -> TensorBase:
     """The ``ord``-norm of all elements, or along ``dim``, whatever the shape."""

@@ -265,7 +265,7 @@ def repeat(self: TensorBase, *repeats: Any) -> Any:
     return call(_tile, (views.reshape(self, ((1,) * (len(counts) - len(own)) + own)),), counts)
 
 
-def tile(input: TensorBase | int, dims: TensorBase | float | Sequence[float | str | None]) -> TensorBase:
+def tile(input: TensorBase | int, dims: Any) -> TensorBase:
     """The tensor repeated along each dimension; missing counts in front are 1."""
     counts = shape_args((dims,))
     lead = len(shape_of(input)) - len(counts)

@@ -227,7 +227,7 @@ def diagflat(input: TensorBase, offset: int = 0) -> TensorBase:
     return diag_embed(views.reshape(input, (views.numel_of(shape_of(input)),)), offset)
 
 
-def fill_diagonal_(self: TensorBase, fill_value: float, wrap: bool = False) -> TensorBase:
+def fill_diagonal_(self: TensorBase, fill_value: complex, wrap: bool = False) -> TensorBase:
     """Set the diagonal to one value; with ``wrap`` it starts again below a tall matrix. Returns the tensor."""
     shape, strides = shape_of(self), strides_of(self)
     if len(shape) < 2:

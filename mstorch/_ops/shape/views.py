@@ -330,7 +330,7 @@ _EXPANDED = windows.Sort(
 )
 
 
-def expand_as(self: TensorBase, other: TensorBase | float | Sequence[float | str | None]) -> TensorBase:
+def expand_as(self: TensorBase, other: Any) -> TensorBase:
     """Expanded to the size of ``other``."""
     return expand(self, shape_of(other))
 
@@ -352,7 +352,7 @@ def broadcast_to(input: Any, size: Sequence[int]) -> Any:
 
 
 @operation(numpy_names=True)
-def narrow(input: TensorBase, dim: int, start: int, length: int) -> TensorBase:
+def narrow(input: TensorBase, dim: int, start: Any, length: int) -> TensorBase:
     """``length`` entries of dimension ``dim`` from ``start`` on."""
     own = shape_of(input)
     if not own:
@@ -401,7 +401,7 @@ _SLICED = windows.Sort(lambda name, argument: lambda raw: _slice[name](raw, *arg
 
 
 @operation(numpy_names=True)
-def select(input: TensorBase, dim: int, index: int) -> Any:
+def select(input: TensorBase, dim: int, index: Any) -> Any:
     """The entry ``index`` of dimension ``dim``, which goes away."""
     own, strides = shape_of(input), strides_of(input)
     if not own:

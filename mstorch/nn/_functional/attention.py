@@ -161,7 +161,7 @@ def _composed(
 
 
 def _canonical_mask(
-    mask: Tensor | None, mask_name: str, other_type: dtype | None, other_name: str, target_type: dtype, check_other: bool = True
+    mask: Any, mask_name: str, other_type: dtype | None, other_name: str, target_type: dtype, check_other: bool = True
 ) -> Tensor | None:
     """A mask that is to be added: -inf where a boolean one is true."""
     if mask is None:
