@@ -226,7 +226,7 @@ class GraphModule(Module):
     # Copies and text
 
     def _get_name(self) -> str:
-        return self.__dict__["_class_name"]
+        return self.__dict__.get("_class_name", type(self).__name__)  # a subclass may call Module's __init__ alone (torchvision's)
 
     def __str__(self) -> str:
         shown = super().__repr__()

@@ -1,6 +1,7 @@
 """torch.fx: graphs, their code and what they compute, against torch's."""
 from __future__ import annotations
 
+import collections
 import copy
 import importlib
 import io
@@ -234,6 +235,28 @@ def test_shapes():
         made = torch.fx.symbolic_trace(torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.ReLU()))
         shape_prop.ShapeProp(made).propagate(torch.ones(4, 2))
         return [(n.name, tuple(n.meta["tensor_meta"].shape), str(n.meta["tensor_meta"].dtype), n.meta["tensor_meta"].stride) for n in made.graph.nodes]
+
+    both(body)
+
+
+def test_graph_modules_that_are_scripted():
+    """One made as fx makes it, and one whose class leaves GraphModule's ``__init__`` out (as torchvision's do)."""
+
+    def body(torch):
+        class Bare(torch.fx.GraphModule):
+            def __init__(self, graph):
+                super(torch.fx.GraphModule, self).__init__()
+                self.lin = torch.nn.Linear(3, 2)
+                self.graph = graph
+
+        traced = torch.fx.symbolic_trace(torch.nn.Sequential(collections.OrderedDict(lin=torch.nn.Linear(3, 2))))
+        bare = Bare(traced.graph)
+        bare.load_state_dict(traced.state_dict())
+        x, found = torch.ones(1, 3), []
+        for made in (traced, bare):
+            scripted = torch.jit.script(made)
+            found += [torch.equal(scripted(x), made(x)), made._get_name().startswith(("Sequential", "Bare", "GraphModuleImpl"))]
+        return found
 
     both(body)
 
