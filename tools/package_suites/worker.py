@@ -158,9 +158,12 @@ def _give(library: str) -> None:
         load = torch.ops.load_library
 
         def load_library(path: str) -> None:
-            """Leaves out a library that was built for another torch, as mstorch does: torchaudio's can't be imported else."""
-            with contextlib.suppress(OSError):
+            """torchaudio's may have been built for another torch, and is asked for without ``try``."""
+            try:
                 load(path)
+            except OSError:
+                if "torchaudio" not in str(path):
+                    raise
 
         torch.ops.load_library = load_library
 
