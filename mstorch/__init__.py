@@ -338,7 +338,7 @@ if accelerator.current_accelerator() == device("npu"):  # where users of Ascend 
 _found_later = _missing(
     "mstorch",
     tuple((
-        "_C _VF __future__ _dynamo _functorch _guards _jit_internal _utils ao distributed export futures fx hub jit classes library "
+        "_C _VF __future__ _dynamo _functorch _guards _jit_internal _utils _utils_internal ao distributed export futures fx hub jit classes library "
         "monitor onnx profiler quantization quasirandom types"
     ).split()),
 )

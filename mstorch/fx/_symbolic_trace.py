@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .._core.above import above
+from .._quantized.packed import ScriptObject as ScriptObject
 from .._tensor import Tensor
 from ..nn.modules.container import Sequential
 from ..nn.modules.module import Module
