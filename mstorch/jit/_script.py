@@ -64,9 +64,6 @@ class ScriptFunction(_Callable):
         # A decorated function stands under its own name; the name is enough for pickle.
         return path if place is self else (ScriptFunction, (self.__wrapped__, self._scripted))
 
-    def __get__(self, instance: Any, owner: Any = None) -> Any:
-        return self if instance is None else functools.partial(self, instance)
-
 
 class ScriptModule(_Callable, Module):
     """The base of scripted and traced modules."""
