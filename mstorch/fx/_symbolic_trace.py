@@ -6,6 +6,7 @@ import math
 import sys
 import types
 from collections.abc import Callable
+from types import FunctionType as FunctionType
 from typing import Any
 
 from .._core.above import above
