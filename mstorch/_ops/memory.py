@@ -40,6 +40,11 @@ def storage(self: Any) -> Any:
     return above.storages.typed_storage(self)
 
 
+def _typed_storage(self: Any) -> Any:
+    """The same, without a warning: torch's own code and packages call it."""
+    return above.storages.typed_storage(self)
+
+
 def storage_type(self: Any) -> Any:
     """The class of the tensor's storage: ``FloatStorage`` for float32."""
     return getattr(above.storages, f"{type_word(self._dtype)}Storage", above.storages.TypedStorage)
@@ -349,8 +354,8 @@ def to_dlpack(tensor: Any) -> Any:
 
 FUNCTIONS = ("to_dlpack", "as_strided_", "dequantize", "is_distributed", "is_inference", "get_device", "int_repr")
 METHODS = tuple(
-    "untyped_storage storage storage_type is_shared share_memory_ is_pinned pin_memory const_data_ptr dim_order resize resize_as "
-    "new apply_ map_ map2_ module_load as_strided_ record_stream reinforce dequantize is_distributed int_repr".split()
+    "untyped_storage storage _typed_storage storage_type is_shared share_memory_ is_pinned pin_memory const_data_ptr dim_order resize "
+    "resize_as new apply_ map_ map2_ module_load as_strided_ record_stream reinforce dequantize is_distributed int_repr".split()
 )
 NAMED_METHODS = {
     **{name: _not_here(name) for name in (
