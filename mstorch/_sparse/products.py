@@ -83,8 +83,8 @@ def mm(input: Any, mat2: Any, *, out: Any = None) -> Any:
         raise IndexError("Dimension out of range (expected to be in range of [-1, 0], but got 1)")
     if is_sparse(input) and is_sparse(mat2):
         found = _times_sparse(input, mat2)
-        kind = input._layout if input._layout is mat2._layout else sparse_coo
-        return stored(found.to_sparse(layout=kind) if kind in COMPRESSED[:2] else found, out)
+        both = input._layout in COMPRESSED[:2] and mat2._layout in COMPRESSED[:2]
+        return stored(found.to_sparse(layout=COMPRESSED[0]) if both else found, out)
     if is_sparse(input):
         return finish(_times_dense(input, mat2), out)
     if input.shape[1] != mat2._size[0]:
@@ -190,6 +190,8 @@ def sparse_mm(mat1: Any, mat2: Any, reduce: str | None = None) -> Any:
             return mat1.mm(mat2)
         if is_sparse(mat1) and mat1._layout is not sparse_coo and mat2.dim() == 1:
             raise RuntimeError("mat2 must be a matrix, got 1-D tensor")
+        if is_sparse(mat1) and is_sparse(mat2) and mat1._layout is mat2._layout is COMPRESSED[1]:
+            return mm(mat1, mat2).to_sparse(layout=COMPRESSED[1])
         if is_sparse(mat2) and not is_sparse(mat1) and mat1.dim() == 2:
             return mm(transpose(mat2, 0, 1), mat1.t()).t()  # torch computes the transposed product, and so are the result's strides
         return mm(mat1, mat2)

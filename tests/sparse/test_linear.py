@@ -51,3 +51,15 @@ def test_gradients(layout: str) -> None:
         return layer.weight.grad, layer.bias.grad
 
     both(body)
+
+
+@pytest.mark.parametrize("pair", [("coo", "coo"), ("csr", "csr"), ("csr", "csc"), ("csc", "csr"), ("csc", "csc")], ids="-".join)
+def test_layouts_of_products(pair: tuple[str, str]) -> None:
+    """Without ``sparse.mm`` by a CSC matrix: torch 2.13 refuses it or returns a matrix without values."""
+
+    def body(torch: Any) -> Any:
+        left, right = (LAYOUTS[name](torch.rand(3, 3) * (torch.rand(3, 3) > 0.3)) for name in pair)
+        found = [torch.mm(left, right), left @ right] + ([] if pair[1] == "csc" else [torch.sparse.mm(left, right)])
+        return [str(one.layout) for one in found], [one.to_dense() for one in found]
+
+    both(body)
