@@ -6,8 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from .._core.above import above
 from .._core.dtype import bfloat16, float16, float32
 from .._core.formats import sparse_coo
+from .._core.overriding import is_taken
 from .._core.sparse_parts import is_sparse
 from .._ops import views
 from .._ops._autocast import lowered, state
@@ -195,6 +197,8 @@ def sparse_mm(mat1: Any, mat2: Any, reduce: str | None = None) -> Any:
         if is_sparse(mat2) and not is_sparse(mat1) and mat1.dim() == 2:
             return mm(transpose(mat2, 0, 1), mat1.t()).t()  # torch computes the transposed product, and so are the result's strides
         return mm(mat1, mat2)
+    if is_taken(mat1, mat2) and reduce in ("sum", "mean"):
+        return above.torch.ops.aten._sparse_mm_reduce_impl.default(mat1, mat2, reduce)[0]
     if not is_sparse(mat1) or mat1._layout is sparse_coo or is_sparse(mat2):
         raise NotImplementedError("Could not run 'aten::_sparse_mm_reduce_impl': it takes a CSR matrix and a dense one")
     names = {"sum": "sum", "mean": "mean", "amax": "amax", "amin": "amin", "max": "amax", "min": "amin"}

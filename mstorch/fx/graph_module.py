@@ -138,7 +138,8 @@ class GraphModule(Module):
                 _assign_attr(root[target], self, target)
         else:
             raise RuntimeError(f"Unsupported type {root} passed for root!")
-        self.__dict__["_tracer_cls"] = graph._tracer_cls
+        local = "<locals>" in getattr(graph._tracer_cls, "__qualname__", "")
+        self.__dict__["_tracer_cls"] = None if local else graph._tracer_cls  # a file could not name it
         self.graph = graph
 
     @property

@@ -273,6 +273,22 @@ def test_own_tracers():
     both(body)
 
 
+def test_files_of_graphs_by_a_local_tracer():
+    def body(torch):
+        class Local(torch.fx.Tracer):
+            pass
+
+        net = torch.nn.Sequential(torch.nn.Linear(3, 2))
+        made, file = torch.fx.GraphModule(net, Local().trace(net)), io.BytesIO()
+        torch.save(made, file)
+        file.seek(0)
+        back = torch.load(file, weights_only=False)
+        x = torch.rand(2, 3)
+        return torch.equal(back(x), net(x)), made._tracer_cls
+
+    both(body)
+
+
 def test_tracers_made_of_the_modules_own_parts():
     """A tracer that patches calls itself, as torch_geometric's does."""
 

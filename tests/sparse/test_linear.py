@@ -63,3 +63,25 @@ def test_layouts_of_products(pair: tuple[str, str]) -> None:
         return [str(one.layout) for one in found], [one.to_dense() for one in found]
 
     both(body)
+
+
+@pytest.mark.parametrize("reduce", ["sum", "mean"])
+def test_reductions_of_a_class_below_autograd(reduce: str) -> None:
+    def body(torch: Any) -> Any:
+        seen = []
+
+        class Wrapper(torch.Tensor):
+            @staticmethod
+            def __new__(cls, value: Any) -> Any:
+                made = torch.Tensor._make_wrapper_subclass(cls, value.shape, dtype=value.dtype)
+                made.value = value
+                return made
+
+            @classmethod
+            def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+                seen.append(str(func))
+                return func(*[one.value.to_sparse_csr() if isinstance(one, cls) else one for one in args])
+
+        return torch.sparse.mm(Wrapper(torch.tensor([[1.0, 0.0], [2.0, 3.0]])), torch.rand(2, 3), reduce=reduce), seen
+
+    both(body)
