@@ -49,7 +49,7 @@ _DRAWS = frozenset((
 
 _NOT_ENTERED_METHODS = frozenset(
     "__new__ __init__ __init_subclass__ __class__ __hash__ __iter__ __getattribute__ __setattr__ __delattr__ __subclasshook__ "
-    "__torch_function__ as_subclass _make_subclass _make_wrapper_subclass to_mindspore".split()
+    "__torch_function__ as_subclass _make_subclass _make_wrapper_subclass _typed_storage to_mindspore".split()
 )
 # Their other arguments are no operands.
 _OF_ONE = frozenset(("__deepcopy__",))

@@ -32,6 +32,23 @@ def test_associative_scans(length: int, reverse: bool) -> None:
     both(body)
 
 
+def _scan(torch: Any) -> Any:
+    """mstorch's scan; for torch the loop that it stands for, as torch compiles its own and minds what a process did before."""
+    if hasattr(torch.version, "mstorch"):
+        return _named(torch, "scan")
+    pytree = torch.utils._pytree
+
+    def scan(function: Any, carry: Any, xs: Any, dim: int = 0, reverse: bool = False) -> Any:
+        count, found = pytree.tree_leaves(xs)[0].shape[dim], []
+        for place in reversed(range(count)) if reverse else range(count):
+            carry, one = function(carry, pytree.tree_map(lambda x, place=place: x.select(dim, place), xs))
+            found.append(one)
+        found = found[::-1] if reverse else found
+        return carry, pytree.tree_map(lambda *each: torch.stack(each, 0).movedim(0, dim), *found)
+
+    return scan
+
+
 def _step(carry: Any, x: Any) -> Any:
     return carry * 0.5 + x, (carry + x) * 2
 
@@ -41,7 +58,7 @@ def _step(carry: Any, x: Any) -> Any:
 def test_scans(dim: int, reverse: bool) -> None:
     def body(torch: Any) -> Any:
         x = torch.rand(3, 4, 2, requires_grad=True)
-        carry, found = _named(torch, "scan")(_step, torch.rand(x.movedim(dim, 0).shape[1:]), x, dim=dim, reverse=reverse)
+        carry, found = _scan(torch)(_step, torch.rand(x.movedim(dim, 0).shape[1:]), x, dim=dim, reverse=reverse)
         (found.sum() + carry.sum()).backward()
         return carry, found, found.stride(), x.grad
 
@@ -53,7 +70,7 @@ def test_scans_of_trees() -> None:
         def step(carry: Any, x: Any) -> Any:
             return (carry[0] + x["a"], carry[1] * x["b"]), (carry[0].clone(), x["b"] + 1)
 
-        return _named(torch, "scan")(step, (torch.zeros(2), torch.ones(2)), {"a": torch.rand(3, 2), "b": torch.rand(3, 2)})
+        return _scan(torch)(step, (torch.zeros(2), torch.ones(2)), {"a": torch.rand(3, 2), "b": torch.rand(3, 2)})
 
     both(body)
 
