@@ -15,7 +15,7 @@ from ._aten import calling
 from ._aten.overloads import all_overloads, overload
 from ._core.above import above
 from ._library import aten as aten_only
-from ._library import function_schema, registry
+from ._library import aten_checks, function_schema, registry
 from ._library.schema import parse
 from ._library.tags import Tag
 from ._ops.layers import native
@@ -274,7 +274,7 @@ class _Namespace:
         else:
             function = None if self._name != "aten" or name.startswith("__") else _find(name)
         if function is None:
-            function = unbuilt.operator(self._name, name)
+            function = unbuilt.operator(self._name, name, known=self._name == "aten" and _is_operator(name))
         if function is None:
             raise AttributeError(f"'_OpNamespace' '{self._name}' object has no attribute '{name}'")
         packet = self.__dict__[name] = OpOverloadPacket(self._name, name, function)
@@ -282,6 +282,15 @@ class _Namespace:
 
     def __repr__(self) -> str:
         return f"<module 'torch.ops.{self._name}' from 'torch.ops'>"
+
+
+def _is_operator(name: str) -> bool:
+    """Whether torch has an operator of that name, of types that are known here (some of TorchScript's own are not)."""
+    try:
+        told = [function_schema.FunctionSchema(schema, as_written=True) for schema, _ in all_overloads(name).values()]
+        return all(schema.arguments or schema.returns for schema in told) and bool(told)
+    except RuntimeError:
+        return False
 
 
 def _find(name: str) -> Callable[..., Any] | None:
@@ -292,7 +301,9 @@ def _find(name: str) -> Callable[..., Any] | None:
     for prefix, room in (("special_", package.special), ("linalg_", package.linalg), ("fft_", package.fft)):
         if name.startswith(prefix) and callable(vars(room).get(name.removeprefix(prefix))):
             return vars(room)[name.removeprefix(prefix)]
-    places = aten_only, layers, losses, windows, package.nested._internal.functions, package, native, package.nn.functional
+    places = (
+        aten_only, aten_checks, layers, losses, windows, package.nested._internal.functions, package, native, package.nn.functional,
+    )  # fmt: skip
     for place in (*map(vars, places), dict(vars(package.Tensor))):
         found = place.get(name)
         if callable(found) and not isinstance(found, type):

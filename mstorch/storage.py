@@ -41,6 +41,7 @@ from ._core.storage import Storage as Cell
 from ._core.tensor_base import window
 from ._ops._dispatch import type_word
 from ._ops.memory import from_data
+from ._storage_forms import TypedForms, UntypedForms
 
 # The storage objects alive, by their cell: a tensor's storage is one object as long as somebody holds it.
 _OBJECTS: weakref.WeakValueDictionary[int, UntypedStorage] = weakref.WeakValueDictionary()
@@ -55,7 +56,7 @@ def _shown(storage: TypedStorage | UntypedStorage) -> str:
     return "...\n" if storage.device.type == "meta" else "".join(f" {value}\n" for value in storage.tolist())
 
 
-class UntypedStorage(metaclass=NamedAsInTorch):
+class UntypedStorage(UntypedForms, metaclass=NamedAsInTorch):
     """A block of memory as bytes. ``UntypedStorage(n)`` makes one, ``tensor.untyped_storage()`` shares the tensor's."""
 
     is_sparse = is_sparse_csr = is_hpu = False
@@ -318,7 +319,7 @@ class _LegacyStorage(NamedAsInTorch):
         return type(instance) is TypedStorage and instance.dtype is kind
 
 
-class TypedStorage(metaclass=_LegacyStorage):
+class TypedStorage(TypedForms, metaclass=_LegacyStorage):
     """A block of memory as elements of one dtype."""
 
     is_sparse = is_hpu = False
@@ -476,9 +477,7 @@ class TypedStorage(metaclass=_LegacyStorage):
         self._untyped_storage.share_memory_()
         return self
 
-    def is_pinned(self, device: Any = "cuda") -> bool:
-        """Whether the memory is page-locked: never."""
-        return False
+    is_pinned = UntypedStorage.is_pinned
 
     def pin_memory(self, device: Any = "cuda") -> TypedStorage:
         """Page-locked memory; raises where there is no accelerator."""

@@ -157,6 +157,10 @@ def test_test_cases_compare_as_torchs(both) -> None:
             (x, x.clone(), {}), (x, x + 1, {}), (x, [1.0, 2.0], {}), (x, x.double(), {}), (x, x.double(), {"exact_dtype": False}), (1, 1.0, {}),
             (1, 2, {}), ("a", "a", {}), ("a", "b", {}), ({"k": x}, {"k": x}, {}), ([x, 1], [x, 2], {}), (x.numpy(), x, {}), (None, None, {}),
             (x, x + 0.1, {"atol": 0.2, "rtol": 0.0}), (torch.tensor(float("nan")), float("nan"), {}),
+            ({"a": {0: x, "b": None}, "c": "d"}, {"a": {0: x.clone(), "b": None}, "c": "d"}, {}), ([x, "s"], [x + 1, "s"], {}),
+            ([x, None], [x, "s"], {}), ([x, None], (x.clone(), None), {}), ([x, None], [x], {}), ({"a": x, "b": "c"}, {"a": x}, {}),
+            ({"a": x, "b": "c"}, {"b": "c", "a": x}, {}), ((x, object), (x, object), {}), (x, None, {}), (None, x, {}),
+            ([x, "s"], [x + 0.1, "s"], {"atol": 0.2, "rtol": 0.0}), ([x, "s"], [x.double(), "s"], {}),
         ):  # fmt: skip
             try:
                 case.assertEqual(left, right, **options)

@@ -37,7 +37,7 @@ ENTERED = (  # importing them fills the tables
 _SAYINGS = frozenset("""
     size dim ndimension numel nelement stride storage_offset element_size is_contiguous is_floating_point is_complex is_signed is_conj
     is_neg is_inference is_pinned is_same_size get_device backward register_hook register_post_accumulate_grad_hook retain_grad
-    requires_grad_ untyped_storage storage data_ptr type _is_view is_shared share_memory_ as_subclass is_set_to has_names
+    requires_grad_ detach_ untyped_storage storage data_ptr type _is_view is_shared share_memory_ as_subclass is_set_to has_names
     __len__ __repr__ __str__ __format__ __dir__ __reduce_ex__ __reduce__ __setstate__ __array__ __array_wrap__ numpy tolist
     is_tensor is_storage result_type can_cast promote_types is_distributed align_as refine_names rename typename dim_order
     __contains__ __dlpack__ __dlpack_device__ resolve_conj resolve_neg is_coalesced dense_dim sparse_dim storage_type

@@ -53,8 +53,10 @@ def compile(
         return decorator
     if not callable(model):
         raise AssertionError(f"A callable function is expected, but {type(model)} is provided.")
-    if disable or backend == "eager":
+    if disable:
         return model
+    if backend == "eager":
+        return OptimizedModule(model, graphs=False) if isinstance(model, Module) else model
     # On a CPU MindSpore's graphs take 2.5 to 10 times as long as eager's kernels, and seconds to compile.
     graphs = fullgraph or backend not in (None, "inductor") or DEVICE_TARGET != "CPU"
     if isinstance(model, Module):

@@ -26,7 +26,9 @@ OutOfMemoryError.__module__ = "torch"
 _WORDS = ("Memory not enough", "memory isn't enough", "memory not enough", "Memory isn't enough")
 MOST_DIMENSIONS = 32 if np.__version__.startswith("1.") else 64
 # What NumPy says of more dimensions: ValueError, and IndexError where an index adds them.
-_TOO_MANY = re.compile(r"maximum (supported|number of) dimension|number of dimensions must be within|too many dimensions", re.IGNORECASE)
+_TOO_MANY = re.compile(
+    r"maximum (supported|number of) dimension|number of dimensions must be within|too many dimensions(?! 'str')", re.IGNORECASE
+)
 
 
 def no_memory(error: BaseException) -> RuntimeError:

@@ -20,7 +20,7 @@ from .._core.overriding import (
 )
 from .._ops.indexing.subscript import window_of
 from .._ops.memory.subclasses import UNWRAPPED
-from .._sparse.dispatch import FORMS, FUNCTION_FORMS, STRIDED_METHOD_FORMS
+from .._sparse.dispatch import FORMS, FUNCTION_FORMS, FUNCTIONAL_FORMS, STRIDED_METHOD_FORMS
 from .._tensor import Tensor
 from .out_history import refusing_history
 
@@ -28,6 +28,7 @@ Function = Callable[..., Any]
 
 _HOME = __name__.partition(".")[0]
 _FACES = (_HOME, f"{_HOME}.functional")
+_FORMS_OF = {f"{_HOME}.nn.functional": FUNCTIONAL_FORMS}
 _ROOMS = tuple(f"{_HOME}.{room}" for room in ("_ops", "_namespace", "_sparse", "_quantized", "nn._functional"))
 _NOT_OPERATIONS = tuple(f"{_HOME}.{room}" for room in ("_namespace.process", "_namespace.control", "_namespace.checks"))
 _NOT_ENTERED = frozenset({"is_tensor", "broadcast_shapes", "sym_fresh_size", "quantized_lstm", "quantized_gru", *(
@@ -48,7 +49,7 @@ _DRAWS = frozenset((
 
 _NOT_ENTERED_METHODS = frozenset(
     "__new__ __init__ __init_subclass__ __class__ __hash__ __iter__ __getattribute__ __setattr__ __delattr__ __subclasshook__ "
-    "__torch_function__ as_subclass _make_subclass _make_wrapper_subclass to_mindspore".split()
+    "__torch_function__ as_subclass _make_subclass _make_wrapper_subclass _typed_storage to_mindspore".split()
 )
 # Their other arguments are no operands.
 _OF_ONE = frozenset(("__deepcopy__",))
@@ -95,7 +96,7 @@ def enter_namespace(namespace: dict[str, Any], module: str, known: dict[Function
     entered: set[Function] = set()
     for name in sorted(names, key=lambda name: namespace[name].__name__ != name):
         function = namespace[name]
-        form = {**FORMS, **FUNCTION_FORMS}.get(name) if module in _FACES else None
+        form = {**FORMS, **FUNCTION_FORMS}.get(name) if module in _FACES else _FORMS_OF.get(module, {}).get(name)
         if module == _HOME and function in entered:
             form = form or {**FORMS, **FUNCTION_FORMS}.get(function.__name__)
             namespace[name] = entry(_of_face(function, name, module), module, name, form=form, data=name in _OF_DATA)

@@ -61,9 +61,10 @@ METHOD_FORMS: dict[str, Function] = {
     )},
     "copy_": elementwise.copy_, "zero_": shape.zero_,
 }  # fmt: skip
-
-# Methods of strided tensors that take a sparse operand.
-STRIDED_METHOD_FORMS: dict[str, Function] = {**FORMS, **METHOD_FORMS}
+# Those of torch.nn.functional.
+FUNCTIONAL_FORMS: dict[str, Function] = {
+    "linear": products.linear, "relu": lambda input, inplace=False: input.relu_() if inplace else input.relu(),
+}
 
 # Methods that strided tensors have as well; they raise torch's errors there.
 COMMON: dict[str, Function] = {
@@ -226,10 +227,15 @@ def _kept_methods() -> dict[str, Function]:
     return kept
 
 
+_KEPT = _kept_methods()
+# Methods of strided tensors that take a sparse operand, also as the first where they are called by the class.
+STRIDED_METHOD_FORMS: dict[str, Function] = {**FORMS, **METHOD_FORMS, **_KEPT, "detach": lambda self: self.detach()}
+
+
 def give_methods() -> None:
     """Set the methods of sparse tensors, and on strided ones those that they share or that may meet a sparse operand."""
     own = dict(SparseTensor.__dict__)
-    given = {**FORMS, **METHOD_FORMS, **COMMON, **_OPERATORS, **_kept_methods()}
+    given = {**FORMS, **METHOD_FORMS, **COMMON, **_OPERATORS, **_KEPT}
     for name, function in given.items():
         if name not in own:
             setattr(SparseTensor, name, function)
@@ -299,4 +305,4 @@ def install() -> None:
 
 
 give_methods()
-__all__ = ["FORMS", "FUNCTION_FORMS", "STRIDED_METHOD_FORMS", "graph", "install", "like"]
+__all__ = ["FORMS", "FUNCTIONAL_FORMS", "FUNCTION_FORMS", "STRIDED_METHOD_FORMS", "graph", "install", "like"]

@@ -6,8 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from .._core.above import above
 from .._core.dtype import bfloat16, float16, float32
 from .._core.formats import sparse_coo
+from .._core.overriding import is_taken
 from .._core.sparse_parts import is_sparse
 from .._ops._autocast import lowered, state
 from .._ops._dispatch import finish
@@ -76,19 +78,24 @@ def mm(input: Any, mat2: Any, *, out: Tensor | None = None) -> Tensor:
     _matrix(input, "addmm")
     if is_sparse(mat2) and mat2.dim() != 2:
         _matrix(mat2, "addmm")
+    if mat2.dim() > 2:
+        raise RuntimeError(f"mat2 must be a matrix, got {mat2.dim()}-D tensor" if input._layout is not sparse_coo else (
+            f"The expanded size of the tensor ({mat2.shape[1]}) must match the existing size ({mat2.shape[-1]}) of a batch of matrices"
+        ))  # fmt: skip
     if mat2.dim() != 2:
         raise IndexError("Dimension out of range (expected to be in range of [-1, 0], but got 1)")
     if is_sparse(input) and is_sparse(mat2):
         found = _times_sparse(input, mat2)
-        kind = input._layout if input._layout is mat2._layout else sparse_coo
-        return stored(found.to_sparse(layout=kind) if kind in COMPRESSED[:2] else found, out)
+        both = input._layout in COMPRESSED[:2] and mat2._layout in COMPRESSED[:2]
+        return stored(found.to_sparse(layout=COMPRESSED[0]) if both else found, out)
     if is_sparse(input):
         return finish(_times_dense(input, mat2), out)
     if input.shape[1] != mat2._size[0]:
         raise RuntimeError(
             f"mat1 and mat2 shapes cannot be multiplied ({input.shape[0]}x{input.shape[1]} and {mat2._size[0]}x{mat2._size[1]})"
         )
-    return finish(_times_dense(transpose(mat2, 0, 1), input.t()).t(), out)
+    product = _times_dense(transpose(mat2, 0, 1), input.t()).t()
+    return finish(product if mat2._layout is sparse_coo else product.contiguous(), out)
 
 
 def mv(input: Any, vec: Any, *, out: Tensor | None = None) -> Tensor:
@@ -166,6 +173,15 @@ def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: complex = 1, alpha: 
     return finish(product if beta == 0 else input * beta + product, out)
 
 
+def linear(input: Any, weight: Any, bias: Any = None) -> Any:
+    """``input @ weight.T + bias``, where the input or the weight is sparse."""
+    turned = weight if weight.dim() < 2 else transpose(weight, 0, 1) if is_sparse(weight) else weight.t()
+    if bias is None or not is_sparse(input) and weight._layout is not sparse_coo:
+        product = matmul(input, turned)
+        return product if bias is None else product + bias
+    return addmm(bias, input, turned)
+
+
 def _layout(tensor: Tensor) -> str:
     return "Sparse" if is_sparse(tensor) else "Strided"
 
@@ -175,7 +191,15 @@ def sparse_mm(mat1: Any, mat2: Any, reduce: str | None = None) -> Tensor:
     if reduce is None:
         if not (is_sparse(mat1) or is_sparse(mat2)):
             return mat1.mm(mat2)
+        if is_sparse(mat1) and mat1._layout is not sparse_coo and mat2.dim() == 1:
+            raise RuntimeError("mat2 must be a matrix, got 1-D tensor")
+        if is_sparse(mat1) and is_sparse(mat2) and mat1._layout is mat2._layout is COMPRESSED[1]:
+            return mm(mat1, mat2).to_sparse(layout=COMPRESSED[1])
+        if is_sparse(mat2) and not is_sparse(mat1) and mat1.dim() == 2:
+            return mm(transpose(mat2, 0, 1), mat1.t()).t()  # torch computes the transposed product, and so are the result's strides
         return mm(mat1, mat2)
+    if is_taken(mat1, mat2) and reduce in ("sum", "mean"):
+        return above.torch.ops.aten._sparse_mm_reduce_impl.default(mat1, mat2, reduce)[0]
     if not is_sparse(mat1) or mat1._layout is sparse_coo or is_sparse(mat2):
         raise NotImplementedError("Could not run 'aten::_sparse_mm_reduce_impl': it takes a CSR matrix and a dense one")
     names = {"sum": "sum", "mean": "mean", "amax": "amax", "amin": "amin", "max": "amax", "min": "amin"}

@@ -88,10 +88,10 @@ def is_unbuilt(value: Any) -> bool:
     return "_unbuilt" in getattr(value, "__dict__", {})
 
 
-def operator(namespace: str, name: str) -> Any:
-    """Return the function that stands for an operator, ``torch.ops.<namespace>.<name>``; None where there is none."""
+def operator(namespace: str, name: str, known: bool = False) -> Any:
+    """Return the function that stands for an operator, ``torch.ops.<namespace>.<name>``; None where torch is not ``known`` to have it."""
     home = f"{_ROOT}.ops.{namespace}"
-    return _function(home, name) if name in names().get(home, {}) else None
+    return _function(home, name) if known or name in names().get(home, {}) else None
 
 
 class _Loader(importlib.abc.Loader):

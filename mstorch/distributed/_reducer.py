@@ -160,6 +160,10 @@ class Reducer:
             used = _reached(outputs)
             self.unused = {place for place, one in enumerate(self.parameters) if id(one) not in used}
 
+    def prepare_for_backward(self, outputs: Any) -> None:
+        """Let the next backward be averaged, also of a forward in ``no_sync``; from outputs, if given, what they do not use is found."""
+        self.prepare(outputs or None)
+
     def finished(self) -> None:
         """RuntimeError if a backward began and gradients did not come."""
         if self.expecting and self.queued:

@@ -14,6 +14,8 @@ class Patches(Block):
 
     def __init__(self) -> None:
         self._undo: Undo = []  # the last one first
+        self._seen: set[int] = set()
+        self._places: set[tuple[int, str]] = set()
 
     def attribute(self, owner: type, name: str, value: Any) -> None:
         """Give an attribute another value."""
@@ -27,6 +29,24 @@ class Patches(Block):
         """Give an item another value, or add it."""
         self._undo[:0] = (item_again(owner, name),)
         owner[name] = value
+
+    def _first(self, owner: Any, name: str) -> bool:
+        place = (id(owner), name)
+        return not (place in self._places or self._places.add(place))  # type: ignore[func-returns-value]
+
+    def patch(self, frame_dict: dict[str, Any], name: str, new_fn: Callable[..., Any], deduplicate: bool = True) -> None:
+        """``item``, with ``deduplicate`` once for each."""
+        if not deduplicate or self._first(frame_dict, name):
+            self.item(frame_dict, name, functools.wraps(frame_dict[name])(new_fn) if name in frame_dict else new_fn)
+
+    def patch_method(self, cls: type, name: str, new_fn: Callable[..., Any], deduplicate: bool = True) -> None:
+        """``attribute``, with ``deduplicate`` once for each."""
+        if not deduplicate or self._first(cls, name):
+            self.attribute(cls, name, functools.wraps(getattr(cls, name))(new_fn))
+
+    def visit_once(self, thing: Any) -> bool:
+        """Whether something is met for the first time."""
+        return not (id(thing) in self._seen or self._seen.add(id(thing)))  # type: ignore[func-returns-value]
 
     def __enter__(self) -> Patches:
         self.at_end(all_of(self._undo))

@@ -1,14 +1,17 @@
 """torch.fx._symbolic_trace: a module's or function's graph, by running it on proxies."""
 from __future__ import annotations
 
+import functools as functools
 import inspect
 import math
 import sys
 import types
 from collections.abc import Callable
+from types import FunctionType as FunctionType
 from typing import Any
 
 from .._core.above import above
+from .._quantized.packed import ScriptObject as ScriptObject
 from .._tensor import Tensor
 from ..nn.modules.container import Sequential
 from ..nn.modules.module import Module
@@ -57,7 +60,7 @@ class Tracer(TracerBase):
         self.param_shapes_constant = param_shapes_constant
         self.root: Module = Module()
         self.submodule_paths: dict[Module, str] | None = None
-        self.tensor_attrs: dict[int, str] = {}
+        self.tensor_attrs: dict[Tensor, str] = {}
         self.module_stack: dict[str, Any] = {}
 
     # What subclasses change
@@ -120,13 +123,13 @@ class Tracer(TracerBase):
                     return self.create_node("get_attr", name, (), {})
         if isinstance(tensor, Parameter):
             raise NameError("parameter is not a member of this module")
-        if id(tensor) not in self.tensor_attrs:
+        if tensor not in self.tensor_attrs:
             number = 0
             while hasattr(self.root, f"_tensor_constant{number}"):
                 number += 1
-            self.tensor_attrs[id(tensor)] = f"_tensor_constant{number}"
+            self.tensor_attrs[tensor] = f"_tensor_constant{number}"
             setattr(self.root, f"_tensor_constant{number}", tensor)
-        return self.create_node("get_attr", self.tensor_attrs[id(tensor)], (), {})
+        return self.create_node("get_attr", self.tensor_attrs[tensor], (), {})
 
     # Tracing
 
@@ -190,7 +193,7 @@ class Tracer(TracerBase):
             function = root
         self.graph = Graph(tracer_cls=type(self))
         self.tensor_attrs = {
-            id(value): f"{prefix}.{name}" if prefix else name
+            value: f"{prefix}.{name}" if prefix else name
             for prefix, module in self.root.named_modules() for name, value in vars(module).items() if isinstance(value, Tensor)
         }  # fmt: skip
         function, args = self.create_args_for_root(function, isinstance(root, Module), concrete_args)
@@ -213,15 +216,30 @@ class Tracer(TracerBase):
 
         patches.attribute(Module, "__call__", traced_call)
         patches.attribute(Module, "__getattr__", traced_read)
-        spaces = [vars(module) for module in self._autowrap_search] + [getattr(inspect.unwrap(function), "__globals__", {})]
-        for space in spaces:
-            for name, value in list(space.items()):
-                if not name.startswith("_") and callable(value) and id(value) in self._autowrap_function_ids:
-                    patches.item(space, name, wrapped(value))
-        for (_, name), space in _wrapped_names.items():
-            found = space.get(name, getattr(__builtins__, name, None) if not isinstance(__builtins__, dict) else __builtins__.get(name))
-            if found is not None:
-                patches.item(space, name, wrapped(found))
+        for space in [vars(module) for module in self._autowrap_search] + [getattr(inspect.unwrap(function), "__globals__", {})]:
+            _autowrap_check(patches, space, self._autowrap_function_ids)
+        _patch_wrapped_functions(patches)
+
+
+# What a package needs that has a tracer of its own: torch has these under the same names.
+_Patcher = Patches
+_orig_module_call, _orig_module_getattr = Module.__call__, Module.__getattr__
+
+
+def _autowrap_check(patcher: Patches, frame_dict: dict[str, Any], function_ids: set[int]) -> None:
+    """Let the functions of a module be recorded that are among those."""
+    if patcher.visit_once(frame_dict):
+        for name, value in list(frame_dict.items()):
+            if not name.startswith("_") and callable(value) and id(value) in function_ids:
+                patcher.item(frame_dict, name, wrapped(value))
+
+
+def _patch_wrapped_functions(patcher: Patches) -> None:
+    """Let the functions be recorded that ``wrap`` named."""
+    for (_, name), space in _wrapped_names.items():
+        found = space.get(name, getattr(__builtins__, name, None) if not isinstance(__builtins__, dict) else __builtins__.get(name))
+        if found is not None:
+            patcher.item(space, name, wrapped(found))
 
 
 above.tracer = Tracer

@@ -139,7 +139,8 @@ class GraphModule(Module):
                 _assign_attr(root[target], self, target)
         else:
             raise RuntimeError(f"Unsupported type {root} passed for root!")
-        self.__dict__["_tracer_cls"] = graph._tracer_cls
+        local = "<locals>" in getattr(graph._tracer_cls, "__qualname__", "")
+        self.__dict__["_tracer_cls"] = None if local else graph._tracer_cls  # a file could not name it
         self.graph = graph
 
     @property
@@ -227,7 +228,7 @@ class GraphModule(Module):
     # Copies and text
 
     def _get_name(self) -> str:
-        return self.__dict__["_class_name"]
+        return self.__dict__.get("_class_name", type(self).__name__)  # a subclass may call Module's __init__ alone (torchvision's)
 
     def __str__(self) -> str:
         shown = super().__repr__()

@@ -1,6 +1,7 @@
 """How a scripted or traced object is written: an archive with the pickled Python object."""
 from __future__ import annotations
 
+import hashlib
 import io
 import pickle
 import zipfile
@@ -10,6 +11,12 @@ from .. import serialization
 
 OBJECT = "mstorch_jit/object.pt"
 EXTRA = "extra/"
+_written: set[bytes] = set()
+
+
+def wrote(content: bytes) -> bool:
+    """Whether this process wrote an object of just these bytes: loading it runs no one else's code."""
+    return hashlib.sha256(content).digest() in _written
 
 
 def write(m: Any, f: Any, extra_files: dict[str, Any] | None) -> None:
@@ -19,6 +26,7 @@ def write(m: Any, f: Any, extra_files: dict[str, Any] | None) -> None:
         serialization.save(m, content)
     except (AttributeError, pickle.PicklingError, TypeError) as error:
         raise RuntimeError(f"mstorch: torch.jit.save writes the Python object, and that cannot be pickled: {error}") from error
+    _written.add(hashlib.sha256(content.getbuffer()).digest())
     with zipfile.ZipFile(f, "w", zipfile.ZIP_STORED) as archive:
         archive.writestr(OBJECT, content.getvalue())
         for name, text in (extra_files or {}).items():

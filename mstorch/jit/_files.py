@@ -10,7 +10,7 @@ from typing import Any
 
 from .. import serialization
 from .._hook import not_yet
-from ._archive import EXTRA, OBJECT, write
+from ._archive import EXTRA, OBJECT, write, wrote
 from ._script import RecursiveScriptModule, ScriptFunction, ScriptModule
 
 
@@ -47,9 +47,10 @@ def load(
 ) -> Any:  # fmt: skip
     """The module or function of a file that ``torch.jit.save`` wrote here; fills the values of ``_extra_files``.
 
-    A file holds a Python object. As in ``torch.load`` only classes that are allowed are made again (``add_safe_globals``): pickle.
-    UnpicklingError names the others. With ``weights_only=False`` the classes and functions that the file names are imported and
-    called: a foreign file may then run any code. RuntimeError for torch's own TorchScript, which there is no interpreter for here.
+    A file holds a Python object. What this very process wrote (by its bytes) is made again; of other files, as in ``torch.load``, only
+    classes that are allowed (``add_safe_globals``): pickle.UnpicklingError names the rest. With ``weights_only=False`` the classes and
+    functions that the file names are imported and called: a foreign file may then run any code. RuntimeError for torch's own
+    TorchScript, which there is no interpreter for here.
     """
     if isinstance(f, (str, os.PathLike)):
         if not os.path.exists(f):
@@ -63,7 +64,10 @@ def load(
     with _opened(f) as archive:
         if OBJECT not in archive.namelist():
             raise RuntimeError(f"mstorch: torch.jit.load reads what torch.jit.save wrote under mstorch, no TorchScript {not_yet()}")
-        loaded = serialization.load(io.BytesIO(_stored(archive, OBJECT)), map_location=map_location, weights_only=weights_only)
+        content = _stored(archive, OBJECT)
+        if weights_only is None and wrote(content):
+            weights_only = False
+        loaded = serialization.load(io.BytesIO(content), map_location=map_location, weights_only=weights_only)
         for name in _extra_files or {}:
             if EXTRA + name in archive.namelist():
                 _extra_files[name] = _stored(archive, EXTRA + name)  # type: ignore[index]

@@ -41,6 +41,8 @@ class ScriptFunction(_Callable):
         functools.update_wrapper(self, function)
         self.name = getattr(function, "__name__", "function")
         self.qualified_name = f"__torch__.{self.name}"
+        if scripted:
+            self.__name__, self.__qualname__ = "ScriptFunction", "torch.jit.ScriptFunction"
 
     def __getattr__(self, name: str) -> Any:
         if name in _NO_GRAPH:
@@ -56,13 +58,11 @@ class ScriptFunction(_Callable):
 
     def __reduce__(self) -> Any:
         place: Any = sys.modules.get(self.__module__)
-        for part in self.__qualname__.split("."):
+        path = getattr(self.__wrapped__, "__qualname__", "")
+        for part in path.split("."):
             place = getattr(place, part, None)
         # A decorated function stands under its own name; the name is enough for pickle.
-        return self.__qualname__ if place is self else (ScriptFunction, (self.__wrapped__, self._scripted))
-
-    def __get__(self, instance: Any, owner: Any = None) -> Any:
-        return self if instance is None else functools.partial(self, instance)
+        return path if place is self else (ScriptFunction, (self.__wrapped__, self._scripted))
 
 
 class ScriptModule(_Callable, Module):

@@ -4,7 +4,7 @@ from __future__ import annotations
 import cmath
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 from typing_extensions import deprecated
@@ -40,13 +40,13 @@ class Options(NamedTuple):
 class Mismatch(Exception):
     """A difference, with the type of the error to raise and the place in the containers."""
 
-    def __init__(self, kind: type[Exception], text: str) -> None:
-        super().__init__(text)
-        self.kind = kind
-        self.text = text
-        self.path: tuple[Any, ...] = ()
+    def __init__(self, type: type[Exception], msg: str, *, id: tuple[Any, ...] = ()) -> None:
+        super().__init__(msg)
+        self.kind = type
+        self.text = msg
+        self.path = id
 
-    def error(self, msg: str | Callable[..., Any] | None) -> Exception:
+    def to_error(self, msg: str | Callable[..., Any] | None = None) -> Exception:
         """The error for the user; ``msg`` replaces the text or makes one of it."""
         if isinstance(msg, str):
             return self.kind(msg)
@@ -310,9 +310,198 @@ def assert_close(
     try:
         found = _first_mismatch(actual, expected, options)
     except Mismatch as wrong:
-        raise wrong.error(None) from None
+        raise wrong.to_error() from None
     if found is not None:
-        raise found.error(msg)
+        raise found.to_error(msg)
+
+
+# The pairs that packages build comparisons of their own from
+
+
+ErrorMeta = Mismatch
+
+
+class UnsupportedInputs(Exception):
+    """A kind of pair does not compare such values."""
+
+
+class Pair:
+    """Two values of a kind that it can compare; one that it can't raises UnsupportedInputs as it is made."""
+
+    def __init__(self, actual: Any, expected: Any, *, id: tuple[Any, ...] = (), **unknown_parameters: Any) -> None:
+        self.actual, self.expected, self.id = actual, expected, id
+        self._unknown_parameters = unknown_parameters
+
+    @staticmethod
+    def _inputs_not_supported() -> NoReturn:
+        raise UnsupportedInputs
+
+    @staticmethod
+    def _check_inputs_isinstance(*inputs: Any, cls: type | tuple[type, ...]) -> None:
+        if not all(isinstance(value, cls) for value in inputs):
+            raise UnsupportedInputs
+
+    def _fail(self, type: type[Exception], msg: str, *, id: tuple[Any, ...] = ()) -> NoReturn:
+        raise ErrorMeta(type, msg, id=(*self.id, *id))
+
+    def compare(self) -> None:
+        """Raise ErrorMeta unless the values agree."""
+        raise NotImplementedError
+
+
+class ObjectPair(Pair):
+    """Any values, by ``==``."""
+
+    def compare(self) -> None:
+        """Raise ErrorMeta unless they are equal."""
+        try:
+            equal = self.actual == self.expected
+        except Exception as error:  # the classes are the user's
+            raise ErrorMeta(ValueError, f"{self.actual} == {self.expected} failed with:\n{error}.", id=self.id) from error
+        if not equal:
+            self._fail(AssertionError, f"{self.actual} != {self.expected}")
+
+
+class NonePair(Pair):
+    """Values of which one is None."""
+
+    def __init__(self, actual: Any, expected: Any, **other_parameters: Any) -> None:
+        if actual is not None and expected is not None:
+            self._inputs_not_supported()
+        super().__init__(actual, expected, **other_parameters)
+
+    def compare(self) -> None:
+        """Raise ErrorMeta unless both are None."""
+        if self.actual is not self.expected:
+            self._fail(AssertionError, f"None mismatch: {self.actual} is not {self.expected}")
+
+
+class BooleanPair(Pair):
+    """Python's or NumPy's booleans."""
+
+    def __init__(self, actual: Any, expected: Any, *, id: tuple[Any, ...] = (), **other_parameters: Any) -> None:
+        self._check_inputs_isinstance(actual, expected, cls=(bool, np.bool_))
+        super().__init__(bool(actual), bool(expected), id=id, **other_parameters)
+
+    def compare(self) -> None:
+        """Raise ErrorMeta unless they are the same."""
+        if self.actual is not self.expected:
+            self._fail(AssertionError, f"Booleans mismatch: {self.actual} is not {self.expected}")
+
+
+class _Close(Pair):
+    """What is compared within tolerances."""
+
+    def _settle(self, dtypes: Sequence[Any], options: Options) -> None:
+        try:
+            self.rtol, self.atol = _tolerances(dtypes, options)
+        except Mismatch as wrong:
+            self._fail(wrong.kind, wrong.text)
+        self.equal_nan = options.equal_nan
+        self._options = options._replace(rtol=self.rtol, atol=self.atol)
+
+
+class NumberPair(_Close):
+    """Python's or NumPy's numbers."""
+
+    def __init__(
+        self, actual: Any, expected: Any, *, id: tuple[Any, ...] = (), rtol: float | None = None, atol: float | None = None,
+        equal_nan: bool = False, check_dtype: bool = False, **other_parameters: Any,
+    ) -> None:  # fmt: skip
+        self._check_inputs_isinstance(actual, expected, cls=(int, float, complex, np.number))
+        values = [value.item() if isinstance(value, np.number) else value for value in (actual, expected)]
+        super().__init__(*values, id=id, **other_parameters)
+        dtypes = [_NUMBER_DTYPES[int if isinstance(value, bool) else type(value)] for value in values]
+        self._settle(dtypes, Options(True, rtol, atol, equal_nan, False, check_dtype, False, False))
+        self.check_dtype = check_dtype
+
+    def compare(self) -> None:
+        """Raise ErrorMeta unless they are close."""
+        try:
+            _numbers(self.actual, self.expected, self._options)
+        except Mismatch as found:
+            self._fail(found.kind, found.text)
+
+
+class TensorLikePair(_Close):
+    """Tensors, and what makes one; both of one class, or one's class below the other's."""
+
+    def __init__(
+        self, actual: Any, expected: Any, *, id: tuple[Any, ...] = (), allow_subclasses: bool = True, rtol: float | None = None,
+        atol: float | None = None, equal_nan: bool = False, check_device: bool = True, check_dtype: bool = True,
+        check_layout: bool = True, check_stride: bool = False, **other_parameters: Any,
+    ) -> None:  # fmt: skip
+        actual, expected = self._process_inputs(actual, expected, id=id, allow_subclasses=allow_subclasses)
+        super().__init__(actual, expected, id=id, **other_parameters)
+        options = Options(allow_subclasses, rtol, atol, equal_nan, check_device, check_dtype, check_layout, check_stride)
+        self._settle([actual.dtype, expected.dtype], options)
+        self.check_device, self.check_dtype, self.check_layout, self.check_stride = options[4:]
+
+    def _process_inputs(self, actual: Any, expected: Any, *, id: tuple[Any, ...], allow_subclasses: bool) -> tuple[Any, Any]:
+        """The values as tensors."""
+        one, other = _class_of(actual), _class_of(expected)
+        if not (issubclass(one, other) or issubclass(other, one)) or not allow_subclasses and one is not other:
+            self._inputs_not_supported()
+        first, second = _as_tensor(actual), _as_tensor(expected)
+        if first is None or second is None:
+            self._inputs_not_supported()
+        return first, second
+
+    def _compare_attributes(self, actual: Any, expected: Any) -> None:
+        try:
+            _check_attributes(actual, expected, self._options)
+        except Mismatch as found:
+            self._fail(found.kind, found.text)
+
+    def _equalize_attributes(self, actual: Any, expected: Any) -> tuple[Any, Any]:
+        return _alike(actual, expected)
+
+    def _compare_values(self, actual: Any, expected: Any) -> None:
+        try:
+            for what, left, right, allowed in _parts(actual, expected, (self.rtol, self.atol)):
+                _check_values(what, left, right, allowed, self.equal_nan)
+        except Mismatch as found:
+            self._fail(found.kind, found.text)
+
+    def compare(self) -> None:
+        """Raise ErrorMeta unless attributes agree and values are close."""
+        self._compare_attributes(self.actual, self.expected)
+        self._compare_values(*self._equalize_attributes(self.actual, self.expected))
+
+
+def originate_pairs(
+    actual: Any, expected: Any, *, pair_types: Sequence[type[Pair]], id: tuple[Any, ...] = (), **options: Any
+) -> list[Pair]:  # fmt: skip
+    """The pairs of two values or containers, each of the first kind that compares such values; ErrorMeta if there is none."""
+    pairs = []
+    for one, other, path in list(_leaves(actual, expected, id)):
+        for kind in pair_types:
+            with suppress(UnsupportedInputs):
+                pairs.append(kind(one, other, id=path, **options))
+                break
+        else:
+            raise ErrorMeta(TypeError, f"No comparison pair was able to handle inputs of type {type(one)} and {type(other)}.", id=path)
+    return pairs
+
+
+def not_close_error_metas(
+    actual: Any, expected: Any, *, pair_types: Sequence[type[Pair]] = (ObjectPair,), **options: Any
+) -> list[ErrorMeta]:  # fmt: skip
+    """What differs in two values or containers; what can't be compared raises."""
+    __tracebackhide__ = True
+    try:
+        pairs = originate_pairs(actual, expected, pair_types=pair_types, **options)
+    except Mismatch as wrong:
+        raise wrong.to_error() from None
+    found = []
+    for pair in pairs:
+        try:
+            pair.compare()
+        except Mismatch as difference:
+            found.append(difference)
+        except Exception as error:  # a pair's compare may be the user's
+            raise RuntimeError(f"Comparing {pair.actual} and {pair.expected} raised an error of its own, see above") from error
+    return found
 
 
 _OLD_PRECISIONS = {torch.float16: (1e-3, 1e-3), torch.float32: (1e-4, 1e-5), torch.float64: (1e-5, 1e-8)}

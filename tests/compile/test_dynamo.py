@@ -45,7 +45,8 @@ def test_marks():
 def test_optimised_modules():
     net = mstorch.nn.Linear(2, 2)
     made = mstorch._dynamo.optimize("eager")(net)
-    assert made is net
+    assert type(made) is mstorch._dynamo.OptimizedModule and made._orig_mod is net
+    both(lambda torch: (list(torch.compile(torch.nn.Linear(2, 2), backend="eager").state_dict()),))
     made = mstorch._dynamo.optimize()(net)
     assert isinstance(made, mstorch._dynamo.OptimizedModule) and isinstance(made, mstorch._dynamo.eval_frame.OptimizedModule)
 

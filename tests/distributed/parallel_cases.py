@@ -52,6 +52,24 @@ def case_gradients_in_many_ways(torch, dist, rank, size):
     return found
 
 
+def case_backward_that_is_announced(torch, dist, rank, size):
+    """Two forwards without averaging, and the second's backward averaged all the same (as accelerate does)."""
+    torch.manual_seed(rank)
+    x = torch.randn(4, 2) * (rank + 1)
+    torch.manual_seed(7)
+    model, steps = ddp(torch, two(torch)), []
+    for _ in range(2):
+        with model.no_sync():
+            first, second = model(x)["out"].sum(), model(2 * x)["out"].square().sum()
+        first.backward()
+        steps.append(grads(model))
+        model.require_backward_grad_sync = True
+        model.reducer.prepare_for_backward([])
+        second.backward()
+        steps.append(grads(model))
+    return steps
+
+
 def case_unused(torch, dist, rank, size):
     torch.manual_seed(rank)
     model = ddp(torch, two(torch), find_unused_parameters=True)

@@ -1,6 +1,7 @@
 """torch.fx: graphs, their code and what they compute, against torch's."""
 from __future__ import annotations
 
+import collections
 import copy
 import importlib
 import io
@@ -238,6 +239,28 @@ def test_shapes():
     both(body)
 
 
+def test_graph_modules_that_are_scripted():
+    """One made as fx makes it, and one whose class leaves GraphModule's ``__init__`` out (as torchvision's do)."""
+
+    def body(torch):
+        class Bare(torch.fx.GraphModule):
+            def __init__(self, graph):
+                super(torch.fx.GraphModule, self).__init__()
+                self.lin = torch.nn.Linear(3, 2)
+                self.graph = graph
+
+        traced = torch.fx.symbolic_trace(torch.nn.Sequential(collections.OrderedDict(lin=torch.nn.Linear(3, 2))))
+        bare = Bare(traced.graph)
+        bare.load_state_dict(traced.state_dict())
+        x, found = torch.ones(1, 3), []
+        for made in (traced, bare):
+            scripted = torch.jit.script(made)
+            found += [torch.equal(scripted(x), made(x)), made._get_name().startswith(("Sequential", "Bare", "GraphModuleImpl"))]
+        return found
+
+    both(body)
+
+
 def test_own_tracers():
     def body(torch):
         class Deep(torch.fx.Tracer):
@@ -246,5 +269,71 @@ def test_own_tracers():
 
         graph = Deep().trace(_network(torch))
         return [(n.op, n.name) for n in graph.nodes if n.op in ("get_attr", "call_module")]
+
+    both(body)
+
+
+def test_files_of_graphs_by_a_local_tracer():
+    def body(torch):
+        class Local(torch.fx.Tracer):
+            pass
+
+        net = torch.nn.Sequential(torch.nn.Linear(3, 2))
+        made, file = torch.fx.GraphModule(net, Local().trace(net)), io.BytesIO()
+        torch.save(made, file)
+        file.seek(0)
+        back = torch.load(file, weights_only=False)
+        x = torch.rand(2, 3)
+        return torch.equal(back(x), net(x)), made._tracer_cls
+
+    both(body)
+
+
+def test_tracers_made_of_the_modules_own_parts():
+    """A tracer that patches calls itself, as torch_geometric's does."""
+
+    def body(torch):
+        st = importlib.import_module(f"{torch.__name__}.fx._symbolic_trace")
+
+        class Tracer(torch.fx.Tracer):
+            def trace(self, root, concrete_args=None):
+                self.root, function = root, type(root).forward
+                self.submodule_paths = {module: name for name, module in root.named_modules()}
+                self.graph = torch.fx.Graph(tracer_cls=type(self))
+                self.tensor_attrs = {value: name for name, value in vars(root).items() if isinstance(value, (torch.Tensor, st.ScriptObject))}
+                assert isinstance(function, st.FunctionType)
+                function, args = self.create_args_for_root(function, True, concrete_args)
+                cache = {}
+
+                @st.functools.wraps(st._orig_module_getattr)
+                def read(module, name):
+                    return self.getattr(name, st._orig_module_getattr(module, name), cache)
+
+                @st.functools.wraps(st._orig_module_call)
+                def call(module, *args, **kwargs):
+                    return self.call_module(module, lambda *a, **k: st._orig_module_call(module, *a, **k), args, kwargs)
+
+                with st._Patcher() as patcher:
+                    patcher.patch_method(torch.nn.Module, "__getattr__", read, deduplicate=False)
+                    patcher.patch_method(torch.nn.Module, "__call__", call, deduplicate=False)
+                    st._patch_wrapped_functions(patcher)
+                    st._autowrap_check(patcher, function.__globals__, self._autowrap_function_ids)
+                    seen = patcher.visit_once(function.__globals__)
+                    self.create_node("output", "output", (self.create_arg(function(*args)),), {})
+                return self.graph, seen
+
+        class Net(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.lin, self.scale = torch.nn.Linear(3, 2), torch.nn.Parameter(torch.ones(2))
+                self.plain = torch.full((2,), 3.0)
+
+            def forward(self, x):
+                return torch.relu(self.lin(x)) * self.scale + self.plain
+
+        before = torch.nn.Module.__call__, torch.nn.Module.__getattr__
+        graph, seen = Tracer().trace(Net())
+        same = (torch.nn.Module.__call__, torch.nn.Module.__getattr__) == before
+        return str(graph), seen, same
 
     both(body)

@@ -10,6 +10,7 @@ import threading
 import pytest
 
 import mstorch
+from mstorch.jit import _archive
 from tests.against_torch import both
 
 
@@ -197,9 +198,13 @@ def test_files(make, tmp_path):
         assert mstorch.equal(copy.deepcopy(made)(x), made(x))
 
 
-def test_files_of_functions_and_what_cannot_be_saved(tmp_path):
+def test_files_of_functions_and_what_cannot_be_saved(tmp_path, monkeypatch):
     mstorch.jit.save(tripled, tmp_path / "f.pt")
-    assert mstorch.jit.load(tmp_path / "f.pt", weights_only=False)(mstorch.ones(1)).item() == 3
+    for trusted in ({"weights_only": False}, {}):  # the second: it was written by this process
+        assert mstorch.jit.load(tmp_path / "f.pt", **trusted)(mstorch.ones(1)).item() == 3
+    with pytest.raises(pickle.UnpicklingError, match="Unsupported global"):
+        mstorch.jit.load(tmp_path / "f.pt", weights_only=True)
+    monkeypatch.setattr(_archive, "_written", set())  # from now on it is the file of another process
     with pytest.raises(pickle.UnpicklingError, match=r"Unsupported global: GLOBAL tests.jit.test_jit.tripled"):
         mstorch.jit.load(tmp_path / "f.pt")
     with mstorch.serialization.safe_globals([(tripled, "tests.jit.test_jit.tripled")]):
@@ -214,3 +219,18 @@ def test_files_of_functions_and_what_cannot_be_saved(tmp_path):
     assert not hasattr(tripled, "graph")
     with pytest.raises(AttributeError, match="runs Python"):
         _ = mstorch.jit.script(mstorch.nn.Linear(1, 1)).code
+
+
+def test_scripted_functions_in_classes_bind_no_instance():
+    def body(torch):
+        class Holder:
+            scripted, traced = torch.jit.script(_scaled), torch.jit.trace(_scaled, torch.ones(1))
+
+        x = torch.ones(2)
+        return Holder().scripted(x, factor=3), Holder.scripted(x), Holder().traced(x), Holder.scripted.__name__, Holder.scripted.name
+
+    both(body)
+
+
+def _scaled(x, factor: float = 2.0):
+    return x * factor

@@ -96,6 +96,50 @@ def test_make_tensor(both: Any, made: tuple[Any, dict[str, Any]]) -> None:
     both(body, rtol=0, atol=0)
 
 
+@pytest.mark.parametrize("options", [{}, {"rtol": 0, "atol": 0}, {"rtol": 0.5, "atol": 0.5, "equal_nan": True}, {"rtol": 1}, {"check_dtype": False}],
+                         ids=lambda options: "-".join(options) or "none")
+@pytest.mark.parametrize("pair", PAIRS)
+def test_pairs(both: Any, pair: str, options: dict[str, Any]) -> None:
+    """Comparisons that packages build of torch's pairs, with one of their own among them."""
+
+    def body(torch: Any) -> Any:
+        from importlib import import_module
+
+        inner = import_module(f"{torch.__name__}.testing._comparison")
+
+        class Text(inner.Pair):
+            def __init__(self, actual: Any, expected: Any, **other: Any) -> None:
+                self._check_inputs_isinstance(actual, expected, cls=str)
+                super().__init__(actual, expected, **other)
+
+            def compare(self) -> None:
+                if self.actual != self.expected:
+                    self._fail(AssertionError, "text", id=("letters",))
+
+        class Rough(inner.TensorLikePair):
+            def compare(self) -> None:
+                actual, expected = self._equalize_attributes(self.actual, self.expected)
+                self._compare_values(actual.bool(), expected.bool())
+
+        torch.manual_seed(0)
+        x, i, c = torch.ones(2, 3), torch.arange(3), torch.ones(2) * 1j
+        names = {"torch": torch, "np": np, "x": x, "i": i, "c": c, "nan": float("nan"), "inf": float("inf")}
+        actual, expected = eval(pair, names)  # the lines above
+        kinds, found = (inner.NonePair, inner.BooleanPair, inner.NumberPair, Text, inner.TensorLikePair), []
+        for types in (kinds, (*kinds[:-1], Rough), (inner.ObjectPair,)):
+            if types[0] is inner.ObjectPair and "sparse" in pair:
+                continue  # ``==`` of sparse tensors is refused by each in words of its own
+            try:
+                found.append([str(meta.to_error()) for meta in inner.not_close_error_metas(actual, expected, pair_types=types, **options)])
+            except (TypeError, ValueError, AssertionError) as error:
+                found.append([type(error).__name__, str(error)])
+            except RuntimeError as error:  # of ``==`` within a pair
+                found.append(["RuntimeError", str(error.__cause__)])
+        return found
+
+    both(body)
+
+
 def test_older_form(both: Any) -> None:
     def body(torch: Any) -> Any:
         torch.testing.assert_allclose(torch.tensor([1.0]), [1.00001])

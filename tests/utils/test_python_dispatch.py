@@ -303,3 +303,29 @@ def test_data_has_a_version_of_its_own(both):
             return x.grad, x._version, seen, z._version, torch.autograd.gradcheck(lambda a: a.sin(), (leaf,))
 
     both(body)
+
+
+def test_detach_in_place_is_seen_by_no_one(both):
+    """It cuts off the tensor itself: a class or mode below autograd is not asked, and the tensor says so of itself."""
+
+    def body(torch):
+        seen = []
+
+        class Wrapper(torch.Tensor):
+            @staticmethod
+            def __new__(cls, value):
+                made = torch.Tensor._make_wrapper_subclass(cls, value.shape, dtype=value.dtype, requires_grad=value.requires_grad)
+                made.value = value
+                return made
+
+            @classmethod
+            def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+                seen.append(str(func))
+                found = func(*[one.value if isinstance(one, cls) else one for one in args], **(kwargs or {}))
+                return cls(found) if isinstance(found, torch.Tensor) else found
+
+        leaf, made = Wrapper(torch.ones(3, requires_grad=True)), Wrapper(torch.ones(3, requires_grad=True)) * 2
+        told = [(t.detach_() is t, t.requires_grad, t.is_leaf, t.grad_fn) for t in (leaf, made)]
+        return told, seen
+
+    both(body)

@@ -133,8 +133,8 @@ def _rest(seen: set[str]) -> str:
     """Submodules that load when they are asked for."""
     folder = ROOT / "mstorch"
     late = (
-        "_C _VF __future__ _dynamo _functorch _jit_internal _utils ao distributed export futures fx hub jit classes library "
-        "monitor onnx profiler quasirandom types"
+        "_C _VF __future__ _dynamo _functorch _jit_internal _utils _utils_internal ao distributed export futures fx hub jit "
+        "classes library monitor onnx profiler quasirandom types"
     ).split()
     there = [name for name in late if name not in seen and ((folder / name).is_dir() or (folder / f"{name}.py").exists())]
     return f"from . import {', '.join(f'{name} as {name}' for name in there)}"

@@ -218,6 +218,9 @@ def _copied_into(self: TensorBase, src: TensorBase, label: str) -> TensorBase:
             return self
         src = contiguous_copy(src)  # the history changes, if the values do not
     check_writable(self)
+    if isinstance(src, complex) and self._dtype.category < 3:
+        _warn_of_parts(self._dtype)
+        src = src.real
     if isinstance(src, TensorBase):
         refuse_partial_overlap(self, src)
         if self._dtype.category < 3 and src._dtype.category == 3:

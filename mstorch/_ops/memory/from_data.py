@@ -49,13 +49,16 @@ def _python_array(data: Any, kind: dtype | None) -> np.ndarray:
         if len(probe) == 0:
             break
         probe = probe[0]
+    if shape and isinstance(probe, str) and probe:
+        raise ValueError("too many dimensions 'str'")
     leaves: list[Any] = []
     _flatten(data, shape, 0, leaves)
     if bytes in map(type, leaves[:1]) and shape and kind is not None:  # of a dtype that is told they are numbers
         return _python_array(_spread(data), kind)
+    wanted = kind
     if kind is None:
         kind = _inferred(leaves)
-    flat = [_number(leaf) for leaf in leaves]
+    flat = [_number(leaf, kind, wanted, bool(shape)) for leaf in leaves]
     if kind.category == 1 or kind is bool_:
         for value in flat:
             if isinstance(value, complex) and kind is not bool_:
@@ -110,19 +113,24 @@ def _flatten(data: Any, shape: list[int], depth: int, leaves: list[Any]) -> None
         _flatten(item, shape, depth + 1, leaves)
 
 
-def _number(value: Any) -> Any:
+def _number(value: Any, kind: dtype | None = None, wanted: dtype | None = None, nested: bool = False) -> Any:
+    """A leaf, perhaps of a list, as a number on the way to a dtype (``wanted``: one that was asked for)."""
     if isinstance(value, (bool, int, float, complex)):
         return value
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, TensorBase):
         if value.numel() != 1:
+            if kind is not None and kind.category < 2:
+                raise TypeError("only integer tensors of a single element can be converted to an index")
             raise ValueError("only one element tensors can be converted to Python scalars")
         return value.item()
     if isinstance(value, np.ndarray) and value.ndim == 0:
         return value.item()
     if _is_sequence(value):
         raise TypeError(f"'{type(value).__name__}' object cannot be interpreted as an integer")
+    if wanted is not None and wanted.category == 2 and nested and (value is None or isinstance(value, (str, dict))):
+        raise TypeError(f"must be real number, not {type(value).__name__}")
     if isinstance(value, (str, bytes)):
         raise TypeError(f"new(): invalid data type '{type(value).__name__}'")
     for protocol in ("__index__", "__float__", "__complex__"):

@@ -41,6 +41,11 @@ def storage(self: Any) -> Any:
     return above.storages.typed_storage(self)
 
 
+def _typed_storage(self: Any) -> Any:
+    """The same, without a warning: torch's own code and packages call it."""
+    return above.storages.typed_storage(self)
+
+
 def storage_type(self: Any) -> Any:
     """The class of the tensor's storage: ``FloatStorage`` for float32."""
     return getattr(above.storages, f"{type_word(self._dtype)}Storage", above.storages.TypedStorage)
@@ -351,6 +356,7 @@ def to_dlpack(tensor: TensorBase) -> Any:
 
 
 NAMED_METHODS = {
+    "_typed_storage": _typed_storage,
     **{name: _not_here(name) for name in (
         "q_scale", "q_zero_point", "q_per_channel_scales", "q_per_channel_zero_points", "q_per_channel_axis", "qscheme",
     )},

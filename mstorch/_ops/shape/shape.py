@@ -534,10 +534,15 @@ def _own_view(function: Callable[..., Any], name: str) -> Callable[..., Any]:
     return method
 
 
+def _squeezed(input: Any, *dim: Any, **named: Any) -> Any:
+    return views.squeeze(input, *(dim if len(dim) < 2 else (dim,)), **named)
+
+
 NAMED_METHODS = {
     f"{function.__name__}_": _own_view(function, f"{function.__name__}_")
-    for function in (views.t, views.transpose, views.squeeze, views.unsqueeze)
+    for function in (views.t, views.transpose, views.unsqueeze)
 }
+NAMED_METHODS["squeeze_"] = _own_view(_squeezed, "squeeze_")
 NAMED_METHODS.update(tril_=in_place_form(tril, "tril_", uniform=True), triu_=in_place_form(triu, "triu_", uniform=True))
 NAMED_METHODS["swapaxes_"] = NAMED_METHODS["swapdims_"] = NAMED_METHODS["transpose_"]
 PROPERTIES = {"mT": _matrix_transpose, "mH": _matrix_adjoint, "T": _all_reversed, "H": _hermitian}

@@ -5,7 +5,7 @@ import functools
 import random
 import sys
 import unittest
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -79,7 +79,16 @@ class TestCase(unittest.TestCase):
         """
         x, y = _comparable(x, y), _comparable(y, x)
         if not _is_numeric(x) or not _is_numeric(y):
-            super().assertEqual(x, y, msg)
+            parts = _parts(x, y)
+            if parts is None and (isinstance(x, _HOLDERS) or isinstance(y, _HOLDERS)):
+                self.fail(msg if isinstance(msg, str) else f"{type(x).__name__} and {type(y).__name__} differ in keys, length or kind")
+            elif parts is None:
+                super().assertEqual(x, y, msg)
+            for one, other in parts or ():
+                self.assertEqual(
+                    one, other, msg, atol=atol, rtol=rtol, equal_nan=equal_nan, exact_dtype=exact_dtype, exact_device=exact_device,
+                    exact_layout=exact_layout, exact_stride=exact_stride, exact_is_coalesced=exact_is_coalesced,
+                )  # fmt: skip
             return
         exact_dtype = exact_dtype and not (isinstance(x, (int, float, complex)) and isinstance(y, (int, float, complex)))
         if rtol is None and atol is None:
@@ -103,6 +112,19 @@ def _is_numeric(value: Any) -> bool:
     if isinstance(value, dict):
         return all(_is_numeric(one) for one in value.values())
     return isinstance(value, (torch.Tensor, np.ndarray, np.number, bool, int, float, complex))
+
+
+_HOLDERS = (Mapping, list, tuple, torch.Tensor)
+"""What has to be compared by its parts or elements, as tensors have no one truth."""
+
+
+def _parts(x: Any, y: Any) -> list[tuple[Any, Any]] | None:
+    """The pairs that two containers of the same keys or length hold, of which some are no numbers; None if they are no such containers."""
+    if isinstance(x, Mapping) and isinstance(y, Mapping) and x.keys() == y.keys():
+        return [(x[key], y[key]) for key in x]
+    if isinstance(x, (list, tuple)) and isinstance(y, (list, tuple)) and len(x) == len(y):
+        return list(zip(x, y, strict=True))
+    return None
 
 
 def _comparable(value: Any, other: Any) -> Any:

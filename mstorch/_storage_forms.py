@@ -1,0 +1,85 @@
+"""Private names that storages have in torch and packages call: memory shared from the start, typed storages without a warning."""
+from __future__ import annotations
+
+import copy
+import operator
+from typing import Any
+
+
+class UntypedForms:
+    """For storages of bytes."""
+
+    __slots__ = ()
+
+    @classmethod
+    def _new_shared(cls, size: int, *, device: Any = "cpu") -> Any:
+        """Bytes in memory that other processes see which get the storage."""
+        made: Any = cls(size, device=None if str(device) == "cpu" else device)  # type: ignore[call-arg]
+        return made.share_memory_()
+
+
+class TypedForms:
+    """For storages of elements."""
+
+    __slots__ = ()
+
+    @property
+    def _dtype(self) -> Any:
+        return self.dtype  # type: ignore[attr-defined]
+
+    def _new_shared(self: Any, size: int, *, device: Any = None) -> Any:
+        """Elements of the same dtype, in memory that other processes see which get the storage."""
+        untyped = self._untyped_storage._new_shared(size * self.element_size(), device=self.device if device is None else device)
+        return self._new_wrapped_storage(untyped)
+
+    def _new_wrapped_storage(self: Any, untyped_storage: Any) -> Any:
+        return type(self)(wrap_storage=untyped_storage, dtype=self.dtype, _internal=True)
+
+    def _size(self: Any) -> int:
+        return self.size()
+
+    def _nbytes(self: Any) -> int:
+        return self.nbytes()
+
+    def _element_size(self: Any) -> int:
+        return self.element_size()
+
+    def _data_ptr(self: Any) -> int:
+        return self.data_ptr()
+
+    def _is_shared(self: Any) -> bool:
+        return self.is_shared()
+
+    def _share_memory_(self: Any) -> Any:
+        return self.share_memory_()
+
+    def _resize_(self: Any, size: int) -> None:
+        self.resize_(size)
+
+    def _pickle_storage_type(self: Any) -> str:
+        return self.pickle_storage_type()
+
+    def _deepcopy(self: Any, memo: dict[Any, Any]) -> Any:
+        return copy.deepcopy(self, memo)
+
+    def _getitem(self: Any, index: Any) -> Any:
+        return self[index]
+
+    def _setitem(self: Any, index: Any, value: Any) -> None:
+        self[index] = value
+
+    def _maybe_wrap_index(self: Any, index: Any, is_stop: bool = False) -> int:
+        """The place that an index stands for, counted from the front."""
+        size = self.size()
+        if index is None:
+            return size if is_stop else 0
+        try:
+            place = operator.index(index)
+        except TypeError:
+            raise TypeError(f"can't index a <class 'torch.storage.TypedStorage'> with {type(index)}") from None
+        if place > size or place == size and not is_stop or place < -size:
+            raise IndexError(f"index {index} out of range for storage of size {size}")
+        return place + size if place < 0 else place
+
+
+__all__ = ["TypedForms", "UntypedForms"]

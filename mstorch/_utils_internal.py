@@ -1,0 +1,25 @@
+"""torch._utils_internal: where files are."""
+from __future__ import annotations
+
+import os
+import tempfile
+
+from ._namespace.process import get_file_path, prepare_multiprocessing_environment
+
+
+def get_file_path_2(*path_components: str) -> str:
+    """The path that its parts make."""
+    return os.path.join(*path_components)
+
+
+def get_writable_path(path: str) -> str:
+    """The folder itself where it can be written to, else a new one."""
+    return path if os.access(path, os.W_OK) else tempfile.mkdtemp(suffix=os.path.basename(path))
+
+
+def resolve_library_path(path: str) -> str:
+    """The file behind links."""
+    return os.path.realpath(path)
+
+
+__all__ = ["get_file_path", "get_file_path_2", "get_writable_path", "prepare_multiprocessing_environment", "resolve_library_path"]
