@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from .._core.device import device
+from .._hook import missing
 from .._ops.copying import parse_to
 from .._tensor import Tensor
 
@@ -15,3 +16,6 @@ def _parse_to(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool, Any]:
     target = other.device if other is not None else target
     flags = [value for value in args if isinstance(value, bool)]
     return None if target is None else device(target), kind, bool(kwargs.get("non_blocking", flags[:1] == [True])), format_
+
+
+__getattr__ = missing("mstorch._C._nn")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .._ops.window_functions import (
+from ..._ops.window_functions import (
     bartlett,
     blackman,
     cosine,
