@@ -26,7 +26,7 @@ from .generator import Generator
 from .in_python import Handed, handed_on, written_in_python
 from .no_memory import limit_reached, tells_no_memory
 from .other_words import in_own_words
-from .refusals import EXPLAINED, explained, in_numbers, of_mindspore
+from .refusals import EXPLAINED, explained, from_below, in_numbers, of_mindspore
 from .size import Size
 from .warned import warn
 
@@ -384,7 +384,7 @@ def entry(
             if numbers is not None:
                 return entered(*numbers[0], **numbers[1])
             refused = explained(known_as, function, given, named, error)
-            foreign = of_mindspore(given, named, refused or error)
+            foreign = of_mindspore(given, named, refused or error) or (None if refused else from_below(known_as, given, named, error))
             if refused is None and foreign is None:
                 raise
             raise foreign or refused from None  # type: ignore[misc]  # one of them is an error

@@ -6,6 +6,7 @@ arguments, as they are declared; one that types do not explain stays as it is.
 from __future__ import annotations
 
 import inspect
+import os
 import re
 from collections.abc import Callable
 from typing import Any
@@ -105,6 +106,24 @@ def of_mindspore(args: tuple[Any, ...], named: dict[str, Any], error: Exception)
     if not any(isinstance(item, Raw) for item in items):
         return None
     return TypeError(f"{error}. A mindspore.Tensor was given: mstorch.from_mindspore(tensor) is the same memory as a tensor of torch's")
+
+
+_LIBRARIES = tuple(f"{os.sep}site-packages{os.sep}{name}{os.sep}" for name in ("mindspore", "numpy", "scipy"))
+
+
+def from_below(spoken: str, args: tuple[Any, ...], named: dict[str, Any], error: Exception) -> RuntimeError | None:
+    """torch's class of error where the code of another library refused what a function was given; None where it is not that library's word."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    if trace is None or isinstance(error, NotImplementedError) or not any(part in trace.tb_frame.f_code.co_filename for part in _LIBRARIES):
+        return None
+    given = [*map(_sized, args), *(f"{key}={_sized(value)}" for key, value in named.items())]
+    return RuntimeError(f"{spoken.rpartition('.')[2]}(): these arguments do not fit together: {', '.join(given)}")
+
+
+def _sized(value: Any) -> str:
+    return f"a tensor of shape {list(value.shape)} and {value.dtype}" if isinstance(value, TensorBase) else repr(value)[:80]
 
 
 def in_python(path: list[str], name: str) -> bool:
