@@ -115,7 +115,8 @@ _LIBRARIES = tuple(f"{os.sep}site-packages{os.sep}{name}{os.sep}" for name in ("
 _NOT_TOLD = re.compile(
     r"^(tuple|list) index out of range$|values to unpack \(expected|^operands could not be broadcast|^cannot reshape array of size|"
     r"^(axis|source|destination) -?\d+ is out of bounds|not aligned: |^matmul: (Input|inputs)|^could not broadcast input array|"
-    r"^index -?\d+ is out of bounds for axis|^shape mismatch: (indexing arrays|objects|value array)|^all the input array|^axes don't match array|^too many indices for array"
+    r"^index -?\d+ is out of bounds for axis|^shape mismatch: (indexing arrays|objects|value array)|^all the input array|"
+    r"^axes don't match array|^too many indices for array"
 )
 
 
