@@ -105,9 +105,14 @@ def missing(module: str, submodules: Iterable[str] = ()) -> Callable[[str], Any]
     """
 
     def __getattr__(name: str) -> Any:
+        loaded = len(sys.modules)
         if name in submodules:
-            return importlib.import_module(f"{module}.{name}")
-        return importlib.import_module(f"{_OURS}._unbuilt").attribute(module, name)
+            found = importlib.import_module(f"{module}.{name}")
+        else:
+            found = importlib.import_module(f"{_OURS}._unbuilt").attribute(module, name)
+        if len(sys.modules) != loaded and installed():
+            _rename("torch")
+        return found
 
     return __getattr__
 

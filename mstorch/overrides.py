@@ -175,7 +175,7 @@ _TAKEN = {
 
 def _signature(function: Function) -> inspect.Signature:
     """The signature of a function; of a form of another one (in place, a copy of a view) that one's."""
-    name = function.__name__
+    name = overriding.public_name(function)
     if name in _TAKEN:
         return inspect.Signature([
             inspect.Parameter(p, inspect.Parameter.POSITIONAL_OR_KEYWORD) if isinstance(p, str)

@@ -9,6 +9,7 @@ from typing import Any
 from .._core import determinism, overriding
 from .._core import device as _devices
 from .._core.above import above
+from .._core.built_in import written
 from .._core.device import device
 from .._core.dtype import dtype
 from .._core.formats import layout, memory_format
@@ -52,7 +53,7 @@ _has_torch_function_variadic = has_torch_function_variadic
 class _Functions(type):
     def __getattr__(cls, name: str) -> Any:
         found = getattr(above.torch, name, None)
-        if not overriding.is_entry(found):
+        if not callable(found) or isinstance(found, type):
             raise AttributeError(f"type object '_VariableFunctionsClass' has no attribute '{name}'")
         return found
 
@@ -269,7 +270,7 @@ def _jit_setting(name: str, default: Any) -> Callable[..., Any]:
         _jit_settings[name] = value
         return before
 
-    function.__name__ = name
+    function.__name__ = function.__qualname__ = name
     function.__doc__ = "Keep a setting of TorchScript's executor, which there is none of; gives what it was."
     return function
 
@@ -294,6 +295,9 @@ _JIT_TYPES = {name: value for name, value in vars(_schema_types).items() if name
 
 def __getattr__(name: str) -> Any:
     """Types of schemas, which ``torch`` has as well."""
+    found = vars(above.torch).get(name)
+    if written(found) is not found:  # torch has what is compiled under both names
+        return found
     return _JIT_TYPES[name] if name in _JIT_TYPES else _absent(name)
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from .._functorch.vmap import _add_batch_dim as _add_batch_dim
 from .._functorch.vmap import _remove_batch_dim as _remove_batch_dim
+from .._hook import missing
 from ..func._batched import BatchedTensor
 from ..func._batched_loop import fallback
 
@@ -68,3 +69,6 @@ def are_vmap_fallback_warnings_enabled() -> bool:
 def display_vmap_fallback_warnings(enabled: bool) -> None:
     """Remember whether torch's ``vmap`` before ``torch.func`` should warn, which is in neither library any more."""
     _legacy["warned"] = enabled
+
+
+__getattr__ = missing("mstorch._C._functorch")

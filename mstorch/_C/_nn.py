@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from .._core.device import device
+from .._hook import missing
 from .._ops.memory.copying import parse_to
 from .._tensor import Tensor
 from ..nn.functional import gelu
@@ -21,3 +22,6 @@ def _parse_to(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool, Any]:
 def gelu_(input: Any, *, approximate: str = "none") -> Any:
     """``gelu`` in place."""
     return input.copy_(gelu(input, approximate=approximate))
+
+
+__getattr__ = missing("mstorch._C._nn")

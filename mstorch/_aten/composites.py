@@ -15,6 +15,7 @@ from .._core.device import device
 from .._core.dtype import bool_, by_name, dtype, float32, float64
 from .._core.formats import contiguous_format, memory_format
 from .._core.storage import Counter
+from .._core.strides import view_strides
 from .._core.tensor_base import TensorBase, count_of, strides_of
 from .._ops.memory import from_data
 from .._ops.memory.from_data import made
@@ -59,19 +60,9 @@ def _in_rows(x: Tensor) -> bool:
 def _viewed(x: Tensor, shape: list[int]) -> Tensor:
     """The tensor in another shape: a view where its memory allows one."""
     shape = _whole(shape, count_of(x._shape))
-    if _in_rows(x) or _joins(x, shape):
+    if _in_rows(x) or view_strides(x._shape, strides_of(x), shape) is not None:
         return aten("view", x, shape)
     return aten("_unsafe_view", aten("clone", x, memory_format=contiguous_format), shape)
-
-
-def _joins(x: Tensor, shape: list[int]) -> bool:
-    """Whether a view of that shape is possible: dimensions that are joined lie one behind the other."""
-    probe = np.lib.stride_tricks.as_strided(np.zeros(1, np.int8), x._shape, strides_of(x))
-    try:
-        probe.view().shape = tuple(shape)
-    except AttributeError:
-        return False
-    return True
 
 
 @composite("reshape")

@@ -7,7 +7,7 @@ from typing import Any
 
 from .. import ops, return_types
 from .._core.modes import grad_set_to, modes
-from .._core.overriding import MAPPERS, MODES, Property, spoken, state
+from .._core.overriding import MAPPERS, MODES, Property, public_name, spoken, state
 from .._core.tensor_base import TensorBase
 from .._tape import engine
 from .._tensor import Tensor
@@ -58,13 +58,13 @@ def _name(public: Callable[..., Any]) -> str | None:
     if isinstance(owner, Property):
         computed = owner.__name__ in _COMPUTED_PROPERTIES and public.__name__ == "__get__"
         return f"{owner.__name__} of a tensor" if computed else None
-    name = public.__name__
+    name = public_name(public)
     return None if name in _SAYINGS else name
 
 
 def _with_room(name: str, public: Callable[..., Any]) -> str:
     """The operator's name: torch.linalg.inv is ``linalg_inv``."""
-    room = str(getattr(public, "__module__", "")).rpartition(".")[2]
+    room = spoken(public).split(".")[-2]
     if room not in ("linalg", "special", "fft") or room == "special" and overloads(name):  # torch.special.erf is ``erf``
         return name
     return f"{room}_{name}"
@@ -77,7 +77,7 @@ def take(public: Callable[..., Any], function: Callable[..., Any], args: tuple[A
     name = _name(public)
     if name is None:
         return NotImplemented
-    if str(getattr(public, "__module__", "")).endswith(".nn.init") and modes.grad:
+    if spoken(public).startswith("torch.nn.init.") and modes.grad:
         with grad_set_to(False):
             return take(public, function, args, kwargs)
     composite = COMPOSITES.get(name) if _with_room(name, public) != "linalg_norm" else None

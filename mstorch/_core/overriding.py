@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from .._leaving import Block, values_again, values_set_to
+from . import homes
 from .built_in import built_in, written
 from .device import device
 from .dtype import dtype
@@ -25,7 +26,7 @@ from .generator import Generator
 from .in_python import Handed, handed_on, written_in_python
 from .no_memory import limit_reached, tells_no_memory
 from .other_words import in_own_words
-from .refusals import EXPLAINED, explained, in_numbers, of_mindspore
+from .refusals import EXPLAINED, explained, from_below, in_numbers, of_mindspore
 from .size import Size
 from .warned import warn
 
@@ -249,7 +250,7 @@ def _as_handed_on(
     if handed is None:
         return public, found, args, kwargs
     name, args, kwargs = handed(args, kwargs)
-    if public.__name__ == "einsum" and len(args) == 2 and isinstance(args[1], (list, tuple)) and not mode_is_on():
+    if public_name(public) == "einsum" and len(args) == 2 and isinstance(args[1], (list, tuple)) and not mode_is_on():
         args = (args[0], *args[1])  # only a mode is asked about a list of operands
     return _named_forms.get(name, public), found, args, kwargs
 
@@ -312,10 +313,18 @@ def spoken(function: Function) -> str:
     owner = getattr(function, "__self__", None)
     if isinstance(owner, property):
         return f"torch.Tensor.{getattr(owner, '__name__', '')}.{function.__name__}"
+    function = written(function)
+    known = getattr(function, "spoken", None)
+    if known is not None:
+        return known
     module = getattr(function, "__module__", None) or ""
     home = module.removeprefix("mstorch").removeprefix("torch") if module.startswith(("mstorch", "torch")) else f".{module}"
-    name = written(function).__qualname__
-    return f"torch{home}.{name}" if module.startswith(("mstorch", "torch")) else f"{module}.{name}"
+    return f"torch{home}.{function.__qualname__}" if module.startswith(("mstorch", "torch")) else f"{module}.{function.__qualname__}"
+
+
+def public_name(function: Function) -> str:
+    """The last part of the name that users know a public function or method by: ``inv``, where it says that it is ``linalg_inv``."""
+    return spoken(function).rpartition(".")[2]
 
 
 def _refused(public: Function, found: list[Any]) -> str:
@@ -380,7 +389,7 @@ def entry(
             if numbers is not None:
                 return entered(*numbers[0], **numbers[1])
             refused = explained(known_as, function, given, named, error)
-            foreign = of_mindspore(given, named, refused or error)
+            foreign = of_mindspore(given, named, refused or error) or (None if refused else from_below(known_as, given, named, error))
             if refused is None and foreign is None:
                 raise
             raise foreign or refused from None  # type: ignore[misc]  # one of them is an error
@@ -451,10 +460,10 @@ def entry_of_one(function: Function, module: str, name: str) -> Function:
 
 
 def _named(entered: Function, module: str, name: str) -> Function:
-    entered.__module__ = _shown(module)
-    entered.__qualname__ = name
-    entered.__name__ = name.rpartition(".")[2]
-    entered.is_entry = True  # type: ignore[attr-defined]
+    home, entered.__qualname__ = homes.home(module, name)
+    entered.__module__ = _shown(home)
+    entered.__name__ = entered.__qualname__.rpartition(".")[2]
+    entered.spoken = f"torch{module.removeprefix(_HOME)}.{name}"  # type: ignore[attr-defined]
     entered.__doc__ = _with_link(entered.__doc__, module, name)
     _entries.append(entered)
     return entered
@@ -485,6 +494,7 @@ def _known(entered: Function, function: Function, module: str, name: str) -> Fun
 
 def shown_built_in(function: Function, module: str, name: str) -> Function:
     """A function in the form of built-in ones, of a module that goes by torch's name where ``import torch`` gets this library."""
+    module, name = homes.home(module, name)
     known = built_in(function, name, _shown(module))
     _entries.append(known)
     return known
@@ -518,7 +528,7 @@ def name_entries(package: str) -> None:
 def is_entry(value: Any) -> bool:
     """Whether a function is a public form that ``entry`` made."""
     value = written(value)
-    return isinstance(value, types.FunctionType) and "is_entry" in value.__dict__
+    return isinstance(value, types.FunctionType) and "spoken" in value.__dict__
 
 
 class Property(property):

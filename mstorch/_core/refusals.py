@@ -6,6 +6,7 @@ arguments, as they are declared; one that types do not explain stays as it is.
 from __future__ import annotations
 
 import inspect
+import os
 import re
 from collections.abc import Callable
 from typing import Any
@@ -94,6 +95,36 @@ def of_mindspore(args: tuple[Any, ...], named: dict[str, Any], error: Exception)
     if not any(isinstance(item, Raw) for item in items):
         return None
     return TypeError(f"{error}. A mindspore.Tensor was given: mstorch.from_mindspore(tensor) is the same memory as a tensor of torch's")
+
+
+_LIBRARIES = tuple(f"{os.sep}site-packages{os.sep}{name}{os.sep}" for name in ("mindspore", "numpy", "scipy"))
+
+
+# What Python and NumPy, whose functions are written in C, say of shapes that nobody looked at.
+_NOT_TOLD = re.compile(
+    r"^(tuple|list) index out of range$|values to unpack \(expected|^operands could not be broadcast|^cannot reshape array of size|"
+    r"^(axis|source|destination) -?\d+ is out of bounds|not aligned: |^matmul: (Input|inputs)|^could not broadcast input array|"
+    r"^index -?\d+ is out of bounds for axis|^shape mismatch: (indexing arrays|objects|value array)|^all the input array|"
+    r"^axes don't match array|^too many indices for array"
+)
+
+
+def from_below(spoken: str, args: tuple[Any, ...], named: dict[str, Any], error: Exception) -> RuntimeError | None:
+    """torch's class of error where another library, or the interpreter within our code, refused what a function was given; else None."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    if trace is None or isinstance(error, NotImplementedError):
+        return None
+    within = any(part in trace.tb_frame.f_code.co_filename for part in _LIBRARIES)
+    if not within and not (isinstance(error, (IndexError, ValueError)) and _NOT_TOLD.search(str(error))):
+        return None
+    given = [*map(_sized, args), *(f"{key}={_sized(value)}" for key, value in named.items())]
+    return RuntimeError(f"{spoken.rpartition('.')[2]}(): these arguments do not fit together: {', '.join(given)}")
+
+
+def _sized(value: Any) -> str:
+    return f"a tensor of shape {list(value.shape)} and {value.dtype}" if isinstance(value, TensorBase) else repr(value)[:80]
 
 
 def in_python(path: list[str], name: str) -> bool:

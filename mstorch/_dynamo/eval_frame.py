@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from .._compile import OptimizedModule
+from .._hook import missing as _missing
 
 
 def is_dynamo_supported() -> bool:
@@ -15,3 +16,5 @@ def is_inductor_supported() -> bool:
 
 
 __all__ = ["OptimizedModule", "is_dynamo_supported", "is_inductor_supported"]
+
+__getattr__ = _missing("mstorch._dynamo.eval_frame")

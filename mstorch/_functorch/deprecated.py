@@ -19,6 +19,7 @@ def _deprecated(function: Callable[..., Any], successor: str) -> Callable[..., A
         warn(message, FutureWarning)
         return function(*args, **kwargs)
 
+    warning.__module__ = __name__
     return warning
 
 

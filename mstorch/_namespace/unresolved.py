@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .._core.dtype import dtype
-from .._core.overriding import MAPPERS, Property, disabled
+from .._core.overriding import MAPPERS, Property, disabled, public_name
 from .._core.storage import Counter, Mirror
 from .._core.tensor_base import TensorBase, as_it_lies, resize
 from .._ops.elementwise import complex_views
@@ -92,7 +92,7 @@ def take(public: Callable[..., Any], function: Callable[..., Any], args: tuple[A
     if not (has_mirrored(args) or kwargs and has_mirrored(kwargs.values())):
         return NotImplemented
     owner = getattr(public, "__self__", None)
-    name = owner.__name__ if isinstance(owner, Property) else public.__name__
+    name = owner.__name__ if isinstance(owner, Property) else public_name(public)
     first, named = (args[0] if args else None), dict(zip(kwargs, all_resolved(tuple(kwargs.values()))))
     rest = all_resolved(args[1:])
     if name == "data" and len(args) == 2:

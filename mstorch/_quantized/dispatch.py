@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .._core.dtype import dtype, float32, qint8
-from .._core.overriding import MAPPERS, Property
+from .._core.overriding import MAPPERS, Property, public_name
 from .._core.tensor_base import TensorBase
 from .._ops.elementwise import activation, compare, elementwise, math
 from .._ops.memory import copying, creation
@@ -59,7 +59,7 @@ def take(public: Callable[..., Any], function: Callable[..., Any], args: tuple[A
     if not (_has(args) or kwargs and _has(kwargs.values())):
         return NotImplemented
     owner = getattr(public, "__self__", None)
-    name = owner.__name__ if isinstance(owner, Property) else public.__name__
+    name = owner.__name__ if isinstance(owner, Property) else public_name(public)
     first = args[0] if args else next(iter(kwargs.values()))
     if name in FORMS:
         return FORMS[name](*args, **kwargs)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import importlib
 import itertools
 import sys
-from types import FunctionType, ModuleType
+from functools import cache
+from types import FunctionType, GenericAlias, ModuleType
 from typing import Any
 
+from mstorch._core import homes
 from mstorch._core.built_in import written
 from mstorch._core.naming import is_torch
 from mstorch._serialization import rebuild
-from mstorch._serialization.homes import HOMES
 from mstorch.storage import _load_from_bytes
 
 # The module of each nn class is part of torch's file format: pickles name it.
@@ -53,6 +54,7 @@ _HOME_OF = {name: f"torch.nn.modules.{home}" for home, names in _NN_HOMES.items(
 _HOME_OF.update(dict.fromkeys(("Parameter", "Buffer", "UninitializedParameter", "UninitializedBuffer"),
                               "torch.nn.parameter"))  # fmt: skip
 # Packages here that are one file in torch, and private files whose names are torch's own.
+_MOVED = {"mstorch.init": "mstorch.nn.init"}  # a module that torch has elsewhere
 _FILES = {f"mstorch.optim.{name}": f"torch.optim.{name}" for name in ("lr_scheduler", "_adafactor", "_muon")}
 _CORE = ("Tensor", "Size", "device", "dtype", "layout", "memory_format", "Generator")
 _RENAMED = {
@@ -65,10 +67,17 @@ _RENAMED = {
 
 def torch_name(obj: Any, qualname: str | None = None) -> tuple[str, str] | None:
     """Return (module, name) under which torch knows a class or function of mstorch; None for anything else."""
-    module = home_of(obj) if isinstance(obj, (type, FunctionType)) else getattr(obj, "__module__", None)
+    module = home_of(obj) if isinstance(obj, _KINDS) else getattr(obj, "__module__", None)
     if not isinstance(module, str) or module.split(".", 1)[0] != "mstorch":
         return None
-    name = qualname or getattr(written(obj), "__qualname__", None) or obj.__name__
+    if isinstance(obj, _KINDS) and obj in _own:
+        own = _own[obj][1]
+    else:
+        own = getattr(obj, "__qualname__", obj.__name__) if written(obj) is obj else obj.__name__
+    name = qualname or own
+    place, known = homes.home(module, own)
+    if qualname in (None, own) and (place, known) != (module, own) or "._C._" in module:
+        return _of_torch(place), known
     if module == "mstorch._serialization.rebuild":
         for home, functions in rebuild.OF_NPU.items():
             if name in functions:
@@ -131,31 +140,29 @@ def _import(module: str) -> Any:
 
 # What classes, functions and modules say of themselves where `import torch` gets mstorch
 
-_FUNCTIONS = {function: rebuild.HOMES.get(name, "torch._utils") for name, function in rebuild.FUNCTIONS.items()} | {
-    _load_from_bytes: "torch.storage"
-}
-_TOLD = {(module, name): home for (module, home), names in HOMES.items() for name in names.split()}
-_MOVED = {"mstorch.init": "torch.nn.init"}  # a module that torch has elsewhere
-_own: dict[Any, str] = {}  # what goes by a name of torch's, and its own
+_Names = tuple[str, str, str]  # module, qualified name, name
+_KINDS = (type, FunctionType, type(cache(len)))  # what is called by a name, as pickles know it
+_REBUILT = {
+    function: (rebuild.HOMES.get(name, "torch._utils").replace("torch", "mstorch", 1), name) for name, function in rebuild.FUNCTIONS.items()
+} | {_load_from_bytes: ("mstorch.storage", "_load_from_bytes")}
+_own: dict[Any, _Names] = {}  # what goes by names of torch's, and its own
 _searched: set[str] = set()
-_settled: set[Any] = set()
 
 
 def name_classes(package: str) -> None:
-    """Let classes, functions and public modules say that they are where torch has them, from now on; or that they are ours again."""
+    """Let classes, functions and modules say that they are where torch has them, from now on; or that they are ours again."""
     if package != "torch":
-        for item, own in _own.items():
+        for item, names in _own.items():
             if isinstance(item, ModuleType):
-                item.__name__ = own
+                item.__name__ = names[0]
             else:
-                item.__module__ = own
+                item.__module__, item.__qualname__, item.__name__ = names
         _own.clear()
         _searched.clear()
-        _settled.clear()
         return
     if not _searched:
-        for function, place in _FUNCTIONS.items():
-            _say(function, place)
+        for function, (home, name) in _REBUILT.items():
+            _say(function, _of_torch(home), name)
         # torch's pickles look there for it, and so do those of subclasses that Python's own pickle writes.
         sys.modules["mstorch._tensor"]._rebuild_from_type_v2 = rebuild.FUNCTIONS["_rebuild_from_type_v2"]  # type: ignore[attr-defined]
     for key in [key for key in sys.modules if key.startswith("mstorch") and key not in _searched]:
@@ -163,51 +170,42 @@ def name_classes(package: str) -> None:
         if not isinstance(module, ModuleType) or getattr(getattr(module, "__spec__", None), "_initializing", False):
             continue
         _searched.add(key)
-        public = not any(part.startswith("_") for part in key.split("."))
-        if public and module.__name__ == key and key != "mstorch":
-            _own[module], module.__name__ = key, _MOVED.get(key, "torch" + key.removeprefix("mstorch"))
-        for name, item in list(vars(module).items()):
-            if isinstance(item, (type, FunctionType)) and (name[0] != "_" or key == "mstorch._C") and home_of(item).startswith("mstorch"):
-                place = _place(item, name, key, public)
-                if place is not None:
-                    _say(item, place)
+        if key != "mstorch" and module.__name__ == key and homes.is_torchs(key):
+            _own[module], module.__name__ = (key, "", ""), _of_torch(_MOVED.get(key, key))
+        for item in list(vars(module).values()):
+            if isinstance(item, _KINDS) and not isinstance(item, GenericAlias):
+                _name(item)
 
 
-def _say(item: Any, place: str) -> None:
-    _own.setdefault(item, item.__module__)
-    item.__module__ = place
+def _name(item: Any) -> None:
+    """Let a class or function of ours, and what a class has within, say that it is torch's."""
+    own = getattr(item, "__module__", None)
+    if type(own) is not str or not own.startswith("mstorch") or item in _own:
+        return
+    module, name = homes.home(own, item.__qualname__)
+    if homes.is_torchs(module):
+        _say(item, _of_torch(_MOVED.get(module, module)), name)
+    if isinstance(item, type):
+        for member in vars(item).values():
+            member = getattr(member, "__func__", member)
+            if isinstance(member, _KINDS) and member is not item:
+                _name(member)
 
 
-def _place(item: Any, name: str, key: str, public: bool) -> str | None:
-    """The module of torch's that a class or function says it is of, as found in one of ours; None if that is not the one to tell."""
-    if item.__name__ != name or item.__qualname__ != name or item in _settled:
-        return None
-    torchs = _MOVED.get(key, "torch" + key.removeprefix("mstorch"))
-    told = _TOLD.get((torchs, name))
-    if told is not None:
-        _settled.add(item)
-        return told if _has(told, name, item, search=True) else torchs
-    own = home_of(item)
-    open_file = not any(part.startswith("_") for part in own.split("."))
-    if open_file and own != key and own not in _MOVED:
-        return None
-    place = (torch_name(item) or ("",))[0] if open_file or isinstance(item, type) else ""
-    if open_file or place.startswith("torch.nn."):
-        return _MOVED.get(own, place) if own == key and _has(place, name, item) or own in _MOVED else None
-    # Of a private file: the innermost public module that has it.
-    return torchs if public and (item not in _own or item.__module__.count(".") < torchs.count(".")) else None
+def _say(item: Any, module: str, name: str) -> None:
+    _own[item] = item.__module__, item.__qualname__, item.__name__
+    item.__module__ = module
+    if name != item.__qualname__:
+        item.__qualname__, item.__name__ = name, name.rpartition(".")[2]
 
 
-def _has(place: str, name: str, item: Any, search: bool = False) -> bool:
-    there = sys.modules.get("mstorch" + place.removeprefix("torch"))
-    if there is None and search and place:
-        there = _import("mstorch" + place.removeprefix("torch"))
-    return there is not None and vars(there).get(name) is item
+def _of_torch(module: str) -> str:
+    return "torch" + module.removeprefix("mstorch")
 
 
 def home_of(item: Any) -> str:
     """The module here of a class or function that may go by one of torch's."""
-    return _own.get(item) or str(getattr(item, "__module__", ""))
+    return _own[item][0] if item in _own else str(getattr(item, "__module__", ""))
 
 
 if is_torch():

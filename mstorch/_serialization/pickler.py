@@ -203,7 +203,8 @@ def _is_misnamed(obj: Any) -> bool:
     if isinstance(obj, adapter.qscheme_class()):
         return getattr(sys.modules.get("torch"), str(obj).removeprefix("torch."), None) is not obj
     target = names.torch_name(obj)
-    return target is not None and tuple(target) != (obj.__module__, obj.__qualname__)
+    said = obj.__name__ if isinstance(obj, types.BuiltinFunctionType) else obj.__qualname__
+    return target is not None and target != (obj.__module__, said)
 
 
 def _dump_fast(obj: Any, base: type, protocol: int, table: StorageTable, legacy: bool) -> bytes:

@@ -1,7 +1,8 @@
 """Names of torch's that packages import at once and that mstorch does not build: they can be imported, and raise when they are used.
 
 ``names.txt`` lists them, a module of torch's a line. A module that mstorch lacks is made of its line alone; a module that is there
-answers for the names of its line through the ``__getattr__`` that ``_hook.missing`` gives.
+answers for the names of its line through the ``__getattr__`` that ``_hook.missing`` gives. What torch has in another module than mstorch
+(``_core/homes.txt``) is found in torch's in the same way, and works.
 """
 from __future__ import annotations
 
@@ -13,6 +14,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NoReturn
 
+from .._core.homes import elsewhere
 from .._hook import missing_attribute, not_yet, ours, theirs
 
 _ROOT = __name__.partition(".")[0]
@@ -65,6 +67,8 @@ def names() -> dict[str, dict[str, str]]:
         home = found.setdefault(module, {})
         for word in rest.split():
             home[word.removesuffix("()")] = "function" if word.endswith("()") else "class"
+    for module in [*found, *elsewhere()]:
+        found.setdefault(module, {})
         while "." in module:  # each package on the way is there, too
             module, _, last = module.rpartition(".")
             found.setdefault(module, {}).setdefault(last, "module")
@@ -73,6 +77,9 @@ def names() -> dict[str, dict[str, str]]:
 
 def attribute(module: str, name: str) -> Any:
     """Return the object that stands for a name of torch's in a module of ours; raise ``missing_attribute`` where there is none."""
+    place = elsewhere().get(module, {}).get(name)
+    if place is not None:
+        return getattr(importlib.import_module(place[0]), place[1])
     kind = names().get(module, {}).get(name)
     if kind is None:
         raise missing_attribute(module, name)
@@ -84,7 +91,7 @@ def attribute(module: str, name: str) -> Any:
 def is_unbuilt(value: Any) -> bool:
     """Whether a value stands for a name of torch's that is not built: a class, a function or a module of such names alone."""
     if isinstance(value, ModuleType):
-        return isinstance(getattr(value.__spec__, "loader", None), _Loader)
+        return isinstance(getattr(value.__spec__, "loader", None), _Loader) and value.__spec__.name not in elsewhere()  # type: ignore[union-attr]
     return "_unbuilt" in getattr(value, "__dict__", {})
 
 
@@ -95,15 +102,19 @@ def operator(namespace: str, name: str, known: bool = False) -> Any:
 
 
 class _Loader(importlib.abc.Loader):
-    """Make a module of its line in ``names.txt``."""
+    """Make a module of its lines in ``names.txt`` and ``homes.txt``."""
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> None:
         return None
 
     def exec_module(self, module: ModuleType) -> None:
         own = module.__name__
-        module.__doc__ = f"{theirs(own)}: names that can be imported, and raise NotImplementedError when they are used."
+        kind = "names that stand in other modules here"
+        if own not in elsewhere():
+            kind = "names that can be imported, and raise NotImplementedError when they are used"
+        module.__doc__ = f"{theirs(own)}: {kind}."
         vars(module)["__getattr__"] = lambda name: attribute(own, name)
+        vars(module)["__dir__"] = lambda: [*vars(module), *elsewhere().get(own, ()), *names().get(own, ())]
 
 
 class _Finder(importlib.abc.MetaPathFinder):

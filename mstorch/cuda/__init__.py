@@ -146,7 +146,7 @@ globals().update(_no_cuda.FUNCTIONS | _no_cuda.CLASSES)
 def __getattr__(name: str) -> Any:  # for type checkers also the names of the table
     if name == "_initialized":  # what copies of torch's checkpoint ask in place of ``is_initialized``
         return is_initialized()
-    raise _missing_attribute(__name__, name)
+    raise _missing_attribute("mstorch.cuda", name)
 
 
 default_generators: tuple[Any, ...] = ()

@@ -1,5 +1,6 @@
 """torch.cuda.memory."""
 from .. import cuda as _cuda
+from .._hook import missing as _missing
 
 _NAMES = (
     "caching_allocator_alloc", "caching_allocator_delete", "set_per_process_memory_fraction", "empty_cache", "memory_stats",
@@ -10,3 +11,5 @@ _NAMES = (
 )  # fmt: skip
 __all__ = list(_NAMES)
 globals().update({name: getattr(_cuda, name) for name in __all__})
+
+__getattr__ = _missing("mstorch.cuda.memory")

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .._core.built_in import written
+from .._core.overriding import public_name
 from .._core.promotion import promote_types
 from .._core.tensor_base import TensorBase
 from .._tensor import Tensor
@@ -55,7 +56,7 @@ def _parameters_of(public: Callable[..., Any]) -> tuple[list[str], dict[str, Any
 
 def _written_out(public: Callable[..., Any]) -> Callable[..., Any]:
     """A function, or the one that its generated form (``add_``, ``unsqueeze_copy``) was made of."""
-    name = public.__name__
+    name = public_name(public)
     base = name.removesuffix("_copy") if name.endswith("_copy") else name[:-1] if is_in_place(name) and not name.startswith("__") else ""
     return written(getattr(Tensor, base, public) if base else public)
 

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from .._hook import missing as _missing
 from .._hook import not_yet
 from .._jit_internal import mode
 from ..nn.modules.module import Module
@@ -222,3 +223,5 @@ class CompilationUnit:
     def define(self, lang: str, rcb: Any = None, _frames_up: int = 0) -> Any:
         """Raises NotImplementedError."""
         raise NotImplementedError("mstorch: torch.jit runs Python and cannot compile TorchScript's text")
+
+__getattr__ = _missing("mstorch.jit._script")

@@ -13,8 +13,8 @@ import mstorch
 from tests.against_torch import both
 
 FACES = ("", "functional", "nn.functional", "linalg", "fft", "special", "nn.init", "sparse", "masked", "random", "signal.windows")
-# A cache in C, which binds as a function does.
-APART = {"promote_types", "has_torch_function", "has_torch_function_unary", "has_torch_function_variadic"}
+# A cache in C, which binds as a function does, and what stands in torch._C.
+APART = {"promote_types", "has_torch_function", "has_torch_function_unary", "has_torch_function_variadic", "parse_schema"}
 
 
 def _at(library, face):

@@ -86,7 +86,13 @@ VIEWS = tuple(CALLS)[: tuple(CALLS).index("zeros")]
 @pytest.mark.on_the_cpu
 @pytest.mark.parametrize("name", CALLS)
 def test_more_dimensions_than_arrays_have(name: str) -> None:
-    wanted = CALLS[name](real_torch)
+    try:
+        wanted = CALLS[name](real_torch)
+    except RuntimeError as error:  # NumPy 2's number is that of torch's reductions, too
+        assert MOST_DIMENSIONS == 64 and "up to 64 dims" in str(error)
+        with pytest.raises(RuntimeError, match="64 dim"):
+            CALLS[name](mstorch)
+        return
     try:
         found = CALLS[name](mstorch)
         assert tuple(found.shape) == tuple(wanted.shape)

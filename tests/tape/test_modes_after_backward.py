@@ -60,6 +60,7 @@ def _injected(function: Any, place: int, codes: tuple[Any, ...] = (engine.run.__
         return trace
 
     before = sys.gettrace()
+    sys._getframe().f_trace_opcodes = True  # Python 3.12 tells of bytecodes where a frame asked for them before
     sys.settrace(trace)
     try:
         function()

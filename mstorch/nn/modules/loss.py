@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from ..._hook import missing as _missing
 from ..._tensor import Tensor
 from .. import _reduction
 from .. import functional as F
@@ -380,3 +381,5 @@ __all__ = [
     "MultiLabelSoftMarginLoss", "MultiMarginLoss", "NLLLoss", "NLLLoss2d", "PoissonNLLLoss", "SmoothL1Loss", "SoftMarginLoss",
     "TripletMarginLoss", "TripletMarginWithDistanceLoss",
 ]  # fmt: skip
+
+__getattr__ = _missing("mstorch.nn.modules.loss")

@@ -9,6 +9,7 @@ from ..._core.above import above
 from ..._core.overriding import is_taken
 from ..._core.tensor_base import TensorBase
 from ..._core.warned import warn
+from ..._hook import missing as _missing
 from ..._ops._dispatch import type_word
 from ..._ops.memory.together import can_be_laid_out, has_clean_gaps, laid_out, put_back
 from ..._tensor import Tensor
@@ -126,3 +127,5 @@ def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: float, f
 
 
 __all__ = ["clip_grad_norm", "clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm"]
+
+__getattr__ = _missing("mstorch.nn.utils.clip_grad")

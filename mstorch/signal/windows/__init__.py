@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .._ops.signal.window_functions import (
+from ..._ops.signal.window_functions import (
     bartlett,
     blackman,
     cosine,

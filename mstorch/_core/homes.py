@@ -1,0 +1,73 @@
+"""Where torch says that its classes and functions are, and what it calls them, for ours.
+
+A class or function in ``mstorch.x`` is one of ``torch.x``; ``homes.txt`` has what torch has elsewhere, or under another name
+(``torch.special.digamma`` says that it is ``special_digamma`` of ``torch._C._special``), and which private files are torch's, too.
+``python -m tools.homes`` writes it, from what torch says.
+"""
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+_HOME = __name__.partition(".")[0]
+_SHARED = "="  # the line of private files that torch has too
+
+
+@cache
+def _read() -> tuple[dict[tuple[str, str], tuple[str, str]], frozenset[str]]:
+    """By our module and name: torch's module, as ours would be called, and its name there; and the private files that are torch's, too."""
+    told: dict[tuple[str, str], tuple[str, str]] = {}
+    shared: frozenset[str] = frozenset()
+    for line in Path(__file__).with_suffix(".txt").read_text("utf-8").splitlines():
+        if not line or line.startswith("#"):
+            continue
+        places, _, words = line.partition(": ")
+        if places == _SHARED:
+            shared = frozenset(map(_full, words.split()))
+            continue
+        own, _, torchs = places.partition(" > ")
+        home = _full(torchs)
+        for word in words.split():
+            name, _, other = word.partition("=")
+            told[_full(own), name] = home, other or name
+    return told, shared
+
+
+def _full(place: str) -> str:
+    return _HOME if place == "." else f"{_HOME}.{place}"
+
+
+def home(module: str, name: str) -> tuple[str, str]:
+    """The module and name that a class or function of ours has as one of torch's, the module as ours would be called.
+
+    What torch has not keeps its own.
+    """
+    told = _read()[0].get((module, name))
+    if told is not None:
+        return told
+    outer, _, inner = name.partition(".")
+    if inner:
+        if (module, outer) == (_HOME, "Tensor"):  # methods that torch writes in C; the table has those in Python
+            return f"{_HOME}._C", f"TensorBase.{inner}"
+        told = _read()[0].get((module, outer))
+        if told is not None:
+            return told[0], f"{told[1]}.{inner}"
+    return module, name
+
+
+@cache
+def elsewhere() -> dict[str, dict[str, tuple[str, str]]]:
+    """By torch's module, as ours would be called: its names that stand in another module here, and where."""
+    found: dict[str, dict[str, tuple[str, str]]] = {}
+    for own, (module, name) in _read()[0].items():
+        if "." not in own[1] and (module, name) != own:
+            found.setdefault(module, {}).setdefault(name, own)
+    return found
+
+
+def is_torchs(module: str) -> bool:
+    """Whether torch has a module of this name, too: a public one, or a private one of those that the table names."""
+    return "._" not in module or module in _read()[1] or module in elsewhere()
+
+
+__all__ = ["elsewhere", "home", "is_torchs"]
