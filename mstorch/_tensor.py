@@ -231,7 +231,7 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
         return complex(_only(self))
 
     def __index__(self) -> int:
-        if self._dtype.category > 1 or self.numel() != 1:
+        if not self._dtype.is_integral or self.numel() != 1:
             raise TypeError("only integer tensors of a single element can be converted to an index")
         return int(self.item())
 
@@ -328,7 +328,7 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
             raise TypeError(f"requires_grad_(): argument 'requires_grad' (position 1) must be bool, not {type(requires_grad).__name__}")
         if state.levels and requires_grad:
             refuse_in_transform("requires_grad_()", " (or perhaps using torch.autograd.functional.* APIs)")
-        if requires_grad and self._dtype.category < 2:  # even where such a tensor was written into them
+        if requires_grad and self._dtype.is_integral:  # even where such a tensor was written into them
             raise RuntimeError("only Tensors of floating point dtype can require gradients")
         if requires_grad == is_tracked(self):
             return self
@@ -556,7 +556,7 @@ def replace_data(tensor: Tensor, new: Tensor) -> None:
     """``tensor.data = new``: other values, perhaps of another shape or dtype; the tensor stays the same leaf."""
     if not isinstance(new, TensorBase):
         raise TypeError(f"Variable data has to be a tensor, but got {type(new).__name__}")
-    if is_tracked(tensor) and new._dtype.category < 2:
+    if is_tracked(tensor) and new._dtype.is_integral:
         raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
     if (new.layout is formats.strided) != (tensor.layout is formats.strided):
         raise RuntimeError("Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have incompatible tensor type.")

@@ -7,6 +7,7 @@ from __future__ import annotations
 import ast
 import functools
 import pathlib
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -224,6 +225,12 @@ def _plainly(path: pathlib.Path) -> Iterator[str]:
 def test_files_are_short_and_plain() -> None:
     wrong = [line for path in ALL_FILES for line in _plainly(path)]
     assert not wrong, "\n".join(wrong)
+
+
+def test_dtypes_are_asked_by_torchs_words() -> None:
+    asked = re.compile(r"\.category (?:[<>=!]=? ?[23]|<= ?1|> ?1)\b")
+    wrong = [f"{path.relative_to(ROOT)}: {line.strip()}" for path in FILES for line in path.read_text().splitlines() if asked.search(line)]
+    assert not wrong, "write is_floating_point, is_complex or is_integral:\n" + "\n".join(wrong)
 
 
 def test_private_names_of_mindspore_stay_in_the_tape() -> None:

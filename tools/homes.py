@@ -173,7 +173,9 @@ def table(theirs: dict[str, dict[str, Key]], here: list[str], rows: list[tuple[s
         there = [told for told in found if _can_be_there(told, places)]
         if plain in there or not there:
             continue
-        home, word = said[own, name] = max(there, key=lambda told: (told[1] == name, f"{told[0]}:{told[1]}" in places, found[told], told))
+        home, word = said[own, name] = max(there, key=lambda told: (
+            told[1] == name, ("." in told[1]) == ("." in name), f"{told[0]}:{told[1]}" in places, found[told], told,
+        ))  # fmt: skip
         lines[own.removeprefix("mstorch").removeprefix(".") or ".", home.removeprefix("torch").removeprefix(".") or "."].append(
             name if word == name else f"{name}={word}"
         )

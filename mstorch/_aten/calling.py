@@ -195,7 +195,7 @@ def _fitted(gradient: Tensor, shape: tuple[int, ...], kind: dtype) -> Any:
         if lead:
             gradient = gradient.view(shape)
     if gradient.dtype is not kind:
-        if gradient.dtype.category == 3 and kind.category < 3:
+        if gradient.dtype.is_complex and not kind.is_complex:
             gradient = gradient.real
         gradient = gradient.to(kind)
     return gradient
@@ -269,7 +269,7 @@ def _attach(node: Derived, result: Tensor | tuple[Tensor, ...]) -> Any:
     node.results = len(results)
     made = []
     for number, item in enumerate(results):
-        if isinstance(item, TensorBase) and item._dtype.category >= 2 and not modes.inference:
+        if isinstance(item, TensorBase) and not item._dtype.is_integral and not modes.inference:
             if item._node is not None or item._auto is not None and (item._auto.leaf or item._auto.base is not None):
                 item = _anew(item)
             item._node, item._number = node, number
@@ -298,7 +298,7 @@ def call(operator: Any, *args: Any, **kwargs: Any) -> Any:
     derived = operator.__name__ in DERIVATIVES and not (operator._is_view or operator._is_in_place)
     if wrapped and operator.__name__ not in DERIVATIVES and (operator._is_in_place or operator._nondeterministic_seeded):
         result = _shown(operator, args, kwargs, False)[0]
-        if any(tensor._dtype.category >= 2 for tensor in tensors_in((result,))):
+        if any(not tensor._dtype.is_integral for tensor in tensors_in((result,))):
             raise NotImplementedError(
                 f"mstorch: the gradient of {operator} on tensors with __torch_dispatch__ is not known; compute it under torch.no_grad()"
             )
@@ -343,7 +343,7 @@ def _take_over(operator: Any, recorded: tuple[Tensor, Tensor], result: tuple[Ten
         if operator._is_view or operator._is_in_place or not fits or len(pairs) != len(tensors_in((recorded,))):
             raise NotImplementedError(f"mstorch: __torch_dispatch__ gave another result for {operator}, whose gradient is then not known")
     for own, other in pairs:
-        if own._dtype.category >= 2 or own._storage is not other._storage:
+        if not own._dtype.is_integral or own._storage is not other._storage:
             array_of(own)[...] = array_of(other)
 
 

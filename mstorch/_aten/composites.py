@@ -160,12 +160,12 @@ def _data(self: Tensor) -> Tensor:
 
 @composite("conj", "conj_physical", "resolve_conj", "resolve_neg")
 def _conj(input: Tensor) -> Any:
-    return input if input._dtype.category < 3 else NotImplemented
+    return input if not input._dtype.is_complex else NotImplemented
 
 
 @composite("real of a tensor", "real")
 def _real(self: Any) -> Any:
-    return self if self._dtype.category < 3 else NotImplemented
+    return self if not self._dtype.is_complex else NotImplemented
 
 
 @composite("narrow")

@@ -137,7 +137,7 @@ class Entry:
         """The graph's outputs, with a history where the function's results have one."""
         owners = [*used, *self.states]
         edges = [
-            edge_of(owner) if not cut and is_tracked(owner) and owner._dtype.category >= 2 else None
+            edge_of(owner) if not cut and is_tracked(owner) and not owner._dtype.is_integral else None
             for owner, cut in zip(owners, self.cut)
         ]
         places = [i for i, edge in enumerate(edges) if edge is not None]

@@ -37,7 +37,7 @@ def _reference(
     """
     with copied_memory(states):
         made = [copied(arguments[i]) for i in numbers]
-        ends = [edge_of(owner) if is_tracked(owner) and owner._dtype.category >= 2 else None for owner in (*made, *states)]
+        ends = [edge_of(owner) if is_tracked(owner) and not owner._dtype.is_integral else None for owner in (*made, *states)]
         args, kwargs = unflatten(form, iter(replaced(arguments, numbers, made)))
         outputs: list[Any] = []
         flatten(function(*args, **kwargs), outputs)

@@ -36,7 +36,7 @@ def fills() -> bool:
 
 def filler(kind: dtype) -> float:
     """What such memory is filled with: NaN, or the largest integer."""
-    return float("nan") if kind.category >= 2 else True if kind.category == 0 else int(np.iinfo(kind.np).max)
+    return float("nan") if not kind.is_integral else True if kind.category == 0 else int(np.iinfo(kind.np).max)
 
 
 def fill(array: np.ndarray, kind: dtype) -> None:

@@ -195,7 +195,7 @@ class finfo:
 
     def __init__(self, type: dtype | None = None) -> None:
         kind = get_default_dtype() if type is None else type
-        if not isinstance(kind, dtype) or kind.category < 2:
+        if not isinstance(kind, dtype) or kind.is_integral:
             raise TypeError(f"torch.finfo() requires a floating point input type. Use torch.iinfo to handle '{type!r}'")
         kind = kind.to_real()
         self.dtype = kind.name
@@ -234,7 +234,7 @@ class iinfo:
     """Numerical properties of an integer dtype: ``bits max min``."""
 
     def __init__(self, type: dtype) -> None:
-        if not isinstance(type, dtype) or type.category >= 2:
+        if not isinstance(type, dtype) or not type.is_integral:
             raise TypeError(f"torch.iinfo() requires an integer input type. Use torch.finfo to handle '{type!r}'")
         if type is bool_:
             raise TypeError("torch.bool is not supported by torch.iinfo")

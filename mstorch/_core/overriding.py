@@ -420,7 +420,7 @@ def entry_of_operator(
             if type(self) in PLAIN and two in PLAIN and not MODES:
                 if run is not None and two in TENSORS and other._shape == self._shape:
                     kind = self._dtype
-                    if kind is other._dtype and kind.category >= 2 and self._stride is other._stride is None:
+                    if kind is other._dtype and not kind.is_integral and self._stride is other._stride is None:
                         return run(kernel, kind, self, other, True)  # the common case
                 return function(self, other)
         except (MemoryError, RuntimeError, ValueError, IndexError) as error:

@@ -33,7 +33,7 @@ def promote_types(type1: dtype, type2: dtype) -> dtype:
         if kind.name.startswith("float8"):
             names = (WORDS.get(each.name, each.name.capitalize()) for each in (type1, type2))
             raise RuntimeError("Promotion for Float8 Types is not supported, attempted to promote {} and {}".format(*names))
-        if kind.name in _LIMITED and other.category != 2:
+        if kind.name in _LIMITED and not other.is_floating_point:
             raise RuntimeError(
                 "Promotion for uint16, uint32, uint64 types is not supported, attempted to promote "
                 f"{WORDS[type1.name]} and {WORDS[type2.name]}"
@@ -43,7 +43,7 @@ def promote_types(type1: dtype, type2: dtype) -> dtype:
         return complex128 if low is float64 and high is complex64 else high
     if low.category == 1 and low is uint8 and high is int8:
         return int16
-    if low.category == 2 and {low, high} == {float16, bfloat16}:
+    if low.is_floating_point and {low, high} == {float16, bfloat16}:
         return float32
     return high
 
@@ -88,7 +88,7 @@ def combine(dimensioned: dtype | None, zero_dim: dtype | None, wrapped: dtype | 
         if result is None:
             result = other
         elif other.category > result.category:
-            if other.category == 3 and result.category == 2:
+            if other.is_complex and result.is_floating_point:
                 # A complex number beside a real tensor keeps the tensor's precision.
                 result = complex128 if result is float64 else complex64
             else:

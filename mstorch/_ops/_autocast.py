@@ -99,7 +99,7 @@ def _region(values: tuple[TensorBase | Sequence[TensorBase | int], ...]) -> str 
 
 def _casts(tensor: TensorBase, kind: dtype, place: str) -> bool:
     own = tensor._dtype
-    return own.category == 2 and own is not float64 and own is not kind and _place(tensor) == place
+    return own.is_floating_point and own is not float64 and own is not kind and _place(tensor) == place
 
 
 def _cast(value: TensorBase | float | tuple[int, int], kind: dtype, place: str) -> Any:
@@ -126,7 +126,7 @@ def _widest(values: Sequence[TensorBase | int | Sequence[TensorBase]], kind: dty
     for value in values:
         if isinstance(value, (list, tuple)):
             kind = _widest(value, kind)
-        elif isinstance(value, TensorBase) and value._dtype.category == 2 and value._dtype is not float64:
+        elif isinstance(value, TensorBase) and value._dtype.is_floating_point and value._dtype is not float64:
             if value._dtype is float32:
                 return float32
             if value._dtype is not kind and kind is not float32:

@@ -99,7 +99,7 @@ def with_format(result: TensorBase, *sources: Any) -> TensorBase:
 
 def _cast_recorded(tensor: TensorBase, kind: dtype) -> TensorBase | None:
     """The tensor in another dtype with its history; None where it has none to take along."""
-    if kind.category < 2 or not recording((tensor,)):
+    if kind.is_integral or not recording((tensor,)):
         return None
     there, back = (functools.partial(_cast_in_order, target=target) for target in (kind.np, tensor._dtype.np))
     return linear(tensor, there, back, "ToCopyBackward0")
@@ -131,9 +131,9 @@ def _cast_captured(tensor: TensorBase, kind: dtype, strides: Any = None) -> Tens
 def cast_tensor(tensor: Any, kind: dtype, strides: Any = None) -> Any:
     """The tensor in another dtype, recorded; its memory has ``strides``."""
     made = _cast_captured(tensor, kind, strides)
-    if kind.category <= 1 and strides is None:
+    if kind.is_integral and strides is None:
         stays_readable(made, tensor, kind)
-    if modes.grad and kind.category >= 2 and is_tracked(tensor):
+    if modes.grad and not kind.is_integral and is_tracked(tensor):
         made._node = linear_node(tensor, conversion(kind.name), conversion(tensor._dtype.name), "ToCopyBackward0")
     if LEVELS and is_dual(tensor):
         mapped(tensor, made, lambda tangent: cast_tensor(tangent, kind))
@@ -157,10 +157,10 @@ def unary(kernel: Kernel, input: TensorBase, out: TensorBase | None = None, *, t
 
 def _unary(kernel: Kernel, input: TensorBase, args: tuple[Any, ...], out: TensorBase | None, to_float: bool = False) -> TensorBase:
     kind = input._dtype
-    if out is None and not args and input._stride is None and (kind.category >= 2 or not to_float):
+    if out is None and not args and input._stride is None and (not kind.is_integral or not to_float):
         return apply_one(kernel, kind, input)
     refuse_operands(out, (input,))
-    if to_float and kind.category < 2:
+    if to_float and kind.is_integral:
         kind = get_default_dtype()
     strides = None if input._stride is None else result_strides((input,), input._shape, kind=kind)
     if kind is not input._dtype:
@@ -173,7 +173,7 @@ def binary(kernel: Kernel, input: Any, other: TensorBase | float, out: TensorBas
     """An elementwise operation of two tensors, or of a tensor and a number, with promotion and broadcasting."""
     if out is None and isinstance(input, TensorBase) and isinstance(other, TensorBase):
         kind = input._dtype
-        if kind is other._dtype and input._stride is None and other._stride is None and (kind.category >= 2 or not to_float):
+        if kind is other._dtype and input._stride is None and other._stride is None and (not kind.is_integral or not to_float):
             # The common case, which must cost little more than the kernel: one dtype, two row-major tensors.
             if input._shape != other._shape and 0 in broadcast_shape(input._shape, other._shape):
                 return elementwise(kernel, (input, other), to_float=to_float)
@@ -186,7 +186,7 @@ def elementwise(
 ) -> TensorBase:
     """An elementwise operation of several tensors and numbers, with promotion and broadcasting."""
     kind = result_dtype(operands)
-    if to_float and kind.category < 2:
+    if to_float and kind.is_integral:
         kind = get_default_dtype()
     refuse_operands(out, operands)
     result = elementwise_in(kind, kernel, operands, args)
@@ -215,7 +215,7 @@ def elementwise_in(
         elif operand._dtype is not kind:
             operand = cast_tensor(operand, kind)
         inputs.append(operand)
-    if kind.itemsize == 2 and kind.category == 2 and kernel.op in WIDE_SECOND:
+    if kind.itemsize == 2 and kind.is_floating_point and kernel.op in WIDE_SECOND:
         wide = widened(operands[1], tensors, kind)
         if wide is None and is_inexact(operands[1], kind):
             # Values of a device have one dtype: the tensor goes to single precision and back, where the number needs it.

@@ -36,7 +36,7 @@ def fitting(value: Any, kind: dtype, through: str | None = None) -> Any:
     parts = (value.real, value.imag) if isinstance(value, complex) else (value,)
     if kind.category == 0:
         return bool(value)
-    if kind.category == 3:
+    if kind.is_complex:
         fits = all(_float_fits(part, "float32" if name == "complex64" else name) for part in parts)
     elif len(parts) == 2 and parts[1]:
         fits = False

@@ -22,7 +22,7 @@ def expect_parameters(kernel: str, input: TensorBase, *parameters: Any) -> None:
     if given and given[0]._dtype is not kind:
         if any(parameter._dtype is not float32 for parameter in given):
             raise RuntimeError("mixed dtype (CPU): expect parameter to have scalar type of Float")
-        if kind.itemsize != 2 or kind.category != 2:
+        if kind.itemsize != 2 or not kind.is_floating_point:
             raise RuntimeError("mixed dtype (CPU): all inputs must share same datatype.")
         return
     refuse_dtype(kernel, kind, 2)

@@ -27,7 +27,7 @@ def scalar_array(value: Any, kind: dtype) -> np.ndarray:
             if value - value != 0:  # infinite, or no number
                 raise RuntimeError(f"value cannot be converted to type {_cpp_name(kind)} without overflow")
             value = int(value)
-        if kind.category < 3 and isinstance(value, complex):
+        if not kind.is_complex and isinstance(value, complex):
             raise RuntimeError(f"value cannot be converted to type {_cpp_name(kind)} without overflow")
         if kind.category == 0:
             found = np.asarray(bool(value))
@@ -35,7 +35,7 @@ def scalar_array(value: Any, kind: dtype) -> np.ndarray:
             found = np.asarray(int(value)).astype(kind.np)
         else:
             with quiet():
-                found = np.asarray(numpy_cast(np.asarray(value, np.complex128 if kind.category == 3 else np.float64), kind.np))
+                found = np.asarray(numpy_cast(np.asarray(value, np.complex128 if kind.is_complex else np.float64), kind.np))
         if value == value and len(_SCALARS) < _SCALARS_LIMIT:  # NaN never equals its key
             _SCALARS[key] = found
     return found

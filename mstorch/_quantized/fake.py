@@ -51,7 +51,7 @@ def _rounded(input: Tensor, scale: Tensor | float, point: Any, low: int, high: i
     """
     work = _wide(input)
     inverse = elementwise.reciprocal(scale) if isinstance(scale, TensorBase) else float(np.float32(1) / np.float32(scale))
-    floating = by_int64 and point._dtype.category == 2
+    floating = by_int64 and point._dtype.is_floating_point
     if floating:
         steps = math.round(elementwise.add(elementwise.mul(work, inverse), point))
     else:

@@ -104,7 +104,7 @@ def channel_quantizer(scales: Tensor, zero_points: Tensor, axis: int, shape: Seq
         raise RuntimeError(f"Channel axis out of range in per channel affine quantization. Got: {axis}Expected: [0, {len(shape)})")
     if shape_of(scales)[0] != shape[axis]:
         raise RuntimeError(f"length of scales must equal to channel, expected {shape[axis]} got, {shape_of(scales)[0]}")
-    floating = zero_points._dtype.category == 2
+    floating = zero_points._dtype.is_floating_point
     kinds = (float32, float32) if floating else (float64, int64)
     scale, point = (copying.clone(copying.to(views.detach(part), kind)) for part, kind in zip((scales, zero_points), kinds))
     return Quantizer(per_channel_affine_float_qparams if floating else per_channel_affine, scale, point, axis)

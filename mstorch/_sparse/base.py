@@ -204,7 +204,7 @@ class SparseTensor(Tensor):
         """Start (or stop) recording operations on a leaf; returns the tensor."""
         if requires_grad == is_tracked(self):
             return self
-        if requires_grad and self._dtype.category < 2:
+        if requires_grad and self._dtype.is_integral:
             raise RuntimeError("only Tensors of floating point dtype can require gradients")
         if not requires_grad and not self.is_leaf:
             raise RuntimeError("you can only change requires_grad flags of leaf variables.")

@@ -39,7 +39,7 @@ def with_leaf(tensor: Tensor, requires_grad: bool) -> Tensor:
     """The new tensor, on demand as a leaf."""
     if not requires_grad:
         return tensor
-    if tensor._dtype.category < 2:
+    if tensor._dtype.is_integral:
         raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
     return tensor.detach().requires_grad_()
 

@@ -235,7 +235,7 @@ def _factors(gradient: Tensor, first: Tensor, second: Tensor) -> tuple[Any, Any]
 
 
 def _conjugated(value: Tensor | complex) -> Any:
-    if not isinstance(value, TensorBase) or value._dtype.category != 3:
+    if not isinstance(value, TensorBase) or not value._dtype.is_complex:
         return value.conjugate() if isinstance(value, complex) else value
     operand: Any = value
     return like(operand, operand._values_part.conj_physical()) if is_sparse(operand) else operand.conj()

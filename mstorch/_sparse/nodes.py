@@ -81,7 +81,7 @@ def _fitted(node: Any, place: int, gradient: Any, kind: dtype, layout: layout, i
         gradient = gradient.to_dense() if inner else gradient
     if gradient._dtype is kind:
         return gradient
-    if gradient._dtype.category == 3 and kind.category < 3:
+    if gradient._dtype.is_complex and not kind.is_complex:
         gradient = gradient.real
     return gradient.to(kind)
 

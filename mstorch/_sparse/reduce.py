@@ -122,7 +122,7 @@ def _normalized(input: Any, dim: int, dtype: Any, name: str) -> Any:
     source = coalesce(input if dtype is None else like(input, input._values_part.to(dtype)))
     dim = wrap_dim(dim, source.dim())
     values, count = source._values_part, source.sparse_dim()
-    if values._dtype.category != 2:
+    if not values._dtype.is_floating_point:
         raise NotImplementedError(f"\"{name}\" not implemented for '{values._dtype.name.capitalize()}'")
     if dim >= count:
         return like(source, getattr(values, name)(dim - count + 1))

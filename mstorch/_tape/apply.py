@@ -306,7 +306,7 @@ def apply_pair(op: Kernel, kind: dtype, x: TensorBase, y: TensorBase, same: bool
 
 def _record_tensors(op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tuple[Any, ...], result: TensorBase) -> None:
     """``_record`` for inputs that are all tensors, and one result."""
-    if result._dtype.category < 2:
+    if result._dtype.is_integral:
         _refuse_integers(op, inputs, result)
         return
     derivative = RULES.get(op.op)
@@ -332,7 +332,7 @@ def _record_tensors(op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tupl
 def _record_pair(op: Kernel, kind: dtype, x: TensorBase, y: TensorBase, result: TensorBase) -> None:
     """``_record_tensors`` for two, written out."""
     derivative = RULES.get(op.op)
-    if derivative is None or result._dtype.category < 2:
+    if derivative is None or result._dtype.is_integral:
         _record_tensors(op, kind, (x, y), (), result)
         return
     node: Any = _new(derivative.node)
@@ -357,13 +357,13 @@ def _record_pair(op: Kernel, kind: dtype, x: TensorBase, y: TensorBase, result: 
 
 def _refuse_integers(op: Kernel, inputs: Sequence[Any], result: TensorBase) -> None:
     """Raise torch's error where integers that have a history (a tensor with gradients was written into them) go through an operation."""
-    if op.op in RULES and any(isinstance(item, TensorBase) and item._dtype.category < 2 and is_tracked(item) for item in inputs):
+    if op.op in RULES and any(isinstance(item, TensorBase) and item._dtype.is_integral and is_tracked(item) for item in inputs):
         refuse_history(result._dtype)
 
 
 def _record(op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tuple[Any, ...], result: TensorBase, label: str | None) -> None:
     results = result if result.__class__ is tuple else (result,)
-    if not any(isinstance(item, TensorBase) and item._dtype.category >= 2 for item in results):
+    if not any(isinstance(item, TensorBase) and not item._dtype.is_integral for item in results):
         _refuse_integers(op, inputs[0] if inputs[0].__class__ is list else inputs, results[0])
         return
     derivative = RULES.get(op.op)
@@ -380,7 +380,7 @@ def _record(op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tuple[Any, .
     node.results = len(results) if len(results) > 1 else 0
     node.shapes = [item._shape if isinstance(item, TensorBase) else np.shape(item) for item in inputs]
     for number, item in enumerate(results):
-        if isinstance(item, TensorBase) and item._dtype.category >= 2:
+        if isinstance(item, TensorBase) and not item._dtype.is_integral:
             item._node = node
             item._number = number
     if derivative.keeps:

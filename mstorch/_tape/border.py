@@ -131,7 +131,7 @@ def from_mindspore(raw: Raw) -> Any:
     if isinstance(raw, Parameter):
         made._storage.share_with(raw)
         share(raw, made)
-        if raw.requires_grad and made._dtype.category >= 2:
+        if raw.requires_grad and not made._dtype.is_integral:
             made.requires_grad_()
         ENDS.add(raw, weakref.ref(made))
         return made

@@ -76,7 +76,7 @@ def refuse(
             f"Trying to use forward AD with {op} that does not support it because it has not been implemented yet."
         )
     if modes.grad and modes.native is None and any(map(is_tracked, inputs)):
-        if error is None and all(item._dtype.category < 2 for item in inputs):
+        if error is None and all(item._dtype.is_integral for item in inputs):
             refuse_history(result._dtype)
         node: Any = named(Refused, label)([edge_of(item) for item in inputs])
         node.error = error or NotImplementedError(f"the derivative for '{op}' is not implemented.")
@@ -88,7 +88,7 @@ def fitted(gradient: TensorBase, like: Any) -> TensorBase | None:
     """A gradient in the shape and kind of number of the tensor that it is for."""
     if gradient is None:
         return None
-    if gradient._dtype.category == 3 and like._dtype.category < 3:
+    if gradient._dtype.is_complex and not like._dtype.is_complex:
         gradient = gradient.real
     if tuple(gradient.shape) != tuple(like.shape):
         gradient = gradient.sum_to_size(tuple(like.shape))
@@ -128,7 +128,7 @@ def _attach(
 ) -> None:  # fmt: skip
     node = _node(label, [edge_of(item) for item in inputs], backward, rest, len(results), [])
     for number, item in enumerate(results):
-        if item._dtype.category >= 2:
+        if not item._dtype.is_integral:
             item._node, item._number = node, number
     outputs = (Saved(item, True) if number in needed else None for number, item in enumerate(results))
     node.saved = [*outputs, *(Saved(item) if kept is None or number in kept else _Like(item) for number, item in enumerate(inputs))]

@@ -46,7 +46,7 @@ def carry(source: TensorBase, made: TensorBase) -> None:
 
 def mapped(source: TensorBase, made: Any, function: Callable[[Any], Any]) -> None:
     """Give what a linear function made of a tensor the tangents that it makes of the tensor's."""
-    if made._dtype.category >= 2:
+    if not made._dtype.is_integral:
         for level in levels_of(source):
             with below(level):
                 tangent = function(tangent_of(source, level))
@@ -79,7 +79,7 @@ def write_parts(target: Any, source: Any | None, put: Callable[[Any, Any], None]
     A tangent that is there is written in place, so that views of it see the change; else that of the base is made.
     """
     levels = levels_of_all((target, source))
-    if not levels or target._dtype.category < 2:
+    if not levels or target._dtype.is_integral:
         return
     refuse(target, source)
     for level in levels:

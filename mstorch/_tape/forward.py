@@ -288,7 +288,7 @@ def _give_all(levels: list[int], results: Sequence[Any], tangents_at: Callable[[
 
 
 def _inexact(item: TensorBase) -> bool:
-    return isinstance(item, TensorBase) and item._dtype.category >= 2
+    return isinstance(item, TensorBase) and not item._dtype.is_integral
 
 
 def _tangent(item: TensorBase, level: int, kind: dtype | None) -> TensorBase | None:

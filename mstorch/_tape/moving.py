@@ -48,7 +48,7 @@ def moved(tensor: Any, home: bool) -> Any:
     else:
         array = array_of(tensor)
         made = on_device(_to_accelerator(array), strides if _dense(tensor) else None)
-        if (tensor._dtype.category <= 1 or array.size == 1) and made._stride is None:
+        if (tensor._dtype.is_integral or array.size == 1) and made._stride is None:
             made._storage.shadow = np.array(array, order="C")
     if modes.grad and is_tracked(tensor):
         node: Any = named(_Moved, "ToCopyBackward0")((edge_of(tensor),))

@@ -189,7 +189,7 @@ def through(
 def _attach(
     label: str, function: Callable[..., Any], given: list[Any], args: tuple[Any, ...], flat: list[Any], results: Sequence[Any]
 ) -> None:
-    edges = [edge_of(item) if item._dtype.category >= 2 else None for item in flat]
+    edges = [edge_of(item) if not item._dtype.is_integral else None for item in flat]
     node = native_node(label, edges, function, given, args, [saved_input(item) for item in flat], results)
     for number in node.outputs:
         results[number]._node, results[number]._number = node, number
@@ -205,7 +205,7 @@ def native_node(
     node.places = [i for i, edge in enumerate(edges) if edge is not None]
     node.count = len(edges)
     node.saved = saved
-    node.outputs = [i for i, item in enumerate(results) if isinstance(item, TensorBase) and item._dtype.category >= 2]
+    node.outputs = [i for i, item in enumerate(results) if isinstance(item, TensorBase) and not item._dtype.is_integral]
     if len(results) > 1:
         node.width = len(results)
     return node

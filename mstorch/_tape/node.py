@@ -452,7 +452,7 @@ def shown_name(tensor: TensorBase) -> str | None:
 
 def refuse_history(kind: dtype) -> None:
     """Raise torch's error if results of this dtype cannot have a history: integers that were made of integers that have one."""
-    if kind.category < 2:
+    if kind.is_integral:
         raise RuntimeError(f"Autograd not support dtype: {WORDS[kind.name]}")
 
 

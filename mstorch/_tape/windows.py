@@ -265,7 +265,7 @@ same_view.append(_same_view)
 def look_again(tensor: Any) -> TensorBase:
     """The history of a view of a base that was written to: a window on what the base is now, which leads nowhere if it has none."""
     base = tensor._auto.base
-    with grad_set_to(tensor._dtype.category >= 2 and base._dtype.category >= 2):
+    with grad_set_to(not tensor._dtype.is_integral and not base._dtype.is_integral):
         made = (tensor._auto.again or _window_again(tensor))(base)
     if made._node is None:
         made._node = linear_node(base, _nowhere, _nowhere, "AsStridedBackward0")

@@ -30,7 +30,7 @@ def push(jvp: Callable[..., Any], ctx: Any, levels: Sequence[int], tensors: Sequ
                 )
             for position, (item, tangent) in enumerate(zip(outputs, found)):
                 _check(position, tangent)
-                if not isinstance(item, TensorBase) or item._dtype.category < 2 or id(item) in plain:
+                if not isinstance(item, TensorBase) or item._dtype.is_integral or id(item) in plain:
                     if tangent is not None:
                         raise RuntimeError(
                             f"Function's jvp returned a gradient at position {position}, but  the corresponding forward output is not "
@@ -47,7 +47,7 @@ def push(jvp: Callable[..., Any], ctx: Any, levels: Sequence[int], tensors: Sequ
 
 
 def _tangent(tensor: Tensor, level: int, materialize: bool) -> Tensor | None:
-    if tensor is None or tensor._dtype.category < 2:
+    if tensor is None or tensor._dtype.is_integral:
         return None
     found = tangent_of(tensor, level)
     return zeros_like(tensor.detach()) if found is None and materialize else found
@@ -66,7 +66,7 @@ def _give(item: Tensor, level: int, tangent: Tensor, versions: dict[int, int], d
                 "inplace, then the jvp function must modify the corresponding gradient inplace."
             )
         return
-    if tangent is None or tangent._dtype.category < 2:
+    if tangent is None or tangent._dtype.is_integral:
         raise RuntimeError("Expected both tensor and its forward grad to be floating point or complex")
     if tangent._shape != item._shape:
         raise RuntimeError(

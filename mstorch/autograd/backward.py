@@ -71,7 +71,7 @@ def _root_gradients(roots: Sequence[Any], gradients: Sequence[Any], recorded: bo
                 continue
             if is_tracked(root) and root.numel() != 1:
                 raise RuntimeError("grad can be implicitly created only for scalar outputs")
-            if root._dtype.category == 3:
+            if root._dtype.is_complex:
                 raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {root._dtype}")
             if engine.is_watched() or type(root) not in PLAIN and dispatches(type(root)):
                 found.append(engine.beginnings[0](root))
@@ -94,7 +94,7 @@ def _root_gradients(roots: Sequence[Any], gradients: Sequence[Any], recorded: bo
                     f"shape of {Size(shape)}."
                 )
             if gradient._dtype is not kind:
-                if gradient._dtype.category == 3 and kind.category < 3:
+                if gradient._dtype.is_complex and not kind.is_complex:
                     raise RuntimeError(
                         "For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in dtype: "
                         f"grad_output[{len(found)}] has a dtype of {gradient._dtype} and output[{len(found)}] has a dtype of {kind}."
@@ -120,7 +120,7 @@ def _plain_start(root: Tensor, gradient: Tensor | None) -> tuple[Any, Any] | Non
     if edge is None:  # a view of a leaf that has no history
         return None
     if gradient is None:
-        if kind.category != 2 or count_of(shape) != 1:
+        if not kind.is_floating_point or count_of(shape) != 1:
             return None
         return edge, np.ones(shape, kind.np) if place is Storage else full(shape, 1, kind.name)
     if (

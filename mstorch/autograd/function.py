@@ -155,7 +155,7 @@ class _FunctionNode(Node):
                     f"expected shape compatible with {list(shape)}"
                 ) from None
         if gradient._dtype is not kind:
-            if gradient._dtype.category == 3 and kind.category < 3:
+            if gradient._dtype.is_complex and not kind.is_complex:
                 gradient = gradient.real
             gradient = gradient.to(kind)
         return gradient
@@ -402,7 +402,7 @@ def _made_outputs(
             outputs[position]._number = position
             shapes.append((item._shape, item._dtype))
             continue
-        if id(item) in plain or item._dtype.category < 2:
+        if id(item) in plain or item._dtype.is_integral:
             shapes.append((item._shape, item._dtype))
             if id(item) in given and id(item) not in dirty:
                 outputs[position] = item.detach()

@@ -108,7 +108,7 @@ def _meshgrid(op: Op, given: Given) -> Any:
 @composed("dist")
 def _dist(op: Op, given: Given) -> Any:
     a, b = given["input"], given["other"]
-    return (a - b).norm(given.get("p", 2)) if a._dtype is b._dtype and a._dtype.category == 2 else NotImplemented
+    return (a - b).norm(given.get("p", 2)) if a._dtype is b._dtype and a._dtype.is_floating_point else NotImplemented
 
 
 @composed("functional.tensordot tensordot")

@@ -245,7 +245,7 @@ def class_loss(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
     reduction, weight = given.pop("reduction", "mean"), given.get("weight")
     odd = given.get("size_average") is not None or given.get("reduce") is not None or is_of(weight, op.map)
     rank = len(input._shape)
-    soft = target._shape == input._shape and target._dtype.category == 2
+    soft = target._shape == input._shape and target._dtype.is_floating_point
     if odd or not rank or (given.get("label_smoothing") and weight is not None) or reduction not in ("none", "mean", "sum"):
         return by_slices(op, args, kwargs)
     if not soft and len(target._shape) != rank - 1 and not (rank == 1 and not target._shape):

@@ -80,7 +80,7 @@ def added_product(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return by_slices(op, args, kwargs)
     input, a, b = args
     ranks = {"addmm": (2, 2), "addmv": (2, 1), "baddbmm": (3, 3), "addbmm": (3, 3), "addr": (1, 1)}[base]
-    if ranks != (len(a._shape), len(b._shape)) or not a._dtype is b._dtype is input._dtype or not a._dtype.category >= 2:
+    if ranks != (len(a._shape), len(b._shape)) or not a._dtype is b._dtype is input._dtype or a._dtype.is_integral:
         return by_slices(op, args, kwargs)
     with within(op.map):
         found = a.unsqueeze(-1) * b.unsqueeze(-2) if base == "addr" else a.matmul(b)

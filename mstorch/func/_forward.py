@@ -42,7 +42,7 @@ class Push:
             self.dummies: list[Any] = []
             for output in self.pull.outputs:
                 dummy = beside(tensor_of(np.zeros(core(output)._shape, output._dtype.np)), core(output))
-                if output._dtype.category >= 2:
+                if not output._dtype.is_integral:
                     auto_of(dummy).leaf = True
                 self.dummies.append(dressed_like(output, dummy))
             # The dummies are leaves of this level too: with recording on, the gradients depend on them.
@@ -60,7 +60,7 @@ class Push:
             for gradient, tangent in zip(self.gradients, tangents)
             if gradient is not None and is_tracked(core(gradient))
         ]
-        places = [i for i, output in enumerate(self.pull.outputs) if output._dtype.category >= 2]
+        places = [i for i, output in enumerate(self.pull.outputs) if not output._dtype.is_integral]
         with recording() as mode:
             followed = followed and mode.outer
             found: Sequence[Any] = [None] * len(places)
@@ -168,7 +168,7 @@ def _pushed(
 
 def _joined(primal: Any, tangent: Any, level: int) -> Any:
     for what, given in (("primal", primal), ("tangent", tangent)):
-        if given._dtype.category < 2:
+        if given._dtype.is_integral:
             raise ValueError(f"Expected {what} to be floating point or complex, but got: {given._dtype}")
     if not state.maps:
         return joined(primal, tangent, level)

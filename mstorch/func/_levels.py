@@ -67,7 +67,7 @@ class Level:
         self._own: set[Node] = set()
         self.tensors = []
         for tensor in inputs:
-            if tensor._dtype.category < 2:
+            if tensor._dtype.is_integral:
                 raise RuntimeError("only Tensors of floating point dtype can require gradients")
             if self.maps:
                 tensor = everywhere(tensor, self.maps)

@@ -117,7 +117,7 @@ class Pull:
 
 def _refuse_integers(outputs: Sequence[Tensor]) -> None:
     for output in outputs:
-        if output.dtype.category < 2:
+        if output.dtype.is_integral:
             raise RuntimeError(
                 f"vjp(f, ...): All outputs of f must be floating-point or complex Tensors, got Tensor with dtype {output.dtype}"
             )

@@ -38,14 +38,14 @@ def lowest(name: str, kind: dtype) -> float:
     """The value that a maximum of this dtype starts from."""
     if kind is bool_:
         raise NotImplementedError(f"identity of {name} on {kind} input")
-    return float("-inf") if kind.category >= 2 else iinfo(kind).min
+    return float("-inf") if not kind.is_integral else iinfo(kind).min
 
 
 def highest(name: str, kind: dtype) -> float:
     """The value that a minimum of this dtype starts from."""
     if kind is bool_:
         raise NotImplementedError(f"identity of {name} on {kind} input")
-    return float("inf") if kind.category >= 2 else iinfo(kind).max
+    return float("inf") if not kind.is_integral else iinfo(kind).max
 
 
 def filled(input: Tensor, mask: Tensor | None, neutral: float, dtype: dtype | None) -> Tensor:

@@ -16,7 +16,7 @@ def _summed(input: Tensor, dtype: dtype | None) -> dtype:
     """The dtype of a sum or product: int64 for integers."""
     if dtype is not None:
         return dtype
-    return int64 if input._dtype.category < 2 else input._dtype
+    return int64 if input._dtype.is_integral else input._dtype
 
 
 def _over(function: Callable[..., Any], input: Tensor, dims: tuple[int, ...], keepdim: bool) -> Tensor:
@@ -109,7 +109,7 @@ def _counted(input: Tensor, dims: tuple[int, ...], keepdim: bool, mask: Tensor |
 def mean(input: Any, dim: Any = None, *, keepdim: bool | None = False, dtype: Any = None, mask: Any = None) -> Any:
     """The mean of the unmasked elements; NaN where there is none."""
     kind = input._dtype if dtype is None else dtype
-    if kind.category < 2:
+    if kind.is_integral:
         raise ValueError(
             "mean(): Could not infer output dtype. Input dtype must be either a floating point or complex dtype. Got: "
             f"{input._dtype}"
@@ -124,9 +124,9 @@ def median(input: Any, dim: int = -1, *, keepdim: bool = False, dtype: Any = Non
     """The lower median of the unmasked elements along a dimension; NaN where there is none."""
     dims = canonical_dims(dim, len(shape_of(input)))
     place = dims[0] if dims else 0
-    if mask is None and input._dtype.category < 2:
+    if mask is None and input._dtype.is_integral:
         return above.torch.median(input, place, keepdim)[0]
-    if input._dtype.category >= 2:
+    if not input._dtype.is_integral:
         return above.torch.nanmedian(filled(input, mask, float("nan"), None), place, keepdim)[0]
     if (_counted(input, (place,), False, mask) == 0).any():
         raise ValueError("masked median expects no fully masked out rows if dtype is not floating point")
@@ -161,14 +161,14 @@ def _variance(
         raise AssertionError("Only one of unbiased and correction may be given")
     less = int(unbiased) if unbiased is not None else 1 if correction is None else correction
     kind = input._dtype if dtype is None else dtype
-    computing = get_default_dtype() if kind.category < 2 else kind
+    computing = get_default_dtype() if kind.is_integral else kind
     dims = canonical_dims(dim, len(shape_of(input)))
     values = input.to(computing)
     count = _counted(input, dims, True, mask)
     centre = sum(values, dims, keepdim=True, mask=mask) / count
     apart = values - centre
-    square = filled(apart * apart.conj_physical() if computing.category == 3 else apart * apart, mask, 0, None)
-    total = sum(square.real if computing.category == 3 else square, dims, keepdim=keepdim)
+    square = filled(apart * apart.conj_physical() if computing.is_complex else apart * apart, mask, 0, None)
+    total = sum(square.real if computing.is_complex else square, dims, keepdim=keepdim)
     count = count.reshape(shape_of(total))
     return (total / above.torch.clamp_min(count - less, 0)).to(computing)
 

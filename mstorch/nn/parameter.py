@@ -49,7 +49,7 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
         made = views.detach(resolved(data))
         made.__class__ = cls
         if requires_grad:
-            if data._dtype.category < 2:
+            if data._dtype.is_integral:
                 raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
             require_grad(made, True)
         return made

@@ -18,6 +18,7 @@ KNOWN = {
         "sym_sqrt from_dlpack randperm shape_as_tensor _segment_reduce is_grad_enabled TreeSpec tree_flatten tree_unflatten boolean_dispatch to_dlpack"
     ),
     "in-place forms that torch.nn.functional has of its own here": "celu_ selu_ threshold_",
+    "the call of a Module, which is a Cell's too": "_orig_module_call",
     "a package that torch carries a copy of": "Version InvalidVersion",
     "a stand-in of torch's own": "tqdm KeyEntry _disable_dynamo ScriptFunction optimize optimize_assert threshold",
     "wrapped anew, with the name of what it wraps": "combine_state_for_ensemble make_functional make_functional_with_buffers _broadcast_to_and_flatten",

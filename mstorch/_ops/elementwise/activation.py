@@ -55,7 +55,7 @@ def _apply(kernel_: Kernel, name: str, input: TensorBase, *args: Any, inplace: b
 
 
 def _floating(name: str, input: TensorBase) -> None:
-    if isinstance(input, TensorBase) and input._dtype.category < 2:
+    if isinstance(input, TensorBase) and input._dtype.is_integral:
         raise NotImplementedError(f'"{name}" not implemented for {torch_type_name(input._dtype.name)}')
 
 
@@ -84,7 +84,7 @@ def hardtanh(input: Any, min_val: float = -1.0, max_val: float = 1.0) -> TensorB
     """``min(max(min_val, x), max_val)``."""
     if isinstance(input, TensorBase) and input._dtype.name == "bool":
         raise RuntimeError("Bool inputs not supported for hardtanh")
-    if isinstance(input, TensorBase) and input._dtype.category < 2:
+    if isinstance(input, TensorBase) and input._dtype.is_integral:
         min_val, max_val = (int(fitting(bound, input._dtype)) for bound in (min_val, max_val))
         if input._dtype.name == "uint8" and (min_val < 0 or max_val < 0):
             raise RuntimeError(
@@ -206,8 +206,8 @@ def hardswish(input: TensorBase) -> TensorBase:
 
 def softshrink(input: TensorBase, lambd: float = 0.5, *, out: TensorBase | None = None) -> TensorBase:
     """``x`` moved towards 0 by ``lambd``, and 0 where that would pass it."""
-    most = finfo(input._dtype).max if input._dtype.category == 2 else 0
-    if not 0 <= lambd <= most and (input._dtype.category == 2 or lambd < 0):
+    most = finfo(input._dtype).max if input._dtype.is_floating_point else 0
+    if not 0 <= lambd <= most and (input._dtype.is_floating_point or lambd < 0):
         raise RuntimeError(
             f"lambda must be in range [0, {most:g}] for input dtype {type_word(input._dtype)}, but found {lambd:g}"
         )
@@ -228,7 +228,7 @@ def hardshrink(input: TensorBase, lambd: float = 0.5, *, out: TensorBase | None 
 
 def threshold(input: Any, threshold: float, value: float, *, out: Any = None) -> TensorBase:
     """``x`` where it is above the threshold, else ``value``."""
-    if isinstance(input, TensorBase) and input._dtype.category < 2:
+    if isinstance(input, TensorBase) and input._dtype.is_integral:
         if input._dtype.category == 0:
             raise NotImplementedError("\"threshold_cpu\" not implemented for 'Bool'")
         bound, other = (int(fitting(number, input._dtype)) for number in (threshold, value))
@@ -241,14 +241,15 @@ def threshold(input: Any, threshold: float, value: float, *, out: Any = None) ->
 
 def tanhshrink(input: Any) -> Any:
     """``x - tanh(x)``."""
-    if isinstance(input, TensorBase) and (input._dtype.category != 2 or input._dtype.itemsize == 2 or (modes.grad and is_tracked(input))):
+    kind = input._dtype if isinstance(input, TensorBase) else float32
+    if not kind.is_floating_point or kind.itemsize == 2 or (modes.grad and isinstance(input, TensorBase) and is_tracked(input)):
         return sub(input, tanh(input))  # backward keeps tanh(x), so that x may be written to
     return _apply(_tanhshrink, "tanhshrink", input)
 
 
 def softsign(input: Any) -> Any:
     """``x / (1 + |x|)``."""
-    if isinstance(input, TensorBase) and (input._dtype.category != 2 or input._dtype.itemsize == 2):  # rounded step by step
+    if isinstance(input, TensorBase) and (not input._dtype.is_floating_point or input._dtype.itemsize == 2):  # rounded step by step
         return div(input, add(magnitude(input), 1))
     return _apply(_softsign, "softsign", input)
 

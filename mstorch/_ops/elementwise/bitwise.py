@@ -34,7 +34,7 @@ def _integral(name: str, kernel: Kernel, input: TensorBase, other: Any, out: Ten
 
 
 def _check(name: str, kind: dtype, below: int = 0, operands: tuple[Any, ...] = ()) -> None:
-    if kind.category >= 2:
+    if not kind.is_integral:
         raise NotImplementedError(f"\"{name}\" not implemented for '{type_word(kind)}'")
     refuse_dtype(name, kind, below, operands)
 
@@ -86,7 +86,7 @@ def bitwise_right_shift(input: TensorBase, other: TensorBase | int, *, out: Tens
 
 def invert(self: TensorBase) -> TensorBase:
     """``~self``."""
-    if self._dtype.category >= 2:
+    if not self._dtype.is_integral:
         raise TypeError("~ (operator.invert) is only implemented on integer and Boolean-type tensors")
     return bitwise_not(self)
 

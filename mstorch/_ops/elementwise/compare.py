@@ -127,12 +127,12 @@ def _constant(input: TensorBase, value: bool, kept: bool = True) -> TensorBase:
 
 def isnan(input: TensorBase) -> TensorBase:
     """Whether the element is NaN (for a complex number, a part of it)."""
-    return unary(_isnan, input) if input._dtype.category >= 2 else _constant(input, False, False)
+    return unary(_isnan, input) if not input._dtype.is_integral else _constant(input, False, False)
 
 
 def isinf(input: TensorBase) -> Any:
     """Whether the element is infinite."""
-    if input._dtype.category < 2:
+    if input._dtype.is_integral:
         return _constant(input, False)
     found = unary(_isinf, input)
     return in_order_of(found, found, with_numbers=True) if found._stride is not None or 0 in found._shape else found
@@ -140,7 +140,7 @@ def isinf(input: TensorBase) -> Any:
 
 def isfinite(input: Any) -> TensorBase:
     """Whether the element is neither infinite nor NaN."""
-    if input._dtype.category < 2:
+    if input._dtype.is_integral:
         return _constant(input, True)
     found = unary(_isfinite, input)
     return found if found._stride is None else in_order_of(found, found)
@@ -152,10 +152,10 @@ def _expect_truth(name: str, out: TensorBase | None) -> None:
 
 
 def _signed_infinity(name: str, input: TensorBase, value: float, out: TensorBase | None) -> TensorBase:
-    if input._dtype.category == 3:
+    if input._dtype.is_complex:
         raise RuntimeError(f"{name} does not support complex inputs.")
     _expect_truth(name, out)
-    if input._dtype.category == 2:
+    if input._dtype.is_floating_point:
         result = elementwise_in(input._dtype, _eq, (input, value), numbers_as_tensors=False)
     else:
         result = _constant(input, False, False)
@@ -174,7 +174,7 @@ def isneginf(input: TensorBase, *, out: TensorBase | None = None) -> Any:
 
 def signbit(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """Whether the sign bit of the element is set."""
-    if input._dtype.category == 3:
+    if input._dtype.is_complex:
         raise RuntimeError("signbit is not implemented for complex tensors.")
     _expect_truth("signbit", out)
     if input._dtype.category == 0:
@@ -185,7 +185,7 @@ def signbit(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
 
 def isreal(input: TensorBase) -> TensorBase:
     """Whether the imaginary part is zero."""
-    if input._dtype.category < 3:
+    if not input._dtype.is_complex:
         return _constant(input, True)
     return eq(imag(input), 0)
 
@@ -222,11 +222,11 @@ def isclose(input: TensorBase, other: TensorBase, rtol: float = 1e-05, atol: flo
         raise RuntimeError(f"atol must be greater than or equal to zero, but got {atol:g}")
     input, other = given = input.detach(), other.detach()
     close = eq(input, other)
-    if equal_nan and input._dtype.category >= 2:
+    if equal_nan and not input._dtype.is_integral:
         close = logical_or(close, logical_and(isnan(input), isnan(other)))
     if rtol == 0 and atol == 0:
         return close
-    if input._dtype.category < 2 and input._dtype is not int64:
+    if input._dtype.is_integral and input._dtype is not int64:
         # A difference of bytes would wrap around.
         input, other = to_dtype(input, int64), to_dtype(other, int64)
     allowed = add(mul(abs(other), rtol), atol)
@@ -243,7 +243,7 @@ def allclose(input: TensorBase, other: TensorBase, rtol: float = 1e-05, atol: fl
 
 def _no_complex(name: str, *operands: Any) -> None:
     for operand in operands:
-        if isinstance(operand, TensorBase) and operand._dtype.category == 3:
+        if isinstance(operand, TensorBase) and operand._dtype.is_complex:
             raise RuntimeError(f"{name} not implemented for complex tensors.")
 
 
@@ -279,7 +279,7 @@ def fmin(input: TensorBase, other: TensorBase, *, out: TensorBase | None = None)
 
 def kind_is_integral(*operands: Any) -> bool:
     """Whether all operands together promote to an integer dtype or bool."""
-    return result_dtype(operands).category < 2
+    return result_dtype(operands).is_integral
 
 
 _PLAIN = (int, float)
@@ -289,12 +289,12 @@ _SURE = 60000  # numbers below fit every floating type
 def clamp(input: TensorBase, min: Any = None, max: Any = None, *, out: TensorBase | None = None) -> Any:
     """Each element, but no less than ``min`` and no more than ``max`` (numbers or tensors)."""
     kind = input._dtype
-    if out is None and kind.category == 2 and input._stride is None and min.__class__ in _PLAIN and max.__class__ in _PLAIN:
+    if out is None and kind.is_floating_point and input._stride is None and min.__class__ in _PLAIN and max.__class__ in _PLAIN:
         if -_SURE < min < _SURE and -_SURE < max < _SURE:  # the common case
             return apply(_clamp, kind, (input, scalar_array(min, kind), scalar_array(max, kind)), label="ClampBackward1")
     if min is None and max is None:
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
-    if input._dtype.category == 3:
+    if input._dtype.is_complex:
         raise NotImplementedError("clamp is not supported for complex types")
     if isinstance(min, TensorBase) != isinstance(max, TensorBase) and min is not None and max is not None:
         raise TypeError(
@@ -384,10 +384,10 @@ def nan_to_num(
 ) -> TensorBase:
     """NaN replaced by ``nan`` (0), infinities by ``posinf`` and ``neginf`` (the limits of the dtype)."""
     kind = input._dtype
-    if kind.category < 2:
+    if kind.is_integral:
         result = clone(input)
         return result if out is None else deliver(result, out)
-    if kind.category == 3:
+    if kind.is_complex:
         result = kept_order(complex(nan_to_num(real(input), nan, posinf, neginf), nan_to_num(imag(input), nan, posinf, neginf)), input)
         return result if out is None else deliver(result, out)
     limits = finfo(kind)
@@ -435,7 +435,7 @@ def nan_to_num_(
     input: TensorBase, nan: float | None = None, posinf: float | None = None, neginf: float | None = None
 ) -> TensorBase:
     """In-place version of ``nan_to_num``."""
-    if input._dtype.category < 2:  # nothing changes, so that torch does not look whether elements share memory
+    if input._dtype.is_integral:  # nothing changes, so that torch does not look whether elements share memory
         check_writable(input, uniform=True)
         touch(input)
         return input

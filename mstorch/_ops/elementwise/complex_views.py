@@ -45,7 +45,7 @@ def _seen(
 
 def view_as_real(input: TensorBase) -> TensorBase:
     """A complex tensor as a real one with a last dimension of 2: a view."""
-    if input._dtype.category != 3:
+    if not input._dtype.is_complex:
         raise RuntimeError("view_as_real is only supported for complex tensors")
     if mirrored.signs_of(input)[0]:
         raise RuntimeError(
@@ -81,7 +81,7 @@ def _with_parts(array: np.ndarray, unit: Any) -> np.ndarray:
 @operation
 def view_as_complex(input: TensorBase) -> TensorBase:
     """A real tensor with a last dimension of 2 as a complex one: a view."""
-    if input._dtype.category != 2 or input._dtype.itemsize < 4:
+    if not input._dtype.is_floating_point or input._dtype.itemsize < 4:
         raise RuntimeError(
             f"view_as_complex is only supported for half, float and double tensors, but got a tensor of scalar type: "
             f"{type_word(input._dtype)}"
@@ -113,14 +113,14 @@ def _part(input: TensorBase, number: int, label: str, forward: Callable[..., Any
 
 def real(input: TensorBase) -> Any:
     """The real part: a view; a real tensor itself."""
-    if input._dtype.category != 3:
+    if not input._dtype.is_complex:
         return input
     return _signed_part(input, 0, "RealBackward0", lambda array: array.real, real)
 
 
 def imag(input: TensorBase) -> Any:
     """The imaginary part: a view."""
-    if input._dtype.category != 3:
+    if not input._dtype.is_complex:
         raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
     return _signed_part(input, 1, "ImagBackward0", lambda array: array.imag, imag)
 
@@ -134,7 +134,7 @@ def _signed_part(input: TensorBase, number: int, label: str, forward: Callable[.
 
 def conj(input: TensorBase) -> Any:
     """The conjugate, as a view of the same memory; a real tensor itself. In new memory on a device, in a capture and in forward mode."""
-    if input._dtype.category != 3:
+    if not input._dtype.is_complex:
         return input
     return mirrored.turned(input, conj=True) if mirrored.can_be_lazy(input) else conj_physical(input)
 
@@ -146,7 +146,7 @@ def neg_view(input: TensorBase) -> TensorBase:
 
 def conj_physical(input: TensorBase, *, out: TensorBase | None = None) -> Any:
     """The conjugate, in memory of its own."""
-    if input._dtype.category < 3:
+    if not input._dtype.is_complex:
         return input if out is None else deliver(input, out)
     return unary(_conj, input, out) if out is not None else kept_order(unary(_conj, input), input)
 
@@ -154,7 +154,7 @@ def conj_physical(input: TensorBase, *, out: TensorBase | None = None) -> Any:
 @operation(forms=Forms({"input": "self"}))
 def conj_physical_(self: TensorBase) -> TensorBase:
     """In-place version of ``conj_physical``."""
-    return in_place(self, conj_physical if self._dtype.category == 3 else clone)
+    return in_place(self, conj_physical if self._dtype.is_complex else clone)
 
 
 def resolve_conj(input: TensorBase) -> TensorBase:
@@ -184,7 +184,7 @@ def complex(real: TensorBase, imag: TensorBase, *, out: TensorBase | None = None
 
 
 def _check_parts(first: TensorBase, second: TensorBase, out: TensorBase | None) -> None:
-    if first._dtype.category != 2 or second._dtype.category != 2:
+    if not first._dtype.is_floating_point or not second._dtype.is_floating_point:
         raise RuntimeError(
             f"Expected both inputs to be Half, Float or Double tensors but got {type_word(first._dtype)} and "
             f"{type_word(second._dtype)}"

@@ -75,13 +75,13 @@ def _scaled(other: Any, alpha: complex, first: Any) -> Any:
     kind = result_dtype((first, other))
     if isinstance(alpha, bool) and kind.category != 0:
         raise RuntimeError("Boolean alpha only supported for Boolean results.")
-    if isinstance(alpha, (float, complex)) and kind.category < 2:
+    if isinstance(alpha, (float, complex)) and kind.is_integral:
         raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
     if kind.category == 0:
         alpha = bool(alpha)
         if not isinstance(other, TensorBase):
             return bool(other) and alpha
-    if isinstance(alpha, complex) and kind.category < 3:
+    if isinstance(alpha, complex) and not kind.is_complex:
         raise RuntimeError("For non-complex input tensors, argument alpha must not be a complex number.")
     if isinstance(alpha, (int, float, complex)):
         fitting(alpha, kind)
@@ -97,7 +97,7 @@ def adds_in_one_kernel(input: Any, other: Any, alpha: Any, op: str = "add_scaled
     if alpha.__class__ not in (int, float) or not (isinstance(input, TensorBase) and isinstance(other, TensorBase)):
         return False
     kind = input._dtype
-    return kind.category == 2 and other._dtype is kind and fused(op, kind, input, other)
+    return kind.is_floating_point and other._dtype is kind and fused(op, kind, input, other)
 
 
 def _added_scaled(input: Any, other: Any, alpha: Any, label: str, out: Any) -> Any:
@@ -210,10 +210,10 @@ def _number_over(number: float, tensor: TensorBase) -> TensorBase:
 def _rounded_division(floating: Kernel, how: str, input: TensorBase, other: TensorBase | float, out: TensorBase | None) -> TensorBase:
     kind = result_dtype((input, other))
     one = not isinstance(other, TensorBase) or not other._shape
-    if kind.itemsize == 2 and kind.category == 2 and how == "trunc" and not one:
+    if kind.itemsize == 2 and kind.is_floating_point and how == "trunc" and not one:
         # As in torch, the quotient of two tensors is rounded to 16 bits before its fraction is cut off.
         return finish(elementwise(floating, (elementwise(_div, (input, other)), 1)), out, input, other)
-    if kind.category >= 2:
+    if not kind.is_integral:
         return elementwise(floating, (input, other), out)
     return _integer(how, input, other, kind, out)
 
@@ -236,7 +236,7 @@ def floor_divide(input: TensorBase, other: TensorBase | float, *, out: TensorBas
     found = div(input, other, rounding_mode="floor", out=out)
     error = RuntimeError("derivative for aten::floor_divide is not implemented")
     operands = [item for item in (input, other) if isinstance(item, TensorBase)]
-    if out is None and operands and found._dtype.category >= 2:
+    if out is None and operands and not found._dtype.is_integral:
         refuse("NotImplemented", "floor_divide", operands[0], found, error, operands[-1])
     return found
 
@@ -247,7 +247,7 @@ def remainder(input: TensorBase, other: Any, *, out: TensorBase | None = None) -
     """The remainder with the sign of the divisor, as Python's ``%``."""
     expect_a_tensor("remainder", input, other)
     kind = result_dtype((input, other))
-    if kind.category >= 2:
+    if not kind.is_integral:
         if out is None and not isinstance(input, TensorBase) and is_tracked(other):
             error = RuntimeError("derivative for aten::remainder is not implemented")
             return refuse("NotImplemented", "remainder", other, elementwise(_remainder, (input, other.detach()), None), error)
@@ -260,7 +260,7 @@ def fmod(input: TensorBase, other: TensorBase | float, *, out: TensorBase | None
     """The remainder with the sign of the dividend, as C's ``fmod``."""
     expect_tensor("fmod", input)
     kind = result_dtype((input, other))
-    if kind.category >= 2:
+    if not kind.is_integral:
         return elementwise(_fmod, (input, other), out)
     return _integer("fmod", input, other, kind, out)
 
@@ -283,18 +283,18 @@ def pow(input: TensorBase, exponent: Any, *, out: TensorBase | None = None) -> T
     else:
         refuse_dtype("pow", kind, operands=(input, exponent))
     if isinstance(exponent, TensorBase):
-        if kind.category >= 2 and isinstance(input, TensorBase):
+        if not kind.is_integral and isinstance(input, TensorBase):
             found = elementwise(_pow, (input, exponent), out)
             if exponent._dtype.category == 0 and is_tracked(input):  # torch computes with exponents less 1
                 refuse("PowBackward1", "pow", input, found, RuntimeError(_NO_TRUTH))
             return found
-        if kind.category >= 2:
+        if not kind.is_integral:
             return _number_to_the(input, exponent, kind, out)
         return _tensor_integer_power(input, exponent, kind, out)
     if not isinstance(input, TensorBase):
         raise TypeError("pow() received an invalid combination of arguments - one of them must be a Tensor")
     exponent = python_number(exponent)
-    if kind.category >= 2:
+    if not kind.is_integral:
         if kind.itemsize == 2 and exponent not in (0, 1):
             fitting(exponent, kind)
         return with_args(_scalar_power, input, exponent, kind=kind, out=out)
@@ -391,21 +391,21 @@ def abs(input: Any, *, out: TensorBase | None = None) -> Any:
     """The absolute value of each element; of a complex number its modulus."""
     if isinstance(input, TensorBase) and input._dtype.category == 0:
         raise NotImplementedError("\"abs_cpu\" not implemented for 'Bool'")
-    if out is None and isinstance(input, TensorBase) and input._dtype.category == 3:
+    if out is None and isinstance(input, TensorBase) and input._dtype.is_complex:
         return kept_order(unary(_abs, input), input)
     return unary(_abs, input, out)
 
 
 def abs_(input: TensorBase) -> TensorBase:
     """In-place version of ``abs``."""
-    if input._dtype.category == 3:
+    if input._dtype.is_complex:
         raise RuntimeError("In-place abs is not supported for complex tensors.")
     return in_place(input, abs)
 
 
 def sign(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """-1, 0 or 1, the sign of each element."""
-    if input._dtype.category == 3:
+    if input._dtype.is_complex:
         raise NotImplementedError(
             "Unlike NumPy, torch.sign is not intended to support complex numbers. Please use torch.sgn instead."
         )
@@ -466,7 +466,7 @@ def addcmul(input: TensorBase, tensor1: Any, tensor2: TensorBase, *, value: Any 
 def addcdiv(input: TensorBase, tensor1: TensorBase, tensor2: TensorBase, *, value: Any = 1, out: TensorBase | None = None) -> TensorBase:
     """``input + value * tensor1 / tensor2``, elementwise."""
     _expect_number("addcdiv", value)
-    if tensor1._dtype.category < 2 and tensor2._dtype.category < 2:
+    if tensor1._dtype.is_integral and tensor2._dtype.is_integral:
         raise RuntimeError(
             "Integer division with addcdiv is no longer supported, and in a future  release addcdiv will perform a "
             "true "
@@ -492,7 +492,7 @@ def _scaled_first(input: TensorBase, tensor1: TensorBase, tensor2: TensorBase, v
     fitting(value, kind)
     if value == 1:
         return tensor1
-    return mul(to_dtype(tensor1, kind), int(value) if isinstance(value, float) and kind.category <= 1 else value)
+    return mul(to_dtype(tensor1, kind), int(value) if isinstance(value, float) and kind.is_integral else value)
 
 
 @node_called(by_value("LerpBackward", 2, "weight"))
@@ -542,7 +542,7 @@ def _lerp_slopes(
 
 def unkept(input: TensorBase, number: Any, label: str, operation: Callable[..., Any] = mul) -> TensorBase:
     """A tensor times (or divided by) a number, of which backward keeps nothing, so that it can be gone through again."""
-    real = isinstance(number, (int, float)) and input._dtype.category == 2
+    real = isinstance(number, (int, float)) and input._dtype.is_floating_point
     if not real or not in_arrays(input) or not recording((input,)):
         return operation(input, number)
 

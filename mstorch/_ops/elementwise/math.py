@@ -229,7 +229,7 @@ def nextafter(input: TensorBase, other: TensorBase, *, out: TensorBase | None = 
     expect_tensors("nextafter", input, other)
     kind = result_dtype((input, other))
     refuse_dtype("nextafter_cpu", kind, 2, (input, other))
-    if kind.itemsize == 2 and kind.category == 2:
+    if kind.itemsize == 2 and kind.is_floating_point:
         first, second = (cast_tensor(tensor, kind) for tensor in (input, other))
         shape = broadcast_shape(first._shape, second._shape)
         low, high = (np.broadcast_to(array_of(tensor.float()), shape) for tensor in (first, second))
@@ -272,7 +272,7 @@ def xlogy(input: TensorBase, other: TensorBase, *, out: TensorBase | None = None
 def ldexp(input: TensorBase, other: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """``input * 2**other``; by an integer the exponent moves, so that the power itself may be too large or too small for the dtype."""
     expect_tensors("ldexp", input, other)
-    moved = other._dtype.category < 2 and input._dtype.category == 2
+    moved = other._dtype.is_integral and input._dtype.is_floating_point
     if moved and other._dtype.name not in ("uint8", "int8", "int16", "int32", "int64"):
         raise NotImplementedError(f"\"ldexp_cpu_exp\" not implemented for '{type_word(other._dtype)}'")
     return _exponents_moved(input, other, moved, out)
@@ -321,15 +321,15 @@ def _ldexp_backward(gradients: Sequence[TensorBase], outputs: Sequence[TensorBas
     (g,), (result,), (input, other) = gradients, outputs, inputs
     if g is None:
         return None, None
-    first = to_dtype(ldexp(g, other.conj_physical()), input._dtype) if input._dtype.category >= 2 else None
-    if other._dtype.category < 2:
+    first = to_dtype(ldexp(g, other.conj_physical()), input._dtype) if not input._dtype.is_integral else None
+    if other._dtype.is_integral:
         return first, None
     return first, to_dtype(mul(mul(g, result.conj_physical()), math.log(2)), other._dtype)
 
 
 def frexp(input: Any, *, out: Any = None) -> Any:
     """Each element as ``mantissa * 2**exponent``, with a mantissa of size 0.5 to 1."""
-    if input._dtype.category != 2:
+    if not input._dtype.is_floating_point:
         raise RuntimeError("torch.frexp() only supports floating-point dtypes")
     kind = input._dtype
     expect_parts("frexp", out)
@@ -348,9 +348,9 @@ def frexp(input: Any, *, out: Any = None) -> Any:
 
 def _rounding(kernel: Kernel, input: TensorBase, out: TensorBase | None, *args: Any) -> TensorBase:
     kind = input._dtype
-    if kind.category == 2:
+    if kind.is_floating_point:
         return with_args(kernel, input, *args, out=out)
-    if kind.category == 3:
+    if kind.is_complex:
         raise NotImplementedError(f"{kernel.op} is not supported for complex inputs")
     if kind.category == 0:
         raise NotImplementedError(f"\"{kernel.op}_vml_cpu\" not implemented for '{type_word(kind)}'")
@@ -375,7 +375,7 @@ def trunc(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
 @node_called(lambda *args, decimals=0, **given: f"RoundBackward{int(decimals != 0)}")
 def round(input: TensorBase, *, decimals: int = 0, out: TensorBase | None = None) -> TensorBase:
     """The nearest integer (of two, the even one), or the nearest number of so many decimals."""
-    if input._dtype.category < 2 and decimals:
+    if input._dtype.is_integral and decimals:
         raise NotImplementedError(f"\"round_cpu\" not implemented for '{type_word(input._dtype)}'")
     return _rounding(_round, input, out, decimals)
 
@@ -390,21 +390,21 @@ fix = trunc
 
 def deg2rad(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """Degrees as radians."""
-    if input._dtype.category == 3:
+    if input._dtype.is_complex:
         raise RuntimeError("deg2rad is not supported for complex tensors.")
     return finish(kept_order(unkept(input, math.pi / 180, "Deg2RadBackward0"), input), out, input)
 
 
 def rad2deg(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """Radians as degrees."""
-    if input._dtype.category == 3:
+    if input._dtype.is_complex:
         raise RuntimeError("rad2deg is not supported for complex tensors.")
     return finish(kept_order(unkept(input, 180 / math.pi, "Rad2DegBackward0"), input), out, input)
 
 
 def logit(input: TensorBase, eps: float | None = None, *, out: TensorBase | None = None) -> TensorBase:
     """``log(x / (1 - x))``, with x clamped to [eps, 1 - eps] if ``eps`` is given."""
-    if input._dtype.category < 2:
+    if input._dtype.is_integral:
         input = to_dtype(input, get_default_dtype())
     if eps is None or eps < 0:
         return with_args(_logit, input, None, None, out=out)
@@ -415,6 +415,6 @@ def logit(input: TensorBase, eps: float | None = None, *, out: TensorBase | None
 
 def angle(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """The argument of each element in radians."""
-    if input._dtype.category == 3 and input._stride is not None and out is None:
+    if input._dtype.is_complex and input._stride is not None and out is None:
         return row_major(unary(_angle, input))
     return unary(_angle, input, out, to_float=True)

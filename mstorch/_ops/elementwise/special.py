@@ -52,7 +52,7 @@ _polygamma, _gammainc, _gammaincc, _zeta, _xlog1py = (
 
 def _refuse_half(name: str, *operands: Any) -> None:
     kind = result_dtype(operands)
-    if kind.itemsize == 2 and kind.category == 2:
+    if kind.itemsize == 2 and kind.is_floating_point:
         raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{type_word(kind)}'")
 
 
@@ -131,7 +131,7 @@ def i1e(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
 
 
 def _floating(input: TensorBase) -> TensorBase:
-    return to_dtype(input, get_default_dtype()) if input._dtype.category < 2 else input
+    return to_dtype(input, get_default_dtype()) if input._dtype.is_integral else input
 
 
 def polygamma(n: int, input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
@@ -243,7 +243,7 @@ def _polynomial(name: str, words: str, first: Callable[[Any], Any], step: Callab
         expect_a_tensor(name, x, n)
         _refuse_half(name, x, n)
         kind = result_dtype((x, n))
-        if kind.category < 2:
+        if kind.is_integral:
             kind = get_default_dtype()
         x = to_dtype(detach(x), kind) if isinstance(x, TensorBase) else scalar_like(x, kind)
         degree = to_dtype(detach(n), kind) if isinstance(n, TensorBase) else scalar_like(n, kind)

@@ -198,7 +198,7 @@ def masked_fill(input: TensorBase, mask: TensorBase, value: Any) -> Any:
                 "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with "
                 f"{len(shape_of(value))} dimension(s)."
             )
-        if value._dtype.category == 3 and input._dtype.category < 3:
+        if value._dtype.is_complex and not input._dtype.is_complex:
             raise RuntimeError(f"value cannot be converted to type {_C_TYPE.get(name, name)} without overflow")
         if value._dtype is not input._dtype and readable(value) is not None:
             fitting(value.item(), input._dtype)

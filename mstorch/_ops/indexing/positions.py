@@ -70,7 +70,7 @@ def segment_reduce(
         raise RuntimeError("segment_reduce(): Either lengths or offsets must be defined.")
     if reduce not in _REDUCTIONS:
         raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
-    if data._dtype.category != 2:
+    if not data._dtype.is_floating_point:
         raise NotImplementedError(f'"_segment_reduce_cpu" not implemented for {torch_type_name(data._dtype.name)}')
     given = lengths if offsets is None else offsets
     if given._dtype.category != 1:
@@ -156,7 +156,7 @@ def hash_tensor(
     """The exclusive or of the elements' bits (floating ones as float64, integers as int64), uint64."""
     if mode != 0:
         raise RuntimeError(f"Unknown hash_tensor mode: {mode}")
-    if input._dtype.category == 3:
+    if input._dtype.is_complex:
         raise NotImplementedError(f'"xor_sum_cpu" not implemented for {torch_type_name(input._dtype.name)}')
     shape = shape_of(input)
     dims = wrap_dims(dim, len(shape))
@@ -170,7 +170,7 @@ def hash_tensor(
             if shape[d] == 0:
                 raise IndexError(f"hash_tensor: Expected reduction dim {d} to have non-zero size.")
     plain = input.detach()
-    bits = view_dtype(plain.to(float64).contiguous(), int64) if input._dtype.category == 2 else plain.to(int64)
+    bits = view_dtype(plain.to(float64).contiguous(), int64) if input._dtype.is_floating_point else plain.to(int64)
     dims = tuple(d for d in dims if d < len(shape))
     kept = [d for d in range(len(shape)) if d not in dims]
     bits = views.reshape(views.permute(bits, (*kept, *dims)), (*(shape[d] for d in kept), -1) if bits.numel() else (0,))

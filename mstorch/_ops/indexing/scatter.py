@@ -155,7 +155,7 @@ def scatter_reduce(
     """A copy with ``src`` combined along ``dim`` at ``index`` by "sum", "prod", "mean", "amax" or "amin"."""
     if reduce not in _REDUCTIONS:
         raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
-    if reduce in ("amax", "amin") and input._dtype.category == 3:
+    if reduce in ("amax", "amin") and input._dtype.is_complex:
         raise NotImplementedError(f"\"scatter_gather_tensor_cpu_reduce_{reduce}\" not implemented for '{type_word(input._dtype)}'")
     if reduce == "sum" and include_self:
         found = scatter_add(input, dim, index, src, out=out)
@@ -319,7 +319,7 @@ def index_reduce(
         raise RuntimeError(f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.")
     dim, positions = _checked_rows("index_reduce", input, dim, index, source)
     shape, other = shape_of(input), shape_of(source)
-    if input._dtype.category == 3:
+    if input._dtype.is_complex:
         raise NotImplementedError(f"\"index_func_\" not implemented for '{type_word(input._dtype)}'")
     check_range(positions, 0, shape[dim] if shape else 1, lambda _: IndexError("index out of range in self"))
     index = cast_index(index)

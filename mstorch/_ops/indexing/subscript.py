@@ -400,7 +400,7 @@ def setitem(self: TensorBase, key: Any, value: Any) -> None:
             if isinstance(value, TensorBase) and not (count_of(value._shape) == 1 and lone_mask(key) is not None):
                 refuse_partial_overlap(_around(self, key), without_leading_ones(value), alike=False)
         raise
-    if current is not self and (0 not in self._shape or has_full_slices(key)) and (advanced or self._dtype.category < 2) and (
+    if current is not self and (0 not in self._shape or has_full_slices(key)) and (advanced or self._dtype.is_integral) and (
         current._shape == self._shape and current._offset == self._offset and strides_of(current) == strides_of(self)
     ):
         current = self  # as in torch, what shows all of a tensor is the tensor

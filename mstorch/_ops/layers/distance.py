@@ -26,7 +26,7 @@ _p_norm = kernel("p_norm")
 
 def p_norm(input: TensorBase, p: float, dim: int, keepdim: bool = False, share: bool = True) -> TensorBase:
     """The p-norm over a dimension, or several."""
-    if input._dtype.category == 3:
+    if input._dtype.is_complex:
         input = abs_of(input)
     rank = len(shape_of(input))
     dims = tuple(wrap_dim(d, rank) for d in ((dim,) if isinstance(dim, int) else dim))
@@ -37,7 +37,7 @@ def p_norm(input: TensorBase, p: float, dim: int, keepdim: bool = False, share: 
 def cosine_similarity(x1: TensorBase, x2: TensorBase, dim: int = 1, eps: float = 1e-08) -> TensorBase:
     """The cosine of the angle between vectors along ``dim``; norms count as ``eps`` at least."""
     kind = promote_types(x1._dtype, x2._dtype)
-    if kind.category < 2:
+    if kind.is_integral:
         raise RuntimeError(f"expected common dtype to be floating point, yet common dtype is {_word(kind)}")
     x1, x2 = (x if x._dtype is kind else x.to(kind) for x in (x1, x2))
     common = broadcast_shape(shape_of(x1), shape_of(x2))
@@ -70,7 +70,7 @@ def pdist(input: TensorBase, p: float = 2) -> TensorBase:
     shape = shape_of(input)
     if len(shape) != 2:
         raise RuntimeError(f"pdist only supports 2D tensors, got: {len(shape)}D")
-    if input._dtype.category < 2:
+    if input._dtype.is_integral:
         raise RuntimeError("pdist only supports floating-point dtypes")
     if p < 0:
         raise RuntimeError("pdist only supports non-negative p values")
@@ -89,7 +89,7 @@ def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: str | None = "use_mm_f
     """The p-norm distances of every row of (*, P, M) to every row of (*, R, M): (*, P, R)."""
     a, b = shape_of(x1), shape_of(x2)
     for name, tensor, shape in (("X1", x1, a), ("X2", x2, b)):
-        if tensor._dtype.category != 2:
+        if not tensor._dtype.is_floating_point:
             raise RuntimeError(
                 f"cdist only supports floating-point dtypes, {name} got: {_word(tensor._dtype)}"
             )
@@ -114,7 +114,7 @@ def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: str | None = "use_mm_f
 
 def normalize(input: TensorBase, p: float = 2.0, dim: Any = 1, eps: float = 1e-12, out: TensorBase | None = None) -> TensorBase:
     """The input divided by its p-norm over ``dim``, which counts as ``eps`` at least."""
-    if input._dtype.category < 2:
+    if input._dtype.is_integral:
         raise RuntimeError(
             f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {_word(input._dtype)}"
         )

@@ -30,7 +30,7 @@ def _check(p: float) -> None:
 def _refuse_others(input: TensorBase, whole: tuple[int, ...]) -> None:
     """Raise torch's error for complex numbers, and for these categories that have no fractions."""
     kind = input._dtype
-    if kind.category == 3:
+    if kind.is_complex:
         raise NotImplementedError(f"\"bernoulli_scalar_cpu_\" not implemented for '{type_word(kind)}'")
     if kind.category in whole:
         raise RuntimeError(f"result type Float can't be cast to the desired output type {type_word(kind)}")

@@ -47,7 +47,7 @@ def im2col(input: TensorBase, kernel_size: Any, dilation: Any = 1, padding: Any 
     _positive(kernel_, dilation, padding, stride)
     if input._dtype is bool_:
         return im2col(input.float(), kernel_size, dilation, padding, stride).to(bool_)
-    if input._dtype.category < 2:
+    if input._dtype.is_integral:
         raise NotImplementedError(f'"im2col_out_cpu" not implemented for {torch_type_name(input._dtype.name)}')
     if len(shape) not in (3, 4) or 0 in shape[1:]:
         raise RuntimeError(
@@ -78,7 +78,7 @@ def col2im(
     """(N, C * kH * kW, windows), also without N → (N, C, H, W): overlapping windows add up."""
     if input._dtype is bool_:
         return col2im(input.float(), output_size, kernel_size, dilation, padding, stride).to(bool_)
-    if input._dtype.category < 2:
+    if input._dtype.is_integral:
         raise NotImplementedError(f'"col2im_out_cpu" not implemented for {torch_type_name(input._dtype.name)}')
     shape = shape_of(input)
     sizes, kernel_, dilation, padding, stride = (_pair(v) for v in (output_size, kernel_size, dilation, padding, stride))

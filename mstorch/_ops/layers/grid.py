@@ -43,7 +43,7 @@ def affine_grid(theta: Any, size: Any, align_corners: bool | None = None) -> Ten
             "align_corners=True if the old behavior is desired. See the documentation of grid_sample for details.",
         )
         align_corners = False
-    if theta._dtype.category != 2:
+    if not theta._dtype.is_floating_point:
         raise ValueError(f"Expected theta to have floating point type, but got {theta._dtype}")
     size = tuple(int(n) for n in size)
     rank = len(size) - 2

@@ -46,7 +46,7 @@ def _check_channels(name: str, tensor: TensorBase | None, channels: int) -> None
 def _beside_singles(input: TensorBase, *parameters: Any) -> bool:
     """Whether half precision is normalised with float32 parameters: torch computes in float32 then and rounds the result alone."""
     kind = input._dtype
-    return kind.itemsize == 2 and kind.category == 2 and any(item is not None and item._dtype is float32 for item in parameters)
+    return kind.itemsize == 2 and kind.is_floating_point and any(item is not None and item._dtype is float32 for item in parameters)
 
 
 def _moves_running(input: TensorBase, *statistics: Any) -> bool:
@@ -195,7 +195,7 @@ def group_norm(
                 f"{list(shape_of(tensor))} and input of shape {list(shape)}"
             )
     expect_parameters("GroupNormKernelImpl", input, weight, bias)
-    if input._dtype.itemsize == 2 and input._dtype.category == 2:  # half precision rounds once, at the end
+    if input._dtype.itemsize == 2 and input._dtype.is_floating_point:  # half precision rounds once, at the end
         weight, bias = (item if item is None else item.float() for item in (weight, bias))
         return group_norm(input.float(), num_groups, weight, bias, eps).to(input._dtype)
     if not count_of(input._shape):
@@ -245,7 +245,7 @@ def instance_norm(
     if running_var is not None:
         scale = count / (count - 1) if count > 1 else float("nan")
         _update(running_var, mean(views.reshape(batch_var, (n, channels)), 0), momentum, scale)
-    if input._dtype.itemsize == 2 and input._dtype.category == 2 and count:
+    if input._dtype.itemsize == 2 and input._dtype.is_floating_point and count:
         return _rounded_instance_norm(input, weight, bias, eps)
     return no_view(_scaled(views.reshape(y, shape), weight, bias))
 

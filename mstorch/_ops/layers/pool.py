@@ -249,7 +249,7 @@ def _adaptive(rank: int, name: str, input: TensorBase, output_size: Any) -> tupl
 def adaptive_avg_pool(rank: int, input: TensorBase, output_size: Any) -> TensorBase:
     """Means of windows that divide the input into ``output_size`` parts."""
     input, single, out = _adaptive(rank, f"adaptive_avg_pool{rank}d", input, output_size)
-    if set(out) == {1} and rank > 1 and input._dtype.category < 2:
+    if set(out) == {1} and rank > 1 and input._dtype.is_integral:
         raise RuntimeError(
             "mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. Got: "
             f"{type_word(input._dtype)}"

@@ -142,7 +142,9 @@ _LINEAR = {"linear": 1, "bilinear": 2, "trilinear": 3, "bicubic": 2, "lanczos": 
 def _check_kind(input: TensorBase, mode: str, rank: int, antialias: bool) -> None:
     """torch's errors for integers, which only bytes may be, and for complex numbers."""
     kind, nearest = input._dtype, mode.startswith("nearest")
-    if (kind.category == 2 and not (antialias and kind.itemsize == 2)) or (kind is uint8 and (nearest or (rank == 2 and mode in _BYTES))):
+    if kind.is_floating_point and not (antialias and kind.itemsize == 2):
+        return
+    if kind is uint8 and (nearest or (rank == 2 and mode in _BYTES)):
         return
     flat = {"nearest": "nearest", "nearest-exact": "nearest", "trilinear": "linear", "bicubic": "cubic"}.get(mode, mode)
     kernel_ = f"compute_indices_weights_{flat}"

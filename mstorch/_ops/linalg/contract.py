@@ -334,7 +334,7 @@ def inner(input: Any, other: Any, *, out: TensorBase | None = None) -> TensorBas
 @node_called("VdotBackward0")
 def vdot(input: TensorBase, other: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """The inner product of two vectors, the first conjugated."""
-    return dot(input.conj_physical() if input._dtype.category == 3 else input, other, out=out)
+    return dot(input.conj_physical() if input._dtype.is_complex else input, other, out=out)
 
 
 def kron(input: Any, other: Any, *, out: TensorBase | None = None) -> TensorBase:
@@ -448,7 +448,7 @@ def _scaled_sum(name: str, input: Any, product: Any, beta: Any, alpha: Any) -> T
         raise RuntimeError(
             f"self and mat2 must have the same dtype, but got {type_word(input._dtype)} and {type_word(product._dtype)}"
         )
-    if product._dtype.category < 2:
+    if product._dtype.is_integral:
         whole = bool if product._dtype.category == 0 else int
         alpha, beta = whole(fitting(alpha, product._dtype)), whole(fitting(beta, product._dtype))
     else:
@@ -516,7 +516,7 @@ def addmv(
     if not kinds[0] is kinds[1] is kinds[2]:
         one, two, three = map(type_word, kinds)
         raise RuntimeError(f"addmv input tensors must have the same dtype, but got {one}, {two}, and {three}")
-    if input._dtype.itemsize == 2 and input._dtype.category == 2:
+    if input._dtype.itemsize == 2 and input._dtype.is_floating_point:
         for factor in (alpha, beta):
             fitting(factor, input._dtype)
         whole = _scaled_sum("", input.float(), matmul(mat.float(), vec.float()), beta, alpha)
@@ -540,11 +540,11 @@ def addr(
     for name, factor in (("beta", beta), ("alpha", alpha)):
         if product._dtype.category and isinstance(factor, bool):
             raise RuntimeError(f"Boolean {name} only supported for Boolean results.")
-        if product._dtype.category < 2 and isinstance(factor, (float, complex)):
+        if product._dtype.is_integral and isinstance(factor, (float, complex)):
             raise RuntimeError(f"For integral input tensors, argument {name} must not be a floating point number.")
-    if product._dtype.category < 3 and (isinstance(beta, complex) or isinstance(alpha, complex)):
+    if not product._dtype.is_complex and (isinstance(beta, complex) or isinstance(alpha, complex)):
         raise RuntimeError(f"value cannot be converted to type {cpp_word(product._dtype)} without overflow")
-    if product._dtype.itemsize == 2 and product._dtype.category == 2:
+    if product._dtype.itemsize == 2 and product._dtype.is_floating_point:
         # In half precision the factors and each step are rounded.
         alpha, beta = (float(scalar_array(fitting(factor, product._dtype), product._dtype)) for factor in (alpha, beta))
         product, alpha = outer(vec1 * alpha, vec2).to(product._dtype), 1
@@ -567,7 +567,7 @@ def baddbmm(
     found = in_one_kernel(input, batch1, batch2, beta, alpha) if len(shape_of(batch1)) == len(shape_of(batch2)) == 3 else None
     if found is not None:
         return finish_exactly(found, out)
-    if input._dtype.itemsize == 2 and input._dtype.category == 2:
+    if input._dtype.itemsize == 2 and input._dtype.is_floating_point:
         # Half precision rounds once, after the sum.
         whole = baddbmm(input.float(), batch1.float(), batch2.float(), beta=beta, alpha=alpha)
         return finish_exactly(whole.to(input._dtype), out)
@@ -587,7 +587,7 @@ def addbmm(
         raise RuntimeError(f"batch1 and batch2 must have same number of batches, got {a[0]} and {b[0]}")
     if a[2] != b[1]:
         raise RuntimeError(f"Incompatible matrix sizes for bmm ({a[1]}x{a[2]} and {b[1]}x{b[2]})")
-    if input._dtype.itemsize == 2 and input._dtype.category == 2 and a[0]:
+    if input._dtype.itemsize == 2 and input._dtype.is_floating_point and a[0]:
         # Half precision rounds after each matrix that is added.
         total = input
         for place, (left, right) in enumerate(zip(views.unbind(batch1), views.unbind(batch2))):

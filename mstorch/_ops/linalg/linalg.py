@@ -207,7 +207,7 @@ def lu_solve(
 def _check_tolerances(name: str, **tolerances: Any) -> None:
     """Raise torch's error for a complex tensor as tolerance."""
     for word, value in tolerances.items():
-        if isinstance(value, TensorBase) and value._dtype.category == 3:
+        if isinstance(value, TensorBase) and value._dtype.is_complex:
             raise RuntimeError(f"{name}: {word} tensor of complex type is not supported. Got {type_word(value._dtype)}")
 
 
@@ -251,7 +251,7 @@ def pinv(
     out: TensorBase | None = None,
 ) -> Any:
     """The pseudo-inverse; singular values up to the tolerance count as zero."""
-    if A._dtype.category < 2 or A._dtype.itemsize < 4 or len(shape_of(A)) < 2:
+    if A._dtype.is_integral or A._dtype.itemsize < 4 or len(shape_of(A)) < 2:
         raise RuntimeError(
             f"linalg.pinv({type_word(A._dtype)}{{{list(shape_of(A))}}}): expected a tensor with 2 or more dimensions of float, "
             "double, cfloat or cdouble types"
@@ -409,7 +409,7 @@ def householder_product(A: TensorBase, tau: TensorBase, *, out: TensorBase | Non
     check_scales(name, A, tau)
     if tau._dtype is not A._dtype:
         raise RuntimeError(f"{name}: tau dtype {type_word(tau._dtype)} does not match input dtype {type_word(A._dtype)}")
-    if A._dtype.category < 2:
+    if A._dtype.is_integral:
         raise NotImplementedError(f"\"orgqr_cpu\" not implemented for '{type_word(A._dtype)}'")
     found = batch_of(eye(rows, columns, dtype=A._dtype, device=A.device), shape_of(A)[:-2])
     unit = tril(A, -1) + eye(rows, columns, dtype=A._dtype, device=A.device)

@@ -74,12 +74,12 @@ _KERNELS_OF_ALL = {
 def check_floating(tensor: TensorBase, name: str, low: bool = False) -> None:
     """Raise torch's error for a tensor that is not of floating or complex dtype."""
     kind = tensor._dtype
-    if kind.category >= 2 and (low or kind.itemsize >= 4):
+    if not kind.is_integral and (low or kind.itemsize >= 4):
         return
-    kernel = _KERNELS_OF_ALL.get(name) or (_KERNELS.get(name) if kind.category == 2 else None)
+    kernel = _KERNELS_OF_ALL.get(name) or (_KERNELS.get(name) if kind.is_floating_point else None)
     if kernel is not None:
         raise NotImplementedError(f"\"{kernel}\" not implemented for '{type_word(kind)}'")
-    if kind.category < 2:
+    if kind.is_integral:
         raise RuntimeError(f"{name}: Expected a floating point or complex tensor as input. Got {type_word(kind)}")
     raise RuntimeError(f"{name}: Low precision dtypes not supported. Got {type_word(kind)}")
 

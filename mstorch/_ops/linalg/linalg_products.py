@@ -68,7 +68,7 @@ def vander(x: TensorBase, N: int | None = None) -> TensorBase:
     count = shape[-1] if N is None else N
     if count <= 1:
         raise RuntimeError("N must be greater than 1.")
-    wide = x if x._dtype.category >= 2 else x.to(int64)
+    wide = x if not x._dtype.is_integral else x.to(int64)
     spread = views.expand(views.unsqueeze(wide, -1), (*shape, max(count - 1, 0)))
     return cat((wide.new_ones((*shape, 1)), spread.cumprod(-1)), -1)
 

@@ -167,7 +167,7 @@ def lobpcg(
         raise AssertionError(f"A must be square, got shape {A.shape}")
     if B is not None and shape_of(B) != shape:
         raise AssertionError(f"A and B must have the same shape, got {A.shape} and {B.shape}")
-    if A._dtype.category != 2:
+    if not A._dtype.is_floating_point:
         raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: {A._dtype.name} != float")
     if is_tracked(A) and modes.grad and B is not None:
         raise ValueError("lobpcg.backward() currently does not support the case of `B != None`")

@@ -58,7 +58,7 @@ def _check_lengths(a: tuple[int, ...], b: tuple[int, ...]) -> None:
 def _nothing(first: TensorBase, second: TensorBase, shape: tuple[int, ...]) -> TensorBase:
     """A product of batches that has no elements, or sums of none, of two dtypes or of bool; autograd follows it."""
     made = second.new_zeros(shape)
-    if second._dtype.category < 2:
+    if second._dtype.is_integral:
         if modes.grad and (is_tracked(first) or is_tracked(second)):
             refuse_history(second._dtype)
         return made
@@ -329,7 +329,7 @@ def linear(input: Any, weight: TensorBase, bias: TensorBase | None = None) -> An
                 f"The expanded size of the tensor ({w[0]}) must match the existing size ({bias._shape[0]}) at non-singleton dimension "
                 f"1.  Target sizes: [{views.numel_of(a[:-1])}, {w[0]}].  Tensor sizes: [{bias._shape[0]}]"
             )
-        if input._dtype.category < 2:
+        if input._dtype.is_integral:
             product = matmul(input, views.transpose(weight, 0, 1)) + bias
         else:
             product = call(_linear_bias, (bias, input, weight), label=None if len(a) == 2 else _folded_name(input))

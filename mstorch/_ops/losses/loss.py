@@ -331,7 +331,7 @@ def kl_div(
     log_target: bool = False,
 ) -> TensorBase:  # fmt: skip
     """``target * (log(target) - input)``; with ``log_target`` the target is a logarithm itself."""
-    if input._dtype.category < 2 or target._dtype.category < 2:
+    if input._dtype.is_integral or target._dtype.is_integral:
         raise RuntimeError("kl_div: Integral inputs not supported.")
     if size_average is not None or reduce is not None:
         reduction = chosen(reduction, size_average, reduce)

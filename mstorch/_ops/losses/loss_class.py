@@ -226,7 +226,7 @@ def cross_entropy(
     """The cross entropy of logits (N, C, *) or (C) and classes (N, *) or (), or class probabilities of the input's shape."""
     reduction = chosen(reduction, size_average, reduce)
     x = shape_of(input)
-    if shape_of(target) == x and target._dtype.category >= 2:
+    if shape_of(target) == x and not target._dtype.is_integral:
         return _probabilities(input, target, weight, reduction, label_smoothing)
     if shape_of(target) == x:
         raise RuntimeError(f"Expected floating point type for target with class probabilities, got {type_word(target._dtype)}")

@@ -14,7 +14,7 @@ from ..._quiet import quiet
 def evenly_spaced(start: Any, end: Any, steps: int, kind: dtype) -> np.ndarray:
     """Counted from the nearer end, in the result's precision, as torch does."""
     index = np.arange(steps)
-    if kind.category <= 1:
+    if kind.is_integral:
         start, end = int(start), int(end)
         step = (float(end) - float(start)) / max(steps - 1, 1)
         front = _fused(index.astype(np.float64), step, start)

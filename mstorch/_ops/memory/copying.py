@@ -122,7 +122,7 @@ def to_dtype(input: TensorBase, kind: dtype, copy: bool = False, format: memory_
         if not copy and (format is None or format is preserve_format or _suggested(input) is format):
             return input
         return clone(input, memory_format=format)
-    if kind.category < 3 and input._dtype.category == 3:
+    if not kind.is_complex and input._dtype.is_complex:
         _warn_of_parts(kind)
     return cast_tensor(input, kind, _copy_strides(input, format))
 
@@ -218,12 +218,12 @@ def _copied_into(self: TensorBase, src: TensorBase, label: str) -> TensorBase:
             return self
         src = contiguous_copy(src)  # the history changes, if the values do not
     check_writable(self)
-    if isinstance(src, complex) and self._dtype.category < 3:
+    if isinstance(src, complex) and not self._dtype.is_complex:
         _warn_of_parts(self._dtype)
         src = src.real
     if isinstance(src, TensorBase):
         refuse_partial_overlap(self, src)
-        if self._dtype.category < 3 and src._dtype.category == 3:
+        if not self._dtype.is_complex and src._dtype.is_complex:
             _warn_of_parts(self._dtype)
         if src._shape != self._shape:
             wide = broadcast_shape(self._shape, src._shape)

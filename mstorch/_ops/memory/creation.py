@@ -346,7 +346,7 @@ def arange(
     _refuse_row("arange", kind)
     if step == 0:
         raise RuntimeError("step must be nonzero")
-    if dtype is not None and dtype.category <= 1 and int(step) == 0:
+    if dtype is not None and dtype.is_integral and int(step) == 0:
         raise ValueError("step must be nonzero")
     if any(isinstance(v, float) and (v != v or abs(v) == float("inf")) for v in (start, end)):
         raise RuntimeError(f"unsupported range: {start} -> {end}")
@@ -360,8 +360,8 @@ def arange(
         count = int(np.ceil((float(end) - float(start)) / float(step)))
     if count >= 2**60:
         raise RuntimeError("invalid size, possible overflow?")
-    wide = np.int64 if kind.category <= 1 and all(isinstance(v, int) for v in (start, end, step)) else np.float64
-    if kind.category <= 1:
+    wide = np.int64 if kind.is_integral and all(isinstance(v, int) for v in (start, end, step)) else np.float64
+    if kind.is_integral:
         start, step = int(start), int(step)
         wide = np.int64
     array = wide(start) + wide(step) * np.arange(count, dtype=wide)
@@ -494,9 +494,9 @@ def logspace(
     start, end, kind = _ends(start, end, steps, dtype or (out._dtype if out is not None else None))
     if steps > 1:
         _refuse_row("logspace", kind)
-    wide = float64 if kind.category <= 1 or kind.name == "float64" else kind
+    wide = float64 if kind.is_integral or kind.name == "float64" else kind
     exponents = evenly_spaced(start, end, steps, by_name("float64") if not kind.is_complex else by_name("complex128"))
-    if wide.category <= 1:
+    if wide.is_integral:
         exponents = np.trunc(exponents)
     with quiet():
         values = numpy_cast(np.power(np.asarray(base, exponents.dtype), exponents), kind.np)

@@ -35,7 +35,7 @@ def made(array: np.ndarray, requires_grad: bool = False, strides: tuple[int, ...
 
 
 def require_leaf(tensor: TensorBase) -> None:
-    if tensor._dtype.category < 2:
+    if tensor._dtype.is_integral:
         raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
     require_grad(tensor, True)
 
@@ -121,7 +121,7 @@ def _number(value: Any, kind: dtype | None = None, wanted: dtype | None = None, 
         return value.item()
     if isinstance(value, TensorBase):
         if value.numel() != 1:
-            if kind is not None and kind.category < 2:
+            if kind is not None and kind.is_integral:
                 raise TypeError("only integer tensors of a single element can be converted to an index")
             raise ValueError("only one element tensors can be converted to Python scalars")
         return value.item()
@@ -129,7 +129,7 @@ def _number(value: Any, kind: dtype | None = None, wanted: dtype | None = None, 
         return value.item()
     if _is_sequence(value):
         raise TypeError(f"'{type(value).__name__}' object cannot be interpreted as an integer")
-    if wanted is not None and wanted.category == 2 and nested and (value is None or isinstance(value, (str, dict))):
+    if wanted is not None and wanted.is_floating_point and nested and (value is None or isinstance(value, (str, dict))):
         raise TypeError(f"must be real number, not {type(value).__name__}")
     if isinstance(value, (str, bytes)):
         raise TypeError(f"new(): invalid data type '{type(value).__name__}'")
@@ -152,7 +152,7 @@ def _inferred(leaves: list[Any]) -> dtype:
     for leaf in leaves:
         own = _leaf_dtype(leaf)
         kind = own if kind is None else promote_types(kind, own)
-        if kind.category == 3:
+        if kind.is_complex:
             break
     return kind or get_default_dtype()
 
@@ -241,7 +241,7 @@ def array_of(data: Any, kind: dtype | None) -> np.ndarray:
         quick = np.array(data)
         if quick.dtype.kind in "if" and quick.ndim == 1:
             inferred = int64 if quick.dtype.kind == "i" else get_default_dtype()
-            if kind is None or kind.category >= 2:
+            if kind is None or not kind.is_integral:
                 return numpy_cast(quick, (kind or inferred).np)
     return _python_array(data, kind)
 

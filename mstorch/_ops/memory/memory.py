@@ -202,10 +202,10 @@ def _elementwise(self: TensorBase, name: str, function: Callable[..., Any], othe
 
 def _as_elements(values: list[Any], kind: dtype) -> np.ndarray:
     """What a Python function gave, as an array of a dtype."""
-    if kind.category < 2:
+    if kind.is_integral:
         values = [bool(value) if kind.category == 0 else _integer(value, kind) for value in values]
     else:
-        values = [complex(value) if kind.category == 3 else _real(value) for value in values]
+        values = [complex(value) if kind.is_complex else _real(value) for value in values]
     plain = {0: np.bool_, 1: np.int64, 2: np.float64, 3: np.complex128}[kind.category]
     return numpy_cast(np.array(values, plain), kind.np)
 

@@ -42,7 +42,7 @@ def make_subclass(cls: type, data: TensorBase, require_grad: bool = False, **opt
 def _leaf(cls: type, data: TensorBase, wanted: bool) -> Any:
     made = in_class(views.detach(data), cls)
     if wanted:
-        if data._dtype.category < 2:
+        if data._dtype.is_integral:
             raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
         require_grad(made, True)
     return made

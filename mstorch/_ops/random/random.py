@@ -94,7 +94,7 @@ def _sampled(array: Any, kind: dtype, parameters: Sequence[Any], out: TensorBase
     if out is None:
         for parameter in parameters:
             sample = beside(sample, parameter)
-    if out is not None or kind.category < 2 or not recording(parameters):
+    if out is not None or kind.is_integral or not recording(parameters):
         return sample
     return record("NormalBackward3", _no_gradient, parameters, (sample,), needed=(), kept=())[0]
 
@@ -106,7 +106,7 @@ def _no_gradient(gradients: Sequence[TensorBase], outputs: Sequence[Any], inputs
 
 def _floating(kind: dtype | None, out: Any, name: str) -> dtype:
     kind = kind or (out._dtype if out is not None else get_default_dtype())
-    if kind.category < 2:
+    if kind.is_integral:
         raise NotImplementedError(f'"{name}" not implemented for \'{type_word(kind)}\'')
     return kind
 
@@ -365,7 +365,7 @@ def normal(
     if isinstance(mean, TensorBase) or isinstance(std, TensorBase):
         kind = mean._dtype if isinstance(mean, TensorBase) else std._dtype
         if isinstance(std, TensorBase):
-            if std._dtype.category == 3:
+            if std._dtype.is_complex:
                 raise RuntimeError("normal expects standard deviation to be non-complex")
             if readable(std) is not None and bool((_array(std) < 0).any()):
                 raise RuntimeError("normal expects all elements of std >= 0.0")
@@ -486,7 +486,7 @@ def _drawn_chances(input: TensorBase, p: float | None, engine: Any, kind: dtype)
     if p is not None:
         _check_probability(p)
         return draw("bernoulli", engine, shape_of(input), float(p), kind.name)
-    if kind.category < 2:
+    if kind.is_integral:
         raise NotImplementedError(f"\"bernoulli_tensor_cpu_p_\" not implemented for '{type_word(kind)}'")
     return draw("bernoulli_each", engine, _chances(input, engine, shape_of(input)), kind.name)
 
@@ -496,7 +496,7 @@ def exponential_(self: TensorBase, lambd: float = 1, *, generator: Generator | N
     check_writable(self)
     if lambd <= 0:
         raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={lambd:g}")
-    if self._dtype.category != 2:
+    if not self._dtype.is_floating_point:
         raise RuntimeError(
             "Exponential distribution is a continuous probability distribution. dtype must be a floating point but you specified "
             f"{type_word(self._dtype)}"

@@ -28,7 +28,7 @@ _LAST_INTEGER = {"float16": 2**11, "bfloat16": 2**8, "float32": 2**24, "float64"
 
 
 def _computed_in(dtype: str) -> str:
-    return "float32" if dtype in _HALVES or by_name(dtype).category < 2 else dtype
+    return "float32" if dtype in _HALVES or by_name(dtype).is_integral else dtype
 
 
 def _stored(tensor: Any, dtype: str) -> Raw:

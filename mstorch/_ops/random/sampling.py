@@ -21,7 +21,7 @@ def multinomial(
     shape = shape_of(input)
     if len(shape) not in (1, 2):
         raise RuntimeError("prob_dist must be 1 or 2 dim")
-    if input._dtype.category != 2:
+    if not input._dtype.is_floating_point:
         raise RuntimeError(
             f"multinomial only supports floating-point dtypes for input, got: {_word(input)}"
         )
@@ -65,7 +65,7 @@ def _word(tensor: Any) -> str:
 
 def poisson(input: TensorBase, generator: Generator | None = None) -> Any:
     """Poisson random numbers of the rates in ``input``, in its dtype."""
-    if input._dtype.category < 2:
+    if input._dtype.is_integral:
         raise NotImplementedError(f"\"poisson_cpu\" not implemented for '{_word(input)}'")
     rates = _array(input)
     if rates.size and (rates.astype(np.float64) < 0).any():

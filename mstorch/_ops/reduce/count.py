@@ -79,7 +79,7 @@ def unique(
     input: Any, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
 ) -> Any:
     """The distinct elements (or entries of ``dim``) in order; on demand each element's index there, and counts."""
-    if input._dtype.category == 3:
+    if input._dtype.is_complex:
         raise NotImplementedError(f"\"unique\" not implemented for '{type_word(input._dtype)}'")
     if dim is not None:
         return _unique_entries(input, dim, return_inverse, return_counts, True)
@@ -138,7 +138,7 @@ def _unique_entries(input: TensorBase, dim: int, return_inverse: bool, return_co
     rows = views.reshape(rows, (count, -1))
     if not ordered:
         order = _numbers(count)
-    elif input._dtype.category == 2 and bool(rows.ne(rows).any()):
+    elif input._dtype.is_floating_point and bool(rows.ne(rows).any()):
         order = tensor_of(_order_with_nan(array_of(rows.double())))
     else:
         order = computed(_lexicographic, rows)
@@ -210,7 +210,7 @@ def searchsorted(
         )
     after = right or side == "right"
     if not isinstance(input, TensorBase):
-        input = sorted_sequence.new_tensor(input) if sorted_sequence._dtype.category == 2 else _scalar(input)
+        input = sorted_sequence.new_tensor(input) if sorted_sequence._dtype.is_floating_point else _scalar(input)
     own = shape_of(input)
     if not own and len(shape) != 1:
         raise RuntimeError(
@@ -321,7 +321,7 @@ def histc(input: TensorBase, bins: int = 100, min: Any = 0, max: Any = 0, *, out
         raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
     if min > max:
         raise RuntimeError("torch.histc: max must be larger than min")
-    if input._dtype.category != 2:
+    if not input._dtype.is_floating_point:
         if input._dtype in (uint8, int8) and min == max:  # torch widens the range before it looks whether it counts such numbers
             low, high = _ends_of(input.detach()) if count_of(input._shape) else (0, 0)
             limits = iinfo(input._dtype)
@@ -409,7 +409,7 @@ def _check_edges(edges: TensorBase, input: TensorBase, place: int) -> None:
 
 def _edges(values: TensorBase, bins: int, limits: Any, place: int) -> Any:
     """The edges of equal bins for the values of one dimension."""
-    if values._dtype.category != 2:
+    if not values._dtype.is_floating_point:
         raise NotImplementedError(f"\"histogramdd\" not implemented for '{type_word(values._dtype)}'")
     if bins <= 0:
         raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension {place}")

@@ -88,7 +88,7 @@ def renorm(input: Any, p: Any, dim: int, maxnorm: Any, *, out: TensorBase | None
     own = input.detach() if followed((input,)) else input
     sizes = vector_norm(own, p, others, True, dtype=_WIDER.get(own._dtype))  # as wide as torch adds up
     factors = where(sizes.gt(maxnorm), maxnorm / (sizes + 1e-7), 1.0)
-    found = row_major(own * (factors if own._dtype.category == 3 else to_dtype(factors, own._dtype)))
+    found = row_major(own * (factors if own._dtype.is_complex else to_dtype(factors, own._dtype)))
     if own is not input:
         (found,) = record("RenormBackward0", _renorm_slope, (input,), (found,), float(p), others, maxnorm, needed=())
     return finish(found, out)
@@ -103,7 +103,7 @@ def _renorm_slope(
         return (None,)
     sizes = vector_norm(x, p, others, True)
     inner = x.conj_physical() * g
-    inner = reduce.sum(real(inner) if x._dtype.category == 3 else inner, others, True)
+    inner = reduce.sum(real(inner) if x._dtype.is_complex else inner, others, True)
     (of_norm,) = norm_slope((inner,), (sizes,), (x,), p, others, True)
     inverse = (sizes + 1e-7).reciprocal()
     return (where(sizes.gt(maxnorm), maxnorm * inverse * (g - inverse * of_norm), g),)
@@ -142,7 +142,7 @@ def cov(input: TensorBase, *, correction: int = 1, fweights: TensorBase | None =
         weights = given if weights is None else weights * given
     total = reduce.sum(weights) if weights is not None else count
     if weights is None:
-        centre = (reduce.sum(rows, 1, True) / count) if rows._dtype.category < 2 else reduce.mean(rows, 1, True)
+        centre = (reduce.sum(rows, 1, True) / count) if rows._dtype.is_integral else reduce.mean(rows, 1, True)
     else:
         centre = reduce.sum(rows * weights, 1, True) / total
     if aweights is None or correction == 0:
@@ -176,11 +176,11 @@ def corrcoef(input: Any) -> Any:
     if not shape_of(table):
         return table / table
     spread = views.diagonal(table)
-    if spread._dtype.category == 3:
+    if spread._dtype.is_complex:
         spread = spread.real
     spread = spread.sqrt()
     table = table / views.unsqueeze(spread, -1) / views.unsqueeze(spread, 0)
-    if table._dtype.category == 3:
+    if table._dtype.is_complex:
         return complex(real(table).clamp(-1, 1), imag(table).clamp(-1, 1))
     return table.clamp(-1, 1)
 

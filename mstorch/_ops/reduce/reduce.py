@@ -58,7 +58,7 @@ _LONG = 1 << 16
 
 def summed_dtype(input: TensorBase, asked: dtype | None, out: Any) -> dtype:
     """The dtype that sums and products are computed in: what is asked for, that of ``out``, or the input's, int64 for integers."""
-    return asked or (out._dtype if isinstance(out, TensorBase) else int64 if input._dtype.category < 2 else input._dtype)
+    return asked or (out._dtype if isinstance(out, TensorBase) else int64 if input._dtype.is_integral else input._dtype)
 
 
 def _refuse_recorded(name: str, input: TensorBase, out: TensorBase | None) -> None:
@@ -69,7 +69,7 @@ def _refuse_recorded(name: str, input: TensorBase, out: TensorBase | None) -> No
 
 def _is_long_and_small(input: TensorBase) -> bool:
     """Whether a tensor has many integers, of fewer bytes than int64, in the host's memory."""
-    few = input._dtype.category >= 2 or input._dtype.itemsize == 8 or math.prod(input._shape) < _LONG
+    few = not input._dtype.is_integral or input._dtype.itemsize == 8 or math.prod(input._shape) < _LONG
     return not few and not LEVELS and in_arrays(input)
 
 
@@ -101,9 +101,9 @@ def nansum(
     out: TensorBase | None = None,
 ) -> TensorBase:
     """The sum with NaN counted as zero."""
-    if input._dtype.category == 3:
+    if input._dtype.is_complex:
         raise RuntimeError("nansum on CPU does not support complex inputs")
-    if input._dtype.category != 2:
+    if not input._dtype.is_floating_point:
         return sum(input, dim, keepdim, dtype=dtype, out=out)
     if out is None and followed((input,)):
         found = nansum(input.detach(), dim, keepdim, dtype=dtype)
@@ -132,7 +132,7 @@ def mean(
 ) -> Any:
     """The mean of all elements, or along ``dim``; of floating or complex tensors only, unless ``dtype`` is one."""
     kind = dtype or input._dtype
-    if kind.category < 2:
+    if kind.is_integral:
         what = "Optional" if dtype is not None else "Input"
         raise RuntimeError(
             f"mean(): could not infer output dtype. {what} dtype must be either a floating point or complex dtype. "
@@ -149,7 +149,7 @@ def nanmean(
     out: TensorBase | None = None,
 ) -> TensorBase:
     """The mean of the elements that are not NaN."""
-    if input._dtype.category != 2 and input._dtype.category != 3:
+    if not input._dtype.is_floating_point and not input._dtype.is_complex:
         raise RuntimeError(f"nanmean(): expected input to have floating point or complex dtype but got {type_word(input._dtype)}")
     count = sum(isnan(input).logical_not(), dim, keepdim)
     return finish(nansum(input, dim, keepdim, dtype=dtype) / count, out)
@@ -210,7 +210,7 @@ def _extreme(kernel_: Kernel, name: str, input: TensorBase, dim: Any, keepdim: b
     shape = shape_of(input)
     dims = wrap_dims(dim, len(shape))
     _check_not_empty(name, shape, dims, dim is None or dim == ())
-    if input._dtype.category == 3:
+    if input._dtype.is_complex:
         word = {"amax": "max_values_cpu", "amin": "min_values_cpu", "aminmax": "aminmax_cpu"}.get(name, f"{name}_all")
         raise NotImplementedError(f"\"{word}\" not implemented for '{type_word(input._dtype)}'")
     if count_of(input._shape) == 0:
@@ -264,7 +264,7 @@ def aminmax(input: Any, *, dim: int | None = None, keepdim: bool = False, out: A
 
 def _arg(kernel_: Kernel, name: str, input: TensorBase, dim: int | None, keepdim: bool) -> TensorBase:
     shape = shape_of(input)
-    if input._dtype is bool_ or input._dtype.category == 3:
+    if input._dtype is bool_ or input._dtype.is_complex:
         raise RuntimeError(f"{name}(): does not support {'bool' if input._dtype is bool_ else 'complex'} input")
     if dim is None:
         if count_of(input._shape) == 0:
@@ -297,7 +297,7 @@ def _with_indices(arg_kernel: Kernel, name: str, kind: type, input: TensorBase, 
     """Values and indices of the extremes along a dimension; the gradient goes to the index alone."""
     shape = shape_of(input)
     dim = wrap_dim(dim, len(shape))
-    if input._dtype.category == 3:
+    if input._dtype.is_complex:
         raise RuntimeError(f"{name}(): does not support complex input")
     _check_not_empty(name, shape, (dim,), False)
     if count_of(input._shape) == 0:
@@ -394,7 +394,7 @@ def _rounded_once(input: TensorBase, compute: Callable[[Any], Any]) -> Any:
 
 def _variance(input: TensorBase, dim: int | tuple[int, ...] | None, correction: Any, keepdim: bool, name: str) -> tuple[Any, Any]:
     """The variance and the mean along ``dim``, from squared distances to the mean."""
-    if input._dtype.category < 2:
+    if input._dtype.is_integral:
         word = name if "mean" in name else "std and var"
         raise RuntimeError(f"{word} only support floating point and complex dtypes")
     shape = shape_of(input)
@@ -520,7 +520,7 @@ def _spread_and_mean(input: TensorBase, dim: int | tuple[int, int] | None, corre
 
     def both(x: TensorBase) -> tuple[Any, Any]:
         variance, centre = _variance(x, dim, correction, keepdim, name)
-        if x._dtype.category == 2 and not LEVELS and in_arrays(centre):
+        if x._dtype.is_floating_point and not LEVELS and in_arrays(centre):
             centre = _running(centre, x, wrap_dims(dim, len(x._shape)))
         return _deviation(variance) if name == "std_mean" else variance, centre
 

@@ -89,7 +89,7 @@ def _scan_in_place(input: TensorBase, kernel_: Kernel, dim: int, kind: dtype | N
 
 
 def _running(kernel_: Kernel, name: str, kind: type, input: TensorBase, dim: int, out: Any) -> Any:
-    if input._dtype.category == 3:
+    if input._dtype.is_complex:
         raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{type_word(input._dtype)}'")
     # As in torch, nothing is looked at where there is nothing.
     dim = wrap_dim(dim, len(input._shape)) if count_of(input._shape) else 0
@@ -128,7 +128,7 @@ def logcumsumexp(input: TensorBase, dim: int, *, out: TensorBase | None = None) 
         raise RuntimeError(f"expected scalar_type {type_word(input._dtype)} but found {type_word(out._dtype)}")
     refuse_dtype("logcumsumexp_out_cpu", input._dtype, below=2)
     refuse_parts(None if out is None else (out,), input)
-    if input._dtype.category == 3:
+    if input._dtype.is_complex:
         with without_grad():
             found = call(_logcumsumexp, (input.detach(),), dim)
 

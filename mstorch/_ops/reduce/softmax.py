@@ -24,7 +24,7 @@ _log_softmax = kernel("log_softmax")
 def _along(kernel_: Kernel, name: str, input: TensorBase, dim: int, kind: dtype | None, out: TensorBase | None) -> TensorBase:
     axis = wrap_dim(dim, len(input._shape))
     kind = kind or input._dtype
-    if kind.category < 2:
+    if kind.is_integral:
         if 0 not in input._shape:
             raise NotImplementedError(f'"{name}" not implemented for {torch_type_name(kind.name)}')
         return finish(row_major(input.to(kind, copy=True)), out)
@@ -52,7 +52,7 @@ def softmin(input: TensorBase, dim: int, dtype: dtype | None = None) -> TensorBa
 @operation(numpy_names=True)
 def logsumexp(input: TensorBase, dim: int | tuple[int, int], keepdim: bool = False, *, out: TensorBase | None = None) -> TensorBase:
     """The logarithm of the sum of exponentials, computed from distances to the largest element."""
-    if input._dtype.category < 2:
+    if input._dtype.is_integral:
         input = input.to(float32)
     dims = wrap_dims(dim, len(shape_of(input)))
     if count_of(input._shape) == 0:
@@ -66,7 +66,7 @@ def logsumexp(input: TensorBase, dim: int | tuple[int, int], keepdim: bool = Fal
 
 def _log_of_sums(input: TensorBase, dims: tuple[int, ...], keepdim: bool) -> TensorBase:
     values = input.detach()
-    largest = amax(values.real if input._dtype.category == 3 else values, dims, True)
+    largest = amax(values.real if input._dtype.is_complex else values, dims, True)
     limits = finfo(largest._dtype)
     largest = largest.clamp(limits.min, limits.max)
     total = sum_of((input - largest).exp(), dims, keepdim).log()

@@ -61,7 +61,7 @@ def _sortable(input: TensorBase) -> TensorBase:
 
 def _order(input: TensorBase, dim: int, descending: bool, stable: bool = True) -> TensorBase:
     """The indices of a sort."""
-    if input._dtype.category == 3:
+    if input._dtype.is_complex:
         raise RuntimeError(" Sort does not support complex dtypes on CPU")
     return call(_argsort, (_sortable(input),), dim, descending, stable)
 
@@ -88,7 +88,7 @@ def _sorted_order(input: TensorBase, dim: int, descending: bool, stable: bool) -
 
 
 def _loose_order_of_no_numbers(input: TensorBase, dim: int) -> TensorBase | None:
-    if input._dtype.category != 2 or not bool(isnan(input.detach()).any()):
+    if not input._dtype.is_floating_point or not bool(isnan(input.detach()).any()):
         return None
     return tensor_of(numpy_loose_order(array_of(_sortable(input)), dim))
 
@@ -166,7 +166,7 @@ def topk(input: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool =
     refuse_parts(out, input)
     if input._dtype is bool_:
         raise RuntimeError("topk does not support bool dtypes on CPU")
-    if input._dtype.category == 3:
+    if input._dtype.is_complex:
         raise RuntimeError(" topk does not support complex dtypes on CPU")
     _refuse_kinds("topk_cpu", input)
     if not shape:
@@ -205,7 +205,7 @@ _UNSIGNED = ("uint16", "uint32", "uint64")
 def _refuse_kinds(kernel_: str, input: TensorBase, *others: str) -> None:
     """Raise torch's error for dtypes that its selections lack."""
     name = input._dtype.name
-    if input._dtype.category == 3 or name in _UNSIGNED or name in others:
+    if input._dtype.is_complex or name in _UNSIGNED or name in others:
         raise NotImplementedError(f"\"{kernel_}\" not implemented for '{type_word(input._dtype)}'")
 
 
@@ -289,7 +289,7 @@ def _median(input: TensorBase, dim: int | None, keepdim: bool, ignore_nan: bool,
         if views.numel_of(shape) == 0:
             if input._node is not None or input.requires_grad:
                 return input.sum() + math.nan  # it depends on the input, as far as autograd is concerned
-            if input._dtype.category < 2:
+            if input._dtype.is_integral:
                 return input.new_full((), _NAN_AS_INTEGER.get(input._dtype, 0))
             return input.new_full((), math.nan)
         return finish(_median_of_all(input, ignore_nan), out)
@@ -311,7 +311,7 @@ def _median(input: TensorBase, dim: int | None, keepdim: bool, ignore_nan: bool,
     if not shape:
         return finish(_picked(input, dim, order, keepdim, kind), out)
     middle = (length - 1) // 2
-    if input._dtype.category < 2:
+    if input._dtype.is_integral:
         place = None
     else:
         nan = input.detach().isnan()
@@ -385,7 +385,7 @@ def _quantile(input: Any, q: Any, dim: Any, keepdim: bool, interpolation: str, i
     if not isinstance(q, TensorBase):
         if not 0 <= q <= 1:
             raise RuntimeError(f"{name}() q must be in the range [0, 1] but got {q:g}")
-        q = input.new_full((), q) if input._dtype.category == 2 else q
+        q = input.new_full((), q) if input._dtype.is_floating_point else q
     if interpolation not in _INTERPOLATIONS:
         raise RuntimeError(
             f"{name}() interpolation must be one of linear, lower, higher, midpoint or nearest, but got {interpolation}"

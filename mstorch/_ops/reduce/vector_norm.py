@@ -29,7 +29,7 @@ def vector_norm(
     """The ``ord``-norm of all elements, or along ``dim``, whatever the shape."""
     if isinstance(ord, builtins.complex):
         raise RuntimeError("linalg.vector_norm: Expected a non-complex scalar as the order of norm.")
-    if x._dtype.category < 2:
+    if x._dtype.is_integral:
         raise RuntimeError(
             f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {type_word(x._dtype)}"
         )
@@ -109,7 +109,7 @@ def _norm(x: TensorBase, p: float, dims: tuple[int, ...], keepdim: bool) -> Tens
 
 
 def _squares(x: Any) -> Any:
-    if x._dtype.category < 3:
+    if not x._dtype.is_complex:
         return x * x
     a, b = real(x), imag(x)
     return a * a + b * b

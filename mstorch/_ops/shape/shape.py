@@ -251,7 +251,7 @@ def vander(x: TensorBase, N: int | None = None, increasing: bool = False) -> Ten
     count = shape[0] if N is None else N
     if count < 0:
         raise RuntimeError("N must be non-negative.")
-    if x._dtype.category < 2:
+    if x._dtype.is_integral:
         x = x.to(int64)
     if count == 0:
         return x.new_zeros((shape[0], 0))
@@ -390,13 +390,13 @@ def numel(input: TensorBase) -> int:
 def adjoint(input: TensorBase) -> TensorBase:
     """Matrices in the last two dimensions transposed, and conjugated if complex."""
     if not shape_of(input):
-        return input.conj() if input._dtype.category == 3 else input
+        return input.conj() if input._dtype.is_complex else input
     if len(shape_of(input)) < 2:
         raise RuntimeError(
             f"tensor.adjoint() is only supported on matrices or batches of matrices. Got {len(shape_of(input))}-D tensor."
         )
     flipped = views.transpose(input, -2, -1)
-    return flipped.conj() if input._dtype.category == 3 else flipped
+    return flipped.conj() if input._dtype.is_complex else flipped
 
 
 def _matrix_transpose(self: TensorBase) -> TensorBase:
@@ -430,7 +430,7 @@ def _hermitian(self: TensorBase) -> TensorBase:
             f"tensor.H is only supported on matrices (2-D tensors). Got {rank}-D tensor. For batches of matrices, consider using "
             "tensor.mH"
         )
-    return adjoint(self) if rank else (self.conj() if self._dtype.category == 3 else self)
+    return adjoint(self) if rank else (self.conj() if self._dtype.is_complex else self)
 
 
 @operation(forms=SIZE)

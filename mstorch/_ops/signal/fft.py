@@ -40,7 +40,7 @@ def _floating(input: TensorBase, to_complex: bool) -> TensorBase:
     if not isinstance(input, TensorBase):
         raise TypeError(f"argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
     kind = input._dtype
-    if kind.category < 2:
+    if kind.is_integral:
         kind = get_default_dtype()
     if kind.itemsize < 4:
         raise RuntimeError(f"Unsupported dtype {type_word(kind)}")
@@ -50,7 +50,7 @@ def _floating(input: TensorBase, to_complex: bool) -> TensorBase:
 
 
 def _check_real(input: TensorBase, name: str) -> None:
-    if input._dtype.category == 3:
+    if input._dtype.is_complex:
         raise RuntimeError(f"{name} expects a real input tensor, but got {type_word(input._dtype)}")
 
 
@@ -223,7 +223,7 @@ def ifft(input: TensorBase, n: int | None = None, dim: int = -1, norm: str | Non
 
 def _along_one(input: TensorBase, n: int | None, dim: int, norm: str | None, inverse: bool) -> TensorBase:
     found = _complex_n(input, _length(n), _one(dim), norm, inverse)
-    if input._dtype.category < 3 and found._node is not None:
+    if not input._dtype.is_complex and found._node is not None:
         call_node(found, "FftR2CBackward0")
         if n is None or n <= shape_of(input)[dim]:  # else torch saves a copy that is padded
             watch(found, input)

@@ -122,7 +122,7 @@ def _check_stft(
 ) -> None:
     shape = shape_of(input)
     problem = ""
-    if input._dtype.category < 2:
+    if input._dtype.is_integral:
         problem = "expected a tensor of floating point or complex values"
     elif len(shape) not in (1, 2):
         problem = "expected a 1D or 2D tensor"

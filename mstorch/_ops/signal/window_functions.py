@@ -170,7 +170,7 @@ def kaiser(
 
 def _old_kind(name: str, length: int, dtype: dtype | None) -> dtype:
     kind = dtype or get_default_dtype()
-    if kind.category != 2:
+    if not kind.is_floating_point:
         raise RuntimeError(f"{name} expects floating point dtypes, got: {kind}")
     if length < 0:
         raise RuntimeError(f"{name} requires non-negative window_length, got window_length={length}")

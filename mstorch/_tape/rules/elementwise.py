@@ -94,7 +94,7 @@ def scalar_power(node: Any, g: TensorBase | np.ndarray) -> Any:
     recorded = isinstance(x, TensorBase)
     if exponent == 1:
         return v.mul(g, v.scalar_power(x, 0)) if recorded else v.times(g, 1)
-    if isinstance(exponent, complex) or node.kind.category == 3:
+    if isinstance(exponent, complex) or node.kind.is_complex:
         return v.mul(g, v.conj(v.times(v.scalar_power(x, exponent - 1), exponent)))
     return v.mul(g, v.times(x if exponent == 2 and not recorded else v.scalar_power(x, exponent - 1), exponent))
 
@@ -166,7 +166,7 @@ _extreme("minimum")
 @rule("abs", keep=(0,))
 def abs(node: Any, g: TensorBase | np.ndarray) -> Any:
     x = node.kept(g)
-    if node.kind.category < 3:
+    if not node.kind.is_complex:
         return v.flat_in(v.mul(g, v.like(v.signs(x), g)), x)
     return v.mul(v.converted(g, node.kind.name), v.sgn(x))
 

@@ -29,18 +29,18 @@ _REAL = (
 )  # fmt: skip
 @forward_rule(*_DIAGONAL)
 def diagonal(call: Call) -> Any:
-    return call.pull(call.t()) if call.kind.category == 2 else v.conj(call.pull(v.conj(call.t())))
+    return call.pull(call.t()) if call.kind.is_floating_point else v.conj(call.pull(v.conj(call.t())))
 
 
 @forward_rule("relu")
 def relu(call: Call) -> Any:
-    found = relu_slope(call.y(), call.t()) if call.plain and call.kind.category == 2 else None
+    found = relu_slope(call.y(), call.t()) if call.plain and call.kind.is_floating_point else None
     return diagonal(call) if found is None else found
 
 
 @forward_rule(*_REAL)
 def real_diagonal(call: Call) -> Any:
-    return call.pull(call.t()) if call.kind.category == 2 else NotImplemented
+    return call.pull(call.t()) if call.kind.is_floating_point else NotImplemented
 
 
 @forward_rule(
@@ -143,7 +143,7 @@ def where(call: Call) -> Any:
 
 @forward_rule("log_softmax")
 def log_softmax(call: Call) -> Any:
-    if call.kind.category != 2:
+    if not call.kind.is_floating_point:
         return NotImplemented
     axes = (call.args[0],) if call.shape() else ()
     return v.sub(call.t(), v.total(v.mul(v.exp(call.y()), call.t()), axes))

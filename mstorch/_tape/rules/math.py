@@ -203,7 +203,7 @@ def _angle_slope(g: TensorBase | np.ndarray, z: TensorBase | np.ndarray) -> Any:
 @rule("angle", keep=(0,))
 def angle(node: Any, g: TensorBase | np.ndarray) -> Any:
     """Real numbers have the angle 0 or π, which is flat."""
-    if node.kind.category < 3:
+    if not node.kind.is_complex:
         return v.nothing(node.kept(g))
     return _angle_slope(_as_complex(g, node.kind.np), node.kept(g))
 
@@ -218,6 +218,6 @@ def _sgn_slope(g: np.ndarray, z: np.ndarray, turned: np.ndarray) -> np.ndarray:
 
 @rule("sgn", keep=(0, "result"))
 def sgn(node: Any, g: np.ndarray) -> Any:
-    if node.kind.category < 3:
+    if not node.kind.is_complex:
         return v.nothing(g, node.shapes[0])
     return _sgn_slope(g, node.kept(g, 0), node.kept(g, 1))

@@ -253,7 +253,7 @@ def _padding_of(name: str, input: Any) -> Any:
         return found
     if input._dtype.name == "bool":
         return found is _LARGEST
-    limits = finfo(input._dtype) if input._dtype.category >= 2 else iinfo(input._dtype)
+    limits = finfo(input._dtype) if not input._dtype.is_integral else iinfo(input._dtype)
     return limits.max if found is _LARGEST else limits.min
 
 

@@ -54,7 +54,7 @@ class ConversionMixin:
         kind, target, copied, format_ = parse_to(args, kwargs)
         if copied:
             raise RuntimeError(".to() does not accept copy argument")
-        if kind is not None and kind.category < 2:
+        if kind is not None and kind.is_integral:
             raise TypeError(f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={kind}")
 
         if kind is not None and kind.is_complex:
@@ -66,7 +66,7 @@ class ConversionMixin:
             )
 
         def convert(tensor: Tensor) -> Tensor:
-            wanted = kind if kind is not None and tensor.dtype.category >= 2 else None
+            wanted = kind if kind is not None and not tensor.dtype.is_integral else None
             if target is not None and is_meta(tensor) and not devices.is_meta(target):
                 raise NotImplementedError(
                     "Cannot copy out of meta tensor; no data! Please use torch.nn.Module.to_empty() instead of torch.nn.Module.to() "

@@ -25,7 +25,7 @@ def _gradients(parameters: Any) -> list[Tensor]:
 def _norm(part: Tensor, order: float) -> Tensor:
     """A tensor's norm; one that is spread over processes knows its own."""
     spread = getattr(part, "_global_norm", None)
-    if part._dtype.category < 2:
+    if part._dtype.is_integral:
         raise RuntimeError(f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {type_word(part._dtype)}")
     return above.torch.linalg.vector_norm(part, order) if spread is None else spread(order)
 
