@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from .._core.above import above as _above
-from .._core.formats import jagged, strided
+from .._core.formats import jagged, layout, strided
 from .._core.nested_parts import is_nested
 from .._hook import missing as _missing
 from .._ops.memory.creation import arange as _arange
@@ -38,7 +38,7 @@ def to_padded_tensor(input: Any, padding: float, output_size: Any = None, out: A
     return input.to_padded_tensor(padding, output_size)  # type: ignore[no-any-return]
 
 
-def _unsupported(layout: Any, what: str = "tensors") -> RuntimeError:
+def _unsupported(layout: layout, what: str = "tensors") -> RuntimeError:
     return RuntimeError(f"Specified layout is unsupported for nested {what}: {layout}")
 
 
@@ -83,7 +83,7 @@ def as_nested_tensor(ts: Any, dtype: Any = None, device: Any = None, layout: Any
     return nested_view_from_values_offsets(values, offsets, 1, length, length)  # type: ignore[no-any-return]
 
 
-def narrow(tensor: Any, dim: int, start: Any, length: Any, layout: Any = strided) -> Tensor:
+def narrow(tensor: Tensor, dim: int, start: int | Tensor, length: int | Tensor, layout: Any = strided) -> Tensor:
     """Of each row of a tensor the part from ``start`` on that is ``length`` long, both also one for each row."""
     for name, value in (("start", start), ("length", length)):
         if not isinstance(value, (int, Tensor)):
@@ -101,8 +101,8 @@ def narrow(tensor: Any, dim: int, start: Any, length: Any, layout: Any = strided
 
 
 def nested_tensor_from_jagged(
-    values: Any, offsets: Any = None, lengths: Any = None, jagged_dim: int | None = None, min_seqlen: int | None = None,
-    max_seqlen: int | None = None,
+    values: Tensor, offsets: Tensor | None = None, lengths: Tensor | None = None, jagged_dim: int | None = None,
+    min_seqlen: int | None = None, max_seqlen: int | None = None,
 ) -> Tensor:  # fmt: skip
     """A view of values in which parts stand one after the other, as a nested tensor of the jagged layout.
 
@@ -122,7 +122,7 @@ def nested_tensor_from_jagged(
     return nested_view_from_values_offsets_lengths(values, offsets, lengths, jagged_dim or 1, min_seqlen, max_seqlen)  # type: ignore[no-any-return]
 
 
-def masked_select(tensor: Any, mask: Any) -> Tensor:
+def masked_select(tensor: Tensor, mask: Tensor) -> Tensor:
     """The elements of each row where a mask is true, as a nested tensor of the jagged layout."""
     for what, item in (("strided tensor, given", tensor), ("strided mask, given:", mask)):
         if item.layout is not strided:

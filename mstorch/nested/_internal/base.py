@@ -22,14 +22,14 @@ class Unanswered(NotImplementedError):
 
 
 def _refused(what: str) -> Any:
-    def refuse(self: Any) -> NoReturn:
+    def refuse(self: Tensor) -> NoReturn:
         raise Unanswered(f"mstorch: this operation is not there for nested tensors: it asks one for its {what}")
 
     return property(refuse, doc=f"No {what}: raises, so that no other operation computes with what is not there.")
 
 
 def _of_values(name: str) -> Any:
-    def read(self: Any) -> Any:
+    def read(self: Tensor) -> Any:
         return getattr(self._values, name)
 
     def write(self: Any, value: Any) -> None:
@@ -136,7 +136,7 @@ class Nested(Tensor):
         """The only element as a Python number."""
         return self._values.item()
 
-    def to_padded_tensor(self, padding: Any, output_size: Any = None) -> Any:
+    def to_padded_tensor(self, padding: float, output_size: Any = None) -> Tensor:
         """A tensor of one shape of the parts, the rest filled with ``padding``."""
         return self.FORMS["to_padded_tensor"](None, self, padding, output_size)
 
@@ -144,14 +144,14 @@ class Nested(Tensor):
         return self._base is not None
 
     @property
-    def _base(self) -> Any:
+    def _base(self) -> Tensor:
         """The nested tensor, or the tensor with the values, that this one is a view of."""
         shown = self.__dict__.get("_view_of")
         return self._values._base if shown is None else shown
 
     # Autograd
 
-    def _get_grad(self) -> Any:
+    def _get_grad(self) -> Tensor:
         return like_nested(self, self._values.grad)
 
     def _set_grad(self, value: Any) -> None:
@@ -164,7 +164,7 @@ class Nested(Tensor):
 
     grad = property(_get_grad, _set_grad, _drop_grad, "The gradient that backward accumulated, or None.")  # type: ignore[assignment]
 
-    def requires_grad_(self, requires_grad: bool = True) -> Any:
+    def requires_grad_(self, requires_grad: bool = True) -> Tensor:
         """Start (or stop) recording operations on a leaf; returns the tensor."""
         self._values.requires_grad_(requires_grad)
         return self
@@ -174,7 +174,7 @@ class Nested(Tensor):
         self._values.retain_grad()
 
     def backward(
-        self, gradient: Any = None, retain_graph: bool | None = None, create_graph: bool = False, inputs: Any = None
+        self, gradient: Tensor | None = None, retain_graph: bool | None = None, create_graph: bool = False, inputs: Any = None
     ) -> None:
         """Accumulate into the leaves the gradient of this tensor times ``gradient``."""
         above.autograd.backward(self, gradient, retain_graph, create_graph, inputs=inputs)
@@ -183,7 +183,7 @@ class Nested(Tensor):
         """Call ``hook(grad)`` whenever a gradient for the tensor is computed; what it returns replaces the gradient."""
         return self._values.register_hook(lambda gradient: kept(hook(self._like(gradient))))
 
-    def detach(self) -> Any:
+    def detach(self) -> Tensor:
         """The same elements, which take no part in autograd."""
         return self._like(self._values.detach())
 
@@ -215,7 +215,7 @@ class Nested(Tensor):
         """A copy in pinned memory."""
         return self._like(self._values.pin_memory())
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
         if not self.is_leaf:
             raise RuntimeError(
                 "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment. If you were "
@@ -230,17 +230,17 @@ class Nested(Tensor):
         """What a file holds of the tensor: the arguments of ``restorer``."""
         raise NotImplementedError
 
-    def __reduce_ex__(self, protocol: Any) -> Any:
+    def __reduce_ex__(self, protocol: int) -> Any:
         if not self.is_leaf:
             raise RuntimeError("Only Tensors created explicitly by the user (graph leaves) support pickling")
         found = above.plain_pickles.reduced(self) if is_torch() else NotImplemented
         return (self.restorer, self.stored()) if found is NotImplemented else found
 
-    def __copy__(self) -> Any:
+    def __copy__(self) -> Tensor:
         return self._like(copy.copy(self._values))
 
 
-def new(cls: type, values: Any) -> Any:
+def new(cls: type, values: Tensor) -> Any:
     """A nested tensor of a class, whose elements ``values`` keeps, without a structure yet."""
     made: Any = object.__new__(cls)
     made.__dict__["_values"] = values

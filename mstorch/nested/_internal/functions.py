@@ -9,13 +9,14 @@ from ..._core.nested_parts import is_nested
 from ..._core.strides import dense_order
 from ..._core.tensor_base import array_of
 from ..._ops.memory.from_data import made
+from ..._tensor import Tensor
 from . import ops
 from .nested_tensor import NestedTensor, _nt_view_dummy, of_values
 from .padding import lengths_on_host, unpadded
 from .strided import alias, from_list, in_buffer, in_rows
 
 
-def _checked_mask(t: Any, mask: Any) -> np.ndarray:
+def _checked_mask(t: Tensor, mask: Tensor) -> np.ndarray:
     if mask.dtype.name != "bool":
         raise RuntimeError(f"Expected mask to be of ScalarType Bool, but got {mask.dtype} instead.")
     if mask.dim() != 2:
@@ -36,7 +37,7 @@ def _nested_tensor_from_mask_left_aligned(t: Any, mask: Any) -> bool:
     return _aligned(_checked_mask(t, mask))
 
 
-def _nested_tensor_from_mask(t: Any, mask: Any, mask_check: bool = True) -> Any:
+def _nested_tensor_from_mask(t: Tensor, mask: Tensor, mask_check: bool = True) -> Tensor:
     """The rows of a padded tensor (N, L, D) up to the lengths that a mask tells, as a nested tensor."""
     kept = _checked_mask(t, mask)
     if mask_check and not _aligned(kept):
@@ -45,7 +46,7 @@ def _nested_tensor_from_mask(t: Any, mask: Any, mask_check: bool = True) -> Any:
     return in_buffer(unpadded(t, sizes), sizes)
 
 
-def _nested_from_padded(padded: Any, cpu_nested_shape_example: Any, fuse_transform_0213: bool = False) -> Any:
+def _nested_from_padded(padded: Tensor, cpu_nested_shape_example: Tensor, fuse_transform_0213: bool = False) -> Tensor:
     """A nested tensor of the sizes of a table, of what a padded tensor holds; with heads (N, H, L, D) joined if asked."""
     sizes = np.array(array_of(cpu_nested_shape_example), np.int64)
     if fuse_transform_0213:
@@ -65,13 +66,13 @@ def _nested_tensor_from_tensor_list(list: Any, dtype: Any = None, layout: Any = 
     return from_list(list, dtype, device)
 
 
-def _nested_compute_contiguous_strides_offsets(nested_size: Any) -> tuple[Any, Any]:
+def _nested_compute_contiguous_strides_offsets(nested_size: Tensor) -> tuple[Any, Any]:
     """Tables of strides and starts of parts that lie one after the other."""
     steps, starts = in_rows(np.array(array_of(nested_size), np.int64))
     return made(steps), made(starts)
 
 
-def _nested_view_from_buffer(self: Any, nested_size: Any, nested_strides: Any, offsets: Any) -> Any:
+def _nested_view_from_buffer(self: Tensor, nested_size: Tensor, nested_strides: Tensor, offsets: Tensor) -> Tensor:
     """A buffer as a nested tensor."""
     return in_buffer(alias(self), *(np.array(array_of(table), np.int64) for table in (nested_size, nested_strides, offsets)))
 
@@ -95,8 +96,8 @@ def _nested_view_from_jagged_copy(self: Any, *args: Any, **named: Any) -> Any:
 
 
 def _nested_from_padded_tensor(
-    padded: Any, offsets: Any, dummy: Any, ragged_idx: int = 1, min_seqlen: Any = None, max_seqlen: Any = None, sum_S: Any = None
-) -> Any:
+    padded: Tensor, offsets: Tensor, dummy: Any, ragged_idx: int = 1, min_seqlen: Any = None, max_seqlen: Any = None, sum_S: Any = None
+) -> Tensor:
     """A nested tensor of the jagged layout, of what a padded tensor holds."""
     cache = {name: value for name, value in (("min_seqlen", min_seqlen), ("max_seqlen", max_seqlen)) if value is not None}
     return ops.from_padded(padded, of_values(padded.flatten(0, 1), offsets, None, ragged_idx, cache))

@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 
 from ..._core.above import above
-from ..._core.formats import contiguous_format, jagged, layout
+from ..._core.device import device
+from ..._core.dtype import dtype
+from ..._core.formats import contiguous_format, jagged, layout, memory_format
 from ..._core.size import Size
 from ..._namespace.symbolic import SymInt
 from ..._ops._dispatch import wrap_dim
@@ -26,7 +28,7 @@ _tensor_symint_registry: Any = WeakTensorKeyDictionary()
 _tensor_id_counter = 0
 
 
-def get_tensor_symint(tensor: Any, *, coeff: int = 1) -> SymInt:
+def get_tensor_symint(tensor: Tensor, *, coeff: int = 1) -> SymInt:
     """The symbol of the lengths that a tensor of offsets, or lengths, tells; each tensor has one."""
     global _tensor_id_counter
     found = _tensor_symint_registry.get(tensor)
@@ -42,15 +44,15 @@ def share_symint(tensor: Any, other: Any) -> None:
         _tensor_symint_registry[tensor] = get_tensor_symint(other)
 
 
-def _store_val_in_tensor(val: int) -> Any:
+def _store_val_in_tensor(val: int) -> Tensor:
     return creation.zeros(val, 0)
 
 
-def _load_val_from_tensor(t: Any) -> int:
+def _load_val_from_tensor(t: Tensor) -> int:
     return t.shape[0]  # type: ignore[no-any-return]
 
 
-def _rebuild_njt(constructor_kwargs: dict[str, Any]) -> Any:
+def _rebuild_njt(constructor_kwargs: dict[str, Any]) -> Tensor:
     tensor = NestedTensor(**constructor_kwargs)
     tables = [lengths_on_host(part) for part in (tensor._offsets, tensor._lengths) if part is not None]
     place, whole = tensor._ragged_idx - 1, tensor._values.shape
@@ -71,7 +73,9 @@ class NestedTensor(Nested):
     _ragged_idx: int
     _metadata_cache: dict[str, Any]
 
-    def __new__(cls, values: Any, offsets: Any, *, lengths: Any = None, requires_grad: bool = False, **kwargs: Any) -> Any:
+    def __new__(
+        cls, values: Tensor, offsets: Tensor, *, lengths: Tensor | None = None, requires_grad: bool = False, **kwargs: Any
+    ) -> Tensor:
         """Of values that other parts of the program know: they are seen through a tensor of their own."""
         if offsets is None:
             raise AssertionError("offsets must not be None")
@@ -95,10 +99,10 @@ class NestedTensor(Nested):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         pass
 
-    def _like(self, values: Any) -> Any:
+    def _like(self, values: Tensor) -> Tensor:
         return of_values(values, self._offsets, self._lengths, self._ragged_idx, self._metadata_cache)
 
-    def _seed(self, gradient: Any) -> Any:
+    def _seed(self, gradient: Tensor) -> Any:
         """A gradient's elements, as they lie."""
         return gradient._values
 
@@ -124,7 +128,7 @@ class NestedTensor(Nested):
         """The number of dimensions, that of the parts included."""
         return self._values.dim() + 1  # type: ignore[no-any-return]
 
-    def size(self, dim: int | None = None) -> Any:
+    def size(self, dim: int | None = None) -> tuple[int, ...]:
         """The length of each dimension, or of one; that of the ragged one is a symbol."""
         return Size(self._size) if dim is None else self._size[wrap_dim(dim, self.dim())]
 
@@ -144,7 +148,7 @@ class NestedTensor(Nested):
         """Bytes that all elements take."""
         return self.numel() * self._dtype.itemsize
 
-    def is_contiguous(self, memory_format: Any = contiguous_format) -> bool:
+    def is_contiguous(self, memory_format: memory_format = contiguous_format) -> bool:
         """Whether there are no gaps and the values lie in rows."""
         return self._lengths is None and self._values.is_contiguous(memory_format=memory_format)
 
@@ -163,11 +167,11 @@ class NestedTensor(Nested):
         """The tensor with all parts, a view."""
         return alias(self._values)
 
-    def offsets(self) -> Any:
+    def offsets(self) -> Tensor:
         """Where each part begins, and where the last ends."""
         return self._offsets
 
-    def lengths(self) -> Any:
+    def lengths(self) -> Tensor | None:
         """How long each part is, None where the offsets tell."""
         return self._lengths
 
@@ -175,7 +179,7 @@ class NestedTensor(Nested):
         """How long each part is, on the host."""
         return np.diff(lengths_on_host(self._offsets)) if self._lengths is None else lengths_on_host(self._lengths)
 
-    def row_lengths(self) -> Any:
+    def row_lengths(self) -> Tensor:
         """How long each part is, as a tensor."""
         return self._offsets.diff() if self._lengths is None else self._lengths
 
@@ -195,7 +199,7 @@ class NestedTensor(Nested):
     _max_seqlen = property(_get_max_seqlen)
     _min_seqlen = property(_get_min_seqlen)
 
-    def _get_max_seqlen_tensor(self) -> Any:
+    def _get_max_seqlen_tensor(self) -> Tensor | None:
         return self._metadata_cache.get("max_seqlen")
 
     def _set_max_seqlen_tensor(self, val: Any) -> None:
@@ -220,7 +224,7 @@ class NestedTensor(Nested):
         found = self._min_seqlen_tensor
         return None if found is None else _load_val_from_tensor(found)
 
-    def unbind(self, dim: int = 0) -> Any:
+    def unbind(self, dim: int = 0) -> Sequence[Tensor]:
         """The parts, views of the values."""
         if dim != 0:
             raise RuntimeError("unbind(): only supported for NestedTensor on dim=0")
@@ -264,7 +268,7 @@ class NestedTensor(Nested):
                 share_symint(self._lengths, lengths)
         return self
 
-    def clone(self, *, memory_format: Any = None) -> Any:
+    def clone(self, *, memory_format: memory_format | None = None) -> Tensor:
         """A copy; without gaps if ``memory_format`` asks for rows."""
         if self._lengths is not None and memory_format is contiguous_format:
             if self._ragged_idx != 1:
@@ -272,7 +276,7 @@ class NestedTensor(Nested):
             return jagged_from_list(list(self.unbind()), None)[0]
         return self._like(self._values.clone() if memory_format is None else self._values.clone(memory_format=memory_format))
 
-    def contiguous(self, memory_format: Any = contiguous_format) -> Any:
+    def contiguous(self, memory_format: memory_format = contiguous_format) -> Any:
         """Itself where it is contiguous, else a copy that is."""
         return self if self.is_contiguous() else self.clone(memory_format=contiguous_format)
 
@@ -281,7 +285,7 @@ class NestedTensor(Nested):
         for name in ("_offsets", "_lengths", "_ragged_idx", "_metadata_cache"):
             self.__dict__[name] = other.__dict__[name]
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
         if id(self) not in memo:
             made = super().__deepcopy__(memo)
             made.__dict__["_offsets"] = copy.deepcopy(self._offsets, memo)
@@ -320,15 +324,15 @@ def of_values(
 
 
 def nested_from_padded(
-    padded: Any, offsets: Any, ragged_idx: int = 1, min_seqlen: Any = None, max_seqlen: Any = None, sum_S: Any = None
-) -> Any:
+    padded: Tensor, offsets: Tensor, ragged_idx: int = 1, min_seqlen: Any = None, max_seqlen: Any = None, sum_S: int | None = None
+) -> Tensor:
     """The parts that a padded tensor holds at their start, as a nested tensor."""
     return above.torch._nested_from_padded_tensor(
         padded, offsets, None, ragged_idx, **_extremes(min_seqlen, max_seqlen)
     )
 
 
-def _extremes(min_seqlen: Any, max_seqlen: Any) -> dict[str, Any]:
+def _extremes(min_seqlen: int | None, max_seqlen: int | None) -> dict[str, Any]:
     given = {"min_seqlen": min_seqlen, "max_seqlen": max_seqlen}
     return {
         name: value if isinstance(value, Tensor) else _store_val_in_tensor(value) for name, value in given.items() if value is not None
@@ -368,7 +372,7 @@ def buffer_from_jagged(jagged: Any) -> Any:
 
 
 def jagged_from_list(
-    tensors: Sequence[Any], offsets: Any, dtype: Any = None, device: Any = None
+    tensors: Sequence[Any], offsets: Any, dtype: dtype | None = None, device: device | str | int | None = None
 ) -> tuple[Any, Any]:
     """A nested tensor of copies of tensors that differ in at most one dimension, and its offsets."""
     if len(tensors) == 0:
@@ -396,7 +400,7 @@ def jagged_from_list(
     return of_values(alias(values), offsets, None, place + 1, extremes), offsets
 
 
-def jagged_from_tensor_and_lengths(tensor: Any, starts: Any, lengths: Any) -> tuple[Any, Any, Any]:
+def jagged_from_tensor_and_lengths(tensor: Tensor, starts: Tensor, lengths: Tensor) -> tuple[Any, Any, Any]:
     """A view of a part of each row of a tensor; its offsets and, where there are gaps, its lengths."""
     count = tensor.shape[0]
     if any(tuple(item.shape) not in ((), (1,), (count,)) for item in (starts, lengths)):
@@ -433,15 +437,16 @@ def _nt_view_dummy() -> Any:
 
 
 def nested_view_from_values_offsets(
-    values: Any, offsets: Any, ragged_idx: int = 1, min_seqlen: Any = None, max_seqlen: Any = None
-) -> Any:
+    values: Tensor, offsets: Tensor, ragged_idx: int = 1, min_seqlen: int | None = None, max_seqlen: int | None = None
+) -> Tensor:
     """A view of values as a nested tensor."""
     return nested_view_from_values_offsets_lengths(values, offsets, None, ragged_idx, min_seqlen, max_seqlen)
 
 
 def nested_view_from_values_offsets_lengths(
-    values: Any, offsets: Any, lengths: Any, ragged_idx: int = 1, min_seqlen: Any = None, max_seqlen: Any = None
-) -> Any:
+    values: Tensor, offsets: Tensor, lengths: Tensor | None, ragged_idx: int = 1, min_seqlen: int | None = None,
+    max_seqlen: int | None = None
+) -> Tensor:
     """A view of values as a nested tensor, with gaps where there are lengths."""
     return NestedTensor(
         alias(values), offsets, lengths=lengths, _ragged_idx=ragged_idx, _metadata_cache=_extremes(min_seqlen, max_seqlen)

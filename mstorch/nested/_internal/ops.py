@@ -11,10 +11,13 @@ from typing import Any
 import numpy as np
 
 from ..._core.dtype import finfo, iinfo
+from ..._core.formats import layout
 from ..._core.nested_parts import is_nested
+from ..._core.overriding import public_name
 from ..._core.tensor_base import TensorBase
 from ..._ops._dispatch import wrap_dim
 from ..._ops.memory import creation
+from ..._tensor import Tensor
 from ...nn import functional as F
 from .nested_tensor import NestedTensor, of_values
 from .padding import lengths_on_host, on_device, padded_positions, steps_within, with_host
@@ -49,7 +52,7 @@ def wrapped(result: Any, input: Any, ragged_idx: int | None = None) -> Any:
     return result
 
 
-def needs_plain(input: Any, name: str, argument: str = "self") -> None:
+def needs_plain(input: Tensor, name: str, argument: str = "self") -> None:
     """ValueError for a nested tensor with gaps, or whose ragged dimension is not the next after the first."""
     if not isinstance(input, NestedTensor) or input._lengths is not None or input._ragged_idx != 1:
         raise ValueError(f"NestedTensor {name}({argument}: jt, ...): expected {argument} to be a contiguous jagged layout NestedTensor")
@@ -75,7 +78,7 @@ def matches(input: Any, size: Sequence[Any]) -> bool:
 # Padded
 
 
-def padded_values(input: Any, padding: Any, length: int) -> Any:
+def padded_values(input: Any, padding: Any, length: int) -> Tensor:
     """One tensor with ``length`` along the ragged dimension, the rest filled; what is longer is cut off."""
     place = input._ragged_idx - 1
     rows = input._values.movedim(place, 0) if place else input._values
@@ -97,7 +100,7 @@ def padded_values(input: Any, padding: Any, length: int) -> Any:
     return found.movedim(1, place + 1) if place else found
 
 
-def from_padded(dense: Any, input: Any) -> Any:
+def from_padded(dense: Any, input: Any) -> Tensor:
     """The parts, as long as those of ``input``, that a padded tensor holds at their start."""
     place = input._ragged_idx
     rows = dense.movedim(place, 1) if place > 1 else dense
@@ -122,7 +125,7 @@ def longest(input: Any) -> int:
 
 
 @form("to_padded_tensor", "nested_to_padded_tensor")
-def to_padded_tensor(public: Function, input: Any, padding: Any, output_size: Any = None, out: Any = None) -> Any:
+def to_padded_tensor(public: Function, input: Any, padding: Any, output_size: Any = None, out: Tensor | None = None) -> Tensor:
     """One tensor of all parts, the rest filled with ``padding``."""
     if input._lengths is not None:
         raise RuntimeError("to_padded_tensor(): not supported for nested tensors with holes")
@@ -136,7 +139,7 @@ def to_padded_tensor(public: Function, input: Any, padding: Any, output_size: An
 # Each element
 
 
-def pointwise(lead: Any, public: Function, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def pointwise(lead: Tensor, public: Function, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """An operation on each element, computed on the values."""
     for item in args:
         if getattr(type(item), "is_symbolic_number", False):
@@ -186,7 +189,7 @@ NestedTensor.FORMS = FORMS  # type: ignore[attr-defined]
 
 
 @form("where")
-def where(public: Function, condition: Any, input: Any = None, other: Any = None, **named: Any) -> Any:
+def where(public: Function, condition: Tensor, input: Tensor | None = None, other: Tensor | None = None, **named: Any) -> Tensor:
     """Elements of one operand or another."""
     input, other = named.get("input", named.get("self", input)), named.get("other", other)
     lead = next(nested_among((condition, input, other)))
@@ -194,13 +197,13 @@ def where(public: Function, condition: Any, input: Any = None, other: Any = None
 
 
 @form("zeros_like", "ones_like", "empty_like", "full_like", "rand_like", "randn_like", "randint_like")
-def made_like(public: Function, input: Any, *args: Any, layout: Any = None, **named: Any) -> Any:
+def made_like(public: Function, input: Any, *args: Any, layout: layout | None = None, **named: Any) -> Tensor:
     """Other values of the same lengths."""
     return like(input, public(input._values, *args, **named))._following()
 
 
 @form("copy_")
-def copy_(public: Function, input: Any, src: Any, non_blocking: bool = False) -> Any:
+def copy_(public: Function, input: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
     """Elements of another nested tensor, whose parts have the same shapes."""
     if not isinstance(src, NestedTensor) or not isinstance(input, NestedTensor):
         raise ValueError(
@@ -225,7 +228,7 @@ def apply_(public: Function, input: Any, function: Any) -> Any:
 
 
 @form("new_empty", "new_zeros", "new_ones", "new_full")
-def new_tensor(public: Function, input: Any, size: Any, *args: Any, **named: Any) -> Any:
+def new_tensor(public: Function, input: Tensor, size: int, *args: Any, **named: Any) -> Any:
     """A tensor of no dimension."""
     if not isinstance(size, (tuple, list)) or len(size):
         raise RuntimeError("new_empty() not supported for NJT with shape != ()")
@@ -247,7 +250,7 @@ _NEUTRAL: dict[str, Any] = {
 }  # fmt: skip
 
 
-def _padding_of(name: str, input: Any) -> Any:
+def _padding_of(name: str, input: Tensor) -> float:
     found = _NEUTRAL[name]
     if found is not _SMALLEST and found is not _LARGEST:
         return found
@@ -260,7 +263,7 @@ def _padding_of(name: str, input: Any) -> Any:
 @form(*_NEUTRAL)
 def reduced(public: Function, input: Any, dim: Any = None, keepdim: Any = False, **named: Any) -> Any:
     """A reduction: of everything, along the ragged dimension (a plain tensor is left), or along others."""
-    name = public.__name__
+    name = public_name(public)
     if isinstance(dim, TensorBase) or "other" in named:
         other = named.get("other", dim)
         return pointwise(next(nested_among((input, other))), public, name, (input, other), {})
@@ -294,7 +297,7 @@ def reduced(public: Function, input: Any, dim: Any = None, keepdim: Any = False,
     return wrapped(found, input, input._ragged_idx - before)
 
 
-def _each(function: Function, found: Any) -> Any:
+def _each(function: Function, found: Tensor) -> Tensor:
     return type(found)(map(function, found)) if isinstance(found, (tuple, list)) else function(found)
 
 
@@ -309,9 +312,9 @@ def _along_parts(public: Function, name: str, input: Any, keepdim: bool, named: 
 
 
 @form("softmax", "log_softmax")
-def softmax(public: Function, input: Any, dim: Any = None, *rest: Any, **named: Any) -> Any:
+def softmax(public: Function, input: Any, dim: Any = None, *rest: Any, **named: Any) -> Tensor:
     """softmax within each part, or along another dimension."""
-    name = public.__name__
+    name = public_name(public)
     if isinstance(dim, tuple):
         raise RuntimeError(f"{name}(): not supported for dimensions of type 'tuple' for NestedTensor")
     place = wrap_dim(dim, input.dim())
@@ -332,8 +335,8 @@ def softmax(public: Function, input: Any, dim: Any = None, *rest: Any, **named: 
 
 @form("layer_norm")
 def layer_norm(
-    public: Function, input: Any, normalized_shape: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5, *rest: Any
-) -> Any:
+    public: Function, input: Any, normalized_shape: tuple[int, ...], weight: Any = None, bias: Any = None, eps: float = 1e-5, *rest: Any
+) -> Tensor:
     """Layer normalisation, also over whole parts."""
     if input.dim() <= 2:
         raise RuntimeError("layer_norm(): not supported for NestedTensor objects with 2 or fewer dimensions")
@@ -356,7 +359,7 @@ def layer_norm(
 
 
 @form("rms_norm")
-def rms_norm(public: Function, input: Any, normalized_shape: Any, weight: Any = None, eps: float | None = None) -> Any:
+def rms_norm(public: Function, input: Any, normalized_shape: Any, weight: Any = None, eps: float | None = None) -> Tensor:
     """Normalisation by the root of the mean square, over dimensions after the ragged one."""
     shape = [normalized_shape] if isinstance(normalized_shape, int) else list(normalized_shape)
     if len(shape) > input.dim() - input._ragged_idx - 1:
@@ -368,14 +371,14 @@ def rms_norm(public: Function, input: Any, normalized_shape: Any, weight: Any = 
 
 
 @form("linear")
-def linear(public: Function, input: Any, weight: Any, bias: Any = None) -> Any:
+def linear(public: Function, input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """The layer on the last dimension of all parts at once."""
     needs_plain(input, "linear_default")
     return like(input, public(input._values, weight, bias))
 
 
 @form("embedding")
-def embedding(public: Function, input: Any, weight: Any, *rest: Any, **named: Any) -> Any:
+def embedding(public: Function, input: Tensor, weight: Tensor, *rest: Any, **named: Any) -> Tensor:
     """Rows of a table, for parts of numbers of rows; in either order of the two."""
     if not is_nested(input):
         input, weight = weight, input
@@ -386,7 +389,7 @@ def embedding(public: Function, input: Any, weight: Any, *rest: Any, **named: An
 
 
 @form("embedding_bag")
-def embedding_bag(public: Function, input: Any, weight: Any, offsets: Any = None, *args: Any, **named: Any) -> Any:
+def embedding_bag(public: Function, input: Any, weight: Any, offsets: Any = None, *args: Any, **named: Any) -> Tensor:
     """Sums, means or maxima of rows of a table, one for each part of numbers of rows."""
     if offsets is not None:
         raise ValueError("embedding_bag(): offsets must be None when input is a nested tensor")
@@ -407,7 +410,7 @@ def convolution(public: Function, input: Any, *args: Any, **named: Any) -> Any:
 def attention(
     public: Function, query: Any, key: Any, value: Any, attn_mask: Any = None, dropout_p: float = 0.0, is_causal: bool = False,
     scale: float | None = None, enable_gqa: bool = False,
-) -> Any:  # fmt: skip
+) -> Tensor:  # fmt: skip
     """Attention within each part: all of them at once, padded, with a mask of the keys that are there."""
     _check_attention(query, key, value, attn_mask)
     if min(item.dim() for item in (query, key, value)) > 3 and query._ragged_idx == 1:
@@ -428,7 +431,7 @@ def _longest_part(input: Any) -> int:
     return max(int(lengths.max()) if len(lengths) else 0, 1)
 
 
-def _unpadded_queries(found: Any, query: Any) -> Any:
+def _unpadded_queries(found: Any, query: Any) -> Tensor:
     if query._lengths is None:
         return from_padded(found, query)
     offsets = with_host(np.concatenate([[0], np.cumsum(lengths_on_host(query._lengths))]), query.device)
@@ -475,7 +478,7 @@ def is_shared(public: Function, input: Any) -> bool:
 
 
 @form("masked_select")
-def masked_select(public: Function, input: Any, mask: Any) -> Any:
+def masked_select(public: Function, input: Any, mask: Any) -> Tensor:
     """The elements of each part where a mask is true."""
     if input.dim() > 2:
         raise RuntimeError("masked_select only support 2-D selections currently")

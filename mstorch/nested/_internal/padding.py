@@ -6,14 +6,16 @@ from typing import Any
 
 import numpy as np
 
+from ..._core.device import device
 from ..._core.modes import modes
 from ..._core.tensor_base import array_of
 from ..._ops.memory import creation
 from ..._ops.memory.from_data import made
+from ..._tensor import Tensor
 from ...utils.weak import WeakTensorKeyDictionary
 
 
-def lengths_on_host(tensor: Any) -> np.ndarray:
+def lengths_on_host(tensor: Tensor) -> np.ndarray:
     """Offsets or lengths as an array; read from a device once for each version of the tensor."""
     known = _on_host.get(tensor)
     if known is None or known[0] != tensor._counter.version:
@@ -24,14 +26,14 @@ def lengths_on_host(tensor: Any) -> np.ndarray:
 _on_host: Any = WeakTensorKeyDictionary()  # arrays of offsets and lengths, with the version that they were read at
 
 
-def with_host(array: np.ndarray, device: Any) -> Any:
+def with_host(array: np.ndarray, device: device | str | int) -> Tensor:
     """An array as a tensor on a device, whose values need not be read from there again."""
     tensor = made(np.ascontiguousarray(array, np.int64)).to(device)
     _on_host[tensor] = (tensor._counter.version, np.array(array, np.int64))
     return tensor
 
 
-def on_device(array: np.ndarray, beside: Any) -> Any:
+def on_device(array: np.ndarray, beside: Any) -> Tensor:
     """Positions as a tensor beside another."""
     return made(np.ascontiguousarray(array, np.int64)).to(beside.device)
 
@@ -39,7 +41,7 @@ def on_device(array: np.ndarray, beside: Any) -> Any:
 _positions: Any = WeakTensorKeyDictionary()  # of offsets: their version, and by width where rows stand in a padded tensor
 
 
-def padded_positions(offsets: Any, width: int) -> Any:
+def padded_positions(offsets: Tensor, width: int) -> Tensor:
     """Where the rows of parts, cut off at ``width``, stand in a tensor (parts, width), counted in rows; kept for the next call."""
     known = _positions.get(offsets)
     if known is None or known[0] != offsets._counter.version:
@@ -78,7 +80,7 @@ def places(sizes: np.ndarray, outer: Sequence[int]) -> tuple[np.ndarray, int]:
     return np.concatenate(found) if found else np.zeros(0, np.int64), width
 
 
-def padded(rows: Any, sizes: np.ndarray, outer: Sequence[int], padding: float) -> Any:
+def padded(rows: Tensor, sizes: np.ndarray, outer: Sequence[int], padding: float) -> Tensor:
     """A tensor of shape (parts, *outer) of the elements of parts that lie one after the other, the rest filled."""
     position, width = places(sizes, outer)
     shape = (len(sizes), *outer)
@@ -88,7 +90,7 @@ def padded(rows: Any, sizes: np.ndarray, outer: Sequence[int], padding: float) -
     return base.index_copy(0, on_device(position, rows), rows.reshape(-1, width)).reshape(shape)
 
 
-def unpadded(dense: Any, sizes: np.ndarray) -> Any:
+def unpadded(dense: Tensor, sizes: np.ndarray) -> Tensor:
     """The elements of parts of these sizes, which a padded tensor holds at its start, one after the other."""
     position, width = places(sizes, tuple(dense.shape[1:]))
     rows = dense.reshape(-1, width) if width else dense.reshape(0, 0)

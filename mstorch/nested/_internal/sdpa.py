@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 
 from ..._ops.memory.from_data import made
+from ..._tensor import Tensor
 from ...nn import functional as F
 from .padding import padded, unpadded
 
 
-def mask_of(lengths: np.ndarray, query: Any, width: int, is_causal: bool = False) -> Any:
+def mask_of(lengths: np.ndarray, query: Tensor, width: int, is_causal: bool = False) -> Any:
     """Which of ``width`` padded keys the padded queries may look at; None where all keys are there."""
     if (lengths == width).all():
         return None

@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 
 from ..._core.nested_parts import is_nested
+from ..._core.overriding import public_name
 from ..._core.tensor_base import TensorBase
 from ..._ops._dispatch import wrap_dim
 from ..._ops.shape import join
+from ..._tensor import Tensor
 from .keys import read
 from .nested_tensor import NestedTensor, of_values
 from .ops import form, from_padded, inner, like, longest, matches, needs_plain, padded_values
@@ -28,7 +30,7 @@ def _sizes(shape: tuple[Any, ...]) -> list[Any]:
 
 
 @form("transpose")
-def transpose(public: Function, input: Any, dim0: int, dim1: int) -> Any:
+def transpose(public: Function, input: Any, dim0: int, dim1: int) -> Tensor:
     """Two dimensions exchanged, neither of them the first."""
     one, other = wrap_dim(dim0, input.dim()), wrap_dim(dim1, input.dim())
     place = input._ragged_idx
@@ -46,7 +48,7 @@ def matrix_transpose(public: Function, input: Any) -> Any:
 
 
 @form("permute")
-def permute(public: Function, input: Any, *dims: Any) -> Any:
+def permute(public: Function, input: Any, *dims: Any) -> Tensor:
     """The dimensions in another order, in which the first stays."""
     order = _sizes(dims)
     if len(order) != input.dim():
@@ -64,7 +66,7 @@ def permute(public: Function, input: Any, *dims: Any) -> Any:
     return like(input, input._values.permute([dim - 1 for dim in order[1:]]), order.index(input._ragged_idx))
 
 
-def _viewed(input: Any, size: list[Any], name: str, function: Any = None) -> Any:
+def _viewed(input: Any, size: list[Any], name: str, function: Any = None) -> Tensor:
     """The values in another shape, in which the parts keep their length."""
     if input._ragged_idx != 1 and tuple(input._size) != tuple(size):
         raise RuntimeError(
@@ -79,7 +81,7 @@ def _viewed(input: Any, size: list[Any], name: str, function: Any = None) -> Any
 
 
 @form("view")
-def view(public: Function, input: Any, *shape: Any) -> Any:
+def view(public: Function, input: Any, *shape: Any) -> Tensor:
     """Another shape, a view."""
     size = _sizes(shape)
     if len(size) == 1 and not isinstance(size[0], int) and not getattr(type(size[0]), "is_symbolic_number", False):
@@ -88,7 +90,7 @@ def view(public: Function, input: Any, *shape: Any) -> Any:
 
 
 @form("reshape")
-def reshape(public: Function, input: Any, *shape: Any) -> Any:
+def reshape(public: Function, input: Tensor, *shape: Any) -> Any:
     """Another shape, a copy where a view cannot be."""
     return _viewed(input, _sizes(shape), "reshape")
 
@@ -102,11 +104,11 @@ def unsafe_view(public: Function, input: Any, size: Any) -> Any:
 @form("view_as", "reshape_as")
 def view_as(public: Function, input: Any, other: Any) -> Any:
     """The shape of another tensor."""
-    return _viewed(input, list(other.shape), public.__name__.removesuffix("_as"))
+    return _viewed(input, list(other.shape), public_name(public).removesuffix("_as"))
 
 
 @form("flatten")
-def flatten(public: Function, input: Any, start_dim: int = 0, end_dim: int = -1) -> Any:
+def flatten(public: Function, input: Any, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     """Dimensions as one, none of them the first or the ragged one."""
     start, end = (inner(input, dim, "flatten") + 1 for dim in (start_dim, end_dim))
     if start == end:
@@ -116,14 +118,14 @@ def flatten(public: Function, input: Any, start_dim: int = 0, end_dim: int = -1)
 
 
 @form("unflatten")
-def unflatten(public: Function, input: Any, dim: int, sizes: Any) -> Any:
+def unflatten(public: Function, input: Any, dim: int, sizes: Any) -> Tensor:
     """A dimension as several."""
     place = inner(input, dim, "unflatten")
     return like(input, input._values.unflatten(place, sizes), input._ragged_idx + (len(sizes) - 1 if place < input._ragged_idx - 1 else 0))
 
 
 @form("squeeze")
-def squeeze(public: Function, input: Any, dim: Any = None) -> Any:
+def squeeze(public: Function, input: Any, dim: Any = None) -> Tensor:
     """A dimension of length 1 removed."""
     if dim is None:
         raise NotImplementedError("squeeze() of a nested tensor needs a dimension")
@@ -132,14 +134,14 @@ def squeeze(public: Function, input: Any, dim: Any = None) -> Any:
 
 
 @form("unsqueeze")
-def unsqueeze(public: Function, input: Any, dim: int) -> Any:
+def unsqueeze(public: Function, input: Any, dim: int) -> Tensor:
     """A dimension of length 1 inserted, not as the first."""
     place = inner(input, dim, "unsqueeze", True, 1)
     return like(input, input._values.unsqueeze(place), input._ragged_idx + (place <= input._ragged_idx - 1))
 
 
 @form("expand")
-def expand(public: Function, input: Any, *shape: Any) -> Any:
+def expand(public: Function, input: Any, *shape: Any) -> Tensor:
     """Dimensions of length 1 repeated, without a copy."""
     size = _sizes(shape)
     if not matches(input, size):
@@ -182,7 +184,9 @@ def broadcast_tensors(public: Function, *tensors: Any) -> Any:
 
 
 @form("split", "split_with_sizes")
-def split(public: Function, input: Any, split_size: Any = None, dim: int = 0, *, split_sizes: Any = None) -> Any:
+def split(
+    public: Function, input: Any, split_size: int | Sequence[int] | None = None, dim: int = 0, *, split_sizes: Sequence[int] | None = None
+) -> tuple[Tensor, ...]:
     """Pieces along a dimension other than the first and the ragged one."""
     sizes = split_size if split_sizes is None else split_sizes
     name = "split" if isinstance(sizes, int) else "split_with_sizes"
@@ -192,7 +196,7 @@ def split(public: Function, input: Any, split_size: Any = None, dim: int = 0, *,
 
 
 @form("chunk")
-def chunk(public: Function, input: Any, chunks: int, dim: int = 0) -> Any:
+def chunk(public: Function, input: Any, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """Pieces along a dimension other than the ragged one; along the first some of the parts each."""
     needs_plain(input, "chunk_default")
     if chunks <= 0:
@@ -217,7 +221,7 @@ def narrow(public: Function, input: Any, dim: int, start: int, length: int) -> A
 
 
 @form("select")
-def select(public: Function, input: Any, dim: int, index: int) -> Any:
+def select(public: Function, input: Any, dim: int, index: int) -> Tensor:
     """What stands at an index: along the first dimension a part."""
     if wrap_dim(dim, input.dim()) == 0:
         return input.unbind()[index]
@@ -228,19 +232,19 @@ def select(public: Function, input: Any, dim: int, index: int) -> Any:
 
 
 @form("__getitem__")
-def getitem(public: Function, input: Any, key: Any) -> Any:
+def getitem(public: Function, input: Tensor, key: int | tuple[slice, ...]) -> Tensor:
     """Numbers, slices, ``None`` and the dots."""
     return read(input, key, _sliced)
 
 
-def _sliced(input: Any, dim: int, key: slice) -> Any:
+def _sliced(input: Any, dim: int, key: slice) -> Tensor:
     if key == slice(None):
         return input
     needs_plain(input, "slice_tensor")
     return like(input, input._values[(slice(None),) * inner(input, dim, "slice") + (key,)])
 
 
-def _put(input: Any, indices: Sequence[Any], values: Any, accumulate: bool, in_place: bool) -> Any:
+def _put(input: Any, indices: Sequence[Any], values: Any, accumulate: bool, in_place: bool) -> Tensor:
     """Values written at indices."""
     indices = list(indices)
     if len(indices) > input.dim():
@@ -266,7 +270,7 @@ def _put(input: Any, indices: Sequence[Any], values: Any, accumulate: bool, in_p
 
 
 @form("index_put")
-def index_put(public: Function, input: Any, indices: Any, values: Any, accumulate: bool = False) -> Any:
+def index_put(public: Function, input: Tensor, indices: Sequence[Tensor], values: Tensor, accumulate: bool = False) -> Tensor:
     """A copy with values written at indices."""
     return _put(input, indices, values, accumulate, False)
 
@@ -292,7 +296,7 @@ def setitem(public: Function, input: Any, key: Any, value: Any) -> None:
 
 
 @form("cat")
-def cat(public: Function, tensors: Sequence[Any], dim: int = 0, *, out: Any = None) -> Any:
+def cat(public: Function, tensors: Sequence[Any], dim: int = 0, *, out: Tensor | None = None) -> Tensor:
     """Tensors of the same lengths joined along a dimension other than the first and the ragged one."""
     lead = next(nested_among(tensors))
     tensors = [item if is_nested(item) else expand_as(public, item, lead) for item in tensors]
@@ -301,7 +305,7 @@ def cat(public: Function, tensors: Sequence[Any], dim: int = 0, *, out: Any = No
 
 
 @form("stack")
-def stack(public: Function, tensors: Sequence[Any], dim: int = 0, *, out: Any = None) -> Any:
+def stack(public: Function, tensors: Sequence[Any], dim: int = 0, *, out: Tensor | None = None) -> Tensor:
     """Tensors of the same lengths along a dimension of its own."""
     for item in tensors:
         if not isinstance(item, NestedTensor):
@@ -315,9 +319,9 @@ def stack(public: Function, tensors: Sequence[Any], dim: int = 0, *, out: Any = 
 
 
 @form("matmul", "__matmul__", "__rmatmul__")
-def matmul(public: Function, input: Any, other: Any, *, out: Any = None) -> Any:
+def matmul(public: Function, input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
     """Products of matrices within the parts, or of all parts with one matrix."""
-    if public.__name__ == "__rmatmul__":
+    if public_name(public) == "__rmatmul__":
         input, other = other, input
     left, right = is_nested(input), is_nested(other)
     found = None
@@ -344,7 +348,7 @@ def matmul(public: Function, input: Any, other: Any, *, out: Any = None) -> Any:
 
 
 @form("bmm")
-def bmm(public: Function, input: Any, mat2: Any, *, out: Any = None) -> Any:
+def bmm(public: Function, input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Any:
     """Products of matrices, one for each part."""
     for name, item in (("input", input), ("mat2", mat2)):
         if item.dim() != 3:

@@ -7,6 +7,9 @@ from typing import Any, NoReturn
 import numpy as np
 
 from ..._backend.geometry import contiguous_strides
+from ..._core.device import device
+from ..._core.dtype import dtype
+from ..._core.formats import memory_format
 from ..._core.tensor_base import array_of
 from ..._core.warned import warn_once
 from ..._ops._dispatch import wrap_dim
@@ -26,7 +29,7 @@ class StridedNested(Nested):
     _steps: Table
     _starts: Table  # (parts,)
 
-    def _like(self, values: Any) -> Any:
+    def _like(self, values: Tensor) -> Tensor:
         return in_buffer(values, self._sizes, self._steps, self._starts)
 
     def _take(self, other: Any) -> None:
@@ -47,7 +50,7 @@ class StridedNested(Nested):
         """The number of dimensions, that of the parts included."""
         return 1 + self._sizes.shape[1]
 
-    def size(self, dim: int | None = None) -> Any:
+    def size(self, dim: int | None = None) -> int:
         """The length of a dimension that has one. RuntimeError for others, and where all are asked for."""
         if dim is None:
             raise RuntimeError("Internal error: NestedTensorImpl doesn't support sizes. Please file an issue.")
@@ -69,7 +72,7 @@ class StridedNested(Nested):
         """Bytes that all elements take."""
         return self.numel() * self._dtype.itemsize
 
-    def is_contiguous(self, memory_format: Any = None) -> bool:
+    def is_contiguous(self, memory_format: memory_format | None = None) -> bool:
         """Whether the parts lie one after the other, each in rows."""
         steps, starts = in_rows(self._sizes)
         return bool((self._steps == steps).all() and (self._starts == starts).all())
@@ -85,13 +88,13 @@ class StridedNested(Nested):
         tail = f", grad_fn=<{node.name()}>" if node is not None else ", requires_grad=True" if self.requires_grad else ""
         return f"nested_tensor([\n{lines}\n]{tail})"
 
-    def _nested_tensor_size(self) -> Any:
+    def _nested_tensor_size(self) -> Tensor:
         return made(self._sizes.copy())
 
-    def _nested_tensor_strides(self) -> Any:
+    def _nested_tensor_strides(self) -> Tensor:
         return made(self._steps.copy())
 
-    def _nested_tensor_storage_offsets(self) -> Any:
+    def _nested_tensor_storage_offsets(self) -> Tensor:
         return made(self._starts.copy())
 
     def values(self) -> Any:
@@ -104,7 +107,7 @@ class StridedNested(Nested):
             raise RuntimeError("NestedTensor can only be unbound along dimension 0 got dimension " f"{wrap_dim(dim, self.dim())} instead.")
         return parts(self)
 
-    def contiguous(self, memory_format: Any = None) -> Any:
+    def contiguous(self, memory_format: memory_format | None = None) -> Any:
         """Itself where the parts lie one after the other, else a copy in which they do."""
         return self if self.is_contiguous() else of_parts(parts(self))
 
@@ -118,7 +121,7 @@ class StridedNested(Nested):
         return self._values.detach(), self._nested_tensor_size(), self._nested_tensor_strides(), self._nested_tensor_storage_offsets()
 
 
-def restored(buffer: Any, sizes: Any, strides: Any, storage_offsets: Any) -> Any:
+def restored(buffer: Tensor, sizes: Tensor, strides: Tensor, storage_offsets: Tensor) -> Tensor:
     """A nested tensor of what a file holds; RuntimeError for tables that do not fit each other or the buffer."""
     tables = [np.array(array_of(table), np.int64) for table in (sizes, strides, storage_offsets)]
     counts, steps, starts = tables
@@ -134,7 +137,7 @@ def restored(buffer: Any, sizes: Any, strides: Any, storage_offsets: Any) -> Any
 StridedNested.restorer = staticmethod(restored)
 
 
-def alias(values: Any) -> Any:
+def alias(values: Any) -> Tensor:
     """Another tensor over the same elements, a view with a history of its own."""
     return values.view_as(values)
 
@@ -192,7 +195,7 @@ def in_buffer(values: Any, sizes: Table, steps: Table | None = None, starts: Tab
     return nested
 
 
-def viewed(input: Any, sizes: Table, steps: Table, starts: Table | None = None) -> Any:
+def viewed(input: Any, sizes: Table, steps: Table, starts: Table | None = None) -> Tensor:
     """Another view of the same buffer, of some of the parts or of pieces of them."""
     made = in_buffer(alias(input._values), sizes, steps, input._starts if starts is None else starts)
     made.__dict__["_view_of"] = input.__dict__.get("_view_of", input)
@@ -208,7 +211,7 @@ def parts(input: Any) -> tuple[Any, ...]:
     )
 
 
-def of_parts(tensors: Sequence[Any]) -> Any:
+def of_parts(tensors: Sequence[Any]) -> Tensor:
     """A nested tensor of copies of parts, with their history."""
     if not tensors:
         return in_buffer(creation.empty(0), np.zeros((0, 0), np.int64))
@@ -223,7 +226,7 @@ def by_part(function: Callable[..., Any], *operands: Any) -> Any:
     return of_parts([function(*row) for row in zip(*columns)])
 
 
-def from_list(tensors: Sequence[Any], dtype: Any = None, device: Any = None) -> Any:
+def from_list(tensors: Sequence[Any], dtype: dtype | None = None, device: device | str | int | None = None) -> Tensor:
     """A nested tensor of copies of the tensors, with their history. RuntimeError where their ranks differ."""
     for index, one in enumerate(tensors[1:], 1):
         if one.dim() != tensors[index - 1].dim():
@@ -236,12 +239,12 @@ def from_list(tensors: Sequence[Any], dtype: Any = None, device: Any = None) -> 
     return moved(of_parts([one.to(kind) for one in tensors]), kind, device)
 
 
-def moved(input: Any, dtype: Any, device: Any) -> Any:
+def moved(input: Tensor, dtype: Any, device: device | str | int | None) -> Tensor:
     """A nested tensor in a dtype and on a device, either None for its own."""
     return input.to(device=input.device if device is None else device, dtype=input.dtype if dtype is None else dtype)
 
 
-def leaf_of(data: Sequence[Any], dtype: Any, device: Any, requires_grad: bool, pin_memory: bool) -> Any:
+def leaf_of(data: Sequence[Any], dtype: dtype | None, device: device | str | int | None, requires_grad: bool, pin_memory: bool) -> Tensor:
     """A leaf of copies of tensors, or of what ``torch.tensor`` takes."""
     tensors = [item.detach() if isinstance(item, Tensor) else tensor(item, dtype=dtype) for item in data]
     input = from_list(tensors, dtype, device).detach()

@@ -6,11 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from ..._core.formats import contiguous_format, preserve_format
+from ..._core.dtype import dtype
+from ..._core.formats import contiguous_format, layout, memory_format, preserve_format
 from ..._core.nested_parts import is_nested
+from ..._core.overriding import public_name
 from ..._core.tensor_base import TensorBase
 from ..._ops._dispatch import wrap_dim
 from ..._ops.shape import join
+from ..._tensor import Tensor
 from ...nn import functional as F
 from .padding import padded
 from .sdpa import attend
@@ -22,7 +25,7 @@ FORMS = Forms()
 form = FORMS.enter
 
 
-def needs_rows(input: Any, text: str) -> None:
+def needs_rows(input: Tensor, text: str) -> None:
     """RuntimeError for a nested tensor whose parts do not lie one after the other in rows."""
     if not input.is_contiguous():
         raise RuntimeError(text)
@@ -80,8 +83,9 @@ def _check_pair(name: str, one: Any, other: Any) -> None:
 
 @form("zeros_like", "ones_like", "empty_like", "full_like", "rand_like", "randn_like", "randint_like")
 def made_like(
-    public: Function, input: Any, *args: Any, memory_format: Any = None, layout: Any = None, requires_grad: bool = False, **named: Any
-) -> Any:
+    public: Function, input: Any, *args: Any, memory_format: Any = None, layout: layout | None = None, requires_grad: bool = False,
+    **named: Any
+) -> Tensor:
     """Other values of the same sizes."""
     if memory_format not in (None, preserve_format, contiguous_format):
         raise RuntimeError(
@@ -99,7 +103,7 @@ _FORMAT_NAMES = {"torch.channels_last": "ChannelsLast", "torch.channels_last_3d"
 
 
 @form("clone")
-def clone(public: Function, input: Any, *, memory_format: Any = None) -> Any:
+def clone(public: Function, input: Any, *, memory_format: memory_format | None = None) -> Tensor:
     """A copy; without gaps if ``memory_format`` asks for rows."""
     if memory_format not in (None, preserve_format, contiguous_format):
         raise RuntimeError(
@@ -128,7 +132,7 @@ def rows_of(input: Any, rank: int = 1) -> Any:
 
 
 @form("sum")
-def summed(public: Function, input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
+def summed(public: Function, input: Any, dim: int | None = None, keepdim: bool = False, *, dtype: dtype | None = None) -> Tensor:
     """The sum along the last dimension, which stays with length 1."""
     dims = [dim] if isinstance(dim, int) else list(dim or ())
     if dim is None:
@@ -152,7 +156,7 @@ def summed(public: Function, input: Any, dim: Any = None, keepdim: bool = False,
 
 
 @form("softmax")
-def softmax(public: Function, input: Any, dim: int, *rest: Any, **named: Any) -> Any:
+def softmax(public: Function, input: Any, dim: int, *rest: Any, **named: Any) -> Tensor:
     """softmax along a dimension of the parts."""
     if not len(input._sizes):
         return input.clone()
@@ -167,8 +171,8 @@ def softmax(public: Function, input: Any, dim: int, *rest: Any, **named: Any) ->
 
 @form("layer_norm")
 def layer_norm(
-    public: Function, input: Any, normalized_shape: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5, *rest: Any
-) -> Any:
+    public: Function, input: Any, normalized_shape: tuple[int, ...], weight: Any = None, bias: Any = None, eps: float = 1e-5, *rest: Any
+) -> Tensor:
     """Layer normalisation over trailing dimensions that all parts have in common."""
     if weight is None or bias is None:
         raise ValueError("NestedTensor layer_norm requires weight and bias")
@@ -189,7 +193,7 @@ def layer_norm(
 
 
 @form("linear")
-def linear(public: Function, input: Any, weight: Any, bias: Any = None) -> Any:
+def linear(public: Function, input: Any, weight: Any, bias: Any = None) -> Tensor:
     """The layer on the last dimension of all parts at once."""
     if is_nested(weight):
         raise RuntimeError("Linear does not support nested weight when input is a nested tensor.")
@@ -242,14 +246,14 @@ def bmm(public: Function, input: Any, mat2: Any, *, out: Any = None) -> Any:
     return by_part(lambda a, b: a.mm(b), one, other)
 
 
-def _as_nested(input: Any) -> Any:
+def _as_nested(input: Tensor) -> Any:
     return input if is_nested(input) else of_parts(input.unbind(0))
 
 
 @form("matmul", "__matmul__", "__rmatmul__")
-def matmul(public: Function, input: Any, other: Any, *, out: Any = None) -> Any:
+def matmul(public: Function, input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
     """Products of matrices, part by part; with a plain matrix, of all parts at once."""
-    if public.__name__ == "__rmatmul__":
+    if public_name(public) == "__rmatmul__":
         input, other = other, input
     if is_nested(input) and not is_nested(other):
         rows = rows_of(input) if other.dim() == 2 else None
@@ -287,9 +291,9 @@ def matmul(public: Function, input: Any, other: Any, *, out: Any = None) -> Any:
 
 @form("scaled_dot_product_attention")
 def attention(
-    public: Function, query: Any, key: Any, value: Any, attn_mask: Any = None, dropout_p: float = 0.0, is_causal: bool = False,
+    public: Function, query: Any, key: Any, value: Any, attn_mask: Tensor | None = None, dropout_p: float = 0.0, is_causal: bool = False,
     scale: float | None = None, enable_gqa: bool = False,
-) -> Any:  # fmt: skip
+) -> Tensor:  # fmt: skip
     """Attention within each part."""
     if attn_mask is not None:
         raise RuntimeError(
@@ -308,7 +312,7 @@ def attention(
 
 
 @form("to_padded_tensor", "nested_to_padded_tensor")
-def to_padded_tensor(public: Function, input: Any, padding: float, output_size: Any = None, out: Any = None) -> Any:
+def to_padded_tensor(public: Function, input: Any, padding: float, output_size: Any = None, out: Tensor | None = None) -> Tensor:
     """One tensor of all parts, the rest filled with ``padding``."""
     needs_rows(input, "for now to_padded_tensor only supports contiguous nested tensor")
     if not input._sizes.size:
@@ -330,7 +334,7 @@ def to_padded_tensor(public: Function, input: Any, padding: float, output_size: 
 
 
 @form("copy_")
-def copy_(public: Function, input: Any, src: Any, non_blocking: bool = False) -> Any:
+def copy_(public: Function, input: Any, src: Any, non_blocking: bool = False) -> Tensor:
     """Elements of another nested tensor of the same sizes."""
     if not is_nested(src) or not is_nested(input) or not input.is_same_size(src):
         raise RuntimeError("copy_ only supports tensors that are the same size for Nested implementations")

@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 
 from ..._core.nested_parts import is_nested
+from ..._core.overriding import public_name
 from ..._ops._dispatch import wrap_dim
 from ..._ops.shape import join
+from ..._tensor import Tensor
 from .keys import read
 from .strided import by_part, in_buffer, last_length, length_of, of_parts, parts, viewed
 from .strided_ops import form, needs_rows, rows_of
@@ -25,7 +27,7 @@ _FEATURE = (
 
 
 @form("transpose")
-def transpose(public: Function, input: Any, dim0: int, dim1: int) -> Any:
+def transpose(public: Function, input: Any, dim0: int, dim1: int) -> Tensor:
     """Two dimensions of the parts exchanged: a view."""
     one, other = wrap_dim(dim0, input.dim()), wrap_dim(dim1, input.dim())
     if one == other:
@@ -44,7 +46,7 @@ def matrix_transpose(public: Function, input: Any) -> Any:
 
 
 @form("squeeze")
-def squeeze(public: Function, input: Any, dim: Any = None) -> Any:
+def squeeze(public: Function, input: Any, dim: int | None = None) -> Tensor:
     """A dimension of length 1 removed: a view."""
     if dim is None:
         raise RuntimeError(
@@ -62,7 +64,7 @@ def squeeze(public: Function, input: Any, dim: Any = None) -> Any:
 
 
 @form("unsqueeze")
-def unsqueeze(public: Function, input: Any, dim: int) -> Any:
+def unsqueeze(public: Function, input: Any, dim: int) -> Tensor:
     """A dimension of length 1 inserted: a view."""
     place = wrap_dim(dim, input.dim() + 1)
     if place == 0:
@@ -103,7 +105,7 @@ def _lengths(shape: tuple[Any, ...]) -> list[int]:
 
 
 @form("view")
-def view(public: Function, input: Any, *shape: Any) -> Any:
+def view(public: Function, input: Tensor, *shape: Any) -> Tensor:
     """The parts in other shapes, a view. RuntimeError where that needs a copy."""
     sizes = _reshaped_sizes(input, _lengths(shape), "view")
     steps = []
@@ -119,7 +121,7 @@ def view(public: Function, input: Any, *shape: Any) -> Any:
 
 
 @form("reshape")
-def reshape(public: Function, input: Any, *shape: Any) -> Any:
+def reshape(public: Function, input: Tensor, *shape: Any) -> Any:
     """The parts in other shapes, a copy where a view cannot be."""
     _reshaped_sizes(input, _lengths(shape), "reshape")
     try:
@@ -132,7 +134,7 @@ def reshape(public: Function, input: Any, *shape: Any) -> Any:
 
 
 @form("select")
-def select(public: Function, input: Any, dim: int, index: int) -> Any:
+def select(public: Function, input: Any, dim: int, index: int) -> Tensor:
     """A part, or in each part what stands at an index: a view."""
     place, count = wrap_dim(dim, input.dim()), len(input._sizes)
     if place == 0:
@@ -153,7 +155,7 @@ def select(public: Function, input: Any, dim: int, index: int) -> Any:
 
 
 @form("__getitem__")
-def getitem(public: Function, input: Any, key: Any) -> Any:
+def getitem(public: Function, input: Tensor, key: int) -> Tensor:
     """Numbers, ``None`` and the dots; slices only of a part."""
     return read(input, key, _no_slice)
 
@@ -193,7 +195,7 @@ def _split_last(input: Any, lengths: Sequence[int]) -> list[Any]:
 
 
 @form("chunk")
-def chunk(public: Function, input: Any, chunks: int, dim: int = 0) -> Any:
+def chunk(public: Function, input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """The last dimension in equal pieces: views."""
     if wrap_dim(dim, input.dim()) != input.dim() - 1:
         raise RuntimeError("Chunk for nested tensors is currently only supported for the last dimension.")
@@ -214,7 +216,7 @@ def split_with_sizes(public: Function, input: Any, split_sizes: Any, dim: int = 
     """The last dimension in pieces: views."""
     if wrap_dim(dim, input.dim()) != input.dim() - 1:
         raise RuntimeError("split_with_sizes for nested tensors is currently only supported for the last dimension.")
-    if isinstance(split_sizes, int) or public.__name__ == "split":
+    if isinstance(split_sizes, int) or public_name(public) == "split":
         raise NotImplementedError("Could not run 'aten::split.Tensor' with arguments from the 'NestedTensorCPU' backend.")
     if not len(split_sizes):
         raise RuntimeError("split_with_sizes expects number of splits to be greater than 0, got: 0")
@@ -229,7 +231,7 @@ def split_with_sizes(public: Function, input: Any, split_sizes: Any, dim: int = 
 
 
 @form("cat")
-def cat(public: Function, tensors: Sequence[Any], dim: int = 0, *, out: Any = None) -> Any:
+def cat(public: Function, tensors: Sequence[Any], dim: int = 0, *, out: Tensor | None = None) -> Tensor:
     """Parts one after the other, or each part joined to that of the others."""
     first = next(nested_among(tensors))
     place = wrap_dim(dim, first.dim())

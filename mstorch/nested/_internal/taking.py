@@ -11,8 +11,9 @@ from typing import Any
 from ..._aten.overloads import all_overloads
 from ..._aten.parts import NotInParts, in_parts
 from ..._core.nested_parts import is_nested
-from ..._core.overriding import MAPPERS, Property, spoken
+from ..._core.overriding import MAPPERS, Property, public_name, spoken
 from ..._library.tags import Tag
+from ..._tensor import Tensor
 from .base import Nested, Unanswered
 
 Function = Callable[..., Any]
@@ -78,7 +79,7 @@ def nested_among(values: Any) -> Iterator[Any]:
 
 def operation_name(public: Function) -> str:
     """The name of the operation that a public function, method or operator is."""
-    name = public.__name__
+    name = public_name(public)
     return _OPERATORS.get(name, name)
 
 
@@ -115,12 +116,12 @@ _PLAIN = frozenset("""
 """.split())
 
 
-def _method(own: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _method(own: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
     kwargs = {("self" if key == "input" else key): value for key, value in kwargs.items()}
     return own(kwargs.pop("self"), *args, **kwargs) if "self" in kwargs else own(*args, **kwargs)
 
 
-def _absent(public: Function, lead: Any) -> NotImplementedError:
+def _absent(public: Function, lead: Tensor) -> NotImplementedError:
     return NotImplementedError(
         f"Could not run '{spoken(public)}' with a nested tensor of layout {lead.layout!r}: there is no such operation for it, in torch or "
         "here. to_padded_tensor() makes a tensor of one shape of it, unbind() its parts"
