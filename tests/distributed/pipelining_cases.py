@@ -4,7 +4,13 @@ from __future__ import annotations
 import contextlib
 from importlib import import_module
 
+from tests.distributed import together
+
 BATCH, WIDTH = 8, 6
+
+
+def place(torch):
+    return torch.device(together.PLACE)
 
 
 def pipes():
@@ -40,11 +46,15 @@ def alone(torch, blocks, kind, steps, mean=True):
         y = x
         for block in blocks:
             y = block(y)
-        loss = torch.nn.functional.mse_loss(y, target, reduction="mean" if mean else "sum")
+        loss = torch.nn.functional.mse_loss(y, target) if mean else summed(y, target)
         loss.backward()
         chosen.step()
         found.append([loss.detach(), y.detach()])
     return found, [[p.detach() for p in block.parameters()] for block in blocks]
+
+
+def summed(y, target):
+    return ((y - target) ** 2).sum() / (BATCH * WIDTH)
 
 
 def near(torch, left, right):
@@ -55,12 +65,10 @@ def trained(torch, dist, rank, size, name, kind="SGD", microbatches=4, local=1, 
     """Losses, outputs, gradients and parameters of a training in stages; they are those of one process."""
     pipelining = pipes()
     indices = list(range(rank, size * local, size))
-    stages = [pipelining.PipelineStage(Block(torch, index), index, size * local, torch.device("cpu")) for index in indices]
-    reduction = "mean" if mean else "sum"
+    stages = [pipelining.PipelineStage(Block(torch, index), index, size * local, place(torch)) for index in indices]
     schedule = getattr(pipelining, name)(
-        stages if local > 1 else stages[0], microbatches, scale_grads=mean,
-        loss_fn=lambda y, target: torch.nn.functional.mse_loss(y, target, reduction=reduction),
-    )  # fmt: skip
+        stages if local > 1 else stages[0], microbatches, loss_fn=torch.nn.functional.mse_loss if mean else summed, scale_grads=mean
+    )
     parameters = [p for stage in stages for p in stage.submod.parameters()]
     chosen = optimizer(torch, kind, parameters)
     x, target = data(torch)
@@ -102,7 +110,7 @@ def case_one_forward_one_backward(torch, dist, rank, size):
 
 
 def case_one_forward_one_backward_adamw(torch, dist, rank, size):
-    return trained(torch, dist, rank, size, "Schedule1F1B", "AdamW", microbatches=2)
+    return trained(torch, dist, rank, size, "Schedule1F1B", "AdamW", microbatches=8)
 
 
 def case_interleaved(torch, dist, rank, size):
@@ -153,7 +161,7 @@ class Several:
 
             def forward(self, x, scale=1.0):
                 y = self.layer(x)
-                return y * scale, x.argmax(1), (y + 1).t().contiguous().t()
+                return y * scale, x.argmax(1), y + 1
 
         class Second(torch.nn.Module):
             def __init__(self):
@@ -165,16 +173,16 @@ class Several:
                 return y if mask is None else y * mask
 
         torch.manual_seed(1)
-        return [First(), Second()]
+        return [First(), Second(), Block(torch, 2), Block(torch, 3)]
 
 
 def case_several_tensors(torch, dist, rank, size):
     module = Several(torch)[rank]
-    stage = pipes().PipelineStage(module, rank, size, torch.device("cpu"))
+    stage = pipes().PipelineStage(module, rank, size, place(torch))
     schedule = pipes().Schedule1F1B(stage, 4, loss_fn=lambda y, target, weight: ((y - target) ** 2).mean() * weight)
     x, target = data(torch)
     x.requires_grad_()
-    named = {"scale": 3.0} if rank == 0 else {"mask": torch.arange(float(BATCH))[:, None]}
+    named = {"scale": 3.0} if rank == 0 else {"mask": torch.arange(float(BATCH))[:, None]} if rank == 1 else {}
     out = schedule.step(*([x] if rank == 0 else []), **named, target=target, loss_kwargs={"weight": 2.0})
     again = schedule.step(*([x] if rank == 0 else []), **named, target=target, loss_kwargs={"weight": 1.0}, return_outputs=False)
     return out, again, [p.grad for p in module.parameters()], x.grad
@@ -183,7 +191,7 @@ def case_several_tensors(torch, dist, rank, size):
 def case_forwards_alone(torch, dist, rank, size):
     """Evaluation between steps, with other sizes of batches, and schedules without a loss."""
     module = Block(torch, rank)
-    schedule = pipes().ScheduleGPipe(pipes().PipelineStage(module, rank, size, torch.device("cpu")), 2, loss_fn=torch.nn.functional.mse_loss)
+    schedule = pipes().ScheduleGPipe(pipes().PipelineStage(module, rank, size, place(torch)), 2, loss_fn=torch.nn.functional.mse_loss)
     x, target = data(torch)
     found = []
     for length in (BATCH, BATCH // 2):
@@ -193,7 +201,7 @@ def case_forwards_alone(torch, dist, rank, size):
             found += [schedule.eval(*given, target=target[:length], losses=losses), losses]
         found.append(schedule.step(*given, target=target[:length]))
     module.zero_grad()
-    only = pipes()._ScheduleForwardOnly(pipes().PipelineStage(module, rank, size, torch.device("cpu")), 4)
+    only = pipes()._ScheduleForwardOnly(pipes().PipelineStage(module, rank, size, place(torch)), 4)
     found.append(only.step(*([x] if rank == 0 else [])))
     return found, [p.grad is None for p in module.parameters()]
 
@@ -201,7 +209,7 @@ def case_forwards_alone(torch, dist, rank, size):
 def case_dropout(torch, dist, rank, size):
     """The numbers of a step begin where the generator stands."""
     module = torch.nn.Sequential(Block(torch, rank), torch.nn.Dropout(0.5))
-    schedule = pipes().Schedule1F1B(pipes().PipelineStage(module, rank, size, torch.device("cpu")), 2, loss_fn=torch.nn.functional.mse_loss)
+    schedule = pipes().Schedule1F1B(pipes().PipelineStage(module, rank, size, place(torch)), 4, loss_fn=torch.nn.functional.mse_loss)
     x, target = data(torch)
     torch.manual_seed(3)
     return schedule.step(*([x] if rank == 0 else []), target=target), [p.grad for p in module.parameters()]
@@ -210,8 +218,9 @@ def case_dropout(torch, dist, rank, size):
 def case_expected_tensors(torch, dist, rank, size):
     """Examples of arguments that are given beforehand."""
     example = torch.empty(BATCH // 4, WIDTH)
+    flowing = torch.empty(BATCH // 4, WIDTH, requires_grad=True)
     module = Block(torch, rank)
-    stage = pipes().PipelineStage(module, rank, size, torch.device("cpu"), input_args=(example,), output_args=example)
+    stage = pipes().PipelineStage(module, rank, size, place(torch), input_args=(flowing if rank else example,), output_args=flowing)
     schedule = pipes().ScheduleGPipe(stage, 4, loss_fn=torch.nn.functional.mse_loss)
     x, target = data(torch)
     return schedule.step(*([x] if rank == 0 else []), target=target), [p.grad for p in module.parameters()]
@@ -219,7 +228,7 @@ def case_expected_tensors(torch, dist, rank, size):
 
 def case_bfloat16(torch, dist, rank, size):
     module = Block(torch, rank).to(torch.bfloat16)
-    schedule = pipes().ScheduleGPipe(pipes().PipelineStage(module, rank, size, torch.device("cpu")), 4, loss_fn=lambda y, t: (y.float() - t).pow(2).mean())
+    schedule = pipes().ScheduleGPipe(pipes().PipelineStage(module, rank, size, place(torch)), 4, loss_fn=lambda y, t: (y.float() - t).pow(2).mean())
     x, target = data(torch)
     return schedule.step(*([x.bfloat16()] if rank == 0 else []), target=target)
 
@@ -235,10 +244,10 @@ def case_errors(torch, dist, rank, size):
     """What is refused, in a pipeline of one stage for each process, that waits for nobody."""
     pipelining = pipes()
     groups = [dist.new_group([one]) for one in range(size)]
-    cpu, x = torch.device("cpu"), torch.ones(4, WIDTH)
+    here, x = place(torch), torch.ones(4, WIDTH)
 
     def stage(module=None, index=0, number=1, **more):
-        return pipelining.PipelineStage(module or torch.nn.Linear(WIDTH, WIDTH), index, number, cpu, group=groups[rank], **more)
+        return pipelining.PipelineStage(module or torch.nn.Linear(WIDTH, WIDTH), index, number, here, group=groups[rank], **more)
 
     def schedule(kind="ScheduleGPipe", loss_fn=torch.nn.functional.mse_loss, microbatches=2, module=None, **more):
         return getattr(pipelining, kind)(stage(module), microbatches, loss_fn=loss_fn, **more)
@@ -249,7 +258,7 @@ def case_errors(torch, dist, rank, size):
 
     names = import_module("torch.distributed.pipelining.schedules")
     calls = [
-        lambda: stage(index=1), lambda: stage(index=3, number=2), lambda: pipelining.PipelineStage(torch.nn.Linear(2, 2), 0, 1, cpu),
+        lambda: stage(index=1), lambda: stage(index=3, number=2), lambda: pipelining.PipelineStage(torch.nn.Linear(2, 2), 0, 1, here),
         lambda: stage(input_args=3), lambda: stage(input_args=[None]), lambda: stage(output_args=(x, "a")), lambda: stage(output_grads=(3,)),
         lambda: pipelining.Schedule1F1B(stage(number=4), 3),
         lambda: schedule().step(x), lambda: schedule().step(x, target=x, losses=(1,)), lambda: schedule(microbatches=8).step(x, target=x),
@@ -259,6 +268,7 @@ def case_errors(torch, dist, rank, size):
         lambda: schedule()._step_microbatches([(x,)], None, [x, x]), lambda: schedule()._step_microbatches((x,), None, [x, x]),
         lambda: schedule(args_chunk_spec=()).step(x, target=x), lambda: schedule(args_chunk_spec=(3,)).step(x, target=x),
         lambda: schedule(output_merge_spec=(3, 4)).step(x, target=x), lambda: schedule(loss_fn=lambda y: y).step(x, target=x),
+        lambda: schedule(loss_fn=lambda y, target: y).step(x, target=x),
         lambda: names.get_schedule_class("none"), lambda: names._Action.from_str("x"), lambda: names._ComputationType.from_str("x"),
     ]  # fmt: skip
     return [told(call) for call in calls]

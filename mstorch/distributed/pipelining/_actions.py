@@ -154,9 +154,8 @@ def aligned(orders: dict[int, list[_Action | None]], last: int, backward: bool) 
 
     ``last``: the last stage. All processes find the same, so that each knows what is sent to it when. AssertionError where none can go on.
     """
-    left = {rank: [one for one in order if one is not None and one.computation_type in (FORWARD, FULL_BACKWARD)] for rank, order in orders.items()}
-    if not backward:
-        left = {rank: [one for one in order if one.computation_type is FORWARD] for rank, order in left.items()}
+    kinds = (FORWARD, FULL_BACKWARD) if backward else (FORWARD,)
+    left = {rank: [one for one in order if one is not None and one.computation_type in kinds] for rank, order in orders.items()}
     places = dict.fromkeys(left, 0)
     done: set[tuple[int, _ComputationType, int | None]] = set()
     times = []
@@ -178,4 +177,7 @@ def aligned(orders: dict[int, list[_Action | None]], last: int, backward: bool) 
     return times
 
 
-__all__ = ["FORWARD", "FULL_BACKWARD", "REDUCE_GRAD", "aligned", "breadth_first", "gpipe", "interleaved", "one_forward_one_backward", "with_reductions"]
+__all__ = [
+    "FORWARD", "FULL_BACKWARD", "REDUCE_GRAD", "aligned", "breadth_first", "gpipe", "interleaved", "one_forward_one_backward",
+    "with_reductions",
+]  # fmt: skip

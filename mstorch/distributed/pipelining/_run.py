@@ -40,9 +40,11 @@ def _laid_out(tensor: Any, known: Any) -> Any:
 
 
 class Run:
-    """One step. ``times``: what each process does at each time; ``peer``: a stage's process in the group."""
+    """One step. ``peers``: by stage, its process in the group; ``forward`` and ``backward`` compute a stage for a microbatch."""
 
-    def __init__(self, stages: dict[int, PipelineStage], rank: int, peers: dict[int, int], forward: Callable[..., Any], backward: Callable[..., Any]) -> None:
+    def __init__(
+        self, stages: dict[int, PipelineStage], rank: int, peers: dict[int, int], forward: Callable[..., Any], backward: Callable[..., Any]
+    ) -> None:
         self._stages, self._rank, self._peers = stages, rank, peers
         self._forward, self._backward = forward, backward
         self._any = next(iter(stages.values()))
@@ -124,7 +126,7 @@ class Run:
         else:
             known = [stage.outputs[place] for place in stage.output_gradients()]  # type: ignore[index]
         buffers = [_room(one, stage.device) for one in known]
-        take = stage.receive if kind is FORWARD else stage.receive_gradients
+        take: Callable[..., None] = stage.receive if kind is FORWARD else stage.receive_gradients
 
         def then() -> None:
             take(number, [_laid_out(one, of) for one, of in zip(buffers, known)])

@@ -55,7 +55,7 @@ class _PipelineSchedule(ABC):
     ) -> Any:  # fmt: skip
         """Send a batch through the pipeline, forwards and, with a loss function, backwards.
 
-        ``args`` are the first stage's, ``target`` the last stage's, whose process gets the outputs, and each microbatch's loss in ``losses``.
+        ``args`` are the first stage's, ``target`` the last stage's; its process gets the outputs, and in ``losses`` each microbatch's loss.
         """
         self._check_gradients()
         for stage in self._mine():
@@ -145,7 +145,8 @@ class _PipelineSchedule(ABC):
                     raise NotImplementedError(f"mstorch: torch.distributed.pipelining has no {action.computation_type.value} ({action})")
                 found[action.stage_index] = rank
         stages = self._mine()
-        have, due = sorted(stage.stage_index for stage in stages), sorted(stage for stage, rank in found.items() if rank == stages[0].group_rank)
+        have = sorted(stage.stage_index for stage in stages)
+        due = sorted(stage for stage, rank in found.items() if rank == stages[0].group_rank)
         if have != due:
             raise RuntimeError(f"process {stages[0].group_rank} of the group computes stages {due} in this schedule, and was given {have}")
         return found

@@ -20,7 +20,11 @@ def as_tuple(output: Any) -> tuple[Any, ...]:
 
 def _told(value: Any) -> Any:
     """Arguments for a message: tensors by their shape."""
-    return tree_map(lambda one: f"Tensor({one.shape}, grad={one.requires_grad}, dtype={one.dtype})" if isinstance(one, torch.Tensor) else str(one), value)
+
+    def told(one: Any) -> str:
+        return f"Tensor({one.shape}, grad={one.requires_grad}, dtype={one.dtype})" if isinstance(one, torch.Tensor) else str(one)
+
+    return tree_map(told, value)
 
 
 class _PipelineStageBase:
@@ -173,12 +177,19 @@ class PipelineStage(_PipelineStageBase):
         """Compute the gradients of a microbatch: the parameters' are added up, those for the stage before are given."""
         outputs, inputs = self.fwd_cache.pop(bwd_chunk_id)
         if self.is_last:
-            pairs = [(loss, None)]
+            output, gradients, pairs = loss, None, [(loss, None)]
         else:
             came = dict(zip(self.output_gradients(), self.gradients.pop(bwd_chunk_id)))
-            pairs = [(one, came.get(place)) for place, one in enumerate(outputs)]
+            output, gradients = outputs, tuple(came.get(place) for place in range(len(outputs)))
+            pairs = list(zip(outputs, gradients))
         pairs = [(one, gradient) for one, gradient in pairs if one.requires_grad]
-        torch.autograd.backward([one for one, _ in pairs], grad_tensors=[gradient for _, gradient in pairs])
+        try:
+            torch.autograd.backward([one for one, _ in pairs], grad_tensors=[gradient for _, gradient in pairs])
+        except Exception as error:
+            raise RuntimeError(
+                f"\n        Failed to run stage backward:\n        Stage output: {_told(output)}\n        Output gradient: {_told(gradients)}\n"
+                f"        Input: {_told(list(inputs))}\n        "
+            ) from error
         if self.is_last and not self.is_first:
             for one in outputs:
                 if not one._is_view():
