@@ -187,8 +187,8 @@ class PipelineStage(_PipelineStageBase):
             torch.autograd.backward([one for one, _ in pairs], grad_tensors=[gradient for _, gradient in pairs])
         except Exception as error:
             raise RuntimeError(
-                f"\n        Failed to run stage backward:\n        Stage output: {_told(output)}\n        Output gradient: {_told(gradients)}\n"
-                f"        Input: {_told(list(inputs))}\n        "
+                f"\n        Failed to run stage backward:\n        Stage output: {_told(output)}\n"
+                f"        Output gradient: {_told(gradients)}\n        Input: {_told(list(inputs))}\n        "
             ) from error
         if self.is_last and not self.is_first:
             for one in outputs:
