@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import pickle
+from collections import deque
 from collections.abc import Callable
 from typing import Any
 
@@ -14,6 +15,9 @@ from .._group import by_the_host
 from ._actions import FORWARD, _Action
 from .stage import PipelineStage, as_tuple
 
+_BEHIND = 2
+"""How many batches may be on their way; more would only keep tensors that were sent. No process waits for a later one than it has begun."""
+
 
 class _Batch:
     """Sendings and receivings that were begun together; the tensors are kept until all is done."""
@@ -23,9 +27,10 @@ class _Batch:
         self._works = dist.batch_isend_irecv(operations) if operations else []
 
     def wait(self) -> None:
-        """Wait for all of them."""
+        """Wait for all of them, and let go of the tensors."""
         while self._works:
             self._works.pop().wait()
+        self._operations.clear()
 
 
 def _room(known: Any, device: Any) -> Any:
@@ -50,7 +55,7 @@ class Run:
         self._any = next(iter(stages.values()))
         self._group = self._any.group
         self._coming: dict[tuple[Any, ...], tuple[_Batch, Callable[[], None]]] = {}
-        self._begun: list[_Batch] = []
+        self._begun: deque[_Batch] = deque()
         self._told: list[Any] = []
         self._knew = {index: stage.outputs is not None for index, stage in stages.items()}
         """Which stages had told the next one what they send before this step."""
@@ -67,6 +72,8 @@ class Run:
                 operations += [self._operation(dist.irecv, one, peer) for one in buffers]
             batch = _Batch(operations)
             self._begun.append(batch)
+            while len(self._begun) > _BEHIND:
+                self._begun.popleft().wait()
             for key, _, _, then in arrivals:
                 self._coming[key] = (batch, then)
         for batch in self._begun:

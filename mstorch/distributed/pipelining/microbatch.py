@@ -26,7 +26,7 @@ class _LossReducer(_CustomReducer):
     """A reducer of losses."""
 
 
-sum_reducer = _LossReducer(torch.tensor(0.0), operator.add)
+sum_reducer = _LossReducer(torch.tensor(0.0, device="cpu"), operator.add)
 
 
 class TensorChunkSpec:

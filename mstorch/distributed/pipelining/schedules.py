@@ -1,6 +1,7 @@
 """Schedules: in which order the processes of a pipeline compute microbatches forwards and backwards."""
 from __future__ import annotations
 
+import sys
 from abc import ABC, abstractmethod
 from typing import Any
 
@@ -279,7 +280,10 @@ class PipelineScheduleMulti(_PipelineSchedule):
 
 
 class _PipelineScheduleRuntime(PipelineScheduleMulti):
-    """Schedules whose order is known when they are made."""
+    """Schedules whose order is known when they are made.
+
+    ``defer_pp_recv`` changes nothing: room for what comes is made in the time in which it is sent.
+    """
 
     def __init__(self, *args: Any, defer_pp_recv: bool = False, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -344,7 +348,7 @@ def get_schedule_class(schedule_name: str) -> Any:
     if found is None:
         raise ValueError(f"Unknown schedule name '{schedule_name}'. The valid options are {list(_NAMES)}")
     whole = found if found.startswith("Pipeline") else f"Schedule{found}"
-    return globals()[whole] if whole in globals() else __getattr__(whole)
+    return getattr(sys.modules[__name__], whole)
 
 
 __all__ = [

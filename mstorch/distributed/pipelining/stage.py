@@ -156,7 +156,8 @@ class PipelineStage(_PipelineStageBase):
         self._check_outputs(output, foretold)
         if self.is_last and save_forward_output:
             self.output_chunks.append(output)
-        self.fwd_cache[fwd_chunk_id] = (as_tuple(output), given)
+        if self.has_backward:
+            self.fwd_cache[fwd_chunk_id] = (as_tuple(output), given)
         return output
 
     def _check_outputs(self, output: Any, foretold: bool) -> None:
