@@ -215,6 +215,19 @@ def case_dropout(torch, dist, rank, size):
     return schedule.step(*([x] if rank == 0 else []), target=target), [p.grad for p in module.parameters()]
 
 
+def case_large_messages(torch, dist, rank, size):
+    """Both ways at a time, each too large for a socket."""
+    torch.manual_seed(rank)
+    module = torch.nn.Linear(300, 300)
+    schedule = pipes().Schedule1F1B(pipes().PipelineStage(module, rank, size, place(torch)), 8, loss_fn=lambda y, target: (y - target).pow(2).mean())
+    torch.manual_seed(7)
+    x = torch.randn(1024, 300)
+    for _ in range(3):
+        losses = []
+        out = schedule.step(*([x] if rank == 0 else []), target=x, losses=losses)
+    return losses, None if out is None else out.sum(0), module.weight.grad, module.bias.grad
+
+
 def case_expected_tensors(torch, dist, rank, size):
     """Examples of arguments that are given beforehand."""
     example = torch.empty(BATCH // 4, WIDTH)
