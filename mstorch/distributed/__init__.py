@@ -39,6 +39,6 @@ if distributed_c10d.hccl_is_there():
 __getattr__ = _missing(
     __name__,
     ("_composable", "_functional_collectives", "_tensor", "algorithms", "checkpoint", "elastic", "fsdp", "launch", "launcher", "nn",
-     "optim", "rpc", "run", "tensor"),
+     "optim", "pipelining", "rpc", "run", "tensor"),
 )  # fmt: skip
 _above.processes = _sys.modules[__name__]

@@ -3,9 +3,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.distributed import algorithm_cases, flat_cases, parallel_cases, sharded_cases, together
+from tests.distributed import algorithm_cases, flat_cases, parallel_cases, pipelining_cases, sharded_cases, together
 
-MODULES = (parallel_cases, sharded_cases, flat_cases, algorithm_cases)
+MODULES = (parallel_cases, sharded_cases, flat_cases, algorithm_cases, pipelining_cases)
 
 
 @pytest.fixture(scope="session")

@@ -257,6 +257,60 @@ def everything_on(torch, dist, rank, size, place):
     assert {one["x"].device.type for one in found} == {place}
 
 
+def case_stages_tell_what_they_send(torch, dist, rank, size):
+    """Nothing is computed to find it out (torch tries the model with memory as it is); strides arrive, and another shape is refused."""
+    pipelining, place = import_module("torch.distributed.pipelining"), torch.device(together.PLACE)
+    calls = []
+
+    class Layer(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.weight = torch.nn.Parameter(torch.ones(3, 3))
+
+        def forward(self, x):
+            calls.append(x.stride())
+            return (x @ self.weight).t().contiguous().t()
+
+    layer = Layer()
+    stage = pipelining.PipelineStage(layer, rank, size, place)
+    schedule = pipelining.Schedule1F1B(stage, 2, loss_fn=lambda y, target: (y - target).sum())
+    x = torch.arange(12.0).view(4, 3)
+    for _ in range(2):
+        layer.zero_grad()
+        schedule.step(*([x] if rank == 0 else []), target=x)
+    assert calls == [((3, 1), (1, 2))[rank]] * 4, calls
+    want = [x.sum(0)[:, None].expand(3, 3) * 3, (x @ torch.ones(3, 3)).sum(0)[:, None].expand(3, 3)][rank]
+    np.testing.assert_allclose(layer.weight.grad.cpu().numpy(), want.cpu().numpy() / 2)
+    alone = dist.new_group([0]), dist.new_group([1])
+    both = [pipelining.PipelineStage(Layer(), index, 2, place, group=alone[rank]) for index in range(2)]
+    names = import_module("torch.distributed.pipelining.schedules")
+    order = [names._Action.from_str(text) for text in "0F0 1F0 1B0 0B0 0F1 1F1 1B1 0B1".split()]
+    schedule = names.PipelineScheduleMulti(both, 2, loss_fn=lambda y, target: (y - target).sum())
+    schedule.pipeline_order = {0: order}
+    schedule.step(x, target=x)
+    for one, known in zip(both, (x.sum(0)[:, None].expand(3, 3) * 3, (x @ torch.ones(3, 3)).sum(0)[:, None].expand(3, 3))):
+        np.testing.assert_allclose(one.submod.weight.grad.cpu().numpy(), known.cpu().numpy() / 2)
+    try:
+        schedule.step(torch.ones(6, 3), target=torch.ones(6, 3))
+    except RuntimeError as found:
+        assert "Stage 0 forward outputs[0]: shape mismatch: torch.Size([2, 3]) vs torch.Size([3, 3])" in str(found), found
+    else:
+        raise AssertionError("not refused")
+    schedule.pipeline_order = {0: order[1:] + order[:1]}
+    try:
+        schedule.step(x, target=x)
+    except AssertionError as found:
+        assert "Malformed" in str(found)
+    else:
+        raise AssertionError("not refused")
+    try:
+        pipelining.PipelineStage(torch.nn.parallel.DistributedDataParallel(layer), rank, size, place)
+    except NotImplementedError as found:
+        assert "DistributedDataParallel" in str(found)
+    else:
+        raise AssertionError("not refused")
+
+
 def case_tensors_beside_the_default_device(torch, dist, rank, size):
     """Tensors of the device where new ones are on the CPU, and the other way round."""
     for place, default in ((together.PLACE, "cpu"), ("cpu", together.PLACE)):

@@ -26,7 +26,8 @@ PAGES = {
     "distributions": ("torch.distributions",),
     "data": ("torch.utils.data", "torch.utils.checkpoint", "torch.utils.dlpack", "torch.utils.tensorboard"),
     "distributed": (
-        "torch.distributed", "torch.distributed.fsdp", "torch.distributed.tensor", "torch.distributed.checkpoint", "torch.nn.parallel",
+        "torch.distributed", "torch.distributed.fsdp", "torch.distributed.tensor", "torch.distributed.checkpoint",
+        "torch.distributed.pipelining", "torch.nn.parallel",
     ),
     "devices": ("torch.amp", "torch.accelerator", "torch.cuda", "torch.random"),
     "more": (

@@ -1,0 +1,8 @@
+"""torch.distributed.pipelining: a model in stages, each in a process, through which a batch goes in parts."""
+from ..._hook import missing as _missing
+from .schedules import Schedule1F1B, ScheduleGPipe, ScheduleInterleaved1F1B, ScheduleLoopedBFS, _ScheduleForwardOnly
+from .stage import PipelineStage
+
+__all__ = ["PipelineStage", "Schedule1F1B", "ScheduleGPipe", "ScheduleInterleaved1F1B", "ScheduleLoopedBFS", "_ScheduleForwardOnly"]
+
+__getattr__ = _missing(__name__, ("_utils", "microbatch", "schedules", "stage"))

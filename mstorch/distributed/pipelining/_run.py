@@ -1,0 +1,160 @@
+"""A step of a pipeline in one process: it computes, and what neighbours send or want goes between them in one batch each time."""
+from __future__ import annotations
+
+import pickle
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import mstorch as torch
+
+from .. import distributed_c10d as dist
+from .._group import by_the_host
+from ._actions import FORWARD, _Action
+from .stage import PipelineStage, as_tuple
+
+_BEHIND = 2
+"""How many batches may be on their way; more would only keep tensors that were sent. No process waits for a later one than it has begun."""
+
+
+class _Batch:
+    """Sendings and receivings that were begun together; the tensors are kept until all is done."""
+
+    def __init__(self, operations: list[Any]) -> None:
+        self._operations = operations
+        self._works = dist.batch_isend_irecv(operations) if operations else []
+
+    def wait(self) -> None:
+        """Wait for all of them, and let go of the tensors."""
+        while self._works:
+            self._works.pop().wait()
+        self._operations.clear()
+
+
+def _room(known: Any, device: Any) -> Any:
+    return torch.empty(known.shape, dtype=known.dtype, device=device)
+
+
+def _laid_out(tensor: Any, known: Any) -> Any:
+    """What came in a row, with the strides that it had."""
+    if tensor.stride() == known.stride:
+        return tensor
+    return torch.empty_strided(known.shape, known.stride, dtype=known.dtype, device=tensor.device).copy_(tensor)
+
+
+class Run:
+    """One step. ``peers``: by stage, its process in the group; ``forward`` and ``backward`` compute a stage for a microbatch."""
+
+    def __init__(
+        self, stages: dict[int, PipelineStage], rank: int, peers: dict[int, int], forward: Callable[..., Any], backward: Callable[..., Any]
+    ) -> None:
+        self._stages, self._rank, self._peers = stages, rank, peers
+        self._forward, self._backward = forward, backward
+        self._any = next(iter(stages.values()))
+        self._group = self._any.group
+        self._coming: dict[tuple[Any, ...], tuple[_Batch, Callable[[], None]]] = {}
+        self._begun: deque[_Batch] = deque()
+        self._told: list[Any] = []
+        self._knew = {index: stage.outputs is not None for index, stage in stages.items()}
+        """Which stages had told the next one what they send before this step."""
+
+    def go(self, times: list[dict[int, _Action]]) -> None:
+        """Do this process's part, and wait until all that it sent has been read."""
+        for now in times:
+            operations: list[Any] = []
+            mine = now.get(self._rank)
+            if mine is not None:
+                operations += self._compute(mine)
+            arrivals = [one for rank, action in sorted(now.items()) if rank != self._rank for one in self._arrivals(action)]
+            for _, buffers, peer, _ in arrivals:
+                operations += [self._operation(dist.irecv, one, peer) for one in buffers]
+            batch = _Batch(operations)
+            self._begun.append(batch)
+            while len(self._begun) > _BEHIND:
+                self._begun.popleft().wait()
+            for key, _, _, then in arrivals:
+                self._coming[key] = (batch, then)
+        for batch in self._begun:
+            batch.wait()
+        for work in self._told:
+            work.wait()
+
+    def _operation(self, kind: Any, tensor: Any, peer: int) -> Any:
+        return dist.P2POp(kind, tensor, group=self._group, group_peer=peer)
+
+    def _compute(self, action: _Action) -> list[Any]:
+        """Compute, hand over to a stage of this process, or give what is to be sent."""
+        index, kind, number, _ = action
+        stage = self._stages[index]
+        waited = self._coming.pop((index, kind, number), None)
+        if waited is not None:
+            waited[0].wait()
+            waited[1]()
+        if kind is FORWARD:
+            tensors = as_tuple(self._forward(stage, number))
+            target = index + 1
+        else:
+            tensors = self._backward(stage, number)
+            target = index - 1
+        if not 0 <= target < stage.num_stages:
+            return []
+        peer = self._peers[target]
+        if peer == self._rank:
+            self._hand_over(stage, self._stages[target], kind is FORWARD, number, tensors)
+            return []
+        if kind is FORWARD and not self._knew[index]:
+            self._knew[index] = True
+            self._tell(stage.outputs, peer)
+        return [self._operation(dist.isend, one.detach().contiguous(), peer) for one in tensors]
+
+    def _hand_over(self, stage: PipelineStage, target: PipelineStage, forward: bool, number: Any, tensors: tuple[Any, ...]) -> None:
+        if not forward:
+            target.receive_gradients(number, tensors)
+            return
+        if target.inputs is None:
+            assert stage.outputs is not None
+            target.expect(stage.outputs)
+        target.receive(number, tensors)
+
+    def _arrivals(self, action: _Action) -> list[tuple[Any, ...]]:
+        """What another process's action brings: what waits for it, room for it, whence, and what is to be done when it is there."""
+        index, kind, number, _ = action
+        target = index + 1 if kind is FORWARD else index - 1
+        stage = self._stages.get(target)
+        if stage is None:
+            return []
+        peer = self._peers[index]
+        if kind is FORWARD:
+            if stage.inputs is None:
+                stage.expect(self._hear(peer))
+            known: Any = stage.inputs
+        else:
+            known = [stage.outputs[place] for place in stage.output_gradients()]  # type: ignore[index]
+        buffers = [_room(one, stage.device) for one in known]
+        take: Callable[..., None] = stage.receive if kind is FORWARD else stage.receive_gradients
+
+        def then() -> None:
+            take(number, [_laid_out(one, of) for one, of in zip(buffers, known)])
+
+        return [((target, kind, number), buffers, peer, then)]
+
+    @by_the_host
+    def _tell(self, known: Any, peer: int) -> None:
+        """Begin to send what a stage's outputs are."""
+        data = torch.from_numpy(np.frombuffer(bytearray(pickle.dumps(known)), np.uint8))
+        size = torch.tensor([data.numel()], dtype=torch.int64, device="cpu")
+        for one in (size, data):
+            self._told.append(dist.isend(one, group=self._group, group_dst=peer))
+
+    @by_the_host
+    def _hear(self, peer: int) -> Any:
+        size = torch.zeros(1, dtype=torch.int64, device="cpu")
+        dist.recv(size, group=self._group, group_src=peer)
+        data = torch.empty(int(size), dtype=torch.uint8, device="cpu")
+        dist.recv(data, group=self._group, group_src=peer)
+        return pickle.loads(data.numpy().tobytes())
+
+
+__all__ = ["Run"]

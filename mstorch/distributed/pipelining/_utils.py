@@ -1,0 +1,113 @@
+"""What is known of the tensors that stages exchange, and which process has which stage."""
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import mstorch as torch
+
+from ..tensor import DTensor
+
+
+class PipeliningMetadataError(RuntimeError):
+    """Tensors between stages are not what was expected."""
+
+
+@dataclass(frozen=True)
+class _TensorMeta:
+    """What a process has to know to receive a tensor."""
+
+    shape: Any
+    stride: tuple[int, ...]
+    dtype: Any
+    requires_grad: bool
+
+    @staticmethod
+    def from_tensor(tensor: Any) -> _TensorMeta:
+        if isinstance(tensor, DTensor):
+            raise NotImplementedError("mstorch: torch.distributed.pipelining sends no DTensor between stages")
+        return _TensorMeta(tensor.shape, tensor.stride(), tensor.dtype, tensor.requires_grad)
+
+    def get_diff(self, other: _TensorMeta) -> list[str]:
+        """Tell the differences from another; whether gradients are wanted is none."""
+        found = []
+        for field in ("shape", "stride", "dtype"):
+            mine, others = getattr(self, field), getattr(other, field)
+            if mine != others:
+                found.append(f"{field} mismatch: {mine} vs {others}")
+        return found
+
+
+def normalized(args: Any, allow_none: bool = False) -> tuple[Any, ...] | None:
+    """Arguments of a stage as a tuple of tensors; PipeliningMetadataError for other things."""
+    if args is None:
+        return None
+    if isinstance(args, torch.Tensor):
+        return (args,)
+    if not isinstance(args, (tuple, list)):
+        raise PipeliningMetadataError(f"Stage args must be a tensor, tuple, or list of tensors, got {type(args).__name__}.")
+    for number, arg in enumerate(args):
+        if arg is None and not allow_none:
+            raise PipeliningMetadataError(f"Stage arg[{number}] is None. Stage args must be tensors. Use kwargs for optional values.")
+        if arg is not None and not isinstance(arg, torch.Tensor):
+            raise PipeliningMetadataError(
+                f"Stage arg[{number}] has type {type(arg).__name__}. "
+                "All stage args must be tensors. Use kwargs for non-tensor inputs."
+            )
+    return tuple(args)
+
+
+def metas(tensors: Any) -> Any:
+    """What is known of each tensor."""
+    return None if tensors is None else tuple(None if one is None else _TensorMeta.from_tensor(one) for one in tensors)
+
+
+def differences(what: str, expected: tuple[Any, ...], actual: tuple[Any, ...]) -> list[tuple[str, str]]:
+    """Where tensors are not what was expected: the place and the difference."""
+    if len(expected) != len(actual):
+        return [(what, f"expected {len(expected)} tensors, got {len(actual)}")]
+    found = []
+    for number, (want, got) in enumerate(zip(expected, actual)):
+        several = want.get_diff(got) if want is not None and got is not None else []
+        if several:
+            found.append((f"{what}[{number}]", "; ".join(several)))
+    return found
+
+
+def warn_of(what: str, expected: Any, actual: Any) -> None:
+    """Warn where tensors are not what the user said; what they are counts."""
+    if not expected or not actual:
+        return
+    for place, text in differences(what, expected, actual):
+        told = f"{place}: {text}" if place == what else f"{place}: Metadata mismatch. {text}. Using dynamically inferred metadata instead."
+        warnings.warn(told, UserWarning, stacklevel=3)
+
+
+def generate_stage_to_rank_mapping(pp_size: int, num_stages: int, style: str = "loop") -> dict[int, int]:
+    """Give the process of each stage: round and round ("loop"), or back and forth ("v")."""
+    if style == "loop":
+        return {stage: stage % pp_size for stage in range(num_stages)}
+    if style != "v":
+        raise ValueError(f"Style {style} is not supported.")
+    if num_stages % pp_size:
+        raise ValueError(f"num_stages {num_stages} must be evenly divisible by pp_size {pp_size} for V schedules")
+    found = {}
+    for stage in range(num_stages):
+        turn, place = divmod(stage, pp_size)
+        found[stage] = pp_size - 1 - place if turn % 2 else place
+    return found
+
+
+def generate_rank_to_stage_mapping(pp_size: int, num_stages: int, style: str = "loop") -> dict[int, list[int]]:
+    """Give the stages of each process, in their order."""
+    found: dict[int, list[int]] = {}
+    for stage, rank in generate_stage_to_rank_mapping(pp_size, num_stages, style).items():
+        found.setdefault(rank, []).append(stage)
+    return found
+
+
+__all__ = [
+    "PipeliningMetadataError", "differences", "generate_rank_to_stage_mapping", "generate_stage_to_rank_mapping", "metas", "normalized",
+    "warn_of",
+]  # fmt: skip

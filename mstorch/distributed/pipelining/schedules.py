@@ -1,0 +1,359 @@
+"""Schedules: in which order the processes of a pipeline compute microbatches forwards and backwards."""
+from __future__ import annotations
+
+import sys
+from abc import ABC, abstractmethod
+from typing import Any
+
+import mstorch as torch
+
+from ..._hook import missing as _missing
+from . import _actions
+from ._actions import FORWARD, FULL_BACKWARD, REDUCE_GRAD, _Action, _ComputationType
+from ._run import Run
+from ._utils import PipeliningMetadataError, generate_stage_to_rank_mapping
+from .microbatch import TensorChunkSpec, _split_tensor, merge_chunks, split_args_kwargs_into_chunks
+from .stage import PipelineStage
+
+_ALONG_THE_BATCH = TensorChunkSpec(0)
+
+
+def _check_list(microbatches: Any, name: str, number: int) -> None:
+    if not isinstance(microbatches, list):
+        raise TypeError(f"{name} must be a list but got a {type(microbatches)}")
+    if len(microbatches) != number:
+        raise ValueError(f"Expecting {number} {name} but got {len(microbatches)}")
+
+
+class _PipelineSchedule(ABC):
+    """What all schedules have: a batch is cut, goes through the stages, and is put together."""
+
+    def __init__(
+        self, n_microbatches: int, loss_fn: Any = None, args_chunk_spec: Any = None, kwargs_chunk_spec: Any = None,
+        output_merge_spec: Any = None, scale_grads: bool = True,
+    ) -> None:  # fmt: skip
+        self._n_microbatches = n_microbatches
+        self._loss_fn = loss_fn
+        self.scale_grads = scale_grads
+        self._args_chunk_spec, self._kwargs_chunk_spec = args_chunk_spec, kwargs_chunk_spec
+        self._output_merge_spec = output_merge_spec
+        self._has_backward = loss_fn is not None
+        self._internal_losses: list[Any] = []
+        self._known_for: bool | None = None
+        """Whether stages know of each other's tensors: of steps with backward (True), without it, or not yet (None)."""
+
+    @abstractmethod
+    def _mine(self) -> list[PipelineStage]:
+        """Give the stages of this process."""
+
+    @abstractmethod
+    def _orders(self) -> dict[int, list[_Action | None]]:
+        """Give what each process of the group does, in its order."""
+
+    def step(
+        self, *args: Any, target: Any = None, losses: list[Any] | None = None, return_outputs: bool = True, loss_kwargs: Any = None,
+        **kwargs: Any,
+    ) -> Any:  # fmt: skip
+        """Send a batch through the pipeline, forwards and, with a loss function, backwards.
+
+        ``args`` are the first stage's, ``target`` the last stage's; its process gets the outputs, and in ``losses`` each microbatch's loss.
+        """
+        self._check_gradients()
+        for stage in self._mine():
+            stage.has_backward = self._has_backward
+            stage.chunks = self._n_microbatches
+            stage.clear_runtime_states()
+        args_split, kwargs_split = self._split_inputs(args, kwargs)
+        targets = None if target is None else list(_split_tensor(target, _ALONG_THE_BATCH, self._n_microbatches))
+        self._step_microbatches(args_split, kwargs_split, targets, losses, return_outputs, loss_kwargs=loss_kwargs)
+        for stage in self._mine():
+            if stage.is_last and return_outputs:
+                return self._merge_outputs(stage.output_chunks)
+        return None
+
+    def eval(self, *args: Any, target: Any = None, losses: list[Any] | None = None, **kwargs: Any) -> Any:
+        """Send a batch through the pipeline, forwards alone."""
+        before = self._has_backward
+        try:
+            self._has_backward = False
+            return self.step(*args, target=target, losses=losses, **kwargs)
+        finally:
+            self._has_backward = before
+
+    def _check_gradients(self) -> None:
+        if self._has_backward and not torch.is_grad_enabled():
+            raise RuntimeError(
+                "step() requires gradients to be enabled for backward computation; it should not be used under torch.no_grad() context. "
+                "Please call eval() instead."
+            )
+
+    def _check_inputs(self, arg_mbs: Any = None, kwarg_mbs: Any = None, target_mbs: Any = None, losses: Any = None) -> tuple[Any, Any]:
+        """Check lists of microbatches; give empty ones for those that are not there."""
+        number = self._n_microbatches
+        for given, name in ((arg_mbs, "arg_mbs"), (kwarg_mbs, "kwarg_mbs"), (target_mbs, "target_mbs")):
+            if given is not None:
+                _check_list(given, name, number)
+        if losses is not None and not isinstance(losses, list):
+            raise TypeError(f"losses must be a list but got a {type(losses)}")
+        return [()] * number if arg_mbs is None else arg_mbs, [{}] * number if kwarg_mbs is None else kwarg_mbs
+
+    def _step_microbatches(
+        self, arg_mbs: Any = None, kwarg_mbs: Any = None, target_mbs: Any = None, losses: Any = None, return_outputs: bool = True,
+        loss_kwargs: Any = None,
+    ) -> None:  # fmt: skip
+        """Send microbatches through the pipeline."""
+        arg_mbs, kwarg_mbs = self._check_inputs(arg_mbs, kwarg_mbs, target_mbs, losses)
+        stages, backward = self._mine(), self._has_backward
+        orders, peers = self._orders(), self._peers()
+        if self._known_for != backward:
+            for stage in stages:
+                stage.begin_anew()
+                if stage.is_last and backward and target_mbs is None:
+                    raise PipeliningMetadataError(f"Stage {stage.stage_index}: loss_fn and target required for last stage")
+            self._known_for = backward
+        left = {stage.stage_index: self._n_microbatches for stage in stages}
+
+        def forwards(stage: PipelineStage, number: int) -> Any:
+            output = stage.forward_one_chunk(number, arg_mbs[number], kwarg_mbs[number], save_forward_output=return_outputs)
+            if stage.is_last and self._loss_fn is not None:
+                self._internal_losses.append(self._compute_loss(output, target_mbs[number], loss_kwargs))
+            return output
+
+        def backwards(stage: PipelineStage, number: int) -> tuple[Any, ...]:
+            found = stage.backward_one_chunk(number, self._loss_of(stage, number))
+            left[stage.stage_index] -= 1
+            if not left[stage.stage_index]:
+                stage.scale_grads(self._n_microbatches if self.scale_grads else 1)
+            return found
+
+        mine = {stage.stage_index: stage for stage in stages}
+        try:
+            Run(mine, stages[0].group_rank, peers, forwards, backwards).go(_actions.aligned(orders, stages[0].num_stages - 1, backward))
+        except BaseException:
+            self._internal_losses.clear()
+            self._known_for = None
+            raise
+        self._update_losses(stages, losses)
+
+    def _peers(self) -> dict[int, int]:
+        """By stage: the process that has it; RuntimeError unless this one has its own."""
+        found: dict[int, int] = {}
+        for rank, order in self._orders().items():
+            for action in order:
+                if action is None:
+                    continue
+                if action.computation_type not in (FORWARD, FULL_BACKWARD, REDUCE_GRAD):
+                    raise NotImplementedError(f"mstorch: torch.distributed.pipelining has no {action.computation_type.value} ({action})")
+                found[action.stage_index] = rank
+        stages = self._mine()
+        have = sorted(stage.stage_index for stage in stages)
+        due = sorted(stage for stage, rank in found.items() if rank == stages[0].group_rank)
+        if have != due:
+            raise RuntimeError(f"process {stages[0].group_rank} of the group computes stages {due} in this schedule, and was given {have}")
+        return found
+
+    def _loss_of(self, stage: PipelineStage, number: int) -> Any:
+        if not stage.is_last:
+            return None
+        if number >= len(self._internal_losses):
+            raise RuntimeError(
+                f"Loss for microbatch {number} is not available. Available losses for microbatches: {self._internal_losses}"
+            )
+        return self._internal_losses[number]
+
+    def _update_losses(self, stages: Any, losses: Any) -> None:
+        """Give the losses of a step to the caller's list."""
+        several = stages if isinstance(stages, list) else [stages]
+        if losses is not None and any(stage.is_last for stage in several):
+            if len(self._internal_losses) != self._n_microbatches:
+                raise RuntimeError(f"Expecting {self._n_microbatches} losses but got {len(self._internal_losses)}")
+            losses[:] = self._internal_losses
+        self._internal_losses.clear()
+
+    def _compute_loss(self, output: Any, target: Any, loss_kwargs: Any = None) -> Any:
+        return self._loss_fn(output, target, **(loss_kwargs or {}))
+
+    def _split_inputs(self, args: tuple[Any, ...], kwargs: Any = None) -> tuple[list[Any], list[Any]]:
+        if not args and not kwargs:
+            return [()] * self._n_microbatches, [{}] * self._n_microbatches
+        return split_args_kwargs_into_chunks(args, kwargs, self._n_microbatches, self._args_chunk_spec, self._kwargs_chunk_spec)
+
+    def _merge_outputs(self, output_chunks: list[Any]) -> Any:
+        return merge_chunks(output_chunks, self._output_merge_spec)
+
+
+class PipelineScheduleSingle(_PipelineSchedule):
+    """Schedules with one stage in each process.
+
+    With ``scale_grads`` gradients are divided by the number of microbatches: right for a loss that is a mean, not for one that is a sum.
+    """
+
+    def __init__(
+        self, stage: Any, n_microbatches: int, loss_fn: Any = None, args_chunk_spec: Any = None, kwargs_chunk_spec: Any = None,
+        output_merge_spec: Any = None, scale_grads: bool = True,
+    ) -> None:  # fmt: skip
+        super().__init__(n_microbatches, loss_fn, args_chunk_spec, kwargs_chunk_spec, output_merge_spec, scale_grads)
+        self._stage = stage
+        self._num_stages = stage.num_stages
+        self.pipeline_order = self._get_pipeline_order()
+
+    def _get_pipeline_order(self) -> dict[int, list[_Action | None]] | None:
+        return None
+
+    def _mine(self) -> list[PipelineStage]:
+        return [self._stage]
+
+    def _orders(self) -> dict[int, list[_Action | None]]:
+        if self.pipeline_order is None:
+            raise NotImplementedError(f"{type(self).__name__} tells no order")
+        return self.pipeline_order
+
+
+class _ScheduleForwardOnly(PipelineScheduleSingle):
+    """Forwards alone."""
+
+    def _get_pipeline_order(self) -> dict[int, list[_Action | None]]:
+        return {rank: [_Action(rank, FORWARD, number) for number in range(self._n_microbatches)] for rank in range(self._num_stages)}
+
+    def _step_microbatches(
+        self, arg_mbs: Any = None, kwarg_mbs: Any = None, target_mbs: Any = None, losses: Any = None, return_outputs: bool = True,
+        loss_kwargs: Any = None,
+    ) -> None:  # fmt: skip
+        if target_mbs is not None or losses is not None:
+            raise RuntimeError("Forward-only schedule does not support loss computation")
+        super()._step_microbatches(arg_mbs, kwarg_mbs, target_mbs, losses, return_outputs, loss_kwargs)
+
+
+class ScheduleGPipe(PipelineScheduleSingle):
+    """All microbatches forwards, then all backwards."""
+
+    def _get_pipeline_order(self) -> dict[int, list[_Action | None]]:
+        return {rank: _actions.gpipe(rank, self._n_microbatches) for rank in range(self._num_stages)}
+
+
+class Schedule1F1B(PipelineScheduleSingle):
+    """Once the pipeline is full, a microbatch forwards and one backwards in turn."""
+
+    def __init__(
+        self, stage: Any, n_microbatches: int, loss_fn: Any = None, args_chunk_spec: Any = None, kwargs_chunk_spec: Any = None,
+        output_merge_spec: Any = None, scale_grads: bool = True,
+    ) -> None:  # fmt: skip
+        super().__init__(stage, n_microbatches, loss_fn, args_chunk_spec, kwargs_chunk_spec, output_merge_spec, scale_grads)
+        if n_microbatches < self._num_stages:
+            raise ValueError(
+                f"Number of microbatches ({n_microbatches}) must be greater than or equal to the number of stages ({self._num_stages})."
+            )
+
+    def _get_pipeline_order(self) -> dict[int, list[_Action | None]]:
+        size = self._num_stages
+        return {rank: _actions.one_forward_one_backward(rank, size, self._n_microbatches) for rank in range(size)}
+
+
+class PipelineScheduleMulti(_PipelineSchedule):
+    """Schedules with several stages in each process; ``pipeline_order`` says what each process does.
+
+    With ``scale_grads`` gradients are divided by the number of microbatches: right for a loss that is a mean, not for one that is a sum.
+    """
+
+    def __init__(
+        self, stages: Any, n_microbatches: int, loss_fn: Any = None, args_chunk_spec: Any = None, kwargs_chunk_spec: Any = None,
+        output_merge_spec: Any = None, use_full_backward: bool | None = None, scale_grads: bool = True,
+        backward_requires_autograd: bool = True,
+    ) -> None:  # fmt: skip
+        super().__init__(n_microbatches, loss_fn, args_chunk_spec, kwargs_chunk_spec, output_merge_spec, scale_grads)
+        self._stages = stages
+        self._num_stages = stages[0].num_stages
+        self.pp_group_size, self.rank = stages[0].group_size, stages[0].group_rank
+        self.stage_index_to_group_rank = generate_stage_to_rank_mapping(self.pp_group_size, self._num_stages)
+        self._backward_requires_autograd = backward_requires_autograd
+        self.pipeline_order: dict[int, list[_Action | None]] = {}
+
+    def _mine(self) -> list[PipelineStage]:
+        return list(self._stages)
+
+    def _orders(self) -> dict[int, list[_Action | None]]:
+        return self.pipeline_order
+
+    def _check_gradients(self) -> None:
+        if self._backward_requires_autograd:
+            super()._check_gradients()
+
+
+class _PipelineScheduleRuntime(PipelineScheduleMulti):
+    """Schedules whose order is known when they are made.
+
+    ``defer_pp_recv`` changes nothing: room for what comes is made in the time in which it is sent.
+    """
+
+    def __init__(self, *args: Any, defer_pp_recv: bool = False, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+
+    def _prepare_schedule_with_comms(self, actions: dict[int, list[_Action | None]], format: str = "compute_only") -> None:
+        """Take an order; AssertionError where the processes would wait for each other for ever."""
+        if format != "compute_only":
+            raise NotImplementedError(f"format={format!r} is not implemented")
+        _actions.aligned(actions, self._num_stages - 1, True)
+        self.pipeline_order = actions
+
+
+class ScheduleLoopedBFS(_PipelineScheduleRuntime):
+    """All microbatches through one of a process's stages before its next."""
+
+    def __init__(
+        self, stages: Any, n_microbatches: int, loss_fn: Any = None, output_merge_spec: Any = None, scale_grads: bool = True,
+        backward_requires_autograd: bool = True, defer_pp_recv: bool = False,
+    ) -> None:  # fmt: skip
+        super().__init__(
+            stages, n_microbatches, loss_fn, output_merge_spec=output_merge_spec, scale_grads=scale_grads,
+            backward_requires_autograd=backward_requires_autograd, defer_pp_recv=defer_pp_recv,
+        )  # fmt: skip
+        size, local = self.pp_group_size, len(stages)
+        self._prepare_schedule_with_comms({rank: _actions.breadth_first(rank, size, local, n_microbatches) for rank in range(size)})
+
+
+class ScheduleInterleaved1F1B(_PipelineScheduleRuntime):
+    """Rounds of microbatches through all stages of a process; once they are back, one forwards and one backwards in turn."""
+
+    def __init__(
+        self, stages: Any, n_microbatches: int, loss_fn: Any = None, args_chunk_spec: Any = None, kwargs_chunk_spec: Any = None,
+        output_merge_spec: Any = None, scale_grads: bool = True, backward_requires_autograd: bool = True, defer_pp_recv: bool = False,
+    ) -> None:  # fmt: skip
+        super().__init__(
+            stages, n_microbatches, loss_fn, args_chunk_spec, kwargs_chunk_spec, output_merge_spec, scale_grads=scale_grads,
+            backward_requires_autograd=backward_requires_autograd, defer_pp_recv=defer_pp_recv,
+        )  # fmt: skip
+        size = self.pp_group_size
+        self.n_local_stages = len(stages)
+        self.number_of_rounds = max(1, n_microbatches // size)
+        self.microbatches_per_round = n_microbatches // self.number_of_rounds
+        if n_microbatches % self.number_of_rounds:
+            raise ValueError(
+                f"Interleaved 1F1B requires the number of microbatches to be a multiple of the number of rounds ({self.number_of_rounds}), "
+                f"but got {n_microbatches}."
+            )
+        self._prepare_schedule_with_comms({
+            rank: _actions.interleaved(rank, size, self.n_local_stages, n_microbatches, self.microbatches_per_round) for rank in range(size)
+        })
+
+
+_NAMES = (
+    "1F1B", "Interleaved1F1B", "GPipe", "LoopedBFS", "InterleavedZeroBubble", "PipelineScheduleSingle", "PipelineScheduleMulti",
+    "ZBVZeroBubble", "DualPipeV",
+)  # fmt: skip
+
+
+def get_schedule_class(schedule_name: str) -> Any:
+    """Give the schedule of a name, in capitals or not. ValueError for another name."""
+    found = next((name for name in _NAMES if name.lower() == schedule_name.lower()), None)
+    if found is None:
+        raise ValueError(f"Unknown schedule name '{schedule_name}'. The valid options are {list(_NAMES)}")
+    whole = found if found.startswith("Pipeline") else f"Schedule{found}"
+    return getattr(sys.modules[__name__], whole)
+
+
+__all__ = [
+    "PipelineScheduleMulti", "PipelineScheduleSingle", "Schedule1F1B", "ScheduleGPipe", "ScheduleInterleaved1F1B", "ScheduleLoopedBFS",
+    "_ComputationType", "get_schedule_class",
+]  # fmt: skip
+
+__getattr__ = _missing(__name__, ())

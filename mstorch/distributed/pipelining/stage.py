@@ -1,0 +1,209 @@
+"""A stage of a pipeline: the part of a model that one process computes, and the tensors on the way to it and from it."""
+from __future__ import annotations
+
+from typing import Any
+
+import mstorch as torch
+
+from ..._hook import missing as _missing
+from ...nn.parallel import DistributedDataParallel
+from ...utils._pytree import tree_map
+from .. import distributed_c10d as dist
+from ..fsdp import FSDPModule
+from ._utils import PipeliningMetadataError, differences, metas, normalized, warn_of
+
+
+def as_tuple(output: Any) -> tuple[Any, ...]:
+    """Give what a model returns as a tuple."""
+    return tuple(output) if type(output) in (list, tuple) else (output,)
+
+
+def _told(value: Any) -> Any:
+    """Arguments for a message: tensors by their shape."""
+
+    def told(one: Any) -> str:
+        return f"Tensor({one.shape}, grad={one.requires_grad}, dtype={one.dtype})" if isinstance(one, torch.Tensor) else str(one)
+
+    return tree_map(told, value)
+
+
+class _PipelineStageBase:
+    """What schedules know of a stage."""
+
+    def __init__(
+        self, submodule: Any, stage_index: int, num_stages: int, device: Any, group: Any = None, dw_builder: Any = None
+    ) -> None:
+        if stage_index >= num_stages:
+            raise ValueError(f"Stage index {stage_index} is out of range of {num_stages}")
+        if dw_builder is not None:
+            raise NotImplementedError("mstorch: torch.distributed.pipelining computes no gradients of weights apart (dw_builder)")
+        if isinstance(submodule, (DistributedDataParallel, FSDPModule)):
+            raise NotImplementedError(f"mstorch: torch.distributed.pipelining has no stages of {type(submodule).__name__}")
+        self.submod = submodule
+        self.stage_index, self.num_stages = stage_index, num_stages
+        self.device, self.group = device, group
+        self.dw_builder = None
+        self.group_rank, self.group_size = dist.get_rank(group), dist.get_world_size(group)
+        if self.group_size > num_stages:
+            raise RuntimeError(f"Pipeline group size {self.group_size} cannot be larger than number of stages {num_stages}")
+        self.has_backward = False
+        self.chunks: int | None = None
+        self.log_prefix = f"[Stage {stage_index}]"
+        self.stage_index_to_group_rank = {stage: stage % self.group_size for stage in range(num_stages)}
+        self.output_chunks: list[Any] = []
+        self.fwd_cache: dict[int, tuple[tuple[Any, ...], tuple[Any, ...]]] = {}
+        self.activations: dict[int, tuple[Any, ...]] = {}
+        """By microbatch: what came from the stage before."""
+        self.gradients: dict[int, tuple[Any, ...]] = {}
+        """By microbatch: gradients that came from the stage after."""
+
+    @property
+    def is_first(self) -> bool:
+        """Whether no stage is before this one."""
+        return self.stage_index == 0
+
+    @property
+    def is_last(self) -> bool:
+        """Whether no stage is after this one."""
+        return self.stage_index == self.num_stages - 1
+
+    def clear_runtime_states(self) -> None:
+        """Forget the last step."""
+        for one in (self.fwd_cache, self.activations, self.gradients, self.output_chunks):
+            one.clear()  # type: ignore[attr-defined]
+
+    def scale_grads(self, grad_scale_factor: int) -> None:
+        """Divide the gradients of the stage's parameters."""
+        if grad_scale_factor == 1:
+            return
+        for parameter in self.submod.parameters():
+            if parameter.grad is not None:
+                parameter.grad.div_(grad_scale_factor)
+
+
+class PipelineStage(_PipelineStageBase):
+    """Stage ``stage_index`` of ``num_stages``: ``submodule``, on ``device``, in a process of ``group``.
+
+    What stages exchange has the shapes and dtypes of the first microbatch that goes through them: each stage tells the next one.
+    ``input_args`` and ``output_args`` say what is expected: a warning where it is something else.
+    """
+
+    def __init__(
+        self, submodule: Any, stage_index: int, num_stages: int, device: Any, input_args: Any = None, output_args: Any = None,
+        output_grads: Any = None, input_grads: Any = None, group: Any = None, dw_builder: Any = None, get_mesh: Any = None,
+    ) -> None:  # fmt: skip
+        super().__init__(submodule, stage_index, num_stages, device, group, dw_builder)
+        if get_mesh is not None:
+            raise NotImplementedError("mstorch: torch.distributed.pipelining sends no DTensor between stages (get_mesh)")
+        self._expected_inputs, self._expected_outputs = metas(normalized(input_args)), metas(normalized(output_args))
+        normalized(input_grads, allow_none=True)
+        normalized(output_grads, allow_none=True)
+        self.begin_anew()
+
+    def begin_anew(self) -> None:
+        """Forget what the stages exchange: the next microbatch tells."""
+        self.inputs: tuple[Any, ...] | None = None
+        self.outputs: tuple[Any, ...] | None = None
+
+    def expect(self, inputs: tuple[Any, ...]) -> None:
+        """Take what the stage before says of its tensors."""
+        warn_of(f"Stage {self.stage_index} input", self._expected_inputs, inputs)
+        self.inputs = inputs
+
+    def _wanted(self, known: tuple[Any, ...] | None) -> list[int]:
+        """Which of several tensors have gradients that go between stages."""
+        return [number for number, one in enumerate(known or ()) if one.requires_grad] if self.has_backward else []
+
+    def input_gradients(self) -> list[int]:
+        """Tell which inputs have gradients for the stage before."""
+        return self._wanted(self.inputs)
+
+    def output_gradients(self) -> list[int]:
+        """Tell which outputs have gradients from the stage after."""
+        return self._wanted(self.outputs)
+
+    def receive(self, number: int, tensors: Any) -> None:
+        """Take what comes from the stage before for a microbatch."""
+        self.activations[number] = tuple(tensors)
+
+    def receive_gradients(self, number: int, tensors: Any) -> None:
+        """Take the gradients from the stage after for a microbatch."""
+        self.gradients[number] = tuple(tensors)
+
+    def _arguments(self, number: int, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        if self.is_first:
+            if self.inputs is None:
+                self.expect(metas(normalized(args)))
+            return args
+        came = self.activations.pop(number)
+        wanted = self.input_gradients() if torch.is_grad_enabled() else []
+        return tuple(one.detach().requires_grad_(place in wanted) for place, one in enumerate(came))
+
+    def forward_one_chunk(self, fwd_chunk_id: int, args: tuple[Any, ...], kwargs: Any = None, save_forward_output: bool = True) -> Any:
+        """Compute the stage for a microbatch. ``args`` are for the first stage alone, ``kwargs`` for every one."""
+        named = kwargs or {}
+        given = self._arguments(fwd_chunk_id, args)
+        foretold = self._expected_inputs is not None and self._expected_outputs is not None
+        try:
+            output = self.submod(*given, **named)
+        except Exception as error:
+            if self.outputs is None and not foretold:
+                raise
+            raise RuntimeError(
+                f"\n            {self.log_prefix} failed to run forward:\n            args: {_told(given)}\n"
+                f"            kwargs: {_told(named)}\n            "
+            ) from error
+        self._check_outputs(output, foretold)
+        if self.is_last and save_forward_output:
+            self.output_chunks.append(output)
+        if self.has_backward:
+            self.fwd_cache[fwd_chunk_id] = (as_tuple(output), given)
+        return output
+
+    def _check_outputs(self, output: Any, foretold: bool) -> None:
+        """Hold a stage's outputs against those of the first microbatch: the next stage expects the same."""
+        if self.is_last and foretold:
+            return
+        outputs = metas(normalized(output))
+        if outputs is None:
+            raise PipeliningMetadataError(f"Stage {self.stage_index}: output metadata is required for forward inference.")
+        if self.outputs is None:
+            warn_of(f"Stage {self.stage_index} output", self._expected_outputs, outputs)
+            self.outputs = outputs
+        elif not self.is_last:
+            for place, text in differences(f"Stage {self.stage_index} forward outputs", self.outputs, outputs):
+                raise PipeliningMetadataError(f"{place}: {text}")
+
+    def backward_one_chunk(self, bwd_chunk_id: int, loss: Any = None) -> tuple[Any, ...]:
+        """Compute the gradients of a microbatch: the parameters' are added up, those for the stage before are given."""
+        outputs, inputs = self.fwd_cache.pop(bwd_chunk_id)
+        if self.is_last:
+            output, gradients, pairs = loss, None, [(loss, None)]
+        else:
+            came = dict(zip(self.output_gradients(), self.gradients.pop(bwd_chunk_id)))
+            output, gradients = outputs, tuple(came.get(place) for place in range(len(outputs)))
+            pairs = list(zip(outputs, gradients))
+        pairs = [(one, gradient) for one, gradient in pairs if one.requires_grad]
+        try:
+            torch.autograd.backward([one for one, _ in pairs], grad_tensors=[gradient for _, gradient in pairs])
+        except Exception as error:
+            raise RuntimeError(
+                f"\n        Failed to run stage backward:\n        Stage output: {_told(output)}\n"
+                f"        Output gradient: {_told(gradients)}\n        Input: {_told(list(inputs))}\n        "
+            ) from error
+        if self.is_last and not self.is_first:
+            for one in outputs:
+                if not one._is_view():
+                    one.detach_()
+        if self.is_first:
+            return ()
+        found = []
+        for place in self.input_gradients():
+            gradient, inputs[place].grad = inputs[place].grad, None
+            found.append(torch.zeros_like(inputs[place]) if gradient is None else gradient)
+        return tuple(found)
+
+
+__all__ = ["PipelineStage"]
+
+__getattr__ = _missing(__name__, ())
