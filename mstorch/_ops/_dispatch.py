@@ -356,9 +356,14 @@ def refuse_operands(out: TensorBase | None, operands: Sequence[Any]) -> None:
             raise RuntimeError(f"output with shape {list(out._shape)} doesn't match the broadcast shape {list(shape)}")
 
 
-def expect_out_dtype(out: TensorBase | None, kind: dtype) -> None:
-    """Raise torch's error unless ``out`` (a tensor or None) has exactly this dtype."""
+FOUND = "Found dtype {out} but expected {kind}"
+
+
+def expect_out_dtype(out: TensorBase | None, kind: dtype, words: str = "") -> None:
+    """Raise torch's error unless ``out`` (a tensor or None) has exactly this dtype; ``words`` are the operation's own, with both names."""
     if isinstance(out, TensorBase) and out._dtype is not kind:
+        if words:
+            raise RuntimeError(words.format(out=type_word(out._dtype), kind=type_word(kind)))
         raise RuntimeError(f"Expected out tensor to have dtype {cpp_word(kind)}, but got {cpp_word(out._dtype)} instead")
 
 
@@ -389,11 +394,11 @@ def finish(result: Any, out: Any, *operands: Any) -> Any:
     return deliver(result, out)
 
 
-def finish_exactly(result: Any, out: Any) -> Any:
-    """The result, stored in ``out`` if that is given, which must have the result's dtype."""
+def finish_exactly(result: Any, out: Any, words: str = "") -> Any:
+    """The result, stored in ``out`` if that is given, which must have the result's dtype; ``words`` as in ``expect_out_dtype``."""
     if out is not None:
         for item, target in zip(result, out) if isinstance(result, tuple) else ((result, out),):
-            expect_out_dtype(target, item._dtype)
+            expect_out_dtype(target, item._dtype, words)
     return finish(result, out)
 
 

@@ -303,7 +303,8 @@ def tensordot(a: Any, b: Any, dims: Any = 2, out: TensorBase | None = None) -> A
     left = views.reshape(views.permute(a, rest_a + over_a), (views.numel_of(rows), inner))
     right = views.reshape(views.permute(b, over_b + rest_b), (inner, views.numel_of(columns)))
     found = views.reshape(matmul(left, right), (*rows, *columns))
-    return found if out is None else finish(found, out)  # a view of the product, as in torch
+    words = "tensordot: Expected the output tensor to have dtype {kind}, but got an output tensor with dtype {out}"
+    return found if out is None else finish_exactly(found, out, words)  # a view of the product, as in torch
 
 
 def outer(input: TensorBase, vec2: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
@@ -574,6 +575,9 @@ def baddbmm(
     return finish_exactly(_row_major(_scaled_sum("baddbmm", input, bmm(batch1, batch2), beta, alpha)), out)
 
 
+_UNLIKE = "self and mat2 must have the same dtype, but got {out} and {kind}"
+
+
 @operation(forms=Forms(old=old_sum("batch1", "batch2")))
 @node_called("AddbmmBackward0")
 def addbmm(
@@ -592,5 +596,5 @@ def addbmm(
         total = input
         for place, (left, right) in enumerate(zip(views.unbind(batch1), views.unbind(batch2))):
             total = addmm(total, left, right, beta=1 if place else beta, alpha=alpha)
-        return finish(total, out)
-    return finish(_scaled_sum("addbmm", input, bmm(batch1, batch2).sum(0, dtype=batch1._dtype), beta, alpha), out)
+        return finish_exactly(total, out, _UNLIKE)
+    return finish_exactly(_scaled_sum("addbmm", input, bmm(batch1, batch2).sum(0, dtype=batch1._dtype), beta, alpha), out, _UNLIKE)

@@ -321,7 +321,7 @@ def cond(A: Any, p: Any = None, *, out: Any = None) -> Any:
 
 @operation
 @node_called("LinalgLstsqBackward0")
-def lstsq(A: Any, B: Any, rcond: Any = None, *, driver: str | None = None) -> Any:
+def lstsq(A: Any, B: Any, rcond: Any = None, *, driver: str | None = None, out: Any = None) -> Any:
     """The X of least ``norm(A @ X - B)``, the residuals, the rank and the singular values, as the driver gives them."""
     check_floating(A, "torch.linalg.lstsq")
     if len(shape_of(A)) < 2:
@@ -364,7 +364,8 @@ def lstsq(A: Any, B: Any, rcond: Any = None, *, driver: str | None = None) -> An
     solution = _in_lapack_columns(solution, shape[-2])
     solution = no_view(views.squeeze(solution, -1)) if vector else solution
     singular = values if driver in ("gelsd", "gelss") else nothing
-    return return_types.linalg_lstsq((solution, residuals, rank, singular))
+    found = return_types.linalg_lstsq((solution, residuals, rank, singular))
+    return found if out is None else finish_safely(found, out, "torch.linalg.lstsq", "solution", "residuals", "rank", "singular_values")
 
 
 def _no_gradients(gradients: Sequence[TensorBase], outputs: Sequence[TensorBase], inputs: Sequence[TensorBase]) -> tuple[Any, Any]:
