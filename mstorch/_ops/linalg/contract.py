@@ -16,7 +16,7 @@ from ..._core.tensor_base import TensorBase, in_order, is_tracked
 from ..._tape.movement import Move, zeros
 from ..._tape.windows import linear
 from .._deprecated import warn_of
-from .._dispatch import cpp_word, finish, finish_exactly, finish_safely, shape_of, type_word, wrap_dim
+from .._dispatch import cpp_word, finish, finish_exactly, finish_recorded, finish_safely, shape_of, type_word, wrap_dim
 from .._forms import Forms, old_sum, without_out_dtype
 from .._named import node_called
 from .._numbers import fitting
@@ -304,7 +304,7 @@ def tensordot(a: Any, b: Any, dims: Any = 2, out: TensorBase | None = None) -> A
     right = views.reshape(views.permute(b, over_b + rest_b), (inner, views.numel_of(columns)))
     found = views.reshape(matmul(left, right), (*rows, *columns))
     words = "tensordot: Expected the output tensor to have dtype {kind}, but got an output tensor with dtype {out}"
-    return found if out is None else finish_exactly(found, out, words)  # a view of the product, as in torch
+    return found if out is None else finish_recorded(found, out, words)  # a view of the product, as in torch
 
 
 def outer(input: TensorBase, vec2: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
@@ -372,9 +372,9 @@ def matrix_power(input: TensorBase, n: int, *, out: TensorBase | None = None) ->
         )
     if n == 0:
         identity = views.expand(eye(shape[-1], dtype=input._dtype, device=input.device), shape).clone(memory_format=_contiguous())
-        return finish(attach("CopyBackwards", _no_gradient, (input,), (identity,))[0], out)
-    if n < 0:
-        input, n = inv(input), -n
+        return finish(attach("CopyBackwards", _no_gradient, (input,), (identity,))[0] if out is None else identity, out)
+    copied = n == 1 or n >= 4 and n & (n - 1) == 0  # by torch, into the last square
+    n, input = abs(n), inv(input) if n < 0 else input
     made, square = None, input
     while n:
         if n & 1:
@@ -382,7 +382,7 @@ def matrix_power(input: TensorBase, n: int, *, out: TensorBase | None = None) ->
         n >>= 1
         if n:
             square = matmul(square, square)
-    return finish_safely(made.clone() if made is input else made, out, "matrix_power")
+    return finish_safely(made.clone() if made is input else made, out, "matrix_power", recorded=copied)
 
 
 def _no_gradient(gradients: Sequence[TensorBase], outputs: Sequence[TensorBase], inputs: Sequence[TensorBase]) -> tuple[Any]:
