@@ -7,6 +7,7 @@ from __future__ import annotations
 import ast
 import functools
 import re
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -195,10 +196,14 @@ def _is_folded(form: Form) -> bool:
     return any("Tensor" in parameter.kinds and parameter.kinds & {"Scalar", "Float"} for parameter in form.parameters)
 
 
+# Until 3.11 Python binds a method that is called with keywords, and names what it is bound to.
+_NAMED_OF = "TensorBase" if sys.version_info >= (3, 11) else "Tensor"
+
+
 def _of_nothing(name: str, placed: int, named: int) -> str | None:
     """The words of Python itself, which reads calls of methods that take nothing."""
     if named:
-        return f"TensorBase.{name}() takes no keyword arguments"
+        return f"{_NAMED_OF}.{name}() takes no keyword arguments"
     return f"TensorBase.{name}() takes no arguments ({placed} given)" if placed else None
 
 

@@ -51,7 +51,7 @@ from .._tape.places import check_copy
 from .._tape.ways import ways
 from .._tape.windows import linear, linear_node, no_view
 from .._tape.writes import assign, settle
-from ._memory_order import result_strides
+from ._memory_order import result_strides, row_major
 from ._parts import expect_parts
 from ._scalars import WIDE_SECOND, is_inexact, scalar_array, widened
 
@@ -285,8 +285,11 @@ def refuse_dtype(kernel: str, kind: dtype, below: int = 1, operands: Sequence[An
         raise NotImplementedError(f"\"{kernel}\" not implemented for '{type_word(kind)}'")
 
 
-def deliver(result: Any, out: Any) -> Any:
-    """Store a result in ``out=`` (a tensor, or a tuple of them) and return ``out``."""
+def deliver(result: Any, out: Any, recorded: bool = False) -> Any:
+    """Store a result in ``out=`` (a tensor, or a tuple of them) and return ``out``.
+
+    ``recorded``: what torch makes with other operations, of which the last copies to ``out``, is differentiated.
+    """
     if isinstance(result, tuple):
         expect_parts(type(result).__name__, out, len(result))
         for item, target in zip(result, out):
@@ -301,7 +304,9 @@ def deliver(result: Any, out: Any) -> Any:
             return deliver(result, out)
     if LEVELS and (is_dual(out) or is_dual(result)):
         raise NotImplementedError("Trying to use forward AD with an operation that does not support it because it is an out= function")
-    if modes.grad and (is_tracked(out) or is_tracked(result)):
+    if recorded and is_tracked(out) and result._shape != out._shape:
+        raise RuntimeError("cannot resize variables that require grad")
+    if not recorded and modes.grad and (is_tracked(out) or is_tracked(result)):
         raise RuntimeError(
             "functions with out=... arguments don't support automatic differentiation, but one of the arguments requires grad."
         )
@@ -356,9 +361,14 @@ def refuse_operands(out: TensorBase | None, operands: Sequence[Any]) -> None:
             raise RuntimeError(f"output with shape {list(out._shape)} doesn't match the broadcast shape {list(shape)}")
 
 
-def expect_out_dtype(out: TensorBase | None, kind: dtype) -> None:
-    """Raise torch's error unless ``out`` (a tensor or None) has exactly this dtype."""
+FOUND = "Found dtype {out} but expected {kind}"
+
+
+def expect_out_dtype(out: TensorBase | None, kind: dtype, words: str = "") -> None:
+    """Raise torch's error unless ``out`` (a tensor or None) has exactly this dtype; ``words`` are the operation's own, with both names."""
     if isinstance(out, TensorBase) and out._dtype is not kind:
+        if words:
+            raise RuntimeError(words.format(out=type_word(out._dtype), kind=type_word(kind)))
         raise RuntimeError(f"Expected out tensor to have dtype {cpp_word(kind)}, but got {cpp_word(out._dtype)} instead")
 
 
@@ -389,15 +399,15 @@ def finish(result: Any, out: Any, *operands: Any) -> Any:
     return deliver(result, out)
 
 
-def finish_exactly(result: Any, out: Any) -> Any:
-    """The result, stored in ``out`` if that is given, which must have the result's dtype."""
+def finish_exactly(result: Any, out: Any, words: str = "") -> Any:
+    """The result, stored in ``out`` if that is given, which must have the result's dtype; ``words`` as in ``expect_out_dtype``."""
     if out is not None:
         for item, target in zip(result, out) if isinstance(result, tuple) else ((result, out),):
-            expect_out_dtype(target, item._dtype)
+            expect_out_dtype(target, item._dtype, words)
     return finish(result, out)
 
 
-def finish_safely(result: Any, out: Any, name: str, *words: str) -> Any:
+def finish_safely(result: Any, out: Any, name: str, *words: str, recorded: bool = False) -> Any:
     """The result, stored in ``out`` if that is given; ``words`` name the results in torch's message about dtypes."""
     if out is None:
         return finish(result, None)
@@ -408,7 +418,18 @@ def finish_safely(result: Any, out: Any, name: str, *words: str) -> Any:
                 f"{name}: Expected {word} to be safely castable from {type_word(item._dtype)} dtype, but got {word} with dtype "
                 f"{type_word(target._dtype)}"
             )
-    return deliver(result, out)
+    if not isinstance(result, tuple) and isinstance(out, TensorBase) and 0 not in out._shape and out._shape != result._shape:
+        result = row_major(result)  # LAPACK's order is that of memory which had no elements
+    return deliver(result, out, recorded)
+
+
+def finish_recorded(result: Any, out: Any, words: str = "") -> Any:
+    """The result, stored in ``out`` if that is given by a copy that is recorded; with ``words`` as ``finish_exactly``."""
+    if out is None:
+        return finish(result, None)
+    if words:
+        expect_out_dtype(out, result._dtype, words)
+    return deliver(result, out, True)
 
 
 def without_grad() -> grad_set_to:

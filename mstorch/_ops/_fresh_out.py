@@ -10,7 +10,7 @@ from .._core.writable import may_not_be_asked
 from .._tape.composite import refuse
 from .._tape.moving import beside
 from .._tape.ways import ways
-from ._dispatch import deliver
+from ._dispatch import deliver, expect_out_dtype
 
 _RESIZING = ("empty", "randn")  # torch gives these their size while autograd looks on
 
@@ -54,6 +54,7 @@ def fresh_out(
     if not isinstance(out, TensorBase):
         return store(result, out)
     result = beside(result, out)
+    expect_out_dtype(out, result._dtype, "dtype {kind} does not match dtype of out parameter ({out})")
     tracked, leaf = is_tracked(out), _is_leaf(out)
     if tracked and name in _RESIZING:
         raise RuntimeError("cannot resize variables that require grad")

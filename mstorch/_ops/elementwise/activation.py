@@ -11,7 +11,7 @@ from ..._core.modes import modes
 from ..._core.strides import preserved_strides
 from ..._core.tensor_base import TensorBase, count_of, is_tracked
 from ..._core.writable import refuse_partial_overlap
-from .._dispatch import call, finish, type_word, unary, wrap_dim
+from .._dispatch import FOUND, call, finish, finish_exactly, type_word, unary, wrap_dim
 from .._in_place import in_place, in_place_form
 from .._memory_order import in_order_of, result_strides
 from .._named import node_called
@@ -52,6 +52,13 @@ def _apply(kernel_: Kernel, name: str, input: TensorBase, *args: Any, inplace: b
     if inplace:
         return in_place(input, lambda tensor: _apply(kernel_, name, tensor, *args))
     return call(kernel_, (input,), *args, strides=result_strides((input,), input._shape))
+
+
+def _stored(result: TensorBase, out: TensorBase, input: TensorBase) -> Any:
+    """``out`` of the result's dtype, with the result in it; it does not overlap in part with the input."""
+    if isinstance(out, TensorBase):
+        refuse_partial_overlap(out, input)
+    return finish_exactly(result, out, FOUND)
 
 
 def _floating(name: str, input: TensorBase) -> None:
@@ -156,12 +163,13 @@ def celu(input: TensorBase, alpha: float = 1.0) -> TensorBase:
     return call(_elu, (input,), alpha, 1, 1 / alpha, label="CeluBackward0", strides=result_strides((input,), input._shape))
 
 
-def gelu(input: TensorBase, *, approximate: str = "none") -> TensorBase:
+def gelu(input: TensorBase, *, approximate: str = "none", out: TensorBase | None = None) -> TensorBase:
     """``x`` times the share of the normal distribution below it, or its approximation by ``"tanh"``."""
     if approximate not in ("none", "tanh"):
         raise RuntimeError("approximate argument must be either none or tanh.")
     _floating("GeluKernelImpl", input)
-    return _apply(_gelu_tanh if approximate == "tanh" else _gelu, "gelu", input)
+    result = _apply(_gelu_tanh if approximate == "tanh" else _gelu, "gelu", input)
+    return result if out is None else _stored(result, out, input)
 
 
 def silu(input: TensorBase) -> TensorBase:
@@ -177,11 +185,12 @@ def mish(input: TensorBase) -> TensorBase:
 
 
 @operation
-def softplus(input: TensorBase, beta: float = 1, threshold: float = 20) -> TensorBase:
+def softplus(input: TensorBase, beta: float = 1, threshold: float = 20, *, out: TensorBase | None = None) -> TensorBase:
     """``log(1 + exp(beta * x)) / beta``, and ``x`` itself where ``beta * x`` is above the threshold."""
     _floating("softplus_cpu", input)
     _check_wide(input, beta, threshold)
-    return _apply(_softplus, "softplus", input, beta, threshold)
+    result = _apply(_softplus, "softplus", input, beta, threshold)
+    return result if out is None else _stored(result, out, input)
 
 
 def logsigmoid(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
@@ -189,7 +198,7 @@ def logsigmoid(input: TensorBase, *, out: TensorBase | None = None) -> TensorBas
     _floating("log_sigmoid_cpu", input)
     if not isinstance(input, TensorBase):
         raise TypeError(f"log_sigmoid(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
-    return finish(call(_logsigmoid, (input,)), out)
+    return finish_exactly(call(_logsigmoid, (input,)), out, "expected scalar type {kind} but found {out}")
 
 
 def hardsigmoid(input: TensorBase) -> TensorBase:
@@ -212,9 +221,8 @@ def softshrink(input: TensorBase, lambd: float = 0.5, *, out: TensorBase | None 
             f"lambda must be in range [0, {most:g}] for input dtype {type_word(input._dtype)}, but found {lambd:g}"
         )
     _floating("softshrink_cpu", input)
-    if out is not None:
-        refuse_partial_overlap(out, input)
-    return finish(_apply(_softshrink, "softshrink", input, lambd), out)
+    result = _apply(_softshrink, "softshrink", input, lambd)
+    return result if out is None else _stored(result, out, input)
 
 
 def hardshrink(input: TensorBase, lambd: float = 0.5, *, out: TensorBase | None = None) -> TensorBase:
@@ -223,7 +231,8 @@ def hardshrink(input: TensorBase, lambd: float = 0.5, *, out: TensorBase | None 
     if isinstance(input, TensorBase) and input._dtype.itemsize == 2:
         fitting(lambd, input._dtype)
         lambd = float(np.asarray(lambd).astype(input._dtype.np))
-    return finish(_apply(_hardshrink, "hardshrink", input, lambd), out)
+    result = _apply(_hardshrink, "hardshrink", input, lambd)
+    return result if out is None else _stored(result, out, input)
 
 
 def threshold(input: Any, threshold: float, value: float, *, out: Any = None) -> TensorBase:

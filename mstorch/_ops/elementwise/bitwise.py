@@ -8,10 +8,12 @@ from ..._backend.table import Kernel, kernel
 from ..._core.dtype import dtype, int32
 from ..._core.tensor_base import TensorBase
 from .._dispatch import (
+    FOUND,
     binary,
     deliver,
     elementwise,
     expect_a_tensor,
+    expect_out_dtype,
     expect_tensors,
     refuse_dtype,
     result_dtype,
@@ -63,6 +65,8 @@ def bitwise_xor(input: TensorBase, other: TensorBase | int, *, out: TensorBase |
 def bitwise_not(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """All bits turned; of a bool, its negation."""
     _check("bitwise_not_cpu", input._dtype)
+    if out is not None:
+        expect_out_dtype(out, input._dtype, FOUND)
     return unary(_not, input, out)
 
 

@@ -20,6 +20,7 @@ from .._dispatch import (
     binary,
     deliver,
     elementwise_in,
+    expect_out_dtype,
     expect_tensor,
     expect_tensors,
     finish,
@@ -364,6 +365,8 @@ def where(condition: TensorBase, input: Any = None, other: Any = None, *, out: A
         warn_of("where")
         condition = ne(condition, 0)
     kind = result_dtype((input, other))
+    if out is not None:
+        expect_out_dtype(out, kind, "Expected out type to be {kind} but got {out}")
     tensors = [item for item in (condition, input, other) if isinstance(item, TensorBase)]
     return finish(chosen(condition, input, other, kind, tensors), out, *tensors)
 
@@ -384,6 +387,8 @@ def nan_to_num(
 ) -> TensorBase:
     """NaN replaced by ``nan`` (0), infinities by ``posinf`` and ``neginf`` (the limits of the dtype)."""
     kind = input._dtype
+    if out is not None:
+        expect_out_dtype(out, kind, "nan_to_num: dtype of out: {out} should be same as input: {kind}")
     if kind.is_integral:
         result = clone(input)
         return result if out is None else deliver(result, out)

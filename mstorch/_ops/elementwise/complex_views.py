@@ -13,7 +13,7 @@ from ..._core.dtype import dtype
 from ..._core.tensor_base import TensorBase, as_it_lies, count_of, is_tracked, strides_of
 from ..._tape import mirrored, movement, windows
 from ..._tape.node import watch
-from .._dispatch import deliver, elementwise, type_word, unary
+from .._dispatch import FOUND, deliver, elementwise, expect_out_dtype, type_word, unary
 from .._forms import Forms
 from .._in_place import in_place
 from .._memory_order import kept_order
@@ -146,6 +146,8 @@ def neg_view(input: TensorBase) -> TensorBase:
 
 def conj_physical(input: TensorBase, *, out: TensorBase | None = None) -> Any:
     """The conjugate, in memory of its own."""
+    if out is not None:
+        expect_out_dtype(out, input._dtype, FOUND)
     if not input._dtype.is_complex:
         return input if out is None else deliver(input, out)
     return unary(_conj, input, out) if out is not None else kept_order(unary(_conj, input), input)

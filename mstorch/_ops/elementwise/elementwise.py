@@ -17,6 +17,7 @@ from ..._tape.node import watch
 from ..._tape.ways import followed, fused, in_arrays
 from ..._tape.windows import linear
 from .._dispatch import (
+    FOUND,
     binary,
     call,
     cast_tensor,
@@ -25,6 +26,7 @@ from .._dispatch import (
     elementwise,
     elementwise_in,
     expect_a_tensor,
+    expect_out_dtype,
     expect_tensor,
     finish,
     is_number,
@@ -377,6 +379,8 @@ def neg(input: TensorBase, *, out: TensorBase | None = None) -> Any:
             "the `~` "
             "or `logical_not()` operator instead."
         )
+    if out is not None:
+        expect_out_dtype(out, input._dtype, FOUND)
     return unary(_neg, input, out)
 
 
@@ -393,6 +397,8 @@ def abs(input: Any, *, out: TensorBase | None = None) -> Any:
         raise NotImplementedError("\"abs_cpu\" not implemented for 'Bool'")
     if out is None and isinstance(input, TensorBase) and input._dtype.is_complex:
         return kept_order(unary(_abs, input), input)
+    if out is not None and isinstance(input, TensorBase) and not input._dtype.is_complex:
+        expect_out_dtype(out, input._dtype, FOUND)
     return unary(_abs, input, out)
 
 
@@ -409,11 +415,15 @@ def sign(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
         raise NotImplementedError(
             "Unlike NumPy, torch.sign is not intended to support complex numbers. Please use torch.sgn instead."
         )
+    if out is not None:
+        expect_out_dtype(out, input._dtype, FOUND)
     return unary(_sign, input, out)
 
 
 def sgn(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """The sign of each element; of a complex number the number of modulus 1 in its direction."""
+    if out is not None:
+        expect_out_dtype(out, input._dtype, FOUND)
     found = unary(_sgn, input, out)
     return watch(found, input, found)
 

@@ -17,6 +17,7 @@ from ..._quiet import quiet
 from ..._tape.composite import record, refuse
 from ..._tape.ways import ways
 from .._dispatch import (
+    FOUND,
     binary,
     broadcast_shape,
     call,
@@ -24,6 +25,7 @@ from .._dispatch import (
     cpp_word,
     deliver,
     expect_a_tensor,
+    expect_out_dtype,
     expect_tensor,
     expect_tensors,
     finish,
@@ -242,7 +244,7 @@ def heaviside(input: TensorBase, values: TensorBase, *, out: TensorBase | None =
     """0 for a negative element, 1 for a positive one, ``values`` for 0."""
     if 3 in (input._dtype.category, values._dtype.category, 0 if out is None else out._dtype.category):
         raise RuntimeError("heaviside is not yet implemented for complex tensors.")
-    if input._dtype is not values._dtype:
+    if input._dtype is not values._dtype or (out is not None and out._dtype is not input._dtype):
         raise RuntimeError("heaviside is not yet implemented for tensors with different dtypes.")
     found = binary(_heaviside, input, values, out)
     if out is None:
@@ -348,6 +350,8 @@ def frexp(input: Any, *, out: Any = None) -> Any:
 
 def _rounding(kernel: Kernel, input: TensorBase, out: TensorBase | None, *args: Any) -> TensorBase:
     kind = input._dtype
+    if out is not None and (not kind.is_complex or kernel is _round):
+        expect_out_dtype(out, kind, FOUND)
     if kind.is_floating_point:
         return with_args(kernel, input, *args, out=out)
     if kind.is_complex:
@@ -382,6 +386,8 @@ def round(input: TensorBase, *, decimals: int = 0, out: TensorBase | None = None
 
 def frac(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """The part of each element after the point."""
+    if out is not None:
+        expect_out_dtype(out, input._dtype, FOUND)
     return unary(_frac, input, out)
 
 

@@ -15,6 +15,7 @@ from .._dispatch import (
     deliver,
     expect_a_tensor,
     expect_tensors,
+    finish_recorded,
     result_dtype,
     type_word,
     unary,
@@ -80,7 +81,7 @@ def erfcx(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
 
 def ndtr(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """The normal distribution function."""
-    return unary(_ndtr, input, out, to_float=True)
+    return finish_recorded(unary(_ndtr, input, to_float=True), out)
 
 
 def ndtri(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:

@@ -41,6 +41,7 @@ from .._dispatch import (
     deliver,
     expect_out_dtype,
     finish,
+    finish_exactly,
     is_number,
     python_number,
     readable,
@@ -71,6 +72,8 @@ _take = kernel("take")
 _nonzero = kernel("nonzero")
 _where = kernel("where")
 _cumsum = kernel("cumsum")
+
+_SAME = "{}(): self and result must have the same scalar type"
 
 
 def keep_layout(input: TensorBase, found: TensorBase) -> Any:
@@ -133,10 +136,10 @@ def index_select(input: TensorBase, dim: int, index: Any, *, out: TensorBase | N
         f"INDICES element is out of DATA bounds, id={wrong} axis_dim={size}"
     ))  # fmt: skip
     if not shape:
-        return finish(call(_gather, (input,), 0, views.reshape(positions, ())), out)
+        return finish_exactly(call(_gather, (input,), 0, views.reshape(positions, ())), out, _SAME.format("index_select"))
     if not positions._shape:
         positions = views.reshape(positions, (1,))
-    return finish(call(_index_select, (input,), dim, positions), out)
+    return finish_exactly(call(_index_select, (input,), dim, positions), out, _SAME.format("index_select"))
 
 
 def take(input: TensorBase, index: Any, *, out: TensorBase | None = None) -> TensorBase:
@@ -150,7 +153,8 @@ def take(input: TensorBase, index: Any, *, out: TensorBase | None = None) -> Ten
         positions, -size, size,
         lambda value: IndexError(f"out of range: tried to access index {value} on a tensor of {size} elements."),
     )
-    return finish(watch(call(_take, (input,), positions), input), out)
+    words = "take(): self and out expected to have the same dtype, but got self.dtype = {kind} and out.dtype = {out}"
+    return finish_exactly(watch(call(_take, (input,), positions), input), out, words)
 
 
 @operation(numpy_names=True)
@@ -226,7 +230,7 @@ def masked_select(input: TensorBase, mask: TensorBase, *, out: TensorBase | None
     spread = views.expand(input, shape) if shape_of(input) != shape else input
     chosen = np.broadcast_to(array_of(mask), shape)
     found = call(_take, (spread,), beside(tensor_of(np.flatnonzero(chosen)), input), label="MaskedSelectBackward0")
-    return finish(watch(found, input, mask), out)
+    return finish_exactly(watch(found, input, mask), out, _SAME.format("masked_select"))
 
 
 def _expect_long(name: str, out: TensorBase | None) -> None:

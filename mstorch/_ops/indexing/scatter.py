@@ -18,7 +18,7 @@ from ..._tape.composite import record, refuse
 from ..._tape.node import watch
 from ..._tape.ways import in_arrays
 from ..._tape.writes import change
-from .._dispatch import call, finish, python_number, shape_of, type_word, wrap_dim
+from .._dispatch import call, finish_exactly, python_number, shape_of, type_word, wrap_dim
 from .._in_place import in_place_form
 from .._named import node_called
 from .._numbers import fitting
@@ -95,13 +95,13 @@ def _written_along(
     if source is None:
         source = input.new_full(positions._shape, fitting(python_number(src), input._dtype))
     if 0 in positions._shape:
-        return finish(input.clone(memory_format=contiguous_format), out)
+        return finish_exactly(input.clone(memory_format=contiguous_format), out)
     if reduce is None and not isinstance(src, TensorBase):
-        return finish(_with_number(input, source, dim, positions), out)
+        return finish_exactly(_with_number(input, source, dim, positions), out)
     if reduce is None:
-        return finish(_scattered(input, dim, positions, source, "none"), out)
+        return finish_exactly(_scattered(input, dim, positions, source, "none"), out)
     if out is not None:
-        return finish(_combined(input, dim, positions, source, reduce), out)
+        return finish_exactly(_combined(input, dim, positions, source, reduce), out)
     # torch has a gradient of scatter_reduce, and none of this older form.
     with grad_set_to(False):
         found = _combined(input, dim, positions, source, reduce)
@@ -139,8 +139,8 @@ def scatter_add(input: TensorBase, dim: int, index: TensorBase, src: TensorBase,
     """A copy with ``src`` added along ``dim`` at ``index``."""
     dim, positions, source = _checked(input, dim, index, src, "scatter")
     if 0 in positions._shape:
-        return finish(input.clone(memory_format=contiguous_format), out)
-    return finish(_scattered(input, dim, positions, source, "add"), out)
+        return finish_exactly(input.clone(memory_format=contiguous_format), out)
+    return finish_exactly(_scattered(input, dim, positions, source, "add"), out)
 
 
 _REDUCTIONS = ("sum", "prod", "mean", "amax", "amin")
@@ -162,8 +162,8 @@ def scatter_reduce(
         return watch(found, input, index, src, found)
     dim, positions, source = _checked(input, dim, index, src, "scatter")
     if 0 in positions._shape:
-        return finish(input.clone(memory_format=contiguous_format), out)
-    return finish(_reduced(input, dim, positions, source, reduce, include_self), out)
+        return finish_exactly(input.clone(memory_format=contiguous_format), out)
+    return finish_exactly(_reduced(input, dim, positions, source, reduce, include_self), out)
 
 
 def put_flat(input: TensorBase, index: Any, source: TensorBase, accumulate: bool) -> TensorBase:
@@ -216,7 +216,7 @@ def index_add(
         with grad_set_to(False):
             copy = input.clone(memory_format=contiguous_format)
         parts, sizes = ((input, source), (shape_of(source), dim)) if is_tracked(source) else ((input,), ())
-        return finish(record("IndexAddBackward0", _nothing_added, parts, (copy,), *sizes, needed=(), kept=())[0], out)
+        return finish_exactly(record("IndexAddBackward0", _nothing_added, parts, (copy,), *sizes, needed=(), kept=())[0], out)
     size = shape[dim] if shape else 1
     check_range(
         positions, 0, size,
@@ -225,10 +225,10 @@ def index_add(
     )
     if not isinstance(alpha, (int, float, bool)) or alpha != 1 or alpha is True:
         if input._dtype in (float16, bfloat16) and shape and in_arrays(input):
-            return finish(_added_in_steps(input, dim, positions, source, alpha), out)
+            return finish_exactly(_added_in_steps(input, dim, positions, source, alpha), out)
         found = _index_written(input, dim, positions, source * alpha, True)
-        return finish(watch(found, source if is_tracked(source) else None), out)
-    return finish(_index_written(input, dim, positions, source, True), out)
+        return finish_exactly(watch(found, source if is_tracked(source) else None), out)
+    return finish_exactly(_index_written(input, dim, positions, source, True), out)
 
 
 def _nothing_added(
@@ -305,7 +305,7 @@ def index_copy(input: TensorBase, dim: int, index: TensorBase, source: TensorBas
     )
     if shape and not other:
         source = views.reshape(source, (1,))
-    return finish(_index_written(input, dim, index, source, False), out)
+    return finish_exactly(_index_written(input, dim, index, source, False), out)
 
 
 @operation(numpy_names=True)

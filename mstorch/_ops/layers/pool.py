@@ -9,7 +9,7 @@ from ..._core.dtype import float64, int64
 from ..._core.strides import channels_last_strides, is_channels_last, normalize
 from ..._core.tensor_base import TensorBase, in_order
 from ..._tape.windows import no_view
-from .._dispatch import call, refuse_dtype, type_word, with_format
+from .._dispatch import call, finish_exactly, refuse_dtype, type_word, with_format
 from .._named import call_node, node_called
 from .._operation import operation
 from ..memory.creation import ones_like, zeros_like
@@ -315,19 +315,21 @@ def avg_pool1d(
 
 def avg_pool2d(
     input: TensorBase, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
-    count_include_pad: bool = True, divisor_override: int | None = None,
+    count_include_pad: bool = True, divisor_override: int | None = None, *, out: TensorBase | None = None,
 ) -> TensorBase:  # fmt: skip
     """The mean of each window of (N, C, H, W) or (C, H, W)."""
-    return avg_pool(2, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+    means = avg_pool(2, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+    return means if out is None else finish_exactly(means, out)
 
 
 @operation
 def avg_pool3d(
     input: TensorBase, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
-    count_include_pad: bool = True, divisor_override: int | None = None,
+    count_include_pad: bool = True, divisor_override: int | None = None, *, out: TensorBase | None = None,
 ) -> TensorBase:  # fmt: skip
     """The mean of each window of (N, C, D, H, W) or (C, D, H, W)."""
-    return avg_pool(3, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+    means = avg_pool(3, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+    return means if out is None else finish_exactly(means, out)
 
 
 def adaptive_avg_pool1d(input: TensorBase, output_size: Any) -> TensorBase:

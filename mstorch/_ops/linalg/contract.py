@@ -16,7 +16,7 @@ from ..._core.tensor_base import TensorBase, in_order, is_tracked
 from ..._tape.movement import Move, zeros
 from ..._tape.windows import linear
 from .._deprecated import warn_of
-from .._dispatch import cpp_word, finish, finish_exactly, finish_safely, shape_of, type_word, wrap_dim
+from .._dispatch import cpp_word, finish, finish_exactly, finish_recorded, finish_safely, shape_of, type_word, wrap_dim
 from .._forms import Forms, old_sum, without_out_dtype
 from .._named import node_called
 from .._numbers import fitting
@@ -303,7 +303,8 @@ def tensordot(a: Any, b: Any, dims: Any = 2, out: TensorBase | None = None) -> A
     left = views.reshape(views.permute(a, rest_a + over_a), (views.numel_of(rows), inner))
     right = views.reshape(views.permute(b, over_b + rest_b), (inner, views.numel_of(columns)))
     found = views.reshape(matmul(left, right), (*rows, *columns))
-    return found if out is None else finish(found, out)  # a view of the product, as in torch
+    words = "tensordot: Expected the output tensor to have dtype {kind}, but got an output tensor with dtype {out}"
+    return found if out is None else finish_recorded(found, out, words)  # a view of the product, as in torch
 
 
 def outer(input: TensorBase, vec2: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
@@ -371,9 +372,9 @@ def matrix_power(input: TensorBase, n: int, *, out: TensorBase | None = None) ->
         )
     if n == 0:
         identity = views.expand(eye(shape[-1], dtype=input._dtype, device=input.device), shape).clone(memory_format=_contiguous())
-        return finish(attach("CopyBackwards", _no_gradient, (input,), (identity,))[0], out)
-    if n < 0:
-        input, n = inv(input), -n
+        return finish(attach("CopyBackwards", _no_gradient, (input,), (identity,))[0] if out is None else identity, out)
+    copied = n == 1 or n >= 4 and n & (n - 1) == 0  # by torch, into the last square
+    n, input = abs(n), inv(input) if n < 0 else input
     made, square = None, input
     while n:
         if n & 1:
@@ -381,7 +382,7 @@ def matrix_power(input: TensorBase, n: int, *, out: TensorBase | None = None) ->
         n >>= 1
         if n:
             square = matmul(square, square)
-    return finish_safely(made.clone() if made is input else made, out, "matrix_power")
+    return finish_safely(made.clone() if made is input else made, out, "matrix_power", recorded=copied)
 
 
 def _no_gradient(gradients: Sequence[TensorBase], outputs: Sequence[TensorBase], inputs: Sequence[TensorBase]) -> tuple[Any]:
@@ -574,6 +575,9 @@ def baddbmm(
     return finish_exactly(_row_major(_scaled_sum("baddbmm", input, bmm(batch1, batch2), beta, alpha)), out)
 
 
+_UNLIKE = "self and mat2 must have the same dtype, but got {out} and {kind}"
+
+
 @operation(forms=Forms(old=old_sum("batch1", "batch2")))
 @node_called("AddbmmBackward0")
 def addbmm(
@@ -592,5 +596,5 @@ def addbmm(
         total = input
         for place, (left, right) in enumerate(zip(views.unbind(batch1), views.unbind(batch2))):
             total = addmm(total, left, right, beta=1 if place else beta, alpha=alpha)
-        return finish(total, out)
-    return finish(_scaled_sum("addbmm", input, bmm(batch1, batch2).sum(0, dtype=batch1._dtype), beta, alpha), out)
+        return finish_exactly(total, out, _UNLIKE)
+    return finish_exactly(_scaled_sum("addbmm", input, bmm(batch1, batch2).sum(0, dtype=batch1._dtype), beta, alpha), out, _UNLIKE)

@@ -16,7 +16,16 @@ from ..._tape.moving import beside
 from ..._tape.operands import computed
 from ..._tape.ways import ways
 from ..._tape.windows import no_view
-from .._dispatch import broadcast_shape, finish, finish_exactly, finish_safely, readable, shape_of, type_word, wrap_dim
+from .._dispatch import (
+    broadcast_shape,
+    finish_exactly,
+    finish_recorded,
+    finish_safely,
+    readable,
+    shape_of,
+    type_word,
+    wrap_dim,
+)
 from .._forms import Forms
 from .._named import node_called
 from .._operation import operation
@@ -303,25 +312,25 @@ def cond(A: Any, p: Any = None, *, out: Any = None) -> Any:
     if p is None or p in (2, -2):
         values = svdvals(A)
         if A.numel() == 0:
-            return finish_safely(zeros(shape_of(A)[:-2], dtype=values._dtype, device=A.device), out, "linalg.cond")
+            return finish_safely(zeros(shape_of(A)[:-2], dtype=values._dtype, device=A.device), out, "linalg.cond", recorded=True)
         ratio = values[..., -1] / values[..., 0] if p == -2 else values[..., 0] / values[..., -1]
-        return finish_safely(ratio, out, "linalg.cond")
+        return finish_safely(ratio, out, "linalg.cond", recorded=True)
     check_square(A, "linalg.cond")
     if A.numel() == 0:
-        return finish_safely(zeros(shape_of(A)[:-2], dtype=A._dtype.to_real(), device=A.device), out, "linalg.cond")
+        return finish_safely(zeros(shape_of(A)[:-2], dtype=A._dtype.to_real(), device=A.device), out, "linalg.cond", recorded=True)
     if p == "nuc":
         values = svdvals(A)
-        return finish_safely(reduce.sum(values, -1) * reduce.sum(values.reciprocal(), -1), out, "linalg.cond")
+        return finish_safely(reduce.sum(values, -1) * reduce.sum(values.reciprocal(), -1), out, "linalg.cond", recorded=True)
     inverse, info = solve_matrices(A, eye(shape_of(A)[-1], dtype=A._dtype, device=A.device))
     found = matrix_norm(A, p) * matrix_norm(inverse, p)
     if array_of(info).any():
         found = where(info > 0, math.inf, found)
-    return finish_safely(nan_to_num(found, math.inf, math.inf, -math.inf), out, "linalg.cond")
+    return finish_safely(nan_to_num(found, math.inf, math.inf, -math.inf), out, "linalg.cond", recorded=True)
 
 
 @operation
 @node_called("LinalgLstsqBackward0")
-def lstsq(A: Any, B: Any, rcond: Any = None, *, driver: str | None = None) -> Any:
+def lstsq(A: Any, B: Any, rcond: Any = None, *, driver: str | None = None, out: Any = None) -> Any:
     """The X of least ``norm(A @ X - B)``, the residuals, the rank and the singular values, as the driver gives them."""
     check_floating(A, "torch.linalg.lstsq")
     if len(shape_of(A)) < 2:
@@ -364,7 +373,8 @@ def lstsq(A: Any, B: Any, rcond: Any = None, *, driver: str | None = None) -> An
     solution = _in_lapack_columns(solution, shape[-2])
     solution = no_view(views.squeeze(solution, -1)) if vector else solution
     singular = values if driver in ("gelsd", "gelss") else nothing
-    return return_types.linalg_lstsq((solution, residuals, rank, singular))
+    found = return_types.linalg_lstsq((solution, residuals, rank, singular))
+    return found if out is None else finish_safely(found, out, "torch.linalg.lstsq", "solution", "residuals", "rank", "singular_values")
 
 
 def _no_gradients(gradients: Sequence[TensorBase], outputs: Sequence[TensorBase], inputs: Sequence[TensorBase]) -> tuple[Any, Any]:
@@ -482,7 +492,7 @@ def matrix_norm(
     if first == second:
         raise RuntimeError(f"linalg.matrix_norm: dims must be different. Got ({dims[0]}, {dims[1]})")
     if ord == "fro":
-        return finish(vector_norm(A, 2, (first, second), keepdim), out)
+        return finish_recorded(vector_norm(A, 2, (first, second), keepdim), out)
     if ord in ("nuc", 2, -2):
         values = svdvals(views.movedim(A, (first, second), (-2, -1)))
         if ord == "nuc":
@@ -492,13 +502,13 @@ def matrix_norm(
         if keepdim:
             for place in sorted((first, second)):
                 found = views.unsqueeze(found, place)
-        return finish(found, out)
+        return finish_recorded(found, out)
     if isinstance(ord, str) or abs(ord) not in (1, math.inf):
         raise RuntimeError(f"linalg.matrix_norm: Order {ord} not supported.")
     summed, taken = (first, second) if abs(ord) == 1 else (second, first)
     sums = reduce.sum(A.abs(), summed, keepdim)
     taken -= summed < taken and not keepdim
-    return finish(_most(sums, taken, keepdim) if ord > 0 else _least(sums, taken, keepdim), out)
+    return finish_recorded(_most(sums, taken, keepdim) if ord > 0 else _least(sums, taken, keepdim), out)
 
 
 def _most(sizes: TensorBase, dim: int, keepdim: bool) -> TensorBase:
@@ -529,7 +539,7 @@ def norm(A: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, *, out
         return matrix_norm(A, ord, dim if dim is not None else (-2, -1), keepdim, dtype=dtype, out=out)
     if ord is None and dim is None:
         flat = vector_norm(views.flatten(A), 2, None, False, dtype=dtype)
-        return finish(views.reshape(flat, (1,) * len(shape_of(A))) if keepdim else flat, out)
+        return finish_recorded(views.reshape(flat, (1,) * len(shape_of(A))) if keepdim else flat, out)
     return vector_norm(A, 2 if ord is None else ord, dim, keepdim, dtype=dtype, out=out)
 
 

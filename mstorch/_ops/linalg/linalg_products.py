@@ -8,6 +8,7 @@ from typing import Any
 from ..._core.dtype import int64
 from ..._core.tensor_base import TensorBase, array_of
 from .._dispatch import cpp_word, finish, finish_safely, shape_of, type_word, wrap_dim
+from .._memory_order import row_major
 from .._named import node_called
 from .._operation import operation
 from ..memory.creation import eye
@@ -131,7 +132,8 @@ def tensorinv(A: TensorBase, ind: int = 2, *, out: TensorBase | None = None) -> 
             f"inv: The diagonal element {int(array_of(info))} is zero, the inversion could not be completed because the input matrix is "
             "singular."
         )
-    return finish_safely(views.reshape(found, (*shape[ind:], *shape[:ind])), out, "tensorinv")
+    found = views.reshape(found, (*shape[ind:], *shape[:ind]))
+    return finish_safely(found if out is None else row_major(found), out, "tensorinv", recorded=True)
 
 
 @operation
@@ -148,6 +150,6 @@ def tensorsolve(A: TensorBase, B: TensorBase, dims: Sequence[int] | None = None,
             f"got {rows} != {columns}"
         )
     found = solve(views.reshape(A, (rows, rows)), views.reshape(B, (rows,)))
-    return finish_safely(views.reshape(found, rest), out, "tensorsolve")
+    return finish_safely(views.reshape(found, rest), out, "tensorsolve", recorded=True)
 
 

@@ -243,7 +243,7 @@ def svd(input: TensorBase, some: bool = True, compute_uv: bool = True, *, out: t
 def qr(input: TensorBase, some: bool = True, *, out: Any = None) -> Any:
     """Q and R with ``A = Q @ R``."""
     warn_of("qr")
-    return finish(return_types.qr(factor.qr(input, "reduced" if some else "complete")), out)
+    return finish_exactly(return_types.qr(factor.qr(input, "reduced" if some else "complete")), out)
 
 
 @operation(forms=Forms({"input": "b"}))

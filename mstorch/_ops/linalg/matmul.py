@@ -298,8 +298,13 @@ def _folded_name(input: TensorBase) -> str:
 
 
 @operation
-def linear(input: Any, weight: TensorBase, bias: TensorBase | None = None) -> Any:
+def linear(input: Any, weight: TensorBase, bias: TensorBase | None = None, *, out: TensorBase | None = None) -> Any:
     """``input @ weight.T + bias``: (…, in) × (out, in) + (out)."""
+    made = _layer(input, weight, bias)
+    return made if out is None else finish_exactly(made, out)
+
+
+def _layer(input: Any, weight: TensorBase, bias: TensorBase | None) -> Any:
     a, w = shape_of(input), shape_of(weight)
     if len(w) == 1:
         product = matmul(input, weight)

@@ -328,6 +328,9 @@ def histc(input: TensorBase, bins: int = 100, min: Any = 0, max: Any = 0, *, out
             if low == high and (low == limits.min or low == limits.max):
                 raise RuntimeError(f"value cannot be converted to type {limits.dtype}_t without overflow")
         raise NotImplementedError(f"\"histogram_cpu\" not implemented for '{type_word(input._dtype)}'")
+    words = "torch.histogram: input tensor and hist tensor should have the same dtype, but got input {} and hist {}"
+    if out is not None and out._dtype is not input._dtype:
+        raise RuntimeError(words.format(cpp_word(input._dtype), cpp_word(out._dtype)))
     return _histogram(input, bins, min, max, out)
 
 

@@ -91,7 +91,7 @@ def renorm(input: Any, p: Any, dim: int, maxnorm: Any, *, out: TensorBase | None
     found = row_major(own * (factors if own._dtype.is_complex else to_dtype(factors, own._dtype)))
     if own is not input:
         (found,) = record("RenormBackward0", _renorm_slope, (input,), (found,), float(p), others, maxnorm, needed=())
-    return finish(found, out)
+    return finish_exactly(found, out)
 
 
 def _renorm_slope(

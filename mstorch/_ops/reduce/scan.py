@@ -16,6 +16,7 @@ from .._dispatch import (
     cpp_word,
     expect_out_dtype,
     finish,
+    finish_exactly,
     refuse_dtype,
     shape_of,
     type_word,
@@ -174,7 +175,8 @@ def diff(
         ahead = views.slice_dim(current, dim, 1, length, 1)
         behind = views.slice_dim(current, dim, 0, max(length - 1, 0), 1)
         current = ahead.logical_xor(behind) if current._dtype is bool_ else ahead - behind
-    return current if out is None else finish(current, out)  # the input itself, where it has nothing along the dimension
+    words = "expected scalar_type {kind} but found {out}"
+    return current if out is None else finish_exactly(current, out, words)  # the input itself, where it has nothing along the dimension
 
 
 def _pairs(y: TensorBase, dim: int) -> tuple[Any, Any]:

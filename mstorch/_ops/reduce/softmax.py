@@ -9,7 +9,7 @@ from ..._core.modes import grad_set_to
 from ..._core.tensor_base import TensorBase, count_of
 from ..._tape.composite import record
 from ..._tape.ways import followed
-from .._dispatch import call, deliver, finish, shape_of, wrap_dim, wrap_dims
+from .._dispatch import call, finish, finish_exactly, shape_of, wrap_dim, wrap_dims
 from .._memory_order import row_major
 from .._operation import operation
 from ..elementwise.elementwise import neg
@@ -27,9 +27,9 @@ def _along(kernel_: Kernel, name: str, input: TensorBase, dim: int, kind: dtype 
     if kind.is_integral:
         if 0 not in input._shape:
             raise NotImplementedError(f'"{name}" not implemented for {torch_type_name(kind.name)}')
-        return finish(row_major(input.to(kind, copy=True)), out)
+        return finish_exactly(row_major(input.to(kind, copy=True)), out)
     result = call(kernel_, (input,), axis, dtype=kind)
-    return result if out is None else deliver(result, out)
+    return result if out is None else finish_exactly(result, out)
 
 
 @operation(numpy_names=True)

@@ -25,6 +25,7 @@ from .._dispatch import (
     deliver,
     expect_out_dtype,
     finish,
+    finish_recorded,
     readable,
     shape_of,
     type_word,
@@ -439,7 +440,7 @@ def _quantile(input: Any, q: Any, dim: Any, keepdim: bool, interpolation: str, i
         found = views.squeeze(found, 0)
     if out is None:  # torch makes it by so many writes
         found._counter.version += (3 if shape_of(q) else 1) + (interpolation in ("linear", "midpoint"))
-    return finish(found, out)
+    return finish_recorded(found, out, "quantile() out tensor must be same dtype as the input tensor")
 
 
 @operation(numpy_names=True)

@@ -31,8 +31,8 @@ from .._deprecated import warn_of
 from .._dispatch import (
     call,
     contiguous_copy,
-    deliver,
     finish,
+    finish_exactly,
     shape_args,
     shape_of,
     type_word,
@@ -62,7 +62,7 @@ def _triangular(name: str, input: TensorBase, diagonal: int, lower: bool, out: T
     diagonal = whole(diagonal)
     if len(shape_of(input)) < 2:
         raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions")
-    return finish(call(_triangle, (input,), diagonal, lower, label=f"{name.capitalize()}Backward0"), out)
+    return finish_exactly(call(_triangle, (input,), diagonal, lower, label=f"{name.capitalize()}Backward0"), out)
 
 
 def tril(input: TensorBase, diagonal: int = 0, *, out: TensorBase | None = None) -> Any:
@@ -219,7 +219,7 @@ def diag(input: TensorBase, diagonal: int = 0, *, out: TensorBase | None = None)
     if rank not in (1, 2):
         raise RuntimeError(f"diag(): Supports 1D or 2D tensors. Got {rank}D")
     made = diag_embed(input, diagonal) if rank == 1 else diagonal_copy(input, diagonal)
-    return finish(made, out)
+    return finish_exactly(made, out)
 
 
 def diagflat(input: TensorBase, offset: int = 0) -> TensorBase:
@@ -456,9 +456,9 @@ def _copying(function: Callable[..., Any], name: str) -> Callable[..., Any]:
             if out is None:
                 return made
             for part, target in zip(made, out):
-                deliver(part, target)
+                finish_exactly(part, target)
             return None
-        return finish(_copied(shown), out)
+        return finish_exactly(_copied(shown), out)
 
     copy.__name__ = copy.__qualname__ = name
     copy.__doc__ = f"What ``{name[:-5]}`` shows, as a copy."

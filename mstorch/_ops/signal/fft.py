@@ -14,6 +14,7 @@ from ..._core.strides import normalize
 from ..._core.tensor_base import TensorBase, in_order, strides_of
 from ..._tape.node import watch
 from .._dispatch import call, finish, shape_of, type_word, wrap_dim
+from .._memory_order import row_major
 from .._named import call_node, node_called
 from .._operation import operation
 from ..memory.creation import arange, zeros
@@ -27,6 +28,17 @@ _fft = kernel("fft")
 _NORMS = (None, "backward", "ortho", "forward")
 
 
+
+
+def _stored(found: TensorBase, out: TensorBase | None) -> Any:
+    """The transform, stored in ``out`` if that is given; one that gets another size is in order."""
+    return finish(found if out is None else row_major(found), out)
+
+
+def _stored_real(found: TensorBase, out: TensorBase | None, name: str) -> Any:
+    if isinstance(out, TensorBase) and not out._dtype.is_floating_point:
+        raise RuntimeError(f"{name} expects a floating point output tensor, but got {type_word(out._dtype)}")
+    return _stored(found, out)
 
 
 def _norm(norm: str | None) -> str:
@@ -212,7 +224,7 @@ def _length(n: int | None) -> tuple[int] | None:
 @operation
 def fft(input: TensorBase, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: TensorBase | None = None) -> TensorBase:
     """The transform along one dimension."""
-    return finish(_along_one(input, n, dim, norm, False), out)
+    return _stored(_along_one(input, n, dim, norm, False), out)
 
 
 @operation
@@ -234,21 +246,21 @@ def _along_one(input: TensorBase, n: int | None, dim: int, norm: str | None, inv
 @node_called("FftR2CBackward0")
 def rfft(input: TensorBase, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: TensorBase | None = None) -> TensorBase:
     """The transform of real numbers: the frequencies that are not negative."""
-    return finish(_real_n(input, _length(n), _one(dim), norm, False, "rfft"), out)
+    return _stored(_real_n(input, _length(n), _one(dim), norm, False, "rfft"), out)
 
 
 @operation
 @node_called("FftC2RBackward0")
 def irfft(input: TensorBase, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: TensorBase | None = None) -> TensorBase:
     """The inverse of ``rfft``."""
-    return finish(_to_real_n(input, _length(n), _one(dim), norm, True, "irfft"), out)
+    return _stored_real(_to_real_n(input, _length(n), _one(dim), norm, True, "irfft"), out, "irfft")
 
 
 @operation
 @node_called("FftC2RBackward0")
 def hfft(input: TensorBase, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: TensorBase | None = None) -> TensorBase:
     """The transform of half a symmetric signal: real numbers."""
-    return finish(_to_real_n(input, _length(n), _one(dim), norm, False, "hfft"), out)
+    return _stored_real(_to_real_n(input, _length(n), _one(dim), norm, False, "hfft"), out, "hfft")
 
 
 @operation
@@ -263,7 +275,7 @@ def fftn(
     out: TensorBase | None = None,
 ) -> TensorBase:
     """The transform along several dimensions."""
-    return finish(_complex_n(input, s, dim, norm, False), out)
+    return _stored(_complex_n(input, s, dim, norm, False), out)
 
 
 @operation
@@ -272,7 +284,7 @@ def ifftn(
     out: TensorBase | None = None,
 ) -> TensorBase:
     """The inverse transform along several dimensions."""
-    return finish(_complex_n(input, s, dim, norm, True), out)
+    return _stored(_complex_n(input, s, dim, norm, True), out)
 
 
 @operation
@@ -282,7 +294,7 @@ def rfftn(
     out: TensorBase | None = None,
 ) -> TensorBase:
     """The transform of real numbers along several dimensions, half of it along the last."""
-    return finish(_real_n(input, s, dim, norm, False, "rfftn"), out)
+    return _stored(_real_n(input, s, dim, norm, False, "rfftn"), out)
 
 
 @operation
@@ -292,7 +304,7 @@ def irfftn(
     out: TensorBase | None = None,
 ) -> TensorBase:
     """The inverse of ``rfftn``."""
-    return finish(_to_real_n(input, s, dim, norm, True, "irfftn"), out)
+    return _stored_real(_to_real_n(input, s, dim, norm, True, "irfftn"), out, "irfftn")
 
 
 @node_called("FftC2RBackward0")
@@ -301,7 +313,7 @@ def hfftn(
     out: TensorBase | None = None,
 ) -> TensorBase:
     """``hfft`` along several dimensions, the last of which is half."""
-    return finish(_to_real_n(input, s, dim, norm, False, "hfftn"), out)
+    return _stored_real(_to_real_n(input, s, dim, norm, False, "hfftn"), out, "hfftn")
 
 
 def ihfftn(
@@ -309,7 +321,7 @@ def ihfftn(
     out: TensorBase | None = None,
 ) -> TensorBase:
     """The inverse of ``hfftn``."""
-    return finish(_real_n(input, s, dim, norm, True, "ihfftn"), out)
+    return _stored(_real_n(input, s, dim, norm, True, "ihfftn"), out)
 
 
 @operation
