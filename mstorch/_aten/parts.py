@@ -38,7 +38,7 @@ def _itself(tensor: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     return tensor
 
 
-def _finish(result: Any, out: Any, *operands: Any) -> Any:
+def _finish(result: Any, out: Any, *operands: Any, **words: Any) -> Any:
     if out is not None:
         raise NotInParts
     return result
@@ -72,7 +72,7 @@ def _to_dtype(x: Tensor, kind: dtype, copy: bool = False, format: Any = None) ->
 _STANDING: dict[str, Function] = {
     "no_view": _itself, "view_of_hidden": _itself, "watch": _itself, "readable": _unread, "slice_dim": _sliced,
     "unsafe_view": _unsafe_view, "p_norm": _p_norm, "unkept": _times, "to_dtype": _to_dtype,
-    **dict.fromkeys(("finish", "deliver", "finish_exactly", "finish_safely"), _finish),
+    **dict.fromkeys(("finish", "deliver", "finish_exactly", "finish_safely", "finish_recorded"), _finish),
 }  # fmt: skip
 
 
