@@ -329,7 +329,7 @@ def _attach_in_place(node: Derived, tensor: Tensor) -> Tensor:
     return tensor
 
 
-def _same_items(result: tuple[Tensor, Tensor], twins: Any) -> bool:
+def _same_items(result: Any, twins: Any) -> bool:
     if not (isinstance(result, (tuple, list)) and isinstance(twins, (tuple, list)) and len(result) == len(twins)):
         return False
     return all(one is other for one, other in zip(result, twins))

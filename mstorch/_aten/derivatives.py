@@ -17,7 +17,7 @@ from .composites import aten
 _NUMBER = (bool, int, float, complex)
 
 
-def _is_tensor(value: Tensor | float) -> bool:
+def _is_tensor(value: Any) -> bool:
     return isinstance(value, TensorBase)
 
 

@@ -361,7 +361,7 @@ def _int(value: Any) -> bool:
     return isinstance(value, (int, np.integer)) or (_number_tensor(value) and value._dtype.category == 1)
 
 
-def _float(value: TensorBase | float) -> bool:
+def _float(value: Any) -> bool:
     return isinstance(value, (int, float, np.integer, np.floating)) or _number_tensor(value)
 
 
@@ -369,15 +369,15 @@ def _scalar(value: Any) -> bool:
     return isinstance(value, (int, float, complex, np.number, np.bool_)) or _number_tensor(value)
 
 
-def _ints(value: TensorBase | float | Sequence[float | str | None]) -> bool:
+def _ints(value: Any) -> bool:
     return isinstance(value, (tuple, list)) and (not value or _int(value[0]))
 
 
-def _tensors(value: TensorBase | Sequence[TensorBase]) -> bool:
+def _tensors(value: Any) -> bool:
     return isinstance(value, (tuple, list)) and all(isinstance(item, TensorBase) for item in value)
 
 
-def _optional_tensors(value: tuple[TensorBase, ...]) -> bool:
+def _optional_tensors(value: Any) -> bool:
     return isinstance(value, (tuple, list)) and all(item is None or isinstance(item, TensorBase) for item in value)
 
 

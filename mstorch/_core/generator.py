@@ -291,6 +291,6 @@ def engine_beside(tensor: TensorBase) -> Any:
     return device_generator().engine
 
 
-def draws_on_device(value: TensorBase) -> bool:
+def draws_on_device(value: Any) -> bool:
     """Whether numbers whose parameter this is are drawn on a device, which is not asked for its values."""
     return not ON_CPU and modes.native is None and isinstance(value, TensorBase) and value._storage.__class__ in NATIVE

@@ -146,7 +146,7 @@ def is_taken(*values: Any) -> bool:
     return mode_is_on() or bool(state.dispatchers) or any(type(value) not in PLAIN and dispatches(type(value)) for value in values)
 
 
-def overrides(value: TensorBase) -> bool:
+def overrides(value: Any) -> bool:
     """Whether a value's class takes calls over."""
     kind = type(value)
     return kind not in PLAIN and _handles(kind) and state.level == ON

@@ -80,7 +80,7 @@ def in_numbers(
     return None if found is None else ((*args[:method], *found[0]), found[1])
 
 
-def _alone(value: TensorBase | float | tuple[int, ...] | None) -> bool:
+def _alone(value: Any) -> bool:
     if isinstance(value, (tuple, list)):
         return any(map(_alone, value))
     return isinstance(value, TensorBase) and not value._sparse and not value._shape

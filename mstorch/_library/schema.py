@@ -7,7 +7,7 @@ import inspect
 import re
 import types
 import typing
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from .._core.device import device
@@ -80,7 +80,7 @@ _PYTHON: dict[str, Any] = {
 }  # fmt: skip
 
 
-def _fits(value: Tensor | float | Sequence[Tensor], kind: str) -> bool:
+def _fits(value: Any, kind: str) -> bool:
     if kind.endswith("?"):
         return value is None or _fits(value, kind[:-1])
     listed = re.fullmatch(r"(.*)\[\d*\]", kind)

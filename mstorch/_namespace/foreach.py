@@ -34,7 +34,7 @@ def _lists(name: str, first: Sequence[Any], *others: Any) -> None:
             )
 
 
-def _is_list(value: float | Sequence[Tensor | float]) -> bool:
+def _is_list(value: Any) -> bool:
     return isinstance(value, (list, tuple))
 
 

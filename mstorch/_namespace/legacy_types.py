@@ -24,7 +24,7 @@ class _LegacyType(type):
     _legacy_dtype: dtype
     layout: layout
 
-    def __instancecheck__(cls, instance: Tensor | int) -> bool:
+    def __instancecheck__(cls, instance: Any) -> bool:
         return isinstance(instance, TensorBase) and instance._dtype is cls._legacy_dtype and instance.layout is cls.layout
 
     def __call__(cls, *args: Any, device: device | str | int | None = None) -> Tensor:

@@ -143,7 +143,7 @@ def _named_sparse(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
     return any(map(_holds_sparse, args)) or any(map(_holds_sparse, kwargs.values()))
 
 
-def _holds_sparse(value: Tensor | Sequence[Tensor]) -> bool:
+def _holds_sparse(value: Any) -> bool:
     return is_sparse(value) or (isinstance(value, (list, tuple)) and any(map(is_sparse, value)))
 
 

@@ -287,7 +287,7 @@ def _give_all(levels: list[int], results: Sequence[Any], tangents_at: Callable[[
                 carry(item, kept.tensor)  # what backward keeps of the result is another tensor
 
 
-def _inexact(item: TensorBase) -> bool:
+def _inexact(item: Any) -> bool:
     return isinstance(item, TensorBase) and not item._dtype.is_integral
 
 

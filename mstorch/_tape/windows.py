@@ -184,7 +184,7 @@ def _part_maps(shape: tuple[int, ...], key: int | slice | tuple[int | slice, int
     return lambda array: np.asarray(array[key]), back
 
 
-def _is_all(key: int | slice | tuple[int | slice, int | slice], shape: tuple[int, ...]) -> bool:
+def _is_all(key: Any, shape: tuple[int, ...]) -> bool:
     """Whether a key of basic indexing names all of an array, as it is but for new dimensions; torch does not look at a single slice."""
     if key.__class__ is slice:
         return False

@@ -146,7 +146,7 @@ def getitem(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
     return batched(result, 0, op.map)
 
 
-def _has_places_in_slices(index: Tensor | int | slice | None, op: Op) -> bool:
+def _has_places_in_slices(index: Any, op: Op) -> bool:
     items = index if isinstance(index, tuple) else (index,)
     for item in items:
         if isinstance(item, slice) and any(isinstance(end, TensorBase) for end in (item.start, item.stop, item.step)):

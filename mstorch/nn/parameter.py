@@ -19,7 +19,7 @@ from .._tensor import Tensor, from_mindspore
 
 
 class _ParameterMeta(type(Tensor)):  # type: ignore[misc]
-    def __instancecheck__(cls, instance: Tensor | float | tuple[int, int] | None) -> bool:
+    def __instancecheck__(cls, instance: Any) -> bool:
         return type.__instancecheck__(cls, instance) or (
             cls is Parameter and isinstance(instance, TensorBase) and getattr(instance, "_is_param", False)
         )
@@ -144,7 +144,7 @@ def _follow(tensor: Tensor, raw: Any) -> None:
 
 
 class _BufferMeta(type(Tensor)):  # type: ignore[misc]
-    def __instancecheck__(cls, instance: float | str | tuple[int, int]) -> bool:
+    def __instancecheck__(cls, instance: Any) -> bool:
         return isinstance(instance, TensorBase) and bool(getattr(instance, "_is_buffer", False))
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from tests.against_torch import both
 
-pytestmark = pytest.mark.filterwarnings("ignore:TypedStorage is deprecated")
+pytestmark = [pytest.mark.on_the_cpu, pytest.mark.filterwarnings("ignore:TypedStorage is deprecated")]  # memory that processes share
 
 
 def test_new_storages_that_are_shared() -> None:

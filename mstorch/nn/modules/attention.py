@@ -111,7 +111,7 @@ class MultiheadAttention(Module):
             return output.transpose(1, 0).contiguous(), weights
         return (output.transpose(1, 0) if self.batch_first and batched else output), weights
 
-    def _goes_fast(self, query: Tensor, key: Tensor, value: Tensor, *masks: Tensor | None) -> bool:
+    def _goes_fast(self, query: Any, key: Tensor, value: Tensor, *masks: Tensor | None) -> bool:
         """Whether torch takes its way for inference, which gives a contiguous result and looks at no hint that a mask is causal."""
         if not self.batch_first or self.training or query is not key or key is not value or query.dim() != 3:
             return False
