@@ -102,7 +102,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     program = f"""
 import json
 from mstorch._backend.table import _KERNELS
-from mstorch._ops.optim import Steps
+from mstorch._ops.layers.optim import Steps
 FAULTS = {[(name, plant, text) for name, (plant, text, _) in FAULTS.items()]!r}
 told = {{}}
 for name, plant, text in FAULTS:
