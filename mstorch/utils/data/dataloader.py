@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import atexit
+import functools
 import itertools
 import math
 import multiprocessing
 import multiprocessing.context
+import operator
 import os
 import pickle
 import queue
@@ -383,7 +385,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
 
     def __init__(self, loader: DataLoader) -> None:
         self._workers: list[Any] = []
-        self._done: UntypedStorage | None = None
+        self._end: Callable[[], None] | None = None  # tells the workers to end: a built-in function, in which no interrupt comes
         self._process = os.getpid()
         super().__init__(loader)
         self._in_order = loader.in_order
@@ -392,14 +394,15 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         self._results = context.Queue()
         # A plain byte: a worker that is killed while it looks at an Event takes the Event's lock with it, and an interrupt of
         # multiprocessing's own allocator breaks that for good.
-        self._done = UntypedStorage(1).fill_(0).share_memory_()
+        done = UntypedStorage(1).fill_(0).share_memory_()
+        self._end = functools.partial(operator.setitem, done._bytes(), 0, 1)
         self._tasks = [context.Queue() for _ in range(loader.num_workers)]
         for tasks in self._tasks:
             # An interrupt may come between a `put` and the notice of it: the end of the program must not wait for the queue's thread.
             tasks.cancel_join_thread()
         job = self._job(loader)
         for number, tasks in enumerate(self._tasks):
-            arguments = (job, number, tasks, self._results, self._done)
+            arguments = (job, number, tasks, self._results, done)
             process = context.Process(target=run, args=arguments, daemon=True)
             process.start()
             self._workers.append(process)
@@ -498,9 +501,9 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         # A worker forked later has a copy of this object, and must leave the others alone.
         if os.getpid() != self._process:
             return
-        if self._done is not None:
-            self._done[0] = 1  # first: whatever an interrupt leaves of the rest, the workers end, also one that is not in the list yet
-            self._done = None
+        if self._end is not None:
+            self._end()  # first: whatever an interrupt leaves of the rest, the workers end, also one that is not in the list yet
+            self._end = None
         if not self._workers:
             return
         unwatch(id(self))
