@@ -246,7 +246,7 @@ def test_families_of_operations_stand_in_rooms() -> None:
 def test_a_public_name_is_defined_by_one_family() -> None:
     found: dict[tuple[str, str], list[str]] = {}
     for family in _public.families():
-        namespace = getattr(family, "PUBLIC_IN", "")
+        namespace = _public.namespace(family)
         for name in _public.defined(family):
             if name in IN_PYTHON.get(namespace, {}) or (namespace == "" and name in IN_PYTHON["Tensor"]):
                 found.setdefault((namespace, name), []).append(family.__name__)

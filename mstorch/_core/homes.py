@@ -1,4 +1,4 @@
-"""Where torch says that its classes and functions are, and what it calls them, for ours.
+"""The module and name that torch gives to each class and function that stands here.
 
 A class or function in ``mstorch.x`` is one of ``torch.x``; ``homes.txt`` has what torch has elsewhere, or under another name
 (``torch.special.digamma`` says that it is ``special_digamma`` of ``torch._C._special``), and which private files are torch's, too.
@@ -66,7 +66,7 @@ def elsewhere() -> dict[str, dict[str, tuple[str, str]]]:
 
 
 def is_torchs(module: str) -> bool:
-    """Whether torch has a module of this name, too: a public one, or a private one of those that the table names."""
+    """Return True if torch has a module of this name: any public one, and the private ones that the table names."""
     return "._" not in module or module in _read()[1] or module in elsewhere()
 
 

@@ -1,4 +1,4 @@
-"""What the rooms below the nested one know of nested tensors: the tensor that keeps the elements and the history of one."""
+"""Nested tensors as autograd sees them: each holds one tensor with its elements, which is what operations are recorded on."""
 from __future__ import annotations
 
 from typing import Any
@@ -7,17 +7,17 @@ from .tensor_base import TensorBase
 
 
 def is_nested(value: Any) -> bool:
-    """Whether a value is a nested tensor, of either layout."""
+    """Return True if the value is a nested tensor, strided or jagged."""
     return isinstance(value, TensorBase) and getattr(value, "_nested", False)
 
 
 def nested_in(*values: Any) -> bool:
-    """Whether one of the values is a nested tensor, or a list or tuple with one."""
+    """Return True if one of the values is a nested tensor, or a list or tuple that holds one."""
     return any(is_nested(value) or isinstance(value, (list, tuple)) and nested_in(*value) for value in values)
 
 
 def kept(value: Any) -> Any:
-    """The tensor that keeps a nested one's elements; others, and what is no tensor, as they are; also in a list or tuple."""
+    """Return the tensor that holds a nested tensor's elements, and any other value as it is; lists and tuples item by item."""
     if is_nested(value):
         return value._values
     return tuple(map(kept, value)) if isinstance(value, (list, tuple)) else value

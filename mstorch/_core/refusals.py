@@ -100,7 +100,7 @@ def of_mindspore(args: tuple[Any, ...], named: dict[str, Any], error: Exception)
 _LIBRARIES = tuple(f"{os.sep}site-packages{os.sep}{name}{os.sep}" for name in ("mindspore", "numpy", "scipy"))
 
 
-# What Python and NumPy, whose functions are written in C, say of shapes that nobody looked at.
+# Errors of Python and NumPy about shapes. They are raised in C, so that the traceback ends in our code, and only the text tells them.
 _NOT_TOLD = re.compile(
     r"^(tuple|list) index out of range$|values to unpack \(expected|^operands could not be broadcast|^cannot reshape array of size|"
     r"^(axis|source|destination) -?\d+ is out of bounds|not aligned: |^matmul: (Input|inputs)|^could not broadcast input array|"

@@ -24,13 +24,14 @@ _in_place_form = functools.cache(in_place_form)
 
 @functools.cache
 def families() -> tuple[types.ModuleType, ...]:
-    """The families in the order of their names, those of methods alone last."""
+    """Return the families in the order of their names, those of methods alone last."""
     names = (found.name for found in pkgutil.walk_packages(_path, f"{_room}.") if not found.ispkg)
     modules = [importlib.import_module(name) for name in sorted(names) if not name.rpartition(".")[2].startswith("_")]
-    return tuple(sorted(modules, key=lambda family: _namespace(family) == "Tensor"))
+    return tuple(sorted(modules, key=lambda family: namespace(family) == "Tensor"))
 
 
-def _namespace(family: types.ModuleType) -> str:
+def namespace(family: types.ModuleType) -> str:
+    """Return the namespace of torch that the family's functions are in, "" for torch itself."""
     return getattr(family, "PUBLIC_IN", "")
 
 
@@ -42,10 +43,10 @@ def defined(family: types.ModuleType) -> dict[str, Function]:
     }  # fmt: skip
 
 
-def _public(place: str, namespaces: tuple[str, ...]) -> dict[str, Function]:
+def _public(place: str, home: str) -> dict[str, Function]:
     found: dict[str, Function] = {}
     for family in families():
-        if _namespace(family) in namespaces:
+        if namespace(family) == home:
             found.update((name, function) for name, function in defined(family).items() if name in IN_PYTHON[place])
     return found
 
@@ -59,13 +60,13 @@ def _with_in_place(found: dict[str, Function], place: str) -> dict[str, Function
 
 
 def functions() -> dict[str, Function]:
-    """The functions of torch that this room defines."""
-    return _with_in_place(_public("", ("",)), "")
+    """Return the functions of torch that this room defines, by name."""
+    return _with_in_place(_public("", ""), "")
 
 
 def methods() -> dict[str, Function]:
-    """The methods of Tensor that this room defines."""
-    found = _with_in_place(_public("Tensor", ("",)), "Tensor")
+    """Return the methods of Tensor that this room defines, by name."""
+    found = _with_in_place(_public("Tensor", ""), "Tensor")
     for family in families():
         found.update(getattr(family, "NAMED_METHODS", {}))
-    return found | _public("Tensor", ("Tensor",))
+    return found | _public("Tensor", "Tensor")
