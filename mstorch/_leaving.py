@@ -21,6 +21,7 @@ from typing import Any
 
 _VARARGS = 0x0001
 _ADDRESS = ctypes.cast(ctypes.pythonapi.PyIter_Next, ctypes.c_void_p).value  # reads its first argument only
+_as_method = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.py_object)(("PyInstanceMethod_New", ctypes.pythonapi))
 _new = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)(("PyCFunction_NewEx", ctypes.pythonapi))
 
 
@@ -59,6 +60,11 @@ def _ends(block: Any) -> tuple[list[Callable[[], Any]], Callable[..., Any]]:
 def built_in_next(values: Iterator[Any]) -> Callable[..., Any]:
     """A built-in function that gives the next of the values, whatever it is given."""
     return _new(_WHERE, values, None)
+
+
+def built_in_call(name: str) -> Any:
+    """What calls an object's attribute of that name, as a method that begins no function in Python of its own."""
+    return _as_method(operator.methodcaller(name))
 
 
 def is_exit(function: Any) -> bool:

@@ -56,6 +56,11 @@ from tests.interrupted_blocks import PROGRAMS, WATCHED, program
 
 _BACKENDS = cudnn, mkldnn
 
+def _processes() -> int:
+    """The processes that run. One that was asked for its end by CPython (``waitpid``) as an interrupt came counts as active for good there."""
+    return sum(os.path.exists(f"/proc/{process.pid}") for process in multiprocessing.active_children())
+
+
 def state() -> dict[str, Any]:
     """What an interrupt may not change."""
     free = LOCK.acquire(blocking=False)
@@ -74,7 +79,7 @@ def state() -> dict[str, Any]:
         "determinism": dict(deterministic), "inside": compiled.inside.active, "stance": list(compiled.stance),
         "below autograd": {name: value for name, value in vars(calling).items() if isinstance(value, bool)},
         "engine": id(torch.default_generator._engine), "draws": len(generator._blocks.stack), "lock": free, "gc": (gc.isenabled(), gc.get_threshold()), "SIGINT": signal.getsignal(signal.SIGINT),
-        "profile": sys.getprofile(), "threads": sum(thread.ident is not None and thread.name != "QueueFeederThread" for thread in threading.enumerate()), "processes": len(multiprocessing.active_children()), "errors": np.geterr(),
+        "profile": sys.getprofile(), "threads": sum(thread.ident is not None and thread.name != "QueueFeederThread" for thread in threading.enumerate()), "processes": _processes(), "errors": np.geterr(),
         "loading": (vars(OPTIONS).copy(), vars(LOCAL).copy(), torch.serialization.get_safe_globals()),
         "backends": [{name: value for name, value in vars(module).items() if isinstance(value, bool)} for module in _BACKENDS], "sdp": dict(cuda._sdp),
         "attention": (list(attention._chosen.enabled), list(attention._chosen.priority)), "early stop": list(checkpointing._early_stop),

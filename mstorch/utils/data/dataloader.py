@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Generic, TypeVar
 
 from ..._core.warned import warn
+from ..._leaving import built_in_call
 from ...accelerator import is_available
 from ...storage import UntypedStorage
 from ._collate import default_collate, default_convert
@@ -519,9 +520,10 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         self._results.cancel_join_thread()
         for channel in (*self._tasks, self._results):
             channel.close()
+        # An interrupt in `__del__` would be lost, so after an end in good order it calls a built-in function.
+        vars(self)["_shutdown"] = tuple
 
-    def __del__(self) -> None:
-        self._shutdown()
+    __del__ = built_in_call("_shutdown")
 
 
 def _free(channel: Any) -> None:
