@@ -8,17 +8,18 @@ from ._ops.reduce.count import unique, unique_consecutive
 
 
 def unique_dim(input: Any, dim: int, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False) -> tuple[Any, ...]:
-    """The distinct entries of a dimension, each entry's index there and counts; tensors without elements for what is not asked for."""
+    """Return the distinct entries of a dimension, each entry's index there and counts; tensors without elements for what is not asked for.
+    """
     return _three(input, unique(input, sorted, return_inverse, return_counts, dim), return_inverse, return_counts)
 
 
 def _unique2(input: Any, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False) -> tuple[Any, ...]:
-    """The distinct elements, each element's index there and counts."""
+    """Return the distinct elements, each element's index there and counts."""
     return _three(input, unique(input, sorted, return_inverse, return_counts), return_inverse, return_counts)
 
 
 def _unique(input: Any, sorted: bool = True, return_inverse: bool = False) -> tuple[Any, ...]:
-    """The distinct elements, and each element's index there."""
+    """Return the distinct elements, and each element's index there."""
     return _unique2(input, sorted, return_inverse)[:2]
 
 
@@ -33,7 +34,7 @@ def _three(input: Any, found: Any, inverse: bool, counts: bool) -> tuple[Any, ..
 
 
 def __getattr__(name: str) -> Any:
-    """The function of torch of that name."""
+    """Return the function of torch of that name."""
     found = vars(sys.modules[__package__ or "mstorch"]).get(name)
     if not callable(found):
         raise AttributeError(f"module 'torch._VF' has no attribute '{name}'")

@@ -9,14 +9,14 @@ from .version import __version__
 
 
 def show() -> str:
-    """Versions, device and tuning in lines, as torch lists what it was built with."""
+    """Return versions, device and tuning in lines, as torch lists what it was built with."""
     rows = runtime.describe()
     lines = [f"  - MindSpore {rows.pop('mindspore')}", *(f"  - {name}: {value}" for name, value in rows.items())]
     return "\n".join(["PyTorch built with:", *lines, f"  - Build settings: TORCH_VERSION={__version__}, USE_CUDA=0, ", ""])
 
 
 def _cxx_flags() -> str:
-    """The flags that C++ was compiled with: none was."""
+    """Return the flags that C++ was compiled with: none was."""
     return ""
 
 

@@ -6,7 +6,7 @@ _swap = False
 
 
 def get_overwrite_module_params_on_conversion() -> bool:
-    """Whether conversions of modules (``module.half()``) put new parameters in the place of the old ones."""
+    """Return whether conversions of modules (``module.half()``) put new parameters in the place of the old ones."""
     return _overwrite
 
 
@@ -17,7 +17,7 @@ def set_overwrite_module_params_on_conversion(value: bool) -> None:
 
 
 def get_swap_module_params_on_conversion() -> bool:
-    """Whether conversions of modules and ``load_state_dict`` exchange parameters by ``torch.utils.swap_tensors``."""
+    """Return whether conversions of modules and ``load_state_dict`` exchange parameters by ``torch.utils.swap_tensors``."""
     return _swap
 
 

@@ -1,4 +1,4 @@
-"""What a report of a problem says of the machine: ``python -m mstorch env``, which answers where NumPy or MindSpore can't be imported, too.
+"""The report of the environment, ``python -m mstorch env``, which also works where NumPy or MindSpore cannot be imported.
 
 It imports nothing that need not be there: ``mstorch/__init__.py`` imports it before all else.
 """
@@ -21,7 +21,7 @@ _ASCEND = Path("/usr/local/Ascend")
 
 
 def packages() -> list[str]:
-    """The packages that matter and are installed, with their versions."""
+    """Return the packages that matter and are installed, with their versions."""
     found = []
     for name in _PACKAGES:
         try:
@@ -46,7 +46,7 @@ def _processor() -> str:
 
 
 def _cann() -> str:
-    """The version of CANN and how many devices the driver shows, from their files."""
+    """Return the version of CANN and how many devices the driver shows, from their files."""
     toolkit = Path(os.environ.get("ASCEND_HOME_PATH", _ASCEND / "ascend-toolkit" / "latest"))
     version = "not found"
     for file in (toolkit / "version.cfg", toolkit / f"{platform.machine()}-linux" / "ascend_toolkit_install.info"):

@@ -18,7 +18,7 @@ def detect_fake_mode(inputs: Sequence[Tensor] | None = None) -> None:
 
 
 class TracingContext:
-    """What a trace by torch's compiler keeps: there is never one."""
+    """The context of a trace by torch's compiler. There never is one."""
 
     @staticmethod
     def try_get() -> None:

@@ -44,7 +44,7 @@ def versions() -> tuple[str, str]:
 
 
 def not_yet() -> str:
-    """What an error says of a name that torch may have and mstorch has not."""
+    """Return what an error says of a name that torch may have and mstorch has not."""
     return f"(mstorch {versions()[0]} does not provide it yet)"
 
 
@@ -81,7 +81,7 @@ def npu_is_there() -> bool:
 
 @functools.lru_cache(maxsize=1024)
 def _nearest(name: str, known: tuple[str, ...]) -> str:
-    """The end of a message that suggests a known name; nothing if none is near."""
+    """Return the end of a message that suggests a known name; nothing if none is near."""
     found = difflib.get_close_matches(name, known, n=1, cutoff=0.75)
     return f". Did you mean: '{found[0]}'?" if found else ""
 
@@ -228,7 +228,7 @@ class _LoadsNoLibraries(importlib.abc.Loader):
 
 
 def is_linked_to_torch(path: str) -> bool:
-    """Whether a shared library says that it needs one of torch's. Files of other systems than Linux say nothing here."""
+    """Return whether a shared library says that it needs one of torch's. Files of other systems than Linux say nothing here."""
     try:
         with open(path, "rb") as file:
             return any(name.startswith((b"libtorch", b"libc10.")) for name in _needed(file))
@@ -237,7 +237,8 @@ def is_linked_to_torch(path: str) -> bool:
 
 
 def _needed(file: Any) -> Iterable[bytes]:
-    """The names of the libraries that a 64-bit ELF file needs, from its dynamic section: files may be large, little of them is read."""
+    """Return the names of the libraries that a 64-bit ELF file needs, from its dynamic section: files may be large, little of them is read.
+    """
     head = file.read(64)
     if head[:6] != b"\x7fELF\x02\x01":
         return []
@@ -266,7 +267,7 @@ def _distribution() -> type:
     from importlib.metadata import Distribution
 
     class TorchDistribution(Distribution):
-        """What package managers would say of torch, or of torch_npu, if it were installed."""
+        """The metadata that package managers read of torch, or of torch_npu, as if it were installed."""
 
         def __init__(self, package: str, summary: str) -> None:
             self._package, self._summary = package, summary

@@ -60,12 +60,12 @@ def _copy_to_script_wrapper(fn: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def get_torchscript_modifier(fn: Callable[..., Any]) -> str:
-    """The mark of a function."""
+    """Return the mark of a function."""
     return getattr(getattr(fn, "__func__", fn), "_torchscript_modifier", FunctionModifiers.DEFAULT)
 
 
 def is_ignored_fn(fn: Any) -> bool:
-    """Whether a function is marked as unused or ignored."""
+    """Return whether a function is marked as unused or ignored."""
     return get_torchscript_modifier(fn) in (FunctionModifiers.UNUSED, FunctionModifiers.IGNORE, FunctionModifiers._DROP)
 
 
@@ -83,7 +83,7 @@ def boolean_dispatch(
     arg_name: str, arg_index: int, default: bool, if_true: Callable[..., Any], if_false: Callable[..., Any], module_name: str,
     func_name: str,
 ) -> Callable[..., Any]:  # fmt: skip
-    """A function that calls ``if_true`` or ``if_false``, as one of its arguments says."""
+    """Return a function that calls ``if_true`` or ``if_false``, as one of its arguments says."""
 
     def fn(*args: Any, **kwargs: Any) -> Any:
         chosen = args[arg_index] if len(args) > arg_index else kwargs.get(arg_name, default)
@@ -95,7 +95,7 @@ def boolean_dispatch(
 
 
 class _Running(threading.local):
-    """What runs in this thread: a scripted function, or a function that is traced."""
+    """The scripted functions that run in this thread, and the function that is traced."""
 
     scripted = False
     traced = False
@@ -110,7 +110,7 @@ def mode(**state: bool) -> values_set_to:
 
 
 def is_scripting() -> bool:
-    """Whether a scripted function or module runs."""
+    """Return whether a scripted function or module runs."""
     return running.scripted
 
 
@@ -133,32 +133,32 @@ BroadcastingList6 = _BroadcastingList()
 
 
 def is_tuple(ann: Any) -> bool:
-    """Whether an annotation is of a tuple with item types."""
+    """Return whether an annotation is of a tuple with item types."""
     return typing.get_origin(ann) is tuple
 
 
 def is_list(ann: Any) -> bool:
-    """Whether an annotation is of a list with an item type."""
+    """Return whether an annotation is of a list with an item type."""
     return typing.get_origin(ann) is list
 
 
 def is_dict(ann: Any) -> bool:
-    """Whether an annotation is of a dictionary with types."""
+    """Return whether an annotation is of a dictionary with types."""
     return typing.get_origin(ann) is dict
 
 
 def is_union(ann: Any) -> bool:
-    """Whether an annotation is a union of types."""
+    """Return whether an annotation is a union of types."""
     return typing.get_origin(ann) in (Union, type(int | str))
 
 
 def is_optional(ann: Any) -> bool:
-    """Whether an annotation allows None and one more type."""
+    """Return whether an annotation allows None and one more type."""
     return is_union(ann) and len(typing.get_args(ann)) == 2 and type(None) in typing.get_args(ann)
 
 
 def is_final(ann: Any) -> bool:
-    """Whether an annotation is ``Final``."""
+    """Return whether an annotation is ``Final``."""
     return ann is Final or typing.get_origin(ann) is Final
 
 
@@ -170,7 +170,7 @@ _BARE: dict[type, tuple[str, str, str]] = {
 
 
 def _isinstance(obj: Any, target_type: Any) -> bool:
-    """Whether a value has a type, with the types of a container's items: ``List[int]``, ``Optional[Dict[str, int]]``.
+    """Return whether a value has a type, with the types of a container's items: ``List[int]``, ``Optional[Dict[str, int]]``.
 
     Raises RuntimeError for containers without item types.
     """
@@ -196,7 +196,7 @@ def _isinstance(obj: Any, target_type: Any) -> bool:
 
 
 def get_callable_argument_names(fn: Any) -> list[str]:
-    """The names of a function's parameters, [] if it takes a varying number of them."""
+    """Return the names of a function's parameters, [] if it takes a varying number of them."""
     try:
         parameters = inspect.signature(fn).parameters.values()
     except ValueError:

@@ -45,7 +45,7 @@ class _Exit:
 
 
 def _ends(block: Any) -> tuple[list[Callable[[], Any]], Callable[..., Any]]:
-    """What is written down for the ends of a block, and what does the last of it."""
+    """Return what is written down for the ends of a block, and what does the last of it."""
     threads = getattr(block, "_ends", None)
     if threads is None:
         threads = block._ends = {}
@@ -58,17 +58,17 @@ def _ends(block: Any) -> tuple[list[Callable[[], Any]], Callable[..., Any]]:
 
 
 def built_in_next(values: Iterator[Any]) -> Callable[..., Any]:
-    """A built-in function that gives the next of the values, whatever it is given."""
+    """Return a built-in function that gives the next of the values, whatever it is given."""
     return _new(_WHERE, values, None)
 
 
 def built_in_call(name: str) -> Any:
-    """What calls an object's attribute of that name, as a method that begins no function in Python of its own."""
+    """Return a method that calls the attribute of that name, without a Python function of its own that an interrupt could divide."""
     return _as_method(operator.methodcaller(name))
 
 
 def is_exit(function: Any) -> bool:
-    """Whether a built-in function ends a block."""
+    """Return whether a built-in function ends a block."""
     return type(getattr(function, "__self__", None)) is map and function.__name__ == "__exit__"
 
 
@@ -93,22 +93,22 @@ class Block:
 
 
 def values_again(space: Any, *names: str) -> Callable[[], Any]:
-    """What gives attributes of an object with a dictionary (this thread's, of a ``threading.local``) the values that they have now."""
+    """Return a function that gives attributes of an object (or of a ``threading.local`` in this thread) their values of now."""
     return functools.partial(vars(space).update, {name: getattr(space, name) for name in names})
 
 
 def length_again(items: list[Any]) -> Callable[[], Any]:
-    """What takes from a list all that comes to it from now on."""
+    """Return a function that removes all items that are appended to a list from now on."""
     return functools.partial(operator.delitem, items, slice(len(items), None))
 
 
 def each(*ends: Callable[[], Any]) -> Callable[[], Any]:
-    """What calls all of these, one after the other."""
+    """Return a function that calls all of these, one after the other."""
     return functools.partial(deque, map(_call, ends), 0)  # keeps none of the results, and is false
 
 
 def all_of(ends: list[Callable[[], Any]]) -> Callable[[], Any]:
-    """What calls all that is in a list by then."""
+    """Return a function that calls all the functions that are in a list by then."""
     return functools.partial(deque, map(_call, ends), 0)
 
 
@@ -125,7 +125,7 @@ class values_set_to(Block, ContextDecorator):
 
 
 def item_again(items: Any, key: Any) -> Callable[[], Any]:
-    """What gives an item of a list or a dictionary the value that it has now, or takes away one that was not there."""
+    """Return a function that gives an item of a list or a dictionary its value of now, or removes it if there is none now."""
     if isinstance(items, MutableMapping) and key not in items:
         return each(functools.partial(items.pop, key, None))
     return functools.partial(operator.setitem, items, key, items[key])

@@ -23,14 +23,14 @@ def _operand(value: Any) -> bool:
 
 
 def _array_operand(value: Any, beside: Any) -> Any:
-    """A NumPy array beside a tensor, as a tensor; a mindspore.Tensor with its history, on the other's device."""
+    """Return a NumPy array beside a tensor, as a tensor; a mindspore.Tensor with its history, on the other's device."""
     if isinstance(value, Raw):
         return copying.to(border.from_mindspore(value), beside.device)
     return views_tensor(np.asarray(value))
 
 
 def _operator(function: Callable[..., Any], name: str, reflected: bool = False) -> Callable[..., Any]:
-    """A binary operator that leaves operands which are not numbers to their own class."""
+    """Return a binary operator that leaves operands which are not numbers to their own class."""
     function = getattr(function, "without_forms", function)  # an operator has one form
 
     def forward(self: Any, other: Any) -> Any:

@@ -11,7 +11,7 @@ FIRST, EVERY = 1.0, 0.5
 
 
 def on_terminal() -> bool:
-    """Whether somebody sees what is written to stderr."""
+    """Return whether somebody sees what is written to stderr."""
     try:
         return sys.stderr.isatty()
     except (AttributeError, ValueError):  # there is none, or it is closed
@@ -19,7 +19,7 @@ def on_terminal() -> bool:
 
 
 class Progress:
-    """What is going on; ``done`` of ``total`` is counted by who does it, and a thread shows it until ``end``."""
+    """A line of progress: whoever does the work counts ``done`` of ``total``, and a thread shows it until ``end``."""
 
     def __init__(self, what: str, total: int = 0, unit: str = "") -> None:
         self.what, self.total, self.unit, self.done = what, total, unit, 0
@@ -30,7 +30,7 @@ class Progress:
             self._teller.start()
 
     def text(self) -> str:
-        """The line."""
+        """Return the line."""
         count = f": {self.done} {self.unit}" if self.unit and self.done else ""
         return f"mstorch: {self.what}{f': {100 * self.done // self.total} %' if self.total else count} …"
 

@@ -23,7 +23,7 @@ if hasattr(np, "seterrobj"):
     _set: Callable[[Any], Any] = np.seterrobj
 
     def quietly(ufunc: Any) -> Callable[..., Any]:
-        """A ufunc that warns of nothing."""
+        """Return a ufunc that warns of nothing."""
         return functools.partial(ufunc, extobj=_QUIET)
 
 else:
@@ -34,7 +34,7 @@ else:
     _get, _set, _reset = _umath._extobj_contextvar.get, _umath._extobj_contextvar.set, _umath._extobj_contextvar.reset
 
     def quietly(ufunc: Any) -> Callable[..., Any]:
-        """A ufunc that warns of nothing."""
+        """Return a ufunc that warns of nothing."""
 
         def call(*args: Any, **named: Any) -> Any:
             before = _set(_QUIET)

@@ -13,7 +13,7 @@ class UntypedForms:
 
     @classmethod
     def _new_shared(cls, size: int, *, device: Any = "cpu") -> Any:
-        """Bytes in memory that other processes see which get the storage."""
+        """Return bytes in memory that other processes see which get the storage."""
         made: Any = cls(size, device=None if str(device) == "cpu" else device)  # type: ignore[call-arg]
         return made.share_memory_()
 
@@ -28,7 +28,7 @@ class TypedForms:
         return self.dtype  # type: ignore[attr-defined]
 
     def _new_shared(self: Any, size: int, *, device: Any = None) -> Any:
-        """Elements of the same dtype, in memory that other processes see which get the storage."""
+        """Return elements of the same dtype, in memory that other processes see which get the storage."""
         untyped = self._untyped_storage._new_shared(size * self.element_size(), device=self.device if device is None else device)
         return self._new_wrapped_storage(untyped)
 
@@ -69,7 +69,7 @@ class TypedForms:
         self[index] = value
 
     def _maybe_wrap_index(self: Any, index: Any, is_stop: bool = False) -> int:
-        """The place that an index stands for, counted from the front."""
+        """Return the place that an index stands for, counted from the front."""
         size = self.size()
         if index is None:
             return size if is_stop else 0

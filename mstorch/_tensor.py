@@ -98,7 +98,7 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
         return tuple.__new__(Size, self._shape)
 
     def dim(self) -> int:
-        """The number of dimensions."""
+        """Return the number of dimensions."""
         return len(self._shape)
 
     ndimension = dim
@@ -109,17 +109,17 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
         return len(self._shape)
 
     def numel(self) -> int:
-        """The number of elements."""
+        """Return the number of elements."""
         return count_of(self._shape)
 
     nelement = numel
 
     def storage_offset(self) -> int:
-        """The position in the storage of the first element."""
+        """Return the position in the storage of the first element."""
         return self._offset
 
     def element_size(self) -> int:
-        """Bytes an element takes."""
+        """Return bytes an element takes."""
         return self._dtype.itemsize
 
     @property
@@ -150,7 +150,7 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
         return formats.strided
 
     def get_device(self) -> int:
-        """The index of the device, -1 on the CPU."""
+        """Return the index of the device, -1 on the CPU."""
         index = self.device.index
         return -1 if index is None else index
 
@@ -167,30 +167,30 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
         is_mkldnn = property(lambda self: False, doc="Whether the layout is oneDNN's.")
 
     def is_floating_point(self) -> bool:
-        """Whether the dtype is floating."""
+        """Return whether the dtype is floating."""
         return self._dtype.is_floating_point
 
     def is_complex(self) -> bool:
-        """Whether the dtype is complex."""
+        """Return whether the dtype is complex."""
         return self._dtype.is_complex
 
     def is_signed(self) -> bool:
-        """Whether the dtype can hold negative numbers."""
+        """Return whether the dtype can hold negative numbers."""
         return self._dtype.is_signed
 
     def is_inference(self) -> bool:
-        """Whether the tensor was made in inference mode."""
+        """Return whether the tensor was made in inference mode."""
         return self._auto is not None and self._auto.inference
 
     def data_ptr(self) -> int:
-        """The address of the first element; on a device a number that tells storages and places in them apart."""
+        """Return the address of the first element; on a device a number that tells storages and places in them apart."""
         storage: Any = self._storage
         if not count_of(self._shape) or storage.__class__ is Absent:
             return 0
         return storage.address_of(self) if storage.__class__ in NATIVE else array_of(self).__array_interface__["data"][0]
 
     def is_set_to(self, tensor: Tensor) -> bool:
-        """Whether both show the same part of the same storage."""
+        """Return whether both show the same part of the same storage."""
         return (
             self._storage is tensor._storage and self._offset == tensor._offset
             and self.shape == tensor.shape and strides_of(self) == strides_of(tensor)
@@ -199,7 +199,7 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
     # Python values
 
     def item(self) -> int | float | bool:
-        """The only element as a Python number."""
+        """Return the only element as a Python number."""
         count = count_of(self._shape)
         if is_meta(self):
             raise RuntimeError("Tensor.item() cannot be called on meta tensors")
@@ -209,7 +209,7 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
         return value.item() if self._dtype.name != "bfloat16" else float(value)
 
     def tolist(self) -> list[Any]:
-        """The elements as nested lists of Python numbers; a number for a 0-d tensor."""
+        """Return the elements as nested lists of Python numbers; a number for a 0-d tensor."""
         array = array_of(self)
         return (array.astype(np.float32) if self._dtype.name == "bfloat16" else array).tolist()
 
@@ -247,7 +247,7 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
         return iter(self.unbind(0))
 
     def __reversed__(self) -> Tensor:
-        """The tensor with its first dimension the other way round."""
+        """Return the tensor with its first dimension the other way round."""
         return self.flip(0) if self._shape else self
 
     def __contains__(self, element: Any) -> bool:
@@ -274,7 +274,7 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
     # NumPy
 
     def numpy(self, *, force: bool = False) -> np.ndarray[Any, Any]:
-        """The elements as an array that shares the tensor's memory on CPU: writes to either are seen by both."""
+        """Return the elements as an array that shares the tensor's memory on CPU: writes to either are seen by both."""
         if force:
             return self.detach().cpu().numpy()
         if modes.grad and self.requires_grad:
@@ -413,7 +413,7 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
         return self._auto is not None and self._auto.retains
 
     def detach(self) -> Tensor:
-        """Another tensor over the same elements, which takes no part in autograd."""
+        """Return another tensor over the same elements, which takes no part in autograd."""
         return views.detach(self)
 
     def detach_(self) -> Tensor:
@@ -477,7 +477,7 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
     # MindSpore
 
     def to_mindspore(self) -> Raw:
-        """The mindspore.Tensor underneath, sharing memory and the tape."""
+        """Return the mindspore.Tensor underneath, sharing memory and the tape."""
         return border.to_mindspore(self)
 
     # Copies
@@ -531,7 +531,7 @@ def _only(tensor: Tensor) -> Any:
 
 
 def _text(tensor: Tensor) -> str:
-    """The repr of a tensor."""
+    """Return the repr of a tensor."""
     array = None if is_meta(tensor) else array_of(tensor)
     here = tensor.device
     return _tensor_str.format_tensor(
@@ -583,7 +583,7 @@ OF_FAMILIES = _methods.attach(Tensor)
 
 
 def from_mindspore(tensor: Raw) -> Tensor:
-    """A tensor over a mindspore.Tensor, sharing memory and the tape. Raises TypeError for anything else."""
+    """Return a tensor over a mindspore.Tensor, sharing memory and the tape. Raises TypeError for anything else."""
     if not isinstance(tensor, Raw):
         raise TypeError(f"from_mindspore expects a mindspore.Tensor, not {type(tensor).__name__}")
     return border.from_mindspore(tensor)

@@ -165,7 +165,7 @@ def _nested(array: np.ndarray, indent: int, summarize: bool, column: _Column | _
 
 
 def values_text(array: np.ndarray, indent: int) -> str:
-    """The numbers of an array in brackets; ``indent`` is the column that they begin in."""
+    """Return the numbers of an array in brackets; ``indent`` is the column that they begin in."""
     if array.size == 0:
         return "[]"
     summarize = array.size > PRINT_OPTS.threshold
@@ -250,18 +250,18 @@ def format_tensor(
 
 
 def _tensor_str(self: Any, indent: int) -> str:
-    """A tensor's numbers in brackets; ``indent`` is the column that they begin in."""
+    """Return a tensor's numbers in brackets; ``indent`` is the column that they begin in."""
     plain = self.detach().cpu()
     return values_text((plain.float() if str(plain.dtype) == "torch.bfloat16" else plain).numpy(), indent)
 
 
 def _add_suffixes(tensor_str: str, suffixes: Sequence[str], indent: int, force_newline: bool) -> str:
-    """The text with suffixes and the closing bracket."""
+    """Return the text with suffixes and the closing bracket."""
     return close_text(tensor_str, suffixes, indent, force_newline)
 
 
 def _str_intern(inp: Any, *, tensor_contents: str | None = None) -> str:
-    """A tensor's text, with other contents if they are given."""
+    """Return a tensor's text, with other contents if they are given."""
     if tensor_contents is None:
         return repr(inp)
     suffixes = []

@@ -23,21 +23,21 @@ globals().update(_rebuild.FUNCTIONS)
 
 
 def render_call(fn: Callable[..., Any], args: Iterable[Any], kwargs: dict[str, Any]) -> str:
-    """A call as text, tensors by their size: ``torch.sum(tensor([...], size=(100,)), dim=0)``."""
+    """Return a call as text, tensors by their size: ``torch.sum(tensor([...], size=(100,)), dim=0)``."""
     with printoptions(threshold=0, edgeitems=0):
         shown = [repr(arg) for arg in args] + [f"{name}={value!r}" for name, value in kwargs.items()]
     return f"{resolve_name(fn) or fn}({', '.join(shown)})"
 
 
 def _element_size(dtype: _dtype) -> int:
-    """The bytes of one element."""
+    """Return the bytes of one element."""
     if not isinstance(dtype, _dtype):
         raise RuntimeError(f"expected torch.dtype, but got {type(dtype)}")
     return dtype.itemsize
 
 
 def _get_device_index(device: Any, optional: bool = False, allow_cpu: bool = False) -> int:
-    """The index of an accelerator's device, -1 for the CPU if that is allowed; ValueError for a device without one."""
+    """Return the index of an accelerator's device, -1 for the CPU if that is allowed; ValueError for a device without one."""
     if isinstance(device, str):
         device = _device(device)
     if isinstance(device, _device):
@@ -54,18 +54,18 @@ def _get_device_index(device: Any, optional: bool = False, allow_cpu: bool = Fal
 
 
 def _get_available_device_type() -> str | None:
-    """The type of the accelerator of this process; None on a CPU."""
+    """Return the type of the accelerator of this process; None on a CPU."""
     found = current_accelerator()
     return None if found is None else found.type
 
 
 def _flatten_dense_tensors(tensors: Sequence[Tensor]) -> Tensor:
-    """One vector of the elements of all tensors."""
+    """Return one vector of the elements of all tensors."""
     return cat([tensor.contiguous().view(-1) for tensor in tensors])
 
 
 def _unflatten_dense_tensors(flat: Tensor, tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
-    """The parts of a vector in the shapes of tensors."""
+    """Return the parts of a vector in the shapes of tensors."""
     parts = flat.split([tensor.numel() for tensor in tensors])
     return tuple(part.view(tensor.shape) for part, tensor in zip(parts, tensors))
 
@@ -128,7 +128,7 @@ class classproperty:
 
 
 def _get_obj_state(obj: Tensor) -> dict[Any, Any]:
-    """What an object of a user's class keeps beside its elements."""
+    """Return what an object of a user's class keeps beside its elements."""
     return _user_state(obj) if isinstance(obj, Tensor) else obj.__getstate__() if hasattr(obj, "__getstate__") else vars(obj)
 
 
@@ -143,7 +143,7 @@ def _set_obj_state(obj: Any, state: Any) -> Any:
 
 
 def _get_device_module(device_type: str) -> Any:
-    """The module of a type of device: ``torch.cpu`` of "cpu"; RuntimeError if there is none."""
+    """Return the module of a type of device: ``torch.cpu`` of "cpu"; RuntimeError if there is none."""
     module = getattr(above.torch, device_type, None)
     if module is None:
         raise RuntimeError(f"Device '{device_type}' does not have a corresponding module registered as 'torch.{device_type}'.")

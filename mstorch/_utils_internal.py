@@ -8,17 +8,17 @@ from ._namespace.process import get_file_path, prepare_multiprocessing_environme
 
 
 def get_file_path_2(*path_components: str) -> str:
-    """The path that its parts make."""
+    """Return the path that its parts make."""
     return os.path.join(*path_components)
 
 
 def get_writable_path(path: str) -> str:
-    """The folder itself where it can be written to, else a new one."""
+    """Return the folder itself where it can be written to, else a new one."""
     return path if os.access(path, os.W_OK) else tempfile.mkdtemp(suffix=os.path.basename(path))
 
 
 def resolve_library_path(path: str) -> str:
-    """The file behind links."""
+    """Return the file behind links."""
     return os.path.realpath(path)
 
 

@@ -16,7 +16,7 @@ _STANCES = ("default", "force_eager", "eager_on_recompile", "fail_on_recompile",
 
 
 def compile(*args: Any, **kwargs: Any) -> Any:
-    """The same as ``torch.compile``."""
+    """Return the same as ``torch.compile``."""
     return _compile(*args, **kwargs)
 
 
@@ -26,22 +26,22 @@ def reset() -> None:
 
 
 def is_compiling() -> bool:
-    """Whether the code runs to be captured as a graph."""
+    """Return whether the code runs to be captured as a graph."""
     return trace.current() is not None
 
 
 def is_dynamo_compiling() -> bool:
-    """The same as ``is_compiling``."""
+    """Return the same as ``is_compiling``."""
     return is_compiling()
 
 
 def is_exporting() -> bool:
-    """Whether the code runs to be exported: never told apart from compiling."""
+    """Return whether the code runs to be exported: never told apart from compiling."""
     return False
 
 
 def disable(fn: Callable[..., Any] | None = None, recursive: bool = True, *, reason: str | None = None) -> Any:
-    """A function that no graph may hold: what calls it while it is captured runs without a graph."""
+    """Return a function that no graph may hold: what calls it while it is captured runs without a graph."""
     if fn is None:
         return lambda function: disable(function, recursive, reason=reason)
 
@@ -58,7 +58,7 @@ def _disable_dynamo(fn: Callable[..., Any] | None = None, recursive: bool = True
 
 
 def allow_in_graph(fn: Any) -> Any:
-    """The function itself: whatever it calls is captured."""
+    """Return the function itself: whatever it calls is captured."""
     if isinstance(fn, (list, tuple)):
         return [allow_in_graph(one) for one in fn]
     assert callable(fn), "allow_in_graph expects a callable"
@@ -66,7 +66,7 @@ def allow_in_graph(fn: Any) -> Any:
 
 
 def assume_constant_result(fn: Callable[..., Any]) -> Callable[..., Any]:
-    """A function whose result in the captured run stands for those of all runs."""
+    """Return a function whose result in the captured run stands for those of all runs."""
     assert callable(fn), "assume_constant_result expects a callable"
 
     @functools.wraps(fn)
@@ -84,7 +84,7 @@ def assume_constant_result(fn: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def list_backends(exclude_tags: Any = ("debug", "experimental")) -> list[str]:
-    """The names that ``torch.compile(backend=…)`` takes for MindSpore's graphs."""
+    """Return the names that ``torch.compile(backend=…)`` takes for MindSpore's graphs."""
     return ["inductor", "mindspore"]
 
 

@@ -22,12 +22,12 @@ class Future(Generic[T]):
         self._callbacks: list[Callable[[Future[T]], Any]] = []
 
     def done(self) -> bool:
-        """Whether there is a result or an error."""
+        """Return whether there is a result or an error."""
         with self._lock:
             return self._done
 
     def wait(self) -> T:
-        """The result, as soon as there is one; raises the error if that came instead."""
+        """Return the result, as soon as there is one; raises the error if that came instead."""
         if deferred.pending:
             deferred.bring()
         with self._lock:
@@ -36,7 +36,7 @@ class Future(Generic[T]):
         return self.value()
 
     def value(self) -> T:
-        """The result; RuntimeError while there is none, or the error that came instead."""
+        """Return the result; RuntimeError while there is none, or the error that came instead."""
         with self._lock:
             if not self._done:
                 raise RuntimeError("torch.futures.Future.value() called before the future is done")
@@ -75,7 +75,7 @@ class Future(Generic[T]):
         callback(self)
 
     def then(self, callback: Callable[[Future[T]], S]) -> Future[S]:
-        """A future of ``callback(self)``, which is called when there is a result."""
+        """Return a future of ``callback(self)``, which is called when there is a result."""
         following: Future[S] = Future(devices=self._devices)
 
         def follow(done: Future[T]) -> None:
@@ -115,7 +115,7 @@ deferred = _Deferred()
 
 
 def collect_all(futures: list[Future[Any]]) -> Future[list[Future[Any]]]:
-    """A future of the list itself, done when all of them are, with the first one's error that has one."""
+    """Return a future of the list itself, done when all of them are, with the first one's error that has one."""
     together: Future[list[Future[Any]]] = Future()
     left = [len(futures)]
     lock = threading.Lock()
@@ -139,7 +139,7 @@ def collect_all(futures: list[Future[Any]]) -> Future[list[Future[Any]]]:
 
 
 def wait_all(futures: list[Future[Any]]) -> list[Any]:
-    """The results of all, as soon as they are there."""
+    """Return the results of all, as soon as they are there."""
     return [future.wait() for future in collect_all(futures).wait()]
 
 

@@ -55,13 +55,13 @@ _chosen: list[str] = []  # the folder that set_dir() names
 
 
 def _get_torch_home() -> str:
-    """The folder of torch's files: ``$TORCH_HOME``, or ``torch`` in ``$XDG_CACHE_HOME`` or ``~/.cache``."""
+    """Return the folder of torch's files: ``$TORCH_HOME``, or ``torch`` in ``$XDG_CACHE_HOME`` or ``~/.cache``."""
     cache = os.path.join(os.getenv(ENV_XDG_CACHE_HOME, DEFAULT_CACHE_DIR), "torch")
     return os.path.expanduser(os.getenv(ENV_TORCH_HOME, cache))
 
 
 def get_dir() -> str:
-    """The folder of the cache: what ``set_dir`` named, or ``hub`` in torch's folder."""
+    """Return the folder of the cache: what ``set_dir`` named, or ``hub`` in torch's folder."""
     return _chosen[-1] if _chosen else os.path.join(_get_torch_home(), "hub")
 
 
@@ -110,7 +110,7 @@ def load_state_dict_from_url(
     url: str, model_dir: str | None = None, map_location: Any = None, progress: bool = True, check_hash: bool = False,
     file_name: str | None = None, weights_only: bool = False,
 ) -> dict[str, Any]:  # fmt: skip
-    """What ``torch.load`` gives for the file at an address, which is fetched if ``checkpoints`` in the cache has none of its name.
+    """Return what ``torch.load`` gives for the file at an address, which is fetched if ``checkpoints`` in the cache has none of its name.
 
     With ``check_hash`` the part of the name in front of the extension says how its SHA-256 begins. A zip archive holds one file.
     """
@@ -130,7 +130,7 @@ def load_state_dict_from_url(
 
 
 def _single_member(path: str) -> str | None:
-    """The one file of a zip archive; None for what is no archive, or is one of ``torch.save``."""
+    """Return the one file of a zip archive; None for what is no archive, or is one of ``torch.save``."""
     if not zipfile.is_zipfile(path):
         return None
     with zipfile.ZipFile(path) as archive:
@@ -188,7 +188,7 @@ def load(
     repo_or_dir: str, model: str, *args: Any, source: str = "github", trust_repo: Any = "check", force_reload: bool = False,
     verbose: bool = True, skip_validation: bool = False, **kwargs: Any,
 ) -> Any:  # fmt: skip
-    """What the function ``model`` of a folder's hubconf.py returns (``source="local"``).
+    """Return what the function ``model`` of a folder's hubconf.py returns (``source="local"``).
 
     Raises RuntimeError if the function, or a package that hubconf.py depends on, is missing.
     """
@@ -205,7 +205,7 @@ def _github(place: str) -> str:
 def list(  # torch's name
     github: str, force_reload: bool = False, skip_validation: bool = False, trust_repo: Any = "check", verbose: bool = True
 ) -> Any:
-    """The names of the functions in a folder's hubconf.py."""
+    """Return the names of the functions in a folder's hubconf.py."""
     module = _module(_github(github))
     return [name for name in dir(module) if callable(getattr(module, name)) and not name.startswith("_")]
 
@@ -213,7 +213,7 @@ def list(  # torch's name
 def help(  # torch's name
     github: str, model: str, force_reload: bool = False, skip_validation: bool = False, trust_repo: Any = "check"
 ) -> Any:
-    """The docstring of a function in a folder's hubconf.py."""
+    """Return the docstring of a function in a folder's hubconf.py."""
     return _entry(_module(_github(github)), model).__doc__
 
 

@@ -76,7 +76,7 @@ class Library:
 
 @undoing
 def _scoped_library(undo: Undo, ns: str, kind: str, dispatch_key: str = "") -> Library:
-    """A ``Library`` that ends with the block."""
+    """Return a ``Library`` that ends with the block."""
     if kind != "DEF" or ns not in registry.owned:
         undo[END:] = (partial(registry.owned.discard, ns),)
     made = Library(ns, kind, dispatch_key)
@@ -125,7 +125,7 @@ def register_fake(
 
 
 def impl_abstract(qualname: str, func: Callable[..., Any] | None = None, *, lib: Library | None = None, _stacklevel: int = 1) -> Any:
-    """The older name of ``register_fake``."""
+    """Return the older name of ``register_fake``."""
     return register_fake(qualname, func)
 
 

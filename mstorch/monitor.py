@@ -12,7 +12,7 @@ STAT_EVENT = "torch.monitor.Stat"
 
 
 class Aggregation(enum.Enum):
-    """What a ``Stat`` computes of the numbers of a window."""
+    """The figures that a ``Stat`` computes of the numbers of a window."""
 
     VALUE = 0
     MEAN = 2
@@ -45,7 +45,7 @@ def _wrong(what: str, *given: Any) -> TypeError:
 
 
 class Event:
-    """Something that happened: a name, a time without a zone, and numbers, truths or texts by name."""
+    """An event: a name, a time without a zone, and numbers, booleans or strings by name."""
 
     def __init__(self, name: str, timestamp: datetime.datetime, data: dict[str, Any]) -> None:
         fits = isinstance(name, str) and isinstance(timestamp, datetime.datetime) and isinstance(data, dict)
@@ -165,7 +165,7 @@ class Stat:
                 log_event(event)
 
     def get(self) -> dict[Aggregation, float]:
-        """The values of the window that was logged last, zeros before the first."""
+        """Return the values of the window that was logged last, zeros before the first."""
         with self._lock:
             return dict(self._last)
 

@@ -59,13 +59,13 @@ class OpOverload:
         return calling.compute(self, self.overloadpacket._function, args, kwargs)
 
     def _with_one_out(self, kwargs: dict[str, Any]) -> dict[str, Any]:
-        """The targets of a form with ``out=``, which have names of their own here, as the function takes them."""
+        """Return the targets of a form with ``out=``, which have names of their own here, as the function takes them."""
         targets = tuple(kwargs[name] for name in self._outs if name in kwargs)
         rest = {key: value for key, value in kwargs.items() if key not in self._outs}
         return {**rest, "out": targets if len(self._outs) > 1 else targets[0]} if targets else rest
 
     def compute(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """The operator's own result, which nobody sees."""
+        """Return the operator's own result, which nobody sees."""
         with calling.unseen():
             return self.overloadpacket._function(*args, **kwargs)
 
@@ -75,12 +75,12 @@ class OpOverload:
         return whole(functools.partial(_gradient_of, self), f"{self._opname}_backward")
 
     def before(self, tensor: Any) -> Any:
-        """A copy of what is about to be written to."""
+        """Return a copy of what is about to be written to."""
         return aten.clone.default(tensor)
 
     @functools.cached_property
     def _schema(self) -> function_schema.FunctionSchema:
-        """What the overload takes and gives. AttributeError where that is not known."""
+        """Return the overload's schema. AttributeError where that is not known."""
         if self._known is None:
             raise AttributeError(f"'{type(self).__name__}' object has no attribute '_schema' (mstorch knows none of {self})")
         return function_schema.FunctionSchema(self._known, as_written=self.namespace == "aten")
@@ -91,7 +91,7 @@ class OpOverload:
 
     @property
     def op(self) -> OpOverload:
-        """What computes it."""
+        """The function that computes it."""
         return self
 
     @property
@@ -149,7 +149,7 @@ class OpOverloadPacket:
         return self._function(*args, **kwargs)
 
     def overloads(self) -> list[str]:
-        """The overloads' names."""
+        """Return the overloads' names."""
         more = _MORE_OVERLOADS.get((self._namespace, self.__name__))
         return ["default", *more] if more else list(all_overloads(self.__name__)) if self._namespace == "aten" else ["default"]
 
@@ -181,12 +181,12 @@ class OpOverloadPacket:
 
 
 def whole(function: Callable[..., Any], name: str) -> OpOverload:
-    """An operator of mstorch's own for a function that is none of torch's and not made of such: one call, seen as a whole."""
+    """Return an operator of mstorch's own for a function that is none of torch's and not made of such: one call, seen as a whole."""
     return OpOverloadPacket(_HOME, name.replace(" ", "_"), function).default
 
 
 def _gradient_of(operator: OpOverload, gradients: list[Any], args: list[Any], options: dict[str, Any], wanted: list[bool]) -> list[Any]:
-    """The gradients of an operator's tensors, by computing it once more."""
+    """Return the gradients of an operator's tensors, by computing it once more."""
     leaves: list[Any] = []
 
     def leaf(value: Tensor | float | Sequence[Tensor]) -> Any:
@@ -222,7 +222,7 @@ class CustomPacket(OpOverloadPacket):
         return self._function(*args, **kwargs)
 
     def overloads(self) -> list[str]:
-        """The overloads' names."""
+        """Return the overloads' names."""
         return [name or "default" for name in self._defined]
 
     def __getattr__(self, name: str) -> OpOverload:
@@ -248,7 +248,7 @@ class CustomOverload(OpOverload):
         return calling.compute(self, self._operator, args, kwargs)
 
     def compute(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """The operator's own result, which nobody sees."""
+        """Return the operator's own result, which nobody sees."""
         with calling.unseen():
             return self._operator(*args, **kwargs)
 
@@ -285,7 +285,7 @@ class _Namespace:
 
 
 def _is_operator(name: str) -> bool:
-    """Whether torch has an operator of that name, of types that are known here (some of TorchScript's own are not)."""
+    """Return whether torch has an operator of that name, of types that are known here (some of TorchScript's own are not)."""
     try:
         told = [function_schema.FunctionSchema(schema, as_written=True) for schema, _ in all_overloads(name).values()]
         return all(schema.arguments or schema.returns for schema in told) and bool(told)
@@ -294,7 +294,7 @@ def _is_operator(name: str) -> bool:
 
 
 def _find(name: str) -> Callable[..., Any] | None:
-    """The function or method of that name."""
+    """Return the function or method of that name."""
     package = above.torch
     layers = importlib.import_module("mstorch._library.aten_layers")
     losses, windows = importlib.import_module("mstorch._library.aten_losses"), importlib.import_module("mstorch._library.aten_windows")

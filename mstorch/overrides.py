@@ -43,7 +43,7 @@ _SPACES = (".functional", "", ".nn.functional", ".nn.init", ".linalg", ".fft", "
 
 
 def has_torch_function(relevant_args: Iterable[Any]) -> bool:
-    """Whether one of the arguments, or a mode, takes calls over; plain tensors and Parameters do not."""
+    """Return whether one of the arguments, or a mode, takes calls over; plain tensors and Parameters do not."""
     if overriding.state.skips:
         overriding.state.skips = False
         return False
@@ -70,7 +70,7 @@ def has_torch_function_variadic(*args: Any) -> bool:
 
 
 def handle_torch_function(public_api: Function, relevant_args: Iterable[Any], *args: Any, **kwargs: Any) -> Any:
-    """What a mode, or the first ``__torch_function__`` that does not return NotImplemented, gives; subclasses are asked first."""
+    """Return what a mode, or the first ``__torch_function__`` that does not return NotImplemented, gives; subclasses are asked first."""
     found: list[Any] = []
     relevant = list(relevant_args)
     overriding.collect(relevant, found)
@@ -88,7 +88,7 @@ def handle_torch_function(public_api: Function, relevant_args: Iterable[Any], *a
 
 
 def wrap_torch_function(dispatcher: Callable[..., Iterable[Any]]) -> Callable[[Function], Function]:
-    """A decorator for functions of one's own that can be taken over; ``dispatcher`` gives the arguments that matter."""
+    """Return a decorator for functions of one's own that can be taken over; ``dispatcher`` gives the arguments that matter."""
 
     def inner(func: Function) -> Function:
         @functools.wraps(func)
@@ -104,12 +104,12 @@ def wrap_torch_function(dispatcher: Callable[..., Iterable[Any]]) -> Callable[[F
 
 
 def is_tensor_like(inp: Any) -> bool:
-    """Whether the value is a tensor or its class defines ``__torch_function__``."""
+    """Return whether the value is a tensor or its class defines ``__torch_function__``."""
     return type(inp) is Tensor or hasattr(inp, "__torch_function__")
 
 
 def is_tensor_method_or_property(func: Function) -> bool:
-    """Whether what a handler was given is a method or property of Tensor."""
+    """Return whether what a handler was given is a method or property of Tensor."""
     return func in _methods() or func.__name__ == "__get__"
 
 
@@ -126,7 +126,7 @@ def _spaces() -> Iterator[tuple[str, Any, dict[str, Any]]]:
 
 
 def _listed(space: str, name: str, value: Any) -> Function | None:
-    """What a handler gets of a public name, if classes can take it over."""
+    """Return what a handler gets of a public name, if classes can take it over."""
     if isinstance(value, overriding.Property):
         return value.__get__
     if not is_entry(value) or name in _IGNORED.get(space, ()):
@@ -135,7 +135,7 @@ def _listed(space: str, name: str, value: Any) -> Function | None:
 
 
 def get_overridable_functions() -> dict[Any, list[Function]]:
-    """The functions that ``__torch_function__`` can take over, by namespace; those of a property by the property."""
+    """Return the functions that ``__torch_function__`` can take over, by namespace; those of a property by the property."""
     found: dict[Any, list[Function]] = {}
     for place, space, names in _spaces():
         for name, value in names.items():
@@ -157,7 +157,7 @@ def get_ignored_functions() -> set[Function]:
 
 
 def get_testing_overrides() -> dict[Function, Function]:
-    """A function that returns -1, with the same parameters, for each function that can be taken over."""
+    """Return a function that returns -1, with the same parameters, for each function that can be taken over."""
     found = {}
     for space, functions in get_overridable_functions().items():
         for function in functions:
@@ -174,7 +174,7 @@ _TAKEN = {
 
 
 def _signature(function: Function) -> inspect.Signature:
-    """The signature of a function; of a form of another one (in place, a copy of a view) that one's."""
+    """Return the signature of a function; of a form of another one (in place, a copy of a view) that one's."""
     name = overriding.public_name(function)
     if name in _TAKEN:
         return inspect.Signature([
@@ -207,7 +207,7 @@ def _stub(function: Function) -> Function:
 
 
 def resolve_name(f: Function) -> str | None:
-    """The name of a function, method or property's ``__get__`` as one writes it; None for others.
+    """Return the name of a function, method or property's ``__get__`` as one writes it; None for others.
 
     Of several namespaces it is the last: ``torch.conv1d`` is ``torch.nn.functional.conv1d``.
     """
@@ -226,7 +226,7 @@ def resolve_name(f: Function) -> str | None:
 
 
 def get_default_nowrap_functions() -> set[Function]:
-    """The functions whose results the default ``Tensor.__torch_function__`` leaves of the class that they have."""
+    """Return the functions whose results the default ``Tensor.__torch_function__`` leaves of the class that they have."""
     return set(UNWRAPPED)
 
 
@@ -239,7 +239,7 @@ class TorchFunctionMode(Block):
         pass
 
     def __torch_function__(self, func: Function, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """What a call becomes; the mode is off inside."""
+        """Handle a call; the mode is off inside."""
         raise NotImplementedError
 
     def __enter__(self) -> TorchFunctionMode:
@@ -251,7 +251,7 @@ class TorchFunctionMode(Block):
 
     @classmethod
     def push(cls, *args: Any, **kwargs: Any) -> TorchFunctionMode:
-        """A new instance."""
+        """Return a new instance."""
         return cls(*args, **kwargs)
 
 
@@ -259,7 +259,7 @@ class BaseTorchFunctionMode(TorchFunctionMode):
     """A mode that lets calls through."""
 
     def __torch_function__(self, func: Function, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """The call as it is."""
+        """Return the call as it is."""
         return func(*args, **(kwargs or {}))
 
 

@@ -12,5 +12,5 @@ def pytest_addoption(parser: Any) -> None:
 
 
 def pytest_report_header(config: Any) -> str:
-    """The line in pytest's header."""
+    """Return the line in pytest's header."""
     return f"torch: mstorch {_hook.versions()[0]}"

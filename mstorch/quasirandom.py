@@ -41,7 +41,7 @@ class SobolEngine:
         sobol._sobol_engine_scramble_(self.sobolstate, matrices, self.dimension)
 
     def draw(self, n: int = 1, out: Tensor | None = None, dtype: Any = None) -> Tensor:
-        """The next ``n`` points, (n, dimension), in the default dtype, float32 or float64."""
+        """Return the next ``n`` points, (n, dimension), in the default dtype, float32 or float64."""
         kind = torch.get_default_dtype() if dtype is None else dtype
         first = self.num_generated == 0
         if first and n == 1:
@@ -56,7 +56,7 @@ class SobolEngine:
         return result if out is None else out.resize_as_(result).copy_(result)
 
     def draw_base2(self, m: int, out: Tensor | None = None, dtype: Any = None) -> Tensor:
-        """The next ``2**m`` points. ValueError where the number of all points drawn is then no power of 2."""
+        """Return the next ``2**m`` points. ValueError where the number of all points drawn is then no power of 2."""
         n = 2**m
         total = self.num_generated + n
         if total & (total - 1):

@@ -37,14 +37,14 @@ def seed() -> int:
 
 
 def initial_seed() -> int:
-    """The default generator's seed."""
+    """Return the default generator's seed."""
     if tracing() is not None:
         raise GraphBreak("the generator's seed is read")
     return default_generator.initial_seed()
 
 
 def get_rng_state() -> Tensor:
-    """The default generator's state, a uint8 tensor."""
+    """Return the default generator's state, a uint8 tensor."""
     return default_generator.get_state()
 
 

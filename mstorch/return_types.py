@@ -7,7 +7,7 @@ from ._core.tensor_base import TensorBase
 
 
 def _named(name: str, *fields: str) -> type:
-    """A tuple type with named fields, shown as torch shows its own."""
+    """Return a tuple type with named fields, shown as torch shows its own."""
 
     def make(cls: type, values: tuple[TensorBase, TensorBase]) -> Any:
         items = tuple(values)
@@ -22,7 +22,7 @@ def _named(name: str, *fields: str) -> type:
         return f"torch.return_types.{name}(\n{shown})"
 
     def written(cls: type, out: tuple[TensorBase, ...]) -> Any:
-        """The result of a call with ``out=``, which has a type of its own: ``max_out`` for ``max``."""
+        """Return the result of a call with ``out=``, which has a type of its own: ``max_out`` for ``max``."""
         return globals().get(f"{name}_out", cls)(out)
 
     def reduced(self: Any) -> tuple[type, tuple[tuple[Any, ...]]]:

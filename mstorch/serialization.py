@@ -130,7 +130,7 @@ def save(
 
 
 def _room(error: OSError, path: str) -> str:
-    """What to do on a disk with room for one file, where the old one is kept until the new one is whole."""
+    """Return what to do on a disk with room for one file, where the old one is kept until the new one is whole."""
     if error.errno not in (errno.ENOSPC, errno.EDQUOT) or not os.path.exists(path):
         return ""
     return (
@@ -181,7 +181,7 @@ def load(
 
 
 def _reading(f: Any) -> Progress:
-    """What tells somebody at a terminal how much of a large file has been read."""
+    """Return a reader that shows at a terminal how much of a large file has been read."""
     if not isinstance(f, (str, os.PathLike)):
         return Progress("loading")
     path = os.fspath(f)
@@ -292,7 +292,7 @@ def _open_file_like(name_or_buffer: Any, mode: str) -> Iterator[Any]:
 
 @contextmanager
 def _open_zipfile_writer(name_or_buffer: Any) -> Iterator[PyTorchFileWriter]:
-    """What writes the records of an archive, which is complete when the block ends."""
+    """Return the writer of an archive, which is complete when the block ends."""
     writer = PyTorchFileWriter(name_or_buffer)
     yield writer
     writer.write_end_of_file()
@@ -302,7 +302,7 @@ def _open_zipfile_writer(name_or_buffer: Any) -> Iterator[PyTorchFileWriter]:
 
 @contextmanager
 def _open_zipfile_reader(name_or_buffer: Any) -> Iterator[PyTorchFileReader]:
-    """What reads the records of an archive."""
+    """Return the reader of an archive."""
     yield PyTorchFileReader(name_or_buffer)
 
 

@@ -52,7 +52,7 @@ def _cell_of(array: np.ndarray) -> Cell:
 
 
 def _shown(storage: TypedStorage | UntypedStorage) -> str:
-    """The elements, a line each."""
+    """Return the elements, a line each."""
     return "...\n" if storage.device.type == "meta" else "".join(f" {value}\n" for value in storage.tolist())
 
 
@@ -108,7 +108,7 @@ class UntypedStorage(UntypedForms, metaclass=NamedAsInTorch):
         return cell.device if isinstance(cell, Absent) else devices.current() if isinstance(cell, DeviceMemory) else devices.resolve("cpu")
 
     def nbytes(self) -> int:
-        """The size in bytes."""
+        """Return the size in bytes."""
         return int(self._cell.nbytes)
 
     __len__ = size = nbytes
@@ -121,7 +121,7 @@ class UntypedStorage(UntypedForms, metaclass=NamedAsInTorch):
         return 1
 
     def data_ptr(self) -> int:
-        """The address of the first byte; 0 where there is no memory, on a device a number that tells storages apart."""
+        """Return the address of the first byte; 0 where there is no memory, on a device a number that tells storages apart."""
         if isinstance(self._cell, Absent):
             return 0
         if isinstance(self._cell, DeviceMemory):
@@ -129,20 +129,20 @@ class UntypedStorage(UntypedForms, metaclass=NamedAsInTorch):
         return int(self._flat().ctypes.data)
 
     def get_device(self) -> int:
-        """The index of the device, -1 on the CPU."""
+        """Return the index of the device, -1 on the CPU."""
         return -1 if self.device.index is None else self.device.index
 
     def untyped(self) -> UntypedStorage:
-        """The storage itself."""
+        """Return the storage itself."""
         return self
 
     def elements_in(self, kind: dtype | None) -> np.ndarray:
-        """The memory as elements of a dtype, int64 if none is given."""
+        """Return the memory as elements of a dtype, int64 if none is given."""
         kind = kind or int64
         return self._bytes()[: self.nbytes() // kind.itemsize * kind.itemsize].view(kind.np)
 
     def tolist(self) -> list[int]:
-        """The bytes as a list of integers."""
+        """Return the bytes as a list of integers."""
         return self._bytes().tolist()
 
     def __getitem__(self, index: Any) -> Any:
@@ -173,41 +173,41 @@ class UntypedStorage(UntypedForms, metaclass=NamedAsInTorch):
         return self
 
     def clone(self) -> UntypedStorage:
-        """A copy in memory of its own."""
+        """Return a copy in memory of its own."""
         cell = self._cell
         if not isinstance(cell, Cell):
             return untyped_of(cell.copied())
         return untyped_of(_cell_of(self._bytes().copy()))
 
     def cpu(self) -> UntypedStorage:
-        """The storage, for it is on the CPU already; a copy there from a device."""
+        """Return the storage, for it is on the CPU already; a copy there from a device."""
         if isinstance(self._cell, Absent):
             raise NotImplementedError("Cannot copy out of meta tensor; no data!")
         return untyped_of(_cell_of(self._bytes())) if isinstance(self._cell, DeviceMemory) else self
 
     def to(self, *, device: Any, non_blocking: bool = False) -> UntypedStorage:
-        """The storage on a device: itself if it is there, else a copy."""
+        """Return the storage on a device: itself if it is there, else a copy."""
         place = devices.resolve(device)
         if isinstance(self._cell, Cell) and place.type not in ("cpu", "meta"):
             return untyped_of(DeviceMemory(from_numpy(self._bytes().copy())))
         return self.cpu() if place.type == "cpu" else self
 
     def cuda(self, device: Any = None, non_blocking: bool = False) -> UntypedStorage:
-        """The storage on a GPU; raises if there is none."""
+        """Return the storage on a GPU; raises if there is none."""
         return self.to(device="cuda" if device is None else device)
 
     def new(self) -> UntypedStorage:
-        """An empty storage."""
+        """Return an empty storage."""
         return UntypedStorage()
 
     def type(self, dtype: str | None = None, non_blocking: bool = False) -> Any:
-        """The type's name."""
+        """Return the type's name."""
         if dtype is not None:
             raise NotImplementedError("mstorch: a storage converts by .float(), .double() and the like")
         return "torch.storage.UntypedStorage"
 
     def is_shared(self) -> bool:
-        """Whether ``share_memory_`` was called."""
+        """Return whether ``share_memory_`` was called."""
         return self._cell.shared is not None or isinstance(self._cell, DeviceMemory)
 
     def share_memory_(self) -> UntypedStorage:
@@ -222,7 +222,7 @@ class UntypedStorage(UntypedForms, metaclass=NamedAsInTorch):
         return self
 
     def is_pinned(self, device: Any = "cuda") -> bool:
-        """Whether the memory is page-locked: never."""
+        """Return whether the memory is page-locked: never."""
         return False
 
     def pin_memory(self, device: Any = "cuda") -> UntypedStorage:
@@ -230,7 +230,7 @@ class UntypedStorage(UntypedForms, metaclass=NamedAsInTorch):
         raise RuntimeError("Cannot access accelerator device when none is available.")
 
     def resizable(self) -> bool:
-        """Whether ``resize_`` may change the size."""
+        """Return whether ``resize_`` may change the size."""
         return self._cell.shared is None and self._cell not in FIXED
 
     def resize_(self, size: int) -> UntypedStorage:
@@ -249,7 +249,7 @@ class UntypedStorage(UntypedForms, metaclass=NamedAsInTorch):
     def from_buffer(
         cls, buffer: Any, byte_order: str | None = None, count: int = -1, offset: int = 0, *, dtype: dtype = uint8
     ) -> UntypedStorage:
-        """A copy of a buffer's bytes, turned to the machine's order if ``byte_order`` is the other one."""
+        """Return a copy of a buffer's bytes, turned to the machine's order if ``byte_order`` is the other one."""
         array = np.frombuffer(buffer, dtype.np, count, offset).copy()
         if byte_order not in (None, "native", sys.byteorder):
             array = array.byteswap()
@@ -257,7 +257,7 @@ class UntypedStorage(UntypedForms, metaclass=NamedAsInTorch):
 
     @classmethod
     def from_file(cls, filename: str, shared: bool = False, nbytes: int = 0) -> UntypedStorage:
-        """A file mapped into memory; with ``shared`` what is written goes into the file, which is made if need be."""
+        """Return a file mapped into memory; with ``shared`` what is written goes into the file, which is made if need be."""
         return untyped_of(_cell_of(mapped(filename, shared, nbytes)))
 
     def __eq__(self, other: object) -> bool:
@@ -293,7 +293,7 @@ def _checked(index: int, size: int, what: str) -> int:
 
 
 def untyped_of(cell: Cell | Absent | DeviceMemory) -> UntypedStorage:
-    """The storage object of a cell, one as long as somebody holds it."""
+    """Return the storage object of a cell, one as long as somebody holds it."""
     found = _OBJECTS.get(id(cell))
     if found is None:
         found = object.__new__(UntypedStorage)
@@ -303,7 +303,7 @@ def untyped_of(cell: Cell | Absent | DeviceMemory) -> UntypedStorage:
 
 
 def untyped_over(block: Block) -> UntypedStorage:
-    """The storage over memory that processes share."""
+    """Return the storage over memory that processes share."""
     cell = _cell_of(block.memory)
     cell.shared = block
     return untyped_of(cell)
@@ -362,7 +362,7 @@ class TypedStorage(TypedForms, metaclass=_LegacyStorage):
         return object.__sizeof__(self) + self.nbytes()
 
     def elements_in(self, kind: Any) -> np.ndarray:
-        """The elements; RuntimeError if another dtype is asked for."""
+        """Return the elements; RuntimeError if another dtype is asked for."""
         if kind is not None and kind is not self.dtype:
             words = type_word(kind), type_word(self.dtype)
             raise RuntimeError("Expected a Storage of type {} or an UntypedStorage, but got {}".format(*words))
@@ -384,33 +384,33 @@ class TypedStorage(TypedForms, metaclass=_LegacyStorage):
         return self._untyped_storage._cdata
 
     def untyped(self) -> UntypedStorage:
-        """The same memory as bytes."""
+        """Return the same memory as bytes."""
         return self._untyped_storage
 
     def size(self) -> int:
-        """The number of elements."""
+        """Return the number of elements."""
         return self._untyped_storage.nbytes() // self.dtype.itemsize
 
     __len__ = size
 
     def nbytes(self) -> int:
-        """The size in bytes."""
+        """Return the size in bytes."""
         return self._untyped_storage.nbytes()
 
     def element_size(self) -> int:
-        """Bytes an element takes."""
+        """Return bytes an element takes."""
         return self.dtype.itemsize
 
     def data_ptr(self) -> int:
-        """The address of the first element (CPU)."""
+        """Return the address of the first element (CPU)."""
         return self._untyped_storage.data_ptr()
 
     def get_device(self) -> int:
-        """The index of the device, -1 on the CPU."""
+        """Return the index of the device, -1 on the CPU."""
         return self._untyped_storage.get_device()
 
     def tolist(self) -> list[Any]:
-        """The elements as Python numbers."""
+        """Return the elements as Python numbers."""
         return [self._python(value) for value in self._elements()]
 
     def __iter__(self) -> Iterator[Any]:
@@ -441,25 +441,25 @@ class TypedStorage(TypedForms, metaclass=_LegacyStorage):
         return self
 
     def clone(self) -> TypedStorage:
-        """A copy in memory of its own."""
+        """Return a copy in memory of its own."""
         return TypedStorage(wrap_storage=self._untyped_storage.clone(), dtype=self.dtype)
 
     def cpu(self) -> TypedStorage:
-        """The storage on the CPU."""
+        """Return the storage on the CPU."""
         return TypedStorage(wrap_storage=self._untyped_storage.cpu(), dtype=self.dtype)
 
     def to(self, *, device: Any, non_blocking: bool = False) -> TypedStorage:
-        """The storage on a device: itself, for there is one device in a process."""
+        """Return the storage on a device: itself, for there is one device in a process."""
         self._untyped_storage.to(device=device)
         return self
 
     def cuda(self, device: Any = None, non_blocking: bool = False) -> TypedStorage:
-        """The storage on a GPU; raises if there is none."""
+        """Return the storage on a GPU; raises if there is none."""
         self._untyped_storage.cuda(device)
         return self
 
     def type(self, dtype: str | None = None, non_blocking: bool = False) -> Any:
-        """The type's name, or a copy in another dtype."""
+        """Return the type's name, or a copy in another dtype."""
         if dtype is None:
             return f"torch.{_NAMES[self.dtype]}" if self.dtype in _NAMES else "torch.storage.TypedStorage"
         kind = getattr(_STORAGES.get(str(dtype).removeprefix("torch.")), "_legacy_dtype", dtype)
@@ -469,7 +469,7 @@ class TypedStorage(TypedForms, metaclass=_LegacyStorage):
         return self._with(numpy_cast(self._elements(), kind.np), kind)
 
     def is_shared(self) -> bool:
-        """Whether ``share_memory_`` was called."""
+        """Return whether ``share_memory_`` was called."""
         return self._untyped_storage.is_shared()
 
     def share_memory_(self) -> TypedStorage:
@@ -485,7 +485,7 @@ class TypedStorage(TypedForms, metaclass=_LegacyStorage):
         return self
 
     def resizable(self) -> bool:
-        """Whether ``resize_`` may change the size: MindSpore's memory cannot grow."""
+        """Return whether ``resize_`` may change the size: MindSpore's memory cannot grow."""
         return False
 
     def resize_(self, size: int) -> None:
@@ -493,18 +493,18 @@ class TypedStorage(TypedForms, metaclass=_LegacyStorage):
         self._untyped_storage.resize_(size * self.dtype.itemsize)
 
     def pickle_storage_type(self) -> str:
-        """The class name that a checkpoint uses."""
+        """Return the class name that a checkpoint uses."""
         return _NAMES[self.dtype]
 
     @classmethod
     def from_buffer(cls, *args: Any, dtype: Any = None, **kwargs: Any) -> TypedStorage:
-        """A copy of a buffer's elements."""
+        """Return a copy of a buffer's elements."""
         kind = cls.__dict__.get("_legacy_dtype") or dtype or get_default_dtype()
         return TypedStorage(wrap_storage=UntypedStorage.from_buffer(*args, dtype=kind, **kwargs), dtype=kind)
 
     @classmethod
     def from_file(cls, filename: str, shared: bool = False, size: int = 0) -> TypedStorage:
-        """A file mapped into memory; ``size`` counts elements."""
+        """Return a file mapped into memory; ``size`` counts elements."""
         kind = cls.__dict__.get("_legacy_dtype") or get_default_dtype()
         return TypedStorage(wrap_storage=UntypedStorage.from_file(filename, shared, size * kind.itemsize), dtype=kind)
 
@@ -565,32 +565,32 @@ above.storages = sys.modules[__name__]
 
 
 def _load_from_bytes(b: bytes) -> Any:
-    """A storage from the bytes of a file of torch's: what plain pickles of torch's tensors call. They may run anything anyway."""
+    """Return a storage from the bytes of a file of torch's: what plain pickles of torch's tensors call. They may run anything anyway."""
     return above.load(io.BytesIO(b), weights_only=False)
 
 
 def is_storage(obj: Any, /) -> TypeGuard[TypedStorage | UntypedStorage]:
-    """Whether ``obj`` is a storage."""
+    """Return whether ``obj`` is a storage."""
     return type(obj) in (TypedStorage, UntypedStorage)
 
 
 def default_storage() -> Any:
-    """The class of storages of the default dtype, which torch calls ``Storage``."""
+    """Return the class of storages of the default dtype, which torch calls ``Storage``."""
     return globals()[f"{type_word(get_default_dtype())}Storage"]
 
 
 def untyped_storage(tensor: Any) -> UntypedStorage:
-    """The memory of a tensor, shared."""
+    """Return the memory of a tensor, shared."""
     return untyped_of(tensor._storage)
 
 
 def typed_storage(tensor: Any) -> TypedStorage:
-    """The memory of a tensor as elements of its dtype, shared."""
+    """Return the memory of a tensor as elements of its dtype, shared."""
     return TypedStorage(wrap_storage=untyped_of(tensor._storage), dtype=tensor._dtype)
 
 
 def tensor_over(storage: Any, kind: dtype) -> Any:
-    """A tensor of one dimension that shows all of a storage, sharing its memory."""
+    """Return a tensor of one dimension that shows all of a storage, sharing its memory."""
     if isinstance(storage, TypedStorage) and storage.dtype is not kind:
         raise RuntimeError(
             f"Expected a Storage of type {kind.name} or an UntypedStorage, but got type {storage.dtype.name} for argument 1 "

@@ -44,7 +44,7 @@ BoolLikeType: TypeAlias = _bool | SymBool
 
 
 class Storage:
-    """What all storages have."""
+    """Base of all storages."""
 
     _cdata: _int
     device: _device

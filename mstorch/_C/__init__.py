@@ -84,17 +84,17 @@ class DisableTorchFunction(_TorchFunctionOff):
 
 
 def _is_torch_function_enabled() -> bool:
-    """Whether classes with ``__torch_function__`` are asked."""
+    """Return whether classes with ``__torch_function__`` are asked."""
     return overriding.state.level == overriding.ON
 
 
 def _is_torch_function_mode_enabled() -> bool:
-    """Whether the thread has a mode that is asked."""
+    """Return whether the thread has a mode that is asked."""
     return overriding.mode_is_on()
 
 
 def _len_torch_function_stack() -> int:
-    """How many modes the thread has."""
+    """Return how many modes the thread has."""
     return len(overriding.state.modes)
 
 
@@ -117,11 +117,11 @@ class DispatchKeySet:
         self._keys = frozenset() if key is None else frozenset([key])
 
     def has(self, key: Any) -> bool:
-        """Whether a key is in it."""
+        """Return whether a key is in it."""
         return key in self._keys
 
     def add(self, key: Any) -> DispatchKeySet:
-        """The set with one key more."""
+        """Return the set with one key more."""
         made = DispatchKeySet()
         made._keys = self._keys | {key}
         return made
@@ -138,22 +138,22 @@ def _get_tracing_state() -> None:
 
 
 def _is_alias_of(first: Tensor, second: Tensor) -> bool:
-    """Whether two tensors show one storage."""
+    """Return whether two tensors show one storage."""
     return bool(first._storage is second._storage)
 
 
 def _storage_address(tensor: Any) -> int:
-    """A number that stands for a tensor's storage."""
+    """Return a number that stands for a tensor's storage."""
     return id(tensor._storage)
 
 
 def _data_address(tensor: Any) -> int:
-    """The address of a tensor's first element."""
+    """Return the address of a tensor's first element."""
     return int(tensor.data_ptr())
 
 
 def _get_deterministic_fill_uninitialized_memory() -> bool:
-    """Whether memory without values is filled under deterministic algorithms."""
+    """Return whether memory without values is filled under deterministic algorithms."""
     return determinism.state["fill"]
 
 
@@ -182,17 +182,17 @@ def _are_functorch_transforms_active() -> bool:
 
 
 def _get_default_device() -> str:
-    """Where new tensors live, as text."""
+    """Return where new tensors live, as text."""
     return str(_devices.current())
 
 
 def _get_accelerator(check: bool | None = None) -> device:
-    """The process's accelerator; the CPU where there is none."""
+    """Return the process's accelerator; the CPU where there is none."""
     return device(_devices.current().type)
 
 
 def _get_privateuse1_backend_name() -> str:
-    """The name of the device that a package may have registered: none has."""
+    """Return the name of the device that a package may have registered: none has."""
     return "privateuseone"
 
 
@@ -202,7 +202,7 @@ def _cuda_isInBadFork() -> bool:
 
 
 def _infer_size(first: Size, second: Size) -> Size:
-    """The shape that two shapes broadcast to."""
+    """Return the shape that two shapes broadcast to."""
     for number, shape in enumerate((first, second), 1):
         if not isinstance(shape, Size):
             raise RuntimeError(f"expected a torch.Size as argument {number}")
@@ -226,22 +226,22 @@ class _WeakTensorRef:
         self._reference = weakref.ref(tensor)
 
     def expired(self) -> bool:
-        """Whether the tensor is gone."""
+        """Return whether the tensor is gone."""
         return self._reference() is None
 
 
 def _current_graph_task_id() -> int:
-    """The number of the backward pass that is going on; -1 outside of one."""
+    """Return the number of the backward pass that is going on; -1 outside of one."""
     return running.passes[-1].number if running.passes else -1
 
 
 def _current_autograd_node() -> Any:
-    """The node that runs in a backward pass, or None."""
+    """Return the node that runs in a backward pass, or None."""
     return running.current
 
 
 def _current_graph_task_execution_order() -> list[Any]:
-    """The nodes of the backward pass that is going on, in the order that they run in."""
+    """Return the nodes of the backward pass that is going on, in the order that they run in."""
     if not running.passes:
         raise RuntimeError("_current_graph_task_execution_order should only be called during the backward pass")
     if is_multithreading_enabled():
@@ -253,7 +253,7 @@ def _current_graph_task_execution_order() -> list[Any]:
 
 
 def _will_engine_execute_node(node: Any) -> bool:
-    """Whether the backward pass that is going on runs a node."""
+    """Return whether the backward pass that is going on runs a node."""
     if not isinstance(node, _GradientNode):
         raise RuntimeError(f"_will_engine_execute_node expects an grad_fn, but got {type(node).__name__}")
     if not running.passes:
@@ -294,7 +294,7 @@ _JIT_TYPES = {name: value for name, value in vars(_schema_types).items() if name
 
 
 def __getattr__(name: str) -> Any:
-    """Types of schemas, which ``torch`` has as well."""
+    """Return types of schemas, which ``torch`` has as well."""
     found = vars(above.torch).get(name)
     if written(found) is not found:  # torch has what is compiled under both names
         return found

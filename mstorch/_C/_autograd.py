@@ -11,12 +11,12 @@ from .._tape.saved import SavedTensor
 
 
 def _saved_tensors_hooks_is_enabled() -> bool:
-    """Whether hooks for saved tensors may be set: not where ``disable_saved_tensors_hooks`` forbids it."""
+    """Return whether hooks for saved tensors may be set: not where ``disable_saved_tensors_hooks`` forbids it."""
     return modes.saved_hooks_refused is None
 
 
 def _get_current_graph_task_keep_graph() -> bool:
-    """Whether the backward pass that is going on keeps the graph; True outside of one."""
+    """Return whether the backward pass that is going on keeps the graph; True outside of one."""
     return running.passes[-1].keep if running.passes else True
 
 

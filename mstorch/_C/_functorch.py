@@ -11,7 +11,7 @@ from ..func._batched_loop import fallback
 
 
 def is_batchedtensor(tensor: Any) -> bool:
-    """Whether a tensor is one of a ``vmap`` that is running."""
+    """Return whether a tensor is one of a ``vmap`` that is running."""
     return type(tensor) is BatchedTensor
 
 
@@ -27,24 +27,24 @@ is_legacy_batchedtensor = is_functionaltensor = is_gradtrackingtensor
 
 
 def get_unwrapped(tensor: Any) -> Any:
-    """The tensor that one of ``vmap`` stands for. Raises RuntimeError for others."""
+    """Return the tensor that one of ``vmap`` stands for. Raises RuntimeError for others."""
     if type(tensor) is not BatchedTensor:
         raise RuntimeError("No wrappers present!")
     return tensor.value
 
 
 def maybe_get_bdim(tensor: Any) -> int:
-    """The dimension of the tensor underneath that ``vmap`` maps over; -1 for other tensors."""
+    """Return the dimension of the tensor underneath that ``vmap`` maps over; -1 for other tensors."""
     return tensor.bdim if type(tensor) is BatchedTensor else -1
 
 
 def maybe_get_level(tensor: Any) -> int:
-    """How deep the ``vmap`` is nested that the tensor is of, from 1; -1 for other tensors."""
+    """Return how deep the ``vmap`` is nested that the tensor is of, from 1; -1 for other tensors."""
     return tensor.map.depth if type(tensor) is BatchedTensor else -1
 
 
 def _is_vmap_fallback_enabled() -> bool:
-    """What ``_set_vmap_fallback_enabled`` chose: True at first."""
+    """Return what ``_set_vmap_fallback_enabled`` chose: True at first."""
     return fallback["enabled"]
 
 
@@ -62,7 +62,7 @@ _legacy = {"warned": False}
 
 
 def are_vmap_fallback_warnings_enabled() -> bool:
-    """What ``display_vmap_fallback_warnings`` chose: False at first."""
+    """Return what ``display_vmap_fallback_warnings`` chose: False at first."""
     return _legacy["warned"]
 
 

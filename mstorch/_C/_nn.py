@@ -11,7 +11,7 @@ from ..nn.functional import gelu
 
 
 def _parse_to(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool, Any]:
-    """What the arguments of ``Module.to`` ask for: device, dtype, ``non_blocking`` and memory format."""
+    """Return what the arguments of ``Module.to`` ask for: device, dtype, ``non_blocking`` and memory format."""
     kind, target, _, format_ = parse_to(args, kwargs)
     other = args[0] if args and isinstance(args[0], Tensor) else kwargs.get("tensor", kwargs.get("other"))
     target = other.device if other is not None else target

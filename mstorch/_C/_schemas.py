@@ -6,7 +6,7 @@ from .._library.function_schema import FunctionSchema
 
 
 def _get_schema(name: str, overload_name: str = "") -> FunctionSchema:
-    """The schema of one overload of an operator."""
+    """Return the schema of one overload of an operator."""
     found = overload(name.removeprefix("aten::"), overload_name or "default")
     if found is None:
         raise RuntimeError(f"No such operator {name}" + (f".{overload_name}" if overload_name else ""))
@@ -14,7 +14,7 @@ def _get_schema(name: str, overload_name: str = "") -> FunctionSchema:
 
 
 def _jit_get_schemas_for_operator(name: str) -> list[FunctionSchema]:
-    """The schemas of all overloads of an operator; none for one that is not known."""
+    """Return the schemas of all overloads of an operator; none for one that is not known."""
     return [FunctionSchema(found) for found in overloads(name.removeprefix("aten::"))]
 
 

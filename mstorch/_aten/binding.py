@@ -42,7 +42,7 @@ class Bound:
 
 
 def bind(name: str, args: tuple[Any, ...], kwargs: dict[str, Any], compositions: bool = False) -> Bound | None:
-    """The overload that a call with a public name is, or None; with ``compositions`` one of those that torch makes of others."""
+    """Return the overload that a call with a public name is, or None; with ``compositions`` one of those that torch makes of others."""
     in_place = name.endswith("_") and not name.endswith("__")
     plain = name[:-1] if in_place else name
     own = ALIASES.get(plain, plain) + ("_" if in_place else "")
@@ -72,7 +72,7 @@ def _is_of_tensors(schema: Schema) -> bool:
 
 
 def bind_out(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Bound | None:
-    """The overload that a call with ``out=`` is, or None."""
+    """Return the overload that a call with ``out=`` is, or None."""
     own = ALIASES.get(name, name)
     target = kwargs["out"]
     targets = list(target) if isinstance(target, (tuple, list)) else [target]
@@ -147,7 +147,7 @@ _KINDS: dict[str, Any] = {
 
 
 def _value(argument: Argument, value: Tensor | float, loosely: bool) -> Any:
-    """The value as the overload takes it, or ``_NO``."""
+    """Return the value as the overload takes it, or ``_NO``."""
     kind = argument.type
     if kind.endswith("?"):
         if value is None:

@@ -58,7 +58,9 @@ class _Pending:
 
 
 def takers(values: Any, found: list[Any]) -> list[Any]:
-    """The tensors among the values (in lists, tuples, dictionaries too) whose class takes calls, one of each class, subclasses first."""
+    """Return the tensors among the values (in lists, tuples, dictionaries too) whose class takes calls, one of each class, subclasses
+    first.
+    """
     for value in values:
         kind = type(value)
         if kind in PLAIN:
@@ -74,7 +76,7 @@ def takers(values: Any, found: list[Any]) -> list[Any]:
 
 
 def active(args: Sequence[Any], kwargs: dict[str, Any]) -> bool:
-    """Whether somebody takes a call with these arguments."""
+    """Return whether somebody takes a call with these arguments."""
     return bool(MODES and state.dispatchers) or bool(takers(args, []) or kwargs and takers(kwargs.values(), []))
 
 
@@ -94,7 +96,7 @@ def unseen() -> values_set_to:
 
 
 def _taken(operator: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """What the innermost mode, or the first of the tensors, makes of a call."""
+    """Return what the innermost mode, or the first of the tensors, makes of a call."""
     found = takers(kwargs.values(), takers(args, []))
     kinds = tuple(map(type, found))
     with level_set_to(WITHOUT_SUBCLASSES) if found and not state.dispatchers else nullcontext():
@@ -136,23 +138,23 @@ class Derived(Node):
         return self.results
 
     def needs(self, number: int) -> bool:
-        """Whether the gradient of the tensor of that number among the arguments is wanted."""
+        """Return whether the gradient of the tensor of that number among the arguments is wanted."""
         return self.edges[number] is not None
 
     def arg(self, number: int) -> Any:
-        """An argument as it was, tensors with their history."""
+        """Return an argument as it was, tensors with their history."""
         return _filled(self.plan[number], self)
 
     def result(self, number: int = 0) -> Tensor:
-        """A result as it was."""
+        """Return a result as it was."""
         return self.saved[len(self.shapes) + number].value(self, True)
 
     def shape(self, number: int) -> tuple[int, ...]:
-        """The shape of the tensor of that number among the arguments."""
+        """Return the shape of the tensor of that number among the arguments."""
         return self.shapes[number]
 
     def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
-        """The formula's gradients, summed over what was broadcast."""
+        """Return the formula's gradients, summed over what was broadcast."""
         given = [dressed(gradient) for gradient in gradients]
         given += [None] * (self.results - len(given))
         try:
@@ -184,7 +186,7 @@ def _passed(gradient: Tensor, recorded: bool) -> Any:
 
 
 def _fitted(gradient: Tensor, shape: tuple[int, ...], kind: dtype) -> Any:
-    """The gradient summed over what was broadcast, in the operand's dtype."""
+    """Return the gradient summed over what was broadcast, in the operand's dtype."""
     own = tuple(gradient.shape)
     if own != shape and not shape:
         gradient = gradient.sum()
@@ -232,7 +234,7 @@ def _planned(values: Sequence[Any], tensors: list[Any]) -> list[Any]:
 
 
 def _node(operator: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Derived:
-    """The node of a call, without its results."""
+    """Return the node of a call, without its results."""
     label, formula = DERIVATIVES.get(operator.__name__) or (_label(operator), functools.partial(_by_itself, operator))
     tensors: list[Any] = []
     plan = _planned(args, tensors)
@@ -255,7 +257,7 @@ def _label(operator: Any) -> str:
 
 
 def _by_itself(operator: Any, node: Derived, *gradients: Any) -> list[Tensor | None]:
-    """The gradient of an operator that has no formula here: one call, whose taker computes it of what it holds."""
+    """Return the gradient of an operator that has no formula here: one call, whose taker computes it of what it holds."""
     args = [_filled(value, node) for value in node.plan]
     options = {key: _filled(value, node) for key, value in node.options.items()}
     wanted = [edge is not None for edge in node.edges]
@@ -264,7 +266,7 @@ def _by_itself(operator: Any, node: Derived, *gradients: Any) -> list[Tensor | N
 
 
 def _attach(node: Derived, result: Tensor | tuple[Tensor, ...]) -> Any:
-    """The call's results with the node as their history; results that came in as arguments stay themselves."""
+    """Return the call's results with the node as their history; results that came in as arguments stay themselves."""
     results = list(result) if isinstance(result, (tuple, list)) else [result]
     node.results = len(results)
     made = []
@@ -281,7 +283,7 @@ def _attach(node: Derived, result: Tensor | tuple[Tensor, ...]) -> Any:
 
 
 def _anew(tensor: Tensor) -> Any:
-    """The same data without history, for what has one already."""
+    """Return the same data without history, for what has one already."""
     return bare_twin(tensor)
 
 
@@ -289,7 +291,7 @@ def _anew(tensor: Tensor) -> Any:
 
 
 def call(operator: Any, *args: Any, **kwargs: Any) -> Any:
-    """A call of an overload, shown to whoever takes it, and recorded."""
+    """Return a call of an overload, shown to whoever takes it, and recorded."""
     tensors = tensors_in((*args, *kwargs.values()))
     recorded = modes.grad and any(is_tracked(tensor) for tensor in tensors)
     if not recorded or operator._is_detached:
@@ -359,7 +361,7 @@ def _see(node: Derived, result: Tensor | tuple[Tensor, ...], edges: list[Any]) -
 
 
 def _shown(operator: Any, args: tuple[Any, ...], kwargs: dict[str, Any], records: bool) -> tuple[Any, Any]:
-    """What the taker gives, and what the operation recorded itself."""
+    """Return what the taker gives, and what the operation recorded itself."""
     pending = _Pending(operator, args, records)
     below.pending.append(pending)
     before, modes.grad = modes.grad, False
@@ -371,7 +373,7 @@ def _shown(operator: Any, args: tuple[Any, ...], kwargs: dict[str, Any], records
 
 
 def compute(operator: Any, function: Call, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """The overload's own computation, which nobody takes; recorded if it is the call that is being taken."""
+    """Return the overload's own computation, which nobody takes; recorded if it is the call that is being taken."""
     pending = below.pending[-1] if below.pending else None
     if pending is None or not pending.takes(operator, args):
         return function(*args, **kwargs)
@@ -393,7 +395,7 @@ def compute(operator: Any, function: Call, args: tuple[Any, ...], kwargs: dict[s
 
 
 def _run_watched(node: Node, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
-    """A node's gradients while a mode sees calls: those of operations that record themselves are not in its terms."""
+    """Return a node's gradients while a mode sees calls: those of operations that record themselves are not in its terms."""
     seen = node.__dict__.get("seen") if not isinstance(node, Derived) else None
     if seen is not None:
         found = iter(seen.run(gradients, recorded))

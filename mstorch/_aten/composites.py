@@ -37,7 +37,7 @@ def composite(*names: str) -> Callable[[Function], Function]:
 
 
 def aten(name: str, *args: Any, **kwargs: Any) -> Any:
-    """A call of an overload: ``aten("sum.dim_IntList", x, [0])``."""
+    """Return a call of an overload: ``aten("sum.dim_IntList", x, [0])``."""
     packet, _, which = name.partition(".")
     return getattr(getattr(ops.aten, packet), which or "default")(*args, **kwargs)
 
@@ -47,7 +47,7 @@ def _sizes(size: tuple[Any, ...]) -> list[int]:
 
 
 def _whole(shape: Sequence[int], count: int) -> list[int]:
-    """The shape with the length that -1 stands for."""
+    """Return the shape with the length that -1 stands for."""
     known = math.prod(n for n in shape if n != -1)
     return [count // known if n == -1 else n for n in shape]
 
@@ -58,7 +58,7 @@ def _in_rows(x: Tensor) -> bool:
 
 
 def _viewed(x: Tensor, shape: list[int]) -> Tensor:
-    """The tensor in another shape: a view where its memory allows one."""
+    """Return the tensor in another shape: a view where its memory allows one."""
     shape = _whole(shape, count_of(x._shape))
     if _in_rows(x) or view_strides(x._shape, strides_of(x), shape) is not None:
         return aten("view", x, shape)

@@ -68,19 +68,19 @@ def _attention_layer(
 
 
 def _added(mask: Tensor | None, query: Tensor) -> Tensor | None:
-    """A mask of numbers, which are added to the scores; of one of truths -inf where it is True."""
+    """Return a mask of numbers, which are added to the scores; of one of truths -inf where it is True."""
     if mask is None or mask.dtype.is_floating_point:
         return mask
     return aten("masked_fill_.Scalar", aten("zeros_like", mask, dtype=query.dtype, pin_memory=False), mask, -math.inf)
 
 
 def _longer(mask: Tensor | None) -> Tensor | None:
-    """A mask for one key more, which nothing hides."""
+    """Return a mask for one key more, which nothing hides."""
     return None if mask is None else functional.pad(mask, (0, 1))
 
 
 def _both(masks: list[Any], batch: int, heads: int, keys: int) -> Tensor | None:
-    """The mask of scores and that of keys, as one for all heads of all samples."""
+    """Return the mask of scores and that of keys, as one for all heads of all samples."""
     mask, of_keys = masks
     if of_keys is None:
         return mask

@@ -19,7 +19,7 @@ from .composites import COMPOSITES, _viewed, aten, composite
 
 @composite("matmul", "__matmul__")
 def matmul(input: Tensor, other: Tensor) -> Tensor:
-    """The product of two tensors with any number of dimensions."""
+    """Return the product of two tensors with any number of dimensions."""
     first, second = input.dim(), other.dim()
     if first == 1 and second == 1:
         return aten("dot", input, other)

@@ -23,14 +23,14 @@ def _in_columns(matrix: Tensor) -> bool:
 
 
 def _left(grad: Tensor, first: Tensor, second: Tensor) -> Any:
-    """The gradient of a product for its first factor, in the order of that factor's memory."""
+    """Return the gradient of a product for its first factor, in the order of that factor's memory."""
     if _in_columns(first):
         return aten("t", aten("mm", second.conj(), aten("t", grad)))
     return aten("mm", grad, aten("t", second))
 
 
 def _right(grad: Tensor, first: Tensor, second: Tensor) -> Tensor:
-    """The same for the second factor."""
+    """Return the same for the second factor."""
     if _in_columns(second):
         return aten("t", aten("mm", aten("t", grad), first.conj()))
     return aten("mm", aten("t", first), grad)
@@ -82,7 +82,7 @@ def _dot(node: Derived, grad: Tensor) -> Any:
 
 
 def _mask(node: Derived, *numbers: int) -> list[bool]:
-    """Which gradients are wanted, of arguments that may be None."""
+    """Return which gradients are wanted, of arguments that may be None."""
     place, found = 0, []
     for number in numbers:
         present = node.plan[number] is not None
@@ -126,7 +126,7 @@ def _batch_norm(node: Derived, grad: Tensor, *_: Any) -> list[Tensor | None]:
 
 
 def _unchecked(node: Derived, place: int) -> Any:
-    """A running moment, which the operator itself writes to."""
+    """Return a running moment, which the operator itself writes to."""
     plan = node.plan[place]
     return None if plan is None else node.saved[plan.number].tensor
 

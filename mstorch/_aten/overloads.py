@@ -20,19 +20,19 @@ def _lines(page: pathlib.Path = _PAGE) -> dict[str, list[str]]:
 
 @functools.cache
 def overloads(name: str) -> tuple[Schema, ...]:
-    """The overloads of an operator, in torch's order; none for a name that is no operator, or made of others."""
+    """Return the overloads of an operator, in torch's order; none for a name that is no operator, or made of others."""
     return tuple(parse("aten", line) for line in _lines().get(name, ()))
 
 
 def overload(name: str, which: str) -> Schema | None:
-    """One overload; ``default`` is the nameless one."""
+    """Return one overload; ``default`` is the nameless one."""
     wanted = "" if which == "default" else which
     return next((schema for schema in overloads(name) if schema.overload == wanted), None)
 
 
 @functools.cache
 def all_overloads(name: str) -> dict[str, tuple[Schema, tuple[int, ...]]]:
-    """Every overload that torch has of an operator, compositions and forms with ``out`` too, with the numbers of its tags."""
+    """Return every overload that torch has of an operator, compositions and forms with ``out`` too, with the numbers of its tags."""
     found = {}
     for line in _lines(_EVERY).get(name, ()):
         text, _, tags = line.rpartition("|")

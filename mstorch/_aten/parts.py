@@ -101,7 +101,7 @@ class _Room:
 
 
 def _home(value: Any) -> str:
-    """The module here that a function was written in, or that is a module's own name, whatever goes by a name of torch's."""
+    """Return the module here that a function was written in, or that is a module's own name, whatever goes by a name of torch's."""
     space = vars(value) if isinstance(value, types.ModuleType) else value.__globals__
     return getattr(space.get("__spec__"), "name", "")
 
@@ -130,7 +130,8 @@ _spaces: dict[int, _Names] = {}
 
 
 def in_parts(function: Function) -> Function:
-    """The function that does the same with public forms of what it calls; raises ``NotInParts`` where it computes anything itself."""
+    """Return the function that does the same with public forms of what it calls; raises ``NotInParts`` where it computes anything itself.
+    """
     inner: Any = inspect.unwrap(function)
     found = _made.get(inner)
     if found is None:

@@ -48,12 +48,12 @@ _COMPUTED_PROPERTIES = frozenset(("T", "mT", "H", "mH", "real", "imag", "data"))
 
 
 def overload_of(bound: Bound) -> Any:
-    """The overload that a call was bound to."""
+    """Return the overload that a call was bound to."""
     return getattr(getattr(ops.aten, bound.schema.name), bound.schema.overload or "default")
 
 
 def _name(public: Callable[..., Any]) -> str | None:
-    """The name of a public function or method; None for what computes nothing."""
+    """Return the name of a public function or method; None for what computes nothing."""
     owner = getattr(public, "__self__", None)
     if isinstance(owner, Property):
         computed = owner.__name__ in _COMPUTED_PROPERTIES and public.__name__ == "__get__"
@@ -63,7 +63,7 @@ def _name(public: Callable[..., Any]) -> str | None:
 
 
 def _with_room(name: str, public: Callable[..., Any]) -> str:
-    """The operator's name: torch.linalg.inv is ``linalg_inv``."""
+    """Return the operator's name: torch.linalg.inv is ``linalg_inv``."""
     room = spoken(public).split(".")[-2]
     if room not in ("linalg", "special", "fft") or room == "special" and overloads(name):  # torch.special.erf is ``erf``
         return name
@@ -71,7 +71,7 @@ def _with_room(name: str, public: Callable[..., Any]) -> str:
 
 
 def take(public: Callable[..., Any], function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """What becomes of a public call; NotImplemented where nobody takes it below."""
+    """Return what becomes of a public call; NotImplemented where nobody takes it below."""
     if not (MODES and state.dispatchers or calling.takers(args, []) or kwargs and calling.takers(kwargs.values(), [])):
         return NotImplemented
     name = _name(public)
@@ -110,7 +110,7 @@ def take(public: Callable[..., Any], function: Callable[..., Any], args: tuple[A
 
 
 def _ones_like(root: Tensor) -> Tensor:
-    """The gradient to begin with."""
+    """Return the gradient to begin with."""
     return calling.call(ops.aten.ones_like.default, root.detach() if not isinstance(root, TensorBase) else root)
 
 

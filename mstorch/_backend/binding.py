@@ -34,7 +34,7 @@ def let_cuda_choose() -> None:
 
 
 def _visible() -> str | None:
-    """The numbers of the devices that the environment lets this process see; None: all. RuntimeError where it says two things."""
+    """Return the numbers of the devices that the environment lets this process see; None: all. RuntimeError where it says two things."""
     ascend = os.environ.get(_VISIBLE)
     cuda = os.environ.get(_OF_CUDA) if _bound.cuda and not _bound.used else None
     if cuda is None:
@@ -48,7 +48,7 @@ def _visible() -> str | None:
 
 
 def _numbers(visible: str | None) -> list[int]:
-    """The numbers in a list of devices, up to the first that names none, as CUDA and CANN read it."""
+    """Return the numbers in a list of devices, up to the first that names none, as CUDA and CANN read it."""
     found: list[int] = []
     for part in (visible or "").split(","):
         if not part.strip().isdigit():
@@ -58,7 +58,7 @@ def _numbers(visible: str | None) -> list[int]:
 
 
 def count() -> int:
-    """The accelerators that this process sees."""
+    """Return the accelerators that this process sees."""
     if runtime.DEVICE_TARGET == "CPU":
         return 0
     seen = _visible()
@@ -69,7 +69,7 @@ def count() -> int:
 
 
 def index() -> int:
-    """The index of the accelerator that this process computes on, or will."""
+    """Return the index of the accelerator that this process computes on, or will."""
     return _bound.index
 
 

@@ -18,7 +18,7 @@ _PASS = 0.12  # nanoseconds that a pass over an element in the cache takes
 
 
 def _rounded(size: int, unit: int) -> int:
-    """The next multiple of a unit, at least one."""
+    """Return the next multiple of a unit, at least one."""
     return max(-(-size // unit), 1) * unit
 
 
@@ -205,7 +205,7 @@ _PASSES = 25  # of the activations that are worth blocks
 
 
 def blocked(kernel: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
-    """An elementwise kernel of arrays of one shape (and numbers after them) that takes long row-major arrays in blocks."""
+    """Return an elementwise kernel of arrays of one shape (and numbers after them) that takes long row-major arrays in blocks."""
 
     @functools.wraps(kernel)
     def run(x: np.ndarray, *rest: Any) -> np.ndarray:

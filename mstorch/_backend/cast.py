@@ -19,7 +19,7 @@ _DIFFERENTIABLE = frozenset(("float16", "bfloat16", "float32", "float64", "compl
 
 
 def numpy_cast(array: np.ndarray, target: np.dtype, order: Literal["C", "K"] = "C") -> np.ndarray:
-    """A fresh array in another dtype by torch's rules: NaN and out of range wrap as C does, complex drops imaginary.
+    """Return a fresh array in another dtype by torch's rules: NaN and out of range wrap as C does, complex drops imaginary.
 
     It is row-major, or (``order="K"``) in the order of the given one.
     """
@@ -73,7 +73,7 @@ casts: list[Callable[[], Any]] = []
 
 
 def cast(raw: Raw, name: str) -> Raw:
-    """The values in another dtype, in fresh memory. Differentiable between floating and complex dtypes.
+    """Return the values in another dtype, in fresh memory. Differentiable between floating and complex dtypes.
 
     MindSpore's Cast costs 0.4 ms on CPU whatever the size (2.7.2 to 2.10), memory shared with NumPy 10 µs. Under a
     trace, and on a device, the primitive is taken.

@@ -1,4 +1,4 @@
-"""What a Module needs of mindspore.nn.Cell, and mindspore.Parameter."""
+"""The Cell and Parameter of MindSpore that a Module is made of."""
 from __future__ import annotations
 
 import threading
@@ -47,22 +47,22 @@ def graph_mode() -> bool:
 
 
 def is_raw(value: Any) -> bool:
-    """Whether the value is a tensor of MindSpore's own."""
+    """Return whether the value is a tensor of MindSpore's own."""
     return isinstance(value, Raw)
 
 
 def detached(raw: Raw) -> Raw:
-    """The same values without a history."""
+    """Return the same values without a history."""
     return tape.detached(raw)
 
 
 def is_cell(value: Any) -> bool:
-    """Whether the value is a network of MindSpore's own, or a Module."""
+    """Return whether the value is a network of MindSpore's own, or a Module."""
     return isinstance(value, Cell)
 
 
 def as_parameter(raw: Raw, name: str, requires_grad: bool) -> Parameter:
-    """A mindspore.Parameter of the same values, called ``name``; ``raw`` itself if it is one.
+    """Return a mindspore.Parameter of the same values, called ``name``; ``raw`` itself if it is one.
 
     A name that MindSpore's side gave it stays (``update_parameters_name``, a Cell around the module).
     """
@@ -92,7 +92,7 @@ def _set_name(parameter: Any, name: str | None) -> None:
 
 
 def _set_data(parameter: Any, data: Any, slice_shape: bool = False) -> Any:
-    """Other values, perhaps of another shape."""
+    """Return other values, perhaps of another shape."""
     if _overwritten(parameter, data):
         return parameter
     result = Parameter.set_data(parameter, data, slice_shape)
@@ -159,7 +159,7 @@ def share(parameter: Parameter, tensor: Any) -> None:
 
 
 def tensors_of(parameter: Any) -> list[Any]:
-    """The tensors of ours that stand for a parameter of MindSpore's."""
+    """Return the tensors of ours that stand for a parameter of MindSpore's."""
     found = [] if parameter is None else [reference() for reference in parameter.__dict__.get("_mstorch_tensors", ())]
     return [tensor for tensor in found if tensor is not None and tensor._storage.parameter is parameter]
 
@@ -170,7 +170,7 @@ def call_cell(cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 
 def is_parameter(raw: Any) -> bool:
-    """Whether the raw tensor is a mindspore.Parameter."""
+    """Return whether the raw tensor is a mindspore.Parameter."""
     return isinstance(raw, Parameter)
 
 
@@ -182,7 +182,7 @@ def own_parameters(cell: Any) -> Iterator[tuple[str, Parameter]]:
 
 
 def keeps_statistics(cell: Any) -> bool:
-    """Whether a call of the Cell changes running statistics, which it writes into its parameters' memory."""
+    """Return whether a call of the Cell changes running statistics, which it writes into its parameters' memory."""
     return any(
         part.training and any("moving_" in name for name, _ in own_parameters(part)) for _, part in cell.cells_and_names()
     )

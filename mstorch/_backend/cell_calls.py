@@ -53,7 +53,7 @@ def _converting_members(kind: type) -> dict[str, Any]:
 
 
 def _made_again(kind: type, function: Callable[..., Any], given: Sequence[Any]) -> Any:
-    """The copy of a Cell whose calls are converted, before it gets its state."""
+    """Return the copy of a Cell whose calls are converted, before it gets its state."""
     return function(namesake(kind, "converting", _converting_members), *given)
 
 
@@ -81,7 +81,7 @@ def not_recorded(undo: Undo, cell: Any) -> None:
 
 
 def random_state() -> Any:
-    """Where MindSpore's generator stands."""
+    """Return where MindSpore's generator stands."""
     return mindspore.get_rng_state()
 
 

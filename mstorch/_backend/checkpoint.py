@@ -25,7 +25,7 @@ def save(path: str, raws: Mapping[str, Raw]) -> None:
 
 
 def load(path: str) -> dict[str, Any]:
-    """The raw tensors of a .ckpt file by name."""
+    """Return the raw tensors of a .ckpt file by name."""
     if not os.path.exists(path):
         raise FileNotFoundError(f"[Errno 2] No such file or directory: '{path}'")
     return dict(mindspore.load_checkpoint(path))

@@ -29,25 +29,25 @@ OPS = {"SUM": "sum", "PRODUCT": "prod", "MIN": "min", "MAX": "max"}
 
 
 def free_address() -> str:
-    """An address of this machine at which nobody listens."""
+    """Return an address of this machine at which nobody listens."""
     with socket.socket() as listener:
         listener.bind(("", 0))
         return f"{os.environ.get('MASTER_ADDR', '127.0.0.1')}:{listener.getsockname()[1]}"
 
 
 def row_of(raw: Raw) -> Raw:
-    """A copy of the elements in a row, in memory of its own: what a collective fills begins where its memory begins."""
+    """Return a copy of the elements in a row, in memory of its own: what a collective fills begins where its memory begins."""
     name = NAME_OF[raw.dtype]
     return _clone[name](_reshape[name](raw, (-1,)))
 
 
 def shaped(flat: Raw, shape: Sequence[int]) -> Raw:
-    """A row of elements in a shape."""
+    """Return a row of elements in a shape."""
     return _reshape[NAME_OF[flat.dtype]](flat, tuple(shape))
 
 
 def joined(parts: Sequence[Raw]) -> Raw:
-    """Parts as one row in memory of its own, of one element where they have none: MindSpore's kernels take no empty tensors."""
+    """Return parts as one row in memory of its own, of one element where they have none: MindSpore's kernels take no empty tensors."""
     name, full = NAME_OF[parts[0].dtype], [part for part in parts if part.size]
     if not full:
         return zeros((1,), name)
@@ -55,31 +55,31 @@ def joined(parts: Sequence[Raw]) -> Raw:
 
 
 def padded(parts: Sequence[Raw], size: int) -> Raw:
-    """Parts as one row of ``size`` elements in memory of its own, with zeros at the end."""
+    """Return parts as one row of ``size`` elements in memory of its own, with zeros at the end."""
     gap = size - sum(part.size for part in parts)
     return joined([*parts, zeros((gap,), NAME_OF[parts[0].dtype])] if gap else parts)
 
 
 def cut(flat: Raw, start: int, sizes: Sequence[int]) -> list[Raw]:
-    """Parts of a row of these sizes, from ``start`` on, to be read: they may share its memory."""
+    """Return parts of a row of these sizes, from ``start`` on, to be read: they may share its memory."""
     ends, name = list(itertools.accumulate(sizes, initial=start)), NAME_OF[flat.dtype]
     nothing = from_numpy(np.empty(0, NP_DTYPE[name]))
     return [_slice[name](flat, 0, first, last, 1) if first < last else nothing for first, last in zip(ends, ends[1:])]
 
 
 def divided(flat: Raw, count: int) -> Raw:
-    """A row of elements, each divided by a number."""
+    """Return a row of elements, each divided by a number."""
     name = NAME_OF[flat.dtype]
     return _div[name](flat, scalar(count, name))
 
 
 def copied(flat: Raw) -> Raw:
-    """A row in memory of its own."""
+    """Return a row in memory of its own."""
     return _clone[NAME_OF[flat.dtype]](flat)
 
 
 def empty(size: int, like: Raw) -> Raw:
-    """A row of so many elements, or of one where there are none: MindSpore's kernels take no empty tensors."""
+    """Return a row of so many elements, or of one where there are none: MindSpore's kernels take no empty tensors."""
     return zeros((max(size, 1),), NAME_OF[like.dtype])
 
 
@@ -98,7 +98,7 @@ class Communication:
         self._native.destroy_process_group(group)
 
     def new_group(self, ranks: Sequence[int]) -> str:
-        """The name of a group of some processes, which ask for it, in the order of their numbers. RuntimeError if it isn't made."""
+        """Return the name of a group of some processes, which ask for it, in the order of their numbers. RuntimeError if it isn't made."""
         name = self._native.new_group(list(ranks))
         if not name:
             raise RuntimeError(f"HCCL makes no group of the processes {list(ranks)}; MindSpore's log says why")

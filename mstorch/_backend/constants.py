@@ -17,7 +17,7 @@ _NUMBERS: dict[tuple[float, str], Raw] = {}
 
 
 def number_of(number: Any, name: str) -> Raw:
-    """A number of Python's as a tensor of a dtype without dimensions, for kernels to read."""
+    """Return a number of Python's as a tensor of a dtype without dimensions, for kernels to read."""
     known = number.__class__ in (int, float) and number != 0  # zero has a sign that keys do not tell
     found = _NUMBERS.get((number, name)) if known else None
     if found is None:
@@ -30,7 +30,7 @@ def number_of(number: Any, name: str) -> Raw:
 
 
 def constant_of(array: np.ndarray) -> Raw:
-    """An array as a tensor that kernels read and nobody writes to; on a device small ones are kept for the next time."""
+    """Return an array as a tensor that kernels read and nobody writes to; on a device small ones are kept for the next time."""
     if ON_CPU or array.nbytes > _SMALL:
         return from_numpy(np.ascontiguousarray(array).reshape(array.shape))
     key = (array.dtype, array.shape, array.tobytes())

@@ -1,4 +1,4 @@
-"""What work on the stand-in device costs: kernels, conversions, copies from the host, reads of values, and the host's own time."""
+"""The cost of work on the stand-in device: kernels, conversions, copies from the host, reads of values, and the host's own time."""
 from __future__ import annotations
 
 import json
@@ -19,7 +19,7 @@ _PACKAGE = str(Path(__file__).parents[1])
 
 
 def _asked() -> str:
-    """Who asks: the user's line, and the line of mstorch that does it, beneath what every operation goes through."""
+    """Return who asks: the user's line, and the line of mstorch that does it, beneath what every operation goes through."""
     own = ""
     frame: Any = sys._getframe(1)
     while frame is not None:
@@ -42,7 +42,7 @@ def _launches() -> dict[str, int]:
 
 
 class Cost:
-    """What was counted: each a Counter by name (kernels) or by who asked (the rest); seconds of CPU time."""
+    """The counts: each a Counter by name (kernels) or by the line that asked (the rest); seconds of CPU time."""
 
     def __init__(self) -> None:
         self.kernels: Counter[str] = Counter()
@@ -68,7 +68,7 @@ class Cost:
         return self
 
     def text(self, lines: int = 12) -> str:
-        """The counts, with the names that have the most."""
+        """Return the counts, with the names that have the most."""
         copied = sum(self.copied.values())
         parts = [
             f"kernels {sum(self.kernels.values())}, casts {sum(self.casts.values())}, copies up {sum(self.copies.values())} "
@@ -81,7 +81,7 @@ class Cost:
         return "\n".join(parts)
 
     def numbers(self) -> dict[str, Any]:
-        """The counts as plain values."""
+        """Return the counts as plain values."""
         return {
             "kernels": dict(self.kernels), "casts": dict(self.casts), "copies": dict(self.copies), "bytes": dict(self.copied),
             "reads": dict(self.reads), "host": self.host,
@@ -155,7 +155,7 @@ fake.on_time.append(_meter.time)
 
 @contextmanager
 def counted() -> Iterator[Cost]:
-    """What is done within the block, counted."""
+    """Count what is done within the block."""
     cost = Cost()
     _meter.open.append(cost)
     try:

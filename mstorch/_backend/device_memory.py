@@ -38,7 +38,7 @@ _reaches_base: list[bool] = []  # whether a write into a window is seen in its b
 
 
 def window(base: Raw, shape: Sizes, strides: Sizes, offset: int) -> Raw:
-    """The elements at ``offset`` and ``strides`` (in elements) of a base, in its memory."""
+    """Return the elements at ``offset`` and ``strides`` (in elements) of a base, in its memory."""
     if 0 in shape:
         return from_numpy(np.empty(shape, NP_DTYPE[NAME_OF[base.dtype]]))
     if not HAS_WINDOWS:
@@ -47,22 +47,22 @@ def window(base: Raw, shape: Sizes, strides: Sizes, offset: int) -> Raw:
 
 
 def primitive_window(base: Raw, shape: Sizes, strides: Sizes, offset: int) -> Raw:
-    """The same of a window that has elements. The offset counts from the base's own first element, if that is a view, too."""
+    """Return the same of a window that has elements. The offset counts from the base's own first element, if that is a view, too."""
     return run("AsStrided", base, shape, strides, offset + base.storage_offset())  # which counts from where the memory begins
 
 
 def is_dense(raw: Raw) -> bool:
-    """Whether a tensor is in row-major order from the first byte of its memory on."""
+    """Return whether a tensor is in row-major order from the first byte of its memory on."""
     return raw.is_contiguous() and not raw.storage_offset()
 
 
 def dense(raw: Raw) -> Raw:
-    """A tensor in row-major order from the first byte of its memory on: itself, or a copy."""
+    """Return a tensor in row-major order from the first byte of its memory on: itself, or a copy."""
     return raw if is_dense(raw) else _clone[NAME_OF[raw.dtype]](raw)
 
 
 def shows_others(raw: Raw) -> bool:
-    """Whether a tensor is a storage's, or a view of one that somebody else holds."""
+    """Return whether a tensor is a storage's, or a view of one that somebody else holds."""
     if getattr(raw, "_of_storage", False):
         return True
     while True:
@@ -79,7 +79,7 @@ _APART = 128
 
 
 def _starts(shapes: Sequence[Sizes]) -> list[int]:
-    """Where each of several tensors begins that lie one after the other, and where the last one ends."""
+    """Return where each of several tensors begins that lie one after the other, and where the last one ends."""
     found = [0]
     for shape in shapes:
         found.append(found[-1] + -(-math.prod(shape) // _APART) * _APART)
@@ -92,7 +92,9 @@ def _gap(length: int, name: str) -> Raw:
 
 
 def laid_out(raws: Sequence[Raw]) -> Raw:
-    """Tensors one after the other in one of one dimension: the one that they are the parts of (``parts``), else a copy by one kernel."""
+    """Return tensors one after the other in one of one dimension: the one that they are the parts of (``parts``), else a copy by one
+    kernel.
+    """
     starts = _starts([tuple(raw.shape) for raw in raws])
     flat = getattr(raws[0], "_part", (None, 0))[0]
     if flat is not None and flat.size == starts[-1]:
@@ -108,7 +110,7 @@ def laid_out(raws: Sequence[Raw]) -> Raw:
 
 
 def parts(flat: Raw, shapes: Sequence[Sizes]) -> list[Raw]:
-    """The tensors of these shapes that lie one after the other in ``flat``, in its memory."""
+    """Return the tensors of these shapes that lie one after the other in ``flat``, in its memory."""
     found = []
     for shape, start in zip(shapes, _starts(shapes)):
         part = primitive_window(flat, shape, contiguous_strides(shape), start)
@@ -118,7 +120,7 @@ def parts(flat: Raw, shapes: Sequence[Sizes]) -> list[Raw]:
 
 
 def owned(raw: Raw) -> Raw:
-    """What a kernel gave as the base of a storage, in row-major order and memory that nobody else shows: itself, or a copy."""
+    """Return what a kernel gave as the base of a storage, in row-major order and memory that nobody else shows: itself, or a copy."""
     if not is_dense(raw) or shows_others(raw):
         raw = _clone[NAME_OF[raw.dtype]](raw)
     raw._of_storage = True
@@ -126,12 +128,12 @@ def owned(raw: Raw) -> Raw:
 
 
 def zeros(shape: Sizes, name: str) -> Raw:
-    """New memory of zeros."""
+    """Return new memory of zeros."""
     return full(shape, 0, name)
 
 
 def full(shape: Sizes, value: Any, name: str) -> Raw:
-    """New memory in which every element is a number of Python's."""
+    """Return new memory in which every element is a number of Python's."""
     if not HAS_WINDOWS and not ON_CPU:
         return mindspore.ops.full(shape, value, dtype=MS_DTYPE[name])
     if ON_CPU or value.__class__ is complex:
@@ -142,7 +144,7 @@ def full(shape: Sizes, value: Any, name: str) -> Raw:
 
 
 def arange(start: Any, end: Any, step: Any, name: str, host: Callable[[], np.ndarray]) -> Raw:
-    """New memory with the numbers from ``start`` to ``end``; ``host`` makes them where the stand-in has no kernel."""
+    """Return new memory with the numbers from ``start`` to ``end``; ``host`` makes them where the stand-in has no kernel."""
     return _made("Arange", (start, end, step, MS_DTYPE[name]), host)
 
 
@@ -153,7 +155,7 @@ def _made(name: str, args: tuple[Any, ...], host: Callable[[], np.ndarray]) -> R
 
 
 def _probe() -> bool:
-    """Whether a write into a strided window is seen in the base: a write of two numbers, and one read."""
+    """Return whether a write into a strided window is seen in the base: a write of two numbers, and one read."""
     base = from_numpy(np.zeros(6, np.float32))
     try:
         run("InplaceCopy", primitive_window(base, (2,), (2,), 1), from_numpy(np.ones(2, np.float32)))
@@ -163,7 +165,7 @@ def _probe() -> bool:
 
 
 def writes_reach_base() -> bool:
-    """Whether a write into a part of a base is seen in it; found out once, with a warning on a device where it is not."""
+    """Return whether a write into a part of a base is seen in it; found out once, with a warning on a device where it is not."""
     if not _reaches_base:
         _reaches_base.append(_probe())
         if not _reaches_base[0]:

@@ -51,11 +51,11 @@ class DeviceStream:
         return seed
 
     def initial_seed(self) -> int:
-        """The seed that the stream was started with."""
+        """Return the seed that the stream was started with."""
         return int.from_bytes(self._start[:8], sys.byteorder) if self._made is None else int(self._made.initial_seed()) % (1 << 64)
 
     def get_state(self) -> bytes:
-        """The state, 16 bytes."""
+        """Return the state, 16 bytes."""
         return self._start if self._made is None else to_numpy(self._made.get_state()).tobytes()
 
     def set_state(self, state: Any) -> None:
@@ -69,13 +69,13 @@ class DeviceStream:
             self._made.set_state(mindspore.Tensor(list(raw), mindspore.uint8))
 
     def clone(self) -> DeviceStream:
-        """A second stream in the same state."""
+        """Return a second stream in the same state."""
         copied = DeviceStream()
         copied.set_state(self.get_state())
         return copied
 
     def uniform(self, shape: tuple[int, ...], name: str) -> Raw:
-        """Uniform numbers in [0, 1) of a floating dtype."""
+        """Return uniform numbers in [0, 1) of a floating dtype."""
         return mint.rand(shape, generator=self._generator, dtype=MS_DTYPE[name])
 
     def normal(self, shape: tuple[int, ...], name: str) -> Raw:
@@ -83,9 +83,9 @@ class DeviceStream:
         return mint.randn(shape, generator=self._generator, dtype=MS_DTYPE[name])
 
     def integers(self, shape: tuple[int, ...], low: int, high: int, name: str) -> Raw:
-        """Integers in [low, high)."""
+        """Return integers in [low, high)."""
         return mint.randint(low, high, shape, generator=self._generator, dtype=MS_DTYPE[name])
 
     def permutation(self, n: int, name: str) -> Raw:
-        """A permutation of 0 to n - 1."""
+        """Return a permutation of 0 to n - 1."""
         return mint.randperm(n, generator=self._generator, dtype=MS_DTYPE[name])

@@ -73,7 +73,7 @@ _seen: list[str] = []
 
 
 def quiet() -> bool:
-    """Whether the stand-in itself is at work, in the host's memory."""
+    """Return whether the stand-in itself is at work, in the host's memory."""
     return bool(_quiet[0])
 
 
@@ -100,19 +100,21 @@ def _watch(name: str, primitive: Callable[..., Any], args: tuple[Any, ...]) -> A
 
 
 def _empty(args: Any) -> bool:
-    """Whether a tensor without elements is among the arguments."""
+    """Return whether a tensor without elements is among the arguments."""
     return any(item.size == 0 if isinstance(item, Raw) else isinstance(item, (list, tuple)) and _empty(item) for item in args)
 
 
 def uncounted() -> item_set_to:
-    """A block whose kernels are of a row, and are not counted besides it."""
+    """Return a context manager within which kernels count as part of a row, not by themselves."""
     return item_set_to(_quiet, 0, _quiet[0] + 1)
 
 
 def played(
     op: str, row: Callable[..., Any], host: Callable[[], Callable[..., Any]], of_cpu: Callable[[], Callable[..., Any]]
 ) -> Callable[..., Any]:
-    """A row of Ascend on the CPU: itself where its primitives have kernels; else the host's row, or, where MindSpore records, the CPU's."""
+    """Return a row of Ascend on the CPU: itself where its primitives have kernels; else the host's row, or, where MindSpore records, the
+    CPU's.
+    """
 
     def call(*args: Any) -> Any:
         began, before = time.thread_time(), len(_seen)
@@ -169,7 +171,7 @@ class StandIn:
 
     @staticmethod
     def factory(name: str, args: tuple[Any, ...], host: Callable[[], Any]) -> Raw:
-        """New memory: the primitive's, or the host's where the CPU has no kernel of it."""
+        """Return new memory: the primitive's, or the host's where the CPU has no kernel of it."""
         began = time.thread_time()
         try:
             found = run(name, *args)
@@ -182,7 +184,7 @@ class StandIn:
 
     @staticmethod
     def write(name: str, base: Raw, shape: Sequence[int], strides: Sequence[int], offset: int, new: Any) -> Raw:
-        """A write into a window by NumPy, on the memory that the CPU shows of a base; of a base that is itself a view, on a copy."""
+        """Return a write into a window by NumPy, on the memory that the CPU shows of a base; of a base that is itself a view, on a copy."""
         forked.refuse_device()
         began = time.thread_time()
         with uncounted():
@@ -232,7 +234,9 @@ def changed(op: str, array: np.ndarray, name: str, args: tuple[Any, ...]) -> np.
 
 
 def _shown(base: Raw, shape: Sequence[int], strides: Sequence[int], offset: int) -> tuple[Raw, np.ndarray]:
-    """A window as NumPy's, on the memory that the CPU shows of a base; of a base that is itself a view, on a copy, which comes first."""
+    """Return a window as NumPy's, on the memory that the CPU shows of a base; of a base that is itself a view, on a copy, which comes
+    first.
+    """
     face = base.asnumpy()
     if not np.may_share_memory(face, base.asnumpy()):
         base = from_numpy(np.array(face, order="C"))

@@ -1,4 +1,4 @@
-"""What a process can do that was forked of one which had loaded MindSpore: its threads are not there, and kernels wait for them."""
+"""Work in a process forked from one that had loaded MindSpore, whose threads are gone, so that its kernels would wait for ever."""
 from __future__ import annotations
 
 import os

@@ -8,7 +8,7 @@ import numpy as np
 
 
 def contiguous_strides(shape: Sequence[int]) -> tuple[int, ...]:
-    """Row-major strides; a dimension of length 0 counts as 1."""
+    """Return row-major strides; a dimension of length 0 counts as 1."""
     return _contiguous(shape if shape.__class__ is tuple else tuple(shape))
 
 
@@ -32,7 +32,7 @@ def flat_index(shape: Sequence[int], strides: Sequence[int], offset: int) -> np.
 
 
 def inverse_order(order: Sequence[int]) -> tuple[int, ...]:
-    """The order of dimensions that undoes another."""
+    """Return the order of dimensions that undoes another."""
     inverse = [0] * len(order)
     for place, dim in enumerate(order):
         inverse[dim] = place

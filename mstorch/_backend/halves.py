@@ -19,7 +19,7 @@ _COST = 0.15  # nanoseconds for an element that is not in the cache
 
 
 def widened(array: np.ndarray) -> np.ndarray:
-    """The values of an array of half precision in single precision, in its order of memory."""
+    """Return the values of an array of half precision in single precision, in its order of memory."""
     if array.size < _SHORT or array.dtype != BFLOAT16:
         found = _from_float16(array) if array.size >= _LONG and array.dtype == FLOAT16 else None
         return array.astype(_SINGLE) if found is None else found
@@ -59,7 +59,7 @@ def _from_float16(array: np.ndarray) -> np.ndarray | None:
 
 
 def narrowed(array: np.ndarray, kind: np.dtype) -> np.ndarray:
-    """An array in a dtype of fewer bits, rounded to nearest; what is too large for it is infinite."""
+    """Return an array in a dtype of fewer bits, rounded to nearest; what is too large for it is infinite."""
     if array.size > _FEW and FOUND_HALVES and kind == BFLOAT16 and array.dtype == _SINGLE:
         flat = _flat(array)
         if flat is not None:
@@ -69,7 +69,7 @@ def narrowed(array: np.ndarray, kind: np.dtype) -> np.ndarray:
 
 
 def rounded(array: np.ndarray) -> np.ndarray:
-    """A row-major array of single precision in bfloat16, where numbers below 1.2e-38 may be taken for 0, as oneDNN takes them."""
+    """Return a row-major array of single precision in bfloat16, where numbers below 1.2e-38 may be taken for 0, as oneDNN takes them."""
     if not FOUND_HALVES or array.size <= _FEW:
         return narrowed(array, BFLOAT16)
     line, flat = np.empty(array.size, _BITS), array.reshape(-1)
@@ -78,7 +78,7 @@ def rounded(array: np.ndarray) -> np.ndarray:
 
 
 def flat_bits(array: np.ndarray) -> np.ndarray | None:
-    """The bits of an array of bfloat16 in the order of its memory, a view; None where there are gaps."""
+    """Return the bits of an array of bfloat16 in the order of its memory, a view; None where there are gaps."""
     return _flat(array.view(_BITS))
 
 
@@ -89,14 +89,14 @@ def _flat(array: np.ndarray) -> np.ndarray | None:
 
 
 def _in_order(line: np.ndarray, like: np.ndarray) -> np.ndarray:
-    """A flat array in the shape and the order of another one, whose memory it goes through."""
+    """Return a flat array in the shape and the order of another one, whose memory it goes through."""
     if like.flags.c_contiguous:
         return line.reshape(like.shape)
     return line.reshape(like.shape[::-1]).T
 
 
 def _rounded(flat: np.ndarray) -> np.ndarray:
-    """The bits of flat numbers in bfloat16."""
+    """Return the bits of flat numbers in bfloat16."""
     line = np.empty(flat.size, _BITS)
 
     def part(start: int, end: int) -> None:

@@ -9,15 +9,15 @@ from .raw import Raw
 
 
 def drawn(raw: Raw) -> Raw:
-    """A tensor's values, drawn now if ``initializer(…)`` has put that off."""
+    """Return a tensor's values, drawn now if ``initializer(…)`` has put that off."""
     return raw.init_data() if getattr(raw, "has_init", False) else raw
 
 
 def is_initializer(value: Any) -> bool:
-    """Whether the value is an object of one of MindSpore's initializer classes."""
+    """Return whether the value is an object of one of MindSpore's initializer classes."""
     return isinstance(value, Initializer)
 
 
 def initial(kind: Any, shape: tuple[int, ...], dtype: Any) -> Raw:
-    """What an initializer (an object, or its name) draws for a shape."""
+    """Return what an initializer (an object, or its name) draws for a shape."""
     return initializer(kind, list(shape), dtype).init_data()

@@ -1,4 +1,4 @@
-"""What MindSpore, which is built for NumPy 1, leaves out on NumPy 2: arrays of bfloat16."""
+"""Arrays of bfloat16 on NumPy 2, which MindSpore, built for NumPy 1, leaves out."""
 from __future__ import annotations
 
 from typing import Any

@@ -21,7 +21,7 @@ DIRECT: dict[str, str] = {"BatchNormGradExt": "pyboost_batch_norm_grad_ext"}
 
 @lru_cache(4096)
 def primitive(name: str, *attributes: Any) -> Any:
-    """A primitive with its attributes; NotImplementedError where this MindSpore has none of that name."""
+    """Return a primitive with its attributes; NotImplementedError where this MindSpore has none of that name."""
     found = getattr(gen_ops_prim, name, None) or getattr(operations, name, None)
     if found is None:
         raise NotImplementedError(f"mstorch: this release of MindSpore has no primitive {name}")
@@ -43,21 +43,21 @@ _PRODUCTS = frozenset(("MatMulExt", "Dense", "BatchMatMul"))
 
 
 def with_steps(name: str, item: Any) -> bool:
-    """Whether a tensor has steps that Ascend's kernel of a primitive refuses."""
+    """Return whether a tensor has steps that Ascend's kernel of a primitive refuses."""
     if name in _IN_ROWS:
         return not item.is_contiguous()
     return name in _PRODUCTS and len(item.shape) > 2 and not item.is_contiguous()
 
 
 def refuses_steps(name: str, args: Any) -> bool:
-    """Whether a tensor among the arguments has them."""
+    """Return whether a tensor among the arguments has them."""
     if name not in _IN_ROWS and name not in _PRODUCTS:
         return False
     return any(refuses_steps(name, item) if item.__class__ is tuple else isinstance(item, Raw) and with_steps(name, item) for item in args)
 
 
 def run(name: str, *args: Any, at: tuple[Any, ...] = ()) -> Any:
-    """What the primitive ``name`` with the attributes ``at`` gives."""
+    """Return what the primitive ``name`` with the attributes ``at`` gives."""
     if forked.here:
         forked.refuse_device()
     found = primitive(name, *at)
@@ -72,7 +72,7 @@ def run(name: str, *args: Any, at: tuple[Any, ...] = ()) -> Any:
 
 
 def run_direct(name: str, found: Any, args: tuple[Any, ...]) -> Any:
-    """The same by the function under the primitive's call."""
+    """Return the same by the function under the primitive's call."""
     function = getattr(gen_ops_prim, DIRECT[name])
 
     def call(*given: Any) -> Any:

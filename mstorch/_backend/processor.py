@@ -1,4 +1,4 @@
-"""What the processor can do, by the names that Linux gives its instructions."""
+"""The instruction sets of the processor, by the names that Linux gives them."""
 from __future__ import annotations
 
 import functools
@@ -7,7 +7,7 @@ from pathlib import Path
 
 @functools.cache
 def flags() -> frozenset[str]:
-    """The names; none where the system does not tell."""
+    """Return the names; none where the system does not tell."""
     try:
         return frozenset(Path("/proc/cpuinfo").read_text().split())
     except OSError:

@@ -53,7 +53,7 @@ uploads: list[Callable[[int], None]] = []
 
 
 def from_numpy(array: np.ndarray) -> Raw:
-    """A raw tensor over the memory of a C-contiguous, native-endian array; the array lives as long as the tensor."""
+    """Return a raw tensor over the memory of a C-contiguous, native-endian array; the array lives as long as the tensor."""
     if SHARES:
         return _from_numpy(array)
     for told in uploads:
@@ -62,17 +62,17 @@ def from_numpy(array: np.ndarray) -> Raw:
 
 
 def to_numpy(raw: Raw) -> np.ndarray:
-    """The values as an array; on CPU it shares the memory of a contiguous raw tensor."""
+    """Return the values as an array; on CPU it shares the memory of a contiguous raw tensor."""
     return raw.asnumpy()
 
 
 def host_face(array: np.ndarray) -> Raw:
-    """A raw tensor over the memory of a C-contiguous array of the host, for a kernel of the host; no copy to a device."""
+    """Return a raw tensor over the memory of a C-contiguous array of the host, for a kernel of the host; no copy to a device."""
     return _from_numpy(array)
 
 
 def host_array(raw: Raw) -> np.ndarray:
-    """The values of a tensor that a kernel of the host made; no read from a device."""
+    """Return the values of a tensor that a kernel of the host made; no read from a device."""
     return _asnumpy(raw)
 
 
@@ -86,26 +86,26 @@ def instances(values: Iterable[Any], kind: type) -> Iterator[Any]:
 
 
 def to_arrays(value: Any) -> Any:
-    """A raw tensor, or raw tensors in sequences, as C-contiguous arrays of the host; anything else as it is."""
+    """Return a raw tensor, or raw tensors in sequences, as C-contiguous arrays of the host; anything else as it is."""
     if isinstance(value, Raw):
         return np.asarray(value.asnumpy(), order="C")
     return type(value)(map(to_arrays, value)) if isinstance(value, (list, tuple)) else value
 
 
 def from_arrays(value: Any) -> Any:
-    """Arrays of the host, or a tuple of such, as raw tensors; a number of NumPy's is a tensor without dimensions."""
+    """Return arrays of the host, or a tuple of such, as raw tensors; a number of NumPy's is a tensor without dimensions."""
     if isinstance(value, (list, tuple)):
         return tuple(map(from_arrays, value))
     return from_numpy(np.asarray(value, order="C")) if isinstance(value, (np.ndarray, np.generic)) else value
 
 
 def number_in(array: np.ndarray) -> Any:
-    """The number of Python's in a 0-d array, bfloat16 too."""
+    """Return the number of Python's in a 0-d array, bfloat16 too."""
     return array.item() if array.dtype.kind in "biufc" else float(array)
 
 
 def scalar(value: Any, name: str) -> Raw:
-    """A 0-d raw tensor."""
+    """Return a 0-d raw tensor."""
     for told in uploads:
         told(NP_DTYPE[name].itemsize)
     return mindspore.Tensor(value, MS_DTYPE[name])

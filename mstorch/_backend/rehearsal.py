@@ -39,7 +39,7 @@ class Stream:
         calls.append(("stream", priority))
 
     def query(self) -> bool:
-        """Whether the work is done."""
+        """Return whether the work is done."""
         return True
 
     def synchronize(self) -> None:
@@ -80,11 +80,11 @@ class Event:
         calls.append(("event.synchronize", None))
 
     def query(self) -> bool:
-        """Whether the moment has passed."""
+        """Return whether the moment has passed."""
         return True
 
     def elapsed_time(self, end: Event) -> float:
-        """Milliseconds up to another moment."""
+        """Return milliseconds up to another moment."""
         if not (self._timed and end._timed):
             raise RuntimeError("Both events must be created with enable_timing=True")
         if self._moment is None or end._moment is None:
@@ -122,7 +122,7 @@ def _noted(name: str, result: Any = None) -> Callable[..., Any]:
 
 
 def _draw(name: str, draw: Callable[..., np.ndarray]) -> Callable[..., Any]:
-    """A function of mint that draws: of the generator's seed and place, which it moves on as the device's kernels do."""
+    """Return a function of mint that draws: of the generator's seed and place, which it moves on as the device's kernels do."""
 
     def call(*args: Any, generator: Any, dtype: Any) -> Any:
         calls.append((name, args))

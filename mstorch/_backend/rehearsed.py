@@ -71,7 +71,7 @@ def _refused(op: str, name: str, function: Callable[..., Any]) -> Callable[..., 
 
 
 def _written(played: Any, name: str, target: Any, *rest: Any) -> Any:
-    """A write into a tensor, or into the window that it is of another one's memory."""
+    """Return a write into a tensor, or into the window that it is of another one's memory."""
     base = device_memory.memory_of(target)
     if base.storage_offset() or not base.is_contiguous():
         raise RuntimeError(f"{name} into a view whose base nobody holds")

@@ -18,7 +18,7 @@ TUNE = os.environ.get("MSTORCH_TUNE", "1") != "0"
 
 
 def _release(version: str) -> tuple[int, ...]:
-    """The leading numbers of a version: ``2.10.0rc1`` gives (2, 10, 0)."""
+    """Return the leading numbers of a version: ``2.10.0rc1`` gives (2, 10, 0)."""
     numbers = []
     for part in version.split(".")[:3]:
         digits = ""
@@ -33,7 +33,7 @@ def _release(version: str) -> tuple[int, ...]:
 
 
 def _has(module: str) -> bool:
-    """Whether a module can be imported."""
+    """Return whether a module can be imported."""
     try:
         return importlib.util.find_spec(module) is not None
     except ValueError:  # sys.modules says that it can't
@@ -186,7 +186,7 @@ def set_threads(count: int) -> None:
 
 
 def describe() -> dict[str, str]:
-    """Versions, device and tuning, for ``python -m mstorch env``."""
+    """Return versions, device and tuning, for ``python -m mstorch env``."""
     tuning = ", ".join(f"{name}={value}" for name, value in _TUNED.items())
     return {
         "mindspore": str(mindspore.__version__),
@@ -203,7 +203,7 @@ def set_deterministic(mode: bool) -> None:
 
 
 def device_name(index: int) -> str:
-    """The name of an accelerator."""
+    """Return the name of an accelerator."""
     return "stand-in" if FAKE_DEVICE else str(mindspore.hal.get_device_name(index, DEVICE_TARGET))
 
 
@@ -220,10 +220,10 @@ def empty_cache() -> None:
 
 
 def memory_allocated() -> int:
-    """Bytes that tensors take on the device."""
+    """Return bytes that tensors take on the device."""
     return 0 if FAKE_DEVICE else int(mindspore.runtime.memory_allocated())
 
 
 def max_memory_allocated() -> int:
-    """The most bytes that tensors took on the device."""
+    """Return the most bytes that tensors took on the device."""
     return 0 if FAKE_DEVICE else int(mindspore.runtime.max_memory_allocated())

@@ -13,7 +13,7 @@ PATH = pathlib.Path(__file__).with_name("kernel_samples.json")
 
 
 def decoded(value: Any) -> Any:
-    """The argument that ``encoded`` wrote down; other numbers lie between 0.1 and 0.9, which most functions take."""
+    """Return the argument that ``encoded`` wrote down; other numbers lie between 0.1 and 0.9, which most functions take."""
     if not isinstance(value, dict):
         return value
     if "dtype" not in value:
@@ -28,7 +28,7 @@ def decoded(value: Any) -> Any:
 
 
 def samples() -> dict[str, list[Any]]:
-    """The arguments of one call of each row."""
+    """Return the arguments of one call of each row."""
     return {op: [decoded(item) for item in args] for op, args in {**json.loads(PATH.read_text()), **BY_HAND}.items()}
 
 

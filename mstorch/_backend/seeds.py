@@ -23,12 +23,12 @@ def note_seed() -> None:
 
 
 def seed_is_new() -> bool:
-    """Whether ``mindspore.set_seed`` was called since ``note_seed``; 0.05 µs."""
+    """Return whether ``mindspore.set_seed`` was called since ``note_seed``; 0.05 µs."""
     return _counters[_OURS] != 1
 
 
 def mindspore_seed() -> int | None:
-    """The seed that ``mindspore.set_seed`` was last given."""
+    """Return the seed that ``mindspore.set_seed`` was last given."""
     return _mindspore_seed._GLOBAL_SEED
 
 

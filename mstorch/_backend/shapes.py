@@ -72,7 +72,7 @@ def told(op: str, kernel: Function, inputs: Sequence[Any], args: Sequence[Any]) 
 
 
 def _empty(shape: Sizes, kind: np.dtype[Any]) -> np.ndarray:
-    """Zeros of a shape in the memory of one element."""
+    """Return zeros of a shape in the memory of one element."""
     return np.broadcast_to(np.zeros((), kind), shape)
 
 
@@ -101,7 +101,7 @@ def _by_small(kernel: Function, given: Sequence[Any]) -> Any:
 
 
 def _changed(found: Any, change: Callable[[Sizes], Sizes]) -> Any:
-    """Results with other shapes; numbers and None as they are."""
+    """Return results with other shapes; numbers and None as they are."""
     if found.__class__ is tuple:
         return tuple(_changed(item, change) for item in found)
     return _empty(change(found.shape), found.dtype) if found.__class__ is np.ndarray else found

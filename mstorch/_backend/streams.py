@@ -25,7 +25,7 @@ class StandInStream:
         self.id = next(self._ids)
 
     def query(self) -> bool:
-        """Whether the work is done: it is."""
+        """Return whether the work is done: it is."""
         return True
 
     def synchronize(self) -> None:
@@ -46,7 +46,7 @@ class StandInEvent:
         self.moment = time.perf_counter()
 
     def query(self) -> bool:
-        """Whether the moment has passed: it has."""
+        """Return whether the moment has passed: it has."""
         return True
 
     def synchronize(self) -> None:
@@ -56,7 +56,7 @@ class StandInEvent:
         """Let a stream wait for the moment, which has passed."""
 
     def elapsed_time(self, end: StandInEvent) -> float:
-        """Milliseconds up to another moment."""
+        """Return milliseconds up to another moment."""
         return (end.moment - self.moment) * 1000
 
 
@@ -64,17 +64,17 @@ _current: list[Any] = []
 
 
 def new_stream(priority: int) -> Any:
-    """A stream of the device."""
+    """Return a stream of the device."""
     return StandInStream(priority) if runtime.FAKE_DEVICE else _native.Stream(priority=priority)
 
 
 def new_event(timing: bool, blocking: bool) -> Any:
-    """An event of the device."""
+    """Return an event of the device."""
     return StandInEvent(timing, blocking) if runtime.FAKE_DEVICE else _native.Event(enable_timing=timing, blocking=blocking)
 
 
 def _stand_in() -> list[Any]:
-    """The stand-in's default stream, and the current one."""
+    """Return the stand-in's default stream, and the current one."""
     if not _current:
         first = StandInStream()
         _current.extend((first, first))
@@ -82,12 +82,12 @@ def _stand_in() -> list[Any]:
 
 
 def default_stream() -> Any:
-    """The stream that work is given to unless another is chosen."""
+    """Return the stream that work is given to unless another is chosen."""
     return _stand_in()[0] if runtime.FAKE_DEVICE else _native.default_stream()
 
 
 def current_stream() -> Any:
-    """The stream that work is given to now."""
+    """Return the stream that work is given to now."""
     return _stand_in()[1] if runtime.FAKE_DEVICE else _native.current_stream()
 
 
@@ -113,7 +113,7 @@ _NAMES = {  # torch's names of MindSpore's figures
 
 
 def memory_stats() -> dict[str, int]:
-    """What MindSpore's pool tells, by torch's names; zeros for a stand-in device, which has no pool."""
+    """Return what MindSpore's pool tells, by torch's names; zeros for a stand-in device, which has no pool."""
     told = {} if runtime.FAKE_DEVICE else _native.memory_stats()
     return {name: int(told.get(own, 0)) for name, own in _NAMES.items()}
 
@@ -130,7 +130,7 @@ def memory_summary() -> str:
 
 
 def memory_info() -> tuple[int, int]:
-    """The bytes that are free on the device, which the process uses from now on, and that it has. The stand-in's are the host's.
+    """Return the bytes that are free on the device, which the process uses from now on, and that it has. The stand-in's are the host's.
 
     MindSpore tells zeros of an Ascend device that nothing was done on. NotImplementedError where it tells nothing at all.
     """

@@ -188,7 +188,7 @@ def define_direct(op: str, name: str, function: Function, least: int = 0) -> Non
 
 
 def _else(direct: Function, least: int, spare: Function) -> Function:
-    """What one kernel computes, or where it gives None another."""
+    """Return what one kernel computes, or where it gives None another."""
 
     def call(*args: Any) -> Any:
         found = direct(*args)
@@ -201,7 +201,7 @@ def _else(direct: Function, least: int, spare: Function) -> Function:
 
 
 def _host_through(function: Function, asked: np.dtype, computing: np.dtype, wide: tuple[int, ...]) -> Function:
-    """A NumPy kernel computed in another dtype than the one asked for."""
+    """Return a NumPy kernel computed in another dtype than the one asked for."""
     wider: Function = widened if computing == np.float32 else lambda array: array.astype(computing)
 
     def convert(value: Any) -> Any:
@@ -235,7 +235,7 @@ def _raw_of(value: Any) -> Any:
 
 
 def through_mindspore(function: Function) -> Function:
-    """A kernel of MindSpore's tensors as one of NumPy arrays, whose results have memory of their own."""
+    """Return a kernel of MindSpore's tensors as one of NumPy arrays, whose results have memory of their own."""
 
     def fresh(result: Any, given: Sequence[np.ndarray]) -> Any:
         if isinstance(result, (tuple, list)):
@@ -304,11 +304,11 @@ class Kernel(dict):
         return function
 
     def beside_host(self, name: str) -> Function:
-        """The function of MindSpore's tensors for what lies in host memory, whatever device the process has: the CPU's."""
+        """Return the function of MindSpore's tensors for what lies in host memory, whatever device the process has: the CPU's."""
         return self[name] if runtime.DEVICE_TARGET == "CPU" else self._resolved(name, "CPU")
 
     def by_host(self, name: str) -> Function:
-        """What serves on a device that has no kernel: the CPU, with one warning an operation."""
+        """Return a function that computes on the CPU, with one warning an operation: for operations that a device has no kernel of."""
 
         def call(*args: Any) -> Any:
             _refuse_fallback(self.op, name)
@@ -364,7 +364,7 @@ on_fallback: list[Callable[[str], None]] = []
 
 
 def _locked(function: Function, op: str, device: str) -> Function:
-    """The function for one thread at a time; ``op`` names one that needs MindSpore's threads."""
+    """Return the function for one thread at a time; ``op`` names one that needs MindSpore's threads."""
 
     def call(*args: Any) -> Any:
         if op and forked.here:
@@ -393,12 +393,12 @@ _TYPE_NAMES = {
 
 
 def torch_type_name(name: str) -> str:
-    """The scalar type's name in torch's error messages: ``'Half'`` for float16."""
+    """Return the scalar type's name in torch's error messages: ``'Half'`` for float16."""
     return _TYPE_NAMES.get(name) or f"'{name}'"
 
 
 def serves(op: str, name: str) -> bool:
-    """Whether the device of this process has a kernel of an operation for a dtype, without a detour through another."""
+    """Return whether the device of this process has a kernel of an operation for a dtype, without a detour through another."""
     return name in ROWS[op].dtypes.get(runtime.DEVICE_TARGET, ())
 
 
@@ -409,7 +409,7 @@ _KERNELS: dict[str, Kernel] = {}
 
 
 def kernel(op: str) -> Kernel:
-    """The kernel of an operation. Asking is free; a missing one raises when it is first used."""
+    """Return the kernel of an operation. Asking is free; a missing one raises when it is first used."""
     found = _KERNELS.get(op)
     if found is None:
         found = _KERNELS[op] = Kernel(op)

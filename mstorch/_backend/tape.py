@@ -85,7 +85,7 @@ def start_recording() -> None:
 
 
 def is_recording() -> bool:
-    """Whether MindSpore records what is done now."""
+    """Return whether MindSpore records what is done now."""
     return _recording()
 
 
@@ -95,7 +95,7 @@ def set_recording(on: bool) -> None:
 
 
 def recording_again() -> Callable[[], Any]:
-    """What puts the flag back to where it is now."""
+    """Return a function that sets the flag to its value of now."""
     return functools.partial(_set_recording, _recording())
 
 
@@ -113,7 +113,7 @@ def values_read() -> None:
 
 
 def read(raw: Raw) -> Any:
-    """The values as a NumPy array, for the user."""
+    """Return the values as a NumPy array, for the user."""
     values_read()
     return raw.asnumpy()
 
@@ -141,7 +141,7 @@ def own_dtypes(undo: Undo) -> None:
 
 
 def auto_dtype() -> str | None:
-    """The name of the dtype that the level "auto" of mindspore.amp asks for around this call, if it does."""
+    """Return the name of the dtype that the level "auto" of mindspore.amp asks for around this call, if it does."""
     strategy = get_curr_amp_strategy()
     if strategy is None or strategy.get_amp_level() != AmpLevel.AmpAuto:
         return None
@@ -159,29 +159,29 @@ def mark_leaf(raw: Raw, requires_grad: bool = True) -> None:
 
 
 def is_recorded(raw: Raw) -> bool:
-    """Whether an operation of the tape made this tensor."""
+    """Return whether an operation of the tape made this tensor."""
     return raw._grad_node is not None
 
 
 def is_end(raw: Raw) -> bool:
-    """Whether gradients end at this tensor: one that requires them and that no operation made."""
+    """Return whether gradients end at this tensor: one that requires them and that no operation made."""
     return raw._requires_grad and raw._is_leaf
 
 
 def _identity(node: Any) -> Any:
-    """What tells a node from others; MindSpore 2.7 has no ids, but names of leaves and numbers of operations."""
+    """Return a key that identifies a node; MindSpore 2.7 has no ids, but names of leaves and numbers of operations."""
     unique = getattr(node, "_unique_id", None)
     return (node.name(), node._sequence_nr()) if unique is None else unique()
 
 
 def leaf_identity(raw: Raw) -> Any:
-    """The identity of a leaf, as ``ends_below`` gives it; None for one that no operation has used."""
+    """Return the identity of a leaf, as ``ends_below`` gives it; None for one that no operation has used."""
     node = raw._grad_node
     return None if node is None else _identity(node)
 
 
 def ends_below(raws: Sequence[Raw]) -> set[Any]:
-    """The identities of the leaves that recorded tensors depend on."""
+    """Return the identities of the leaves that recorded tensors depend on."""
     waiting = [raw._grad_node for raw in raws]
     seen: set[Any] = set()
     ends: set[Any] = set()
@@ -204,7 +204,7 @@ _CHANGED = "modified by an inplace operation"
 def run_backward(
     roots: Sequence[Raw], gradients: Sequence[Raw], inputs: Sequence[Raw], keep_graph: bool, create_graph: bool
 ) -> tuple[Raw | None, ...]:
-    """Gradients of the inputs, in order; None for an input that the roots do not depend on."""
+    """Return gradients of the inputs, in order; None for an input that the roots do not depend on."""
     refuse_in_trace("gradients are computed")
     start_recording()
     enabled = grad_mode.enabled
@@ -263,7 +263,7 @@ _stop_gradient = mindspore.ops.stop_gradient
 
 
 def detached(raw: Raw) -> Raw:
-    """Another raw tensor over the same memory, which the tape does not follow."""
+    """Return another raw tensor over the same memory, which the tape does not follow."""
     return _stop_gradient(raw)
 
 
@@ -290,7 +290,7 @@ def _in_own_memory(gradient: Any) -> Any:
 
 
 def eager_node(name: str, forward: Callable[..., Any], backward: Callable[..., Any]) -> Callable[..., Any]:
-    """A raw operation from two functions ``forward(ctx, *args)`` and ``backward(ctx, *gradients)``; not for a trace.
+    """Return a raw operation from two functions ``forward(ctx, *args)`` and ``backward(ctx, *gradients)``; not for a trace.
 
     MindSpore's engine loses the history of a gradient that is a view (2.7.2 to 2.10): double backward through Reshape,
     Transpose, BroadcastTo, ReduceSum or ReduceMean gives None, or a part of the sum, without a word. So what is recorded of
@@ -336,14 +336,14 @@ _zeros_like = mindspore.ops.ZerosLike()
 
 
 def zeros_like(raw: Raw) -> Raw:
-    """Zeros of the same shape and dtype."""
+    """Return zeros of the same shape and dtype."""
     return _zeros_like(raw) if raw.size else raw
 
 
 def pull(
     function: Callable[..., Sequence[Raw]], raws: Sequence[Raw], places: Sequence[int], seeds: Sequence[Raw]
 ) -> tuple[Raw | None, ...]:
-    """The gradients of ``function(*raws)``, weighted by ``seeds``, with respect to the inputs at ``places``.
+    """Return the gradients of ``function(*raws)``, weighted by ``seeds``, with respect to the inputs at ``places``.
 
     The function runs once, recorded. Where an input is followed already, in a pull around this one, the gradients are
     recorded in their turn.

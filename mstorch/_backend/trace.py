@@ -1,4 +1,4 @@
-"""What a function does with raw tensors, captured as one MindSpore graph (``jit(capture_mode="trace")``'s recorder).
+"""Capture a function of raw tensors as one MindSpore graph (the recorder of ``jit(capture_mode="trace")``).
 
 The function runs once on real values while every operation tells the recorder its inputs and results. Raw tensors that
 come from none of the inputs become constants of the graph. Reading the values of one that does is a host round trip: the
@@ -39,7 +39,7 @@ _FILES, _LINES = [os.path.abspath(__file__)], [1]
 
 
 class GraphBreak(RuntimeError):
-    """Something that a graph cannot hold. ``reason`` says what, ``place`` where in the user's code, as file:line."""
+    """Raised for what a graph cannot hold. ``reason`` says what that is, ``place`` where in the user's code, as file:line."""
 
     def __init__(self, reason: str, place: str | None = None) -> None:
         self.reason = reason
@@ -75,7 +75,7 @@ _OF_VALUES = frozenset(
 
 
 def _asked() -> str:
-    """The name of the function of mstorch's that the user's innermost line called."""
+    """Return the name of the function of mstorch's that the user's innermost line called."""
     frame, name = sys._getframe(1), ""
     while frame is not None:
         file = frame.f_code.co_filename
@@ -89,7 +89,7 @@ def _asked() -> str:
 
 
 def user_line() -> str:
-    """The innermost line of code outside of mstorch and MindSpore: ``file:line in function: text``."""
+    """Return the innermost line of code outside of mstorch and MindSpore: ``file:line in function: text``."""
     frame = sys._getframe(1)
     outermost = "?"
     while frame is not None:
@@ -238,7 +238,7 @@ class Capture(_jit.TraceJitContext):  # type: ignore[misc]
         return tuple(_jit._convert_arg_for_operators(arg, name) for arg in args)
 
     def _cut(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Arguments that ``no_grad`` code made, without their history: the graph is differentiated as a whole."""
+        """Return arguments that ``no_grad`` code made, without their history: the graph is differentiated as a whole."""
 
         def cut(value: Any) -> Any:
             if isinstance(value, Raw) and id(value) in self.uncut:
@@ -279,7 +279,7 @@ class Capture(_jit.TraceJitContext):  # type: ignore[misc]
         self.reads.append(f"{how} at {user_line()}, {_inner_line()}")
 
     def draw(self, make: Callable[[], Raw]) -> Raw:
-        """Values that the host makes anew for each run, in this order: an input of the graph."""
+        """Return values that the host makes anew for each run, in this order: an input of the graph."""
         position = len(self.draws)
         self.draws.append(make)
         raw = self.given[position] if position < len(self.given) else make()
@@ -290,7 +290,7 @@ class Capture(_jit.TraceJitContext):  # type: ignore[misc]
 
 
 def _inner_line() -> str:
-    """The innermost line inside mstorch that is not of the recorder."""
+    """Return the innermost line inside mstorch that is not of the recorder."""
     frame = sys._getframe(1)
     while frame is not None:
         name = frame.f_code.co_filename
@@ -301,13 +301,13 @@ def _inner_line() -> str:
 
 
 def current() -> Capture | None:
-    """The capture that is going on, if any."""
+    """Return the capture that is going on, if any."""
     context = tape.tracing()
     return context if isinstance(context, Capture) else None
 
 
 def depends(raw: Raw) -> bool:
-    """Whether a capture goes on of whose inputs a raw tensor was made, so that its values are not known."""
+    """Return whether a capture goes on of whose inputs a raw tensor was made, so that its values are not known."""
     context = current()
     return context is not None and id(raw) in context.depends
 
@@ -376,7 +376,7 @@ class Graph:
         return result if isinstance(result, tuple) else (result,)
 
     def mindir(self) -> bytes:
-        """The graph in MindSpore's exchange format."""
+        """Return the graph in MindSpore's exchange format."""
         return bytes(_jit.JitExecutor_.get_instance().get_func_graph_proto(self.phase, "mind_ir"))
 
 
@@ -390,14 +390,14 @@ def _begin(context: Capture, name: str, inputs: Sequence[Raw]) -> str:
 
 
 def _nothing() -> Raw:
-    """The input of a graph that takes none: MindSpore wants one."""
+    """Return the input of a graph that takes none: MindSpore wants one."""
     return mindspore.Tensor(0)
 
 
 def capture(
     function: Callable[[Capture], Sequence[Raw]], inputs: Sequence[Raw], name: str = "mstorch", given: Sequence[Raw] = ()
 ) -> tuple[Graph | None, Capture]:
-    """The graph of a function of ``inputs`` that gives raw tensors, and what was seen on the way.
+    """Return the graph of a function of ``inputs`` that gives raw tensors, and what was seen on the way.
 
     ``inputs`` and ``given`` (the values for ``drawn``, in order) are fresh raw tensors that belong to nobody else. The
     function gets the capture and returns the outputs, all of them depending on inputs; None stands for the graph if it
@@ -435,7 +435,7 @@ def capture(
 
 
 def round_trips(function: Callable[..., Any], inputs: Sequence[Raw]) -> list[str]:
-    """Where a function of raw tensors reads values that depend on them: one text for each place, none if it is pure."""
+    """Return where a function of raw tensors reads values that depend on them: one text for each place, none if it is pure."""
     fresh = [tape.detached(raw) for raw in inputs]
     context = Capture(fresh, raise_at_reads=False)
     every = fresh or [_nothing()]

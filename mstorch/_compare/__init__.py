@@ -87,7 +87,7 @@ def _environment(second: bool, options: Any) -> dict[str, str]:
 
 
 def _run(options: Any, second: bool) -> dict[str, Any] | None:
-    """One run's record."""
+    """Return one run's record."""
     ours = second or options.device
     place = options.device if second else "cpu"
     asks = any("{device}" in argument for argument in options.args)
@@ -105,7 +105,7 @@ def _run(options: Any, second: bool) -> dict[str, Any] | None:
 
 
 def _operation(options: Any) -> str:
-    """The first operation that is not torch's, as ``MSTORCH_DEBUG=compare`` names it in a run of its own; "" if all are."""
+    """Return the first operation that is not torch's, as ``MSTORCH_DEBUG=compare`` names it in a run of its own; "" if all are."""
     environment = {**_environment(True, options), "MSTORCH_DEBUG": "compare", "MSTORCH_DEBUG_PYTHON": options.torch_python}
     settings = {"seed": options.seed, "steps": min(options.steps, 3), "checkpoint": options.checkpoint}
     with tempfile.TemporaryDirectory() as folder:

@@ -134,7 +134,7 @@ class Alignment:
     # Forward
 
     def _draws(self, step: int, want: list[Event], have: list[Event]) -> tuple[Found, int] | None:
-        """The first module before which other random numbers were drawn."""
+        """Return the first module before which other random numbers were drawn."""
         before: Event | None = None
         ordered = [sorted(events, key=lambda event: event["call"]) for events in (want, have)]
         for one, two in zip(*ordered):
@@ -168,7 +168,7 @@ class Alignment:
     def _fault(
         self, one: Event, two: Event, own: list[tuple[str, float, bool]], given: float, result: float, pairs: list[tuple[Event, Event]]
     ) -> tuple[str, str, float] | None:
-        """The module that is at fault in a call, in what, and how far its inputs are apart; None if the call is as it is to be."""
+        """Return the module that is at fault in a call, in what, and how far its inputs are apart; None if the call is as it is to be."""
         name, kind, other = one["module"], one["class"], self.names[0]
         changed = next((name for name, _, wrong in own if wrong), None)
         if changed is not None:
@@ -193,7 +193,7 @@ class Alignment:
         return None
 
     def _own(self, one: Event, two: Event) -> list[tuple[str, float, bool]]:
-        """The parameters and buffers of a module: their names, how far they are apart, and whether that came out of nothing.
+        """Return the parameters and buffers of a module: their names, how far they are apart, and whether that came out of nothing.
 
         Statistics of a batch may be nothing but rounding, as the mean of what has none: what they are held against is the batch's elements.
         """
@@ -220,7 +220,7 @@ class Alignment:
     # Backward
 
     def _backward(self, step: int, calls: Any, gradients: Any, first: list[int], params: list[dict[str, Any]]) -> Found | None:
-        """The module whose own gradient is the first to go wrong: what came in agrees, what goes out does not."""
+        """Return the module whose own gradient is the first to go wrong: what came in agrees, what goes out does not."""
         limit = max(_GRADIENT, _GROWTH * self._drift)
         largest = _largest(params[0])
         wrong: list[tuple[int, int, int, Found]] = []
@@ -284,7 +284,7 @@ class Alignment:
         return None
 
     def _update(self, step: int, grads: Any, one: Event, two: Event) -> Found | None:
-        """The parameters after a step, beside what the step changed."""
+        """Return the parameters after a step, beside what the step changed."""
         asked = [next(event for event in events if event["optimizer"] == one["optimizer"]) for events in grads]
         found = None
         for name, after in one["value"].items():
@@ -308,13 +308,13 @@ class Alignment:
 
 
 def _caller(one: Event, pairs: list[tuple[Event, Event]]) -> tuple[Event, Event] | None:
-    """The call within which another is made."""
+    """Return the call within which another is made."""
     above = [pair for pair in pairs if pair[0]["call"] < one["call"] and pair[0]["depth"] == one["depth"] - 1]
     return max(above, key=lambda pair: pair[0]["call"]) if above else None  # type: ignore[no-any-return]
 
 
 def _within(call: int, events: list[Event]) -> list[int]:
-    """The calls that are made within another one."""
+    """Return the calls that are made within another one."""
     depths = {event["call"]: event["depth"] for event in events}
     after = [other for other in sorted(depths) if other > call]
     return list(itertools.takewhile(lambda other: depths[other] > depths[call], after))
@@ -326,7 +326,7 @@ def _losses(events: list[Event]) -> list[float]:
 
 
 def _parts(events: list[Event]) -> list[list[Event]]:
-    """The events of each step: up to the last optimizer's step before the next call of a module."""
+    """Return the events of each step: up to the last optimizer's step before the next call of a module."""
     parts: list[list[Event]] = [[]]
     for event in events:
         if event["kind"] == "forward" and parts[-1] and parts[-1][-1]["kind"] == "step":
@@ -345,7 +345,9 @@ def _gradients(events: list[Event]) -> dict[tuple[int, str, int], tuple[int, Any
 
 
 def _of_call(gradients: Any, first: list[int], call: int) -> tuple[float, float, float]:
-    """How far apart the gradients of a call's results are without the furthest elements, and with them; those of its arguments without."""
+    """Return how far apart the gradients of a call's results are without the furthest elements, and with them; those of its arguments
+    without.
+    """
     pairs: dict[str, list[tuple[Any, Any]]] = {"out": [], "in": []}
     for (other, side, number), (_, value) in gradients[0].items():
         if other == call:
@@ -360,7 +362,7 @@ def _names(event: Event) -> list[str]:
 
 
 def _first_gradients(events: list[Event]) -> dict[str, Any]:
-    """The gradients that backward gave parameters (the first, where there are several backward passes)."""
+    """Return the gradients that backward gave parameters (the first, where there are several backward passes)."""
     found: dict[str, Any] = {}
     for event in events:
         if event["kind"] == "parameter":

@@ -58,7 +58,7 @@ def _logs(alignment: Alignment) -> dict[str, list[float]]:
 
 
 def page(alignment: Alignment, lines: list[str], names: tuple[str, str]) -> str:
-    """A page that stands alone."""
+    """Return a page that stands alone."""
     step = _step(alignment)
     rows = "".join(
         f"<tr><td>{html.escape(layer.module)}</td><td>{layer.forward:.2g}</td><td>{layer.backward:.2g}</td></tr>"

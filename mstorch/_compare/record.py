@@ -42,7 +42,7 @@ class Record:
         self._loads = options.get("checkpoint")
 
     def stats(self, value: Any) -> dict[str, Any] | None:
-        """A tensor's shape, dtype, norm, largest element, and some of its elements."""
+        """Return a tensor's shape, dtype, norm, largest element, and some of its elements."""
         with self.torch.no_grad():
             plain = value.detach()
             if plain.layout != self.torch.strided or plain.device.type == "meta":
@@ -60,7 +60,7 @@ class Record:
         }  # fmt: skip
 
     def tensors(self, value: Any) -> list[Any]:
-        """The tensors in a value, in order."""
+        """Return the tensors in a value, in order."""
         if isinstance(value, self.torch.Tensor):
             return [value]
         if isinstance(value, dict):
@@ -71,7 +71,7 @@ class Record:
         return self.tensors(dict(inner)) if isinstance(inner, dict) and type(value).__module__ != "builtins" else []
 
     def many(self, values: list[Any]) -> list[Any]:
-        """What is kept of several tensors."""
+        """Return what is kept of several tensors."""
         return [found for found in map(self.stats, values) if found is not None]
 
     # Modules
@@ -178,7 +178,7 @@ class Record:
             raise Enough(0)
 
     def params(self, optimizer: Any) -> list[tuple[str, Any]]:
-        """The parameters of an optimizer, named after their modules where these were called."""
+        """Return the parameters of an optimizer, named after their modules where these were called."""
         names = {id(param): f"{self.names[id(module)]}.{name}" for module in self.kept if id(module) in self.names
                  for name, param in module._parameters.items() if param is not None}  # fmt: skip
         every = [param for group in optimizer.param_groups for param in group["params"]]

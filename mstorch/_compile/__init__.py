@@ -21,7 +21,7 @@ def compile(
     name: str | None = None, disable: bool = False, recompile_limit: int | None = None, isolate_recompiles: bool = False,
     shapes_spec: Any = None,
 ) -> Any:  # fmt: skip
-    """A function or module that runs as one MindSpore graph for each shape, dtype and mode of its arguments.
+    """Return a function or module that runs as one MindSpore graph for each shape, dtype and mode of its arguments.
 
     What a graph cannot hold (control flow on values, ``.item()``) makes it run as before, with one warning that names the
     line; with ``fullgraph`` it raises, but for kernels that MindSpore's graphs have not. A first call runs the function up to
@@ -66,12 +66,12 @@ def compile(
 
 
 def compiled_call(module: Module, fullgraph: bool = False, limit: int | None = None, graphs: bool = True) -> Compiled:
-    """The graphs of a module's calls."""
+    """Return the graphs of a module's calls."""
     return Compiled(module._call_impl, type(module).__qualname__, fullgraph, limit, graphs)
 
 
 def graph_mode_call(module: Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """A call under MindSpore's graph mode: the outermost module is captured, those in it are parts of its graph."""
+    """Return a call under MindSpore's graph mode: the outermost module is captured, those in it are parts of its graph."""
     if inside.active:
         return module._call_impl(*args, **kwargs)
     graphs = module.__dict__.get("_graphs")
@@ -81,7 +81,7 @@ def graph_mode_call(module: Module, args: tuple[Any, ...], kwargs: dict[str, Any
 
 
 class OptimizedModule(Module):
-    """What ``torch.compile`` makes of a module: the module itself stands under ``_orig_mod``."""
+    """The module that ``torch.compile`` returns: the given one stands under ``_orig_mod``."""
 
     _orig_mod: Module
 
@@ -102,11 +102,11 @@ class OptimizedModule(Module):
 
     @property
     def dynamo_ctx(self) -> Any:
-        """What runs the captured graphs; programs ask for it to see whether a module is a compiled one."""
+        """Return the object that runs the captured graphs; programs read it to see whether a module is a compiled one."""
         return self.__dict__["_compiled"]
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """What the module inside computes."""
+        """Return what the module inside computes."""
         return self.__dict__["_compiled"](args, kwargs)
 
     def __getattr__(self, name: str) -> Any:

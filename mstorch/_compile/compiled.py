@@ -66,7 +66,7 @@ class _GraphNode(Node):
     label = "CompiledFunctionBackward"
 
     def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
-        """The gradients of the graph's inputs."""
+        """Return the gradients of the graph's inputs."""
         if recorded:
             # MindSpore's second derivative of a captured graph lacks terms, without a word (2.7.2 to 2.10).
             raise RuntimeError("torch.compile with aot_autograd does not currently support double backward")
@@ -111,14 +111,14 @@ class Entry:
         self.cut = [not (wanted >> i) & 1 for i in range(len(self.numbers) + len(self.states))]
 
     def fits(self, arguments: Sequence[Any]) -> bool:
-        """Whether the entry is right for these arguments, of its signature, now."""
+        """Return whether the entry is right for these arguments, of its signature, now."""
         for i, tensor in self.identical:
             if arguments[i] is not tensor:
                 return False
         return self.guards is None or isinstance(self.reason, StepBreak) or self.guards.holds()
 
     def run(self, arguments: Sequence[Any]) -> Any:
-        """The function's result by way of the graph."""
+        """Return the function's result by way of the graph."""
         used = [arguments[i] for i in self.numbers]
         drawn = [make() for make in self.draws]
         tensors: list[Any] = []
@@ -134,7 +134,7 @@ class Entry:
         return [*map(result_of, raws, self.plan.kept())]
 
     def _recorded(self, used: list[Any], inputs: list[Raw], drawn: list[Raw]) -> list[Any]:
-        """The graph's outputs, with a history where the function's results have one."""
+        """Return the graph's outputs, with a history where the function's results have one."""
         owners = [*used, *self.states]
         edges = [
             edge_of(owner) if not cut and is_tracked(owner) and not owner._dtype.is_integral else None
@@ -244,7 +244,7 @@ class Compiled:
             return self.function(*args, **kwargs)
 
     def _give_up(self, reason: GraphBreak, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
-        """The result without a graph, after one warning in all."""
+        """Return the result without a graph, after one warning in all."""
         if self.fullgraph and not isinstance(reason, KernelBreak):
             raise reason
         if not self._warned:
@@ -264,7 +264,7 @@ class Compiled:
     # Capturing
 
     def _compile(self, form: tuple[type, tuple[tuple[Any, ...], tuple[Any, ...]]], arguments: list[Any]) -> Entry | None:
-        """An entry for these arguments; None if the function raises, with or without a graph."""
+        """Return an entry for these arguments; None if the function raises, with or without a graph."""
         graphs_read_windows()  # found out before the recorder is at work
         stream = states_of_streams()
         enabled = modes.grad
@@ -322,7 +322,7 @@ class Compiled:
             entry.natives += natives
 
     def _prepare(self, entry: Entry, arguments: list[Any]) -> None:
-        """What is known before the function runs: tensors that it can reach, and which arguments are among them."""
+        """Return the tensors that the function can reach and which arguments are among them, both found before it runs."""
         guards: Any = entry.guards
         entry.states = _states(guards)
         entry.known = [tensor for tensor, *_ in guards.tensors]
@@ -457,7 +457,7 @@ def _check_escapes(
 
 
 def _holder(tensor: Any) -> str:
-    """Where a tensor is kept, for a message."""
+    """Return where a tensor is kept, for a message."""
     for holder in gc.get_referrers(tensor):
         if isinstance(holder, dict):
             for key, value in holder.items():
@@ -475,7 +475,7 @@ def _signature(tensor: Tensor) -> tuple[Any, ...]:
 
 
 def _sharing(arguments: Sequence[Any]) -> Any:
-    """Which arguments are the same tensor, and which share memory."""
+    """Return which arguments are the same tensor, and which share memory."""
     if len(arguments) < 2:
         return None
     tensors = [id(t) for t in arguments]
@@ -496,7 +496,7 @@ def reset_all() -> None:
 
 
 def bind(compiled: Compiled, function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function with the name and the documentation of another, that runs compiled."""
+    """Return a function with the name and the documentation of another, that runs compiled."""
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:

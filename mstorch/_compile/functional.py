@@ -22,7 +22,7 @@ from .memory import constant, copy_of
 
 
 def packed_strides(tensor: Any) -> tuple[int, ...] | None:
-    """The strides of a copy whose dimensions lie in memory in the same order, without gaps; None for row-major ones."""
+    """Return the strides of a copy whose dimensions lie in memory in the same order, without gaps; None for row-major ones."""
     shape, strides = tensor._shape, tensor._stride
     if strides is not None and dense_order(shape, strides) is None:
         order = sorted(range(len(shape)), key=lambda i: (strides[i], shape[i] != 1), reverse=True)
@@ -34,14 +34,14 @@ def packed_strides(tensor: Any) -> tuple[int, ...] | None:
 
 
 def stand_in(tensor: Tensor, raw: Raw) -> Tensor:
-    """A tensor like an argument, over MindSpore's tensor of the argument's shape; made within a capture."""
+    """Return a tensor like an argument, over MindSpore's tensor of the argument's shape; made within a capture."""
     made = wrap(raw, packed_strides(tensor))
     made.__class__ = type(tensor)
     return made
 
 
 def copied(tensor: Any) -> Any:
-    """A tensor like an argument, over a copy of its values."""
+    """Return a tensor like an argument, over a copy of its values."""
     strides = packed_strides(tensor)
     made = laid_out(np.array(array_of(tensor), order="C"), strides) if ON_CPU else wrap(copy_of(value_of(tensor)), strides)
     made.__class__ = type(tensor)
@@ -53,13 +53,13 @@ def copied(tensor: Any) -> Any:
 
 
 def replaced(arguments: Sequence[Any], numbers: Sequence[int], made: Sequence[Any]) -> list[Any]:
-    """The arguments, those at ``numbers`` and all that are the same tensors exchanged for others."""
+    """Return the arguments, those at ``numbers`` and all that are the same tensors exchanged for others."""
     found = {id(arguments[i]): other for i, other in zip(numbers, made)}
     return [found.get(id(argument), argument) for argument in arguments]
 
 
 def exchanged(states: Sequence[Any], raws: Sequence[Raw]) -> NativeBlock:
-    """A capture's block in which other values stand for the storages of known tensors."""
+    """Return a capture's block in which other values stand for the storages of known tensors."""
     block = NativeBlock(captured=True)
     for tensor, raw in zip(states, raws):
         block.put(tensor._storage, raw)
@@ -91,7 +91,7 @@ _MANY = 1 << 32  # more than a function exchanges one memory: no window of a cop
 
 
 def _now(storage: Any) -> list[tuple[str, Any]]:
-    """The attributes that a storage is to have once its copy is gone."""
+    """Return the attributes that a storage is to have once its copy is gone."""
     if storage.__class__ is DeviceMemory:
         return [("exchanges", storage.exchanges + _MANY), *[(name, getattr(storage, name)) for name in _OF_DEVICES]]
     return [(name, getattr(storage, name)) for name in _OF_STORAGES]
@@ -113,7 +113,7 @@ class Recipe:
         self.tracked = False
 
     def make(self, base: Any) -> Any:
-        """The tensor as a view of its base, or the base itself where it shows the same."""
+        """Return the tensor as a view of its base, or the base itself where it shows the same."""
         if base._shape == self.shape and strides_of(base) == self.stride and base._offset == self.offset and (
             base._dtype is self.kind and self.owner == "fresh"
         ):
@@ -129,7 +129,7 @@ class Recipe:
 
 
 class Plan:
-    """What becomes of the outputs of a graph: results to make, states and arguments to write."""
+    """The use of a graph's outputs: results to make, states and arguments to write."""
 
     def __init__(self) -> None:
         self.form: Any = None
@@ -141,12 +141,12 @@ class Plan:
         self.arguments: list[tuple[int, Any]] = []
 
     def kept(self) -> list[bool]:
-        """Which outputs of the graph live on as tensors; the others are written to known tensors."""
+        """Return which outputs of the graph live on as tensors; the others are written to known tensors."""
         lasting = {number for number in [*self.fresh, *[number for _, number in self.arguments]] if isinstance(number, int)}
         return [number in lasting for number in range(len(self.raws))]
 
     def output(self, raw: Raw) -> int:
-        """The number of a raw tensor among the outputs of the graph."""
+        """Return the number of a raw tensor among the outputs of the graph."""
         for number, known in enumerate(self.raws):
             if known is raw:
                 return number
@@ -159,7 +159,7 @@ def plan(
     form: Any, outputs: Sequence[Any], arguments: Sequence[Any], argument_raws: Sequence[Raw], states: Sequence[Any],
     block: NativeBlock, state_raws: Sequence[Raw], known: dict[int, Any], depends: Callable[[Raw], bool], packed: Sequence[bool],
 ) -> Plan:  # fmt: skip
-    """The plan of a run that has just ended: its outputs, and what it wrote to arguments and states.
+    """Return the plan of a run that has just ended: its outputs, and what it wrote to arguments and states.
 
     ``packed`` says which stand-ins have no gaps in memory where their arguments have.
     """
@@ -207,10 +207,10 @@ def _source(made: Plan, raw: Raw, depends: Callable[[Raw], bool]) -> Any:
 
 
 def delivered(number: Any, tensors: Sequence[Any]) -> Any:
-    """An output of the graph by its number, or a copy of a constant, as a tensor."""
+    """Return an output of the graph by its number, or a copy of a constant, as a tensor."""
     return tensors[number] if isinstance(number, int) else constant(number)
 
 
 def array_source(number: Any, raws: Sequence[Raw]) -> np.ndarray:
-    """The values of an output of the graph by its number, or of a constant."""
+    """Return the values of an output of the graph by its number, or of a constant."""
     return raws[number].asnumpy() if isinstance(number, int) else number

@@ -1,4 +1,4 @@
-"""What a captured function depends on besides its arguments: modules, closures, globals. Checked before each run."""
+"""The modules, closures and globals that a captured function depends on besides its arguments, checked before each run."""
 from __future__ import annotations
 
 import builtins
@@ -309,7 +309,7 @@ class Guards:
             self._enter(function, path)
 
     def _bound(self, function: types.FunctionType, path: str) -> None:
-        """What a function has besides its globals."""
+        """Return the values that a function has besides its globals: defaults, closure, attributes."""
         for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ()):
             try:
                 value = cell.cell_contents
@@ -421,7 +421,7 @@ class Guards:
     # Checking
 
     def holds(self) -> bool:
-        """Whether everything is as it was."""
+        """Return whether everything is as it was."""
         for members, checks, _ in self.dicts:
             for key, value, plain in checks:
                 now = members.get(key, MISSING)
@@ -516,7 +516,7 @@ def _tensor_class() -> type:
 
 
 def _members_of(base: type) -> dict[str, Any]:
-    """A class's members, and its name and bases."""
+    """Return a class's members, and its name and bases."""
     members = {name: value for name, value in vars(base).items() if name not in _OF_CLASSES}
     members[""] = (base.__name__, base.__qualname__, base.__mro__)
     return members
@@ -528,7 +528,7 @@ def _same_members(base: type, before: dict[str, Any]) -> bool:
 
 
 def _same_picture(now: Any, value: Any) -> bool:
-    """Whether a value is what it was: the same object, or an equal plain one."""
+    """Return whether a value is what it was: the same object, or an equal plain one."""
     if now is value:
         return True
     if type(now) is not type(value):
@@ -539,7 +539,7 @@ def _same_picture(now: Any, value: Any) -> bool:
 
 
 def _in_order(container: dict[Any, Any], before: dict[Any, Any]) -> bool:
-    """Whether the keys are those that were there, in their order."""
+    """Return whether the keys are those that were there, in their order."""
     return all(one is two or (is_plain(two) and same_plain(one, two)) for one, two in zip(container, before))
 
 
@@ -556,7 +556,7 @@ def _slot(descriptor: Any, value: Any) -> Any:
 
 
 def _of_function(function: types.FunctionType) -> tuple[Any, ...]:
-    """What a function can be given anew."""
+    """Return what a function can be given anew."""
     return (
         function.__code__, function.__defaults__, function.__kwdefaults__, function.__name__, function.__qualname__, function.__doc__,
         function.__module__,
@@ -572,7 +572,7 @@ _SHOWN = ("_storage", "_dtype", "_shape", "_stride", "_offset", "_array", "_coun
 
 
 def _unchanged(container: Any, before: Any) -> bool:
-    """Whether a list, tuple or dictionary has the items that it had."""
+    """Return whether a list, tuple or dictionary has the items that it had."""
     if len(container) != len(before):
         return False
     if isinstance(container, dict):

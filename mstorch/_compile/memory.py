@@ -1,4 +1,4 @@
-"""What graphs are given of tensors' memory and what becomes of what they give, on the host and on a device.
+"""Pass tensors' memory to graphs, and put their results back into it, on the host and on a device.
 
 The inputs of a device's graph are the memory itself, windows on it too, where a first graph shows that they are read as such. What a graph
 gives may lie in the memory of an input, or of another result: what is kept of it is a copy.
@@ -24,7 +24,7 @@ _clone = kernel("clone")
 
 
 def has_memory(tensor: Any) -> bool:
-    """Whether a tensor lies in memory that a graph can be given: of the host, or of a device."""
+    """Return whether a tensor lies in memory that a graph can be given: of the host, or of a device."""
     return tensor._storage.__class__ in (Storage, DeviceMemory)
 
 
@@ -39,14 +39,14 @@ def refuse_cpu(what: str, place: str | None = None) -> None:
 
 
 def input_of(tensor: Any) -> Raw:
-    """A tensor's elements as the input of a graph."""
+    """Return a tensor's elements as the input of a graph."""
     raw = value_of(tensor)
     return raw if ON_CPU or is_dense(raw) or graphs_read_windows() else dense(raw)
 
 
 @cache
 def graphs_read_windows() -> bool:
-    """Whether a graph reads what a window of its memory shows; found out once, by one graph and one read."""
+    """Return whether a graph reads what a window of its memory shows; found out once, by one graph and one read."""
     if not HAS_WINDOWS:
         return False
     memory = from_numpy(np.arange(12, dtype=np.float32))
@@ -63,7 +63,7 @@ def graphs_read_windows() -> bool:
 
 
 def state_value(tensor: Any) -> Raw:
-    """The memory of a known tensor's whole storage as the input of a graph, in the tensor's shape where it has all of it."""
+    """Return the memory of a known tensor's whole storage as the input of a graph, in the tensor's shape where it has all of it."""
     whole = whole_storage(tensor)
     all_of_it = tensor._stride is None and not tensor._offset and whole.numel() == tensor.numel()
     if ON_CPU:
@@ -73,31 +73,31 @@ def state_value(tensor: Any) -> Raw:
 
 
 def copy_of(raw: Raw) -> Raw:
-    """The same values in memory of their own."""
+    """Return the same values in memory of their own."""
     return from_numpy(np.array(raw.asnumpy(), order="C")) if ON_CPU else _clone[NAME_OF[raw.dtype]](raw)
 
 
 def result_of(raw: Raw, kept: bool) -> Any:
-    """What a graph gave as a tensor; on a device as it is where it does not live on (``kept``)."""
+    """Return what a graph gave as a tensor; on a device as it is where it does not live on (``kept``)."""
     if ON_CPU:
         return tensor_of(raw.asnumpy().copy())
     return wrap(copy_of(raw)) if kept else raw
 
 
 def constant(array: np.ndarray) -> Any:
-    """What a function gives that depends on none of its inputs, as a tensor where its graph computes."""
+    """Return what a function gives that depends on none of its inputs, as a tensor where its graph computes."""
     return tensor_of(array.copy()) if ON_CPU else wrap(from_numpy(array.copy()))
 
 
 def gradient_of(raw: Raw | None) -> Any:
-    """A gradient that MindSpore computed, as our tape takes it."""
+    """Return a gradient that MindSpore computed, as our tape takes it."""
     if raw is None:
         return None
     return raw.asnumpy().copy() if ON_CPU else copy_of(raw)
 
 
 def seed_of(gradient: Any) -> Raw:
-    """A bare gradient of our tape, as MindSpore's takes it."""
+    """Return a bare gradient of our tape, as MindSpore's takes it."""
     if ON_CPU or not isinstance(gradient, Raw):
         return face(np.asarray(gradient))
     return dense(gradient)

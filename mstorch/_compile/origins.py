@@ -57,7 +57,7 @@ def _origin_of_file(path: str) -> Origin:
 
 
 def origin_of_code(code: types.CodeType, namespace: dict[str, Any]) -> Origin:
-    """Where a function's code comes from; what was made of a text belongs to the module whose names it uses."""
+    """Return where a function's code comes from; what was made of a text belongs to the module whose names it uses."""
     if code.co_filename.startswith("<") and not code.co_filename.startswith(("<frozen", "<__array_function__")):
         name = namespace.get("__name__")
         if "_tuple_new" in namespace and str(name).startswith(NAMED_TUPLE):  # what ``collections.namedtuple`` makes
@@ -67,7 +67,7 @@ def origin_of_code(code: types.CodeType, namespace: dict[str, Any]) -> Origin:
 
 
 def origin_of_module(module: types.ModuleType) -> Origin:
-    """Where a module comes from; one that no file stands behind is the user's, unless the interpreter holds it."""
+    """Return where a module comes from; one that no file stands behind is the user's, unless the interpreter holds it."""
     path = vars(module).get("__file__")
     if isinstance(path, str):
         return _origin_of_file(os.path.abspath(path))
@@ -80,7 +80,7 @@ HEAP = 1 << 9  # Py_TPFLAGS_HEAPTYPE: other classes cannot be changed
 
 
 def origin_of_class(cls: type) -> Origin:
-    """Where a class comes from: of the module that has it under its name."""
+    """Return where a class comes from: of the module that has it under its name."""
     if not cls.__flags__ & HEAP:
         return PYTHON
     module = sys.modules.get(cls.__module__)

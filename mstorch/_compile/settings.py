@@ -20,7 +20,7 @@ from ..autograd.anomaly_mode import is_anomaly_check_nan_enabled, is_anomaly_ena
 
 
 def setting_key() -> tuple[Any, ...]:
-    """The settings now, as a value that can be compared."""
+    """Return the settings now, as a value that can be compared."""
     context = decimal.getcontext()
     return (
         modes.grad, modes.inference, modes.multithreading, modes.forward, get_default_dtype(), tuple(deterministic.values()),

@@ -31,7 +31,7 @@ class Leaf:
 
 
 def flatten(value: Any, tensors: list[Any]) -> Any:
-    """The hashable form of a tree; its tensors are appended to the list."""
+    """Return the hashable form of a tree; its tensors are appended to the list."""
     if isinstance(value, TensorBase):
         tensors.append(value)
         return _TENSOR
@@ -65,7 +65,7 @@ def leaves(form: Any) -> Iterator[Any]:
 
 
 def unflatten(form: Any, tensors: Iterator[Any]) -> Any:
-    """The tree of a form, with other tensors."""
+    """Return the tree of a form, with other tensors."""
     if isinstance(form, Leaf):
         return form.value
     if form == _TENSOR:

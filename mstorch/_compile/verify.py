@@ -45,7 +45,7 @@ def _reference(
 
 
 def fails(function: Callable[..., Any], form: Any, arguments: Sequence[Any], states: Sequence[Any]) -> bool:
-    """Whether the function raises without a graph; it runs on copies."""
+    """Return whether the function raises without a graph; it runs on copies."""
     own = {id(tensor._storage) for tensor in states}
     numbers = [i for i, tensor in enumerate(arguments) if id(tensor._storage) not in own]
     try:
@@ -92,13 +92,13 @@ def compare(entry: Any, function: Callable[..., Any], form: Any, arguments: Sequ
 
 
 def _whole(tensor: Any) -> Any:
-    """All of an output's storage, which is what the graph gives."""
+    """Return all of an output's storage, which is what the graph gives."""
     whole = whole_storage(tensor)
     return tensor if tensor._stride is None and tensor.numel() == whole.numel() else whole
 
 
 def _as_it_lies(values: np.ndarray, tensor: Any) -> np.ndarray:
-    """Values of a tensor's shape in the order of its memory, all of which it shows."""
+    """Return values of a tensor's shape in the order of its memory, all of which it shows."""
     if tensor._stride is None:
         return values
     flat = np.empty(values.size, values.dtype)
@@ -139,7 +139,7 @@ def _compare_run(
 
 
 def _gradients(roots: Sequence[Any], seeds: Sequence[np.ndarray], ends: Sequence[Any]) -> list[Raw | None]:
-    """The gradients without a graph; MindSpore's tape does not look on where it computes them."""
+    """Return the gradients without a graph; MindSpore's tape does not look on where it computes them."""
     tape.stop_recording()
     with native_set_to(False):
         starts: list[Any] = [(edge_of(root), seed if ON_CPU else from_numpy(seed)) for root, seed in zip(roots, seeds)]

@@ -1,4 +1,4 @@
-"""What a room calls of a room above it. The room above enters it here as it loads, so that imports run one way.
+"""Functions of upper packages that lower ones call. The upper package enters them here as it is loaded, so that imports run one way.
 
 ``torch``: the whole package. ``autograd``, ``storages``, ``compiler``: the modules of gradients, of storages, of captured graphs.
 ``backward_from_one``: backward from one tensor, the common case. ``Parameter``, ``tracer``: classes of ``nn`` and ``fx``.
@@ -21,7 +21,7 @@ copy_watchers: list[Callable[[Any], None]] = []
 
 
 def copied(tensor: Any, array: Any) -> Any:
-    """The array to which a device's tensor was copied; those who wait for copies are told."""
+    """Return the array to which a device's tensor was copied; those who wait for copies are told."""
     for watch in copy_watchers:
         watch(tensor)
     return array

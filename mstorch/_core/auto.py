@@ -1,4 +1,4 @@
-"""What autograd keeps for a tensor besides the node that made it."""
+"""The state that autograd keeps for a tensor besides the node that made it."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -9,7 +9,7 @@ DEFAULT, MULTIPLE_OUTPUTS, WITHOUT_GRAD, INFERENCE, OF_FUNCTION = 0, 1, 2, 3, 4
 
 
 class Auto:
-    """What autograd knows of a tensor besides the node that made it; most tensors have none.
+    """The state of autograd for a tensor besides the node that made it; most tensors have none.
 
     ``leaf``: gradients end here. ``base``: the tensor that this one is a view of, always a root. ``seen``: the version of the
     memory at which the view's history was looked up (-1: it was written since). ``pending``: the node that such a write gave the base

@@ -33,20 +33,22 @@ _WRITTEN = (bool, int, str, type(None))  # defaults that a text can give
 
 
 def built_in(function: Function, name: str, module: str) -> Function:
-    """The function as an object of the type of built-in functions, called ``name``."""
+    """Return the function as an object of the type of built-in functions, called ``name``."""
     text = f"{name}{_parameters(function)}\n--\n\n{function.__doc__ or ''}"
     _definitions.append(_Definition(name.encode(), _ADDRESS, _FASTCALL_WITH_KEYWORDS, text.encode()))
     return _new(ctypes.addressof(_definitions[-1]), function, module)
 
 
 def written(function: Function) -> Function:
-    """The function written in Python behind one that ``built_in`` made; any other value itself."""
+    """Return the function written in Python behind one that ``built_in`` made; any other value itself."""
     own = getattr(function, "__self__", None) if type(function) is types.BuiltinFunctionType else None
     return own if type(own) is types.FunctionType else function
 
 
 def _parameters(function: Function) -> str:
-    """The parameters of a function as Python reads them from the text of a built-in one; ``...`` for defaults that have no short text."""
+    """Return the parameters of a function as Python reads them from the text of a built-in one; ``...`` for defaults that have no short
+    text.
+    """
     while not hasattr(function, "__signature__") and hasattr(function, "__wrapped__"):
         function = function.__wrapped__
     if hasattr(function, "__signature__"):

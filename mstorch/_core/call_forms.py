@@ -23,7 +23,9 @@ from .tensor_base import TensorBase
 
 
 def kind_of(value: Any) -> str:
-    """The name of a value's class as torch's messages have it: of classes that are written in C, its own among them, with the module."""
+    """Return the name of a value's class as torch's messages have it: of classes that are written in C, its own among them, with the
+    module.
+    """
     kind = type(value)
     if kind.__module__ == "builtins" or issubclass(kind, TensorBase):
         return kind.__name__
@@ -119,7 +121,7 @@ class Form(NamedTuple):
 
 @functools.cache
 def forms_of(room: str, name: str) -> tuple[Form, ...]:
-    """The forms of a function of torch, of one of its rooms or of Tensor; none where they are not known."""
+    """Return the forms of a function of torch, of one of its rooms or of Tensor; none where they are not known."""
     lines = (_BY_HAND if room == "Tensor" and name in _BY_HAND else _BY_HAND_OF_BOTH if room in ("Tensor", "torch") else {}).get(name)
     if lines is not None:
         first = "self" if room == "Tensor" else "input: Tensor"
@@ -136,7 +138,7 @@ def forms_of(room: str, name: str) -> tuple[Form, ...]:
 
 
 def _read(line: str, method: bool) -> Any:
-    """A line of a stub as a form; ``spread`` for one of any number of integers, None for what torch has in Python."""
+    """Return a line of a stub as a form; ``spread`` for one of any number of integers, None for what torch has in Python."""
     arguments = ast.parse(line).body[0].args  # type: ignore[attr-defined]
     if arguments.vararg is not None:
         return "spread" if ast.unparse(arguments.vararg.annotation) == "IntLike" else None
@@ -163,7 +165,7 @@ def _parameter(item: ast.arg, optional: bool, by_word: bool, default: ast.expr |
 
 
 def refusal(room: str, last: str, args: tuple[Any, ...], named: dict[str, Any]) -> str | None:
-    """What torch says of a call that fits no form, or has lists with something else than integers in them; None of others.
+    """Return what torch says of a call that fits no form, or has lists with something else than integers in them; None of others.
 
     ``args`` are without the tensor whose method it is.
     """
@@ -201,14 +203,14 @@ _NAMED_OF = "TensorBase" if sys.version_info >= (3, 11) else "Tensor"
 
 
 def _of_nothing(name: str, placed: int, named: int) -> str | None:
-    """The words of Python itself, which reads calls of methods that take nothing."""
+    """Return the words of Python itself, which reads calls of methods that take nothing."""
     if named:
         return f"{_NAMED_OF}.{name}() takes no keyword arguments"
     return f"TensorBase.{name}() takes no arguments ({placed} given)" if placed else None
 
 
 def combination(name: str, args: tuple[Any, ...], named: dict[str, Any], forms: tuple[Form, ...]) -> str:
-    """The words for a call in no form."""
+    """Return the words for a call in no form."""
     given = ", ".join([kind_of(item) for item in args] + [f"{key}={kind_of(item)}" for key, item in named.items()])
     lines = "".join(f"\n * ({', '.join(parameter.name for parameter in form.parameters)})" for form in forms)
     end = ", " if named and not args else ""  # as torch has it
@@ -216,7 +218,7 @@ def combination(name: str, args: tuple[Any, ...], named: dict[str, Any], forms: 
 
 
 def _gathered(form: Form, args: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The arguments by place, with integers that are given as arguments of their own as one list."""
+    """Return the arguments by place, with integers that are given as arguments of their own as one list."""
     return (args,) if form.spread and args and not isinstance(args[0], (tuple, list)) and _is(args[0], _INT) else args
 
 
@@ -224,7 +226,7 @@ _INT = frozenset(("Int",))
 
 
 def _unpacked(name: str, form: Form, args: tuple[Any, ...], named: dict[str, Any]) -> str | None:
-    """What torch, which looks at the first item of a list when it chooses a form, says of another that is no integer."""
+    """Return what torch, which looks at the first item of a list when it chooses a form, says of another that is no integer."""
     args = _gathered(form, args)
     for place, parameter in enumerate(form.parameters):
         value = args[place] if place < len(args) else named.get(parameter.name)
@@ -244,7 +246,7 @@ def _index(value: Any) -> bool:
 
 
 def _wrong(name: str, form: Form, args: tuple[Any, ...], named: dict[str, Any]) -> str | None:
-    """What is wrong with a call in one form, in torch's words."""
+    """Return what is wrong with a call in one form, in torch's words."""
     parameters, by_place = form.parameters, form.by_place
     args = _gathered(form, args)
     if len(args) > by_place:
@@ -272,7 +274,7 @@ def _wrong(name: str, form: Form, args: tuple[Any, ...], named: dict[str, Any]) 
 
 
 def _key(name: str, named: dict[str, Any]) -> str | None:
-    """The word that a parameter is given by: its own, or NumPy's for it."""
+    """Return the word that a parameter is given by: its own, or NumPy's for it."""
     return name if name in named else next((other for other in NUMPY_NAMES.get(name, ()) if other in named), None)
 
 
@@ -311,7 +313,7 @@ def _mismatch(name: str, parameter: Parameter, value: TensorBase | float | Seque
 
 
 def _is(value: TensorBase | float, kinds: frozenset[str]) -> bool:
-    """Whether a value is of one of the kinds that a parameter takes."""
+    """Return whether a value is of one of the kinds that a parameter takes."""
     return not kinds or any(_OF_KIND.get(kind, _anything)(value) for kind in kinds)
 
 
@@ -321,7 +323,7 @@ _NUMBERS = frozenset(("Int", "IntLike", "Float", "Scalar"))
 def with_numbers(
     room: str, last: str, args: tuple[Any, ...], named: dict[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
-    """The call with numbers for the tensors of no dimension that stand where torch takes a number; None if there are none."""
+    """Return the call with numbers for the tensors of no dimension that stand where torch takes a number; None if there are none."""
     for form in forms_of(room, last):
         spread = _gathered(form, args) is not args
         kinds = [frozenset(("Int",))] * len(args) if spread else [parameter.kinds for parameter in form.parameters]
@@ -336,7 +338,7 @@ def with_numbers(
 
 
 def _as_number(value: Any, kinds: frozenset[str]) -> Any:
-    """A tensor of no dimension as a number, of a list with such the list with numbers, where a parameter takes them."""
+    """Return a tensor of no dimension as a number, of a list with such the list with numbers, where a parameter takes them."""
     if "Ints" in kinds and isinstance(value, (tuple, list)) and any(map(_number_tensor, value)):
         return type(value)(_as_number(item, frozenset(("Int",))) for item in value)
     if kinds & _NUMBERS or "Ints" in kinds:

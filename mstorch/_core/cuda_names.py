@@ -31,12 +31,12 @@ def turn_on() -> None:
 
 
 def is_on() -> bool:
-    """Whether "cuda" names the Ascend device."""
+    """Return whether "cuda" names the Ascend device."""
     return _switch.on
 
 
 def is_there() -> bool:
-    """Whether there is a device that "cuda" names: a GPU, or the Ascend device."""
+    """Return whether there is a device that "cuda" names: a GPU, or the Ascend device."""
     return _switch.on or runtime.device_type() == "cuda"
 
 
@@ -61,7 +61,7 @@ _EITHER = _Either("npu")
 
 
 def meant(kind: str) -> str:
-    """The type of device that a type names: for "cuda" that of the Ascend device while the switch is on."""
+    """Return the type of device that a type names: for "cuda" that of the Ascend device while the switch is on."""
     return _EITHER if _switch.on and kind in ("cuda", "npu") else kind
 
 

@@ -1,4 +1,4 @@
-"""What ``use_deterministic_algorithms`` asked for: refusals of operations, and memory that is filled."""
+"""``use_deterministic_algorithms``: operations that it refuses, and memory that it fills."""
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
@@ -30,12 +30,12 @@ def refuse(name: str) -> None:
 
 
 def fills() -> bool:
-    """Whether memory that has no values yet is filled, as torch does where determinism is asked for."""
+    """Return whether memory that has no values yet is filled, as torch does where determinism is asked for."""
     return bool(state["mode"] and state["fill"])
 
 
 def filler(kind: dtype) -> float:
-    """What such memory is filled with: NaN, or the largest integer."""
+    """Return what such memory is filled with: NaN, or the largest integer."""
     return float("nan") if not kind.is_integral else True if kind.category == 0 else int(np.iinfo(kind.np).max)
 
 

@@ -108,7 +108,7 @@ _NOT_COMPILED = {
 
 
 def current() -> device:
-    """The device that MindSpore computes on, or will compute on: of several the one that was chosen."""
+    """Return the device that MindSpore computes on, or will compute on: of several the one that was chosen."""
     if _TYPE == "cpu":
         return CPU
     index = binding.index()
@@ -129,7 +129,7 @@ def prefix(place: device) -> str:
 
 
 def index_of(wanted: Any) -> int:
-    """The index of an accelerator named by an index, a string, a device or None; RuntimeError if the process computes on another."""
+    """Return the index of an accelerator named by an index, a string, a device or None; RuntimeError if the process computes on another."""
     index = wanted if isinstance(wanted, int) else None if wanted is None else device(wanted).index
     if index is None or index < 0:
         return binding.index()
@@ -138,14 +138,14 @@ def index_of(wanted: Any) -> int:
 
 
 def default() -> device:
-    """Where new tensors live that name no device."""
+    """Return where new tensors live that name no device."""
     if defaults.blocks:
         return resolve(defaults.blocks[-1])
     return CPU if defaults.chosen is None else resolve(defaults.chosen)
 
 
 def is_meta(wanted: Any) -> bool:
-    """Whether a new tensor for which this device is asked (None: the default) has no memory."""
+    """Return whether a new tensor for which this device is asked (None: the default) has no memory."""
     return resolve(wanted) is META
 
 
@@ -158,7 +158,7 @@ def refuse_pinning(wanted: Any) -> None:
 
 
 def named(wanted: Any) -> device:
-    """The device as it is named, where ``resolve`` would find one: without an index it leaves open which of several."""
+    """Return the device as it is named, where ``resolve`` would find one: without an index it leaves open which of several."""
     found = wanted if isinstance(wanted, device) else device(wanted)
     if found.index is None and meant(found.type) == _TYPE != "cpu":
         binding.check(binding.index())
@@ -167,7 +167,7 @@ def named(wanted: Any) -> device:
 
 
 def resolve(wanted: Any) -> device:
-    """The device for a new tensor; raises what torch raises for one that is not there."""
+    """Return the device for a new tensor; raises what torch raises for one that is not there."""
     if wanted is None:
         return default()
     found = wanted if isinstance(wanted, device) else device(wanted)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def device_tensor(base: Raw, kind: dtype, shape: tuple[int, ...], strides: Strides | None) -> Any:
-    """A base tensor that shows the elements of ``base``, in the order in which they lie, with a shape and strides."""
+    """Return a base tensor that shows the elements of ``base``, in the order in which they lie, with a shape and strides."""
     made = window(DeviceMemory(base), kind, shape, strides, 0)
     if modes.inference:
         auto_of(made).inference = True
@@ -26,10 +26,10 @@ def device_tensor(base: Raw, kind: dtype, shape: tuple[int, ...], strides: Strid
 def without_values(
     place: Any, kind: dtype, shape: tuple[int, ...], strides: Strides | None = None, requires_grad: bool = False
 ) -> TensorBase | None:
-    """A tensor on a device that holds no values; None for a device that does."""
+    """Return a tensor on a device that holds no values; None for a device that does."""
     return meta_tensor(shape, kind, strides, requires_grad) if devices.is_meta(place) else None
 
 
 def as_asked(tensor: TensorBase, place: Any) -> TensorBase:
-    """A tensor of few elements that was made on the host; for a device that holds no values one like it there."""
+    """Return a tensor of few elements that was made on the host; for a device that holds no values one like it there."""
     return to_meta(tensor, tensor.requires_grad) if devices.is_meta(place) else tensor

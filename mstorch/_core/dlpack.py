@@ -58,7 +58,7 @@ def _destroy(capsule: int) -> None:
 
 
 def capsule_of(array: np.ndarray, bfloat16: bool = False) -> Any:
-    """A capsule over an array's memory; ``bfloat16`` says that its 16-bit numbers are those."""
+    """Return a capsule over an array's memory; ``bfloat16`` says that its 16-bit numbers are those."""
     rank = array.ndim
     shape = (ctypes.c_int64 * max(rank, 1))(*array.shape)
     strides = (ctypes.c_int64 * max(rank, 1))(*(stride // array.itemsize for stride in array.strides))
@@ -84,7 +84,7 @@ class _Memory:
 
 
 def array_of(capsule: Any) -> tuple[np.ndarray, bool]:
-    """An array over a capsule's memory, and whether its 16-bit numbers are bfloat16.
+    """Return an array over a capsule's memory, and whether its 16-bit numbers are bfloat16.
 
     Raises RuntimeError for a capsule that was used, BufferError for memory or numbers that NumPy has no form for.
     """

@@ -43,11 +43,11 @@ class dtype:
         return self
 
     def to_real(self) -> dtype:
-        """The dtype of the real part."""
+        """Return the dtype of the real part."""
         return {"complex64": float32, "complex128": float64}.get(self.name, self)
 
     def to_complex(self) -> dtype:
-        """The complex dtype with parts of this precision."""
+        """Return the complex dtype with parts of this precision."""
         found = {
             "float16": by_name("complex32"), "bfloat16": complex64, "float32": complex64, "float64": complex128,
             "complex64": complex64, "complex128": complex128,
@@ -112,7 +112,7 @@ class _Lacking(dtype):
         return not self._unsigned
 
     def to_real(self) -> dtype:
-        """The dtype of the real part."""
+        """Return the dtype of the real part."""
         return float16 if self.name == "complex32" else self
 
 
@@ -143,12 +143,12 @@ OF_NP: dict[np.dtype, dtype] = {d.np: d for d in DTYPES}
 
 
 def by_name(name: str) -> dtype:
-    """The dtype called ``name``, without "torch."."""
+    """Return the dtype called ``name``, without "torch."."""
     return _BY_NAME[name]
 
 
 def of_numpy(np_dtype: np.dtype) -> dtype:
-    """The dtype of a NumPy array's elements; TypeError with torch's words for one that tensors cannot hold."""
+    """Return the dtype of a NumPy array's elements; TypeError with torch's words for one that tensors cannot hold."""
     found = OF_NP.get(np_dtype.newbyteorder("="))
     if found is None:
         raise TypeError(
@@ -163,12 +163,12 @@ _default = [float32]
 
 
 def get_default_dtype() -> dtype:
-    """The floating dtype of new tensors made from Python floats; float32 unless set."""
+    """Return the floating dtype of new tensors made from Python floats; float32 unless set."""
     return _default[0]
 
 
 def default_dtype_again() -> Callable[[], Any]:
-    """What sets the default floating dtype to what it is now."""
+    """Return a function that sets the default floating dtype to that of now."""
     return item_again(_default, 0)
 
 

@@ -21,7 +21,7 @@ class Ends:
         self._known[key] = (weakref.ref(raw, lambda _: self._known.pop(key, None)), tensor)
 
     def below(self, raws: Sequence[Raw]) -> list[tuple[Raw, Any]]:
-        """The ends that recorded tensors depend on, with the tensors they stand for."""
+        """Return the ends that recorded tensors depend on, with the tensors they stand for."""
         identities = tape.ends_below(raws)
         found = []
         for reference, tensor in list(self._known.values()):

@@ -57,5 +57,5 @@ _ALL = {c.name: c for c in (
 
 
 def by_name(name: str) -> Any:
-    """The constant called ``name``."""
+    """Return the constant called ``name``."""
     return _ALL[name]

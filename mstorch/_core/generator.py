@@ -70,11 +70,11 @@ class Generator:
         return drawn
 
     def initial_seed(self) -> int:
-        """The seed that the stream was started with."""
+        """Return the seed that the stream was started with."""
         return self.engine.initial_seed()
 
     def get_state(self) -> Any:
-        """The state as a uint8 tensor: 5,056 bytes of torch's own stream, 16 of an accelerator's."""
+        """Return the state as a uint8 tensor: 5,056 bytes of torch's own stream, 16 of an accelerator's."""
         with self.engine.lock:
             state = self._engine.get_state()
         return tensor_of(np.frombuffer(state, np.uint8).copy())
@@ -91,7 +91,7 @@ class Generator:
         return self
 
     def clone_state(self) -> Generator:
-        """Another generator at the same place of the same stream."""
+        """Return another generator at the same place of the same stream."""
         copied = Generator.__new__(type(self))
         copied._device = self._device
         with self.engine.lock:
@@ -139,14 +139,14 @@ def _follow_mindspore() -> None:
 
 
 def _default_engine() -> Engine | DeviceStream:
-    """The default generator's stream. Each draw comes here."""
+    """Return the default generator's stream. Each draw comes here."""
     if seeds.seed_is_new():
         _follow_mindspore()
     return default_generator._engine
 
 
 def device_generator() -> Generator:
-    """The accelerator's default generator, seeded with the default one's seed when it is first asked for."""
+    """Return the accelerator's default generator, seeded with the default one's seed when it is first asked for."""
     if seeds.seed_is_new():
         _follow_mindspore()
     if not _device_generators:
@@ -155,7 +155,7 @@ def device_generator() -> Generator:
 
 
 def states_of_streams() -> list[Any]:
-    """The states of the default streams, the host's and the device's."""
+    """Return the states of the default streams, the host's and the device's."""
     return [generator.engine.get_state() for generator in _default_generators()]
 
 
@@ -209,7 +209,7 @@ class randomness(Block):
         return begin_slice
 
     def draw(self, engine: Engine, name: str, args: tuple[Any, ...], further: Callable[[tuple[Any, ...]], Any]) -> np.ndarray:
-        """What this slice gets of ``further(args)``, a draw for it alone."""
+        """Return what this slice gets of ``further(args)``, a draw for it alone."""
         self._place += 1
         if any(isinstance(arg, np.ndarray) for arg in args):
             return self._of_values(engine, args, further)
@@ -258,7 +258,7 @@ def _check_allowed() -> None:
 
 
 def engine_of(generator: Generator | None, device: device | str | int | None = None) -> Any:
-    """The stream to draw from: the given generator's; else that of the device, if one is named; else the host's."""
+    """Return the stream to draw from: the given generator's; else that of the device, if one is named; else the host's."""
     _check_allowed()
     wanted = None if device is None else devices.resolve(device)
     if generator is None:
@@ -277,13 +277,14 @@ def check_place(generator: Generator, wanted: device) -> None:
 
 
 def mask_engine(tensor: TensorBase) -> Any:
-    """The stream that dropout draws from: the host's, or that of the device that the tensor is on."""
+    """Return the stream that dropout draws from: the host's, or that of the device that the tensor is on."""
     _check_allowed()
     return _default_engine() if tensor.device.type in ("cpu", "meta") else device_generator().engine
 
 
 def engine_beside(tensor: TensorBase) -> Any:
-    """The stream for numbers that are written to a tensor, or drawn with it: the host's, and what MindSpore trains draws there, too."""
+    """Return the stream for numbers that are written to a tensor, or drawn with it: the host's, and what MindSpore trains draws there, too.
+    """
     native = modes.native is not None and not modes.native.captured
     if ON_CPU or native or tensor._storage.__class__ not in NATIVE:
         return engine_of(None)
@@ -292,5 +293,5 @@ def engine_beside(tensor: TensorBase) -> Any:
 
 
 def draws_on_device(value: Any) -> bool:
-    """Whether numbers whose parameter this is are drawn on a device, which is not asked for its values."""
+    """Return whether numbers whose parameter this is are drawn on a device, which is not asked for its values."""
     return not ON_CPU and modes.native is None and isinstance(value, TensorBase) and value._storage.__class__ in NATIVE

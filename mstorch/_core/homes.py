@@ -38,7 +38,7 @@ def _full(place: str) -> str:
 
 
 def home(module: str, name: str) -> tuple[str, str]:
-    """The module and name that a class or function of ours has as one of torch's, the module as ours would be called.
+    """Return the module and name that a class or function of ours has as one of torch's, the module as ours would be called.
 
     What torch has not keeps its own.
     """

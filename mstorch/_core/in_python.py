@@ -1,4 +1,4 @@
-"""What torch writes in Python: those functions bind in a class, and hand their arguments on in a form of their own.
+"""Functions that torch writes in Python: they bind in a class, and hand their arguments on in a form of their own.
 
 ``F.layer_norm(x, 8, w)`` reaches a ``__torch_function__``, and a graph of torch.fx, as
 ``layer_norm(x, 8, weight=w, bias=None, eps=1e-05)``: parameters without a default by place, those with one by keyword, all of them.
@@ -34,12 +34,14 @@ _INSTEAD: dict[tuple[str, str], tuple[str, dict[str, Any]]] = {
 
 
 def written_in_python(face: str, name: str) -> bool:
-    """Whether torch writes a name of a namespace ("" or "nn.functional"), or of class Tensor, in Python."""
+    """Return whether torch writes a name of a namespace ("" or "nn.functional"), or of class Tensor, in Python."""
     return name.startswith("_") or IN_PYTHON.get(_PLACES.get(face, face), {}).get(name, False)
 
 
 def handed_on(function: Function, face: str, name: str) -> Handed | None:
-    """What puts the arguments of a call in the form in which torch's function hands them on; None for those handed on as written."""
+    """Return a function that puts the arguments of a call into the form in which torch's function hands them on; None if it changes
+    nothing.
+    """
     if not written_in_python(face, name) or name.startswith("_"):
         return None
     found: list[Handed] = []

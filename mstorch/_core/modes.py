@@ -1,4 +1,4 @@
-"""What a thread has switched on: recording, inference mode, MindSpore's own way of computing, hooks for saved tensors."""
+"""The modes of a thread: recording, inference mode, MindSpore's own way of computing, hooks for saved tensors."""
 from __future__ import annotations
 
 import threading
@@ -39,7 +39,7 @@ modes = Modes()
 
 
 def capturing() -> bool:
-    """Whether a graph is being captured in this thread."""
+    """Return whether a graph is being captured in this thread."""
     return modes.native is not None and modes.native.captured
 
 

@@ -10,7 +10,7 @@ _TORCH_MODULES = dict.fromkeys(
 
 
 def is_torch() -> bool:
-    """Whether ``import torch`` gets mstorch in this process."""
+    """Return whether ``import torch`` gets mstorch in this process."""
     return sys.modules.get("torch") is sys.modules[__name__.partition(".")[0]]
 
 

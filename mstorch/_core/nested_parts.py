@@ -24,7 +24,7 @@ def kept(value: Any) -> Any:
 
 
 def kept_gradients(roots: Any, gradients: Any) -> Any:
-    """Gradients for roots, of nested ones in the order in which the root's elements lie. RuntimeError for one of another shape."""
+    """Return gradients for roots, of nested ones in the order in which the root's elements lie. RuntimeError for one of another shape."""
     if isinstance(roots, TensorBase):
         roots = (roots,)
     if gradients is None or isinstance(gradients, TensorBase):
@@ -48,5 +48,5 @@ def _shown(tensor: Any) -> Any:
 
 
 def like_nested(tensor: Any, values: Any) -> Any:
-    """Values as a nested tensor of the structure of ``tensor``, if that is one."""
+    """Return values as a nested tensor of the structure of ``tensor``, if that is one."""
     return tensor._like(values) if is_nested(tensor) and values is not None else values

@@ -41,14 +41,14 @@ def no_memory(error: BaseException) -> RuntimeError:
 
 
 def lacks_memory(error: BaseException) -> bool:
-    """Whether an error says that there is no memory, and is not torch's already."""
+    """Return whether an error says that there is no memory, and is not torch's already."""
     if error.__class__ is OutOfMemoryError or not isinstance(error, (MemoryError, RuntimeError)):
         return False
     return isinstance(error, MemoryError) or any(words in str(error) for words in _WORDS)
 
 
 def limit_reached(error: BaseException) -> RuntimeError | None:
-    """The error to raise in place of one that says that memory, or NumPy's dimensions, are at an end; None for all others."""
+    """Return the error to raise in place of one that says that memory, or NumPy's dimensions, are at an end; None for all others."""
     if lacks_memory(error):
         return no_memory(error)
     if isinstance(error, (ValueError, IndexError)) and _TOO_MANY.search(str(error)):
@@ -58,7 +58,7 @@ def limit_reached(error: BaseException) -> RuntimeError | None:
 
 
 def tells_no_memory(function: Function) -> Function:
-    """A function whose errors about memory, and about NumPy's dimensions, are torch's."""
+    """Return a function whose errors about memory, and about NumPy's dimensions, are torch's."""
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -75,7 +75,7 @@ def tells_no_memory(function: Function) -> Function:
 
 @tells_no_memory
 def zeroed(count: int, kind: np.dtype) -> np.ndarray:
-    """An array of so many zeros, with torch's errors about sizes that there cannot be."""
+    """Return an array of so many zeros, with torch's errors about sizes that there cannot be."""
     if count * kind.itemsize >= 2**63:
         raise ValueError("Overflow when unpacking long long")
     if count < 0:

@@ -92,7 +92,7 @@ _WORDS: dict[str, Callable[[Any, str, Any], str]] = {
 
 
 def on_one_device(function: Function, name: str) -> Function:
-    """The public form of an operation, which refuses tensors of the CPU beside those of a device where torch does."""
+    """Return the public form of an operation, which refuses tensors of the CPU beside those of a device where torch does."""
     plain = name.rpartition(".")[2].rstrip("_")
     if ON_CPU or plain not in _WORDS:
         return function

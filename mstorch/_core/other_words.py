@@ -18,7 +18,7 @@ _TARGETS = {other: name for name, others in NUMPY_NAMES.items() for other in oth
 def in_own_words(
     spoken: str, function: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any], error: Exception
 ) -> dict[str, Any] | None:
-    """The keywords of a call that failed with ``error``, by the function's own names; None where they do not explain it."""
+    """Return the keywords of a call that failed with ``error``, by the function's own names; None where they do not explain it."""
     if not named or error.__class__ is not TypeError:
         return None
     *path, last = spoken.split(".")

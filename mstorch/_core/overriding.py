@@ -100,12 +100,12 @@ FUNCTION_TRANSFORMS: list[Function] = []
 
 
 def disabled(*args: Any, **kwargs: Any) -> Any:
-    """What a class sets ``__torch_function__`` to, to have its instances treated as plain tensors."""
+    """Return what a class sets ``__torch_function__`` to, to have its instances treated as plain tensors."""
     return NotImplemented
 
 
 def disabled_dispatch(*args: Any, **kwargs: Any) -> Any:
-    """What a class has for ``__torch_dispatch__`` that takes no calls below autograd."""
+    """Return what a class has for ``__torch_dispatch__`` that takes no calls below autograd."""
     return NotImplemented
 
 
@@ -137,17 +137,17 @@ class without_innermost_mode(Block):
 
 
 def mode_is_on() -> bool:
-    """Whether the thread has a mode that takes calls."""
+    """Return whether the thread has a mode that takes calls."""
     return bool(state.modes) and state.level != OFF
 
 
 def is_taken(*values: Any) -> bool:
-    """Whether a mode takes calls, above autograd or below it, or the class of one of these values does."""
+    """Return whether a mode takes calls, above autograd or below it, or the class of one of these values does."""
     return mode_is_on() or bool(state.dispatchers) or any(type(value) not in PLAIN and dispatches(type(value)) for value in values)
 
 
 def overrides(value: Any) -> bool:
-    """Whether a value's class takes calls over."""
+    """Return whether a value's class takes calls over."""
     kind = type(value)
     return kind not in PLAIN and _handles(kind) and state.level == ON
 
@@ -158,7 +158,7 @@ def _handles(kind: type) -> bool:
 
 
 def dispatches(kind: type) -> bool:
-    """Whether the tensors of a class take calls below autograd (``__torch_dispatch__``)."""
+    """Return whether the tensors of a class take calls below autograd (``__torch_dispatch__``)."""
     known = _dispatches.get(kind)
     if known is None:
         handler = getattr(kind, "__torch_dispatch__", None)
@@ -188,7 +188,7 @@ def collect(values: Iterable[Any], found: list[Any]) -> bool:
 
 
 def ask(public: Function, found: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """What the thread's innermost mode, or the first of the values, makes of a call; NotImplemented if none does."""
+    """Return what the thread's innermost mode, or the first of the values, makes of a call; NotImplemented if none does."""
     kinds = tuple(map(type, found))
     if mode_is_on():
         with without_innermost_mode() as mode:
@@ -216,7 +216,7 @@ def dispatch(
     public: Function, function: Function, args: tuple[Any, ...], kwargs: dict[str, Any], form: Function | None = None,
     operator: bool = False, data: bool = False,
 ) -> Any:  # fmt: skip
-    """A call that is not plain: taken over, or gone on with. An operator that all refuse is left to Python.
+    """Return a call that is not plain: taken over, or gone on with. An operator that all refuse is left to Python.
 
     ``data``: the arguments are data, which only modes are asked about, not an operation's operands.
     """
@@ -245,7 +245,7 @@ def dispatch(
 def _as_handed_on(
     public: Function, found: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[Function, list[Any], tuple[Any, ...], dict[str, Any]]:
-    """What a handler gets of a call: of a function that torch writes in Python the form in which that hands it on."""
+    """Return what a handler gets of a call: of a function that torch writes in Python the form in which that hands it on."""
     handed = _handed.get(public)
     if handed is None:
         return public, found, args, kwargs
@@ -265,7 +265,7 @@ def refuse_in_transform(name: str, further: str = "") -> None:
 
 
 def drawing(function: Function) -> Function:
-    """A function that draws random numbers: the map that is running says for how many slices."""
+    """Return a function that draws random numbers: the map that is running says for how many slices."""
 
     @functools.wraps(function)
     def drawn(*args: Any, **kwargs: Any) -> TensorBase:
@@ -276,7 +276,7 @@ def drawing(function: Function) -> Function:
 
 
 def for_maps(function: F) -> F:
-    """A function made of operations of this library, not of public ones: a map computes it as one."""
+    """Return a function made of operations of this library, not of public ones: a map computes it as one."""
 
     @functools.wraps(function)
     def mapped(*args: Any, **kwargs: Any) -> Any:
@@ -291,7 +291,7 @@ def for_maps(function: F) -> F:
 
 
 def offered(function: Function) -> Function:
-    """A function of the families that other functions call, with tensors whose class computes it itself below autograd."""
+    """Return a function of the families that other functions call, with tensors whose class computes it itself below autograd."""
 
     @functools.wraps(function)
     def called(*args: Any, **kwargs: Any) -> TensorBase:
@@ -309,7 +309,7 @@ _IN_PYTHON = ("torch.nn.", "torch.functional.")  # torch's functions there speak
 
 
 def spoken(function: Function) -> str:
-    """The name that users know a public function or method by."""
+    """Return the name that users know a public function or method by."""
     owner = getattr(function, "__self__", None)
     if isinstance(owner, property):
         return f"torch.Tensor.{getattr(owner, '__name__', '')}.{function.__name__}"
@@ -323,7 +323,7 @@ def spoken(function: Function) -> str:
 
 
 def public_name(function: Function) -> str:
-    """The last part of the name that users know a public function or method by: ``inv``, where it says that it is ``linalg_inv``."""
+    """Return the last part of the name that users know a public function or method by: ``inv``, where it says that it is ``linalg_inv``."""
     return spoken(function).rpartition(".")[2]
 
 
@@ -342,7 +342,7 @@ def entry(
     function: Function, module: str, name: str, *, form: Function | None = None, data: bool = False,
     public: Callable[[], Function] | None = None, quick: Function | None = None,
 ) -> Function:  # fmt: skip
-    """The public form of a function, named ``name`` in ``module``; ``form`` takes calls with tensors of classes in ``FORMED``.
+    """Return the public form of a function, named ``name`` in ``module``; ``form`` takes calls with tensors of classes in ``FORMED``.
 
     ``public`` gives the function that an operator is known as. ``quick`` looks itself at a second argument that is of no plain
     class (a key that has slices), and gives the result, or None for all others.
@@ -440,7 +440,7 @@ def _watched(function: Function, module: str, name: str) -> Function:
 
 
 def entry_of_one(function: Function, module: str, name: str) -> Function:
-    """The public form of a method that asks its own tensor alone: its other arguments are no operands (the memo of a deep copy)."""
+    """Return the public form of a method that asks its own tensor alone: its other arguments are no operands (the memo of a deep copy)."""
     told = tells_no_memory(function)
 
     @functools.wraps(function)
@@ -470,14 +470,14 @@ def _named(entered: Function, module: str, name: str) -> Function:
 
 
 def _with_link(doc: str | None, module: str, name: str) -> str | None:
-    """A docstring with the place where torch's own documentation tells the rest: its forms, formulas and examples."""
+    """Return a docstring with the place where torch's own documentation tells the rest: its forms, formulas and examples."""
     if not doc or "/docs.pytorch.org/" in doc or any(part.startswith("_") for part in f"{module}.{name}".split(".")):
         return doc
     return f"{doc}\n\nhttps://docs.pytorch.org/docs/stable/search.html?q=torch{module.removeprefix(_HOME)}.{name}"
 
 
 def _known(entered: Function, function: Function, module: str, name: str) -> Function:
-    """The public form as torch has it, built in or written in Python."""
+    """Return the public form as torch has it, built in or written in Python."""
     face, _, last = (module.removeprefix(_HOME).removeprefix(".") + f".{name}").strip(".").rpartition(".")
     known = _named(entered, module, name)
     if face != "Tensor":
@@ -493,7 +493,7 @@ def _known(entered: Function, function: Function, module: str, name: str) -> Fun
 
 
 def shown_built_in(function: Function, module: str, name: str) -> Function:
-    """A function in the form of built-in ones, of a module that goes by torch's name where ``import torch`` gets this library."""
+    """Return a function in the form of built-in ones, of a module that goes by torch's name where ``import torch`` gets this library."""
     module, name = homes.home(module, name)
     known = built_in(function, name, _shown(module))
     _entries.append(known)
@@ -501,7 +501,7 @@ def shown_built_in(function: Function, module: str, name: str) -> Function:
 
 
 def _shortest(function: Function) -> Function:
-    """The function without what looks at keywords, and at more than two arguments, alone: a call that has none needs none of it."""
+    """Return the function without what looks at keywords, and at more than two arguments, alone: a call that has none needs none of it."""
     while getattr(function, "for_keywords", None) is function:
         function = function.__wrapped__  # type: ignore[attr-defined]
     return function
@@ -526,7 +526,7 @@ def name_entries(package: str) -> None:
 
 
 def is_entry(value: Any) -> bool:
-    """Whether a function is a public form that ``entry`` made."""
+    """Return whether a function is a public form that ``entry`` made."""
     value = written(value)
     return isinstance(value, types.FunctionType) and "spoken" in value.__dict__
 
@@ -539,7 +539,7 @@ class Property(property):
 
 
 def entered_property(of: property, name: str) -> Property:
-    """The public form of a property."""
+    """Return the public form of a property."""
     read, write, remove = of.fget, of.fset, of.fdel
     assert read is not None
 

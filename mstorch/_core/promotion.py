@@ -23,7 +23,7 @@ from .dtype import (
 
 @cache
 def promote_types(type1: dtype, type2: dtype) -> dtype:
-    """The smallest dtype that holds both."""
+    """Return the smallest dtype that holds both."""
     if type1 is type2:
         return type1
     for place, given in enumerate((type1, type2), 1):
@@ -59,14 +59,14 @@ _WITH_CLASS = frozenset(("float16", "float32", "float64", "uint8", "int8", "int1
 
 
 def type_text(kind: dtype, layout: str = "") -> str:
-    """How torch's messages name the type of a tensor: ``torch.FloatTensor``; by its device where no class has a name of old."""
+    """Return how torch's messages name the type of a tensor: ``torch.FloatTensor``; by its device where no class has a name of old."""
     if kind.name in _WITH_CLASS:
         return f"torch.{layout + '.' if layout else ''}{WORDS[kind.name]}Tensor"
     return f"{'Sparse' if layout else ''}CPU{WORDS[kind.name]}Type"
 
 
 def scalar_dtype(value: Any) -> dtype:
-    """The dtype that a Python number stands for in promotion."""
+    """Return the dtype that a Python number stands for in promotion."""
     if isinstance(value, bool):
         return bool_
     if isinstance(value, int):
@@ -98,7 +98,7 @@ def combine(dimensioned: dtype | None, zero_dim: dtype | None, wrapped: dtype | 
 
 
 def can_cast(from_: dtype, to: dtype) -> bool:
-    """Whether values may be converted without a loss of category: no float to int, no complex to real."""
+    """Return whether values may be converted without a loss of category: no float to int, no complex to real."""
     if from_.category > to.category:
         return False
     return not (to is bool_ and from_ is not bool_)

@@ -1,4 +1,4 @@
-"""What a call is told whose arguments are of the wrong types: torch's words instead of those of our insides.
+"""The errors of calls whose arguments have wrong types, in torch's words.
 
 Nothing is looked at beforehand. An error that Python raised over an argument somewhere inside is explained by the types of the
 arguments, as they are declared; one that types do not explain stays as it is.
@@ -64,7 +64,8 @@ _EMPTY = inspect.Parameter.empty
 def in_numbers(
     spoken: str, args: tuple[Any, ...], named: dict[str, Any], refused: bool
 ) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
-    """The arguments of a call that failed with numbers for tensors of no dimension, where torch takes numbers; None if there are none.
+    """Return the arguments of a call that failed with numbers for tensors of no dimension, where torch takes numbers; None if there are
+    none.
 
     A call that was ``refused`` in torch's words is read again only if the tensors stand in lists.
     """
@@ -87,7 +88,7 @@ def _alone(value: Any) -> bool:
 
 
 def of_mindspore(args: tuple[Any, ...], named: dict[str, Any], error: Exception) -> TypeError | None:
-    """What to do where a tensor of MindSpore's own was among the arguments of a call that ended in ``error``."""
+    """Return what to do where a tensor of MindSpore's own was among the arguments of a call that ended in ``error``."""
     if not isinstance(error, (TypeError, AttributeError)) or "from_mindspore" in str(error):
         return None
     given = (*args, *named.values())
@@ -128,7 +129,7 @@ def _sized(value: Any) -> str:
 
 
 def in_python(path: list[str], name: str) -> bool:
-    """Whether torch has a function or a method in Python, which takes no words but its own."""
+    """Return whether torch has a function or a method in Python, which takes no words but its own."""
     if path[-2:] == ["nn", "functional"]:
         return name not in _COMPILED and not _is_compiled_layer(name)
     return _names_no_forms(name) and path[-1:] in (["torch"], ["Tensor"])
@@ -191,7 +192,7 @@ def explained(
 
 
 def _unread(room: str, name: str, args: tuple[Any, ...], named: dict[str, Any]) -> str | None:
-    """What torch, which reads the arguments before anything else, says of those that fit no form of its compiled function."""
+    """Return what torch, which reads the arguments before anything else, says of those that fit no form of its compiled function."""
     if _names_no_forms(name) or name.startswith("__") or (room == "functional" and not _is_compiled_layer(name)):
         return None
     given = (*args, *named.values())
@@ -206,7 +207,7 @@ def _unread(room: str, name: str, args: tuple[Any, ...], named: dict[str, Any]) 
 
 
 def _foreign(error: Exception) -> bool:
-    """Whether an attribute was looked for on something that is no object of ours."""
+    """Return whether an attribute was looked for on something that is no object of ours."""
     return not isinstance(error, AttributeError) or error.obj.__class__ in (
         str, int, float, bool, list, tuple, dict, bytes, complex, type(None)
     )
@@ -232,7 +233,7 @@ def _missing(parameters: list[inspect.Parameter], args: tuple[Any, ...], named: 
 def _first_wrong(
     function: str, parameters: list[inspect.Parameter], args: tuple[Any, ...], named: dict[str, Any], method: bool, only_tensors: bool
 ) -> str | None:
-    """What is wrong with the first argument that is of another type than its parameter, in torch's words.
+    """Return what is wrong with the first argument that is of another type than its parameter, in torch's words.
 
     ``only_tensors``: a number in the place of the second operand was taken for a tensor; else it may stand there.
     """
@@ -255,7 +256,7 @@ def _first_wrong(
 
 
 def _wanted(parameter: inspect.Parameter, value: Any) -> str | None:
-    """What a parameter takes and is not given: ``int, not str``. None where the argument may be right."""
+    """Return what a parameter takes and is not given: ``int, not str``. None where the argument may be right."""
     kind, name = str(parameter.annotation), parameter.name
     if value is None and (parameter.default is None or "None" in kind):
         return None

@@ -41,12 +41,12 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None
 
 
 def are_deterministic_algorithms_enabled() -> bool:
-    """Whether deterministic kernels were asked for."""
+    """Return whether deterministic kernels were asked for."""
     return _deterministic["mode"]
 
 
 def is_deterministic_algorithms_warn_only_enabled() -> bool:
-    """Whether only a warning was asked for where none is deterministic."""
+    """Return whether only a warning was asked for where none is deterministic."""
     return _deterministic["warn_only"]
 
 
@@ -65,7 +65,7 @@ def set_float32_matmul_precision(precision: str) -> None:
 
 
 def get_default_device() -> device:
-    """Where new tensors live."""
+    """Return where new tensors live."""
     return devices.default()
 
 
@@ -75,7 +75,7 @@ def set_default_device(device: device | str | int | None) -> None:
 
 
 def typename(obj: Any) -> str:
-    """The type of an object by torch's name: ``torch.FloatTensor`` for a float32 tensor."""
+    """Return the type of an object by torch's name: ``torch.FloatTensor`` for a float32 tensor."""
     if isinstance(obj, TensorBase):
         return str(obj.type())
     kind = obj if isinstance(obj, type) else type(obj)

@@ -51,13 +51,13 @@ class Block:
 
     @property
     def key(self) -> tuple[int, int]:
-        """What tells the file from others, the same in every process."""
+        """Return an identifier of the file, the same in every process."""
         found = os.fstat(self.descriptor)
         return found.st_dev, found.st_ino
 
 
 def mapped(filename: str, shared: bool, nbytes: int) -> np.ndarray:
-    """A file's first bytes in memory (all of them for 0). Shared, the file grows to so many."""
+    """Return a file's first bytes in memory (all of them for 0). Shared, the file grows to so many."""
     if nbytes < 0:
         raise RuntimeError(f"unable to mmap {nbytes} bytes from file <{filename}>: Cannot allocate memory (12)")
     doing = f"unable to open file <{filename}> in {'read-write' if shared else 'read-only'} mode"

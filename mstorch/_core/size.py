@@ -8,7 +8,7 @@ from typing_extensions import Self
 
 
 def _is_symbol(value: Any) -> bool:
-    """Whether a length is that of a ragged dimension (``torch.SymInt``)."""
+    """Return whether a length is that of a ragged dimension (``torch.SymInt``)."""
     return type(value) is not int and getattr(type(value), "is_symbolic_number", False)
 
 
@@ -25,7 +25,7 @@ class Size(tuple[int, ...]):
         return tuple.__new__(cls, [value if _is_symbol(value) else value.__index__() for value in values])
 
     def numel(self) -> int:
-        """The number of elements of a tensor of this size."""
+        """Return the number of elements of a tensor of this size."""
         count = 1
         for length in self:
             count *= length

@@ -1,4 +1,4 @@
-"""What the rooms below the sparse one know of it: which tensors are sparse, and how they are made."""
+"""Questions that lower packages ask about sparse tensors: which tensors are sparse, and how they are made."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -11,5 +11,5 @@ MAKERS: dict[str, Callable[..., Any]] = {}  # "coo": (indices (dimensions, nnz),
 
 
 def is_sparse(value: Any) -> bool:
-    """Whether a value is a tensor of a sparse layout, of any kind; ``Tensor.is_sparse`` is torch's, and asks for COO."""
+    """Return whether a value is a tensor of a sparse layout, of any kind; ``Tensor.is_sparse`` is torch's, and asks for COO."""
     return isinstance(value, TensorBase) and value._sparse

@@ -102,11 +102,11 @@ class Storage:
         self.exchange(memory)
 
     def copied(self) -> Storage:
-        """The same bytes in memory of its own."""
+        """Return the same bytes in memory of its own."""
         return Storage(self.memory.copy())
 
     def is_shown_by(self, tensor: TensorBase) -> bool:
-        """Whether a tensor is all of the memory, row by row."""
+        """Return whether a tensor is all of the memory, row by row."""
         return tensor._stride is None and not tensor._offset and self.nbytes == math.prod(tensor._shape) * tensor._dtype.itemsize
 
     def whole(self, tensor: TensorBase) -> Raw:
@@ -158,7 +158,7 @@ class Absent:
         self.nbytes = size
 
     def elements(self, kind: np.dtype, shape: tuple[int, ...]) -> np.ndarray:
-        """Zeros that take no memory, where only shapes count; else an error."""
+        """Return zeros that take no memory, where only shapes count; else an error."""
         if self.device is not META:
             raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage")
         if not modes.shapes:
@@ -166,7 +166,7 @@ class Absent:
         return np.broadcast_to(np.zeros((), kind), shape)
 
     def copied(self) -> Absent:
-        """Another one of the same size."""
+        """Return another one of the same size."""
         return Absent(self.device, self.nbytes)
 
     def is_shown_by(self, tensor: Any) -> bool:
@@ -184,7 +184,7 @@ class Absent:
 
 
 def _given(strides: Strides | None, shape: tuple[int, ...]) -> Strides:
-    """The strides of a window, for which None stands where they are row-major."""
+    """Return the strides of a window, for which None stands where they are row-major."""
     return contiguous_strides(shape) if strides is None else strides
 
 
@@ -203,7 +203,7 @@ class _Native:
         return id(self) << 12
 
     def address_of(self, tensor: Any) -> int:
-        """The same of the first element of a tensor."""
+        """Return the same of the first element of a tensor."""
         return self.address + int(tensor._offset * tensor._dtype.itemsize)
 
 
@@ -229,11 +229,11 @@ class DeviceMemory(_Native):
         return self.shadow is not None
 
     def fuses(self, op: str, name: str) -> bool:
-        """Whether the device has one kernel for an operation that is composed of others elsewhere."""
+        """Return whether the device has one kernel for an operation that is composed of others elsewhere."""
         return serves(op, name)
 
     def is_shown_by(self, tensor: Any) -> bool:
-        """Whether a tensor is all of the memory, row by row."""
+        """Return whether a tensor is all of the memory, row by row."""
         return is_all_of_device_memory(tensor) and tuple(self.base.shape) == tensor._shape
 
     def whole(self, tensor: Any) -> Raw:
@@ -241,7 +241,7 @@ class DeviceMemory(_Native):
         return self.base
 
     def is_free(self, tensor: Any) -> bool:
-        """Whether a kernel may write a tensor's elements in place, which are all of the memory, and nobody else holds it."""
+        """Return whether a kernel may write a tensor's elements in place, which are all of the memory, and nobody else holds it."""
         return is_all_of_device_memory(tensor) and not self.lent and self.parameter is None
 
     def __init__(self, base: Raw, shadow: np.ndarray | None = None) -> None:
@@ -261,7 +261,7 @@ class DeviceMemory(_Native):
         self.parameter = parameter
 
     def read(self, name: str, shape: tuple[int, ...], strides: Strides | None, offset: int) -> Raw:
-        """The elements of a window whose dtype has this name: in the memory, but for a copy where the base is of another dtype."""
+        """Return the elements of a window whose dtype has this name: in the memory, but for a copy where the base is of another dtype."""
         if forked.here:
             forked.refuse_device()
         base = self.base
@@ -297,7 +297,7 @@ class DeviceMemory(_Native):
         return False
 
     def shadowed(self, kind: np.dtype, shape: tuple[int, ...], strides: Strides, offset: int) -> np.ndarray | None:
-        """A window on the array that integers were made of, which nobody writes to; None where it has another dtype."""
+        """Return a window on the array that integers were made of, which nobody writes to; None where it has another dtype."""
         assert self.shadow is not None
         shadow, size = self.shadow, kind.itemsize
         if shadow.dtype != kind or 0 in shape:
@@ -363,7 +363,7 @@ class DeviceMemory(_Native):
         self.shadow = None
 
     def copied(self) -> DeviceMemory:
-        """The same elements in memory of its own."""
+        """Return the same elements in memory of its own."""
         return DeviceMemory(_clone[NAME_OF[self.base.dtype]](self.base), self.shadow)
 
     def put_bytes(self, memory: np.ndarray) -> None:
@@ -380,7 +380,9 @@ class DeviceMemory(_Native):
 
 
 def is_all_of_device_memory(tensor: Any) -> bool:
-    """Whether a tensor is the whole of a device's memory in row-major order and of its dtype, so that a kernel may write into its base."""
+    """Return whether a tensor is the whole of a device's memory in row-major order and of its dtype, so that a kernel may write into its
+    base.
+    """
     storage = tensor._storage
     if storage.__class__ is not DeviceMemory or tensor._stride is not None or tensor._offset:
         return False
@@ -407,7 +409,7 @@ class Value(_Native):
         self.writes = 0  # how often another value took the place, whoever counts it
 
     def read(self, name: str, shape: tuple[int, ...], strides: Strides | None, offset: int) -> Raw:
-        """The elements of a window whose dtype has this name."""
+        """Return the elements of a window whose dtype has this name."""
         raw = self.raw
         if NAME_OF[raw.dtype] != name:
             raw = _reshape[name](_reinterpret[name](raw, name), (-1,))
@@ -437,15 +439,15 @@ class Value(_Native):
         raise NotImplementedError("mstorch: storages keep their size in a captured graph")
 
     def copied(self) -> Value:
-        """The same value in memory of its own."""
+        """Return the same value in memory of its own."""
         return Value(_clone[NAME_OF[self.raw.dtype]](self.raw))
 
     def is_shown_by(self, tensor: Any) -> bool:
-        """Whether a tensor is all of the value, row by row."""
+        """Return whether a tensor is all of the value, row by row."""
         return tensor._stride is None and tuple(self.raw.shape) == tensor._shape
 
     def whole(self, tensor: Any) -> Raw:
-        """The value."""
+        """Return the value."""
         return self.raw
 
     def put_bytes(self, memory: np.ndarray) -> None:
@@ -499,18 +501,18 @@ class Mirror:
         return self.inner.memory
 
     def copied(self) -> Storage:
-        """The bytes of the memory itself in memory of their own."""
+        """Return the bytes of the memory itself in memory of their own."""
         return self.inner.copied()
 
     is_shown_by = _never  # a parameter gets plain memory
 
     def turned(self, array: np.ndarray) -> Any:
-        """Elements that lie in the memory as they are seen, and the reverse."""
+        """Return elements that lie in the memory as they are seen, and the reverse."""
         found = np.conjugate(array) if self.conj else array
         return np.negative(found) if self.neg else found
 
     def turned_raw(self, raw: Raw) -> Raw:
-        """The same of MindSpore's tensor."""
+        """Return the same of MindSpore's tensor."""
         name = NAME_OF[raw.dtype]
         found = _conj[name](raw) if self.conj else raw
         return _neg[name](found) if self.neg else found
@@ -541,7 +543,7 @@ class NativeBlock(Block):
         self._cells: dict[int, tuple[Storage, Value]] = {}
 
     def cell(self, storage: Storage, kind: np.dtype, leaf: TensorBase | None = None) -> Value:
-        """The value that stands for a storage whose elements are asked for in a dtype; ``leaf`` is ours that it belongs to."""
+        """Return the value that stands for a storage whose elements are asked for in a dtype; ``leaf`` is ours that it belongs to."""
         found = self._cells.get(id(storage))
         if found is None:
             if self.captured and not ON_CPU and storage.__class__ is Storage:
@@ -560,7 +562,7 @@ class NativeBlock(Block):
         return found[1]
 
     def storages(self) -> set[int]:
-        """The ids of the storages that values stand for."""
+        """Return the ids of the storages that values stand for."""
         return set(self._cells)
 
     def put(self, storage: Storage, raw: Raw) -> Value:
@@ -576,7 +578,7 @@ class NativeBlock(Block):
 
 
 def home(tensor: TensorBase) -> Any:
-    """What answers for a tensor's elements now."""
+    """Return the object that holds a tensor's elements now."""
     storage = tensor._storage
     return storage if modes.native is None or storage.__class__ is Absent else modes.native
 

@@ -9,13 +9,13 @@ Strides = tuple[int, ...]
 
 
 def columns_first(shape: Sequence[int]) -> Strides | None:
-    """Strides of matrices that lie column by column, as LAPACK's do; None where that is row-major order too."""
+    """Return strides of matrices that lie column by column, as LAPACK's do; None where that is row-major order too."""
     strides = contiguous_strides((*shape[:-2], shape[-1], shape[-2]))
     return normalize(shape, (*strides[:-2], strides[-1], strides[-2]))
 
 
 def is_contiguous(shape: Sequence[int], strides: Sequence[int]) -> bool:
-    """Whether the elements lie in row-major order without gaps; lengths 0 and 1 put no condition on their stride."""
+    """Return whether the elements lie in row-major order without gaps; lengths 0 and 1 put no condition on their stride."""
     step = 1
     for length in shape:
         if length == 0:
@@ -29,7 +29,7 @@ def is_contiguous(shape: Sequence[int], strides: Sequence[int]) -> bool:
 
 
 def channels_last_strides(shape: Sequence[int]) -> Strides:
-    """Strides of (N, C, …) with the channels innermost."""
+    """Return strides of (N, C, …) with the channels innermost."""
     order = [1, *range(len(shape) - 1, 1, -1), 0]
     strides = [0] * len(shape)
     step = 1
@@ -40,7 +40,7 @@ def channels_last_strides(shape: Sequence[int]) -> Strides:
 
 
 def is_channels_last(shape: Sequence[int], strides: Sequence[int]) -> bool:
-    """Whether the channels of (N, C, H, W) or (N, C, D, H, W) are innermost, without gaps."""
+    """Return whether the channels of (N, C, H, W) or (N, C, D, H, W) are innermost, without gaps."""
     if len(shape) not in (4, 5):
         return False
     return all(
@@ -50,7 +50,7 @@ def is_channels_last(shape: Sequence[int], strides: Sequence[int]) -> bool:
 
 
 def suggests_channels_last(shape: Sequence[int], strides: Sequence[int]) -> bool:
-    """Whether a tensor, with gaps or not, is ordered channels last, so that torch gives its results in this order.
+    """Return whether a tensor, with gaps or not, is ordered channels last, so that torch gives its results in this order.
 
     Where strides of single channels or pixels leave it open, the others decide, and row-major order has precedence.
     """
@@ -71,12 +71,12 @@ def normalize(shape: Sequence[int], strides: Sequence[int]) -> Strides | None:
 
 
 def overlaps(shape: Sequence[int], strides: Sequence[int]) -> bool:
-    """Whether two indices certainly or possibly name one element, by torch's quick test for expanded tensors."""
+    """Return whether two indices certainly or possibly name one element, by torch's quick test for expanded tensors."""
     return 0 not in shape and any(length > 1 and stride == 0 for length, stride in zip(shape, strides))
 
 
 def may_overlap(shape: Sequence[int], strides: Sequence[int]) -> bool:
-    """Whether two indices may name one element: not where each dimension steps over all that the smaller steps reach."""
+    """Return whether two indices may name one element: not where each dimension steps over all that the smaller steps reach."""
     reach = 1
     for step, length in sorted((step, length) for length, step in zip(shape, strides) if length > 1):
         if step < reach:
@@ -86,7 +86,7 @@ def may_overlap(shape: Sequence[int], strides: Sequence[int]) -> bool:
 
 
 def dense_order(shape: Sequence[int], strides: Sequence[int]) -> list[int] | None:
-    """The order of dimensions from outermost to innermost if the elements fill memory without gaps, else None."""
+    """Return the order of dimensions from outermost to innermost if the elements fill memory without gaps, else None."""
     order = sorted(range(len(shape)), key=lambda i: (strides[i], shape[i] != 1), reverse=True)
     if 0 in shape:
         return order  # without elements there are no gaps
@@ -101,7 +101,7 @@ def dense_order(shape: Sequence[int], strides: Sequence[int]) -> list[int] | Non
 
 
 def view_strides(shape: Sequence[int], strides: Sequence[int], new_shape: Sequence[int]) -> Strides | None:
-    """Strides that show the same elements in another shape, or None if no strides do (torch's ``view`` then refuses)."""
+    """Return strides that show the same elements in another shape, or None if no strides do (torch's ``view`` then refuses)."""
     numel = 1
     for length in shape:
         numel *= length
@@ -133,7 +133,7 @@ def view_strides(shape: Sequence[int], strides: Sequence[int], new_shape: Sequen
 def elementwise_strides(
     shape: tuple[int, ...], operands: Sequence[tuple[tuple[int, ...], Strides]], with_numbers: bool = False
 ) -> Strides | None:
-    """Strides that torch gives the result of an elementwise operation on non-contiguous operands.
+    """Return strides that torch gives the result of an elementwise operation on non-contiguous operands.
 
     The dimensions are ordered by the operands' strides (first operand leads, broadcast dimensions abstain), and the
     result is dense in that order. ``with_numbers``: a number takes part as well, which torch treats as a tensor of another shape.
@@ -158,7 +158,7 @@ def elementwise_strides(
 
 
 def iterated_strides(shape: tuple[int, ...], operands: Sequence[Strides]) -> Strides | None:
-    """Strides of a fresh result of torch's iteration over operands with these strides of the result's dimensions."""
+    """Return strides of a fresh result of torch's iteration over operands with these strides of the result's dimensions."""
     rank = len(shape)
     order = iteration_order(shape, operands)
     if 0 in shape and order == list(range(rank - 1, -1, -1)):
@@ -172,14 +172,14 @@ def iterated_strides(shape: tuple[int, ...], operands: Sequence[Strides]) -> Str
 
 
 def preserved_strides(shape: tuple[int, ...], strides: Strides) -> Strides | None:
-    """Strides of a copy that keeps the memory format: the same if dense, else dense in the order of iteration."""
+    """Return strides of a copy that keeps the memory format: the same if dense, else dense in the order of iteration."""
     if dense_order(shape, strides) is not None:
         return normalize(shape, strides)
     return elementwise_strides(shape, [(shape, strides)])
 
 
 def iteration_order(shape: tuple[int, ...], operands: Sequence[Strides]) -> list[int]:
-    """Dimensions from innermost to outermost: torch's insertion sort by strides, in which ambiguous pairs stay."""
+    """Return dimensions from innermost to outermost: torch's insertion sort by strides, in which ambiguous pairs stay."""
     rank = len(shape)
     order = list(range(rank - 1, -1, -1))
 
@@ -209,7 +209,7 @@ def iteration_order(shape: tuple[int, ...], operands: Sequence[Strides]) -> list
 
 
 def broadcast_shape(first: Sequence[int], second: Sequence[int]) -> tuple[int, ...]:
-    """The shape two tensors broadcast to; RuntimeError with torch's words if they do not."""
+    """Return the shape two tensors broadcast to; RuntimeError with torch's words if they do not."""
     if first == second:
         return tuple(first)
     rank = max(len(first), len(second))

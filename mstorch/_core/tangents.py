@@ -24,14 +24,14 @@ _holders: dict[int, list[Any]] = {}
 
 
 def new() -> tuple[int, Callable[[], Any]]:
-    """The number of a new level, which whoever enters it puts into ``LEVELS``, and what leaves it."""
+    """Return the number of a new level, which whoever enters it puts into ``LEVELS``, and what leaves it."""
     level = _next()
     _holders[level] = []
     return level, each(functools.partial(LEVELS.remove, level), functools.partial(_forget, level))
 
 
 def enter() -> int:
-    """A new level, within all others."""
+    """Return a new level, within all others."""
     level, _ = new()
     modes.levels += 1
     LEVELS[END:] = (level,)
@@ -76,17 +76,17 @@ class without(Block):
 
 
 def seen(level: int) -> bool:
-    """Whether a level is seen."""
+    """Return whether a level is seen."""
     return modes.forward and not modes.inference and level not in modes.hidden
 
 
 def on() -> bool:
-    """Whether any level is seen."""
+    """Return whether any level is seen."""
     return bool(LEVELS) and modes.forward and not modes.inference and not modes.hidden.issuperset(LEVELS)
 
 
 def levels_of(tensor: TensorBase) -> list[int]:
-    """The levels, among those seen, at which a tensor has a tangent, the outermost first."""
+    """Return the levels, among those seen, at which a tensor has a tangent, the outermost first."""
     auto = tensor._auto
     if auto is None or not on():
         return []
@@ -99,12 +99,12 @@ def levels_of(tensor: TensorBase) -> list[int]:
 
 
 def is_dual(tensor: TensorBase) -> bool:
-    """Whether a tensor has a tangent at a level that is seen."""
+    """Return whether a tensor has a tangent at a level that is seen."""
     return bool(levels_of(tensor))
 
 
 def levels_of_all(tensors: Sequence[Any]) -> list[int]:
-    """The levels at which one of several tensors (or what else is among them) has a tangent."""
+    """Return the levels at which one of several tensors (or what else is among them) has a tangent."""
     if not on():
         return []
     hidden, found = modes.hidden, set()

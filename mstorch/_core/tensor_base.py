@@ -88,7 +88,7 @@ def set_tensor_class(cls: type) -> None:
 
 
 def tensor_of(array: np.ndarray) -> Any:
-    """A base tensor over an array that nobody else holds: its memory becomes the tensor's."""
+    """Return a base tensor over an array that nobody else holds: its memory becomes the tensor's."""
     if modes.native is not None:
         return wrap(from_numpy(np.ascontiguousarray(array).reshape(array.shape)))
     return _host(array)
@@ -139,7 +139,7 @@ def fresh(
 
 
 def _dense(array: np.ndarray) -> tuple[Strides | None, np.ndarray, np.ndarray]:
-    """Strides, memory in order, and window of an array that is not row-major; a copy where it has gaps."""
+    """Return strides, memory in order, and window of an array that is not row-major; a copy where it has gaps."""
     size = array.itemsize
     if array.size and array.ndim:
         strides = tuple(step // size for step in array.strides)
@@ -153,7 +153,7 @@ def _dense(array: np.ndarray) -> tuple[Strides | None, np.ndarray, np.ndarray]:
 
 
 def wrap(raw: Raw, strides: Strides | None = None) -> Any:
-    """A base tensor over a MindSpore tensor that nobody else holds; ``strides`` order the elements of ``raw`` as they lie."""
+    """Return a base tensor over a MindSpore tensor that nobody else holds; ``strides`` order the elements of ``raw`` as they lie."""
     if ON_CPU and modes.native is None:
         array = raw.asnumpy()
         return _host(array) if strides is None else laid_out(array, strides)
@@ -161,7 +161,7 @@ def wrap(raw: Raw, strides: Strides | None = None) -> Any:
 
 
 def on_device(raw: Raw, strides: Strides | None = None) -> TensorBase:
-    """A base tensor whose value is a MindSpore tensor that nobody else holds."""
+    """Return a base tensor whose value is a MindSpore tensor that nobody else holds."""
     shape, kind = tuple(raw.shape), OF_MS[raw.dtype]
     lies = raw
     if strides is not None:
@@ -182,7 +182,7 @@ def on_device(raw: Raw, strides: Strides | None = None) -> TensorBase:
 
 
 def laid_out(array: np.ndarray, strides: Strides | None) -> Any:
-    """A base tensor of these values, whose memory has the given order; ``strides`` leave no gaps."""
+    """Return a base tensor of these values, whose memory has the given order; ``strides`` leave no gaps."""
     if strides is None:
         return tensor_of(array if array.flags.c_contiguous else np.array(array, order="C"))
     if modes.native is not None:
@@ -217,13 +217,13 @@ def _make(storage: Any, kind: dtype, shape: tuple[int, ...], stride: Strides | N
 
 
 def window(storage: Any, kind: dtype, shape: Sequence[int], strides: Strides | None, offset: int) -> Any:
-    """A tensor of any geometry over a storage, without history."""
+    """Return a tensor of any geometry over a storage, without history."""
     shape = tuple(shape)
     return _make(storage, kind, shape, None if strides is None else normalize(shape, strides), offset)
 
 
 def in_class(tensor: TensorBase, cls: type) -> Any:
-    """A fresh tensor as an instance of a subclass; another object where the subclass has slots of its own."""
+    """Return a fresh tensor as an instance of a subclass; another object where the subclass has slots of its own."""
     if cls.__basicsize__ == type(tensor).__basicsize__:
         tensor.__class__ = cls
         return tensor
@@ -234,7 +234,7 @@ def in_class(tensor: TensorBase, cls: type) -> Any:
 
 
 def _wrapper_like(tensor: TensorBase, made: TensorBase) -> TensorBase:
-    """A fresh tensor in the class of one that keeps its elements elsewhere, with what it keeps."""
+    """Return a fresh tensor in the class of one that keeps its elements elsewhere, with what it keeps."""
     made = in_class(made, tensor.__class__)
     for name in set(copyreg._slotnames(tensor.__class__)).difference(TensorBase.__slots__):  # type: ignore[attr-defined]
         if hasattr(tensor, name):
@@ -244,7 +244,7 @@ def _wrapper_like(tensor: TensorBase, made: TensorBase) -> TensorBase:
 
 
 def twin(tensor: TensorBase) -> Any:
-    """Another tensor with the same window, version and history; not a view, and not a leaf of its own."""
+    """Return another tensor with the same window, version and history; not a view, and not a leaf of its own."""
     made = _make(tensor._storage, tensor._dtype, tensor._shape, tensor._stride, tensor._offset)
     if tensor._storage.__class__ is Absent and tensor.__class__ is not made.__class__:
         made = _wrapper_like(tensor, made)
@@ -257,7 +257,7 @@ def twin(tensor: TensorBase) -> Any:
 
 
 def array_of(tensor: Any) -> np.ndarray:
-    """The tensor's elements as a NumPy window on its memory."""
+    """Return the tensor's elements as a NumPy window on its memory."""
     array = tensor._array
     if array is not None and modes.native is None and not tensor._storage.moved:
         return array
@@ -287,20 +287,20 @@ def array_of(tensor: Any) -> np.ndarray:
 
 
 def as_it_lies(tensor: TensorBase) -> TensorBase:
-    """The tensor without the signs of its mirror: the same elements of memory, place in history and count of writes."""
+    """Return the tensor without the signs of its mirror: the same elements of memory, place in history and count of writes."""
     made = twin(tensor)
     made._storage, made._auto, made._array = tensor._storage.inner, tensor._auto, None
     return made
 
 
 def is_meta(tensor: Any) -> bool:
-    """Whether a tensor is on the meta device: it has a shape and a dtype, and no memory."""
+    """Return whether a tensor is on the meta device: it has a shape and a dtype, and no memory."""
     storage = tensor._storage
     return storage.__class__ is Absent and storage.device is META
 
 
 def meta_tensor(shape: tuple[int, ...], kind: dtype, strides: Strides | None = None, requires_grad: bool = False) -> TensorBase:
-    """A tensor on the meta device."""
+    """Return a tensor on the meta device."""
     steps = contiguous_strides(shape) if strides is None else strides
     span = 0 if 0 in shape else 1 + sum((length - 1) * step for length, step in zip(shape, steps))
     made = window(Absent(META, span * kind.itemsize), kind, shape, strides, 0)
@@ -310,12 +310,12 @@ def meta_tensor(shape: tuple[int, ...], kind: dtype, strides: Strides | None = N
 
 
 def to_meta(tensor: TensorBase, requires_grad: bool = False) -> TensorBase:
-    """One of the same shape, strides and dtype on the meta device."""
+    """Return one of the same shape, strides and dtype on the meta device."""
     return meta_tensor(tensor._shape, tensor._dtype, tensor._stride, requires_grad)
 
 
 def value_of(tensor: TensorBase) -> Raw:
-    """The tensor's elements as a MindSpore tensor: over the same memory where that is row-major, else a copy."""
+    """Return the tensor's elements as a MindSpore tensor: over the same memory where that is row-major, else a copy."""
     storage = tensor._storage
     if storage.__class__ is DeviceMemory and modes.native is None:
         return _device_value(tensor, storage)
@@ -346,7 +346,7 @@ def _device_value(tensor: Any, storage: DeviceMemory) -> Raw:
 
 
 def _leaf_of(tensor: TensorBase) -> TensorBase | None:
-    """The leaf that a tensor is or is a view of, if gradients are to reach it."""
+    """Return the leaf that a tensor is or is a view of, if gradients are to reach it."""
     auto = tensor._auto
     if auto is None or not modes.grad:
         return None
@@ -357,7 +357,7 @@ def _leaf_of(tensor: TensorBase) -> TensorBase | None:
 
 
 def count_of(shape: Sequence[int]) -> int:
-    """The number of elements of a shape."""
+    """Return the number of elements of a shape."""
     count = 1
     for length in shape:
         count *= length
@@ -365,7 +365,7 @@ def count_of(shape: Sequence[int]) -> int:
 
 
 def strides_of(tensor: TensorBase) -> Strides:
-    """Strides in elements."""
+    """Return strides in elements."""
     return tensor._stride if tensor._stride is not None else contiguous_strides(tensor._shape)
 
 
@@ -373,7 +373,7 @@ def strides_of(tensor: TensorBase) -> Strides:
 
 
 def tensors_in(values: Any) -> list[Any]:
-    """The tensors among the values, in order."""
+    """Return the tensors among the values, in order."""
     found: list[Any] = []
     for value in values:
         if isinstance(value, TensorBase):
@@ -384,7 +384,7 @@ def tensors_in(values: Any) -> list[Any]:
 
 
 def is_tracked(tensor: Any) -> bool:
-    """Whether the tensor takes part in autograd (torch's ``requires_grad``)."""
+    """Return whether the tensor takes part in autograd (torch's ``requires_grad``)."""
     if tensor._node is not None:
         return True
     auto = tensor._auto
@@ -398,14 +398,14 @@ def is_tracked(tensor: Any) -> bool:
 
 
 def auto_of(tensor: Any) -> Auto:
-    """What autograd keeps for the tensor, made if need be."""
+    """Return what autograd keeps for the tensor, made if need be."""
     if tensor._auto is None:
         tensor._auto = Auto()
     return tensor._auto  # type: ignore[no-any-return]
 
 
 def recording(tensors: Sequence[Any]) -> bool:
-    """Whether a derivative of an operation on these tensors is wanted: it is to be recorded, or one of them has a tangent."""
+    """Return whether a derivative of an operation on these tensors is wanted: it is to be recorded, or one of them has a tangent."""
     if modes.grad and any(is_tracked(tensor) for tensor in tensors):
         return True
     return bool(LEVELS) and any(is_dual(tensor) for tensor in tensors)
@@ -428,7 +428,7 @@ def make_window(source: TensorBase, shape: tuple[int, ...], strides: Strides, of
 def make_view(
     source: TensorBase, read: Callable[[Raw], Raw] | None, shape: Sequence[int], strides: Strides, offset: int, kind: dtype | None = None
 ) -> TensorBase:
-    """A tensor over a part of ``source``'s storage, without history; ``read`` makes its value where values stand for memory.
+    """Return a tensor over a part of ``source``'s storage, without history; ``read`` makes its value where values stand for memory.
 
     Without ``read`` the value is taken from the whole storage when it is asked for.
     """
@@ -521,7 +521,7 @@ def require_grad(tensor: TensorBase, requires_grad: bool) -> None:
 
 
 def whole_storage(tensor: TensorBase) -> TensorBase:
-    """A tensor of one dimension that shows all of a tensor's storage in its dtype."""
+    """Return a tensor of one dimension that shows all of a tensor's storage in its dtype."""
     return _make(tensor._storage, tensor._dtype, (tensor._storage.nbytes // tensor._dtype.itemsize,), None, 0)
 
 
@@ -546,7 +546,7 @@ def turn_into(tensor: TensorBase, other: TensorBase) -> None:
 
 
 def _kept_counter(tensor: TensorBase) -> Any:
-    """The tensor's count of writes, which views and detached tensors go on sharing when the tensor gets other memory."""
+    """Return the tensor's count of writes, which views and detached tensors go on sharing when the tensor gets other memory."""
     counter = tensor._counter
     # A storage counts its own writes. Where nobody else holds it (the tensor does twice, this function twice), a count of its own
     # lets go of the memory.
@@ -586,7 +586,7 @@ def resize(tensor: TensorBase, shape: tuple[int, ...]) -> None:
 
 
 def in_order(tensor: TensorBase, strides: Strides | None) -> Any:
-    """A fresh tensor's values and history with memory in another order; ``strides`` leave no gaps."""
+    """Return a fresh tensor's values and history with memory in another order; ``strides`` leave no gaps."""
     if strides is None or tensor._stride == strides:
         return tensor
     made = (

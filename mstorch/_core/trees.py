@@ -21,11 +21,11 @@ class TreeSpec:
         self.num_leaves: int = 1 if type is None else sum(child.num_leaves for child in self.children_specs)
 
     def is_leaf(self) -> bool:
-        """Whether the tree is a single leaf."""
+        """Return whether the tree is a single leaf."""
         return self.type is None
 
     def unflatten(self, leaves: Sequence[Any]) -> Any:
-        """A tree of this structure."""
+        """Return a tree of this structure."""
         return tree_unflatten(leaves, self)
 
     def __eq__(self, other: object) -> bool:
@@ -70,7 +70,7 @@ def _items(tree: Any) -> tuple[Any, Any, Sequence[Any]] | None:
 
 
 def tree_flatten(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tuple[list[Any], TreeSpec]:
-    """The leaves in order and the structure. ``is_leaf`` says what counts as a leaf although it is a container."""
+    """Return the leaves in order and the structure. ``is_leaf`` says what counts as a leaf although it is a container."""
     found = None if is_leaf is not None and is_leaf(tree) else _items(tree)
     if found is None:
         return [tree], LEAF
@@ -85,7 +85,7 @@ def tree_flatten(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tup
 
 
 def tree_unflatten(leaves: Sequence[Any], treespec: TreeSpec) -> Any:
-    """A tree of a structure; ValueError unless the number of leaves is right."""
+    """Return a tree of a structure; ValueError unless the number of leaves is right."""
     leaves = list(leaves)
     if len(leaves) != treespec.num_leaves:
         raise ValueError(
@@ -111,19 +111,19 @@ def _built(leaves: Any, spec: TreeSpec) -> Any:
 
 
 def tree_leaves(tree: Any) -> list[Any]:
-    """The leaves in order."""
+    """Return the leaves in order."""
     return tree_flatten(tree)[0]
 
 
 def tree_map(func: Callable[..., Any], tree: Any, *rests: Any) -> Any:
-    """The tree with ``func`` of each leaf, and of the leaves of further trees of the same structure, in its place."""
+    """Return the tree with ``func`` of each leaf, and of the leaves of further trees of the same structure, in its place."""
     leaves, spec = tree_flatten(tree)
     others = [tree_leaves(rest) for rest in rests]
     return tree_unflatten([func(*group) for group in zip(leaves, *others)], spec)
 
 
 def shown(spec: TreeSpec) -> str:
-    """The structure as torch's messages show it: ``(*, *)``."""
+    """Return the structure as torch's messages show it: ``(*, *)``."""
 
     class _Star:
         def __repr__(self) -> str:
@@ -133,7 +133,7 @@ def shown(spec: TreeSpec) -> str:
 
 
 def broadcast_to(tree: Any, spec: TreeSpec, is_leaf: Callable[[Any], bool] | None = None) -> list[Any] | None:
-    """The leaves of a tree that is a prefix of a structure, each for all of the leaves below it; None if it is no prefix."""
+    """Return the leaves of a tree that is a prefix of a structure, each for all of the leaves below it; None if it is no prefix."""
     own, own_spec = tree_flatten(tree, is_leaf)
     return _spread(iter(own), own_spec, spec)
 

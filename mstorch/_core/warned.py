@@ -26,7 +26,7 @@ def warn_once(message: str, category: type[Warning] = UserWarning, key: str | No
 
 
 def is_warn_always_enabled() -> bool:
-    """Whether ``set_warn_always`` is on."""
+    """Return whether ``set_warn_always`` is on."""
     return _always[0]
 
 

@@ -53,7 +53,7 @@ def check_view(tensor: TensorBase) -> None:
 
 
 def may_not_be_asked(tensor: TensorBase) -> bool:
-    """Whether a tensor is a view that came about so, and whose base was written since, that its history is an error."""
+    """Return whether a tensor is a view that came about so, and whose base was written since, that its history is an error."""
     auto = tensor._auto
     return auto is not None and auto.origin != DEFAULT and auto.seen != tensor._counter.version
 

@@ -57,7 +57,7 @@ class Client:
         self._python, self._version, self._sent = python, "", Sent()
 
     def _first(self) -> str:
-        """What the process says first: the version of its torch."""
+        """Return what the process says first: the version of its torch."""
         try:
             first = receive(self._process.stdout, {})
         except EOFError as error:
@@ -68,7 +68,7 @@ class Client:
         return version
 
     def here(self) -> bool:
-        """Whether this process may ask: a fork of it may not, for its questions would mix with its parent's."""
+        """Return whether this process may ask: a fork of it may not, for its questions would mix with its parent's."""
         return os.getpid() == self._owner
 
     def ask(self, request: Message) -> Message:
@@ -109,7 +109,7 @@ class Client:
         return receive(self._process.stdout, {})
 
     def _answered(self, step: Callable[..., Any], *args: Any) -> Any:
-        """Half of a question. RuntimeError where torch's process has ended."""
+        """Return half of a question. RuntimeError where torch's process has ended."""
         try:
             return step(*args)
         except (EOFError, BrokenPipeError):

@@ -110,7 +110,7 @@ class Comparison:
         self._one = threading.RLock()  # threads draw from one generator, and write to shared memory: one operation at a time
 
     def watched(self, function: Function, name: str) -> Function:
-        """The function, compared where the program calls it; those that compute nothing stay what they are."""
+        """Return the function, compared where the program calls it; those that compute nothing stay what they are."""
         last = name.rpartition(".")[2]
         if last in UNWATCHED or (last.startswith("_") and not last.startswith("__")):
             return function

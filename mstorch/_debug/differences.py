@@ -31,13 +31,13 @@ class Scale:
         return length(self._operands)
 
     def rounding(self, elements: int) -> float:
-        """The size of what is left where terms of the operands cancel out in each of so many elements, in units of the precision."""
+        """Return the size of what is left where terms of the operands cancel out in each of so many elements, in units of the precision."""
         terms = max(1.0, self.length / max(1, elements))
         return CANCELLED * (self.magnitude or 1.0) * math.sqrt(terms)
 
 
 def magnitude(message: Message) -> float:
-    """The largest finite absolute value of the floating tensors in a message."""
+    """Return the largest finite absolute value of the floating tensors in a message."""
     if isinstance(message, (list, tuple)):
         return max((magnitude(item) for item in message), default=0.0)
     if not isinstance(message, dict):
@@ -50,7 +50,7 @@ def magnitude(message: Message) -> float:
 
 
 def length(message: Message) -> int:
-    """The number of elements of the largest tensor in a message."""
+    """Return the number of elements of the largest tensor in a message."""
     if isinstance(message, dict):
         return math.prod(message["shape"]) if message.get("is") == "tensor" else length(list(message.values()))
     return max(map(length, message), default=0) if isinstance(message, (list, tuple)) else 0
@@ -62,7 +62,7 @@ def _largest(values: np.ndarray) -> float:
 
 
 def difference(want: Message, got: Message, what: str, scale: Scale, values: bool, layout: bool = True) -> str | None:
-    """What differs, in words, or None.
+    """Return what differs, in words, or None.
 
     ``scale``: the operands'. ``values``: whether elements are compared. ``layout``: whether strides and requires_grad are.
     """
@@ -141,7 +141,7 @@ def _shown(value: Any) -> str:
 
 
 def _steps(message: Message) -> Any:
-    """The strides that matter: of dimensions with more than one element, of tensors with any."""
+    """Return the strides that matter: of dimensions with more than one element, of tensors with any."""
     if 0 in message["shape"]:
         return None
     return [step for step, length in zip(message["strides"], message["shape"]) if length > 1]

@@ -25,7 +25,7 @@ class Recent:
         self._lock = threading.Lock()
 
     def copy(self, place: Hashable, data: bytes) -> bytes:
-        """The copy that was kept of a place, if it holds these bytes, else these."""
+        """Return the copy that was kept of a place, if it holds these bytes, else these."""
         if not _LEAST <= len(data) <= _MOST:
             return data
         with self._lock:
@@ -48,7 +48,7 @@ class Sent:
         self._next = itertools.count()
 
     def reference(self, memory: Memory) -> tuple[int, Any, tuple[int, ...]]:
-        """A copy's number, its bytes if they are new to the other process, and the numbers of those to forget."""
+        """Return a copy's number, its bytes if they are new to the other process, and the numbers of those to forget."""
         found = self._numbers.get(id(memory))
         if found is not None:
             self._numbers.move_to_end(id(memory))

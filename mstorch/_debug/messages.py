@@ -33,7 +33,7 @@ class Encoder:
         self.tensors: list[Any] = []
 
     def encode(self, value: Any) -> Message:
-        """The message of a value. Raises NotComparable."""
+        """Return the message of a value. Raises NotComparable."""
         kind = type(value)
         if kind in _SIMPLE:
             return value
@@ -89,7 +89,7 @@ def _of_array(array: np.ndarray, number: bool) -> Message:
 
 
 def _spanned(array: np.ndarray, strides: tuple[int, ...]) -> bytes:
-    """The bytes from a tensor's first element to its last, zeros where no element of it lies."""
+    """Return the bytes from a tensor's first element to its last, zeros where no element of it lies."""
     if 0 in array.shape:
         return b""
     span = 1 + sum((length - 1) * step for length, step in zip(array.shape, strides))
@@ -101,7 +101,7 @@ def _spanned(array: np.ndarray, strides: tuple[int, ...]) -> bytes:
 
 
 def values_of(message: Message) -> np.ndarray:
-    """The elements of a tensor's message as an array; bfloat16 as float32."""
+    """Return the elements of a tensor's message as an array; bfloat16 as float32."""
     name = message["dtype"]
     if name == "bfloat16":
         flat = (np.frombuffer(message["data"], np.uint16).astype(np.uint32) << 16).view(np.float32)
@@ -113,7 +113,7 @@ def values_of(message: Message) -> np.ndarray:
 
 
 def encoded_result(value: Any) -> Message:
-    """The message of a result; what cannot be compared in it is left out."""
+    """Return the message of a result; what cannot be compared in it is left out."""
     try:
         return Encoder().encode(value)
     except NotComparable:

@@ -29,7 +29,7 @@ class Unpickler(pickle.Unpickler):
         self._kept = kept
 
     def persistent_load(self, reference: tuple[int, bytes | None, tuple[int, ...]]) -> bytes:
-        """A memory, by its number or new; it and those to forget are noted."""
+        """Return a memory, by its number or new; it and those to forget are noted."""
         number, data, forgotten = reference
         for old in forgotten:
             del self._kept[old]
@@ -46,7 +46,7 @@ def send(file: Any, data: Any) -> None:
 
 
 def receive(file: Any, kept: dict[int, bytes]) -> Message:
-    """The next message of a pipe. Raises EOFError at its end."""
+    """Return the next message of a pipe. Raises EOFError at its end."""
     head = file.read(8)
     if len(head) < 8:
         raise EOFError("the other process has ended")
@@ -61,7 +61,7 @@ class Decoder:
         self.tensors: dict[int, Any] = {}
 
     def decode(self, message: Message) -> Any:
-        """The value of a message."""
+        """Return the value of a message."""
         if not isinstance(message, dict):
             return message
         found: Any = getattr(self, "_" + message["is"])(message)
@@ -133,7 +133,7 @@ def tensors_in(value: Any, kind: type) -> Iterator[Any]:
 
 
 def gradients(library: Any, function: Callable[..., Any], request: Message, decoder: Decoder | None = None) -> dict[int, Any]:
-    """The gradients of a call's tensors, by number, for those that its results were given in the program.
+    """Return the gradients of a call's tensors, by number, for those that its results were given in the program.
 
     ``request``: the call, ``writes`` (numbers of tensors that it writes to), ``given`` (numbers of results → gradients).
     """
@@ -157,12 +157,12 @@ def gradients(library: Any, function: Callable[..., Any], request: Message, deco
 
 
 def copied(library: Any, tensor: Any) -> Any:
-    """A copy with history and the same strides, which may be written to where a leaf may not."""
+    """Return a copy with history and the same strides, which may be written to where a leaf may not."""
     return library.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype, device=tensor.device).copy_(tensor)
 
 
 def exchanged(value: Any, replacements: dict[int, Any]) -> Any:
-    """The value with objects exchanged, by identity."""
+    """Return the value with objects exchanged, by identity."""
     if id(value) in replacements:
         return replacements[id(value)]
     if isinstance(value, (list, tuple)):
@@ -188,14 +188,14 @@ class Server:
         self.torch = torch
 
     def function(self, name: str) -> Any:
-        """The function that ``torch.nn.functional.linear`` names, or None."""
+        """Return the function that ``torch.nn.functional.linear`` names, or None."""
         found = self.torch
         for part in name.split(".")[1:]:
             found = getattr(found, part, None)
         return found
 
     def message(self, value: Any) -> Message:
-        """A result as a message."""
+        """Return a result as a message."""
         torch = self.torch
         if isinstance(value, torch.Tensor):
             return self.tensor(value)
@@ -208,7 +208,7 @@ class Server:
         return value if type(value) in (int, float, bool, complex, str, type(None)) else {"is": "unknown"}
 
     def tensor(self, value: Any) -> Message:
-        """A tensor's message: shape and strides as they are, the bytes from its first element to its last."""
+        """Return a tensor's message: shape and strides as they are, the bytes from its first element to its last."""
         torch = self.torch
         if value.layout != torch.strided or value.device.type not in ("cpu", "meta"):
             return {"is": "unknown"}
@@ -225,7 +225,7 @@ class Server:
         return message
 
     def answer(self, request: Message) -> Message:
-        """What torch makes of a request."""
+        """Return what torch makes of a request."""
         torch = self.torch
         if "optimizer" in request:
             return self.stepped(request)
@@ -245,7 +245,7 @@ class Server:
                 return {"error": (type(error).__name__, str(error))}
 
     def stepped(self, request: Message) -> Message:
-        """The parameters after a step of an optimiser."""
+        """Return the parameters after a step of an optimiser."""
         torch = self.torch
         kind = getattr(torch.optim, request["optimizer"], None)
         if kind is None:
@@ -266,7 +266,7 @@ class Server:
         return {"params": [self.message(param) for param in params]}
 
     def computed(self, function: Any, request: Message) -> Message:
-        """The result of a call, the tensors that it wrote to, and the generator's state after it."""
+        """Return the result of a call, the tensors that it wrote to, and the generator's state after it."""
         torch = self.torch
         decoder = Decoder(torch)
         with torch.inference_mode(request["inference"]), torch.set_grad_enabled(request["recording"]):

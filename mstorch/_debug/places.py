@@ -28,12 +28,12 @@ class Place(NamedTuple):
         return f"{self.file}:{self.line} ({self.function}){inside}"
 
     def source(self) -> str:
-        """The text of the line."""
+        """Return the text of the line."""
         return linecache.getline(self.file, self.line).strip()
 
 
 def place_of_call() -> Place:
-    """The innermost line on the stack that is not mstorch's own."""
+    """Return the innermost line on the stack that is not mstorch's own."""
     frame: Any = sys._getframe(1)
     layers: list[str] = []
     outermost = frame
@@ -48,7 +48,7 @@ def place_of_call() -> Place:
 
 
 def called_by_rule() -> bool:
-    """Whether an operation is called by mstorch itself for a gradient, and neither by the program nor by a layer."""
+    """Return whether an operation is called by mstorch itself for a gradient, and neither by the program nor by a layer."""
     frame: Any = sys._getframe(1)
     while frame is not None and frame.f_code.co_filename.startswith(_OURS):
         frame = frame.f_back
@@ -56,7 +56,7 @@ def called_by_rule() -> bool:
 
 
 def described(value: Any, strides: bool = False) -> str:
-    """An argument in one line: ``float32[2, 3]`` for a tensor, with strides where they are asked for."""
+    """Return an argument in one line: ``float32[2, 3]`` for a tensor, with strides where they are asked for."""
     if isinstance(value, TensorBase):
         text = f"{value._dtype.name}[{', '.join(map(str, value._shape))}]"
         if strides and value._shape:
@@ -70,7 +70,7 @@ def described(value: Any, strides: bool = False) -> str:
 
 
 def call_text(name: str, args: tuple[Any, ...], kwargs: dict[str, Any], strides: bool = False) -> str:
-    """A call in one line."""
+    """Return a call in one line."""
     parts = [described(arg, strides) for arg in args] + [f"{key}={described(value, strides)}" for key, value in kwargs.items()]
     return f"{name}({', '.join(parts)})"
 

@@ -1,4 +1,4 @@
-"""What ``python -m mstorch profile`` writes down: times of operations, gradients, steps, kernels, modules, lines; what waits or copies.
+"""Write down a run for ``python -m mstorch profile``: times of operations, gradients, steps, kernels, modules, lines; waits and copies.
 
 ``MSTORCH_PROFILE=FILE`` asks for it; the file is written as the process ends. A thread samples lines, the rest is timed as it is called.
 """
@@ -34,7 +34,7 @@ _EVERY = 0.002
 
 
 class Profile:
-    """What one process does, from its first operation to its end."""
+    """The record of one process, from its first operation to its end."""
 
     def __init__(self, file: str) -> None:
         self.file = file
@@ -69,7 +69,7 @@ class Profile:
         atexit.register(self.finish)
 
     def add(self, kind: str, name: str, begin: float, place: str) -> float:
-        """Something ended now."""
+        """Return something ended now."""
         end = time.perf_counter()
         total = self.sums[kind][name]
         total[0] += end - begin
@@ -86,7 +86,7 @@ class Profile:
             self.add("garbage", f"generation {about['generation']}", self._searching, "")
 
     def watched(self, function: Function, name: str) -> Function:
-        """An operation, timed where the program calls it."""
+        """Return an operation, timed where the program calls it."""
         last = name.rpartition(".")[2]
         if last in UNWATCHED - {"numpy", "__array__", "backward"} or (last.startswith("_") and not last.startswith("__")):
             return function
@@ -116,7 +116,7 @@ class Profile:
         return timed
 
     def note(self, name: str, args: tuple[Any, ...], result: Any, where: str) -> None:
-        """What a call tells of its line; its gradient is timed, too."""
+        """Add the facts of a call to its line, and time its gradient."""
         self.inside = True
         try:
             why = self.why[where]
@@ -148,7 +148,7 @@ class Profile:
             self.add("gradient", name, begin, where)
 
     def stepped(self, step: Function) -> Function:
-        """An optimizer's step, timed."""
+        """Return an optimizer's step, timed."""
 
         @functools.wraps(step)
         def timed(optimizer: Any, *args: Any, **kwargs: Any) -> Any:
@@ -163,7 +163,7 @@ class Profile:
         return timed
 
     def kernel(self, op: str, dtype: str, where: str, function: Function) -> Function:
-        """A kernel of the table, timed."""
+        """Return a kernel of the table, timed."""
         name = f"{op} ({dtype}, {where})"
 
         def timed(*args: Any) -> Any:
@@ -188,7 +188,7 @@ class Profile:
         self.count("copies to the device")
 
     def count(self, what: str) -> None:
-        """Something that costs where it stands."""
+        """Count a cost at the line that runs."""
         if self.began is not None:
             place = place_of_call()
             self.why[f"{place.file}:{place.line}"][what] += 1

@@ -21,7 +21,7 @@ class Steps:
         self.comparison = comparison
 
     def watched(self, step: Callable[..., Any]) -> Callable[..., Any]:
-        """An optimiser's ``step``, compared."""
+        """Return an optimiser's ``step``, compared."""
         comparison = self.comparison
 
         @functools.wraps(step)

@@ -35,7 +35,7 @@ class Tracer:
         print(f"mstorch: {text}", file=sys.stderr, flush=True)
 
     def watched(self, function: Function, name: str) -> Function:
-        """The function, with a line where the program calls it."""
+        """Return the function, with a line where the program calls it."""
         last = name.rpartition(".")[2]
         if last in _BARE:
             return function
@@ -80,7 +80,7 @@ class Tracer:
         self.line(f"gradient of {name}: {described(given)}  # {place}")
 
     def traced_kernel(self, op: str, dtype: str, where: str, function: Function) -> Function:
-        """A kernel of the table, with a line for each call."""
+        """Return a kernel of the table, with a line for each call."""
         code = getattr(function, "__code__", None)
         shown = getattr(function, "__name__", type(function).__name__)
         source = f" ({code.co_filename.rpartition('mstorch/')[2]}:{code.co_firstlineno})" if code is not None else ""

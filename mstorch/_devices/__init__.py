@@ -1,1 +1,1 @@
-"""What the modules of devices have in common: functions that only say that the device is not there, streams, contexts."""
+"""The common part of the modules of devices: functions that only raise that the device is not there, streams, contexts."""

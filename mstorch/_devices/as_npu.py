@@ -1,4 +1,4 @@
-"""What torch.cuda has of an Ascend device where cuda means npu: the function or class of the same name in torch.npu."""
+"""The members of torch.cuda where cuda means an Ascend: the function or class of the same name in torch.npu."""
 from __future__ import annotations
 
 import functools
@@ -32,7 +32,7 @@ def _there(name: str) -> Any:
 
 
 def as_npu(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function, which is torch.npu's of its name while cuda means npu."""
+    """Return the function, which is torch.npu's of its name while cuda means npu."""
     name = function.__name__
 
     @functools.wraps(function)

@@ -11,7 +11,7 @@ NO_STATS: Any = OrderedDict()
 
 
 def _signature(parameters: str) -> inspect.Signature:
-    """The signature that a list of parameters with plain defaults describes."""
+    """Return the signature that a list of parameters with plain defaults describes."""
     made = []
     for part in filter(None, parameters.split(", ")):
         name, equals, default = part.partition("=")
@@ -23,7 +23,7 @@ def _signature(parameters: str) -> inspect.Signature:
 
 
 def face(module: str, name: str, parameters: str, outcome: Any) -> Callable[..., Any]:
-    """A function that gives the outcome, or raises it if it is an exception; it takes these parameters only."""
+    """Return a function that gives the outcome, or raises it if it is an exception; it takes these parameters only."""
     signature = _signature(parameters)
 
     def function(*args: Any, **kwargs: Any) -> Any:
@@ -44,7 +44,7 @@ def face(module: str, name: str, parameters: str, outcome: Any) -> Callable[...,
 
 
 def faces(module: str, *rows: tuple[Any, str]) -> dict[str, Callable[..., Any]]:
-    """Functions by name, from rows of an outcome and the functions that have it: ``name(parameters); name(parameters)``."""
+    """Return functions by name, from rows of an outcome and the functions that have it: ``name(parameters); name(parameters)``."""
     made = {}
     for outcome, functions in rows:
         for text in functions.split("; "):
@@ -54,7 +54,7 @@ def faces(module: str, *rows: tuple[Any, str]) -> dict[str, Callable[..., Any]]:
 
 
 def dummy(module: str, name: str, error: BaseException) -> type:
-    """A class that cannot be instantiated without its device."""
+    """Return a class that cannot be instantiated without its device."""
 
     def refuse(cls: type, *args: Any, **kwargs: Any) -> Any:
         raise type(error)(*error.args)

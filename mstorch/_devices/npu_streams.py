@@ -33,7 +33,7 @@ class Stream(Block):
     stream_id = npu_stream
 
     def query(self) -> bool:
-        """Whether all that was given to the stream is done."""
+        """Return whether all that was given to the stream is done."""
         return bool(self._native.query())
 
     def synchronize(self) -> None:
@@ -41,7 +41,7 @@ class Stream(Block):
         self._native.synchronize()
 
     def record_event(self, event: Event | None = None) -> Event:
-        """An event (a new one unless given) that passes when the work up to here is done."""
+        """Return an event (a new one unless given) that passes when the work up to here is done."""
         event = Event() if event is None else event
         event.record(self)
         return event
@@ -93,7 +93,7 @@ class Event:
         self._native.wait(streams.current_stream() if stream is None else stream._native)
 
     def query(self) -> bool:
-        """Whether the event has passed; one that was not recorded has."""
+        """Return whether the event has passed; one that was not recorded has."""
         return not self._recorded or bool(self._native.query())
 
     def synchronize(self) -> None:
@@ -102,7 +102,7 @@ class Event:
             self._native.synchronize()
 
     def elapsed_time(self, end_event: Event) -> float:
-        """Milliseconds between two events of ``enable_timing=True``; ValueError if one was not recorded, or has no timing."""
+        """Return milliseconds between two events of ``enable_timing=True``; ValueError if one was not recorded, or has no timing."""
         if not (self._timed and end_event._timed):
             raise ValueError("Both events must be created with argument 'enable_timing=True'.")
         if not (self._recorded and end_event._recorded):
@@ -136,13 +136,13 @@ def stream(stream: Stream | None) -> StreamContext:
 
 
 def current_stream(device: Any = None) -> Stream:
-    """The stream that work is given to."""
+    """Return the stream that work is given to."""
     _here()
     return Stream(native=streams.current_stream())
 
 
 def default_stream(device: Any = None) -> Stream:
-    """The stream that work is given to unless another is chosen."""
+    """Return the stream that work is given to unless another is chosen."""
     _here()
     return Stream(native=streams.default_stream())
 

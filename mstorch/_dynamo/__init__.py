@@ -32,7 +32,7 @@ def skip_frame(msg: str = "") -> None:
 
 
 def disallow_in_graph(fn: Any) -> Any:
-    """A function that no graph may hold."""
+    """Return a function that no graph may hold."""
     if isinstance(fn, (list, tuple)):
         return [disallow_in_graph(one) for one in fn]
     return disable(fn)
@@ -45,7 +45,7 @@ def optimize(
     backend: str | Callable[..., Any] = "inductor", *, nopython: bool = False, guard_export_fn: Any = None, guard_fail_fn: Any = None,
     guard_filter_fn: Any = None, disable: bool = False, dynamic: bool | None = None, package: Any = None,
 ) -> Callable[[Any], Any]:  # fmt: skip
-    """A decorator that compiles as ``torch.compile(backend=…, fullgraph=nopython)`` does."""
+    """Return a decorator that compiles as ``torch.compile(backend=…, fullgraph=nopython)`` does."""
     return lambda model: compile(model, backend=backend, fullgraph=nopython, dynamic=dynamic, disable=disable)
 
 

@@ -15,7 +15,7 @@ counters: defaultdict[str, Counter[str]] = defaultdict(Counter)
 
 
 def is_compile_supported(device_type: Any) -> bool:
-    """Whether ``torch.compile`` works for tensors of a type of device."""
+    """Return whether ``torch.compile`` works for tensors of a type of device."""
     kind = getattr(device_type, "type", device_type)
     return is_dynamo_supported() and str(kind).partition(":")[0] in ("cpu", "cuda", "npu")
 
@@ -27,7 +27,7 @@ def warn_once(msg: str, stacklevel: int = 1) -> None:
 
 
 def disable_cache_limit() -> config.patch:
-    """A ``with`` block in which the settings for how many graphs a function may have say that any number is well."""
+    """Return a context manager within which the settings for how many graphs a function may have say that any number is well."""
     return config.patch(recompile_limit=sys.maxsize, accumulated_recompile_limit=sys.maxsize)
 
 

@@ -19,7 +19,7 @@ class FunctionalModule(Module):
         self.param_names = param_names
 
     def forward(self, params: Any, *args: Any, **kwargs: Any) -> Any:
-        """What the module gives with these parameters."""
+        """Return what the module gives with these parameters."""
         return functional_call(self.stateless_model, dict(zip(self.param_names, params)), args, kwargs)
 
 
@@ -32,13 +32,13 @@ class FunctionalModuleWithBuffers(Module):
         self.param_names, self.buffer_names = param_names, buffer_names
 
     def forward(self, params: Any, buffers: Any, *args: Any, **kwargs: Any) -> Any:
-        """What the module gives with these parameters and buffers."""
+        """Return what the module gives with these parameters and buffers."""
         state = {**dict(zip(self.param_names, params)), **dict(zip(self.buffer_names, buffers))}
         return functional_call(self.stateless_model, state, args, kwargs)
 
 
 def make_functional(model: Module, disable_autograd_tracking: bool = False) -> tuple[FunctionalModule, tuple[Any, ...]]:
-    """The module as a function, and its parameters. RuntimeError for one with buffers."""
+    """Return the module as a function, and its parameters. RuntimeError for one with buffers."""
     if any(True for _ in model.buffers()):
         raise RuntimeError(
             "make_functional(model): `model` has buffers. Please use make_functional_with_buffers(model) instead."
@@ -51,7 +51,7 @@ def make_functional(model: Module, disable_autograd_tracking: bool = False) -> t
 def make_functional_with_buffers(
     model: Module, disable_autograd_tracking: bool = False
 ) -> tuple[FunctionalModuleWithBuffers, tuple[Any, ...], tuple[Any, ...]]:
-    """The module as a function, its parameters and its buffers."""
+    """Return the module as a function, its parameters and its buffers."""
     made = FunctionalModuleWithBuffers(
         copy.deepcopy(model), tuple(name for name, _ in model.named_parameters()), tuple(name for name, _ in model.named_buffers())
     )
@@ -63,7 +63,7 @@ def _untracked(params: tuple[Any, ...], wanted: bool) -> tuple[Any, ...]:
 
 
 def combine_state_for_ensemble(models: Any) -> tuple[Any, tuple[Any, ...], tuple[Any, ...]]:
-    """One function for modules of one class, with their parameters and buffers stacked."""
+    """Return one function for modules of one class, with their parameters and buffers stacked."""
     if not models:
         raise RuntimeError("combine_state_for_ensemble: Expected at least one model, got 0.")
     if not (all(model.training for model in models) or all(not model.training for model in models)):
@@ -90,7 +90,7 @@ def _ensemble(model_class: type[Module], ensemble_shape: Any, device: Any, args:
 
 
 def functional_init(model_class: type[Module], ensemble_shape: Any = (), device: Any = "cpu") -> Callable[..., Any]:
-    """A function of the class's arguments that gives parameters (stacked for an ensemble), function and names."""
+    """Return a function of the class's arguments that gives parameters (stacked for an ensemble), function and names."""
 
     def wrapped(*args: Any, **kwargs: Any) -> Any:
         function, params, _ = _ensemble(model_class, ensemble_shape, device, args, kwargs)
@@ -100,7 +100,7 @@ def functional_init(model_class: type[Module], ensemble_shape: Any = (), device:
 
 
 def functional_init_with_buffers(model_class: type[Module], ensemble_shape: Any = (), device: Any = "cpu") -> Callable[..., Any]:
-    """The same with buffers: parameters, buffers, function, names of parameters and of buffers."""
+    """Return the same with buffers: parameters, buffers, function, names of parameters and of buffers."""
 
     def wrapped(*args: Any, **kwargs: Any) -> Any:
         function, params, buffers = _ensemble(model_class, ensemble_shape, device, args, kwargs)

@@ -24,7 +24,7 @@ _MODES = ("error", "different", "same")
 
 
 def _get_name(func: Callable[..., Any]) -> str:
-    """A function's name for messages."""
+    """Return a function's name for messages."""
     if isinstance(func, functools.partial):
         return f"functools.partial({_get_name(func.func)}, ...)"
     return getattr(func, "__name__", None) or repr(func)
@@ -37,7 +37,7 @@ def _is_none(value: Any) -> bool:
 def _broadcast_to_and_flatten(
     tree: Any, treespec: TreeSpec, is_leaf: Callable[[Any], bool] | None = None
 ) -> list[Any] | None:
-    """The leaves of a tree that is a prefix of a structure, each for all of the leaves below it; None if it is no prefix."""
+    """Return the leaves of a tree that is a prefix of a structure, each for all of the leaves below it; None if it is no prefix."""
     return broadcast_to(tree, treespec, lambda value: value is None or (is_leaf is not None and is_leaf(value)))
 
 
@@ -54,7 +54,7 @@ def _batch_size(leaves: list[Any], dims: list[Any]) -> int:
 
 
 def _process_batched_inputs(in_dims: Any, args: tuple[Any, ...], func: Callable[..., Any]) -> tuple[int, list[Any], list[Any], Any]:
-    """The number of slices, the dimension of each leaf of the arguments (None: not mapped over), the leaves, and their structure."""
+    """Return the number of slices, the dimension of each leaf of the arguments (None: not mapped over), the leaves, and their structure."""
     name = _get_name(func)
     if not isinstance(in_dims, (int, tuple)):
         raise ValueError(
@@ -95,17 +95,17 @@ def _process_batched_inputs(in_dims: Any, args: tuple[Any, ...], func: Callable[
 
 
 def mapped_size(func: Callable[..., Any], in_dims: Any, args: tuple[Any, ...]) -> int:
-    """How many slices ``vmap`` would find in the arguments; ValueError with torch's words for arguments that it refuses."""
+    """Return how many slices ``vmap`` would find in the arguments; ValueError with torch's words for arguments that it refuses."""
     return _process_batched_inputs(in_dims, args, func)[0]
 
 
 def _add_batch_dim(self: Any, batch_dim: int, level: int) -> Tensor:
-    """A tensor without its dimension ``batch_dim``, along which the running map of depth ``level`` goes."""
+    """Return a tensor without its dimension ``batch_dim``, along which the running map of depth ``level`` goes."""
     return batched(self, batch_dim % len(self._shape), state.maps[level - 1])
 
 
 def _remove_batch_dim(self: Any, level: int, batch_size: int, out_dim: int) -> Tensor:
-    """A result of the running map of depth ``level`` with the mapped dimension at ``out_dim``; one that is not of it repeats."""
+    """Return a result of the running map of depth ``level`` with the mapped dimension at ``out_dim``; one that is not of it repeats."""
     map = state.maps[level - 1]
     shape = self._shape
     place = wrapped(out_dim, len(shape) + 1)
@@ -116,13 +116,13 @@ def _remove_batch_dim(self: Any, level: int, batch_size: int, out_dim: int) -> T
 
 
 def _create_batched_inputs(flat_in_dims: list[Any], flat_args: list[Any], vmap_level: int, args_spec: TreeSpec) -> tuple[Any, ...]:
-    """The arguments as the mapped function sees them."""
+    """Return the arguments as the mapped function sees them."""
     values = [arg if dim is None else _add_batch_dim(arg, dim, vmap_level) for dim, arg in zip(flat_in_dims, flat_args)]
     return tree_unflatten(values, args_spec)
 
 
 def _maybe_remove_batch_dim(name: str, batched_output: Any, vmap_level: int, batch_size: int, out_dim: int | None) -> Tensor:
-    """A result with the mapped dimension in its place."""
+    """Return a result with the mapped dimension in its place."""
     if out_dim is None:
         if is_of(batched_output, state.maps[vmap_level - 1]):
             raise ValueError(f"vmap({name}, ...): `{name}` can not return a BatchedTensor when out_dim is None")
@@ -148,7 +148,7 @@ def _output_dims(name: str, out_dims: Any, spec: TreeSpec, single: bool) -> list
 
 
 def _unwrap_batched(batched_outputs: Any, out_dims: Any, vmap_level: int, batch_size: int, func: Callable[..., Any]) -> Any:
-    """The mapped function's result with the mapped dimensions in their places."""
+    """Return the mapped function's result with the mapped dimensions in their places."""
     name = _get_name(func)
     flat, spec = tree_flatten(batched_outputs)
     dims = _output_dims(name, out_dims, spec, isinstance(batched_outputs, TensorBase))
@@ -168,7 +168,7 @@ def _check_out_dims(out_dims: Any, func: Callable[..., Any]) -> None:
 def vmap(
     func: Callable[P, R], in_dims: Any = 0, out_dims: Any = 0, randomness: str = "error", *, chunk_size: int | None = None
 ) -> Callable[P, R]:
-    """A function that applies ``func`` to each slice of its positional arguments along ``in_dims`` and stacks the results.
+    """Return a function that applies ``func`` to each slice of its positional arguments along ``in_dims`` and stacks the results.
 
     ``func`` runs once, on tensors that hide the mapped dimension: it cannot branch on their values. ``in_dims`` and ``out_dims``
     are ints or trees like the arguments' and the results'; None: not mapped over. ``randomness``: random operations are an

@@ -60,7 +60,8 @@ def associative_scan(
 
 
 def _scanned(combined: Callable[[list[Any], list[Any]], list[Any]], rows: list[Any]) -> list[Any]:
-    """The scan along the first dimension: pairs are combined, their scan gives every second result, and the rest follows from those."""
+    """Return the scan along the first dimension: pairs are combined, their scan gives every second result, and the rest follows from those.
+    """
     count = rows[0].shape[0]
     if count < 2:
         return rows

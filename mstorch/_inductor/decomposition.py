@@ -10,7 +10,7 @@ __all__ = ["decompositions", "register_decomposition"]
 
 
 def register_decomposition(ops: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """A decorator that enters a function for an operator or several, and returns it."""
+    """Return a decorator that enters a function for an operator or several, and returns it."""
 
     def register(function: Callable[..., Any]) -> Callable[..., Any]:
         for op in ops if isinstance(ops, Sequence) else [ops]:

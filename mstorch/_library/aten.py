@@ -20,44 +20,44 @@ def _to_copy(
     self: Tensor, *, dtype: dtype | None = None, layout: layout | None = None, device: device | str | int | None = None,
     pin_memory: Any = None, non_blocking: bool = False, memory_format: memory_format | None = None,
 ) -> Tensor:  # fmt: skip
-    """A copy with another dtype or place."""
+    """Return a copy with another dtype or place."""
     return self.to(device=device or self.device, dtype=dtype or self.dtype, non_blocking=non_blocking, copy=True)
 
 
 def alias(self: Tensor) -> Tensor:
-    """A view of the whole tensor."""
+    """Return a view of the whole tensor."""
     return self.view(self.shape)
 
 
 def slice(self: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Tensor:
-    """A view of every ``step``-th part along a dimension."""
+    """Return a view of every ``step``-th part along a dimension."""
     place: list[Any] = [_WHOLE] * self.dim()
     place[dim] = builtins.slice(start, end, step)
     return self[tuple(place)]
 
 
 def unfold(self: Tensor, dimension: int, size: int, step: int) -> Tensor:
-    """A view with the windows of a dimension; ``torch.nn.functional.unfold`` is another."""
+    """Return a view with the windows of a dimension; ``torch.nn.functional.unfold`` is another."""
     return self.unfold(dimension, size, step)
 
 
 def index(self: Tensor, indices: Sequence[Tensor | None]) -> Tensor:
-    """The elements that tensors of indices name, with None for whole dimensions."""
+    """Return the elements that tensors of indices name, with None for whole dimensions."""
     return self[tuple(_WHOLE if one is None else one for one in indices)]
 
 
 def _local_scalar_dense(self: Tensor) -> float:
-    """The only element, as a number."""
+    """Return the only element, as a number."""
     return self.item()
 
 
 def _unsafe_view(self: Tensor, size: Sequence[int]) -> Tensor:
-    """A view of another shape."""
+    """Return a view of another shape."""
     return self.view(size)
 
 
 def sym_size(self: Tensor, dim: int | None = None) -> Any:
-    """The length of each dimension, or of one."""
+    """Return the length of each dimension, or of one."""
     return self.size() if dim is None else self.size(dim)
 
 
@@ -80,12 +80,12 @@ def _scaled_dot_product_attention_math(
 
 
 def _is_all_true(self: Tensor) -> Tensor:
-    """Whether all elements are true."""
+    """Return whether all elements are true."""
     return self.all()
 
 
 def _pin_memory(self: Tensor, device: Any = None) -> Tensor:
-    """The tensor in memory from which devices copy fast."""
+    """Return the tensor in memory from which devices copy fast."""
     return self.pin_memory()
 
 
@@ -95,7 +95,7 @@ def _sparse_addmm(self: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, al
 
 
 def _sparse_mm_reduce_impl(self: Tensor, other: Tensor, reduce: str) -> tuple[Tensor, Tensor]:
-    """The product of a CSR matrix with a dense one, sums or means; NotImplementedError for others, which tell places besides."""
+    """Return the product of a CSR matrix with a dense one, sums or means; NotImplementedError for others, which tell places besides."""
     if reduce not in ("sum", "mean"):
         raise NotImplementedError("mstorch: the places of the largest and smallest elements are not told; torch.sparse.mm gives the values")
     return sparse.mm(self, other, reduce), other.new_empty((0,), dtype=int64)

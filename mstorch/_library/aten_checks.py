@@ -17,7 +17,7 @@ def _assert_scalar(self: Any, assert_msg: str) -> None:
 
 
 def _functional_assert_scalar(self: Any, assert_msg: str, dep_token: Tensor) -> Tensor:
-    """The same; a copy of the token says in a graph that it came before."""
+    """Return the same; a copy of the token says in a graph that it came before."""
     _assert_scalar(self, assert_msg)
     return dep_token.clone()
 

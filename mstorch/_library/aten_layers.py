@@ -18,7 +18,7 @@ F = nn.functional
 
 
 def derived(function: Callable[..., Any], grad: Tensor, *inputs: Any, mask: Sequence[bool] | None = None) -> tuple[Any, ...]:
-    """The gradients of a function for the inputs that are tensors and wanted."""
+    """Return the gradients of a function for the inputs that are tensors and wanted."""
     wanted = [isinstance(x, TensorBase) and (mask is None or mask[i]) for i, x in enumerate(inputs)]
     with enable_grad():
         leaves = [x.detach().requires_grad_() if want else x for x, want in zip(inputs, wanted)]
@@ -28,26 +28,26 @@ def derived(function: Callable[..., Any], grad: Tensor, *inputs: Any, mask: Sequ
 
 
 def lift_fresh(self: Tensor) -> Tensor:
-    """The tensor itself, which was made of data."""
+    """Return the tensor itself, which was made of data."""
     return self
 
 
 def slice_backward(grad_output: Tensor, input_sizes: Sequence[int], dim: int, start: int, end: int, step: int) -> Tensor:
-    """Zeros of the given shape with the gradient where a slice was taken."""
+    """Return zeros of the given shape with the gradient where a slice was taken."""
     found = creation.zeros(tuple(input_sizes), dtype=grad_output.dtype, device=grad_output.device)
     found[(slice(None),) * (dim % len(input_sizes)) + (slice(start, end, step),)] = grad_output
     return found
 
 
 def select_backward(grad_output: Tensor, input_sizes: Sequence[int], dim: int, index: int) -> Tensor:
-    """Zeros of the given shape with the gradient where one part was taken."""
+    """Return zeros of the given shape with the gradient where one part was taken."""
     found = creation.zeros(tuple(input_sizes), dtype=grad_output.dtype, device=grad_output.device)
     found.select(dim, index).copy_(grad_output)
     return found
 
 
 def linalg_vector_norm(self: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
-    """The norm of a vector, or of vectors along dimensions."""
+    """Return the norm of a vector, or of vectors along dimensions."""
     return _native.vector_norm(self, ord, dim, keepdim, dtype=dtype)
 
 
@@ -68,7 +68,7 @@ def elu_(self: Tensor, alpha: Any = 1, scale: Any = 1, input_scale: Any = 1) -> 
 
 
 def threshold_backward(grad_output: Tensor, self: Tensor, threshold: float) -> Tensor:
-    """The gradient where the value is above the threshold."""
+    """Return the gradient where the value is above the threshold."""
     return grad_output.masked_fill(self <= threshold, 0)
 
 
@@ -83,13 +83,13 @@ def sigmoid_backward(grad_output: Tensor, output: Tensor) -> Tensor:
 
 
 def gelu_backward(grad_output: Tensor, self: Tensor, *, approximate: str = "none") -> Tensor:
-    """The gradient of ``gelu``."""
+    """Return the gradient of ``gelu``."""
     return derived(lambda x: F.gelu(x, approximate=approximate), grad_output, self)[0]
 
 
 def _in_place(function: Callable[..., Any]) -> Callable[..., Any]:
     def written(self: Tensor) -> Tensor:
-        """The activation, written into the tensor."""
+        """Return the activation, written into the tensor."""
         return function(self, inplace=True)  # type: ignore[no-any-return]
 
     return written
@@ -101,46 +101,46 @@ silu_, mish_, hardswish_, hardsigmoid_ = (
 
 
 def silu_backward(grad_output: Tensor, self: Tensor) -> Tensor:
-    """The gradient of ``silu``."""
+    """Return the gradient of ``silu``."""
     return derived(F.silu, grad_output, self)[0]
 
 
 def mish_backward(grad_output: Tensor, self: Tensor) -> Tensor:
-    """The gradient of ``mish``."""
+    """Return the gradient of ``mish``."""
     return derived(F.mish, grad_output, self)[0]
 
 
 def hardswish_backward(grad_output: Tensor, self: Tensor) -> Tensor:
-    """The gradient of ``hardswish``."""
+    """Return the gradient of ``hardswish``."""
     return derived(F.hardswish, grad_output, self)[0]
 
 
 def hardsigmoid_backward(grad_output: Tensor, self: Tensor) -> Tensor:
-    """The gradient of ``hardsigmoid``."""
+    """Return the gradient of ``hardsigmoid``."""
     return derived(F.hardsigmoid, grad_output, self)[0]
 
 
 def leaky_relu_backward(grad_output: Tensor, self: Tensor, negative_slope: float, self_is_result: bool) -> Tensor:
-    """The gradient of ``leaky_relu``."""
+    """Return the gradient of ``leaky_relu``."""
     return derived(lambda x: F.leaky_relu(x, negative_slope), grad_output, self)[0]
 
 
 def elu_backward(
     grad_output: Tensor, alpha: float, scale: float, input_scale: float, is_result: bool, self_or_result: Tensor
 ) -> Tensor:
-    """The gradient of ``elu``."""
+    """Return the gradient of ``elu``."""
     if is_result:
         raise NotImplementedError("mstorch: aten.elu_backward takes the input, not the result")
     return derived(lambda x: elu(x, alpha, scale, input_scale), grad_output, self_or_result)[0]
 
 
 def hardtanh_backward(grad_output: Tensor, self: Tensor, min_val: float, max_val: float) -> Tensor:
-    """The gradient of ``hardtanh``."""
+    """Return the gradient of ``hardtanh``."""
     return derived(lambda x: F.hardtanh(x, min_val, max_val), grad_output, self)[0]
 
 
 def softplus_backward(grad_output: Tensor, self: Tensor, beta: float, threshold: float) -> Tensor:
-    """The gradient of ``softplus``."""
+    """Return the gradient of ``softplus``."""
     return derived(lambda x: F.softplus(x, beta, threshold), grad_output, self)[0]
 
 
@@ -150,7 +150,7 @@ def _prelu_kernel(self: Tensor, weight: Tensor) -> Tensor:
 
 
 def _prelu_kernel_backward(grad_output: Tensor, self: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
-    """The gradients of ``_prelu_kernel``, both of the shape of ``self``."""
+    """Return the gradients of ``_prelu_kernel``, both of the shape of ``self``."""
     positive = self > 0
     return grad_output.where(positive, weight * grad_output), (self * grad_output).masked_fill(positive, 0)
 
@@ -161,34 +161,34 @@ def log_sigmoid_forward(self: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def log_sigmoid_backward(grad_output: Tensor, self: Tensor, buffer: Tensor) -> Tensor:
-    """The gradient of ``logsigmoid``."""
+    """Return the gradient of ``logsigmoid``."""
     return derived(F.logsigmoid, grad_output, self)[0]
 
 
 def _softmax(self: Tensor, dim: int, half_to_float: bool) -> Tensor:
-    """The softmax along a dimension."""
+    """Return the softmax along a dimension."""
     return F.softmax(self, dim)
 
 
 def _safe_softmax(self: Tensor, dim: int, dtype: dtype | None = None) -> Tensor:
-    """The softmax along a dimension; zeros where all is -inf."""
+    """Return the softmax along a dimension; zeros where all is -inf."""
     found = F.softmax(self, dim, dtype=dtype)
     return found.masked_fill(self.eq(-math.inf).all(dim, keepdim=True), 0)
 
 
 def _log_softmax(self: Tensor, dim: int, half_to_float: bool) -> Tensor:
-    """The logarithm of the softmax along a dimension."""
+    """Return the logarithm of the softmax along a dimension."""
     return F.log_softmax(self, dim)
 
 
 def _softmax_backward_data(grad_output: Tensor, output: Tensor, dim: int, input_dtype: dtype) -> Tensor:
-    """The gradient of the softmax from its result."""
+    """Return the gradient of the softmax from its result."""
     grad, output = (grad_output.float(), output.float()) if grad_output.dtype.itemsize == 2 else (grad_output, output)
     return (output * (grad - (grad * output).sum(dim, keepdim=True))).to(input_dtype)
 
 
 def _log_softmax_backward_data(grad_output: Tensor, output: Tensor, dim: int, input_dtype: dtype) -> Tensor:
-    """The gradient of the logarithm of the softmax from its result."""
+    """Return the gradient of the logarithm of the softmax from its result."""
     grad, output = (grad_output.float(), output.float()) if grad_output.dtype.itemsize == 2 else (grad_output, output)
     return (grad - output.exp() * grad.sum(dim, keepdim=True)).to(input_dtype)
 
@@ -204,7 +204,7 @@ def convolution_backward(
     grad_output: Tensor, input: Tensor, weight: Tensor, bias_sizes: Sequence[int], stride: Sequence[int], padding: Sequence[int],
     dilation: Sequence[int], transposed: bool, output_padding: Sequence[int], groups: int, output_mask: Sequence[bool],
 ) -> tuple[Any, Any, Any]:  # fmt: skip
-    """The gradients of a convolution for input, weight and bias, those that ``output_mask`` asks for."""
+    """Return the gradients of a convolution for input, weight and bias, those that ``output_mask`` asks for."""
     function = _convolve(transposed, input.dim() - 2)
     extra = (output_padding, groups, dilation) if transposed else (dilation, groups)
     found = derived(lambda x, w: function(x, w, None, stride, padding, *extra), grad_output, input, weight, mask=output_mask)
@@ -216,14 +216,14 @@ def native_layer_norm_backward(
     grad_out: Tensor, input: Tensor, normalized_shape: Sequence[int], mean: Tensor, rstd: Tensor, weight: Tensor, bias: Tensor | None,
     output_mask: Sequence[bool]
 ) -> tuple[Any, Any, Any]:
-    """The gradients of ``layer_norm``."""
+    """Return the gradients of ``layer_norm``."""
     eps = _eps_of(input.flatten(-len(normalized_shape)), rstd, (-1,))
     function = lambda x, w, b: F.layer_norm(x, tuple(normalized_shape), w, b, eps)
     return derived(function, grad_out, input, weight, bias, mask=output_mask)  # type: ignore[return-value]
 
 
 def _eps_of(parts: Tensor, rstd: Tensor, dims: tuple[int, ...]) -> float:
-    """The eps that an inverse standard deviation was computed with."""
+    """Return the eps that an inverse standard deviation was computed with."""
     if not rstd.numel() or rstd.is_meta:
         return 1e-5
     variance = parts.double().var(dims, correction=0).reshape(-1)
@@ -235,7 +235,7 @@ def native_group_norm_backward(
     grad_out: Tensor, input: Tensor, mean: Tensor, rstd: Tensor, weight: Tensor, N: int, C: int, HxW: int, group: int,
     output_mask: Sequence[bool],
 ) -> tuple[Any, Any, Any]:  # fmt: skip
-    """The gradients of ``group_norm``."""
+    """Return the gradients of ``group_norm``."""
     eps = _eps_of(input.reshape(N, group, -1), rstd, (-1,))
     bias = creation.zeros(C, dtype=input.dtype, device=input.device)
     function = lambda x, w, b: F.group_norm(x, group, w, b, eps)
@@ -246,7 +246,7 @@ def native_batch_norm_backward(
     grad_out: Tensor, input: Tensor, weight: Tensor, running_mean: Tensor, running_var: Tensor, save_mean: Tensor, save_invstd: Tensor,
     train: bool, eps: float, output_mask: Sequence[bool],
 ) -> tuple[Any, Any, Any]:  # fmt: skip
-    """The gradients of ``batch_norm``."""
+    """Return the gradients of ``batch_norm``."""
     bias = creation.zeros(input.shape[1 if input.dim() > 1 else 0], dtype=input.dtype, device=input.device)
     mean, var = (None, None) if train else (running_mean.clone(), running_var.clone())
     function = lambda x, w, b: F.batch_norm(x, mean, var, w, b, train, 0.0, eps)
@@ -256,7 +256,7 @@ def native_batch_norm_backward(
 def embedding_dense_backward(
     grad_output: Tensor, indices: Tensor, num_weights: int, padding_idx: int, scale_grad_by_freq: bool
 ) -> Tensor:
-    """The gradient of ``embedding`` for the weight."""
+    """Return the gradient of ``embedding`` for the weight."""
     weight = creation.zeros((num_weights, grad_output.shape[-1]), dtype=grad_output.dtype, device=grad_output.device)
     place = None if padding_idx < 0 else padding_idx
     function = lambda w: F.embedding(indices, w, place, scale_grad_by_freq=scale_grad_by_freq)
@@ -267,7 +267,7 @@ def max_pool2d_with_indices_backward(
     grad_output: Tensor, self: Tensor, kernel_size: Sequence[int], stride: Sequence[int], padding: Sequence[int],
     dilation: Sequence[int], ceil_mode: bool, indices: Tensor
 ) -> Tensor:
-    """The gradient of ``max_pool2d``, itself recorded."""
+    """Return the gradient of ``max_pool2d``, itself recorded."""
     options = (kernel_size, stride or kernel_size, padding, dilation, ceil_mode)
     return _native.max_pool2d_with_indices_backward(grad_output, self, *options, indices)  # type: ignore[no-any-return]
 
@@ -276,18 +276,18 @@ def avg_pool2d_backward(
     grad_output: Tensor, self: Tensor, kernel_size: Sequence[int], stride: Sequence[int], padding: Sequence[int], ceil_mode: bool,
     count_include_pad: bool, divisor_override: Any,
 ) -> Tensor:  # fmt: skip
-    """The gradient of ``avg_pool2d``."""
+    """Return the gradient of ``avg_pool2d``."""
     options = (kernel_size, stride or None, padding, ceil_mode, count_include_pad, divisor_override)
     return derived(lambda x: F.avg_pool2d(x, *options), grad_output, self)[0]
 
 
 def _adaptive_avg_pool2d(self: Tensor, output_size: Sequence[int]) -> Tensor:
-    """Means over windows, as many as ``output_size`` says."""
+    """Return means over windows, as many as ``output_size`` says."""
     return F.adaptive_avg_pool2d(self, tuple(output_size))
 
 
 def _adaptive_avg_pool2d_backward(grad_output: Tensor, self: Tensor) -> Tensor:
-    """The gradient of ``adaptive_avg_pool2d``."""
+    """Return the gradient of ``adaptive_avg_pool2d``."""
     return derived(lambda x: F.adaptive_avg_pool2d(x, tuple(grad_output.shape[-2:])), grad_output, self)[0]
 
 
@@ -315,7 +315,7 @@ def _scaled_dot_product_flash_attention_for_cpu_backward(
     grad_out: Tensor, query: Tensor, key: Tensor, value: Tensor, out: Tensor, logsumexp: Tensor, dropout_p: float, is_causal: bool, *,
     attn_mask: Tensor | None = None, scale: Any = None,
 ) -> tuple[Any, ...]:  # fmt: skip
-    """The gradients of attention for queries, keys and values."""
+    """Return the gradients of attention for queries, keys and values."""
     named = {"scale": scale, "enable_gqa": query.shape[1] != key.shape[1]}
     function = lambda q, k, v: F.scaled_dot_product_attention(q, k, v, attn_mask, dropout_p, is_causal, **named)
     return derived(function, grad_out, query, key, value)

@@ -14,14 +14,14 @@ REDUCTIONS = ("none", "mean", "sum")
 
 
 def binary_cross_entropy(self: Tensor, target: Tensor, weight: Tensor | None = None, reduction: int = 1) -> Tensor:
-    """The binary cross entropy of probabilities."""
+    """Return the binary cross entropy of probabilities."""
     return F.binary_cross_entropy(self, target, weight, reduction=REDUCTIONS[reduction])
 
 
 def multi_margin_loss(
     self: Tensor, target: Tensor, p: Any = 1, margin: float = 1, weight: Tensor | None = None, reduction: int = 1
 ) -> Tensor:
-    """The margin loss of many classes."""
+    """Return the margin loss of many classes."""
     return F.multi_margin_loss(self, target, p, margin, weight, reduction=REDUCTIONS[reduction])
 
 
@@ -40,7 +40,7 @@ def _masked_count(target: Tensor, weight: Tensor | None, ignore_index: int) -> T
 def nll_loss_forward(
     self: Tensor, target: Tensor, weight: Tensor | None, reduction: int, ignore_index: int
 ) -> tuple[Tensor, Tensor]:
-    """The loss, and the sum of the weights that it was divided by."""
+    """Return the loss, and the sum of the weights that it was divided by."""
     loss = F.nll_loss(self, target, weight, ignore_index=ignore_index, reduction=REDUCTIONS[reduction])
     count = _masked_count(target, weight, ignore_index) if reduction == 1 or reduction == 2 else creation.zeros((), device=self.device)
     return loss, count.to(self.dtype)
@@ -52,7 +52,7 @@ nll_loss2d_forward = nll_loss_forward
 def nll_loss_backward(
     grad_output: Tensor, self: Tensor, target: Tensor, weight: Tensor | None, reduction: int, ignore_index: int, total_weight: Tensor
 ) -> Tensor:
-    """The gradient of ``nll_loss``."""
+    """Return the gradient of ``nll_loss``."""
     word = REDUCTIONS[reduction]
     return derived(lambda x: F.nll_loss(x, target, weight, ignore_index=ignore_index, reduction=word), grad_output, self)[0]
 
@@ -61,64 +61,64 @@ nll_loss2d_backward = nll_loss_backward
 
 
 def mse_loss(self: Tensor, target: Tensor, reduction: int = 1) -> Tensor:
-    """The mean squared error."""
+    """Return the mean squared error."""
     return F.mse_loss(self, target, reduction=REDUCTIONS[reduction])
 
 
 def mse_loss_backward(grad_output: Tensor, self: Tensor, target: Tensor, reduction: int) -> Tensor:
-    """The gradient of ``mse_loss``."""
+    """Return the gradient of ``mse_loss``."""
     return derived(lambda x: F.mse_loss(x, target, reduction=REDUCTIONS[reduction]), grad_output, self)[0]
 
 
 def smooth_l1_loss(self: Tensor, target: Tensor, reduction: int = 1, beta: float = 1.0) -> Tensor:
-    """The smooth absolute error."""
+    """Return the smooth absolute error."""
     return F.smooth_l1_loss(self, target, reduction=REDUCTIONS[reduction], beta=beta)
 
 
 def smooth_l1_loss_backward(grad_output: Tensor, self: Tensor, target: Tensor, reduction: int, beta: float) -> Tensor:
-    """The gradient of ``smooth_l1_loss``."""
+    """Return the gradient of ``smooth_l1_loss``."""
     return derived(lambda x: F.smooth_l1_loss(x, target, reduction=REDUCTIONS[reduction], beta=beta), grad_output, self)[0]
 
 
 def binary_cross_entropy_with_logits(
     self: Tensor, target: Tensor, weight: Tensor | None = None, pos_weight: Any = None, reduction: int = 1
 ) -> Tensor:
-    """The cross-entropy of logits with probabilities of two classes."""
+    """Return the cross-entropy of logits with probabilities of two classes."""
     named = REDUCTIONS[reduction]
     return F.binary_cross_entropy_with_logits(self, target, weight, pos_weight=pos_weight, reduction=named)
 
 
 def huber_loss(self: Tensor, target: Tensor, reduction: int = 1, delta: float = 1.0) -> Tensor:
-    """Half the square of the difference up to ``delta``, a line beyond."""
+    """Return half the square of the difference up to ``delta``, a line beyond."""
     return F.huber_loss(self, target, reduction=REDUCTIONS[reduction], delta=delta)
 
 
 def huber_loss_backward(grad_output: Tensor, self: Tensor, target: Tensor, reduction: int, delta: float) -> Tensor:
-    """The gradient of ``huber_loss`` for its input."""
+    """Return the gradient of ``huber_loss`` for its input."""
     return derived(lambda x: huber_loss(x, target, reduction, delta), grad_output, self)[0]
 
 
 def binary_cross_entropy_backward(
     grad_output: Tensor, self: Tensor, target: Tensor, weight: Tensor | None = None, reduction: int = 1
 ) -> Tensor:
-    """The gradient of ``binary_cross_entropy`` for its input."""
+    """Return the gradient of ``binary_cross_entropy`` for its input."""
     return derived(lambda x: F.binary_cross_entropy(x, target, weight, reduction=REDUCTIONS[reduction]), grad_output, self)[0]
 
 
 def multi_margin_loss_backward(
     grad_output: Tensor, self: Tensor, target: Tensor, p: Any, margin: Any, weight: Tensor | None = None, reduction: int = 1
 ) -> Tensor:
-    """The gradient of ``multi_margin_loss``."""
+    """Return the gradient of ``multi_margin_loss``."""
     return derived(lambda x: multi_margin_loss(x, target, p, margin, weight, reduction), grad_output, self)[0]
 
 
 def soft_margin_loss_backward(grad_output: Tensor, self: Tensor, target: Tensor, reduction: int) -> Tensor:
-    """The gradient of ``soft_margin_loss``."""
+    """Return the gradient of ``soft_margin_loss``."""
     return derived(lambda x: soft_margin_loss(x, target, reduction), grad_output, self)[0]
 
 
 def multilabel_margin_loss_forward(self: Tensor, target: Tensor, reduction: int) -> tuple[Tensor, Tensor]:
-    """The loss, and 1 where an element is of a class that is named, before the first -1."""
+    """Return the loss, and 1 where an element is of a class that is named, before the first -1."""
     named = (target < 0).long().cumsum(-1) == 0
     marks = creation.zeros(tuple(self.shape), dtype=self.dtype, device=self.device)
     marks = marks.scatter_add(-1, target.clamp_min(0), named.to(self.dtype)).clamp_max(1)
@@ -126,7 +126,7 @@ def multilabel_margin_loss_forward(self: Tensor, target: Tensor, reduction: int)
 
 
 def multilabel_margin_loss_backward(grad_output: Tensor, self: Tensor, target: Tensor, reduction: int, is_target: Tensor) -> Tensor:
-    """The gradient of ``multilabel_margin_loss``."""
+    """Return the gradient of ``multilabel_margin_loss``."""
     return derived(lambda x: F.multilabel_margin_loss(x, target, reduction=REDUCTIONS[reduction]), grad_output, self)[0]
 
 
@@ -134,7 +134,7 @@ def _ctc_loss(
     log_probs: Tensor, targets: Tensor, input_lengths: Tensor | Sequence[int], target_lengths: Tensor | Sequence[int], blank: int = 0,
     zero_infinity: bool = False
 ) -> tuple[Tensor, Tensor]:
-    """The loss of each sequence, and what torch's kernel keeps for the gradient, which is empty here."""
+    """Return the loss of each sequence, and what torch's kernel keeps for the gradient, which is empty here."""
     found = F.ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, "none", zero_infinity)
     return found, creation.empty(0, dtype=log_probs.dtype, device=log_probs.device)
 
@@ -143,6 +143,6 @@ def _ctc_loss_backward(
     grad: Tensor, log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any, neg_log_likelihood: Tensor,
     log_alpha: Tensor, blank: int, zero_infinity: bool = False,
 ) -> Tensor:  # fmt: skip
-    """The gradient of ``ctc_loss`` for the logarithms of probabilities."""
+    """Return the gradient of ``ctc_loss`` for the logarithms of probabilities."""
     lengths = input_lengths, target_lengths
     return derived(lambda x: F.ctc_loss(x, targets, *lengths, blank, "none", zero_infinity), grad, log_probs)[0]

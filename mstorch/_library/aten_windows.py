@@ -17,32 +17,32 @@ Function = Callable[..., Any]
 
 
 def _adaptive_avg_pool3d(self: Tensor, output_size: Sequence[int]) -> Tensor:
-    """Means over windows, as many as ``output_size`` says."""
+    """Return means over windows, as many as ``output_size`` says."""
     return F.adaptive_avg_pool3d(self, tuple(output_size))
 
 
 def _adaptive_avg_pool3d_backward(grad_output: Tensor, self: Tensor) -> Tensor:
-    """The gradient of ``adaptive_avg_pool3d``."""
+    """Return the gradient of ``adaptive_avg_pool3d``."""
     return derived(lambda x: F.adaptive_avg_pool3d(x, tuple(grad_output.shape[-3:])), grad_output, self)[0]
 
 
 def adaptive_max_pool2d(self: Tensor, output_size: Sequence[int]) -> tuple[Tensor, Tensor]:
-    """The largest values of windows, as many as ``output_size`` says, and where they stand."""
+    """Return the largest values of windows, as many as ``output_size`` says, and where they stand."""
     return F.adaptive_max_pool2d(self, tuple(output_size), True)
 
 
 def adaptive_max_pool3d(self: Tensor, output_size: Sequence[int]) -> tuple[Tensor, Tensor]:
-    """The same in three dimensions."""
+    """Return the same in three dimensions."""
     return F.adaptive_max_pool3d(self, tuple(output_size), True)
 
 
 def adaptive_max_pool2d_backward(grad_output: Tensor, self: Tensor, indices: Tensor) -> Tensor:
-    """The gradient of ``adaptive_max_pool2d``."""
+    """Return the gradient of ``adaptive_max_pool2d``."""
     return derived(lambda x: F.adaptive_max_pool2d(x, tuple(grad_output.shape[-2:])), grad_output, self)[0]
 
 
 def adaptive_max_pool3d_backward(grad_output: Tensor, self: Tensor, indices: Tensor) -> Tensor:
-    """The gradient of ``adaptive_max_pool3d``."""
+    """Return the gradient of ``adaptive_max_pool3d``."""
     return derived(lambda x: F.adaptive_max_pool3d(x, tuple(grad_output.shape[-3:])), grad_output, self)[0]
 
 
@@ -50,14 +50,14 @@ def max_pool3d_with_indices(
     self: Tensor, kernel_size: Sequence[int], stride: Sequence[int] = (), padding: int | Sequence[int] = 0,
     dilation: int | Sequence[int] = 1, ceil_mode: bool = False
 ) -> tuple[Tensor, Tensor]:
-    """The largest value of each window, and where it stands."""
+    """Return the largest value of each window, and where it stands."""
     return F.max_pool3d(self, kernel_size, stride or None, padding, dilation, ceil_mode, True)
 
 
 def max_pool3d_with_indices_backward(
     grad_output: Tensor, self: Tensor, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool, indices: Tensor
 ) -> Tensor:
-    """The gradient of ``max_pool3d``."""
+    """Return the gradient of ``max_pool3d``."""
     return derived(lambda x: F.max_pool3d(x, kernel_size, stride or None, padding, dilation, ceil_mode), grad_output, self)[0]
 
 
@@ -65,7 +65,7 @@ def avg_pool3d_backward(
     grad_output: Tensor, self: Tensor, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool, count_include_pad: bool,
     divisor_override: Any,
 ) -> Tensor:  # fmt: skip
-    """The gradient of ``avg_pool3d``."""
+    """Return the gradient of ``avg_pool3d``."""
     options = (kernel_size, stride or None, padding, ceil_mode, count_include_pad, divisor_override)
     return derived(lambda x: F.avg_pool3d(x, *options), grad_output, self)[0]
 
@@ -75,11 +75,11 @@ def avg_pool3d_backward(
 
 def _padding(mode: str) -> tuple[Function, Function]:
     def forward(self: Tensor, padding: Sequence[int]) -> Tensor:
-        """The tensor with its own elements around it."""
+        """Return the tensor with its own elements around it."""
         return F.pad(self, list(padding), mode)
 
     def backward(grad_output: Tensor, self: Tensor, padding: Sequence[int]) -> Tensor:
-        """The gradient of this padding."""
+        """Return the gradient of this padding."""
         return derived(lambda x: F.pad(x, list(padding), mode), grad_output, self)[0]
 
     return forward, backward
@@ -106,11 +106,11 @@ def _resampled(x: Tensor, mode: str, sizes: Sequence[int], align_corners: bool |
 
 def _nearest(mode: str) -> tuple[Function, Function]:
     def forward(self: Tensor, output_size: Sequence[int], *scales: Any) -> Tensor:
-        """The tensor in another size, by the nearest elements."""
+        """Return the tensor in another size, by the nearest elements."""
         return _resampled(self, mode, output_size, None, scales)
 
     def backward(grad_output: Tensor, output_size: Sequence[int], input_size: Sequence[int], *scales: Any) -> Tensor:
-        """The gradient of this resampling."""
+        """Return the gradient of this resampling."""
         whole = creation.zeros(tuple(input_size), dtype=grad_output.dtype, device=grad_output.device)
         return derived(lambda x: _resampled(x, mode, output_size, None, scales), grad_output, whole)[0]
 
@@ -119,13 +119,13 @@ def _nearest(mode: str) -> tuple[Function, Function]:
 
 def _between(mode: str) -> tuple[Function, Function]:
     def forward(self: Tensor, output_size: Sequence[int], align_corners: bool, *scales: Any) -> Tensor:
-        """The tensor in another size, by what lies between its elements."""
+        """Return the tensor in another size, by what lies between its elements."""
         return _resampled(self, mode, output_size, align_corners, scales)
 
     def backward(
         grad_output: Tensor, output_size: Sequence[int], input_size: Sequence[int], align_corners: bool, *scales: Any
     ) -> Tensor:
-        """The gradient of this resampling."""
+        """Return the gradient of this resampling."""
         whole = creation.zeros(tuple(input_size), dtype=grad_output.dtype, device=grad_output.device)
         return derived(lambda x: _resampled(x, mode, output_size, align_corners, scales), grad_output, whole)[0]
 

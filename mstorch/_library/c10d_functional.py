@@ -7,17 +7,17 @@ from ..distributed import _functional_collectives as collectives
 
 
 def wait_tensor(tensor: Any) -> Any:
-    """The tensor, which is there already."""
+    """Return the tensor, which is there already."""
     return collectives.wait_tensor(tensor)
 
 
 def all_reduce(input: Any, reduce_op: str, group_name: str) -> Any:
-    """The combination of the processes' tensors."""
+    """Return the combination of the processes' tensors."""
     return collectives.all_reduce(input, reduce_op, group_name)
 
 
 def all_gather_into_tensor(input: Any, group_size: int, group_name: str) -> Any:
-    """The processes' tensors, one after the other along the first dimension."""
+    """Return the processes' tensors, one after the other along the first dimension."""
     return collectives.all_gather_tensor(input, 0, group_name)
 
 
@@ -27,12 +27,12 @@ def reduce_scatter_tensor(input: Any, reduce_op: str, group_size: int, group_nam
 
 
 def all_to_all_single(input: Any, output_split_sizes: Any, input_split_sizes: Any, group_name: str) -> Any:
-    """The processes' parts for this one, along the first dimension."""
+    """Return the processes' parts for this one, along the first dimension."""
     return collectives.all_to_all_single(input, output_split_sizes, input_split_sizes, group_name)
 
 
 def broadcast(input: Any, src: int, group_name: str) -> Any:
-    """The tensor of process ``src``."""
+    """Return the tensor of process ``src``."""
     return collectives.broadcast(input, src, group_name)
 
 

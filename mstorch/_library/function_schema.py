@@ -33,11 +33,11 @@ class Argument(NamedTuple):
         return self.kwarg_only and self.alias_info is not None and self.alias_info.is_write
 
     def has_default_value(self) -> bool:
-        """Whether it may be left out."""
+        """Return whether it may be left out."""
         return self.has_default
 
     def takes(self, old: Argument) -> bool:
-        """Whether a value for another parameter is one for this."""
+        """Return whether a value for another parameter is one for this."""
         return (
             self.name == old.name and self.alias_info == old.alias_info and old.type.isSubtypeOf(self.type)
             and (old.kwarg_only or not self.kwarg_only)
@@ -45,12 +45,12 @@ class Argument(NamedTuple):
         )  # fmt: skip
 
     def gives(self, old: Argument) -> bool:
-        """Whether this result serves where another was expected."""
+        """Return whether this result serves where another was expected."""
         return self.name == old.name and self.alias_info == old.alias_info and self.type.isSubtypeOf(old.type)
 
 
 def _same(one: Any, other: Any) -> bool:
-    """Whether two defaults are of one type and equal."""
+    """Return whether two defaults are of one type and equal."""
     return type(one) is type(other) and one == other
 
 
@@ -72,7 +72,7 @@ class FunctionSchema:
         return any(argument.alias_info is not None and argument.alias_info.is_write for argument in self.arguments)
 
     def is_backward_compatible_with(self, old: FunctionSchema) -> bool:
-        """Whether each call of an older operator is a call of this one, and gives what was expected."""
+        """Return whether each call of an older operator is a call of this one, and gives what was expected."""
         if (self.name, self.overload_name, len(self.returns)) != (old.name, old.overload_name, len(old.returns)):
             return False
         return (
@@ -97,7 +97,7 @@ class FunctionSchema:
 
 
 def _text(schema: Schema, name: str) -> str:
-    """A schema as torch writes it."""
+    """Return a schema as torch writes it."""
     parts = []
     for item in schema.arguments:
         if item.kwarg_only and "*" not in parts:
@@ -112,7 +112,7 @@ def _before_brackets(kind: str, alias: str) -> str:
 
 
 def _literal(value: Any) -> str:
-    """A default as torch writes it: floating point numbers to 17 digits."""
+    """Return a default as torch writes it: floating point numbers to 17 digits."""
     if isinstance(value, float):
         digits = f"{value:.17g}"
         return digits if re.search(r"[.en]", digits) else f"{digits}."
@@ -122,7 +122,7 @@ def _literal(value: Any) -> str:
 
 
 def _alias(text: str, listed: bool) -> AliasInfo | None:
-    """What ``(a!)`` or ``(a -> *)`` says; of a list the letter is its elements'."""
+    """Return what ``(a!)`` or ``(a -> *)`` says; of a list the letter is its elements'."""
     if not text:
         return None
     if listed:
@@ -151,7 +151,7 @@ def _result(text: str) -> Argument:
 
 
 def parse_schema(schema: str, allow_typevars: bool = True) -> FunctionSchema:
-    """The schema of a text like ``"aten::add(Tensor self, int n=1) -> Tensor"``. RuntimeError for what is none."""
+    """Return the schema of a text like ``"aten::add(Tensor self, int n=1) -> Tensor"``. RuntimeError for what is none."""
     text = schema.strip()
     if re.fullmatch(r"[\w:.]+", text):
         raise RuntimeError("Tried to parse a function schema but only the operator name was given")

@@ -30,7 +30,7 @@ class Operator:
         return f"{self.schema.namespace}::{self.schema.name}"
 
     def kernel(self, tensors: list[Tensor]) -> Callable[..., Any]:
-        """The kernel for the tensors' device. NotImplementedError if there is none."""
+        """Return the kernel for the tensors' device. NotImplementedError if there is none."""
         kind = next((tensor.device.type for tensor in tensors), "cpu").upper()
         recorded = is_grad_enabled() and any(tensor.requires_grad for tensor in tensors)
         autograd = (f"Autograd{kind}", "Autograd") if recorded else ()
@@ -65,7 +65,9 @@ class Operator:
 
 
 class _Context:
-    """What ``setup_context`` and ``backward`` get: the tape's context, with ``needs_input_grad`` as the operator's arguments are."""
+    """The context that ``setup_context`` and ``backward`` get: the tape's, with ``needs_input_grad`` in the order of the operator's
+    arguments.
+    """
 
     def __init__(self, inner: Any, needs: tuple[bool | Sequence[bool], bool]) -> None:
         self.__dict__["_inner"] = inner
@@ -138,7 +140,7 @@ def names(qualname: str) -> tuple[str, str, str]:
 
 
 def add(schema: Schema, is_custom: bool = False) -> Operator:
-    """A new operator. RuntimeError if there is one of its name."""
+    """Return a new operator. RuntimeError if there is one of its name."""
     key = (schema.namespace, schema.name, schema.overload)
     if key in operators:
         raise RuntimeError(
@@ -156,7 +158,7 @@ def add_kernel(key: tuple[str, str, str], place: str, function: Callable[..., An
 
 
 def find(qualname: str) -> Operator:
-    """The operator of a name. RuntimeError if there is none."""
+    """Return the operator of a name. RuntimeError if there is none."""
     key = names(qualname)
     if key not in operators:
         raise RuntimeError(f"operator {'::'.join(key[:2])} does not exist")

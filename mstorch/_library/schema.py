@@ -90,7 +90,7 @@ def _fits(value: Any, kind: str) -> bool:
 
 
 def split(text: str) -> list[str]:
-    """The parts between commas that stand in no brackets."""
+    """Return the parts between commas that stand in no brackets."""
     parts, depth, part = [], 0, ""
     for character in text:
         depth += (character in "([") - (character in ")]")
@@ -110,7 +110,7 @@ def _value(text: str) -> Any:
 
 
 def parse(namespace: str, text: str) -> Schema:
-    """A schema of its text. RuntimeError for what is none."""
+    """Return a schema of its text. RuntimeError for what is none."""
     match = re.fullmatch(r"\s*([\w.:]+)\s*\((.*)\)\s*->\s*(.+?)\s*", text, re.DOTALL)
     if match is None:
         raise RuntimeError(f"mstorch: no operator schema: {text!r}")
@@ -163,7 +163,7 @@ def _returned(kind: Any) -> str | None:
 def infer_schema(
     prototype_function: Callable[..., Any], /, *, mutates_args: str | Iterable[str], op_name: str | None = None, tags: tuple[Any, ...] = ()
 ) -> str:
-    """The schema of a function's annotations: ``(Tensor x, SymInt n=1) -> Tensor``. ValueError where they do not say it."""
+    """Return the schema of a function's annotations: ``(Tensor x, SymInt n=1) -> Tensor``. ValueError where they do not say it."""
     signature = inspect.signature(prototype_function)
 
     def wrong(text: str) -> ValueError:

@@ -14,15 +14,15 @@ class JitType:
         self.annotation_str = text
 
     def kind(self) -> str:
-        """The name of the kind of type: ``"TensorType"``."""
+        """Return the name of the kind of type: ``"TensorType"``."""
         return self._kind
 
     def str(self) -> str:
-        """The type as a schema's text has it."""
+        """Return the type as a schema's text has it."""
         return self.annotation_str
 
     def isSubtypeOf(self, other: JitType) -> bool:
-        """Whether each value of this type is one of the other."""
+        """Return whether each value of this type is one of the other."""
         if self == other or isinstance(other, AnyType):
             return True
         if isinstance(other, OptionalType):
@@ -50,7 +50,7 @@ class _Plain(JitType):
 
     @classmethod
     def get(cls) -> Any:
-        """The type."""
+        """Return the type."""
         return cls()
 
     def __init_subclass__(cls, text: str = "") -> None:
@@ -115,7 +115,7 @@ class _Holding(JitType):
         self._element = element
 
     def getElementType(self) -> JitType:
-        """The part."""
+        """Return the part."""
         return self._element
 
     def __init_subclass__(cls, word: str = "") -> None:
@@ -127,17 +127,17 @@ class ListType(_Holding, word="List"):
 
     @staticmethod
     def ofInts() -> ListType:
-        """Lists of integers."""
+        """Return lists of integers."""
         return ListType(IntType())
 
     @staticmethod
     def ofTensors() -> ListType:
-        """Lists of tensors."""
+        """Return lists of tensors."""
         return ListType(TensorType())
 
     @staticmethod
     def ofFloats() -> ListType:
-        """Lists of floating point numbers."""
+        """Return lists of floating point numbers."""
         return ListType(FloatType())
 
 
@@ -160,7 +160,7 @@ class TupleType(JitType):
         self._elements = list(elements)
 
     def elements(self) -> list[JitType]:
-        """The parts."""
+        """Return the parts."""
         return self._elements
 
 
@@ -172,7 +172,7 @@ _WORDS: dict[str, type[_Plain]] = {
 
 
 def type_of(text: str) -> tuple[JitType, int | None]:
-    """The type that a schema's word stands for (``int[2]?``), and the length of a list that it names."""
+    """Return the type that a schema's word stands for (``int[2]?``), and the length of a list that it names."""
     if text.endswith("?"):
         inner, length = type_of(text[:-1])
         return OptionalType(inner), length

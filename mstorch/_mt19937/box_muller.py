@@ -22,7 +22,7 @@ _EIGHT_FLOATS = np.dtype("V32")  # NumPy moves items of 32 bytes faster than inn
 
 
 def _constant(value: float | np.floating[Any], dtype: type[np.generic]) -> NDArray[Any]:
-    """A zero-dimensional array: as an operand it costs less than a scalar."""
+    """Return a zero-dimensional array: as an operand it costs less than a scalar."""
     return np.array(value, dtype)
 
 
@@ -35,7 +35,7 @@ def _int32(value: int) -> NDArray[np.int32]:
 
 
 def _float64(value: float | np.floating[Any]) -> NDArray[np.float64]:
-    """A float32 constant that takes part in float64 arithmetic."""
+    """Return a float32 constant that takes part in float64 arithmetic."""
     return _constant(np.float32(value), np.float64)
 
 

@@ -23,7 +23,7 @@ def _require_continuous(dtype: str, distribution: str) -> None:
 
 
 def exponential(engine: Engine, shape: tuple[int, ...], rate: float = 1.0, dtype: str = "float32") -> NDArray[Any]:
-    """Samples -log(1 - u) / rate. Draws one float64 uniform u (two words) a sample."""
+    """Return samples -log(1 - u) / rate. Draws one float64 uniform u (two words) a sample."""
     _require_continuous(dtype, "Exponential")
     if rate <= 0.0:
         raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={rate:g}")
@@ -45,7 +45,7 @@ def exponential(engine: Engine, shape: tuple[int, ...], rate: float = 1.0, dtype
 def cauchy(
     engine: Engine, shape: tuple[int, ...], median: float = 0.0, sigma: float = 1.0, dtype: str = "float32"
 ) -> NDArray[Any]:
-    """Samples median + sigma tan(π (u - 1/2)). Draws one float64 uniform u (two words) a sample."""
+    """Return samples median + sigma tan(π (u - 1/2)). Draws one float64 uniform u (two words) a sample."""
     _require_continuous(dtype, "Cauchy")
     if sigma <= 0.0:
         raise RuntimeError(f"cauchy_ expects sigma > 0.0, but found sigma={sigma:g}")
@@ -59,7 +59,7 @@ def cauchy(
 def log_normal(
     engine: Engine, shape: tuple[int, ...], mean: float = 1.0, std: float = 2.0, dtype: str = "float32"
 ) -> NDArray[Any]:
-    """Samples whose logarithm is normal. Draws as `normal` does for fewer than 16 samples, however many there are."""
+    """Return samples whose logarithm is normal. Draws as `normal` does for fewer than 16 samples, however many there are."""
     require_dtype(dtype, FLOATS, "log_normal_cpu")
     if std <= 0.0:
         raise RuntimeError(f"log_normal_ expects std > 0.0, but found std={std:g}")
@@ -120,7 +120,7 @@ def dirichlet(engine: Engine, concentration: NDArray[np.floating[Any]]) -> NDArr
 
 
 def _sum_rows(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Sums along the last dimension in the order of torch.sum with vectors of four float64.
+    """Return sums along the last dimension in the order of torch.sum with vectors of four float64.
 
     Four accumulators take the vectors in turn and are added up; then come the elements after the last whole vector, and
     last the four lanes. Accumulators are added to those of the next of four levels every 2^power steps.

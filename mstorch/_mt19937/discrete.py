@@ -22,7 +22,7 @@ _MASK53 = np.array((1 << 53) - 1, np.uint64)
 def bernoulli(
     engine: Engine, shape: tuple[int, ...], probability: float = 0.5, dtype: str = "float32"
 ) -> NDArray[Any]:
-    """Samples that are 1 with one probability for all. Draws one float64 uniform (two words) a sample."""
+    """Return samples that are 1 with one probability for all. Draws one float64 uniform (two words) a sample."""
     require_dtype(dtype, _BERNOULLI, "bernoulli_scalar_cpu_")
     if not 0.0 <= probability <= 1.0:
         raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={probability:g}")
@@ -43,14 +43,14 @@ def bernoulli(
 
 
 def dropout_mask(engine: Engine, n: int, keep_probability: float) -> NDArray[np.bool_]:
-    """Which of n elements a dropout keeps. Draws as `bernoulli`: torch draws nothing if all or none are kept."""
+    """Return which of n elements a dropout keeps. Draws as `bernoulli`: torch draws nothing if all or none are kept."""
     return bernoulli(engine, (n,), keep_probability, "bool")
 
 
 def bernoulli_each(
     engine: Engine, probabilities: NDArray[np.floating[Any]], dtype: str = "float32"
 ) -> NDArray[Any]:
-    """Samples that are 1 with the probability given for each.
+    """Return samples that are 1 with the probability given for each.
 
     Draws one float64 uniform (two words) a sample for float64 probabilities, one float32 uniform (one word) for others.
     """
@@ -66,7 +66,7 @@ def bernoulli_each(
 
 
 def geometric(engine: Engine, shape: tuple[int, ...], probability: float, dtype: str = "float32") -> NDArray[Any]:
-    """Samples ceil(log u / log(1 - p)). Draws one float64 uniform u (two words) a sample."""
+    """Return samples ceil(log u / log(1 - p)). Draws one float64 uniform u (two words) a sample."""
     require_dtype(dtype, _GEOMETRIC, "geometric_cpu")
     if not 0.0 < probability < 1.0:
         raise RuntimeError(f"geometric_ expects p to be in (0, 1), but got p={probability:g}")
@@ -93,7 +93,7 @@ def multinomial(
     replacement: bool = False,
     dtype: str | None = None,
 ) -> NDArray[np.int64]:
-    """Indices drawn with probabilities in proportion to the weights, for each row of a matrix or for one vector.
+    """Return indices drawn with probabilities in proportion to the weights, for each row of a matrix or for one vector.
 
     `dtype` is that of the weights (needed for bfloat16 only). Without replacement, or for one sample: the indices of
     the largest of weight / exponential sample, and the draws are those of `exponential` for all weights. With

@@ -134,13 +134,13 @@ class Engine:
         return self._seed
 
     def initial_seed(self) -> int:
-        """The seed, all 64 bits of it, though only the low 32 determine the stream."""
+        """Return the seed, all 64 bits of it, though only the low 32 determine the stream."""
         return self._seed
 
     # --- state ---------------------------------------------------------------------------------------------------
 
     def get_state(self) -> bytes:
-        """The state as torch.Generator.get_state() serialises it."""
+        """Return the state as torch.Generator.get_state() serialises it."""
         position = self._position.value
         following = self._end_next if position == BLOCK_WORDS else position
         cached = self.cached_normal
@@ -176,7 +176,7 @@ class Engine:
         self._forget_tables()
 
     def clone(self) -> Engine:
-        """A second engine in the same state."""
+        """Return a second engine in the same state."""
         return _restore(self.get_state())
 
     def __reduce__(self) -> tuple[Callable[[bytes], Engine], tuple[bytes]]:
@@ -186,12 +186,12 @@ class Engine:
     # --- words ---------------------------------------------------------------------------------------------------
 
     def words32(self, n: int) -> NDArray[np.uint32]:
-        """The next n words."""
+        """Return the next n words."""
         self._prepare(n)
         return self._generator.integers(0, 1 << 32, size=n, dtype=np.uint32)
 
     def words64(self, n: int) -> NDArray[np.uint64]:
-        """The next n pairs of words, the first of each pair being the high half."""
+        """Return the next n pairs of words, the first of each pair being the high half."""
         self._prepare(2 * n)
         return self._generator.integers(0, _SEED_MASK, size=n, dtype=np.uint64, endpoint=True)
 

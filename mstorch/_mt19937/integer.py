@@ -54,7 +54,7 @@ def _samples(
     from_words: Callable[[NDArray[Any]], NDArray[Any]],
     dtype: str,
 ) -> NDArray[Any]:
-    """Samples of a dtype made by `from_words`, which may overwrite its argument, from uint32 or uint64 words."""
+    """Return samples of a dtype made by `from_words`, which may overwrite its argument, from uint32 or uint64 words."""
     n = math.prod(shape)
     out = np.empty(n, numpy_dtype(dtype))
     convert = dtype in FLOAT_DIGITS or dtype == "bool"
@@ -85,7 +85,7 @@ def _remainder(words: NDArray[Any], divisor: int) -> NDArray[Any]:
 
 
 def _below(engine: Engine, shape: tuple[int, ...], count: int, low: int, dtype: str) -> NDArray[Any]:
-    """Samples low + word % count: one word each, two if count is 2^28 or more."""
+    """Return samples low + word % count: one word each, two if count is 2^28 or more."""
     if count >= _WIDE_RANGE:
         offset = np.uint64(low & _WORD_MASK)
 
@@ -110,7 +110,7 @@ def _below(engine: Engine, shape: tuple[int, ...], count: int, low: int, dtype: 
 def random_between(
     engine: Engine, shape: tuple[int, ...], low: int, high: int | None, dtype: str = "int64"
 ) -> NDArray[Any]:
-    """Integers in [low, high), or from low to the dtype's last (floats: last exact) integer if high is None.
+    """Return integers in [low, high), or from low to the dtype's last (floats: last exact) integer if high is None.
 
     This is torch's randint and random_(low, high). Draws one word a sample, two if there are 2^28 integers or more.
     """
@@ -154,7 +154,7 @@ def _check_bounds(first: int, last: int, dtype: str) -> None:
 
 
 def _round_inwards(bound: int, direction: int, dtype: str) -> int:
-    """The bound, moved inwards to a float of the dtype if the integer next to it rounds to one outside, as in torch."""
+    """Return the bound, moved inwards to a float of the dtype if the integer next to it rounds to one outside, as in torch."""
     inner = bound + direction
     nearest = float(cast(np.array([inner], np.float64 if dtype == "float64" else np.float32), dtype)[0])
     if math.isinf(nearest):

@@ -28,7 +28,7 @@ def _apply(function: Callable[[float], float], x: Doubles) -> Doubles:
 
 @cache
 def _choose(name: str) -> Function:
-    """The vectorised function if it gives the C library's results, else a loop over it."""
+    """Return the vectorised function if it gives the C library's results, else a loop over it."""
     scalar = getattr(math, name)
 
     def loop(x: Doubles) -> Doubles:

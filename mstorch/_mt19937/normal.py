@@ -27,7 +27,7 @@ def normal(
     dtype: str = "float32",
     contiguous: bool = True,
 ) -> NDArray[Any]:
-    """Samples of the normal distribution, of a floating or complex dtype (complex: the deviation of the modulus).
+    """Return samples of the normal distribution, of a floating or complex dtype (complex: the deviation of the modulus).
 
     `contiguous` says whether the tensor to fill is. Draws:
 
@@ -92,7 +92,7 @@ def polar_samples(engine: Engine, n: int) -> NDArray[np.float64]:
 
 
 def polar_sample(engine: Engine) -> float:
-    """The next of the samples that `polar_samples` makes."""
+    """Return the next of the samples that `polar_samples` makes."""
     if engine.cached_normal is not None:
         sample, engine.cached_normal = engine.cached_normal, None
         return sample
@@ -216,7 +216,7 @@ def normal_around(
     std: NDArray[np.floating[Any]] | float,
     dtype: str,
 ) -> NDArray[Any]:
-    """Samples of normal distributions whose mean, deviation or both are arrays (bfloat16 in float32), broadcast.
+    """Return samples of normal distributions whose mean, deviation or both are arrays (bfloat16 in float32), broadcast.
 
     Draws as `normal` does for the broadcast shape. As in torch, the arithmetic on the arrays is not fused.
     """

@@ -24,7 +24,7 @@ _HALF = np.array(32, np.uint64)
 
 @cache
 def _worker() -> ThreadPoolExecutor | None:
-    """A pool of one thread, or None where there is no second processor for it."""
+    """Return a pool of one thread, or None where there is no second processor for it."""
     processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return ThreadPoolExecutor(1, thread_name_prefix="mstorch-random") if processors > 1 else None
 
@@ -79,7 +79,7 @@ def fill(
 
 
 def _words_of_pairs(pairs: NDArray[np.uint64]) -> NDArray[np.uint32]:
-    """The words in the order of drawing, from pairs whose high half was drawn first; overwrites the pairs.
+    """Return the words in the order of drawing, from pairs whose high half was drawn first; overwrites the pairs.
 
     NumPy draws a pair in a tenth less time than two words, and this takes no time of the thread that draws.
     """

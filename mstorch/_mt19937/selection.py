@@ -18,7 +18,7 @@ Item = tuple[float, int]
 
 
 def largest(scores: NDArray[np.floating[Any]], count: int) -> NDArray[np.int64]:
-    """Indices of the ``count`` largest elements of each row, in falling order; ties in torch's order."""
+    """Return indices of the ``count`` largest elements of each row, in falling order; ties in torch's order."""
     found = np.argsort(-scores, -1, kind="stable")[:, :count]
     least = np.take_along_axis(scores, found[:, -1:], -1)
     for row, (values, bound) in enumerate(zip(scores, least[:, 0])):

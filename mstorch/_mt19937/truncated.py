@@ -28,7 +28,7 @@ def trunc_normal(
     contiguous: bool = True,
     dense: bool = True,
 ) -> NDArray[Any]:
-    """Samples of the normal distribution that lie in [low, high], of a floating dtype.
+    """Return samples of the normal distribution that lie in [low, high], of a floating dtype.
 
     Draws, if more than 0.3 of the distribution lies between the bounds: normal samples for the whole shape, until every
     element has had one between the bounds. Otherwise: uniform candidates in [low, high), then uniforms that accept

@@ -60,7 +60,7 @@ def units64(engine: Engine, n: int) -> NDArray[np.float64]:
 
 
 def unit64(engine: Engine) -> float:
-    """The next float64 uniform in [0, 1)."""
+    """Return the next float64 uniform in [0, 1)."""
     start = engine.reserve(2)
     return engine.tables.units64.item(start)
 
@@ -85,7 +85,7 @@ def transform_units64(
 def uniform(
     engine: Engine, shape: tuple[int, ...], low: float = 0.0, high: float = 1.0, dtype: str = "float32"
 ) -> NDArray[Any]:
-    """Samples of the uniform distribution on [low, high), of a floating or complex dtype.
+    """Return samples of the uniform distribution on [low, high), of a floating or complex dtype.
 
     Draws: one word for a sample; two for float64; a complex sample is its real, then its imaginary part.
     """
@@ -130,7 +130,7 @@ def _check(low: float, high: float, dtype: str) -> None:
 
 
 def _symmetric(engine: Engine, n: int, bound: np.float32) -> NDArray[np.float32]:
-    """Samples in [-bound, bound): fma(k 2^-24, 2 bound, -bound) is (k - 2^23) (bound 2^-23), rounded once."""
+    """Return samples in [-bound, bound): fma(k 2^-24, 2 bound, -bound) is (k - 2^23) (bound 2^-23), rounded once."""
     if n <= SMALL:
         samples = units32(engine, n)
         samples -= np.float32(0.5)  # exact, like the integers below
@@ -150,7 +150,7 @@ def _symmetric(engine: Engine, n: int, bound: np.float32) -> NDArray[np.float32]
 
 
 def _between(engine: Engine, n: int, low: np.float32, high: np.float32) -> NDArray[np.float32]:
-    """Samples in [low, high): fma(unit, high - low, low), where high itself becomes low."""
+    """Return samples in [low, high): fma(unit, high - low, low), where high itself becomes low."""
     step = np.float64(np.float32(high - low)) * 2.0**-24
 
     def from_words(words: NDArray[np.uint32], out: NDArray[np.float32]) -> None:

@@ -70,5 +70,5 @@ def empty_quantized(
 def native_norm(
     input: Tensor, p: Any = 2, dim: int | None = None, keepdim: bool = False, dtype: dtype | None = None, *, out: Tensor | None = None
 ) -> Any:
-    """The norm of a sparse tensor; NotImplementedError for a strided one, as in torch."""
+    """Return the norm of a sparse tensor; NotImplementedError for a strided one, as in torch."""
     return norm(input, p, dim) if is_sparse(input) else _absent("native_norm")

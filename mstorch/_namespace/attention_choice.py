@@ -42,13 +42,13 @@ def refuse_what_is_not_allowed(query: Tensor, key: Tensor, value: Tensor, mask: 
 def goes_in_one_piece(
     query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None, dropout_p: float, enable_gqa: bool = False
 ) -> bool:
-    """Whether torch would take its kernel in one piece on the CPU."""
+    """Return whether torch would take its kernel in one piece on the CPU."""
     allowed = not ALLOWED or FLASH in ALLOWED[0]()
     return allowed and serves_in_one_piece(query, key, value, attn_mask, dropout_p, enable_gqa)
 
 
 def serves_in_one_piece(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None, dropout_p: float, enable_gqa: bool) -> bool:
-    """Whether torch's kernel in one piece takes such a call."""
+    """Return whether torch's kernel in one piece takes such a call."""
     parts = query, key, value
     ranks = {len(part._shape) for part in parts}
     if ranks != {4} or dropout_p > 0 or query._dtype.name not in _DTYPES or any(0 in part._shape for part in parts):

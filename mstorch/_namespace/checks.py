@@ -33,13 +33,13 @@ def _of_bools(input: Any) -> Any:
 
 @for_maps
 def _is_all_true(input: Any) -> Any:
-    """Whether all elements of a tensor of bools are true; within ``vmap`` those of all slices together."""
+    """Return whether all elements of a tensor of bools are true; within ``vmap`` those of all slices together."""
     return _of_bools(input).all()
 
 
 @for_maps
 def _is_any_true(input: Any) -> Any:
-    """Whether an element of a tensor of bools is true; within ``vmap`` one of any slice."""
+    """Return whether an element of a tensor of bools is true; within ``vmap`` one of any slice."""
     return _of_bools(input).any()
 
 
@@ -114,12 +114,12 @@ def _check_tensor_all(cond: Any, message: Message = None) -> None:
 
 
 def _shape_as_tensor(self: Any) -> Any:
-    """The shape as a tensor of int64."""
+    """Return the shape as a tensor of int64."""
     return tensor(list(self.shape))
 
 
 def _has_compatible_shallow_copy_type(input: Any, from_: Any) -> bool:
-    """Whether ``input.data = from_`` can be: both are dense on devices with memory, or both of one other layout or device."""
+    """Return whether ``input.data = from_`` can be: both are dense on devices with memory, or both of one other layout or device."""
     return _kind(input) == _kind(from_)
 
 

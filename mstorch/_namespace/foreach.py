@@ -39,7 +39,7 @@ def _is_list(value: Any) -> bool:
 
 
 def _each(value: Any, count: int) -> Sequence[Any]:
-    """One value for each tensor: those of a list, or the same for all."""
+    """Return one value for each tensor: those of a list, or the same for all."""
     return value if _is_list(value) else [value] * count
 
 
@@ -110,31 +110,31 @@ def _foreach_lerp(
 
 
 def _foreach_norm(self: Sequence[Any], ord: complex = 2, dtype: dtype | None = None) -> Any:
-    """The vector norm of each tensor."""
+    """Return the vector norm of each tensor."""
     _lists("norm", self)
     return tuple(torch.linalg.vector_norm(tensor, ord, dtype=dtype) for tensor in self)
 
 
 def _foreach_powsum(self: Sequence[Any], ord: complex = 2, dtype: dtype | None = None) -> tuple[Tensor, Tensor, Tensor]:
-    """The sum of the powers ``|x| ** ord`` of each tensor."""
+    """Return the sum of the powers ``|x| ** ord`` of each tensor."""
     _lists("powsum", self)
     return tuple((tensor if dtype is None else tensor.to(dtype)).abs().pow(ord).sum() for tensor in self)
 
 
 def _foreach_max(self: Sequence[Any]) -> Any:
-    """The largest element of each tensor."""
+    """Return the largest element of each tensor."""
     _lists("max", self)
     return tuple(torch.max(tensor) for tensor in self)
 
 
 def _foreach_mm(self: Sequence[Any], mat2: Sequence[Any]) -> Any:
-    """The products of the matrices of two lists."""
+    """Return the products of the matrices of two lists."""
     _lists("mm", self, mat2)
     return tuple(torch.mm(a, b) for a, b in zip(self, mat2))
 
 
 def _foreach_clone(self: Sequence[Any], *, memory_format: memory_format = torch.preserve_format) -> tuple[Tensor, Tensor, Tensor]:
-    """A copy of each tensor."""
+    """Return a copy of each tensor."""
     _lists("clone", self)
     return tuple(tensor.clone(memory_format=memory_format) for tensor in self)
 
@@ -156,7 +156,7 @@ def _foreach_zero_(self: Sequence[Any]) -> Any:
 
 
 def _in_place(name: str, plain: Callable[..., Any]) -> Callable[..., Any]:
-    """The form that stores the results in the tensors of the first list."""
+    """Return the form that stores the results in the tensors of the first list."""
 
     def storing(self: Sequence[Any], *args: Any, **kwargs: Any) -> Any:
         for tensor, result in zip(self, plain(self, *args, **kwargs)):

@@ -53,7 +53,7 @@ _BETA_FIT = np.array([
 
 
 def _horner(variable: Tensor, coefficients: Sequence[Any]) -> Tensor:
-    """The polynomial with the given coefficients, lowest power first."""
+    """Return the polynomial with the given coefficients, lowest power first."""
     total = coefficients[-1]
     for coefficient in reversed(coefficients[:-1]):
         total = coefficient + variable * total
@@ -94,7 +94,7 @@ def _gamma_fitted(a: Tensor, x: Tensor) -> Tensor:
 
 @for_maps
 def _standard_gamma_grad(self: Tensor, output: Tensor) -> Tensor:
-    """How gamma samples ``output`` move with their concentrations ``self``; same shapes."""
+    """Return how gamma samples ``output`` move with their concentrations ``self``; same shapes."""
     with no_grad():
         a, x = self.to(float64), output.to(float64)
         small, large = x < float(np.float32(0.8)), a > 8
@@ -165,7 +165,7 @@ def _beta_fitted(x: Tensor, a: Tensor, total: Tensor) -> Tensor:
 
 @for_maps
 def _dirichlet_grad(x: Tensor, alpha: Tensor, total: Tensor) -> Tensor:
-    """How shares ``x`` of Dirichlet samples move with their concentrations, divided by 1 - x; same shapes."""
+    """Return how shares ``x`` of Dirichlet samples move with their concentrations, divided by 1 - x; same shapes."""
     with no_grad():
         wide = [t.to(float64) for t in (x, alpha, total)]
         beta = total - alpha

@@ -16,7 +16,7 @@ from .rrelu import drawn_rrelu
 
 
 def fill(input: Tensor, value: Tensor | complex) -> Tensor:
-    """A copy with every element set to ``value``, a number or a 0-d tensor."""
+    """Return a copy with every element set to ``value``, a number or a 0-d tensor."""
     return clone(input).fill_(value)
 
 

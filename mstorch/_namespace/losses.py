@@ -17,20 +17,20 @@ def _word(name: str, position: int, reduction: int) -> str:
 
 
 def kl_div(input: Tensor, target: Tensor, reduction: int = 0, *, log_target: bool = False) -> Tensor:
-    """The Kullback-Leibler divergence of ``target`` from the log-probabilities ``input``, pointwise."""
+    """Return the Kullback-Leibler divergence of ``target`` from the log-probabilities ``input``, pointwise."""
     return loss.kl_div(input, target, reduction=_word("kl_div", 3, reduction), log_target=log_target)
 
 
 def binary_cross_entropy_with_logits(
     input: Tensor, target: Tensor, weight: Tensor | None = None, pos_weight: Tensor | None = None, reduction: int = 0
 ) -> Tensor:
-    """The binary cross entropy of the sigmoid of ``input``."""
+    """Return the binary cross entropy of the sigmoid of ``input``."""
     word = _word("binary_cross_entropy_with_logits", 5, reduction)
     return loss.binary_cross_entropy_with_logits(input, target, weight, reduction=word, pos_weight=pos_weight)
 
 
 def poisson_nll_loss(input: Tensor, target: Tensor, log_input: bool, full: bool, eps: float, reduction: int) -> Tensor:
-    """The negative log-likelihood of a Poisson distribution."""
+    """Return the negative log-likelihood of a Poisson distribution."""
     word = _word("poisson_nll_loss", 6, reduction)
     return loss.poisson_nll_loss(input, target, log_input, full, eps=eps, reduction=word)
 

@@ -58,7 +58,7 @@ def _word(space: str, name: str) -> str | None:
 
 
 def refusing_history(function: Function, space: str) -> Function:
-    """A function of a namespace (``linalg``) whose ``out=`` may not meet a history; one without ``out=`` as it is.
+    """Return a function of a namespace (``linalg``) whose ``out=`` may not meet a history; one without ``out=`` as it is.
 
     An operation without a gradient (``aten::``) refuses leaves alone; else ``out`` gets a history that cannot be differentiated.
     """

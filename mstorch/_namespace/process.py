@@ -166,12 +166,12 @@ def compiled_with_cxx11_abi() -> bool:
 
 
 def get_file_path(*path_components: str) -> str:
-    """A path below the directory that the package's own directory is in."""
+    """Return a path below the directory that the package's own directory is in."""
     return str(pathlib.Path(__file__).resolve().parents[2].joinpath(*path_components))
 
 
 def get_device_module(device: Any = None) -> Any:
-    """The module of a device, such as ``torch.cuda``; that of the process's device for None."""
+    """Return the module of a device, such as ``torch.cuda``; that of the process's device for None."""
     kind = devices.current().type if device is None else devices.device(device).type
     try:
         return importlib.import_module(f"mstorch.{kind}")
@@ -187,7 +187,7 @@ def from_file(
     filename: str, shared: bool | None = None, size: int | None = 0, *, dtype: Any = None, layout: Any = None, device: Any = None,
     pin_memory: bool | None = False, requires_grad: bool | None = False,
 ) -> Tensor:  # fmt: skip
-    """A tensor over a file mapped into memory; with ``shared`` what is written goes into the file."""
+    """Return a tensor over a file mapped into memory; with ``shared`` what is written goes into the file."""
     devices.resolve(device)
     kind = dtype or get_default_dtype()
     array = mapped(filename, bool(shared), (size or 0) * kind.itemsize)

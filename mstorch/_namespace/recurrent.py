@@ -18,7 +18,7 @@ from .._tensor import Tensor
 
 
 def _layers(params: Sequence[Any], has_biases: bool, layers: int, directions: int, projects: bool) -> list[tuple[Any, ...]]:
-    """The flat weights in groups of w_ih, w_hh, b_ih, b_hh, w_hr."""
+    """Return the flat weights in groups of w_ih, w_hh, b_ih, b_hh, w_hr."""
     size = (4 if has_biases else 2) + projects
     if len(params) < size * layers * directions:
         raise RuntimeError("Expected more weights in stacked_rnn")
@@ -57,7 +57,7 @@ _PACKED = "data batch_sizes hx params has_biases num_layers dropout train bidire
 
 
 def _ordered(args: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
-    """The arguments of a layer in their order, of either form."""
+    """Return the arguments of a layer in their order, of either form."""
     order = _PACKED if "data" in named or "batch_sizes" in named else _WHOLE
     return (*args, *(named[name] for name in order[len(args) :])) if named else args
 
@@ -103,23 +103,23 @@ def _cell(
 
 
 def lstm_cell(input: Tensor, hx: Sequence[Any], w_ih: Tensor, w_hh: Tensor, b_ih: Any = None, b_hh: Any = None) -> tuple[Any, Any]:
-    """One step of an LSTM: (N, I), states (N, H) → the next h and c."""
+    """Return one step of an LSTM: (N, I), states (N, H) → the next h and c."""
     h, c = _cell("LSTM", input, tuple(hx), w_ih, w_hh, b_ih, b_hh)
     return h, c
 
 
 def gru_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Any = None, b_hh: Any = None) -> Tensor:
-    """One step of a GRU: (N, I), (N, H) → (N, H)."""
+    """Return one step of a GRU: (N, I), (N, H) → (N, H)."""
     return _cell("GRU", input, (hx,), w_ih, w_hh, b_ih, b_hh)[0]
 
 
 def rnn_tanh_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None) -> Tensor:
-    """One step of an Elman network with tanh: (N, I), (N, H) → (N, H)."""
+    """Return one step of an Elman network with tanh: (N, I), (N, H) → (N, H)."""
     return _cell("RNN_TANH", input, (hx,), w_ih, w_hh, b_ih, b_hh)[0]
 
 
 def rnn_relu_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Any = None, b_hh: Tensor | None = None) -> Tensor:
-    """One step of an Elman network with ReLU: (N, I), (N, H) → (N, H)."""
+    """Return one step of an Elman network with ReLU: (N, I), (N, H) → (N, H)."""
     return _cell("RNN_RELU", input, (hx,), w_ih, w_hh, b_ih, b_hh)[0]
 
 
@@ -127,7 +127,7 @@ def embedding_bag(
     weight: Tensor, indices: Any, offsets: Tensor | None, scale_grad_by_freq: bool = False, mode: int = 0, sparse: bool = False,
     per_sample_weights: Tensor | None = None, include_last_offset: bool = False, padding_idx: int | None = None,
 ) -> tuple[Any, Any, Any, Any]:  # fmt: skip
-    """Sums (mode 0), means (1) or maxima (2) of rows for bags of indices, and what torch's backward keeps.
+    """Return sums (mode 0), means (1) or maxima (2) of rows for bags of indices, and what torch's backward keeps.
 
     The other three results are the bag of each index, the size of each bag and the index of each maximum; as in torch they
     are empty or zero for sums.

@@ -24,7 +24,7 @@ DIMENSIONS = 21201
 
 @functools.cache
 def _table() -> tuple[np.ndarray, np.ndarray]:
-    """The polynomials, one number each, and the first direction numbers, (dimensions, 18), of SciPy's file."""
+    """Return the polynomials, one number each, and the first direction numbers, (dimensions, 18), of SciPy's file."""
     file = resources.files("scipy.stats").joinpath("_sobol_direction_numbers.npz")
     if not file.is_file():
         raise NotImplementedError("mstorch: this SciPy has no file of Sobol direction numbers")
@@ -103,7 +103,7 @@ def _sobol_engine_ff_(input: Any, n: int, sobolstate: Any, dimension: int, num_g
 def _sobol_engine_draw(
     quasi: Any, n: int, sobolstate: Any, dimension: int, num_generated: int, dtype: Any
 ) -> tuple[Any, Any]:
-    """The ``n`` points after ``quasi``, (n, dimension), and the integers of the last of them."""
+    """Return the ``n`` points after ``quasi``, (n, dimension), and the integers of the last of them."""
     kind = torch.float32 if dtype is None else dtype
     if isinstance(n, bool) or not isinstance(n, (int, np.integer)):
         raise TypeError(f"_sobol_engine_draw(): argument 'n' (position 2) must be int, not {type(n).__name__}")

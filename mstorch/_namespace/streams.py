@@ -13,7 +13,7 @@ from .._devices import npu_streams as npu
 
 
 def _is_npu(device: device | str | int | None) -> bool:
-    """Whether a stream or event is asked for on the accelerator: by name, by number, or by no word at all."""
+    """Return whether a stream or event is asked for on the accelerator: by name, by number, or by no word at all."""
     if runtime.device_type() != "npu":
         return False
     found = Device("npu") if device is None else Device(device)
@@ -57,7 +57,7 @@ class Stream(metaclass=_OfPlace):
         self.device = _cpu(device)
 
     def query(self) -> bool:
-        """Whether all that was given to the stream is done: it is."""
+        """Return whether all that was given to the stream is done: it is."""
         return True
 
     def synchronize(self) -> None:
@@ -106,7 +106,7 @@ class Event(metaclass=_OfPlace):
         _no_events()
 
     def query(self) -> bool:
-        """Whether the moment has passed: nothing was recorded, so it has."""
+        """Return whether the moment has passed: nothing was recorded, so it has."""
         return True
 
     def synchronize(self) -> None:

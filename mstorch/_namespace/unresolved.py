@@ -80,7 +80,7 @@ class Unresolved(Tensor):
 
 
 def restored(rebuild: Callable[..., Any], arguments: Any, conj: bool, neg: bool) -> Any:
-    """What a pickle of a lazy conjugate or negative becomes."""
+    """Return what a pickle of a lazy conjugate or negative becomes."""
     return with_signs(rebuild(*arguments), conj, neg)
 
 
@@ -88,7 +88,7 @@ CLASSES[:] = [Tensor, Unresolved]
 
 
 def take(public: Callable[..., Any], function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """What becomes of a public call; NotImplemented where no operand is a lazy conjugate or negative."""
+    """Return what becomes of a public call; NotImplemented where no operand is a lazy conjugate or negative."""
     if not (has_mirrored(args) or kwargs and has_mirrored(kwargs.values())):
         return NotImplemented
     owner = getattr(public, "__self__", None)
@@ -120,7 +120,7 @@ def take(public: Callable[..., Any], function: Callable[..., Any], args: tuple[A
 
 
 def _called(function: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any], given: dict[str, Any]) -> Any:
-    """A call with resolved operands; what it writes to ``out=`` goes back to the memory."""
+    """Return a call with resolved operands; what it writes to ``out=`` goes back to the memory."""
     out = given.get("out")
     if type(out) is not Unresolved:
         return function(*args, **named)
@@ -168,12 +168,12 @@ def _looks_otherwise(function: Callable[..., Any], first: Tensor, rest: tuple[An
 
 
 def _conj(input: Any) -> TensorBase:
-    """The conjugate, as a view."""
+    """Return the conjugate, as a view."""
     return complex_views.conj(input)  # type: ignore[no-any-return]
 
 
 def _neg_view(input: Any) -> TensorBase:
-    """The negative, as a view."""
+    """Return the negative, as a view."""
     return complex_views.neg_view(input)  # type: ignore[no-any-return]
 
 

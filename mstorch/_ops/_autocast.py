@@ -76,7 +76,7 @@ state = _State()
 
 
 def fast_dtype(device_type: str) -> dtype:
-    """The lower precision of a device."""
+    """Return the lower precision of a device."""
     return state.dtypes.get(device_type) or (bfloat16 if device_type in ("cpu", "hpu", "xla", "maia") else float16)
 
 
@@ -92,7 +92,7 @@ def _place(tensor: Any) -> str:
 
 
 def _region(values: tuple[TensorBase | Sequence[TensorBase | int], ...]) -> str | None:
-    """The type of device whose region an operation on these tensors is in: the accelerator's goes before the CPU's."""
+    """Return the type of device whose region an operation on these tensors is in: the accelerator's goes before the CPU's."""
     found = {_place(item) for item in instances(values, TensorBase)}
     return next((place for place in reversed(PLACES) if place in found and state.enabled.get(place)), None)
 
@@ -151,7 +151,7 @@ def _to_none(args: tuple[Any, ...], place: str) -> dtype | None:
 
 
 def outside(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """The function's result with autocast suspended."""
+    """Return the function's result with autocast suspended."""
     before = state.on
     state.on = False
     try:
@@ -161,7 +161,7 @@ def outside(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[st
 
 
 def lowered(function: Callable[..., Any], *args: Any) -> Any:
-    """The function's result, outside of the region, with its arguments in the lower precision where a region casts them."""
+    """Return the function's result, outside of the region, with its arguments in the lower precision where a region casts them."""
     place = _region(args)
     if place is not None:
         kind = fast_dtype(place)
@@ -173,7 +173,7 @@ Choice = Callable[[tuple[Any, ...], str], dtype | None]
 
 
 def _cast_first(function: Callable[..., Any], choices: Mapping[str, Choice]) -> Callable[..., Any]:
-    """The function, cast by what is chosen for the type of device of its tensors."""
+    """Return the function, cast by what is chosen for the type of device of its tensors."""
 
     @functools.wraps(function)
     def casting(*args: Any, **kwargs: Any) -> Any:
@@ -199,7 +199,7 @@ def _cast_first(function: Callable[..., Any], choices: Mapping[str, Choice]) -> 
 
 
 def lists(device_type: str) -> tuple[tuple[frozenset[str], Choice], ...]:
-    """The names of the operations, and what each of them casts to, on a type of device."""
+    """Return the names of the operations, and what each of them casts to, on a type of device."""
     if device_type == "cpu":
         return (LOWER, _to_lower), (FLOAT32, _to_float32), (WIDEST, _to_widest), (AS_GIVEN, _to_none)
     return (FAST_LOWER, _to_lower), (FAST_FLOAT32, _to_float32), (FAST_WIDEST, _to_widest)
@@ -209,7 +209,7 @@ ASKED: set[str] = set()  # the names of the functions that were declared as oper
 
 
 def casting(function: Callable[..., Any], places: tuple[str, ...] = PLACES) -> Callable[..., Any]:
-    """The function, which casts its arguments in an autocast region if it stands in a list of one of these types of devices."""
+    """Return the function, which casts its arguments in an autocast region if it stands in a list of one of these types of devices."""
     ASKED.add(function.__name__)
     choices = {place: _choices(place)[function.__name__] for place in places if function.__name__ in _choices(place)}
     return _cast_first(function, choices) if choices else function

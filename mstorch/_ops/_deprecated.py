@@ -1,4 +1,4 @@
-"""What torch deprecates and says so, once in a process."""
+"""Functions that torch deprecates, each with a warning once in a process."""
 from __future__ import annotations
 
 from .._core.warned import warn_once

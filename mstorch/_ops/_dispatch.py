@@ -58,12 +58,12 @@ from ._scalars import WIDE_SECOND, is_inexact, scalar_array, widened
 Tensor = TensorBase  # for isinstance and annotations; results are instances of the finished class
 
 def is_number(value: Any) -> bool:
-    """Whether the value is a Python or NumPy number that an operation takes in a tensor's place."""
+    """Return whether the value is a Python or NumPy number that an operation takes in a tensor's place."""
     return isinstance(value, (bool, int, float, complex, np.bool_)) or isinstance(value, numbers.Number)
 
 
 def python_number(value: Any) -> Any:
-    """A NumPy scalar as the Python number it stands for."""
+    """Return a NumPy scalar as the Python number it stands for."""
     return value.item() if isinstance(value, np.generic) else value
 
 
@@ -71,7 +71,7 @@ _PLAIN = (bool, int, float, complex)
 
 
 def result_dtype(operands: Sequence[Any]) -> dtype:
-    """The dtype that torch's promotion gives tensors and numbers together."""
+    """Return the dtype that torch's promotion gives tensors and numbers together."""
     dimensioned = zero_dim = wrapped = None
     for operand in operands:
         if isinstance(operand, TensorBase):
@@ -89,7 +89,7 @@ def result_dtype(operands: Sequence[Any]) -> dtype:
 
 
 def with_format(result: TensorBase, *sources: Any) -> TensorBase:
-    """A fresh result in channels-last order if one of the tensors that it was made of is."""
+    """Return a fresh result in channels-last order if one of the tensors that it was made of is."""
     for source in sources:
         stride = source._stride
         if stride is not None and len(result._shape) == len(source._shape) and suggests_channels_last(source._shape, stride):
@@ -98,7 +98,7 @@ def with_format(result: TensorBase, *sources: Any) -> TensorBase:
 
 
 def _cast_recorded(tensor: TensorBase, kind: dtype) -> TensorBase | None:
-    """The tensor in another dtype with its history; None where it has none to take along."""
+    """Return the tensor in another dtype with its history; None where it has none to take along."""
     if kind.is_integral or not recording((tensor,)):
         return None
     there, back = (functools.partial(_cast_in_order, target=target) for target in (kind.np, tensor._dtype.np))
@@ -129,7 +129,7 @@ def _cast_captured(tensor: TensorBase, kind: dtype, strides: Any = None) -> Tens
 
 @ways(host=_cast_array, absent=_cast_absent, captured=_cast_captured)
 def cast_tensor(tensor: Any, kind: dtype, strides: Any = None) -> Any:
-    """The tensor in another dtype, recorded; its memory has ``strides``."""
+    """Return the tensor in another dtype, recorded; its memory has ``strides``."""
     made = _cast_captured(tensor, kind, strides)
     if kind.is_integral and strides is None:
         stays_readable(made, tensor, kind)
@@ -141,7 +141,7 @@ def cast_tensor(tensor: Any, kind: dtype, strides: Any = None) -> Any:
 
 
 def _cast_in_order(array: np.ndarray, target: np.dtype[Any]) -> np.ndarray:
-    """An array in another dtype in the same order of memory; one that is expanded from one element stays so where it has no more."""
+    """Return an array in another dtype in the same order of memory; one that is expanded from one element stays so where it has no more."""
     found = numpy_cast(array, target=target, order="K")
     if found.size == 1 and found.ndim and repeats(array):
         found.flags.writeable = False
@@ -149,7 +149,7 @@ def _cast_in_order(array: np.ndarray, target: np.dtype[Any]) -> np.ndarray:
 
 
 def unary(kernel: Kernel, input: TensorBase, out: TensorBase | None = None, *, to_float: bool = False) -> TensorBase:
-    """An elementwise operation of one tensor. ``to_float`` computes integers in the default floating dtype."""
+    """Return an elementwise operation of one tensor. ``to_float`` computes integers in the default floating dtype."""
     if not isinstance(input, TensorBase):
         raise TypeError(f"{kernel.op}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
     return _unary(kernel, input, (), out, to_float)
@@ -170,7 +170,7 @@ def _unary(kernel: Kernel, input: TensorBase, args: tuple[Any, ...], out: Tensor
 
 
 def binary(kernel: Kernel, input: Any, other: TensorBase | float, out: TensorBase | None = None, *, to_float: bool = False) -> TensorBase:
-    """An elementwise operation of two tensors, or of a tensor and a number, with promotion and broadcasting."""
+    """Return an elementwise operation of two tensors, or of a tensor and a number, with promotion and broadcasting."""
     if out is None and isinstance(input, TensorBase) and isinstance(other, TensorBase):
         kind = input._dtype
         if kind is other._dtype and input._stride is None and other._stride is None and (not kind.is_integral or not to_float):
@@ -184,7 +184,7 @@ def binary(kernel: Kernel, input: Any, other: TensorBase | float, out: TensorBas
 def elementwise(
     kernel: Kernel, operands: Sequence[Any], out: TensorBase | None = None, *, to_float: bool = False, args: tuple[Any, ...] = ()
 ) -> TensorBase:
-    """An elementwise operation of several tensors and numbers, with promotion and broadcasting."""
+    """Return an elementwise operation of several tensors and numbers, with promotion and broadcasting."""
     kind = result_dtype(operands)
     if to_float and kind.is_integral:
         kind = get_default_dtype()
@@ -197,7 +197,7 @@ def elementwise_in(
     kind: dtype, kernel: Kernel, operands: Sequence[Any], args: tuple[Any, ...] = (), numbers_as_tensors: bool = True,
     label: str | None = None,
 ) -> TensorBase:  # fmt: skip
-    """An elementwise operation computed in a dtype; numbers among the operands are tensors to torch, but for bounds and the like."""
+    """Return an elementwise operation computed in a dtype; numbers among the operands are tensors to torch, but for bounds and the like."""
     tensors = [operand for operand in operands if isinstance(operand, TensorBase)]
     if not tensors:  # torch takes two numbers as 0-d tensors
         tensors = [tensor_of(scalar_array(python_number(operands[0]), kind).copy())]
@@ -258,7 +258,7 @@ def call(op: Kernel, inputs: Sequence[Any], *args: Any, dtype: dtype | None = No
 
 
 def contiguous_copy(tensor: Any) -> Any:
-    """The tensor's values in a base tensor of their own, recorded."""
+    """Return the tensor's values in a base tensor of their own, recorded."""
     return call(_clone, (tensor,))
 
 
@@ -272,7 +272,7 @@ def check_result_cast(kind: dtype, target: dtype) -> None:
 
 
 def type_word(kind: dtype) -> str:
-    """The scalar type's name in torch's messages: ``Float`` for float32."""
+    """Return the scalar type's name in torch's messages: ``Float`` for float32."""
     return WORDS[kind.name]
 
 
@@ -380,12 +380,12 @@ _CPP = {
 
 
 def cpp_word(kind: dtype) -> str:
-    """The C++ type's name in torch's messages: ``c10::Half`` for float16."""
+    """Return the C++ type's name in torch's messages: ``c10::Half`` for float16."""
     return _CPP.get(kind.name, kind.name)
 
 
 def finish(result: Any, out: Any, *operands: Any) -> Any:
-    """The result, stored in ``out`` if that is given; what has an ``out=`` never returns a view.
+    """Return the result, stored in ``out`` if that is given; what has an ``out=`` never returns a view.
 
     The operands of an elementwise operation may not overlap with ``out``.
     """
@@ -400,7 +400,7 @@ def finish(result: Any, out: Any, *operands: Any) -> Any:
 
 
 def finish_exactly(result: Any, out: Any, words: str = "") -> Any:
-    """The result, stored in ``out`` if that is given, which must have the result's dtype; ``words`` as in ``expect_out_dtype``."""
+    """Return the result, stored in ``out`` if that is given, which must have the result's dtype; ``words`` as in ``expect_out_dtype``."""
     if out is not None:
         for item, target in zip(result, out) if isinstance(result, tuple) else ((result, out),):
             expect_out_dtype(target, item._dtype, words)
@@ -408,7 +408,7 @@ def finish_exactly(result: Any, out: Any, words: str = "") -> Any:
 
 
 def finish_safely(result: Any, out: Any, name: str, *words: str, recorded: bool = False) -> Any:
-    """The result, stored in ``out`` if that is given; ``words`` name the results in torch's message about dtypes."""
+    """Return the result, stored in ``out`` if that is given; ``words`` name the results in torch's message about dtypes."""
     if out is None:
         return finish(result, None)
     parts = zip(result, out, words) if isinstance(result, tuple) else ((result, out, "result"),)
@@ -424,7 +424,7 @@ def finish_safely(result: Any, out: Any, name: str, *words: str, recorded: bool 
 
 
 def finish_recorded(result: Any, out: Any, words: str = "") -> Any:
-    """The result, stored in ``out`` if that is given by a copy that is recorded; with ``words`` as ``finish_exactly``."""
+    """Return the result, stored in ``out`` if that is given by a copy that is recorded; with ``words`` as ``finish_exactly``."""
     if out is None:
         return finish(result, None)
     if words:
@@ -438,23 +438,24 @@ def without_grad() -> grad_set_to:
 
 
 def readable(tensor: Any) -> np.ndarray | None:
-    """The values, for a check of arguments; None while a graph is captured, which holds no such check, where there are none, and
-    where they are a device's, which is not waited for."""
+    """Return the values, for a check of arguments; None while a graph is captured, which holds no such check, where there are none, and
+    where they are a device's, which is not waited for.
+    """
     return array_of(tensor) if home(tensor).reads_are_free else None
 
 
 def values_of(tensor: TensorBase) -> np.ndarray | None:
-    """The values, for which a device is waited; None where there are none to read: in a graph that is captured, on a meta device."""
+    """Return the values, for which a device is waited; None where there are none to read: in a graph that is captured, on a meta device."""
     return array_of(tensor) if home(tensor).has_elements else None
 
 
 def shape_of(tensor: Any) -> tuple[int, ...]:
-    """The shape as a plain tuple, at less cost than ``tensor.shape``."""
+    """Return the shape as a plain tuple, at less cost than ``tensor.shape``."""
     return tensor._shape
 
 
 def whole(value: Any) -> int:
-    """An integer argument as one; TypeError, which torch's words replace, for a truth value and what is no integer."""
+    """Return an integer argument as one; TypeError, which torch's words replace, for a truth value and what is no integer."""
     if value.__class__ is not int:
         if value.__class__ is bool:
             raise TypeError("'bool' object cannot be interpreted as an integer")
@@ -463,7 +464,7 @@ def whole(value: Any) -> int:
 
 
 def wrap_dim(dim: int, rank: int) -> int:
-    """A dimension counted from the front; IndexError with torch's words if it is out of range."""
+    """Return a dimension counted from the front; IndexError with torch's words if it is out of range."""
     if not isinstance(dim, int):
         dim = operator.index(dim)
     limit = max(rank, 1)
@@ -473,7 +474,7 @@ def wrap_dim(dim: int, rank: int) -> int:
 
 
 def wrap_dims(dim: Any, rank: int) -> tuple[int, ...]:
-    """Dimensions of a reduction, counted from the front; None and () mean all; a repeated one is an error."""
+    """Return dimensions of a reduction, counted from the front; None and () mean all; a repeated one is an error."""
     if dim is None:
         return tuple(range(rank))
     dims = tuple(dim) if isinstance(dim, (tuple, list)) else (dim,)
@@ -497,7 +498,7 @@ def shape_args(size: tuple[Any, ...], name: str = "") -> tuple[int, ...]:
 
 
 def _length(length: Any, place: int, given: tuple[Any, ...], name: str) -> int:
-    """One length of a shape; TypeError with torch's words if it is no integer."""
+    """Return one length of a shape; TypeError with torch's words if it is no integer."""
     try:
         return int(length) if isinstance(length, int) else length.__index__()
     except (AttributeError, TypeError):

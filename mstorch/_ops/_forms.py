@@ -27,7 +27,7 @@ class Forms(NamedTuple):
 
 
 def old_sum(*rest: str) -> tuple[tuple[str, ...], ...]:
-    """The orders of ``beta * input + alpha * product``, as function and as method."""
+    """Return the orders of ``beta * input + alpha * product``, as function and as method."""
     return (
         ("beta", "input", "alpha", *rest), ("beta", "input", *rest), ("input", "beta", "alpha", *rest), ("input", "beta", *rest),
     )  # fmt: skip
@@ -43,7 +43,7 @@ VALUE = Forms(old=(("input", "value", "tensor1", "tensor2"),))
 SIZE = Forms(star="size")
 
 def accepting(function: Callable[..., Any], forms: Forms) -> Callable[..., Any]:
-    """The function, which takes these forms too."""
+    """Return the function, which takes these forms too."""
     shown = inspect.signature(function)
     places = [p.name for p in shown.parameters.values() if p.kind is p.POSITIONAL_OR_KEYWORD]
     star = next((p.name for p in shown.parameters.values() if p.kind is p.VAR_POSITIONAL), None)
@@ -82,7 +82,7 @@ def accepting(function: Callable[..., Any], forms: Forms) -> Callable[..., Any]:
 
 
 def _in_order(name: str, args: tuple[Any, ...], orders: tuple[tuple[str, ...], ...]) -> dict[str, Any]:
-    """Arguments in the order of an older version, by name."""
+    """Return arguments in the order of an older version, by name."""
     for order in orders:
         if len(order) == len(args) and isinstance(args[order.index("input")], TensorBase):
             if order != ("input", "other", "alpha"):
@@ -108,7 +108,7 @@ REQUIRED = _Required
 
 
 def _signature(shown: inspect.Signature, forms: Forms) -> inspect.Signature:
-    """The function's signature with the second names as keywords, and room for the old orders."""
+    """Return the function's signature with the second names as keywords, and room for the old orders."""
     required = _Required()
     meant = (names if isinstance(names, tuple) else (names,) for names in forms.names.values())
     replaced = {name for names in meant for name in names} | ({"size"} if forms.star else set())
@@ -135,7 +135,7 @@ def _signature(shown: inspect.Signature, forms: Forms) -> inspect.Signature:
 
 
 def with_numpy_names(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function, which takes NumPy's keywords too, as torch does: ``axis`` for ``dim``, ``keepdims``."""
+    """Return the function, which takes NumPy's keywords too, as torch does: ``axis`` for ``dim``, ``keepdims``."""
     code = inspect.unwrap(function).__code__
     own = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
     aliases = {alias: target for target in own for alias in NUMPY_NAMES.get(target, ()) if alias not in own}

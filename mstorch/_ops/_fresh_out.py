@@ -23,13 +23,13 @@ def no_derivative(name: str) -> RuntimeError:
 
 
 def is_of_leaf(tensor: TensorBase) -> bool:
-    """Whether a tensor is a leaf that requires gradients, or a view of a leaf with one's history."""
+    """Return whether a tensor is a leaf that requires gradients, or a view of a leaf with one's history."""
     base = None if tensor._auto is None else tensor._auto.base
     return is_tracked(tensor) and (_is_leaf(tensor) or (base is not None and base.is_leaf))
 
 
 def _is_leaf(tensor: TensorBase) -> bool:
-    """The same as ``is_leaf``, and True for a view whose history nobody may ask for."""
+    """Return the same as ``is_leaf``, and True for a view whose history nobody may ask for."""
     return may_not_be_asked(tensor) or bool(tensor.is_leaf)
 
 

@@ -66,7 +66,7 @@ def _refuse_overlaps(tensor: TensorBase, function: Callable[..., Any], args: tup
 
 
 def stored(tensor: TensorBase, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """The tensor after ``function(tensor, …)`` was put in it, recorded."""
+    """Return the tensor after ``function(tensor, …)`` was put in it, recorded."""
     before = snapshot(tensor)
     if not tensor._storage.has_elements:
         args = tuple(map(onto_meta, args))  # what is written to no memory may come from anywhere
@@ -100,7 +100,7 @@ def stored(tensor: TensorBase, function: Callable[..., Any], args: tuple[Any, ..
 
 
 def _kept_outputs(node: Any) -> list[Any]:
-    """What a node keeps of its operation's own result."""
+    """Return what a node keeps of its operation's own result."""
     if not isinstance(node, Applied) or not node.saved:
         return []
     return [item for item in node.saved if item is not None and getattr(item, "output", False) and item.unpack is None]
@@ -109,7 +109,7 @@ def _kept_outputs(node: Any) -> list[Any]:
 def in_place_form(
     function: Callable[..., Any], name: str, uniform: bool = False, recorded: bool = True
 ) -> Callable[..., Any]:
-    """The method ``name`` (``add_``) that stores what ``function`` (``add``) returns in the tensor itself.
+    """Return the method ``name`` (``add_``) that stores what ``function`` (``add``) returns in the tensor itself.
 
     ``uniform``: all that is written is one value, so that an expanded tensor may be written to. Without ``recorded`` autograd is
     not told.

@@ -13,7 +13,7 @@ from .._core.tensor_base import TensorBase, in_order, strides_of
 def result_strides(
     operands: Sequence[Any], shape: tuple[int, ...], with_numbers: bool = False, kind: dtype | None = None
 ) -> tuple[int, ...] | None:
-    """The strides that torch gives the result of an elementwise operation; None for row-major ones.
+    """Return the strides that torch gives the result of an elementwise operation; None for row-major ones.
 
     With ``kind``, it is computed in this dtype: operands of others are converted before, and their copies have no gaps.
     """
@@ -29,23 +29,23 @@ def result_strides(
 
 
 def _converted(tensor: TensorBase) -> tuple[int, ...]:
-    """The strides of a conversion, or a copy, of a tensor."""
+    """Return the strides of a conversion, or a copy, of a tensor."""
     return preserved_strides(tensor._shape, strides_of(tensor)) or contiguous_strides(tensor._shape)
 
 
 def in_order_of(found: TensorBase, *operands: Any, with_numbers: bool = False) -> Any:
-    """A fresh result of several operations in the order of memory that one elementwise operation of the operands gives."""
+    """Return a fresh result of several operations in the order of memory that one elementwise operation of the operands gives."""
     strides = result_strides(operands, found._shape, with_numbers)
     return found if found._stride is strides is None else in_order(found, strides or contiguous_strides(found._shape))
 
 
 def kept_order(found: TensorBase, input: TensorBase) -> Any:
-    """A fresh result of the size of ``input`` in the order of memory that a copy of this has."""
+    """Return a fresh result of the size of ``input`` in the order of memory that a copy of this has."""
     if found._stride is input._stride is None:
         return found
     return in_order(found, _converted(input))
 
 
 def row_major(found: TensorBase) -> TensorBase:
-    """A fresh result with just row-major strides, where those of single or no elements say nothing, too."""
+    """Return a fresh result with just row-major strides, where those of single or no elements say nothing, too."""
     return found if found._stride is None else in_order(found, contiguous_strides(found._shape))

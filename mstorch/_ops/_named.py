@@ -10,7 +10,7 @@ from .._tape.node import named, watch
 
 
 def call_node(result: TensorBase, label: str) -> TensorBase:
-    """The tensor, whose node is called so from now on; one that refuses backward keeps its name."""
+    """Return the tensor, whose node is called so from now on; one that refuses backward keeps its name."""
     node = result._node
     if node is not None and type(node).label not in (label, "NotImplemented"):
         node.__class__ = named(type(node), label)
@@ -18,7 +18,7 @@ def call_node(result: TensorBase, label: str) -> TensorBase:
 
 
 def node_called(label: str | Callable[..., str], watched: str = "") -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """A function whose results say that a node of torch's name made them; ``label`` may ask the arguments for it.
+    """Return a function whose results say that a node of torch's name made them; ``label`` may ask the arguments for it.
 
     So does what is printed (``grad_fn=<NllLossBackward0>``); the nodes below are our steps. ``watched`` names arguments that torch
     saves and our steps do not ("result" the result): backward refuses where they are written to in between.
@@ -52,7 +52,7 @@ def watching(names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
 
 
 def _made_before(node: Any, args: tuple[Any, ...]) -> bool:
-    """Whether a node is that of an argument, which was given back as it came."""
+    """Return whether a node is that of an argument, which was given back as it came."""
     return any(isinstance(item, TensorBase) and item._node is node for item in args)
 
 

@@ -17,7 +17,7 @@ _LARGEST = {"float16": 65504.0, "bfloat16": 3.3895313892515355e38, "float32": 3.
 
 
 def integer_fits(value: Any, kind: dtype) -> bool:
-    """Whether a number fits an integer type; a negative integer goes round in an unsigned one, no further than its size."""
+    """Return whether a number fits an integer type; a negative integer goes round in an unsigned one, no further than its size."""
     limits = np.iinfo(kind.np)
     low = -limits.max if limits.min == 0 and isinstance(value, int) else limits.min
     return bool(low <= value <= limits.max)
@@ -28,7 +28,7 @@ def _float_fits(value: float, name: str) -> bool:
 
 
 def fitting(value: Any, kind: dtype, through: str | None = None) -> Any:
-    """A number as torch converts it to a dtype (by way of ``through``): RuntimeError where it does not fit.
+    """Return a number as torch converts it to a dtype (by way of ``through``): RuntimeError where it does not fit.
 
     A complex number without imaginary part counts as a real one; a negative integer goes round in an unsigned type, which NumPy 2 won't do.
     """

@@ -1,4 +1,4 @@
-"""What an operation declares where it is defined, beside its own signature: other forms of calls, and what autocast casts."""
+"""Declarations beside an operation's signature: other forms of calls, and what autocast casts."""
 from __future__ import annotations
 
 import inspect

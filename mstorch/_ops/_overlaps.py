@@ -1,4 +1,4 @@
-"""What may not be read while it is written."""
+"""Checks that an operation does not read memory that it writes."""
 from __future__ import annotations
 
 from typing import Any

@@ -1,4 +1,4 @@
-"""What ``out=`` has to be for an operation with several results."""
+"""Checks of ``out=`` for operations with several results."""
 from __future__ import annotations
 
 from typing import Any

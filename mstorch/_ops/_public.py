@@ -36,7 +36,7 @@ def namespace(family: types.ModuleType) -> str:
 
 
 def defined(family: types.ModuleType) -> dict[str, Function]:
-    """The family's own functions by name, second names (``absolute = abs``) among them."""
+    """Return the family's own functions by name, second names (``absolute = abs``) among them."""
     return {
         name: value for name, value in vars(family).items()
         if isinstance(value, types.FunctionType) and value.__module__ == family.__name__ and not name.startswith("_")

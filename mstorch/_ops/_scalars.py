@@ -18,7 +18,7 @@ _SCALARS_LIMIT = 4096
 
 
 def scalar_array(value: Any, kind: dtype) -> np.ndarray:
-    """A 0-d array of a Python number, kept for the next time; nobody writes to it."""
+    """Return a 0-d array of a Python number, kept for the next time; nobody writes to it."""
     # Zeros of either sign are equal, alone and as parts of complex numbers.
     key = (value.__class__, value if value and value.__class__ is not complex else repr(value), kind.name)
     found = _SCALARS.get(key)
@@ -51,7 +51,7 @@ WIDE_SECOND = frozenset(("mul", "div", "floor_divide", "trunc_divide"))
 
 
 def widened(second: TensorBase | float, tensors: list[Any], kind: dtype) -> Any:
-    """The number, or the 0-d tensor of another dtype, in single precision; None where there is neither, or no host memory."""
+    """Return the number, or the 0-d tensor of another dtype, in single precision; None where there is neither, or no host memory."""
     if not in_arrays(*tensors):
         return None
     if not isinstance(second, TensorBase):
@@ -63,7 +63,7 @@ def widened(second: TensorBase | float, tensors: list[Any], kind: dtype) -> Any:
 
 
 def is_inexact(second: Any, kind: dtype) -> bool:
-    """Whether an operand is a number that a dtype of half precision has not."""
+    """Return whether an operand is a number that a dtype of half precision has not."""
     if isinstance(second, TensorBase):
         return False
     number = scalar_array(second.item() if isinstance(second, np.generic) else second, float32)

@@ -15,7 +15,7 @@ __all__ = ["DeviceLikeType", "make_channels_last_strides_for", "make_contiguous_
 
 
 def make_contiguous_strides_for(shape: Sequence[int], row_major: bool = True) -> tuple[int, ...]:
-    """The strides of a contiguous tensor; ``row_major=False``: each matrix of its last two dimensions lies column by column."""
+    """Return the strides of a contiguous tensor; ``row_major=False``: each matrix of its last two dimensions lies column by column."""
     if any(size < 0 for size in shape):
         raise AssertionError(f"sizes must not be negative: {tuple(shape)}")
     strides = contiguous_strides(shape)
@@ -23,7 +23,7 @@ def make_contiguous_strides_for(shape: Sequence[int], row_major: bool = True) ->
 
 
 def make_channels_last_strides_for(shape: Sequence[int]) -> tuple[int, ...]:
-    """The strides of a tensor of shape (N, C, L), (N, C, H, W) or (N, C, D, H, W) whose channels lie beside each other."""
+    """Return the strides of a tensor of shape (N, C, L), (N, C, H, W) or (N, C, D, H, W) whose channels lie beside each other."""
     if len(shape) not in (3, 4, 5):
         raise RuntimeError(f"no channels last strides exist in {len(shape)} dimensions")
     return channels_last_strides(shape)

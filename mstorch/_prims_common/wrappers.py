@@ -11,7 +11,7 @@ __all__ = ["_maybe_convert_to_dtype"]
 
 
 def _maybe_convert_to_dtype(a: Any, dtype: _dtype) -> Any:
-    """A tensor, each tensor of a sequence, or a number as a dtype; None stays None."""
+    """Return a tensor, each tensor of a sequence, or a number as a dtype; None stays None."""
     if isinstance(a, TensorBase):
         return a.to(dtype) if a.dtype != dtype else a
     if isinstance(a, (bool, int, float, complex)):

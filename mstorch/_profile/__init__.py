@@ -53,14 +53,14 @@ def main(arguments: list[str]) -> int:
 
 
 def parts(found: dict[str, Any]) -> dict[str, float]:
-    """The wall time in parts: operations, gradients, steps, searches for garbage, and the Python in between."""
+    """Return the wall time in parts: operations, gradients, steps, searches for garbage, and the Python in between."""
     kinds = ("operation", "gradient", "step", "garbage")
     named = {kind: sum(total for total, _ in found["sums"].get(kind, {}).values()) for kind in kinds}
     return {**named, "between": max(0.0, found["wall"] - sum(named.values()))}
 
 
 def report(found: dict[str, Any], rows: int) -> list[str]:
-    """The tables and the advice."""
+    """Return the tables and the advice."""
     wall = max(found["wall"], 1e-9)
     share = parts(found)
     lines = [
@@ -81,7 +81,7 @@ def report(found: dict[str, Any], rows: int) -> list[str]:
 
 
 def trace(found: dict[str, Any]) -> dict[str, Any]:
-    """The events as viewers of Chrome's traces read them."""
+    """Return the events as viewers of Chrome's traces read them."""
     events = [
         {"name": name, "cat": kind, "ph": "X", "pid": 1, "tid": 1, "ts": begin * 1e6, "dur": (end - begin) * 1e6, "args": {"line": place}}
         for kind, name, begin, end, place in found["events"]

@@ -55,7 +55,7 @@ _FIXED = {"sigmoid": (1 / 256, 0, -128), "tanh": (2 / 256, 128, 0), "hardsigmoid
 
 
 def take(public: Callable[..., Any], function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """What becomes of a public call; NotImplemented where no operand is a quantized tensor."""
+    """Return what becomes of a public call; NotImplemented where no operand is a quantized tensor."""
     if not (_has(args) or kwargs and _has(kwargs.values())):
         return NotImplemented
     owner = getattr(public, "__self__", None)
@@ -124,7 +124,7 @@ def _integers_beside(first: Any, item: Any) -> Any:
 
 
 def _again(found: Any, first: Tensor, own: Quantizer) -> Any:
-    """Results of the integers' dtype as quantized tensors; positions and the like stay."""
+    """Return results of the integers' dtype as quantized tensors; positions and the like stay."""
     if isinstance(found, TensorBase):
         if found._dtype is not INTEGERS[first._dtype]:
             return found
@@ -138,7 +138,7 @@ def _again(found: Any, first: Tensor, own: Quantizer) -> Any:
 
 
 def _moved_channels(name: str, function: Callable[..., Any], first: Any, others: list[Any], named: dict[str, Any]) -> Tensor:
-    """Views of a tensor that has a scale for each channel: those that keep the channels as one dimension."""
+    """Return views of a tensor that has a scale for each channel: those that keep the channels as one dimension."""
     own, rank = first._quantizer, len(first._shape)
     if name in ("select", "__getitem__") and len(others) == (2 if name == "select" else 1) and isinstance(others[-1], int):
         dim = others[0] % rank if name == "select" else 0
@@ -169,7 +169,7 @@ def _moved_channels(name: str, function: Callable[..., Any], first: Any, others:
 
 
 def _computed(function: Any, first: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
-    """What is computed of the numbers and rounded to the same scale and zero point."""
+    """Return what is computed of the numbers and rounded to the same scale and zero point."""
     if first._quantizer.axis is not None:
         return refuse(function.__name__)
     found = function(dequantize(first), *args[1:], **kwargs)

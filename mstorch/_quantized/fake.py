@@ -36,7 +36,7 @@ def _within(steps: Tensor, low: int, high: int) -> Tensor:
 
 
 def _wide(input: Tensor) -> Any:
-    """The tensor in the precision that it is computed in: half precision in single."""
+    """Return the tensor in the precision that it is computed in: half precision in single."""
     return copying.to(input, float32) if input._dtype in (float16, bfloat16) else input
 
 
@@ -45,7 +45,7 @@ def _back(values: Tensor, kind: dtype) -> Any:
 
 
 def _rounded(input: Tensor, scale: Tensor | float, point: Any, low: int, high: int, by_int64: bool) -> tuple[Any, Any]:
-    """What quantizing and dequantizing make of a tensor, and where nothing is cut off.
+    """Return what quantizing and dequantizing make of a tensor, and where nothing is cut off.
 
     ``by_int64``: steps beyond the int64 are the least of the range, as torch's kernel by channels has them.
     """
@@ -96,7 +96,7 @@ def _check_floating(input: Tensor, kernel: str) -> None:
 
 
 def _single(value: Any) -> Any:
-    """The only element of a tensor, as a tensor without dimensions of single precision."""
+    """Return the only element of a tensor, as a tensor without dimensions of single precision."""
     count = views.numel_of(shape_of(value))
     if count != 1:
         raise RuntimeError(f"a Tensor with {count} elements cannot be converted to Scalar")
@@ -132,7 +132,7 @@ def fake_quantize_per_tensor_affine(
 
 
 def _by_channel(value: Any, axis: int, rank: int) -> Tensor:
-    """A value for each channel, in the shape that meets a tensor of so many dimensions."""
+    """Return a value for each channel, in the shape that meets a tensor of so many dimensions."""
     return views.reshape(value, [-1 if place == axis else 1 for place in range(rank)])
 
 

@@ -71,12 +71,12 @@ def _one(input: Tensor, scale: float, point: int, kind: Any) -> Tensor:
 
 
 def _in_rows(integers: Tensor, input: Tensor) -> Tensor:
-    """The integers in memory of their own that is in order: channels last where the input's is, else rows."""
+    """Return the integers in memory of their own that is in order: channels last where the input's is, else rows."""
     return integers if integers._stride is None or integers.is_contiguous() else copying.clone(integers)
 
 
 def quantize_per_tensor(input: Tensor, scale: Any, zero_point: Any, dtype: Any) -> Any:
-    """A tensor of integers that stand for ``input`` by one scale and zero point; a tuple of them for a list of tensors."""
+    """Return a tensor of integers that stand for ``input`` by one scale and zero point; a tuple of them for a list of tensors."""
     if isinstance(input, (list, tuple)):
         return tuple(_one(item, s, z, dtype) for item, s, z in zip(input, scale.tolist(), zero_point.tolist()))
     if isinstance(scale, TensorBase) and isinstance(zero_point, TensorBase):
@@ -93,7 +93,8 @@ def quantize_per_tensor(input: Tensor, scale: Any, zero_point: Any, dtype: Any) 
 
 
 def channel_quantizer(scales: Tensor, zero_points: Tensor, axis: int, shape: Sequence[int]) -> Quantizer:
-    """The quantizer of scales and zero points for each slice along an axis; floating zero points make it one of floating parameters."""
+    """Return the quantizer of scales and zero points for each slice along an axis; floating zero points make it one of floating parameters.
+    """
     if len(shape_of(scales)) != 1:
         raise RuntimeError("scale tensor must have dimension 1")
     if len(shape_of(zero_points)) != 1:
@@ -111,7 +112,7 @@ def channel_quantizer(scales: Tensor, zero_points: Tensor, axis: int, shape: Seq
 
 
 def quantize_per_channel(input: Tensor, scales: Tensor, zero_points: Tensor, axis: int, dtype: Any) -> Tensor:
-    """A tensor of integers that stand for ``input`` by a scale and a zero point for each slice along ``axis``."""
+    """Return a tensor of integers that stand for ``input`` by a scale and a zero point for each slice along ``axis``."""
     _check("quantize_per_channel", input, dtype)
     own = channel_quantizer(scales, zero_points, axis, shape_of(input))
     if own.scheme is per_channel_affine and shape_of(scales)[0]:
@@ -131,7 +132,7 @@ def _bounds(input: Tensor) -> tuple[float, float]:
 
 
 def _choose_qparams_per_tensor(self: Tensor, reduce_range: bool = False) -> tuple[float, int]:
-    """The scale and the zero point by which integers from 0 to 255 (to 127 with ``reduce_range``) cover a tensor's numbers."""
+    """Return the scale and the zero point by which integers from 0 to 255 (to 127 with ``reduce_range``) cover a tensor's numbers."""
     return choose_one(*_bounds(self), 0, 255, reduce_range=reduce_range)
 
 
@@ -160,7 +161,7 @@ def _empty_affine_quantized(
     device: device | str | int | None = None,
     pin_memory: bool = False, memory_format: memory_format | None = None, requires_grad: bool = False,
 ) -> Any:  # fmt: skip
-    """A tensor of integers that nobody filled, with one scale and zero point."""
+    """Return a tensor of integers that nobody filled, with one scale and zero point."""
     return _empty(size, Quantizer(per_tensor_affine, float(scale), int(zero_point)), dtype, device, memory_format)
 
 
@@ -168,7 +169,7 @@ def _empty_per_channel_affine_quantized(
     size: Any, *, scales: Any, zero_points: Any, axis: int, dtype: Any = None, layout: Any = None, device: Any = None,
     pin_memory: bool = False, memory_format: Any = None, requires_grad: bool = False,
 ) -> Any:  # fmt: skip
-    """A tensor of integers that nobody filled, with a scale and a zero point for each slice along ``axis``."""
+    """Return a tensor of integers that nobody filled, with a scale and a zero point for each slice along ``axis``."""
     return _empty(size, channel_quantizer(scales, zero_points, axis, size), dtype, device, memory_format)
 
 
@@ -176,7 +177,7 @@ def empty_quantized(
     size: Any, qtensor: Any, *, dtype: dtype | None = None, device: device | str | int | None = None, requires_grad: bool = False,
     memory_format: memory_format | None = None, layout: layout | None = None, pin_memory: bool = False,
 ) -> Tensor:  # fmt: skip
-    """A tensor of integers that nobody filled, with the quantizer of another."""
+    """Return a tensor of integers that nobody filled, with the quantizer of another."""
     if not is_quantized(qtensor):
         return _refuse_empty(size, qtensor)
     return _empty(size, qtensor._quantizer, qtensor._dtype, device or qtensor.device, memory_format)
@@ -189,12 +190,12 @@ def _of_integers(input: Tensor, own: Quantizer) -> Tensor:
 
 
 def _make_per_tensor_quantized_tensor(input: Tensor, scale: float, zero_point: int) -> Tensor:
-    """A quantized tensor of the integers in ``input``, with one scale and zero point."""
+    """Return a quantized tensor of the integers in ``input``, with one scale and zero point."""
     return _of_integers(input, Quantizer(per_tensor_affine, float(scale), int(zero_point)))
 
 
 def _make_per_channel_quantized_tensor(input: Tensor, scale: Tensor, zero_point: Tensor, axis: int) -> Tensor:
-    """A quantized tensor of the integers in ``input``, with a scale and a zero point for each slice along ``axis``."""
+    """Return a quantized tensor of the integers in ``input``, with a scale and a zero point for each slice along ``axis``."""
     return _of_integers(input, channel_quantizer(scale, zero_point, axis, shape_of(input)))
 
 

@@ -10,14 +10,14 @@ SMALL = np.float32(6.1e-5)
 
 
 def _cut(value: int) -> int:
-    """Half of an integer, rounded to zero."""
+    """Return half of an integer, rounded to zero."""
     return int(value / 2)
 
 
 def choose(
     low: float | np.ndarray, high: float | np.ndarray, least: int, greatest: int, symmetric: bool = False, reduce_range: bool = False
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Scales (float64) and zero points (int64) for arrays of lower and upper bounds, as torch's kernels choose them.
+    """Return scales (float64) and zero points (int64) for arrays of lower and upper bounds, as torch's kernels choose them.
 
     ``symmetric`` lets bounds on both sides of zero have the middle of the range as zero point; ``reduce_range`` leaves one bit out.
     """
@@ -60,5 +60,5 @@ def choose_one(low: float, high: float, least: int, greatest: int, reduce_range:
 
 
 def whole(value: float) -> int:
-    """A number as a C program turns it into an int32: what does not fit becomes the least one."""
+    """Return a number as a C program turns it into an int32: what does not fit becomes the least one."""
     return int(value) if -(2**31) <= value < 2**31 else -(2**31)

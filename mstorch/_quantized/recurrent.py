@@ -16,7 +16,7 @@ Step = Callable[[Any, Any, Any], Any]
 
 
 def _lstm_step(gates: Tensor, more: Tensor, state: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
-    """The next hidden state and cell of an LSTM."""
+    """Return the next hidden state and cell of an LSTM."""
     entry, forget, cell, out = views.chunk(elementwise.add(more, gates), 4, 1)
     kept = elementwise.mul(math.sigmoid(forget), state[1])
     now = elementwise.add(kept, elementwise.mul(math.sigmoid(entry), math.tanh(cell)))
@@ -24,7 +24,7 @@ def _lstm_step(gates: Tensor, more: Tensor, state: tuple[Tensor, Tensor]) -> tup
 
 
 def _gru_step(gates: Tensor, more: Tensor, state: tuple[Tensor, ...]) -> tuple[Tensor]:
-    """The next hidden state of a GRU."""
+    """Return the next hidden state of a GRU."""
     ours, theirs = views.chunk(gates, 3, 1), views.chunk(more, 3, 1)
     reset = math.sigmoid(elementwise.add(theirs[0], ours[0]))
     share = math.sigmoid(elementwise.add(theirs[1], ours[1]))
@@ -57,7 +57,8 @@ CELLS: dict[str, Callable[..., Any]] = {
 def _through(
     gates: Tensor, packed: ScriptObject, reduce_range: bool, states: tuple[Tensor, ...], step: Step, sizes: list[int], backward: bool
 ) -> tuple[Any, Any]:
-    """One direction of a layer over gates of all steps, one after the other; ``sizes``: how many sequences take part in each step."""
+    """Return one direction of a layer over gates of all steps, one after the other; ``sizes``: how many sequences take part in each step.
+    """
     offsets = [sum(sizes[:number]) for number in range(len(sizes))]
     order = range(len(sizes) - 1, -1, -1) if backward else range(len(sizes))
     found: dict[int, Any] = {}

@@ -82,7 +82,7 @@ class QuantizedTensor(Tensor):
         raise RuntimeError("load_scalar: invalid type")
 
     def item(self) -> float:
-        """The only element as the number that it stands for."""
+        """Return the only element as the number that it stands for."""
         if views.numel_of(self._shape) != 1:
             raise RuntimeError(f"a Tensor with {views.numel_of(self._shape)} elements cannot be converted to Scalar")
         return dequantize(self).item()  # type: ignore[no-any-return]
@@ -110,7 +110,7 @@ class QuantizedTensor(Tensor):
         return self
 
     def detach(self) -> Any:
-        """Another tensor over the same memory."""
+        """Return another tensor over the same memory."""
         return quantized(integers_of(self), self._quantizer)
 
     @property
@@ -119,7 +119,7 @@ class QuantizedTensor(Tensor):
         return self.detach()
 
     def clone(self, *, memory_format: memory_format | None = None) -> Any:
-        """The same in memory of its own."""
+        """Return the same in memory of its own."""
         return quantized(copying.clone(integers_of(self), memory_format=memory_format), self._quantizer)
 
     def __copy__(self) -> Any:
@@ -144,7 +144,7 @@ class QuantizedTensor(Tensor):
 
 
 def _text(tensor: Any) -> str:
-    """The numbers that the integers stand for, and the quantizer."""
+    """Return the numbers that the integers stand for, and the quantizer."""
     own, prefix = tensor._quantizer, "tensor("
     suffixes = [f"size={tuple(tensor._shape)}", f"dtype={tensor._dtype}", f"quantization_scheme={own.scheme}"]
     if tensor.device.type != "cpu":
@@ -161,24 +161,24 @@ SCHEMES = {
 
 
 def rebuilt(integers: Tensor, scheme: str, scale: Tensor | float, point: Tensor | int, axis: int | None) -> Tensor:
-    """What a pickle of a quantized tensor becomes."""
+    """Return what a pickle of a quantized tensor becomes."""
     return quantized(integers, Quantizer(SCHEMES[scheme], scale, point, axis))
 
 
 def is_quantized(value: Any) -> bool:
-    """Whether a value is a quantized tensor."""
+    """Return whether a value is a quantized tensor."""
     return isinstance(value, QuantizedTensor)
 
 
 def integers_of(tensor: Any) -> Any:
-    """The integers in memory, as a tensor over them."""
+    """Return the integers in memory, as a tensor over them."""
     made = window(tensor._storage, INTEGERS[tensor._dtype], tensor._shape, tensor._stride, tensor._offset)
     made._counter = tensor._counter
     return made
 
 
 def quantized(integers: Any, quantizer: Quantizer, kind: dtype | None = None) -> Tensor:
-    """The quantized tensor over the memory of integers."""
+    """Return the quantized tensor over the memory of integers."""
     made: Any = object.__new__(QuantizedTensor)
     for name in TensorBase.__slots__[:-2]:
         setattr(made, name, getattr(integers, name))
@@ -192,7 +192,7 @@ def quantized(integers: Any, quantizer: Quantizer, kind: dtype | None = None) ->
 
 
 def same_quantizer(one: Quantizer, other: Quantizer) -> bool:
-    """Whether two quantizers are the same scheme with the same scales and zero points."""
+    """Return whether two quantizers are the same scheme with the same scales and zero points."""
     if one.scheme is not other.scheme or one.axis != other.axis:
         return False
     if one.axis is None:
@@ -201,7 +201,7 @@ def same_quantizer(one: Quantizer, other: Quantizer) -> bool:
 
 
 def dequantize(tensor: Any) -> Tensor:
-    """The numbers that a quantized tensor's integers stand for, in single precision."""
+    """Return the numbers that a quantized tensor's integers stand for, in single precision."""
     integers, own = integers_of(tensor), tensor._quantizer
     scale, point = own.shaped(len(tensor._shape))
     if tensor._dtype is qint32:
@@ -227,7 +227,7 @@ def _scaled(steps: Tensor, scale: Tensor | float, own: Quantizer) -> Tensor:
 
 
 def integers_for(values: Any, quantizer: Quantizer, kind: dtype) -> Any:
-    """The integers of a dtype that stand for floating numbers by a quantizer."""
+    """Return the integers of a dtype that stand for floating numbers by a quantizer."""
     scale, point = quantizer.shaped(len(values._shape))
     low, high = RANGES[kind]
     values = views.detach(values)
@@ -246,7 +246,7 @@ def integers_for(values: Any, quantizer: Quantizer, kind: dtype) -> Any:
 
 
 def _steps_on_host(values: Tensor, inverse: float, point: int) -> Any:
-    """The product and the sum are rounded once, as processors do that fuse the two."""
+    """Return the product and the sum are rounded once, as processors do that fuse the two."""
     with quiet():
         return tensor_of(np.rint((array_of(values).astype(np.float64) * inverse + point).astype(np.float32)))
 

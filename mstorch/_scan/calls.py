@@ -31,7 +31,7 @@ def _signature(dotted: str) -> inspect.Signature | None:
 
 
 def wrong(dotted: str, call: ast.Call) -> tuple[str, str] | None:
-    """Why no form takes a call, as what is wrong and a sentence; None if one does, or if it can't be told."""
+    """Return why no form takes a call, as what is wrong and a sentence; None if one does, or if it can't be told."""
     method = dotted.startswith("torch.Tensor.")
     signature = _signature(dotted)
     if signature is None:

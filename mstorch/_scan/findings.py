@@ -1,4 +1,4 @@
-"""What a scan finds: the uses of a file, each held against what mstorch has and what a device has."""
+"""The findings of a scan: each use in a file, held against what mstorch and a device have."""
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -39,7 +39,7 @@ class Finding(NamedTuple):
 
 
 class Scanned(NamedTuple):
-    """What was read: the number of uses of torch, what was found, and the packages that are imported and not installed here."""
+    """The result of reading files: the number of uses of torch, the findings, and imported packages that are not installed here."""
 
     uses: int
     findings: list[Finding]
@@ -74,7 +74,7 @@ def scan(sources: list[Source], device: str | None, progress: Progress | None = 
 
 
 def _absent(walks: list[tuple[Source, Walk]]) -> list[str]:
-    """The packages that the files import, outside of a ``try`` or a test, and that are neither installed nor among the files."""
+    """Return the packages that the files import, outside of a ``try`` or a test, and that are neither installed nor among the files."""
     beside = {part for source, _ in walks for part in (source.path.stem, *source.path.resolve().parts[-4:-1])}
     roots = {item.module.partition(".")[0] for _, walk in walks for item in walk.imports
              if not item.level and not left_behind.handled(item.state)}  # fmt: skip

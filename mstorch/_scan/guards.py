@@ -1,4 +1,4 @@
-"""What stands around a use: a function, a ``try`` that takes an absent name, a test that asks for it."""
+"""The code around a use: a function, a ``try`` for an absent name, a test whether the name is there."""
 from __future__ import annotations
 
 import ast
@@ -31,7 +31,7 @@ class Guards:
         return ".".join(self._functions)
 
     def state(self, name: str = "") -> str:
-        """What a use of a name means here."""
+        """Return what a use of a name means here."""
         if self._tries:
             return IN_TRY
         if any(name in names or _ANY in names for names in (*self._checked, *self._since)):
@@ -39,7 +39,7 @@ class Guards:
         return IN_FUNCTION if self._functions else AT_IMPORT
 
     def depends(self) -> bool:
-        """Whether it depends on a test whether this runs."""
+        """Return whether it depends on a test whether this runs."""
         return self._branches > 0
 
     @contextmanager
@@ -90,7 +90,7 @@ class Guards:
 
 
 def catches_absence(handler: ast.ExceptHandler) -> bool:
-    """Whether an ``except`` takes the errors of a name that is not there, and goes on."""
+    """Return whether an ``except`` takes the errors of a name that is not there, and goes on."""
     if handler.body and isinstance(handler.body[-1], ast.Raise):
         return False
     if handler.type is None:
@@ -100,7 +100,8 @@ def catches_absence(handler: ast.ExceptHandler) -> bool:
 
 
 def checked_names(test: ast.expr) -> frozenset[str]:
-    """The names that a test asks for: by ``hasattr`` and ``getattr``; all names, where it asks for a version or what is installed."""
+    """Return the names that a test asks for: by ``hasattr`` and ``getattr``; all names, where it asks for a version or what is installed.
+    """
     found: set[str] = set()
     for node in ast.walk(test):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and len(node.args) >= 2:

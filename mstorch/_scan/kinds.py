@@ -1,4 +1,4 @@
-"""What can be told of values without running anything: tensors, names of torch, layers, and tuples of such."""
+"""Infer kinds of values without running anything: tensors, names of torch, layers, and tuples of such."""
 from __future__ import annotations
 
 import ast
@@ -73,7 +73,7 @@ _METHODS_OF_NUMBERS = frozenset("long int float double half bool byte short char
 
 
 def result_of_function(dotted: str) -> Kind:
-    """What a call of a torch function gives."""
+    """Return what a call of a torch function gives."""
     room, _, last = dotted.partition(".")[2].rpartition(".")
     if dotted in ("torch.tensor", "torch.as_tensor", "torch.nn.Parameter", "torch.nn.parameter.Parameter", "torch.Tensor"):
         return TENSOR
@@ -81,23 +81,23 @@ def result_of_function(dotted: str) -> Kind:
 
 
 def result_of_method(name: str) -> Kind:
-    """What a call of a tensor's method gives."""
+    """Return what a call of a tensor's method gives."""
     return TENSOR if name in _METHODS_OF_NUMBERS else _returned()["Tensor"].get(name)
 
 
 def property_of_tensor(name: str) -> Kind:
-    """What an attribute of a tensor is."""
+    """Return what an attribute of a tensor is."""
     return TENSOR if name in _PROPERTIES else None
 
 
 def result_of_layer(dotted: str) -> Kind:
-    """What a call of a layer of ``torch.nn`` gives."""
+    """Return what a call of a layer of ``torch.nn`` gives."""
     last = dotted.rpartition(".")[2]
     return TENSOR if dotted.startswith("torch.nn.") and last[:1].isupper() and last not in _SEVERAL else None
 
 
 def of_annotation(node: ast.expr | None, named: dict[str, Kind]) -> Kind:
-    """What an annotation says: ``Tensor``, ``Optional[Tensor]`` and ``Tensor | None`` are tensors."""
+    """Return what an annotation says: ``Tensor``, ``Optional[Tensor]`` and ``Tensor | None`` are tensors."""
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         try:
             node = ast.parse(node.value, mode="eval").body
@@ -113,7 +113,7 @@ def of_annotation(node: ast.expr | None, named: dict[str, Kind]) -> Kind:
 
 
 def dotted_name(node: ast.expr, named: dict[str, Kind]) -> str | None:
-    """The dotted torch name that an expression is, None for another expression."""
+    """Return the dotted torch name that an expression is, None for another expression."""
     parts: list[str] = []
     while isinstance(node, ast.Attribute):
         parts.append(node.attr)
@@ -126,10 +126,10 @@ def dotted_name(node: ast.expr, named: dict[str, Kind]) -> str | None:
 
 
 def item_of(kind: Kind) -> Kind:
-    """What an item of a value is."""
+    """Return what an item of a value is."""
     return kind.item if isinstance(kind, Several) else kind if isinstance(kind, Tensor) else None
 
 
 def merged(first: Kind, second: Kind) -> Kind:
-    """What a value is that is one or the other."""
+    """Return what a value is that is one or the other."""
     return first if first == second else None

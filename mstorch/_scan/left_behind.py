@@ -1,4 +1,4 @@
-"""What a port leaves behind: what exists only compiled for CUDA, and "cuda" written into a program, with the way to do it here."""
+"""What a port leaves behind: code compiled for CUDA only, and "cuda" written into a program, each with the way to do it here."""
 from __future__ import annotations
 
 import ast
@@ -103,5 +103,5 @@ def _texts(walk: Walk) -> Iterator[tuple[str, int]]:
 
 
 def handled(state: str) -> bool:
-    """Whether the program does without it, where it is not there."""
+    """Return whether the program does without it, where it is not there."""
     return state in (IN_TRY, CHECKED)

@@ -22,7 +22,7 @@ class Lack(NamedTuple):
 
 @functools.cache
 def found(dotted: str) -> tuple[Any, Lack | None]:
-    """What a dotted torch name stands for, as far as it can be told, or what of it is not there."""
+    """Return what a dotted torch name stands for, as far as it can be told, or what of it is not there."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return _found(dotted)
@@ -52,13 +52,13 @@ def _found(dotted: str) -> tuple[Any, Lack | None]:
 
 
 def _is_ours(error: ModuleNotFoundError) -> bool:
-    """Whether a module is missing here, and not a package that torch asks for, too."""
+    """Return whether a module is missing here, and not a package that torch asks for, too."""
     return (error.name or "").partition(".")[0] in ("", _hook.ours("torch"))
 
 
 @functools.cache
 def package_for(dotted: str) -> str | None:
-    """The package that a module of torch needs and that is not installed, such as tensorboard."""
+    """Return the package that a module of torch needs and that is not installed, such as tensorboard."""
     parts = dotted.split(".")
     for number in range(2, len(parts) + 1):
         try:
@@ -69,7 +69,7 @@ def package_for(dotted: str) -> str | None:
 
 
 def lack_of(dotted: str, importing: bool = False) -> Lack | None:
-    """What of a name is not there; a device of another maker than Huawei and NVIDIA is nobody's lack."""
+    """Return what of a name is not there; a device of another maker than Huawei and NVIDIA is nobody's lack."""
     if _OTHER_MAKERS.intersection(dotted.split(".")[1:3]):
         return None
     if dotted.startswith("torch.ops.") and dotted.split(".")[2:3] not in ([], ["aten"], ["prim"], ["prims"], ["profiler"]):
@@ -80,6 +80,6 @@ def lack_of(dotted: str, importing: bool = False) -> Lack | None:
 
 @functools.cache
 def tensor_has(name: str) -> bool:
-    """Whether tensors have an attribute."""
+    """Return whether tensors have an attribute."""
     kind = found("torch.Tensor")[0]
     return name in ("grad", "npu", "is_npu") or any(hasattr(one, name) for one in (kind, *kind.__subclasses__()))  # sparse ones, too

@@ -1,4 +1,4 @@
-"""What the arguments of a function and the attributes of ``self`` are."""
+"""Infer the kinds of a function's arguments and of the attributes of ``self``."""
 from __future__ import annotations
 
 import ast
@@ -22,13 +22,13 @@ _STILL_UNKNOWN = frozenset(("copy", "index", "count", "sort", "add", "clear", "r
 
 
 def all_arguments(arguments: ast.arguments) -> list[ast.arg]:
-    """The arguments of a function, those that take the rest among them."""
+    """Return the arguments of a function, those that take the rest among them."""
     rest = [item for item in (arguments.vararg, arguments.kwarg) if item is not None]
     return [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, *rest]
 
 
 def argument_kinds(node: Function, this: This | None, named: dict[str, Kind]) -> dict[str, Kind]:
-    """The kinds of a function's arguments: by annotation; those of ``forward`` are tensors unless the function shows otherwise."""
+    """Return the kinds of a function's arguments: by annotation; those of ``forward`` are tensors unless the function shows otherwise."""
     arguments = node.args
     every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
     found: dict[str, Kind] = {item.arg: kinds.of_annotation(item.annotation, named) for item in every}
@@ -69,7 +69,7 @@ def _looks_like_tensor(name: str, function: Function) -> bool:
 def own_attributes(
     node: ast.ClassDef, methods: Iterable[Function], evaluate: Callable[[ast.expr, dict[str, Kind]], Kind]
 ) -> tuple[tuple[str, Tensor | Name | Object | None], ...]:
-    """The attributes that a class's methods set on ``self``, where all that set one agree."""
+    """Return the attributes that a class's methods set on ``self``, where all that set one agree."""
     found: dict[str, Tensor | Name | Object | None] = {}
     for method in methods:
         if not method.args.args:

@@ -1,4 +1,4 @@
-"""What a scan says: a summary, a table, the same as JSON and as a page."""
+"""The report of a scan: a summary, a table, the same as JSON and as a page."""
 from __future__ import annotations
 
 import html
@@ -47,11 +47,11 @@ class Result(NamedTuple):
         return min(99.9, 100 * (1 - len(places) / max(self.scanned.uses, len(places))))
 
     def fine(self) -> bool:
-        """Whether nothing is in the way."""
+        """Return whether nothing is in the way."""
         return not (self.counted or self.unread or any(verdict.reasons for verdict in self.verdicts))
 
     def summary(self) -> list[str]:
-        """The lines that somebody reads who does not read the table."""
+        """Return the lines that somebody reads who does not read the table."""
         share = f"{self.share:.1f}".removesuffix(".0")
         lines = [f"{share} % of {self.scanned.uses} uses of torch in {self.files} files are there"]
         counts = Counter(item.kind for item in self.counted)
@@ -76,7 +76,7 @@ class Result(NamedTuple):
         return lines
 
     def text(self) -> str:
-        """The table, and below it the summary."""
+        """Return the table, and below it the summary."""
         lines = [f"{item.path}: cannot be read: {item.reason}" for item in self.unread]
         for item in self.scanned.findings:
             why = "; ".join(part for part in (item.state, item.advice) if part)
@@ -84,7 +84,7 @@ class Result(NamedTuple):
         return "\n".join([*lines, *self.summary()])
 
     def plain(self) -> dict[str, Any]:
-        """All of it as plain values."""
+        """Return all of it as plain values."""
         return {
             "per_cent": self.share, "uses": self.scanned.uses, "files": self.files, "device": self.device, "fine": self.fine(),
             "findings": [{**item._asdict(), "file": str(item.file), "counts": item.counts} for item in self.scanned.findings],
@@ -95,7 +95,7 @@ class Result(NamedTuple):
         }  # fmt: skip
 
     def page(self) -> str:
-        """All of it as a page."""
+        """Return all of it as a page."""
         first, *rest = self.summary()
         rows = "".join(
             f"<tr{'' if item.counts else ' class=note'}><td><code>{html.escape(str(item.file))}:{item.line}</code></td>"

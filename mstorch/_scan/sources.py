@@ -31,7 +31,7 @@ class Unread(NamedTuple):
 
 
 def located(name: str) -> Path | None:
-    """Where the module or package of a dotted name lies on ``sys.path``: a folder, a .py file or an extension; None if nowhere."""
+    """Return where the module or package of a dotted name lies on ``sys.path``: a folder, a .py file or an extension; None if nowhere."""
     places = sys.path
     found: Path | None = None
     for part in name.split("."):
@@ -62,7 +62,7 @@ def requirements() -> dict[str, list[str]]:
 
 
 def resolve(argument: str) -> tuple[Path, str] | None:
-    """What an argument of the command line means: a path, with the name of the package that it is, if it is one."""
+    """Return what an argument of the command line means: a path, with the name of the package that it is, if it is one."""
     path = Path(argument)
     if path.exists():
         return path, path.resolve().name if (path / "__init__.py").is_file() else ""

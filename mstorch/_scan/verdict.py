@@ -45,7 +45,7 @@ class _Following:
         self.reasons: list[tuple[Path, int, str]] = []
 
     def file_of(self, module: str) -> Path | None:
-        """The file that a module is loaded from; a folder for packages without one."""
+        """Return the file that a module is loaded from; a folder for packages without one."""
         path: Path | None
         if self.place is not None and module.partition(".")[0] == self.root:
             inside = self.place.joinpath(*module.split(".")[1:])
@@ -155,7 +155,7 @@ def _outside_of_functions(node: ast.AST) -> Iterator[ast.AST]:
 
 @functools.cache
 def _uses_torch(root: str) -> bool:
-    """Whether a package says that it needs torch, or imports it near its top without saying so."""
+    """Return whether a package says that it needs torch, or imports it near its top without saying so."""
     required = requirements().get(root)
     if required is None or any(name.startswith("torch") for name in required):
         return True

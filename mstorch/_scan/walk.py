@@ -202,7 +202,7 @@ class Walk:
                 named[name] = kinds.merged(inside.get(name), outside.get(name))
 
     def _narrow(self, test: ast.expr, named: dict[str, Kind]) -> None:
-        """What a test for a class says of a name in the block that it leads to."""
+        """Return the kind of a name in the branch that an ``isinstance`` test leads to."""
         for node in ast.walk(test):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("isinstance", "hasattr") and node.args:
                 if isinstance(node.args[0], ast.Name) and isinstance(named.get(node.args[0].id), Tensor):
@@ -398,7 +398,7 @@ class Walk:
 
 @functools.cache
 def walk_of(source: Source) -> Walk:
-    """The walk of a file, once."""
+    """Return the walk of a file, once."""
     return Walk(source.tree)
 
 

@@ -62,7 +62,7 @@ def dtype_class() -> type:
 
 
 def dtype_classes() -> set[type]:
-    """The classes of dtypes: mstorch.dtype, and that of those that MindSpore has not."""
+    """Return the classes of dtypes: mstorch.dtype, and that of those that MindSpore has not."""
     return {type(kind) for kind in (*dtypes.DTYPES, *dtypes.LACKING)}
 
 
@@ -271,7 +271,7 @@ def is_own_method(method: Any) -> bool:
 
 @dataclass
 class TensorParts:
-    """What a file says of a tensor: its storage's cell and how it looks at it. ``array`` yields the cell's values."""
+    """A tensor's description in a file: its storage's cell, shape and strides. ``array`` yields the cell's values."""
 
     cell: Any
     dtype_name: str
@@ -390,14 +390,14 @@ def build_signed(tensor: Tensor, conj: bool, neg: bool) -> Any:
 
 
 def public_storage(storage: LoadedStorage, dtype: str | None) -> Any:
-    """The storage of the tensors over a file's storage, as elements of a dtype; as in torch, bytes are uint8."""
+    """Return the storage of the tensors over a file's storage, as elements of a dtype; as in torch, bytes are uint8."""
     kind = dtype or "uint8"
     whole = build_tensor(storage, kind, 0, (storage.nbytes() // ITEMSIZE[kind],), (1,), False)
     return typed_storage(whole)
 
 
 def storage_kinds() -> tuple[type, type]:
-    """The classes of storages that a program may save."""
+    """Return the classes of storages that a program may save."""
     return TypedStorage, UntypedStorage
 
 

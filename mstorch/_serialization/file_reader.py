@@ -26,25 +26,25 @@ class PyTorchFileReader:
         self._reader = ZipReader(self._file)
 
     def get_record(self, name: str) -> bytes:
-        """A record's bytes; RuntimeError if there is none of that name."""
+        """Return a record's bytes; RuntimeError if there is none of that name."""
         if not self._reader.has(name):
             raise RuntimeError(f"PytorchStreamReader failed locating file {name}: file not found.")
         return bytes(self._reader.read(name))
 
     def has_record(self, name: str) -> bool:
-        """Whether there is a record of that name."""
+        """Return whether there is a record of that name."""
         return self._reader.has(name)
 
     def get_all_records(self) -> list[str]:
-        """The names of all records."""
+        """Return the names of all records."""
         return self._reader.names()
 
     def get_record_size(self, name: str) -> int:
-        """A record's length in bytes."""
+        """Return a record's length in bytes."""
         return self._reader.size(name)
 
     def get_record_offset(self, name: str) -> int:
-        """Where a record's bytes begin in the file."""
+        """Return where a record's bytes begin in the file."""
         return self._reader.offset(name)
 
     def __del__(self) -> None:
@@ -68,7 +68,7 @@ class PyTorchFileWriter:
         self._writer = ZipWriter(target, self._name)
 
     def archive_name(self) -> str:
-        """The folder inside of the archive."""
+        """Return the folder inside of the archive."""
         return self._name
 
     def write_record(self, name: str, data: Any, size: int) -> None:

@@ -57,7 +57,7 @@ class StorageType:
 
 
 def handed_out(ref: TypedRef) -> Any:
-    """What a file's object graph holds for a storage: one of our own, which knows its reference; else the reference."""
+    """Return what a file's object graph holds for a storage: one of our own, which knows its reference; else the reference."""
     if ref.storage.device_text != "cpu" or (ref.dtype_name or "uint8") not in adapter.NUMPY_DTYPES:
         return ref
     made = adapter.public_storage(ref.storage, ref.dtype_name)

@@ -204,7 +204,7 @@ def _of_torch(module: str) -> str:
 
 
 def home_of(item: Any) -> str:
-    """The module here of a class or function that may go by one of torch's."""
+    """Return the module here of a class or function that may go by one of torch's."""
     return _own[item][0] if item in _own else str(getattr(item, "__module__", ""))
 
 

@@ -73,7 +73,7 @@ class StorageTable:
 
 
 class _Rules:
-    """What both picklers share: how tensors are reduced, and which persistent id a storage has."""
+    """Rules that both picklers share: how tensors are reduced, and which persistent id a storage has."""
 
     def __init__(self, table: StorageTable, legacy: bool):
         self.table = table
@@ -197,7 +197,9 @@ def dump(obj: Any, pickle_module: Any, protocol: int, table: StorageTable, legac
 
 
 def _is_misnamed(obj: Any) -> bool:
-    """Whether a pickler that reads names off objects would write another than torch's for one of ours; under the hook they say torch's."""
+    """Return whether a pickler that reads names off objects would write another than torch's for one of ours; under the hook they say
+    torch's.
+    """
     if adapter.is_dtype(obj):
         return getattr(sys.modules.get("torch"), adapter.dtype_name(obj), None) is not obj or obj.__reduce__() != adapter.dtype_name(obj)
     if isinstance(obj, adapter.qscheme_class()):
@@ -247,8 +249,9 @@ def _dump_fast(obj: Any, base: type, protocol: int, table: StorageTable, legacy:
 
 
 def _table_of(base: Any) -> dict[type, Any]:
-    """Which method saves which type. Python's own table without what dill, which MindSpore imports, entered into it: files that
-    name dill cannot be read with ``weights_only``, nor where it is not installed."""
+    """Return which method saves which type. Python's own table without what dill, which MindSpore imports, entered into it: files that name
+    dill cannot be read with ``weights_only``, nor where it is not installed.
+    """
     if base is not pickle._Pickler:
         return dict(base.dispatch)
     own = {kind: save for kind, save in base.dispatch.items() if not str(getattr(save, "__module__", "")).startswith("dill")}

@@ -35,7 +35,7 @@ class _Storages(StorageTable):
     """Storages that a tensor alone refers to: as in torch, a plain pickle holds one for each tensor."""
 
     def add(self, cell: Any, dtype_name: str, location: str, array: Any) -> Any:
-        """What stands for a cell's storage."""
+        """Return the object that stands for a cell's storage."""
         storage = untyped_of(cell)
         known = dtype_name in CLASS_OF_DTYPE
         return _Stored(TypedStorage(wrap_storage=storage, dtype=names.find("torch", dtype_name)) if known else storage)
@@ -52,12 +52,12 @@ _RULES = _PlainRules(_Storages(), False)
 
 
 def reduced(obj: Tensor) -> Any:
-    """The reduction of a tensor in torch's terms; NotImplemented for one of a class that has its own."""
+    """Return the reduction of a tensor in torch's terms; NotImplemented for one of a class that has its own."""
     return _RULES.reduced(obj)
 
 
 def reduced_storage(storage: Any) -> Any:
-    """The reduction of a storage: a file of torch's older format."""
+    """Return the reduction of a storage: a file of torch's older format."""
     file = io.BytesIO()
     above.save(storage, file, _use_new_zipfile_serialization=False)
     return _load_from_bytes, (file.getvalue(),)

@@ -69,7 +69,7 @@ def _make(
 
 
 def _referred(storage: Any) -> TypedRef:
-    """The reference that a storage of our own stands for."""
+    """Return the reference that a storage of our own stands for."""
     return getattr(storage, "in_file", storage)
 
 
@@ -194,7 +194,7 @@ def _rebuild_njt(constructor_kwargs):
 
 
 class DimRange:
-    """What torch's compiler notes of a dimension, in the attributes of tensors; nothing is done with it."""
+    """A note of torch's compiler on a dimension, among the attributes of tensors; it has no effect."""
 
     __slots__ = ("noted",)
 

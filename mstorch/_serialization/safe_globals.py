@@ -1,4 +1,4 @@
-"""What a file may name under ``weights_only=True``: torch's own list and what the user adds."""
+"""The names that a file may use under ``weights_only=True``: torch's own list and those that the user adds."""
 
 from __future__ import annotations
 

@@ -184,7 +184,7 @@ class ZipReader:
         return found
 
     def names(self) -> list[str]:
-        """The names of all records."""
+        """Return the names of all records."""
         return [name.removeprefix(self._prefix) for name in self._entries]
 
     def offset(self, name: str) -> int:

@@ -72,18 +72,18 @@ class SparseTensor(Tensor):
         return Size(self._size)
 
     def size(self, dim: int | None = None) -> Any:
-        """The length of each dimension, or of one."""
+        """Return the length of each dimension, or of one."""
         return Size(self._size) if dim is None else self._size[wrap_dim(dim, len(self._size))]
 
     def dim(self) -> int:
-        """The number of dimensions."""
+        """Return the number of dimensions."""
         return len(self._size)
 
     ndimension = dim
     ndim = property(dim, doc="The number of dimensions.")
 
     def numel(self) -> int:
-        """The number of elements, unspecified ones too."""
+        """Return the number of elements, unspecified ones too."""
         return views.numel_of(self._size)
 
     nelement = numel
@@ -107,7 +107,7 @@ class SparseTensor(Tensor):
     is_sparse_csr = property(lambda self: self._layout is sparse_csr, doc="Whether the layout is sparse CSR.")
 
     def stride(self, dim: int | None = None) -> Any:
-        """Zeros for COO; RuntimeError for the others."""
+        """Return zeros for COO; RuntimeError for the others."""
         if self._layout is not sparse_coo:
             raise RuntimeError(f"Sparse {WORDS[self._layout][6:].upper()} tensors do not have strides")
         return (0,) * len(self._size) if dim is None else 0
@@ -149,7 +149,7 @@ class SparseTensor(Tensor):
         raise TypeError(f"can't convert {WORDS[self._layout]} layout tensor to numpy. Use Tensor.to_dense() first.")
 
     def item(self) -> Any:
-        """The only element as a Python number."""
+        """Return the only element as a Python number."""
         if self.numel() != 1:
             raise RuntimeError(f"a Tensor with {self.numel()} elements cannot be converted to Scalar")
         return self.to_dense().item()
@@ -171,11 +171,11 @@ class SparseTensor(Tensor):
     # Parts
 
     def sparse_dim(self) -> int:
-        """How many dimensions the indices count."""
+        """Return how many dimensions the indices count."""
         return self._index[0]._shape[0] if self._layout is sparse_coo else 2
 
     def dense_dim(self) -> int:
-        """How many dimensions each specified element has."""
+        """Return how many dimensions each specified element has."""
         rank = self._kept.dim()
         if self._layout is sparse_coo:
             return rank - 1
@@ -218,7 +218,7 @@ class SparseTensor(Tensor):
         self._node, self._number = node, number
 
     def detach(self) -> Any:
-        """The same elements outside of autograd."""
+        """Return the same elements outside of autograd."""
         return like(self, self._kept)
 
     def detach_(self) -> Any:
@@ -261,7 +261,7 @@ def _rebuilt(
 
 
 def sparse(kind: layout, index: Sequence[Any], values: Any, size: Sequence[int], coalesced: bool = False) -> Any:
-    """A sparse tensor of parts that fit each other; it shares their memory and the history of the values."""
+    """Return a sparse tensor of parts that fit each other; it shares their memory and the history of the values."""
     tensor: Any = object.__new__(SparseTensor)
     tensor._dtype = values._dtype
     tensor._raw = tensor._at = tensor._node = None
@@ -284,7 +284,7 @@ def sparse(kind: layout, index: Sequence[Any], values: Any, size: Sequence[int],
 
 
 def like(input: Any, values: Any, index: Any = None) -> Any:
-    """Other values at the places of ``input``."""
+    """Return other values at the places of ``input``."""
     return sparse(input._layout, input._index if index is None else index, values, input._size, input._coalesced)
 
 
@@ -300,16 +300,16 @@ FORMED.add(SparseTensor)
 
 
 def host(tensor: Tensor) -> np.ndarray:
-    """Indices as an array."""
+    """Return indices as an array."""
     return np.asarray(array_of(tensor))
 
 
 def index_tensor(array: np.ndarray, beside: Tensor | None = None) -> Any:
-    """Indices as a tensor of int64, on the device of another tensor."""
+    """Return indices as a tensor of int64, on the device of another tensor."""
     found = made(np.ascontiguousarray(array, np.int64))
     return found if beside is None else copying.to(found, beside.device)
 
 
 def layout_word(tensor: Any) -> str:
-    """The layout's name in torch's messages."""
+    """Return the layout's name in torch's messages."""
     return WORDS[tensor._layout] if is_sparse(tensor) else "Strided"

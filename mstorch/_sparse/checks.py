@@ -58,7 +58,7 @@ def _validate_sparse_bsc_tensor_args(
 
 
 def _convert_indices_from_coo_to_csr(input: Tensor, size: int, *, out_int32: bool = False) -> Tensor:
-    """Where each of ``size`` rows begins among ascending row indices, and their number."""
+    """Return where each of ``size`` rows begins among ascending row indices, and their number."""
     if input.dim() != 1:
         raise RuntimeError(f"Input is supposed to be a vector, but got {input.dim()} dimensional tensor.")
     if input._dtype.category != 1:

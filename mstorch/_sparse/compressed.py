@@ -26,7 +26,7 @@ def sparse_compressed_tensor(
     size: tuple[int, int] | None = None, *, dtype: dtype | None = None, layout: layout | None = None,
     device: device | str | int | None = None, pin_memory: bool = False, requires_grad: bool = False, check_invariants: bool | None = None,
 ) -> Tensor:  # fmt: skip
-    """A tensor of a compressed layout; blocks of BSR and BSC are dimensions of ``values`` (nnz, rows, columns)."""
+    """Return a tensor of a compressed layout; blocks of BSR and BSC are dimensions of ``values`` (nnz, rows, columns)."""
     if layout is None:
         raise RuntimeError("sparse_compressed_tensor expected sparse compressed tensor layout but got none")
     if layout not in COMPRESSED:
@@ -43,7 +43,7 @@ def sparse_csr_tensor(
     size: tuple[int, int] | None = None, *, dtype: dtype | None = None, device: device | str | int | None = None,
     pin_memory: bool = False, requires_grad: bool = False, check_invariants: bool | None = None,
 ) -> Tensor:  # fmt: skip
-    """A CSR matrix: row i has the columns ``col_indices[crow_indices[i]:crow_indices[i + 1]]``."""
+    """Return a CSR matrix: row i has the columns ``col_indices[crow_indices[i]:crow_indices[i + 1]]``."""
     return sparse_compressed_tensor(
         crow_indices, col_indices, values, size, dtype=dtype, layout=sparse_csr, device=device, pin_memory=pin_memory,
         requires_grad=requires_grad, check_invariants=check_invariants,
@@ -54,7 +54,7 @@ def sparse_csc_tensor(
     ccol_indices: Any, row_indices: Any, values: Any, size: Any = None, *, dtype: dtype | None = None, device: Any = None,
     pin_memory: bool = False, requires_grad: bool = False, check_invariants: bool | None = None,
 ) -> Any:  # fmt: skip
-    """A CSC matrix: column j has the rows ``row_indices[ccol_indices[j]:ccol_indices[j + 1]]``."""
+    """Return a CSC matrix: column j has the rows ``row_indices[ccol_indices[j]:ccol_indices[j + 1]]``."""
     return sparse_compressed_tensor(
         ccol_indices, row_indices, values, size, dtype=dtype, layout=sparse_csc, device=device, pin_memory=pin_memory,
         requires_grad=requires_grad, check_invariants=check_invariants,
@@ -66,7 +66,7 @@ def sparse_bsr_tensor(
     dtype: dtype | None = None, device: device | str | int | None = None,
     pin_memory: bool = False, requires_grad: bool = False, check_invariants: bool | None = None,
 ) -> Any:  # fmt: skip
-    """A CSR matrix of blocks: ``values`` (nnz, rows, columns)."""
+    """Return a CSR matrix of blocks: ``values`` (nnz, rows, columns)."""
     return sparse_compressed_tensor(
         crow_indices, col_indices, values, size, dtype=dtype, layout=sparse_bsr, device=device, pin_memory=pin_memory,
         requires_grad=requires_grad, check_invariants=check_invariants,
@@ -77,7 +77,7 @@ def sparse_bsc_tensor(
     ccol_indices: Any, row_indices: Any, values: Any, size: Any = None, *, dtype: dtype | None = None, device: Any = None,
     pin_memory: bool = False, requires_grad: bool = False, check_invariants: bool | None = None,
 ) -> Any:  # fmt: skip
-    """A CSC matrix of blocks: ``values`` (nnz, rows, columns)."""
+    """Return a CSC matrix of blocks: ``values`` (nnz, rows, columns)."""
     return sparse_compressed_tensor(
         ccol_indices, row_indices, values, size, dtype=dtype, layout=sparse_bsc, device=device, pin_memory=pin_memory,
         requires_grad=requires_grad, check_invariants=check_invariants,
@@ -85,7 +85,7 @@ def sparse_bsc_tensor(
 
 
 def block_of(kind: Layout, values: Any, batch: int) -> tuple[int, int]:
-    """Rows and columns of a block; (1, 1) for layouts without."""
+    """Return rows and columns of a block; (1, 1) for layouts without."""
     return tuple(values.shape[batch + 1 : batch + 3]) if kind in BLOCKED else (1, 1)
 
 
@@ -158,7 +158,7 @@ def _word(tensor: Any) -> str:
 
 
 def places(self: Any) -> tuple[np.ndarray, Any]:
-    """Where each element of a compressed tensor stands (batch dimensions, row, column), and the values (nnz, *)."""
+    """Return where each element of a compressed tensor stands (batch dimensions, row, column), and the values (nnz, *)."""
     kind, (compressed, plain), values = self._layout, self._index, self._values_part
     starts, others = host(compressed).astype(np.int64), host(plain).astype(np.int64)
     batch = starts.shape[:-1]

@@ -23,12 +23,12 @@ _checking = [False]
 
 
 def invariants_checked(asked: bool | None) -> bool:
-    """Whether the parts of a new tensor are to be checked."""
+    """Return whether the parts of a new tensor are to be checked."""
     return _checking[0] if asked is None else bool(asked)
 
 
 def part(data: Any, kind: dtype | None = None, device: device | str | int | None = None) -> Any:
-    """A part of a sparse tensor from what a user gives for it; a tensor stays the same, with its history."""
+    """Return a part of a sparse tensor from what a user gives for it; a tensor stays the same, with its history."""
     if isinstance(data, TensorBase):
         there = data if device is None else data.to(device)
         return there if kind is None or there._dtype is kind else there.to(kind)
@@ -36,7 +36,7 @@ def part(data: Any, kind: dtype | None = None, device: device | str | int | None
 
 
 def with_leaf(tensor: Tensor, requires_grad: bool) -> Tensor:
-    """The new tensor, on demand as a leaf."""
+    """Return the new tensor, on demand as a leaf."""
     if not requires_grad:
         return tensor
     if tensor._dtype.is_integral:
@@ -49,7 +49,7 @@ def sparse_coo_tensor(
     device: device | str | int | None = None,
     pin_memory: bool = False, requires_grad: bool = False, check_invariants: bool | None = None, is_coalesced: bool | None = None,
 ) -> Tensor:  # fmt: skip
-    """A COO tensor of ``values`` (nnz, *) at ``indices`` (sparse dimensions, nnz); values at one place add up.
+    """Return a COO tensor of ``values`` (nnz, *) at ``indices`` (sparse dimensions, nnz); values at one place add up.
 
     ``sparse_coo_tensor(size)`` has no elements. ``size`` is the smallest that holds the indices unless given.
     """
@@ -105,7 +105,7 @@ def _lengths(size: tuple[int, int]) -> tuple[int, ...]:
 
 
 def nothing(size: Any, kind: dtype | None = None, sparse_dim: int | None = None, device: device | str | int | None = None) -> Tensor:
-    """A COO tensor without specified elements."""
+    """Return a COO tensor without specified elements."""
     count = len(size) if sparse_dim is None else sparse_dim
     values = zeros((0, *size[count:]), dtype=kind, device=device)
     return sparse(sparse_coo, (index_tensor(np.zeros((count, 0)), values),), values, size, count == len(size) and not values.numel())
@@ -126,7 +126,7 @@ def check_places(where: np.ndarray, size: Any) -> None:
 
 
 def flat(where: np.ndarray, size: Any) -> np.ndarray:
-    """Where each specified element stands in row-major order among the sparse dimensions; RuntimeError if outside."""
+    """Return where each specified element stands in row-major order among the sparse dimensions; RuntimeError if outside."""
     check_places(where, size)
     found = np.zeros(where.shape[1], np.int64)
     for dim in range(where.shape[0]):
@@ -139,7 +139,7 @@ def _ascending(where: np.ndarray, size: Any) -> bool:
 
 
 def added(values: Tensor, group: np.ndarray, count: int) -> Tensor:
-    """The sums of values (n, *) of the same group: (count, *)."""
+    """Return the sums of values (n, *) of the same group: (count, *)."""
     base = values.new_zeros((count, *values.shape[1:]))
     if not values.numel():
         return base
@@ -149,14 +149,14 @@ def added(values: Tensor, group: np.ndarray, count: int) -> Tensor:
 
 
 def taken(values: Tensor, rows: np.ndarray) -> Any:
-    """Rows of values."""
+    """Return rows of values."""
     if not rows.size:
         return values.new_zeros((0, *values.shape[1:]))
     return index_select(values, 0, index_tensor(rows, values))
 
 
 def coalesce(self: Any) -> Any:
-    """Each place once, in row-major order, with the sum of its values."""
+    """Return each place once, in row-major order, with the sum of its values."""
     _expect_coo(self, "coalesce")
     if self._coalesced:
         return self
@@ -173,7 +173,7 @@ def _coalesced(self: Any) -> Tensor:
 
 
 def is_coalesced(self: Any) -> bool:
-    """Whether each place is known to be there once, in order."""
+    """Return whether each place is known to be there once, in order."""
     _expect_coo(self, "is_coalesced")
     return self._coalesced
 
@@ -191,7 +191,7 @@ def _expect_coo(self: Any, name: str) -> None:
 
 
 def indices(self: Any) -> Any:
-    """The indices of a coalesced COO tensor: (sparse dimensions, nnz)."""
+    """Return the indices of a coalesced COO tensor: (sparse dimensions, nnz)."""
     _expect_coo(self, "indices")
     if not self._coalesced:
         raise RuntimeError("Cannot get indices on an uncoalesced tensor, please call .coalesce() first")
@@ -199,7 +199,7 @@ def indices(self: Any) -> Any:
 
 
 def values(self: Any) -> Any:
-    """The values of a coalesced COO tensor, or of a compressed one."""
+    """Return the values of a coalesced COO tensor, or of a compressed one."""
     if not is_sparse(self):
         raise RuntimeError(f"values expected sparse tensor layout but got {layout_word(self)}")
     if self._layout is sparse_coo and not self._coalesced:
@@ -208,11 +208,11 @@ def values(self: Any) -> Any:
 
 
 def raw_indices(self: Any) -> Tensor:
-    """The indices of a COO tensor, coalesced or not."""
+    """Return the indices of a COO tensor, coalesced or not."""
     _expect_coo(self, "_indices")
     return self._index[0]
 
 
 def raw_values(self: Any) -> Tensor:
-    """The values, of a COO tensor coalesced or not, outside of autograd."""
+    """Return the values, of a COO tensor coalesced or not, outside of autograd."""
     return values(self) if not is_sparse(self) else self._kept

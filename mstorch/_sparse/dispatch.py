@@ -78,7 +78,7 @@ COMMON: dict[str, Function] = {
 
 
 def _of_sparse(name: str, function: Function) -> Function:
-    """A method that only sparse tensors have a use for."""
+    """Return a method that only sparse tensors have a use for."""
 
     def method(*args: Any, **kwargs: Any) -> Tensor:
         if not any(map(is_sparse, (*args[:2], *kwargs.values()))):  # an old order begins with a number
@@ -181,17 +181,17 @@ _OPERATORS: dict[str, Function] = {
 
 
 def _is_nonzero(self: Tensor) -> bool:
-    """Whether the only element is not zero."""
+    """Return whether the only element is not zero."""
     return bool(self)
 
 
 def _named(kind: str) -> dtype:
-    """The dtype of a dtype, a type or a type's name."""
+    """Return the dtype of a dtype, a type or a type's name."""
     return as_dtype(kind.replace("torch.sparse.", "torch.") if isinstance(kind, str) else kind)
 
 
 def _new(self: Tensor, *args: Any, device: device | str | int | None = None) -> Tensor:
-    """A sparse tensor of the same dtype: empty, of a size, or of indices and values."""
+    """Return a sparse tensor of the same dtype: empty, of a size, or of indices and values."""
     if len(args) > 1 and isinstance(args[0], Tensor):
         return coo.sparse_coo_tensor(*args, dtype=self._dtype)
     if len(args) == 1 and isinstance(args[0], (list, tuple)) and not isinstance(args[0], Size):
@@ -261,7 +261,7 @@ def _grad(
 
 
 def _edge(tensor: Tensor, who: str) -> Any:
-    """A sparse tensor's edge; a strided tensor itself."""
+    """Return a sparse tensor's edge; a strided tensor itself."""
     if not is_sparse(tensor):
         return tensor
     if not is_tracked(tensor):

@@ -40,7 +40,7 @@ _LINEAR = ("neg", "negative", "positive", "conj_physical")
 
 
 def stored(found: Tensor, out: Tensor | None, checked: bool = True) -> Any:
-    """The result, kept in ``out`` if that is given; unless ``checked``, in whatever dtype that is."""
+    """Return the result, kept in ``out`` if that is given; unless ``checked``, in whatever dtype that is."""
     if out is None or not is_sparse(out) or not is_sparse(found):
         return finish(found, out)
     if checked and not can_cast(found._dtype, out._dtype):
@@ -49,7 +49,7 @@ def stored(found: Tensor, out: Tensor | None, checked: bool = True) -> Any:
 
 
 def unary(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    """The sparse form of an operation that leaves zero zero."""
+    """Return the sparse form of an operation that leaves zero zero."""
 
     def apply(input: Any, *args: Any, **kwargs: Any) -> Any:
         out = kwargs.pop("out", None)
@@ -67,7 +67,7 @@ def unary(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def in_place(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The in-place form of a sparse operation."""
+    """Return the in-place form of a sparse operation."""
 
     def apply(self: Any, *args: Any, **kwargs: Any) -> Any:
         if function.__name__ in _COALESCED and is_sparse(self) and self._layout is sparse_coo and not self._coalesced:
@@ -92,7 +92,7 @@ def in_place(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _as_it_was(tensor: Any) -> Tensor:
-    """A result that is about to be written to as its operation goes on to know it."""
+    """Return a result that is about to be written to as its operation goes on to know it."""
     if not is_sparse(tensor) or tensor._node is None:
         return tensor
     kept = tensor.detach()
@@ -109,7 +109,7 @@ def _no_kernel(name: str, tensor: Any) -> NotImplementedError:
 
 
 def add(input: Tensor, other: Tensor, *, alpha: complex = 1, out: Tensor | None = None) -> Any:
-    """The sum: of sparse tensors over the union of their places, of a dense and a sparse one dense."""
+    """Return the sum: of sparse tensors over the union of their places, of a dense and a sparse one dense."""
     return _sum("Add", input, other, alpha, out)
 
 
@@ -149,7 +149,7 @@ def _added(input: Any, other: Any, alpha: Any) -> Tensor:
 
 
 def result_dtype_of(*tensors: Any) -> Any:
-    """The dtype that torch's promotion gives sparse (and dense) tensors together."""
+    """Return the dtype that torch's promotion gives sparse (and dense) tensors together."""
     return result_dtype([_probe(tensor) for tensor in tensors])
 
 
@@ -199,7 +199,7 @@ def _add_compressed(input: Any, other: Any, kind: Any) -> Tensor:
 
 
 def sub(input: Any, other: Any, *, alpha: Any = 1, out: Tensor | None = None) -> Tensor:
-    """The difference."""
+    """Return the difference."""
     for tensor in (input, other):
         if is_sparse(tensor) and tensor._layout is not sparse_coo:
             raise RuntimeError(f"unsupported tensor layout: {WORDS[tensor._layout]}")
@@ -207,7 +207,7 @@ def sub(input: Any, other: Any, *, alpha: Any = 1, out: Tensor | None = None) ->
 
 
 def mul(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
-    """The product, at the places of the sparse factor (of both factors where both are sparse)."""
+    """Return the product, at the places of the sparse factor (of both factors where both are sparse)."""
     factors = (input, other)
     if not is_sparse(input):
         input, other = other, input
@@ -230,7 +230,7 @@ def _check_layouts(input: Any, other: Any) -> None:
 
 
 def _factors(gradient: Tensor, first: Tensor, second: Tensor) -> tuple[Any, Any]:
-    """Gradients of the factors of a product: each at the places of the other."""
+    """Return gradients of the factors of a product: each at the places of the other."""
     return gradient * _conjugated(second), gradient * _conjugated(first)
 
 
@@ -242,7 +242,7 @@ def _conjugated(value: Tensor | complex) -> Any:
 
 
 def _operands(input: Tensor, other: Tensor | float) -> tuple[Any, ...]:
-    """What the rule of a product or quotient with a number needs: the number's own gradient alone asks for the tensor."""
+    """Return what the rule of a product or quotient with a number needs: the number's own gradient alone asks for the tensor."""
     if not isinstance(other, TensorBase):
         return ()
     return (other, input) if is_tracked(other) else (other,)
@@ -272,7 +272,7 @@ def _multiplied(input: Any, other: Any) -> Tensor:
 
 
 def _mul_spread(input: Any, dense: Any) -> Tensor:
-    """The product with a dense factor of another size."""
+    """Return the product with a dense factor of another size."""
     shape = broadcast_shape(input._size, tuple(dense.shape))
     if shape != input._size:
         if input._layout is not sparse_coo:
@@ -283,7 +283,7 @@ def _mul_spread(input: Any, dense: Any) -> Tensor:
 
 
 def div(input: Any, other: Any, *, rounding_mode: str | None = None, out: Tensor | None = None) -> Tensor:
-    """The quotient by a number."""
+    """Return the quotient by a number."""
     if not is_sparse(input):
         raise _no_kernel("reciprocal", other)
     if input._layout is not sparse_coo:
@@ -308,7 +308,7 @@ def _divided(input: Any, other: Any) -> Tensor:
 
 
 def floor_divide(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
-    """The quotient by a number, rounded down."""
+    """Return the quotient by a number, rounded down."""
     if is_sparse(input) and (is_sparse(other) or (isinstance(other, TensorBase) and other.dim())):
         raise RuntimeError(
             "Sparse floor division requires a scalar or zero-dim dense tensor divisor "
@@ -318,7 +318,7 @@ def floor_divide(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor
 
 
 def pow(input: Any, exponent: Any, *, out: Any = None) -> Tensor:
-    """A power of each specified element."""
+    """Return a power of each specified element."""
     if not is_sparse(input) or not is_number(exponent) or input._layout is not sparse_coo:
         raise _no_kernel("pow.Tensor_Tensor", input if is_sparse(input) else exponent)
     if exponent == 0:
@@ -328,7 +328,7 @@ def pow(input: Any, exponent: Any, *, out: Any = None) -> Tensor:
 
 
 def _same_places(label: str, input: Tensor, values: Tensor, index: tuple[Tensor, ...] | None = None) -> Tensor:
-    """The tensor with other values, to which the gradient goes as it is."""
+    """Return the tensor with other values, to which the gradient goes as it is."""
     return record(label, (input,), lambda: like(input, values, index), lambda gradient: (gradient,))
 
 
@@ -339,7 +339,7 @@ def to(self: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 def conversion(name: str) -> Callable[..., Any]:
-    """A method such as ``double()``."""
+    """Return a method such as ``double()``."""
 
     def method(self: Any, *args: Any, **kwargs: Any) -> Tensor:
         converted = getattr(self._kept, name)()
@@ -350,7 +350,7 @@ def conversion(name: str) -> Callable[..., Any]:
 
 
 def clone(input: Any, *, memory_format: memory_format | None = None) -> Any:
-    """A copy."""
+    """Return a copy."""
     return _same_places("Clone", input, input._kept.clone(), tuple(part.clone() for part in input._index))
 
 

@@ -24,14 +24,14 @@ from .coo import coalesce, flat, taken
 
 
 def where_of(tensor: Any) -> tuple[np.ndarray, Any]:
-    """Indices (sparse dimensions, nnz) and values (nnz, *) of a tensor of any sparse layout."""
+    """Return indices (sparse dimensions, nnz) and values (nnz, *) of a tensor of any sparse layout."""
     if tensor._layout is sparse_coo:
         return host(tensor._index[0]), tensor._values_part
     return places(tensor)
 
 
 def values_at(source: Any, target: Any) -> Any:
-    """The elements of ``source`` (dense or sparse, of the same size) where ``target`` has some, in its values' shape."""
+    """Return the elements of ``source`` (dense or sparse, of the same size) where ``target`` has some, in its values' shape."""
     where, own = where_of(target)
     count = where.shape[0]
     wanted = flat(where, target._size)
@@ -55,7 +55,7 @@ def values_at(source: Any, target: Any) -> Any:
 
 
 def masked_gradient(leaf: Any, gradient: Any) -> Tensor:
-    """The gradient of a sparse tensor from that of its values: the same places, each once."""
+    """Return the gradient of a sparse tensor from that of its values: the same places, each once."""
     if leaf._layout is not sparse_coo or leaf._coalesced:
         return like(leaf, gradient)
     where = host(leaf._index[0])
@@ -73,7 +73,7 @@ class _Places(Node):
     function: Any
 
     def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
-        """The gradient of the other."""
+        """Return the gradient of the other."""
         return (bare_of(self.function(self.tensor, dressed(gradients[0])), recorded),)
 
 
@@ -90,7 +90,7 @@ def follow_values(tensor: Any, values: Any) -> None:
 
 
 def recorded_values(tensor: Any) -> Any:
-    """The values of a tensor with a history."""
+    """Return the values of a tensor with a history."""
     values = bare_twin(tensor._kept)
     values._node = _places("ValuesBackward0", tensor, edge_of(tensor), masked_gradient)
     return values

@@ -36,7 +36,7 @@ class _Kept:
                 self.tensor = pack(tensor.detach()), edge_of(tensor)
 
     def value(self, node: Any, recorded: bool) -> Any:
-        """The tensor as it was saved."""
+        """Return the tensor as it was saved."""
         if self.unpack is not None:
             packed, edge = self.tensor
             found = self.unpack(packed)
@@ -61,7 +61,7 @@ class _Operation(Node):
     kinds: Any
 
     def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
-        """The gradients for the operands."""
+        """Return the gradients for the operands."""
         saved = [dressed(item.value(self, recorded)) for item in self.saved]
         found = self.rule(dressed(gradients[0]), *saved)
         return [
@@ -71,7 +71,7 @@ class _Operation(Node):
 
 
 def _fitted(node: Any, place: int, gradient: Any, kind: dtype, layout: layout, inner: bool) -> Any:
-    """A gradient in the dtype of its tensor; a strided one for the rules of strided operations (``inner``)."""
+    """Return a gradient in the dtype of its tensor; a strided one for the rules of strided operations (``inner``)."""
     if is_sparse(gradient):
         if gradient._layout is not sparse_coo and gradient._layout is not layout:
             raise RuntimeError(

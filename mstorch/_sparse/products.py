@@ -32,7 +32,7 @@ def _matrix(tensor: Tensor, name: str) -> None:
 
 
 def _times_dense(input: Any, dense: Any) -> Tensor:
-    """A sparse matrix (n, m) by a dense one (m, p): rows of the second, weighted, added up."""
+    """Return a sparse matrix (n, m) by a dense one (m, p): rows of the second, weighted, added up."""
     if tuple(dense.shape)[0] != input._size[1]:
         if input._layout is not sparse_coo:
             raise RuntimeError(
@@ -53,7 +53,7 @@ def _times_dense(input: Any, dense: Any) -> Tensor:
 
 
 def _times_sparse(first: Any, second: Any) -> Tensor:
-    """The product of two sparse matrices, coalesced COO: each element with the row of its column."""
+    """Return the product of two sparse matrices, coalesced COO: each element with the row of its column."""
     if first._size[1] != second._size[0]:
         raise RuntimeError(
             f"mat1 and mat2 shapes cannot be multiplied ({first._size[0]}x{first._size[1]} and {second._size[0]}x{second._size[1]})"
@@ -72,7 +72,7 @@ def _times_sparse(first: Any, second: Any) -> Tensor:
 
 
 def mm(input: Any, mat2: Any, *, out: Tensor | None = None) -> Tensor:
-    """The product of two matrices of which one or both are sparse; sparse if both are."""
+    """Return the product of two matrices of which one or both are sparse; sparse if both are."""
     if state.on and out is None and not (is_sparse(input) and is_sparse(mat2)):
         return lowered(mm, input, mat2)
     _matrix(input, "addmm")
@@ -99,7 +99,7 @@ def mm(input: Any, mat2: Any, *, out: Tensor | None = None) -> Tensor:
 
 
 def mv(input: Any, vec: Any, *, out: Tensor | None = None) -> Tensor:
-    """The product of a sparse matrix and a dense vector."""
+    """Return the product of a sparse matrix and a dense vector."""
     if state.on and out is None:
         return lowered(mv, input, vec)
     if not is_sparse(input) or is_sparse(vec):
@@ -115,7 +115,7 @@ def mv(input: Any, vec: Any, *, out: Tensor | None = None) -> Tensor:
 
 
 def bmm(input: Any, mat2: Any, *, out: Tensor | None = None) -> Tensor:
-    """The products of a COO tensor of matrices (b, n, m) with dense ones (b, m, p)."""
+    """Return the products of a COO tensor of matrices (b, n, m) with dense ones (b, m, p)."""
     if state.on and out is None:
         return lowered(bmm, input, mat2)
     if not is_sparse(input) or input.dim() != 3:
@@ -133,7 +133,7 @@ def bmm(input: Any, mat2: Any, *, out: Tensor | None = None) -> Tensor:
 
 
 def matmul(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The product of a sparse matrix with a matrix or vector, or of a dense matrix with a sparse one."""
+    """Return the product of a sparse matrix with a matrix or vector, or of a dense matrix with a sparse one."""
     if input.dim() == 2 and other.dim() == 1:
         return mv(input, other, out=out)
     if input.dim() == 1 and other.dim() == 2:
@@ -214,7 +214,7 @@ def sparse_mm(mat1: Any, mat2: Any, reduce: str | None = None) -> Tensor:
 
 
 def smm(input: Any, mat2: Any) -> Any:
-    """The product of a COO matrix with a dense one, as a COO matrix."""
+    """Return the product of a COO matrix with a dense one, as a COO matrix."""
     rows = input._size[0]
     product = mm(input, mat2)
     used = np.unique(where_of(input)[0][0])
@@ -235,7 +235,7 @@ def sspaddmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1,
 
 
 def hspmm(mat1: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The product of a COO matrix with a dense one, as a COO tensor of rows."""
+    """Return the product of a COO matrix with a dense one, as a COO tensor of rows."""
     product = mm(mat1, mat2)
     used = np.unique(where_of(mat1)[0][0])
     return sparse(sparse_coo, (index_tensor(used[None]),), taken(product, used), tuple(product.shape))
@@ -260,7 +260,7 @@ def sampled_addmm(input: Any, mat1: Tensor, mat2: Tensor, *, beta: complex = 1.0
 
 
 def _repeated(matrix: Any, batch: tuple[int, ...]) -> Tensor:
-    """A compressed matrix once for each matrix of a batch."""
+    """Return a compressed matrix once for each matrix of a batch."""
     index = tuple(part.expand((*batch, *part.shape)).contiguous() for part in matrix._index)
     values = matrix._values_part
     return sparse(matrix._layout, index, values.expand((*batch, *values.shape)).contiguous(), (*batch, *matrix._size), True)

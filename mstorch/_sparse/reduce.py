@@ -24,7 +24,7 @@ def _numbers(dim: int | None) -> Any:
 
 
 def sum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: dtype | None = None, out: Tensor | None = None) -> Any:
-    """The sum of all elements (dense), or over some dimensions."""
+    """Return the sum of all elements (dense), or over some dimensions."""
     if isinstance(dim, TensorBase):
         raise TypeError("sum(): argument 'dim' must be tuple of ints, not Tensor")
     source = input if dtype is None else input.to(dtype)
@@ -107,7 +107,7 @@ def _grouped(input: Any, dim: int) -> tuple[np.ndarray, int]:
 
 
 def _shifted(values: Tensor, group: np.ndarray, count: int) -> Tensor:
-    """The values less the greatest of their group, through which no gradient need go."""
+    """Return the values less the greatest of their group, through which no gradient need go."""
     array = np.asarray(value_of(values.detach()).asnumpy())
     greatest = np.full((count, *array.shape[1:]), -np.inf, array.dtype)
     np.maximum.at(greatest, group, array)
@@ -148,7 +148,7 @@ def log_softmax(input: Tensor, dim: int, *, dtype: dtype | None = None) -> Tenso
 def norm(
     input: Any, p: Any = "fro", dim: int | None = None, keepdim: bool = False, dtype: dtype | None = None, out: Tensor | None = None
 ) -> Tensor:
-    """The norm of all elements."""
+    """Return the norm of all elements."""
     if dim is not None and len(wrap_dims(dim, input.dim())) != input.dim():
         raise RuntimeError(
             "norm_sparse currently only supports full reductions, so 'dim' must either be empty or contain all dimensions of the "
@@ -158,7 +158,7 @@ def norm(
 
 
 def any_(input: Any, dim: int | None = None, keepdim: bool = False, *, out: Tensor | None = None) -> Tensor:
-    """Whether an element is true."""
+    """Return whether an element is true."""
     if dim is not None or input._layout is not sparse_coo:
         word = WORDS[input._layout]
         raise NotImplementedError(f"Could not run 'aten::any' with arguments from the '{word}CPU' backend.")

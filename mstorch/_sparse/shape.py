@@ -25,7 +25,7 @@ _TURNED = {sparse_csr: sparse_csc, sparse_csc: sparse_csr, sparse_bsr: sparse_bs
 
 
 def permute(input: Any, *dims: Any) -> Tensor:
-    """The dimensions in another order, sparse ones among themselves and dense ones among themselves."""
+    """Return the dimensions in another order, sparse ones among themselves and dense ones among themselves."""
     order = shape_args(dims)
     rank, count = input.dim(), input.sparse_dim()
     if len(order) != rank:
@@ -59,7 +59,7 @@ def _permuted(input: Any, order: tuple[int, ...], count: int) -> Tensor:
 
 
 def transpose(input: Any, dim0: int, dim1: int) -> Any:
-    """Two dimensions exchanged; of a compressed matrix the other compressed layout."""
+    """Return two dimensions exchanged; of a compressed matrix the other compressed layout."""
     rank = input.dim()
     dim0, dim1 = wrap_dim(dim0, rank), wrap_dim(dim1, rank)
     order = list(range(rank))
@@ -87,7 +87,7 @@ def _turned(input: Any, order: list[int], batch: int) -> Tensor:
 
 
 def t(input: Any) -> Tensor:
-    """A matrix transposed."""
+    """Return a matrix transposed."""
     rank = input.dim()
     if rank > 2 or (input._layout is sparse_coo and input.sparse_dim() > 2):
         raise RuntimeError(f"t() expects a tensor with <= 2 sparse and 0 dense dimensions, but got {rank} dimensions")
@@ -133,7 +133,7 @@ def _unsqueezed(input: Any, dim: int) -> Any:
 
 
 def select(input: Any, dim: int, index: Any) -> Any:
-    """The entry ``index`` of dimension ``dim``, which goes away; dense where no sparse dimension is left."""
+    """Return the entry ``index`` of dimension ``dim``, which goes away; dense where no sparse dimension is left."""
     if input._layout in COMPRESSED and input._index[0].dim() > 1 and wrap_dim(dim, input.dim()) >= input._index[0].dim() - 1:
         raise RuntimeError("select(): selecting sparse dimensions is not supported for batched sparse compressed tensors.")
     dim, at = wrap_dim(dim, input.dim()), int(index)
@@ -164,7 +164,7 @@ def _selected(input: Any, dim: int, at: int) -> Any:
 
 
 def index_select(input: Any, dim: int, index: Any, *, out: Tensor | None = None) -> Any:
-    """The entries ``index`` of a dimension."""
+    """Return the entries ``index`` of a dimension."""
     dim = wrap_dim(dim, input.dim())
     wanted = host(index).astype(np.int64).reshape(-1)
     length = input._size[dim]
@@ -231,7 +231,7 @@ def setitem(self: Any, index: Any, value: Any) -> None:
 
 
 def unbind(input: Any, dim: int = 0) -> tuple[Any, ...]:
-    """The entries along a dimension."""
+    """Return the entries along a dimension."""
     return tuple(select(input, dim, position) for position in range(input.size(dim)))
 
 
@@ -327,7 +327,7 @@ def empty_like(
     input: Any, *, dtype: dtype | None = None, layout: layout | None = None, device: device | str | int | None = None,
     requires_grad: bool = False, memory_format: memory_format | None = None, pin_memory: bool = False,
 ) -> Tensor:  # fmt: skip
-    """A tensor of the same size and layout without specified elements; strided, of zeros, if ``layout`` says so."""
+    """Return a tensor of the same size and layout without specified elements; strided, of zeros, if ``layout`` says so."""
     if memory_format is not None and layout is not strided:
         raise RuntimeError("memory format option is only supported by strided tensors")
     if layout is strided:
@@ -339,7 +339,7 @@ def zeros_like(
     input: Any, *, dtype: dtype | None = None, layout: layout | None = None, device: device | str | int | None = None,
     requires_grad: bool = False, memory_format: memory_format | None = None, pin_memory: bool = False,
 ) -> Tensor:  # fmt: skip
-    """A tensor of the same size and layout without specified elements."""
+    """Return a tensor of the same size and layout without specified elements."""
     kind = dtype or input._dtype
     if input._layout is sparse_coo:
         return nothing(input._size, kind, input.sparse_dim(), input.device if device is None else device).requires_grad_(requires_grad)
@@ -353,7 +353,7 @@ def zeros_like(
 
 
 def coalesced(input: Any) -> Any:
-    """The COO tensor, coalesced."""
+    """Return the COO tensor, coalesced."""
     return coalesce(to_sparse_coo(input))
 
 
@@ -402,7 +402,7 @@ def resize_as_sparse_(input: Any, the_template: Any) -> Tensor:
 
 
 def _resize_compressed(input: Any, template: Any) -> Tensor:
-    """The size and the places of a template of the same layout, with zeros."""
+    """Return the size and the places of a template of the same layout, with zeros."""
     if input._layout is not template._layout:
         raise RuntimeError(
             "resize_as_sparse_compressed_tensor_: self and src must have the same layout, but got: self "

@@ -22,7 +22,7 @@ from ..utils.weak import WeakIdKeyDictionary
 
 
 class UnsupportedFakeTensorException(RuntimeError):
-    """What a fake tensor cannot do. ``reason`` tells it."""
+    """Raised for operations that a fake tensor cannot do. ``reason`` says why."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -68,14 +68,14 @@ class FakeTensor(Tensor):
 
     @staticmethod
     def from_tensor(t: Tensor, fake_mode: FakeTensorMode) -> FakeTensor:
-        """A fake tensor that looks like ``t``."""
+        """Return a fake tensor that looks like ``t``."""
         return fake_mode.from_tensor(t)
 
     @classmethod
     def __torch_dispatch__(
         cls, func: Any, types: tuple[type, ...], args: tuple[Tensor, ...] = (), kwargs: dict[Any, Any] | None = None
     ) -> Any:
-        """The call, as the tensors' mode works it out."""
+        """Return the call, as the tensors' mode works it out."""
         mode = next(value.fake_mode for value in _tensors((args, kwargs or {})) if isinstance(value, FakeTensor))
         return mode.dispatch(func, args, kwargs or {})
 
@@ -141,7 +141,7 @@ class FakeTensorMode(TorchDispatchMode):
         self._known = WeakIdKeyDictionary()
 
     def from_tensor(self, tensor: Tensor, *, static_shapes: bool | None = None, source: Any = None, symbolic_context: Any = None) -> Any:
-        """A fake tensor of this mode that looks like ``tensor``, the same one for the same tensor."""
+        """Return a fake tensor of this mode that looks like ``tensor``, the same one for the same tensor."""
         if isinstance(tensor, FakeTensor):
             return tensor if tensor.fake_mode is self else FakeTensor(self, tensor._held, tensor.fake_device)
         found = self._known.get(tensor)
@@ -158,11 +158,11 @@ class FakeTensorMode(TorchDispatchMode):
         self, func: Any, types: tuple[type, ...], args: tuple[Tensor | float | Sequence[int], ...] = (),
         kwargs: dict[Any, Any] | None = None,
     ) -> Any:
-        """The call, worked out without elements."""
+        """Return the call, worked out without elements."""
         return self.dispatch(func, args, kwargs or {})
 
     def dispatch(self, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
-        """What the operator gives for fake tensors, and for none."""
+        """Return what the operator gives for fake tensors, and for none."""
         name = func._schema.name.rpartition("::")[2]
         given = list(_tensors((args, kwargs)))
         if name in ("lift_fresh", "lift_fresh_copy") and not isinstance(given[0], FakeTensor):
@@ -200,11 +200,11 @@ class FakeTensorMode(TorchDispatchMode):
         return tree_map(wrapped, found)
 
     def _of_numbers(self, tensor: Tensor) -> FakeTensor:
-        """A tensor of numbers that the program wrote; a single one stays known, as ``torch.tensor(3).item()`` shows."""
+        """Return a tensor of numbers that the program wrote; a single one stays known, as ``torch.tensor(3).item()`` shows."""
         return FakeTensor(self, tensor.detach().to("meta"), tensor.device, tensor if tensor.numel() == 1 else None)
 
     def _of_constants(self, func: Any, args: tuple[Tensor | int, ...], kwargs: dict[str, Any]) -> Any:
-        """What an operator makes of numbers that are known."""
+        """Return what an operator makes of numbers that are known."""
         own = {id(value.constant): value for value in _tensors((args, kwargs))}
 
         def known(value: Tensor | float) -> Any:
@@ -236,7 +236,7 @@ def _shown(value: Tensor | float) -> str:
 
 
 def _device_of(given: list[Any], kwargs: dict[str, Any]) -> device:
-    """Where the result would be: as the call says, or where its operands are; numbers of the CPU go with any device."""
+    """Return where the result would be: as the call says, or where its operands are; numbers of the CPU go with any device."""
     said = kwargs.get("device")
     if said is not None:
         return _numbered(said)
@@ -253,13 +253,13 @@ def _device_of(given: list[Any], kwargs: dict[str, Any]) -> device:
 
 
 def _numbered(device: Any) -> device:
-    """A device with its number, be it there or not: fake tensors need none."""
+    """Return a device with its number, be it there or not: fake tensors need none."""
     found = devices.device(device)
     return devices.device(found.type, 0) if found.index is None and found.type not in ("cpu", "meta") else found
 
 
 def is_fake(x: object) -> bool:
-    """Whether a value is a fake tensor, or a subclass's tensor that holds one."""
+    """Return whether a value is a fake tensor, or a subclass's tensor that holds one."""
     return isinstance(x, FakeTensor)
 
 

@@ -66,7 +66,7 @@ class Applied(Node):
         return self.results or 1
 
     def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
-        """The rule's gradients."""
+        """Return the rule's gradients."""
         if self.results and len(gradients) < self.results:  # outputs that nobody used, at the end
             gradients = [*gradients, *[None] * (self.results - len(gradients))]
         if recorded and not modes.grad and without_values(gradients):
@@ -78,12 +78,12 @@ class Applied(Node):
         return found if found.__class__ is tuple else (found,)
 
     def kept(self, gradient: TensorBase | np.ndarray, place: int = 0) -> Any:
-        """A saved value: bare if the gradient is, else a tensor."""
+        """Return a saved value: bare if the gradient is, else a tensor."""
         return self.saved[place].value(self, isinstance(gradient, TensorBase))
 
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
-        """What backward needs, as tensors."""
+        """Return the saved tensors."""
         if self.saved is None:
             raise RuntimeError(FREED)
         return tuple(item.value(self, True) for item in self.saved if item is not None)
@@ -394,7 +394,7 @@ def _have_arrays(args: Sequence[Any]) -> bool:
 
 
 def _kept(derivative: Derivative, inputs: Sequence[Any], edges: Sequence[Any], results: Sequence[Any]) -> list[Any]:
-    """What an operation's gradient needs of its inputs and results."""
+    """Return what an operation's gradient needs of its inputs and results."""
     saved: list[Any] = []
     if derivative.second and edges[1] is None:
         return saved
@@ -421,8 +421,9 @@ def _kept(derivative: Derivative, inputs: Sequence[Any], edges: Sequence[Any], r
 
 
 def of_sizes(result: TensorBase) -> TensorBase:
-    """A result whose operation was told positions that were made of sizes alone, or that no gradient asks for: backward may go
-    through it again."""
+    """Return a result whose operation was told positions that were made of sizes alone, or that no gradient asks for: backward may go
+    through it again.
+    """
     if result._node is not None and getattr(result._node, "saved", None) is USED_UP:
         result._node.saved, result._node.watched = (), None
     return result
@@ -440,5 +441,5 @@ class Constant:
     output = False
 
     def value(self, node: Any, recorded: bool) -> Any:
-        """The array, as a tensor if the gradient is one."""
+        """Return the array, as a tensor if the gradient is one."""
         return tensor_of(self.array) if recorded and isinstance(self.array, np.ndarray) else self.array

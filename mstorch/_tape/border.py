@@ -33,7 +33,7 @@ class _Crossing(Node):
     hosts: Any  # whether the tensor of each end is in the host's memory
 
     def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
-        """The gradients of the ends."""
+        """Return the gradients of the ends."""
         if not self.ends:
             return ()
         gradient = gradients[0]
@@ -45,14 +45,14 @@ class _Crossing(Node):
 
 
 def tape_value(gradient: np.ndarray) -> Raw:
-    """A gradient as MindSpore takes it."""
+    """Return a gradient as MindSpore takes it."""
     if isinstance(gradient, Raw):
         return gradient
     return value_of(gradient if isinstance(gradient, TensorBase) else tensor_of(gradient))
 
 
 def to_mindspore(tensor: TensorBase) -> Raw:
-    """The mindspore.Tensor over the same memory; where the tensor has a history, gradients find their way back to it."""
+    """Return the mindspore.Tensor over the same memory; where the tensor has a history, gradients find their way back to it."""
     storage = tensor._storage
     raw = value_of(tensor)
     if modes.native is not None or storage.__class__ not in _HELD:
@@ -88,7 +88,7 @@ _from_torch = tape.function_node("FromTorch", _keep_forward, _keep_backward)
 
 
 def _native_ends(tensor: TensorBase) -> list[tuple[Raw, Node]]:
-    """The tensors of MindSpore's side that a tensor was made of, each with the end of our tape that stands for it."""
+    """Return the tensors of MindSpore's side that a tensor was made of, each with the end of our tape that stands for it."""
     edge = edge_of(tensor)
     waiting = [] if edge is None else [edge[0]]
     seen: set[Node] = set(waiting)
@@ -107,7 +107,7 @@ def _native_ends(tensor: TensorBase) -> list[tuple[Raw, Node]]:
 
 
 def _as_native_node(tensor: TensorBase, ends: list[tuple[Raw, Node]]) -> Raw:
-    """A tensor as a node of MindSpore's tape, which asks ours for the gradients of what came from there."""
+    """Return a tensor as a node of MindSpore's tape, which asks ours for the gradients of what came from there."""
 
     def forward(ctx: Any, *raws: Raw) -> Raw:
         return value_of(bare_twin(tensor))
@@ -124,7 +124,7 @@ def _as_native_node(tensor: TensorBase, ends: list[tuple[Raw, Node]]) -> Raw:
 
 
 def from_mindspore(raw: Raw) -> Any:
-    """A tensor over a mindspore.Tensor, with what it was made of as its history."""
+    """Return a tensor over a mindspore.Tensor, with what it was made of as its history."""
     if modes.native is not None:
         return wrap(raw)
     made = wrap(raw)

@@ -25,7 +25,7 @@ class Composite(Node):
     count: Any
 
     def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
-        """What the function gives, summed to the inputs' shapes."""
+        """Return what the function gives, summed to the inputs' shapes."""
         tensors = [item if item is None else item.value(self, True) for item in self.saved]
         outputs, inputs = tensors[: self.count], tensors[self.count :]
         full = [dressed(gradient) for gradient in gradients] + [None] * (self.count - len(gradients))
@@ -48,7 +48,7 @@ class _Like:
         self.shape, self.dtype, self.there = tensor._shape, tensor._dtype, tensor._storage.__class__ is DeviceMemory
 
     def value(self, node: Any, recorded: bool) -> Any:
-        """Zeros, which take no memory, where the input is."""
+        """Return zeros, which take no memory, where the input is."""
         if self.there:
             zero = on_device(full((), 0, self.dtype.name))
             return window(zero._storage, self.dtype, self.shape, (0,) * len(self.shape), 0)
@@ -85,7 +85,7 @@ def refuse(
 
 
 def fitted(gradient: TensorBase, like: Any) -> TensorBase | None:
-    """A gradient in the shape and kind of number of the tensor that it is for."""
+    """Return a gradient in the shape and kind of number of the tensor that it is for."""
     if gradient is None:
         return None
     if gradient._dtype.is_complex and not like._dtype.is_complex:

@@ -17,7 +17,7 @@ zeros_for: list[Callable[[Any], Any]] = []
 
 
 def tangent_of(tensor: TensorBase, level: int) -> Any:
-    """The tangent of a tensor at a level, or None; that of a view is the same view of its base's."""
+    """Return the tangent of a tensor at a level, or None; that of a view is the same view of its base's."""
     auto = tensor._auto
     if auto is None:
         return None
@@ -63,7 +63,7 @@ def mapped_apart(source: TensorBase, made: Sequence[Any], function: Callable[[An
 
 
 def offset_in(tangent: TensorBase, source: TensorBase, offset: int, kind: Any = None) -> int:
-    """Where a window at ``offset`` of a tensor's storage begins in that of its tangent."""
+    """Return where a window at ``offset`` of a tensor's storage begins in that of its tangent."""
     size = source._dtype.itemsize if kind is None else kind.itemsize
     return int(offset + (tangent._offset - source._offset) * source._dtype.itemsize // size)
 
@@ -96,7 +96,7 @@ def write_parts(target: Any, source: Any | None, put: Callable[[Any, Any], None]
 
 
 def _whole(target: TensorBase, level: int) -> Any:
-    """The tensor that a tangent is kept on: the base of a view, unless the view was set apart from its base's tangents."""
+    """Return the tensor that a tangent is kept on: the base of a view, unless the view was set apart from its base's tangents."""
     auto = target._auto
     return target if auto is None or auto.base is None or level in (auto.tangents or {}) else auto.base
 

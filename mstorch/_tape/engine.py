@@ -45,7 +45,7 @@ _clone, _add = kernel("clone"), kernel("add")
 
 
 class _Running(threading.local):
-    """What the backward passes of this thread are about, the innermost last."""
+    """The backward passes of this thread, the innermost last."""
 
     def __init__(self) -> None:
         self.accumulates: list[bool] = []
@@ -68,13 +68,13 @@ class Pass:
         self.node: Node | None = None  # that runs
 
     def runs(self, node: Node) -> bool:
-        """Whether a node gets gradients from others that run; where a pass begins at one node, that is none of them, as in torch."""
+        """Return whether a node gets gradients from others that run; where a pass begins at one node, that is none of them, as in torch."""
         if len(self.first) == 1 and node is self.first[0]:
             return False
         return node in (self.order() if self.needed is None else self.needed)
 
     def order(self) -> list[Node]:
-        """The nodes that run, in the order that they run in."""
+        """Return the nodes that run, in the order that they run in."""
         counts = _dependencies(self.first)
         ready = _ready(self.first, counts)
         found = []
@@ -105,12 +105,12 @@ beginnings: list[Callable[[Any], Any]] = []
 
 
 def is_watched() -> bool:
-    """Whether a mode of the thread sees calls below autograd."""
+    """Return whether a mode of the thread sees calls below autograd."""
     return bool(MODES) and bool(state.dispatchers)
 
 
 def add(first: Any, second: Any) -> Any:
-    """The sum of two gradients for the same tensor."""
+    """Return the sum of two gradients for the same tensor."""
     if first.__class__ is np.ndarray and second.__class__ is np.ndarray:
         if first.dtype == BFLOAT16 == second.dtype:
             return _add.host["bfloat16"](first, second)
@@ -140,7 +140,7 @@ def _dependencies(nodes: Sequence[Node]) -> dict[Node, int]:
 
 
 def _needed(nodes: Sequence[Node], ends: set[Node]) -> set[Node]:
-    """The nodes from which an end can be reached, the ends among them."""
+    """Return the nodes from which an end can be reached, the ends among them."""
     found = set(ends)
     state: dict[Node, bool] = {}
     for root in nodes:
@@ -166,7 +166,7 @@ def _needed(nodes: Sequence[Node], ends: set[Node]) -> set[Node]:
 def _targets(
     first: list[Node], wanted: Sequence[Edge | None] | None, only: Sequence[Node] | None
 ) -> tuple[dict[Node, list[int]], set[Node] | None]:
-    """The numbers of the outputs whose gradients are wanted, by node, and the nodes that have to run (None: all)."""
+    """Return the numbers of the outputs whose gradients are wanted, by node, and the nodes that have to run (None: all)."""
     catching: dict[Node, list[int]] = {}
     if wanted is not None:
         for edge in wanted:
@@ -177,7 +177,7 @@ def _targets(
 
 
 def _placed(roots: Sequence[tuple[Edge, Any]]) -> tuple[list[Node], dict[Node, Any]]:
-    """The nodes of the roots, and by node the gradients of its outputs."""
+    """Return the nodes of the roots, and by node the gradients of its outputs."""
     first: list[Node] = []
     buffers: dict[Node, Any] = {}
     for (node, number), gradient in roots:
@@ -189,7 +189,7 @@ def _placed(roots: Sequence[tuple[Edge, Any]]) -> tuple[list[Node], dict[Node, A
 
 
 def _ready(first: Sequence[Node], counts: dict[Node, int]) -> list[Any]:
-    """The heap of the roots to which no other leads."""
+    """Return the heap of the roots to which no other leads."""
     ready = [(-node.sequence, _turn(), node) for node in first if not counts.get(node)]
     heapq.heapify(ready)
     return ready
@@ -365,7 +365,7 @@ def _run_node(node: Node, gradients: list[Any], recorded: bool) -> Sequence[Any]
 
 
 def _hooked(node: Node, found: Sequence[Any], gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
-    """What the node's hooks make of its gradients."""
+    """Return what the node's hooks make of its gradients."""
     made = tuple(dressed(gradient) for gradient in found)
     given = tuple(dressed(gradient) for gradient in gradients)
     for hook in list((node.hooks or {}).values()):
@@ -430,7 +430,7 @@ def put_gradient(node: Accumulate, gradient: Any, recorded: bool) -> None:
 
 
 def _in_leafs_order(gradient: np.ndarray, leaf: TensorBase) -> np.ndarray:
-    """A gradient of a leaf that has got another shape since: as it is where it lies as the leaf does, to torch, else copied into that."""
+    """Return the gradient of a leaf whose shape has changed since: as torch does, itself if it has the leaf's strides, else a copy in them."""
     given = [step // gradient.itemsize for step in gradient.strides] if gradient.size else contiguous_strides(gradient.shape)
     own = strides_of(leaf)
     if dense_order(leaf._shape, own) is None:  # beside gaps or shared places only rows will do
@@ -465,7 +465,7 @@ def check_fit(node: Node, own: Sequence[int], shape: Sequence[int]) -> None:
 
 
 def _maker(end: Node) -> str:
-    """What node the gradient of another came from, of several the first to run, and which of its gradients it is."""
+    """Return what node the gradient of another came from, of several the first to run, and which of its gradients it is."""
     waiting = list(running.passes[-1].first)
     seen, makers = set(waiting), []
     while waiting:
@@ -540,7 +540,7 @@ def _check_nothing(result: TensorBase | int | None, tensor: TensorBase) -> None:
 
 
 def _like_leaf(gradient: np.ndarray, tensor: TensorBase) -> np.ndarray:
-    """A copy in the order of the leaf's memory."""
+    """Return a copy in the order of the leaf's memory."""
     if tensor._stride is None or gradient.shape != tensor._shape:
         return np.array(gradient, order="C")
     order = np.argsort([-step for step in tensor._stride], kind="stable")
@@ -548,7 +548,7 @@ def _like_leaf(gradient: np.ndarray, tensor: TensorBase) -> np.ndarray:
 
 
 def _in_order_of(gradient: TensorBase, leaf: TensorBase) -> TensorBase:
-    """A fresh gradient in the order of the leaf's memory, row-major where that has gaps."""
+    """Return a fresh gradient in the order of the leaf's memory, row-major where that has gaps."""
     strides = leaf._stride
     if gradient._stride == strides or gradient._shape != leaf._shape:
         return gradient
@@ -558,7 +558,7 @@ def _in_order_of(gradient: TensorBase, leaf: TensorBase) -> TensorBase:
 
 
 def _own_on_device(gradient: Any, tensor: TensorBase) -> Any:
-    """A bare gradient of a device as a tensor of memory that nobody else shows, in the order of the leaf's."""
+    """Return a bare gradient of a device as a tensor of memory that nobody else shows, in the order of the leaf's."""
     if modes.native is not None:
         return dressed(gradient)
     if sys.getrefcount(gradient) > 5 + 2 * _PER_CALL:  # the callers' names and the argument here
@@ -579,7 +579,7 @@ _PER_CALL = _references(object()) - 2
 
 
 def _alone(gradient: np.ndarray, tensor: TensorBase) -> bool:
-    """Whether the callers' three names (and the argument here) are all that hold the array, in the order of the leaf's memory."""
+    """Return whether the callers' three names (and the argument here) are all that hold the array, in the order of the leaf's memory."""
     if not gradient.flags.writeable or sys.getrefcount(gradient) > 5 + 3 * _PER_CALL:
         return False
     base = gradient.base

@@ -57,7 +57,7 @@ class Held:
         self.item = item
 
     def value(self, node: Any, recorded: bool) -> Any:
-        """The value: bare, or the tensor."""
+        """Return the value: bare, or the tensor."""
         item = self.item
         if isinstance(item, TensorBase):
             return item if recorded else bare(item)
@@ -79,35 +79,35 @@ class Call:
         return tensor_of(item) if isinstance(item, np.ndarray) and not self.plain else item
 
     def x(self, place: int = 0) -> Any:
-        """An input."""
+        """Return an input."""
         return self._shown(self.inputs[place])
 
     def y(self, place: int = 0) -> Any:
-        """A result."""
+        """Return a result."""
         return self._shown(self.results[place])
 
     def t(self, place: int = 0) -> Any:
-        """The tangent of an input, or None."""
+        """Return the tangent of an input, or None."""
         return self.tangents[place]
 
     def shape(self) -> tuple[int, ...]:
-        """The shape of the result."""
+        """Return the shape of the result."""
         return tuple(self.results[0]._shape)
 
     def zeros(self, place: int) -> Any:
-        """Zeros like an input."""
+        """Return zeros like an input."""
         item = self.inputs[place]
         return self._shown(zeros_for[0](item)) if isinstance(item, TensorBase) else np.zeros_like(item)
 
     def run(self, *inputs: Any) -> Any:
-        """The operation itself on other inputs."""
+        """Return the operation itself on other inputs."""
         given: tuple[Any, ...] = (list(inputs),) if self.listed else inputs
         if self.plain:
             return self.op.host[self.kind.name](*given, *self.args)
         return apply(self.op, self.kind, given, self.args)
 
     def pull(self, tangent: TensorBase | np.ndarray, place: int = 0) -> Any:
-        """What the rule of the gradient makes of a value."""
+        """Return what the rule of the gradient makes of a value."""
         node = applied_node(RULES[self.op.op], self.kind, self.inputs, self.args, self.results, [True] * len(self.inputs))
         found = node.run([tangent], not self.plain)
         return found[place]
@@ -130,7 +130,7 @@ def forward_rule(*ops: str) -> Callable[[Callable[[Call], Any]], Callable[[Call]
 def applied_node(
     derivative: Derivative, kind: dtype, inputs: list[Any], args: tuple[int | tuple[int, ...], ...], results: Sequence[Any], has: list[bool]
 ) -> Any:
-    """A node of an operation with a rule, outside of every graph."""
+    """Return a node of an operation with a rule, outside of every graph."""
     node: Any = derivative.node([SOMEWHERE if one else None for one in has])
     node.rule, node.args, node.kind = derivative.rule, args, kind
     node.results = len(results) if len(results) > 1 else 0
@@ -182,7 +182,7 @@ def _push_operation(op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tupl
 
 
 def _apart(found: TensorBase | np.ndarray, tangents: list[Any]) -> Any:
-    """A tangent that shares no memory with those it was made of: it may be written."""
+    """Return a tangent that shares no memory with those it was made of: it may be written."""
     if found.__class__ is np.ndarray:
         shared = found.base is not None or any(found is one for one in tangents)
         return np.array(found, order="C") if shared and not repeats(found) else found
@@ -305,7 +305,7 @@ def _cast(array: np.ndarray, kind: np.dtype) -> np.ndarray:
 
 
 def _plain(items: Sequence[Any]) -> bool:
-    """Whether tangents can be computed on bare values: nothing records them, and no level around follows them."""
+    """Return whether tangents can be computed on bare values: nothing records them, and no level around follows them."""
     if on():
         return False
     recorded = modes.grad
@@ -320,7 +320,7 @@ def _plain(items: Sequence[Any]) -> bool:
 
 
 def transposed(node: Any, tangents: Sequence[Any], results: Sequence[Any], probe: bool = True) -> list[Any]:
-    """The tangents of a node's results: its gradients, as functions of what they are pulled back from, pulled back themselves.
+    """Return the tangents of a node's results: its gradients, as functions of what they are pulled back from, pulled back themselves.
 
     ``probe``: pull back from values that would show a gradient whose history got lost; else from zeros, which no gradient refuses.
     """
@@ -372,7 +372,7 @@ def _transposed(node: Any, tangents: Sequence[Any], results: Sequence[Any], prob
 
 
 def _own(value: TensorBase | np.ndarray) -> Any:
-    """A tangent in memory of its own."""
+    """Return a tangent in memory of its own."""
     if isinstance(value, np.ndarray) and (value.base is not None or not value.flags.writeable):
         value = np.array(value, order="C")
     return dressed(value)
@@ -396,7 +396,7 @@ def _keeps_tracked(node: Any) -> bool:
 
 
 def _seed(result: TensorBase, probe: bool) -> TensorBase:
-    """Something to pull back from, which gradients are followed to."""
+    """Return the placeholder gradient of a forward-mode pass, whose own history gives the tangents."""
     if is_meta(result):
         return meta_tensor(result._shape, result._dtype, None, True)
     kind, count = result._dtype.np, int(np.prod(result._shape))
@@ -411,7 +411,7 @@ def _seed(result: TensorBase, probe: bool) -> TensorBase:
 
 
 def _zeros_for(like: TensorBase) -> TensorBase:
-    """Zeros with a tensor's shape, dtype and strides, without a history."""
+    """Return zeros with a tensor's shape, dtype and strides, without a history."""
     shape, kind, strides = like._shape, like._dtype, like._stride
     if is_meta(like):
         return meta_tensor(shape, kind, strides)
@@ -429,7 +429,7 @@ def _in_gaps(shape: tuple[int, ...], kind: dtype, strides: Any) -> Any:
 
 
 def _relaid(tangent: TensorBase, like: TensorBase) -> TensorBase:
-    """A tangent in the order of a tensor's memory."""
+    """Return a tangent in the order of a tensor's memory."""
     strides = like._stride
     if strides is None or dense_order(like._shape, strides) is not None:
         copy = linear(tangent, _COPIED, _COPIED, "CloneBackward0")
@@ -452,7 +452,7 @@ _COPIED = Move(_copied, cloned)
 
 
 def in_storage(tangent: TensorBase, like: TensorBase) -> TensorBase:
-    """A tangent in memory of the size of a tensor's whole storage, at the same place: views may look beyond the tensor."""
+    """Return a tangent in memory of the size of a tensor's whole storage, at the same place: views may look beyond the tensor."""
     whole = tensor_of(np.zeros(like._storage.nbytes // like._dtype.itemsize, tangent._dtype.np))
     made = window(whole._storage, tangent._dtype, like._shape, like._stride, like._offset)
     write_into[0](made, tangent)

@@ -22,18 +22,18 @@ CLASSES: list[Any] = []  # of plain tensors, and of those over a mirror
 
 
 def signs_of(tensor: TensorBase) -> tuple[bool, bool]:
-    """Whether a tensor shows its memory conjugated, and whether negated."""
+    """Return whether a tensor shows its memory conjugated, and whether negated."""
     storage = tensor._storage
     return (storage.conj, storage.neg) if storage.__class__ is Mirror else (False, False)
 
 
 def can_be_lazy(tensor: TensorBase) -> bool:
-    """Whether signs of a tensor can be left to its readers: values of devices, captures and tangents are computed at once."""
+    """Return whether signs of a tensor can be left to its readers: values of devices, captures and tangents are computed at once."""
     return tensor._storage.__class__ in (Storage, Mirror) and modes.native is None and not LEVELS
 
 
 def with_signs(tensor: TensorBase, conj: bool, neg: bool) -> TensorBase:
-    """A tensor that nobody else holds, seen with these signs instead of its own."""
+    """Return a tensor that nobody else holds, seen with these signs instead of its own."""
     storage = tensor._storage.inner if tensor._storage.__class__ is Mirror else tensor._storage
     tensor._storage = Mirror(storage, conj, neg) if conj or neg else storage
     tensor._array = None
@@ -43,7 +43,7 @@ def with_signs(tensor: TensorBase, conj: bool, neg: bool) -> TensorBase:
 
 
 def turned(input: TensorBase, conj: bool = False, neg: bool = False) -> TensorBase:
-    """The view of a tensor on the host that shows its elements conjugated or negated."""
+    """Return the view of a tensor on the host that shows its elements conjugated or negated."""
     own_conj, own_neg = signs_of(input)
     turn = np.conjugate if conj else np.negative
     label = "ConjBackward0" if conj else "NegViewBackward0"
@@ -54,7 +54,7 @@ def turned(input: TensorBase, conj: bool = False, neg: bool = False) -> TensorBa
 
 
 def resolved(tensor: Any) -> Any:
-    """A tensor over a mirror as a plain one in memory of its own, which is no step of the history; any other as it is."""
+    """Return a tensor over a mirror as a plain one in memory of its own, which is no step of the history; any other as it is."""
     if tensor.__class__ not in CLASSES or tensor._storage.__class__ is not Mirror:
         return tensor
     made = laid_out(array_of(tensor), preserved_strides(tensor._shape, strides_of(tensor)))
@@ -69,7 +69,7 @@ def resolved(tensor: Any) -> Any:
 
 
 def has_mirrored(values: Iterable[Any]) -> bool:
-    """Whether a tensor over a mirror is among the values, or in a list or tuple of them."""
+    """Return whether a tensor over a mirror is among the values, or in a list or tuple of them."""
     return any(
         has_mirrored(value) if value.__class__ in (tuple, list) else value.__class__ in CLASSES and value._storage.__class__ is Mirror
         for value in values
@@ -77,7 +77,7 @@ def has_mirrored(values: Iterable[Any]) -> bool:
 
 
 def all_resolved(values: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The values with plain tensors in the place of those over mirrors, in lists and tuples of them, too."""
+    """Return the values with plain tensors in the place of those over mirrors, in lists and tuples of them, too."""
     return tuple(_resolved(value) for value in values)
 
 
@@ -88,7 +88,7 @@ def _resolved(value: TensorBase | float) -> Any:
 
 
 def seen_alike(found: TensorBase | tuple[TensorBase, TensorBase], source: TensorBase, lying: TensorBase) -> Any:
-    """The views that a function made of ``lying`` (``source`` as it lies in memory), seen as ``source`` is; None for copies."""
+    """Return the views that a function made of ``lying`` (``source`` as it lies in memory), seen as ``source`` is; None for copies."""
     if found is lying:
         return source
     if isinstance(found, (tuple, list)):

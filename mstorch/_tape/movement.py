@@ -47,39 +47,39 @@ SAME = Move(_unchanged, lambda raw: raw)
 
 
 def apply_map(function: Map | Move, raw: Raw) -> Raw:
-    """A linear map of a value of a device: in the words that it has for one, or else by the host, which reads it."""
+    """Return a linear map of a value of a device: in the words that it has for one, or else by the host, which reads it."""
     if isinstance(function, Move):
         return function.raw(raw)
     return from_numpy(np.array(function(raw.asnumpy()), order="C"))
 
 
 def zeros(shape: Sequence[int], name: str) -> Raw:
-    """Zeros made on the device."""
+    """Return zeros made on the device."""
     return full(tuple(shape), 0, name)
 
 
 def same(raw: Raw) -> Raw:
-    """The value itself."""
+    """Return the value itself."""
     return raw
 
 
 def cloned(raw: Raw) -> Raw:
-    """The value in memory of its own."""
+    """Return the value in memory of its own."""
     return kernel("clone")[NAME_OF[raw.dtype]](raw)
 
 
 def casting(name: str) -> OnRaw:
-    """A conversion to a dtype."""
+    """Return a conversion to a dtype."""
     return lambda raw: cast(raw, name)
 
 
 def conversion(name: str) -> Move:
-    """A conversion to a dtype by torch's rules, on arrays too."""
+    """Return a conversion to a dtype by torch's rules, on arrays too."""
     return Move(partial(numpy_cast, target=NP_DTYPE[name]), casting(name))
 
 
 def reshaped(raw: Raw, shape: Sequence[int]) -> Raw:
-    """The elements in another shape."""
+    """Return the elements in another shape."""
     wanted = tuple(map(int, shape))
     if raw.__class__ is np.ndarray:  # positions that are made of sizes
         raw = constant_of(raw)
@@ -87,12 +87,12 @@ def reshaped(raw: Raw, shape: Sequence[int]) -> Raw:
 
 
 def permuted(raw: Raw, order: Sequence[int]) -> Raw:
-    """The dimensions in another order."""
+    """Return the dimensions in another order."""
     return _permute[NAME_OF[raw.dtype]](raw, tuple(map(int, order)))
 
 
 def fitted(raw: Raw, shape: Sequence[int]) -> Raw:
-    """The sum over what broadcasting repeated."""
+    """Return the sum over what broadcasting repeated."""
     own, name = tuple(raw.shape), NAME_OF[raw.dtype]
     lead = len(own) - len(shape)
     if lead and own[lead:] == tuple(shape):
@@ -102,22 +102,22 @@ def fitted(raw: Raw, shape: Sequence[int]) -> Raw:
 
 
 def spread(raw: Raw, shape: Sequence[int]) -> Raw:
-    """Dimensions of length 1 repeated."""
+    """Return dimensions of length 1 repeated."""
     return raw if tuple(raw.shape) == tuple(shape) else _expand[NAME_OF[raw.dtype]](raw, tuple(shape))
 
 
 def flipped(raw: Raw, dims: Sequence[int]) -> Raw:
-    """Dimensions the other way round."""
+    """Return dimensions the other way round."""
     return _flip[NAME_OF[raw.dtype]](raw, tuple(dims)) if dims else raw
 
 
 def joined(raws: Sequence[Raw], dim: int) -> Raw:
-    """Values side by side."""
+    """Return values side by side."""
     return raws[0] if len(raws) == 1 else _cat[NAME_OF[raws[0].dtype]](tuple(raws), dim)
 
 
 def stacked(raws: Sequence[Raw], dim: int) -> Raw:
-    """Values along a new dimension."""
+    """Return values along a new dimension."""
     return _stack[NAME_OF[raws[0].dtype]](tuple(raws), dim)
 
 
@@ -125,8 +125,9 @@ def stacked(raws: Sequence[Raw], dim: int) -> Raw:
 
 
 def _spans(key: Any, shape: tuple[int, ...]) -> tuple[list[slice], list[int], list[int]]:
-    """What a key of numbers, slices, None and Ellipsis takes of each dimension, as slices with positive steps; the dimensions that are
-    taken the other way round; the shape of the part."""
+    """Return what a key of numbers, slices, None and Ellipsis takes of each dimension, as slices with positive steps; the dimensions that
+    are taken the other way round; the shape of the part.
+    """
     items = list(key) if key.__class__ is tuple else [key]
     lengthless = items.count(None)
     named = len(items) - lengthless - items.count(Ellipsis)
@@ -157,7 +158,7 @@ def _spans(key: Any, shape: tuple[int, ...]) -> tuple[list[slice], list[int], li
 
 
 def part(raw: Raw, key: Any) -> Raw:
-    """The part that a key of basic indexing names."""
+    """Return the part that a key of basic indexing names."""
     own, name = tuple(raw.shape), NAME_OF[raw.dtype]
     spans, turned, lengths = _spans(key, own)
     for dim, (span, length) in enumerate(zip(spans, own)):
@@ -167,12 +168,12 @@ def part(raw: Raw, key: Any) -> Raw:
 
 
 def _is_of_slices(key: Any) -> bool:
-    """Whether a key has slices alone, so that the part has as many dimensions as the whole."""
+    """Return whether a key has slices alone, so that the part has as many dimensions as the whole."""
     return key.__class__ is slice or (key.__class__ is tuple and all(item.__class__ is slice for item in key))
 
 
 def placed(raw: Raw, key: Any, shape: tuple[int, ...]) -> Raw:
-    """Zeros of a shape with a value in the place that a key of basic indexing names."""
+    """Return zeros of a shape with a value in the place that a key of basic indexing names."""
     spans, turned, _ = _spans(key, shape)
     if 0 in raw.shape:
         return zeros(shape, NAME_OF[raw.dtype])
@@ -196,7 +197,8 @@ def _pads(raw: Raw, widths: Sequence[tuple[int, int]]) -> Raw:
 
 
 def put_together(parts: dict[int, Raw], keys: Sequence[Any], shape: tuple[int, ...]) -> Raw:
-    """Zeros of a shape with parts in the places that keys name. Keys of a split or an unbind go through a dimension from end to end."""
+    """Return zeros of a shape with parts in the places that keys name. Keys of a split or an unbind go through a dimension from end to end.
+    """
     name = NAME_OF[next(iter(parts.values())).dtype]
     dim = len(keys[0]) - 1
     of_split = isinstance(keys[0][dim], slice)
@@ -226,17 +228,17 @@ def _seen_as(raw: Raw, name: str, shape: Sequence[int]) -> Raw:
 
 
 def as_real(raw: Raw) -> Raw:
-    """Complex numbers as pairs, in a last dimension."""
+    """Return complex numbers as pairs, in a last dimension."""
     return _seen_as(raw, "float64" if NAME_OF[raw.dtype] == "complex128" else "float32", (*raw.shape, 2))
 
 
 def as_complex(raw: Raw) -> Raw:
-    """Pairs in the last dimension as complex numbers."""
+    """Return pairs in the last dimension as complex numbers."""
     return _seen_as(raw, "complex128" if NAME_OF[raw.dtype] == "float64" else "complex64", tuple(raw.shape)[:-1])
 
 
 def part_of_complex(number: int) -> tuple[OnRaw, OnRaw]:
-    """Real (0) or imaginary (1) parts, and complex numbers that have these alone."""
+    """Return real (0) or imaginary (1) parts, and complex numbers that have these alone."""
 
     def placed_part(raw: Raw) -> Raw:
         nothing = zeros(tuple(raw.shape), NAME_OF[raw.dtype])
@@ -257,12 +259,12 @@ def _memory_of(own: Geometry, other: Geometry) -> tuple[int, int]:
 
 
 def _covers(own: Geometry, low: int, high: int) -> bool:
-    """Whether a tensor's elements in row-major order are the memory from ``low`` to ``high``."""
+    """Return whether a tensor's elements in row-major order are the memory from ``low`` to ``high``."""
     return own[2] == low and _end(*own) == high and tuple(own[1]) == contiguous_strides(own[0])
 
 
 def window(raw: Raw, own: Geometry, other: Geometry) -> Raw:
-    """What another window on the memory shows of a tensor's elements; zeros where they are not."""
+    """Return what another window on the memory shows of a tensor's elements; zeros where they are not."""
     low, high = _memory_of(own, other)
     shape, strides, offset = other
     name = NAME_OF[raw.dtype]
@@ -273,7 +275,7 @@ def window(raw: Raw, own: Geometry, other: Geometry) -> Raw:
 
 
 def window_back(raw: Raw, own: Geometry, other: Geometry) -> Raw:
-    """The transpose: a gradient of another window in its places, added up if places are shared, as the tensor's elements."""
+    """Return the transpose: a gradient of another window in its places, added up if places are shared, as the tensor's elements."""
     low, high = _memory_of(own, other)
     name = NAME_OF[raw.dtype]
     if not raw.size or 0 in own[0]:
@@ -292,7 +294,7 @@ def window_back(raw: Raw, own: Geometry, other: Geometry) -> Raw:
 def unfolding(
     forward: Callable[..., Any], back: Callable[..., Any], own: Sequence[int], shape: Sequence[int], dim: int, step: int
 ) -> tuple[Move, Move]:
-    """The map from a tensor to its windows along a dimension, and its transpose."""
+    """Return the map from a tensor to its windows along a dimension, and its transpose."""
     rows = contiguous_strides(tuple(own))
     whole: Geometry = (tuple(own), rows, 0)
     seen: Geometry = (tuple(shape), (*rows[:dim], rows[dim] * step, *rows[dim + 1 :], rows[dim]), 0)
@@ -300,7 +302,7 @@ def unfolding(
 
 
 def cleared(raw: Raw, back: OnRaw, shape: Sequence[int]) -> Raw:
-    """A value with zeros where ``back`` puts a part of a shape."""
+    """Return a value with zeros where ``back`` puts a part of a shape."""
     name = NAME_OF[raw.dtype]
     zero = zeros((), name)
     outside = kernel("eq")[name](back(full(tuple(shape), 1, name)), zero)

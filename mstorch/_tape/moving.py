@@ -33,7 +33,7 @@ class _Moved(Node):
     back: Callable[[Any], Any]
 
     def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
-        """The gradient where the source is."""
+        """Return the gradient where the source is."""
         gradient = gradients[0]
         if isinstance(gradient, TensorBase):
             return (moved(gradient, self.back is _to_host),)
@@ -41,7 +41,7 @@ class _Moved(Node):
 
 
 def moved(tensor: Any, home: bool) -> Any:
-    """A copy of a tensor on the host (``home``) or on the accelerator, with the same strides, recorded."""
+    """Return a copy of a tensor on the host (``home``) or on the accelerator, with the same strides, recorded."""
     strides = None if tensor._stride is None else strides_of(tensor)
     if home:
         made = laid_out(copied(tensor, _to_host(bare(tensor))), strides if _dense(tensor) else None)
@@ -63,7 +63,7 @@ def _dense(tensor: Any) -> bool:
 
 
 def brought(tensor: TensorBase, place: device) -> TensorBase:
-    """A tensor on a device, without a copy where it is there already; NotImplementedError where it has no values to copy."""
+    """Return a tensor on a device, without a copy where it is there already; NotImplementedError where it has no values to copy."""
     if is_meta(tensor) and place is not devices.META:
         raise NotImplementedError("Cannot copy out of meta tensor; no data!")
     if place is devices.META:
@@ -77,7 +77,7 @@ def brought(tensor: TensorBase, place: device) -> TensorBase:
 
 
 def beside(constant: TensorBase, like: Any) -> Any:
-    """A constant that a function made on the host, where the tensor is that it goes with."""
+    """Return a constant that a function made on the host, where the tensor is that it goes with."""
     if modes.native is None and is_meta(like):
         return constant if is_meta(constant) else meta_tensor(constant._shape, constant._dtype)
     if ON_CPU or modes.native is not None or like._storage.__class__ not in NATIVE or constant._storage.__class__ in NATIVE:

@@ -42,7 +42,7 @@ class Native(Node):
     count: Any
 
     def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
-        """The gradients by MindSpore's tape; recorded ones are found again by it when they are differentiated."""
+        """Return the gradients by MindSpore's tape; recorded ones are found again by it when they are differentiated."""
         forked.refuse(self.name())
         values = [item.value(self, recorded) for item in self.saved]
         if recorded and not modes.grad and without_values(gradients):
@@ -56,7 +56,7 @@ def _pulled(
     function: Callable[..., Any], values: list[Any], given: Sequence[Any], args: tuple[Any, ...], places: list[int], seeds: list[Any],
     chosen: list[int], count: int, recorded: bool,
 ) -> list[Any]:  # fmt: skip
-    """The gradients of some outputs of a function of MindSpore's tensors with respect to its inputs at ``places``."""
+    """Return the gradients of some outputs of a function of MindSpore's tensors with respect to its inputs at ``places``."""
 
     def forward(*raws: Raw) -> list[Raw]:
         rest = iter(raws)
@@ -133,7 +133,8 @@ def attach_native(label: str, op: Kernel, kind: dtype, inputs: tuple[Any, ...], 
 
 
 def operands(inputs: tuple[Any, ...]) -> tuple[list[Any], list[Any]]:
-    """What a function of MindSpore's tensors is given (None for a tensor, a number for that many, or a constant), and the tensors."""
+    """Return what a function of MindSpore's tensors is given (None for a tensor, a number for that many, or a constant), and the tensors.
+    """
     given: list[Any] = []
     flat: list[Any] = []
     for item in inputs:
@@ -154,7 +155,7 @@ def attach_function(label: str, function: Callable[..., Any], tensors: Sequence[
 
 
 class _Rowless(dict):
-    """What has no row of its own, as a kernel: a function of MindSpore's tensors and one of arrays."""
+    """An operation without a row in the kernel table: a function of MindSpore's tensors and one of arrays."""
 
     op = ""
 
@@ -199,7 +200,7 @@ def native_node(
     label: str, edges: list[Any], function: Callable[..., Any], given: list[Any], args: tuple[Any, ...], saved: list[Any],
     results: Sequence[Any],
 ) -> Any:  # fmt: skip
-    """The node of a function of MindSpore's tensors."""
+    """Return the node of a function of MindSpore's tensors."""
     node: Any = named(Native, label)(edges)
     node.function, node.given, node.args = function, given, args
     node.places = [i for i, edge in enumerate(edges) if edge is not None]

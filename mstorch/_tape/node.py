@@ -47,7 +47,7 @@ FREED = (
 
 
 class _Marks:
-    """What users hang on a node."""
+    """The attributes and hooks that users put on a node."""
 
     pre: dict[int, Any] | None = None
     retained: dict[int, Any] | None = None
@@ -119,7 +119,7 @@ class Node:
     # What users see
 
     def name(self) -> str:
-        """The node's name: ``AddBackward0``."""
+        """Return the node's name: ``AddBackward0``."""
         label = type(self).label
         return _OF_ENGINE.get(label, label)
 
@@ -162,7 +162,7 @@ _classes: dict[tuple[type, str], type] = {}
 
 
 def named(base: type, label: str) -> type:
-    """The class of nodes like ``base`` that are called ``label``."""
+    """Return the class of nodes like ``base`` that are called ``label``."""
     found = _classes.get((base, label))
     if found is None:
         found = _classes[base, label] = type(label, (base,), {"label": label, "__slots__": ()})
@@ -193,7 +193,7 @@ _LAST = 1 << 62
 
 
 def edge_of(tensor: Any) -> Edge | None:
-    """Where gradients of a tensor go; None if it takes no part."""
+    """Return where gradients of a tensor go; None if it takes no part."""
     auto = tensor._auto
     node = tensor._node if auto is None else node_of(tensor)
     if node is not None:
@@ -210,7 +210,7 @@ def edge_of(tensor: Any) -> Edge | None:
 
 
 def node_of(tensor: Any) -> Node | None:
-    """The node that made a tensor (torch's ``grad_fn``); a view whose base was written since finds its history anew."""
+    """Return the node that made a tensor (torch's ``grad_fn``); a view whose base was written since finds its history anew."""
     auto = tensor._auto
     if auto is not None and auto.base is not None:
         version = tensor._counter.version
@@ -239,7 +239,7 @@ def _look_again(tensor: TensorBase, auto: Any, version: int) -> None:
 
 
 def _cut_off(tensor: TensorBase, base: TensorBase, node: Node) -> TensorBase:
-    """The history that a write to a view gave it, where the base was detached since, which no version tells."""
+    """Return the history that a write to a view gave it, where the base was detached since, which no version tells."""
     base._node, base._number = node, 0
     try:
         return _look[0](tensor)
@@ -269,7 +269,7 @@ class Passed(Node):
     __slots__ = ()
 
     def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
-        """The gradients as they are."""
+        """Return the gradients as they are."""
         return gradients
 
 
@@ -289,7 +289,7 @@ class SavedInput:
         self.version = tensor._counter.version
 
     def value(self, node: Any, recorded: bool) -> Any:
-        """The value as it was saved: bare, or the tensor."""
+        """Return the value as it was saved: bare, or the tensor."""
         tensor = self.tensor
         if tensor._counter.version != self.version:
             raise RuntimeError(changed_text(tensor, self.version, node if self.output else None))
@@ -324,7 +324,7 @@ class Watched:
 
 
 def watch(result: TensorBase, *tensors: Any) -> TensorBase:
-    """The result (of one node), which refuses backward once one of the tensors (it among them, or None) was written to."""
+    """Return the result (of one node), which refuses backward once one of the tensors (it among them, or None) was written to."""
     node = result._node
     if node is not None and modes.grad:  # else it is the node that an ``out=`` had
         found = [Watched(tensor, tensor is result) for tensor in tensors if isinstance(tensor, TensorBase)]
@@ -344,7 +344,7 @@ class SavedWindow(SavedInput):
         self.storage, self.array, self.counter = tensor._storage, bare(tensor), tensor._counter
 
     def value(self, node: Any, recorded: bool) -> Any:
-        """The value as it was saved, where the tensor has other memory now."""
+        """Return the value as it was saved, where the tensor has other memory now."""
         tensor = self.tensor
         if tensor._storage is self.storage:
             return super().value(node, recorded)
@@ -358,7 +358,7 @@ class SavedWindow(SavedInput):
 
 
 def saved_input(tensor: TensorBase) -> Any:
-    """What a node keeps of an input; no hooks see a number that a gradient is multiplied by."""
+    """Return what a node keeps of an input; no hooks see a number that a gradient is multiplied by."""
     return Saved(tensor) if modes.saved_hooks and not tensor.__dict__.get("_wrapped_number") else SavedInput(tensor)
 
 
@@ -391,7 +391,7 @@ class Saved:
         return self.unpack is None and self.tensor._counter.version != self.version
 
     def value(self, node: Node | None, recorded: bool) -> Any:
-        """The value as it was saved: bare, or as a tensor with its history."""
+        """Return the value as it was saved: bare, or as a tensor with its history."""
         if self.unpack is not None:
             tensor = self.unpack(self.packed)
             if not isinstance(tensor, TensorBase):
@@ -434,7 +434,7 @@ def _as_leaf(made: Any, leaf: Any) -> Any:
 
 
 def bare_twin(tensor: Any) -> TensorBase:
-    """The same window without history."""
+    """Return the same window without history."""
     made = twin(tensor)
     made._node, made._number = None, 0
     if LEVELS:
@@ -443,7 +443,7 @@ def bare_twin(tensor: Any) -> TensorBase:
 
 
 def shown_name(tensor: TensorBase) -> str | None:
-    """The name in print of the node that made a tensor; "Invalid" for a view whose base was written to so that it has no history."""
+    """Return the name in print of the node that made a tensor; "Invalid" for a view whose base was written to so that it has no history."""
     if may_not_be_asked(tensor) and is_tracked(tensor):
         return "Invalid"
     node = node_of(tensor)
@@ -457,12 +457,12 @@ def refuse_history(kind: dtype) -> None:
 
 
 def does_not_fit(node: Any, error: Exception) -> RuntimeError:
-    """The error of a node whose gradient, or what it saved, has not the shape that it had in forward."""
+    """Return the error of a node whose gradient, or what it saved, has not the shape that it had in forward."""
     return RuntimeError(f"Function {node.name()} got a gradient, or has saved a tensor, of a shape that it cannot use: {error}")
 
 
 def plain_name(node: Any) -> str:
-    """A node's name in messages: ``Exp`` for ExpBackward0."""
+    """Return a node's name in messages: ``Exp`` for ExpBackward0."""
     return re.sub(r"Backward\d*$", "", node.name())
 
 
@@ -480,17 +480,17 @@ def changed_text(tensor: TensorBase | Watched, version: int, maker: Any = None) 
 
 
 def bare(tensor: Any) -> Any:
-    """A tensor's value without its wrapper: an array on the host, MindSpore's tensor elsewhere."""
+    """Return a tensor's value without its wrapper: an array on the host, MindSpore's tensor elsewhere."""
     return array_of(tensor) if on_host(tensor) else value_of(tensor)
 
 
 def on_host(tensor: TensorBase) -> bool:
-    """Whether the tensor's memory is the host's."""
+    """Return whether the tensor's memory is the host's."""
     return tensor._storage.__class__ is Storage
 
 
 def dressed(value: TensorBase | np.ndarray) -> Any:
-    """A bare value as a tensor over the same memory."""
+    """Return a bare value as a tensor over the same memory."""
     if isinstance(value, TensorBase) or value is None:
         return value
     if isinstance(value, np.ndarray):
@@ -499,7 +499,7 @@ def dressed(value: TensorBase | np.ndarray) -> Any:
 
 
 def repeats(array: np.ndarray) -> bool:
-    """Whether an array holds elements more than once, as what was broadcast does."""
+    """Return whether an array holds elements more than once, as what was broadcast does."""
     if array.size > 1:
         return 0 in array.strides
     if array.size:  # a new axis has a stride of zero too, and may be written to; the strides of what is reshaped say nothing
@@ -509,7 +509,7 @@ def repeats(array: np.ndarray) -> bool:
 
 
 def _expanded(array: np.ndarray) -> TensorBase:
-    """A tensor of an array that repeats elements (the gradient of a sum), which stays expanded as torch's does."""
+    """Return a tensor of an array that repeats elements (the gradient of a sum), which stays expanded as torch's does."""
     if not array.size:
         one = tensor_of(np.array(array.base, array.dtype).reshape(1))
         return window(one._storage, one._dtype, array.shape, (0,) * array.ndim, 0)
@@ -522,7 +522,8 @@ def _expanded(array: np.ndarray) -> TensorBase:
 
 
 def _expanded_raw(raw: Any) -> TensorBase:
-    """A tensor of a device's value that repeats elements, which stays expanded, or lies in another order; of another window a copy."""
+    """Return a tensor of a device's value that repeats elements, which stays expanded, or lies in another order; of another window a copy.
+    """
     steps, shape = tuple(raw.stride()), tuple(raw.shape)
     if 0 not in steps:
         return wrap(raw, steps if raw.size > 1 and dense_order(shape, steps) is not None else None)
@@ -538,7 +539,7 @@ def _expanded_raw(raw: Any) -> TensorBase:
 
 
 def bare_of(value: Any, recorded: bool) -> Any:
-    """What a hook or the user gave, as the engine passes it on."""
+    """Return what a hook or the user gave, as the engine passes it on."""
     if recorded or not isinstance(value, TensorBase) or value._sparse or is_meta(value):
         return value  # a sparse gradient stays a tensor, and one without memory
     if type(value) not in PLAIN and dispatches(type(value)):
@@ -547,5 +548,5 @@ def bare_of(value: Any, recorded: bool) -> Any:
 
 
 def is_leaf(tensor: TensorBase) -> bool:
-    """Whether no recorded operation made the tensor."""
+    """Return whether no recorded operation made the tensor."""
     return node_of(tensor) is None

@@ -1,4 +1,4 @@
-"""What a kernel is given, and what it gives: tensors as arrays or MindSpore's values, and back."""
+"""Convert arguments and results of kernels: tensors to arrays or MindSpore's values, and back."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -43,7 +43,7 @@ def all_simple(args: tuple[Any, ...]) -> bool:
 
 
 def arrays_of(args: tuple[Any, ...], inputs: Sequence[Any]) -> tuple[Any, ...]:
-    """Tensors among the arguments as arrays; those without memory only beside inputs without memory."""
+    """Return tensors among the arguments as arrays; those without memory only beside inputs without memory."""
     if all_simple(args):
         return args
     plain = _plain(args)
@@ -58,7 +58,7 @@ def arrays_of(args: tuple[Any, ...], inputs: Sequence[Any]) -> tuple[Any, ...]:
 
 
 def _plain(args: tuple[Any, ...]) -> tuple[Any, ...] | None:
-    """The arguments with arrays for tensors on the host, at the least cost; None if there is anything else among them."""
+    """Return the arguments with arrays for tensors on the host, at the least cost; None if there is anything else among them."""
     found: list[Any] = []
     for arg in args:
         kind = arg.__class__
@@ -87,7 +87,7 @@ def as_array(item: TensorBase | bool | np.ndarray) -> Any:
 
 
 def as_raw(item: Any) -> Any:
-    """A tensor or array, or a sequence with such, as MindSpore's values; anything else as it is."""
+    """Return a tensor or array, or a sequence with such, as MindSpore's values; anything else as it is."""
     if isinstance(item, TensorBase):
         if not ON_CPU and not item._shape and item._storage.__class__ is Storage and modes.native is None:
             return constant_of(array_of(item))
@@ -100,7 +100,7 @@ def as_raw(item: Any) -> Any:
 
 
 def tensors_as_raw(item: Any) -> Any:
-    """A tensor, or tensors in a sequence, as MindSpore's values; arrays and anything else as they are."""
+    """Return a tensor, or tensors in a sequence, as MindSpore's values; arrays and anything else as they are."""
     if isinstance(item, TensorBase):
         return value_of(item)
     if isinstance(item, (list, tuple)) and any(isinstance(part, TensorBase) for part in item):
@@ -109,7 +109,7 @@ def tensors_as_raw(item: Any) -> Any:
 
 
 def in_order_of_memory(function: Any, name: str, inputs: Sequence[Any], strides: Strides) -> Any:
-    """What a pointwise kernel of a device gives, in memory that lies as ``strides`` say: operands are shown to it in that order."""
+    """Return what a pointwise kernel of a device gives, in memory that lies as ``strides`` say: operands are shown to it in that order."""
     shape: tuple[int, ...] = ()
     for item in inputs:
         shape = broadcast_shape(shape, item._shape if isinstance(item, TensorBase) else np.shape(item))
@@ -120,7 +120,7 @@ def in_order_of_memory(function: Any, name: str, inputs: Sequence[Any], strides:
 
 
 def _in_order(item: Any, name: str, rank: int, order: Sequence[int]) -> Any:
-    """An operand's dimensions in another order, as many as the result has."""
+    """Return an operand's dimensions in another order, as many as the result has."""
     if item is None:
         return None
     if not isinstance(item, TensorBase):
@@ -167,7 +167,7 @@ def _of_shapes(op: Kernel, name: str, inputs: Sequence[Any], args: tuple[Any, ..
 
 
 def _raw_of(item: Any, inputs: Sequence[Any]) -> Any:
-    """An operand as a device's kernel takes it; numbers of the CPU go with any device."""
+    """Return an operand as a device's kernel takes it; numbers of the CPU go with any device."""
     if isinstance(item, TensorBase):
         at, storage = item._at, item._storage
         if at is not None and at[0] is storage and storage.__class__ is DeviceMemory and at[1] == storage.exchanges:
@@ -203,7 +203,8 @@ _COMPUTE = {"host": _in_arrays, "mirrored": _in_arrays, "absent": _of_shapes, "d
 def compute(
     op: Any, name: str, inputs: Sequence[Any], args: tuple[Any, ...] = (), strides: Any = None, pointwise: bool = False
 ) -> tuple[Any, Any]:  # fmt: skip
-    """What a kernel makes of operands, as where they lie computes it, and what a node is told of the arguments: arrays, or MindSpore's.
+    """Return what a kernel makes of operands, as where they lie computes it, and what a node is told of the arguments: arrays, or
+    MindSpore's.
 
     ``op`` has a function of MindSpore's tensors by the dtype's ``name``, and one of arrays in ``op.host``. The result has ``strides``;
     ``pointwise`` as in ``apply``.
@@ -215,5 +216,6 @@ def compute(
 
 
 def computed(kernel_: Kernel, *operands: Any) -> Any:
-    """What a kernel makes of tensors of one dtype, and of what else it takes, as tensors without a history where the first one is."""
+    """Return what a kernel makes of tensors of one dtype, and of what else it takes, as tensors without a history where the first one is.
+    """
     return compute(kernel_, operands[0]._dtype.name, operands)[0]

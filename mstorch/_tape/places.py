@@ -12,7 +12,8 @@ from .._core.tensor_base import TensorBase, is_meta, meta_tensor
 
 
 def kind_among(inputs: Sequence[Any]) -> str:
-    """The kind of home that computes with these operands: that of one without memory, or a mirror; else a device's, else the host's."""
+    """Return the kind of home that computes with these operands: that of one without memory, or a mirror; else a device's, else the host's.
+    """
     if modes.native is not None:
         return "captured"
     found = "host"
@@ -42,7 +43,7 @@ def _flat(inputs: Sequence[Any]) -> list[Any]:
 
 
 def without_memory(inputs: Sequence[Any]) -> bool:
-    """Whether a tensor among the inputs is on the meta device."""
+    """Return whether a tensor among the inputs is on the meta device."""
     return any(
         is_meta(item) if isinstance(item, TensorBase) else isinstance(item, (list, tuple)) and without_memory(item) for item in inputs
     )
@@ -81,21 +82,21 @@ def check_meta(op: str) -> None:
 
 
 class Shaped(NamedTuple):
-    """What an operation on the meta device gives."""
+    """The result of an operation on the meta device: a shape and a dtype."""
 
     shape: tuple[int, ...]
     dtype: np.dtype
 
 
 def shaped(value: np.ndarray) -> Any:
-    """Arrays of no values as what they show: shape and dtype."""
+    """Return arrays of no values as what they show: shape and dtype."""
     if isinstance(value, (np.ndarray, np.generic)):
         return Shaped(value.shape, value.dtype)
     return tuple(map(shaped, value)) if isinstance(value, (tuple, list)) else value
 
 
 def onto_meta(value: TensorBase | float) -> Any:
-    """A tensor of the host or of a device as one without memory; anything else as it is."""
+    """Return a tensor of the host or of a device as one without memory; anything else as it is."""
     if isinstance(value, TensorBase) and value._storage.__class__ in (Storage, DeviceMemory):
         return meta_tensor(value._shape, value._dtype)
     return value

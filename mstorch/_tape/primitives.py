@@ -49,12 +49,12 @@ class Primitive:
         return self.kernel[OF_MS[first.dtype].name](*[item if item.__class__ in _BARE else as_raw(item) for item in args])
 
     def recorded(self, kind: dtype, operands: tuple[Any, ...], args: tuple[Any, ...] = ()) -> TensorBase:
-        """The operation on tensors, computed in a dtype."""
+        """Return the operation on tensors, computed in a dtype."""
         return apply(self.kernel, kind, operands, args, strides=_strides(operands) if self.elementwise else None)
 
 
 def _strides(operands: tuple[Any, ...]) -> tuple[int, ...] | None:
-    """The strides of an elementwise result: gradients keep the order of memory that values have, as torch's do."""
+    """Return the strides of an elementwise result: gradients keep the order of memory that values have, as torch's do."""
     if all(operand._stride is None for operand in operands):
         return None
     shape = np.broadcast_shapes(*[operand._shape for operand in operands])
@@ -62,7 +62,7 @@ def _strides(operands: tuple[Any, ...]) -> tuple[int, ...] | None:
 
 
 def dtype_name(value: Any) -> str:
-    """The dtype's name of a bare value or a tensor."""
+    """Return the dtype's name of a bare value or a tensor."""
     if value.__class__ is Raw:
         return NAME_OF[value.dtype]
     if isinstance(value, TensorBase):
@@ -71,7 +71,7 @@ def dtype_name(value: Any) -> str:
 
 
 def shape_of(value: TensorBase | np.ndarray) -> tuple[int, ...]:
-    """The shape of a bare value or a tensor."""
+    """Return the shape of a bare value or a tensor."""
     return value._shape if isinstance(value, TensorBase) else tuple(value.shape)
 
 
@@ -79,7 +79,7 @@ _HALVES = frozenset(("float16", "bfloat16"))
 
 
 def factor(number: float, like: TensorBase | np.ndarray) -> Any:
-    """A 0-d value to multiply another with: as a constant, but in single precision beside 16 bits in the host's memory."""
+    """Return a 0-d value to multiply another with: as a constant, but in single precision beside 16 bits in the host's memory."""
     name = dtype_name(like)
     if name not in _HALVES or not (like.__class__ is np.ndarray or (isinstance(like, TensorBase) and like._storage.__class__ is Storage)):
         return constant(number, like)
@@ -94,7 +94,7 @@ def _wrapped_number(array: np.ndarray) -> TensorBase:
 
 
 def constant(number: float, like: Any) -> Any:
-    """A 0-d value of the dtype and kind of another."""
+    """Return a 0-d value of the dtype and kind of another."""
     name = dtype_name(like)
     if like.__class__ is Raw:
         return number_of(number, name)

@@ -32,7 +32,7 @@ class Refitted(Node):
             gradients[self.number] = self._fitted(gradients[self.number])
 
     def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
-        """The same, passed on."""
+        """Return the same, passed on."""
         return (self._fitted(gradients[self.number]),)
 
     def _fitted(self, gradient: Any) -> Any:

@@ -1,4 +1,4 @@
-"""What hooks make of gradients: it has to be of the same type and size, or the pass would go on with something else."""
+"""Checks of the gradients that hooks return: same type and size, or the pass would go on with something else."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -9,7 +9,9 @@ from .._core.tensor_base import TensorBase, is_meta
 
 
 def replaced(hook: Callable[..., Any] | str, held: Any, changed: TensorBase | int | Sequence[TensorBase]) -> TensorBase | None:
-    """The tensor that a hook, or one of that name, gives for a gradient; TypeError for no tensor, RuntimeError for another type or size."""
+    """Return the tensor that a hook, or one of that name, gives for a gradient; TypeError for no tensor, RuntimeError for another type or
+    size.
+    """
     if changed is None:
         return None
     if not isinstance(changed, TensorBase):
@@ -40,7 +42,7 @@ def _name(hook: Callable[..., Any] | str) -> str:
 
 
 def _type_of(tensor: TensorBase) -> str:
-    """The name of a tensor's type in this message: dtype, layout and, for what has no name of old, the device."""
+    """Return the name of a tensor's type in this message: dtype, layout and, for what has no name of old, the device."""
     kind, layout = tensor.dtype, str(tensor.layout)
     if layout == "torch.strided":
         return f"Meta{WORDS[kind.name]}Type" if is_meta(tensor) else type_text(kind)

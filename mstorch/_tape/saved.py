@@ -1,4 +1,4 @@
-"""What users see of the tensors that a node saved: ``grad_fn._saved_self``, ``grad_fn._raw_saved_self``."""
+"""The saved tensors that users see on a node: ``grad_fn._saved_self``, ``grad_fn._raw_saved_self``."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -31,7 +31,7 @@ class SavedTensor:
         return None if item is None else dressed(item.value(self._node, not item.output and item.unpack is None))
 
     def unpack(self) -> Any:
-        """The tensor as backward sees it."""
+        """Return the tensor as backward sees it."""
         item = self._kept[self._place]
         return None if item is None else item.value(self._node, True)
 
@@ -74,7 +74,7 @@ def names_of(keep: tuple[int, ...], results: tuple[int, ...], label: str) -> tup
 
 
 def attribute(node: Any, name: str, names: tuple[str, ...]) -> Any:
-    """The value of ``_saved_NAME`` or ``_raw_saved_NAME``; AttributeError for other names."""
+    """Return the value of ``_saved_NAME`` or ``_raw_saved_NAME``; AttributeError for other names."""
     raw = name.startswith("_raw_saved_")
     wanted = name.removeprefix("_raw").removeprefix("_saved_")
     if wanted not in names or not name.startswith(("_saved_", "_raw_saved_")):

@@ -1,4 +1,4 @@
-"""What rules are written with: operations that compute on bare values and are recorded on tensors."""
+"""Operations that gradient rules are written with: computed on bare values, recorded on tensors."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -45,7 +45,7 @@ by_gradient = partial(ways, at=1)
 
 
 def two_products(first: tuple[Any, Any] | None, second: tuple[Any, Any] | None) -> tuple[Any, Any]:
-    """The products of two pairs of matrices, None of none; arrays of single precision share the host's threads."""
+    """Return the products of two pairs of matrices, None of none; arrays of single precision share the host's threads."""
     if first is None or second is None:
         return (None if first is None else mm(*first)), (None if second is None else mm(*second))
     if all(matrix.__class__ is np.ndarray and matrix.dtype.char == "f" for matrix in (*first, *second)):
@@ -54,14 +54,14 @@ def two_products(first: tuple[Any, Any] | None, second: tuple[Any, Any] | None) 
 
 
 def conj(value: TensorBase | np.ndarray) -> Any:
-    """The conjugate; a real value itself."""
+    """Return the conjugate; a real value itself."""
     if value.__class__ is np.ndarray and value.dtype.kind != "c":
         return value
     return conj_(value) if dtype_name(value) in ("complex64", "complex128") else value
 
 
 def mapped(value: Any, forward: Any, back: Any, label: str, raw: Any = None, raw_back: Any = None) -> Any:
-    """A linear map of a value, given with its transpose; ``raw`` and ``raw_back`` do the same with a value of a device."""
+    """Return a linear map of a value, given with its transpose; ``raw`` and ``raw_back`` do the same with a value of a device."""
     if value.__class__ is np.ndarray:
         return np.asarray(forward(value))
     if isinstance(value, TensorBase):
@@ -72,7 +72,7 @@ def mapped(value: Any, forward: Any, back: Any, label: str, raw: Any = None, raw
 
 
 def sum_array(array: np.ndarray, shape: Sequence[int]) -> np.ndarray:
-    """The sum over what broadcasting repeated."""
+    """Return the sum over what broadcasting repeated."""
     lead = array.ndim - len(shape)
     axes = tuple(i for i in range(array.ndim) if i < lead or (shape[i - lead] == 1 and array.shape[i] != 1))
     if not axes:
@@ -85,7 +85,7 @@ def sum_array(array: np.ndarray, shape: Sequence[int]) -> np.ndarray:
 
 
 def fit(gradient: TensorBase | np.ndarray, shape: tuple[int, ...]) -> Any:
-    """The gradient of an operand that was broadcast: the sum over what was repeated."""
+    """Return the gradient of an operand that was broadcast: the sum over what was repeated."""
     own = gradient.shape if gradient.__class__ is np.ndarray else shape_of(gradient)
     if own == shape or own == tuple(shape):
         return gradient
@@ -98,7 +98,7 @@ def fit(gradient: TensorBase | np.ndarray, shape: tuple[int, ...]) -> Any:
 
 
 def spread(value: Any, shape: tuple[int, ...]) -> Any:
-    """The value broadcast to a shape."""
+    """Return the value broadcast to a shape."""
     if value.__class__ is np.ndarray:
         return value if value.shape == shape else expanded(value, tuple(shape))
     own = shape_of(value)
@@ -113,7 +113,7 @@ def spread(value: Any, shape: tuple[int, ...]) -> Any:
 
 
 def alias(value: TensorBase | np.ndarray) -> Any:
-    """A view of a single number: what torch's expanding one to its own shape gives."""
+    """Return a view of a single number: what torch's expanding one to its own shape gives."""
     if value.__class__ is np.ndarray:
         return expanded(value, value.shape)
     return mapped(value, np.ndarray.view, np.asarray, "ExpandBackward0", movement.same, movement.same)
@@ -135,7 +135,7 @@ def expanded(array: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
 
 
 def reshape(value: TensorBase | np.ndarray, shape: Sequence[int]) -> Any:
-    """The value in another shape."""
+    """Return the value in another shape."""
     if value.__class__ is np.ndarray:
         return value.reshape(shape)
     if value.__class__ is Raw:
@@ -148,7 +148,7 @@ def reshape(value: TensorBase | np.ndarray, shape: Sequence[int]) -> Any:
 
 
 def permute(value: Any, order: Sequence[int]) -> Any:
-    """The value with its dimensions in another order."""
+    """Return the value with its dimensions in another order."""
     if value.__class__ is np.ndarray:
         return value.transpose(order)
     if value.__class__ is Raw:
@@ -161,7 +161,7 @@ def permute(value: Any, order: Sequence[int]) -> Any:
 
 
 def transpose(value: TensorBase | np.ndarray) -> Any:
-    """The last two dimensions exchanged."""
+    """Return the last two dimensions exchanged."""
     if value.__class__ is np.ndarray:
         return value.swapaxes(-1, -2)
     rank = len(shape_of(value))
@@ -169,22 +169,22 @@ def transpose(value: TensorBase | np.ndarray) -> Any:
 
 
 def total(value: TensorBase | np.ndarray, axes: tuple[int, ...], keepdim: bool = True) -> Any:
-    """The sum along dimensions."""
+    """Return the sum along dimensions."""
     return _sum(value, axes, keepdim)
 
 
 def times(value: TensorBase | np.ndarray, number: Any) -> Any:
-    """A value times a Python number."""
+    """Return a value times a Python number."""
     return mul(value, factor(number, value))
 
 
 def plus(value: TensorBase | np.ndarray, number: Any) -> Any:
-    """A value plus a Python number."""
+    """Return a value plus a Python number."""
     return add(value, constant(number, value))
 
 
 def where(condition: Any, first: Any, second: Any) -> Any:
-    """The first value where the condition, a bare boolean, holds, else the second; either may be a number."""
+    """Return the first value where the condition, a bare boolean, holds, else the second; either may be a number."""
     like = first if not isinstance(first, (int, float)) else second
     if like.__class__ is np.ndarray and condition.__class__ is np.ndarray:
         if first is not like:
@@ -204,17 +204,17 @@ def where(condition: Any, first: Any, second: Any) -> Any:
 
 
 def bare_condition(value: TensorBase | np.ndarray) -> Any:
-    """A condition without its wrapper."""
+    """Return a condition without its wrapper."""
     return bare(value) if isinstance(value, TensorBase) else value
 
 
 def sum_of(first: TensorBase | np.ndarray | None, second: TensorBase | np.ndarray | None) -> Any:
-    """The sum of two values, of which None counts nothing."""
+    """Return the sum of two values, of which None counts nothing."""
     return second if first is None else first if second is None else add(first, second)
 
 
 def _part_maps(key: tuple[Any, ...], shape: tuple[int, ...]) -> tuple[Any, Any]:
-    """The part of an array that a key names, and zeros of a shape with that part in its place."""
+    """Return the part of an array that a key names, and zeros of a shape with that part in its place."""
 
     def part(array: np.ndarray) -> np.ndarray:
         return array[key]
@@ -228,7 +228,7 @@ def _part_maps(key: tuple[Any, ...], shape: tuple[int, ...]) -> tuple[Any, Any]:
 
 
 def part_of(value: Any, key: tuple[Any, ...], label: str = "SliceBackward0") -> Any:
-    """The part of a value that a key of slices and numbers names."""
+    """Return the part of a value that a key of slices and numbers names."""
     if value.__class__ is Raw:
         return movement.part(value, key)
     own = shape_of(value)
@@ -237,7 +237,7 @@ def part_of(value: Any, key: tuple[Any, ...], label: str = "SliceBackward0") -> 
 
 
 def placed_in(value: TensorBase, key: Any, shape: tuple[int, ...], label: str = "SliceBackward0") -> TensorBase:
-    """Zeros of a shape with a value in the place that a key names."""
+    """Return zeros of a shape with a value in the place that a key names."""
     if value.__class__ is Raw:
         return movement.placed(value, key, shape)
     part, placed = _part_maps(key, shape)
@@ -245,13 +245,13 @@ def placed_in(value: TensorBase, key: Any, shape: tuple[int, ...], label: str = 
 
 
 def zeros_beside(shape: Sequence[int], value: Any) -> Any:
-    """Zeros of a shape made on the device of a value, in its dtype: bare, or a tensor."""
+    """Return zeros of a shape made on the device of a value, in its dtype: bare, or a tensor."""
     raw = movement.zeros(shape, dtype_name(value))
     return dressed(raw) if isinstance(value, TensorBase) else raw
 
 
 def tensor_beside(array: np.ndarray, like: TensorBase) -> TensorBase:
-    """An array as a constant tensor on the device of another."""
+    """Return an array as a constant tensor on the device of another."""
     return on_device(from_numpy(np.array(array, order="C"))) if like._storage.__class__ in NATIVE else tensor_of(array)
 
 
@@ -259,17 +259,17 @@ _scatter, _index_write, _index_placed = Primitive("scatter"), Primitive("index_w
 
 
 def scattered(value: Any, shape: tuple[int, ...], dim: int, index: Any) -> Any:
-    """Zeros of a shape with a device's value added at an index along a dimension."""
+    """Return zeros of a shape with a device's value added at an index along a dimension."""
     return _scatter(zeros_beside(shape, value), value, dim, index, "add")
 
 
 def rows_added(value: Any, shape: tuple[int, ...], dim: int, index: Any) -> Any:
-    """Zeros of a shape with entries of a device's value added at the positions (a vector) of a dimension."""
+    """Return zeros of a shape with entries of a device's value added at the positions (a vector) of a dimension."""
     return _index_write(zeros_beside(shape, value), value, dim, index, True)
 
 
 def placed_at(value: Any, shape: tuple[int, ...], *key: Any) -> Any:
-    """Zeros of a shape with a device's value added where index tensors name places (the arguments of ``index``)."""
+    """Return zeros of a shape with a device's value added where index tensors name places (the arguments of ``index``)."""
     return _index_placed(value, shape, *key)
 
 
@@ -279,7 +279,7 @@ flip, pad = Primitive("flip"), Primitive("pad")
 
 
 def like(array: np.ndarray, value: Any) -> Any:
-    """An array, or a bare value of a device, as a constant of the kind of another value: bare, or a tensor."""
+    """Return an array, or a bare value of a device, as a constant of the kind of another value: bare, or a tensor."""
     if array.__class__ is Raw:
         return dressed(array) if isinstance(value, TensorBase) else array
     if array.dtype == np.float32 and dtype_name(value) == "bfloat16":  # host_array has widened it
@@ -292,58 +292,58 @@ def like(array: np.ndarray, value: Any) -> Any:
 
 
 def zeros(shape: tuple[int, ...], kind: dtype) -> np.ndarray:
-    """An array of zeros."""
+    """Return an array of zeros."""
     return np.zeros(shape, kind.np)
 
 
 def host_array(value: Any) -> np.ndarray:
-    """A value as a bare array, for conditions and counts, which are not differentiated."""
+    """Return a value as a bare array, for conditions and counts, which are not differentiated."""
     found = bare_condition(value)
     found = found if found.__class__ is np.ndarray else found.asnumpy()
     return widened(found) if found.dtype == NP_DTYPE["bfloat16"] else found  # NumPy does not compare those
 
 
 def _raw(value: Any) -> Raw | None:
-    """A value of a device without its wrapper; None for one on the host."""
+    """Return a value of a device without its wrapper; None for one on the host."""
     found = bare_condition(value)
     return found if found.__class__ is Raw else None
 
 
 def compared(how: Any, value: Any, number: float) -> Raw:
-    """A comparison of a value of a device with a number, bare."""
+    """Return a comparison of a value of a device with a number, bare."""
     raw = _raw(value)
     assert raw is not None
     return how.kernel[dtype_name(raw)](raw, constant(number, raw))
 
 
 def negated(condition: Raw) -> Raw:
-    """Where a condition of a device does not hold."""
+    """Return where a condition of a device does not hold."""
     return kernel("logical_not")["bool"](condition)
 
 
 def positive(value: TensorBase | np.ndarray) -> Any:
-    """Where a value is above zero, bare."""
+    """Return where a value is above zero, bare."""
     if _raw(value) is not None:
         return compared(gt, value, 0)
     return host_array(value) > 0
 
 
 def positive_or_nan(value: TensorBase | np.ndarray) -> np.ndarray:
-    """Where a value is above zero, or no number, bare."""
+    """Return where a value is above zero, or no number, bare."""
     if _raw(value) is not None:
         return negated(compared(le, value, 0))
     return np.logical_not(host_array(value) <= 0)
 
 
 def is_zero(value: TensorBase | np.ndarray) -> np.ndarray:
-    """Where a value is zero, bare."""
+    """Return where a value is zero, bare."""
     if _raw(value) is not None:
         return compared(eq, value, 0)
     return np.asarray(host_array(value) == 0)
 
 
 def at_least_zero(value: TensorBase | np.ndarray) -> Any:
-    """Where a real value is zero or above, bare; a complex one counts as such."""
+    """Return where a real value is zero or above, bare; a complex one counts as such."""
     raw = _raw(value)
     if raw is not None:
         return from_numpy(np.ones(raw.shape, bool)) if dtype_name(raw).startswith("complex") else compared(ge, value, 0)
@@ -352,7 +352,9 @@ def at_least_zero(value: TensorBase | np.ndarray) -> Any:
 
 
 def in_one_kernel(op: str, slope: Callable[[Any, Any], Any], array: Callable[[Any, Any], Any] | None = None) -> Callable[[Any, Any], Any]:
-    """A gradient ``slope(g, value)`` that is the row ``op`` on bare real values of a device, and on arrays another function, if given."""
+    """Return a gradient ``slope(g, value)`` that is the row ``op`` on bare real values of a device, and on arrays another function, if
+    given.
+    """
     row = Primitive(op)
     return ways(array=array, raw=lambda g, value: row(g, value) if dtype_name(g) in _REAL else None)(slope)
 
@@ -361,12 +363,12 @@ _REAL = frozenset(("float32", "float64", "float16", "bfloat16"))
 
 
 def converted(value: TensorBase | np.ndarray, name: str) -> Any:
-    """A value in another dtype; of complex numbers their real part where that is real."""
+    """Return a value in another dtype; of complex numbers their real part where that is real."""
     return mapped(value, movement.conversion(name), movement.conversion(dtype_name(value)), "ToCopyBackward0")
 
 
 def cat(values: Sequence[Any], axis: int) -> Any:
-    """Values side by side along a dimension."""
+    """Return values side by side along a dimension."""
     if values[0].__class__ is np.ndarray:
         return np.concatenate(values, axis)
     axis %= len(shape_of(values[0]))
@@ -379,14 +381,14 @@ _cat = kernel("cat")
 
 
 def both(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """Where both conditions hold."""
+    """Return where both conditions hold."""
     if first.__class__ is Raw or second.__class__ is Raw:
         return kernel("logical_and")["bool"](*(item if item.__class__ is Raw else from_numpy(np.asarray(item)) for item in (first, second)))
     return np.logical_and(first, second)
 
 
 def either(first: np.ndarray, second: np.ndarray) -> Any:
-    """Where one of two conditions holds."""
+    """Return where one of two conditions holds."""
     if first.__class__ is Raw:
         return kernel("logical_or")["bool"](first, second)
     return np.logical_or(first, second)
@@ -405,7 +407,7 @@ def signs(value: Any) -> np.ndarray:
 
 
 def shares(first: TensorBase | np.ndarray, second: TensorBase | np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """How much of a maximum's gradient each of two real values gets, bare: equal ones a half each, with a NaN both all."""
+    """Return how much of a maximum's gradient each of two real values gets, bare: equal ones a half each, with a NaN both all."""
     a, b = _raw(first), _raw(second)
     if a is not None and b is not None:
         name = dtype_name(a)
@@ -455,7 +457,7 @@ def _with_values(found: TensorBase, values: np.ndarray) -> TensorBase:
 
 
 def less_than(value: TensorBase | np.ndarray, bound: float) -> np.ndarray:
-    """Where a value is below a number, bare."""
+    """Return where a value is below a number, bare."""
     if _raw(value) is not None:
         return compared(lt, value, bound)
     array = comparable(value)
@@ -463,7 +465,7 @@ def less_than(value: TensorBase | np.ndarray, bound: float) -> np.ndarray:
 
 
 def at_most(value: TensorBase | np.ndarray, bound: float) -> np.ndarray:
-    """Where a value is a number or below it, bare."""
+    """Return where a value is a number or below it, bare."""
     if _raw(value) is not None:
         return compared(le, value, bound)
     array = comparable(value)
@@ -471,7 +473,7 @@ def at_most(value: TensorBase | np.ndarray, bound: float) -> np.ndarray:
 
 
 def above(value: TensorBase | np.ndarray, bound: float) -> np.ndarray:
-    """Where a value is above a number, bare."""
+    """Return where a value is above a number, bare."""
     if _raw(value) is not None:
         return compared(gt, value, bound)
     array = comparable(value)
@@ -479,13 +481,13 @@ def above(value: TensorBase | np.ndarray, bound: float) -> np.ndarray:
 
 
 def comparable(value: TensorBase | np.ndarray) -> np.ndarray:
-    """A value as a bare array that can be compared with numbers: half precision in float32."""
+    """Return a value as a bare array that can be compared with numbers: half precision in float32."""
     array = host_array(value)
     return widened(array) if array.dtype.itemsize == 2 else array
 
 
 def nothing(g: Any, shape: tuple[int, ...] | None = None) -> Any:
-    """Zeros that depend on nothing, in the gradient's shape and order, or row-major in a given shape."""
+    """Return zeros that depend on nothing, in the gradient's shape and order, or row-major in a given shape."""
     own = shape_of(g)
     if g.__class__ is Raw:
         return movement.zeros(own if shape is None else shape, dtype_name(g))
@@ -499,7 +501,7 @@ def nothing(g: Any, shape: tuple[int, ...] | None = None) -> Any:
 
 
 def flat_in(found: TensorBase | np.ndarray, value: Any) -> Any:
-    """A gradient whose slope in ``value`` is zero nearly everywhere: recorded as depending on it, as torch's is."""
+    """Return a gradient whose slope in ``value`` is zero nearly everywhere: recorded as depending on it, as torch's is."""
     if not isinstance(found, TensorBase) or not is_tracked(value):
         return found
     shape, name = value._shape, value._dtype.name

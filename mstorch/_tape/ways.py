@@ -54,22 +54,22 @@ def ways(
 
 @ways(captured=lambda tensor: not modes.native.captured or not trace.depends(value_of(tensor)))
 def is_known(tensor: TensorBase) -> bool:
-    """Whether a tensor's values can be read at no cost: in a graph that is captured those of what depends on none of its inputs."""
+    """Return whether a tensor's values can be read at no cost: in a graph that is captured those of what depends on none of its inputs."""
     return bool(home(tensor).reads_are_free)
 
 
 def values_if_any(tensor: TensorBase) -> np.ndarray | None:
-    """The values, for which a device is waited, and which end a capture; None of a tensor on the meta device, which has none."""
+    """Return the values, for which a device is waited, and which end a capture; None of a tensor on the meta device, which has none."""
     return None if home(tensor).kind == "absent" else array_of(tensor)
 
 
 def in_arrays(*tensors: Any) -> bool:
-    """Whether NumPy's functions may be given the elements of tensors, and what they make of them is the result."""
+    """Return whether NumPy's functions may be given the elements of tensors, and what they make of them is the result."""
     return all(home(tensor).kind == "host" for tensor in tensors)
 
 
 def fused(op: str, kind: dtype, *tensors: Any) -> bool:
-    """Whether where tensors are one kernel computes an operation that is composed of others elsewhere, and nobody asks for tangents.
+    """Return whether where tensors are one kernel computes an operation that is composed of others elsewhere, and nobody asks for tangents.
 
     None among the tensors counts for nothing.
     """
@@ -82,5 +82,7 @@ def fused(op: str, kind: dtype, *tensors: Any) -> bool:
 
 
 def followed(tensors: Sequence[Any]) -> bool:
-    """Whether a derivative of an operation on these tensors is wanted of our own tape, not of MindSpore's: one node may stand for it."""
+    """Return whether a derivative of an operation on these tensors is wanted of our own tape, not of MindSpore's: one node may stand for
+    it.
+    """
     return modes.native is None and recording(tensors)

@@ -30,7 +30,7 @@ class _Whole(Node):
     result: Saved | None
 
     def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
-        """The gradients of the inputs."""
+        """Return the gradients of the inputs."""
         g = gradients[0]
         if self.result is not None:
             self.result.value(self, False)
@@ -55,7 +55,7 @@ class _Whole(Node):
 
 
 def apart(tensor: Any, edge: Edge | None) -> TensorBase:
-    """The same window with a node of its own above ``edge``, or without history.
+    """Return the same window with a node of its own above ``edge``, or without history.
 
     A pass that begins inside of another ends there: hooks of the inputs wait for the outer one, and where inputs depend on each
     other, or are one tensor, each gets its own part.
@@ -67,7 +67,7 @@ def apart(tensor: Any, edge: Edge | None) -> TensorBase:
 
 
 def in_one_piece(tensors: Sequence[Any]) -> bool:
-    """Whether tensors are where such an operation computes: in the host's memory, without tangents, hooks or a capture."""
+    """Return whether tensors are where such an operation computes: in the host's memory, without tangents, hooks or a capture."""
     if modes.native is not None or modes.saved_hooks:
         return False
     for tensor in tensors:
@@ -77,7 +77,7 @@ def in_one_piece(tensors: Sequence[Any]) -> bool:
 
 
 def followed(tensors: Sequence[Any]) -> bool:
-    """Whether the operation is to be recorded."""
+    """Return whether the operation is to be recorded."""
     if modes.grad:
         for tensor in tensors:
             if is_tracked(tensor):

@@ -38,7 +38,7 @@ Map = Callable[[np.ndarray], np.ndarray]
 
 
 def map_bare(function: Map, value: np.ndarray) -> Any:
-    """A map of arrays on a bare value."""
+    """Return a map of arrays on a bare value."""
     if value.__class__ is np.ndarray:
         return np.asarray(function(value))
     return apply_map(function, value)
@@ -52,7 +52,7 @@ class Linear(Node):
     back: Any
 
     def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
-        """The transpose on the gradient; recorded, it is a linear map again."""
+        """Return the transpose on the gradient; recorded, it is a linear map again."""
         gradient = gradients[0]
         if not isinstance(gradient, TensorBase):
             try:
@@ -72,7 +72,7 @@ _PASSING = {"AliasBackward0", "ExpandBackward0"}  # nodes that may leave a gradi
 
 
 def linear(tensor: Any, forward: Map, back: Map, label: str) -> Any:
-    """A linear map of a tensor, recorded. Where the map of its array is a view, so is the result; else it has memory of its own."""
+    """Return a linear map of a tensor, recorded. Where the map of its array is a view, so is the result; else it has memory of its own."""
     if is_meta(tensor):
         with shapes_only():
             found = np.asarray(forward(array_of(tensor)))
@@ -104,7 +104,7 @@ def linear(tensor: Any, forward: Map, back: Map, label: str) -> Any:
 
 
 def _owner(array: np.ndarray) -> np.ndarray:
-    """The array at the bottom of views."""
+    """Return the array at the bottom of views."""
     while isinstance(array.base, np.ndarray):
         array = array.base
     return array
@@ -115,7 +115,7 @@ def _address(array: np.ndarray) -> int:
 
 
 def linear_node(source: Any, forward: Map, back: Map, label: str) -> Any:
-    """The node of a linear map of a tensor."""
+    """Return the node of a linear map of a tensor."""
     node: Any = named(Linear, label)((edge_of(source),))
     node.forward, node.back = forward, back
     return node
@@ -125,8 +125,8 @@ def view(
     source: TensorBase, label: str, shape: Sequence[int], strides: Strides, offset: int, read: Callable[[Raw], Raw] | None,
     forward: Map | None, back: Map | None, kind: dtype | None = None, again: Callable[[Any], Any] | None = None,
 ) -> TensorBase:  # fmt: skip
-    """A view of ``source`` with its history. ``forward`` and ``back`` are its linear map on arrays and the transpose
-    (None for a view that has no gradient).
+    """Return a view of ``source`` with its history. ``forward`` and ``back`` are its linear map on arrays and the transpose (None for a
+    view that has no gradient).
 
     ``again`` makes the same view of another tensor; needed where no window on the base does (another dtype).
     """
@@ -160,7 +160,7 @@ class Sort(NamedTuple):
 def sorted_view(
     source: TensorBase, label: str, shape: tuple[int, ...], strides: Strides, offset: int, sort: Sort, argument: Any
 ) -> TensorBase:
-    """A view of ``source`` with its history; ``argument`` is what its sort says more of it by."""
+    """Return a view of ``source`` with its history; ``argument`` is what its sort says more of it by."""
     if source._storage.__class__ is not Storage or modes.native is not None:
         own, read = source._shape, sort.read(source._dtype.name, argument)
         forward, back = sort.maps(own, argument)
@@ -185,7 +185,8 @@ def _part_maps(shape: tuple[int, ...], key: int | slice | tuple[int | slice, int
 
 
 def _is_all(key: Any, shape: tuple[int, ...]) -> bool:
-    """Whether a key of basic indexing names all of an array, as it is but for new dimensions; torch does not look at a single slice."""
+    """Return whether a key of basic indexing names all of an array, as it is but for new dimensions; torch does not look at a single slice.
+    """
     if key.__class__ is slice:
         return False
     parts = [part for part in (key if key.__class__ is tuple else (key,)) if part is not None]
@@ -249,7 +250,7 @@ def _window_again(made: TensorBase) -> Callable[[Any], Any]:
 
 
 def _same_view(tensor: Any, base: Any) -> TensorBase:
-    """What a view shows of its base, of another tensor with the same strides."""
+    """Return what a view shows of its base, of another tensor with the same strides."""
     own = tensor._auto.base
     if base._offset == own._offset:
         return (tensor._auto.again or _window_again(tensor))(base)
@@ -263,7 +264,7 @@ same_view.append(_same_view)
 
 
 def look_again(tensor: Any) -> TensorBase:
-    """The history of a view of a base that was written to: a window on what the base is now, which leads nowhere if it has none."""
+    """Return the history of a view of a base that was written to: a window on what the base is now, which leads nowhere if it has none."""
     base = tensor._auto.base
     with grad_set_to(not tensor._dtype.is_integral and not base._dtype.is_integral):
         made = (tensor._auto.again or _window_again(tensor))(base)
@@ -282,7 +283,7 @@ _look.append(look_again)
 def window_on(
     base: TensorBase, shape: Sequence[int], strides: Strides, offset: int, label: str, maps: tuple[Map, Map] | None = None
 ) -> TensorBase:  # fmt: skip
-    """A view of a tensor's storage of any geometry; gradients reach the tensor by ``maps``, or else through the memory."""
+    """Return a view of a tensor's storage of any geometry; gradients reach the tensor by ``maps``, or else through the memory."""
     forward, back = maps or window_maps(base, tuple(shape), strides, offset)
 
     def read(raw: Raw) -> Raw:
@@ -295,7 +296,7 @@ _gather = kernel("storage_gather")
 
 
 def _positions(base: Any, shape: tuple[int, ...], strides: Strides, offset: int) -> np.ndarray:
-    """Where the elements of a window stand among a tensor's own, in row-major order."""
+    """Return where the elements of a window stand among a tensor's own, in row-major order."""
     wanted = flat_index(shape, strides, offset)
     if base._stride is None:
         return np.ascontiguousarray(wanted - base._offset)
@@ -306,7 +307,7 @@ def _positions(base: Any, shape: tuple[int, ...], strides: Strides, offset: int)
 
 
 def window_maps(base: TensorBase, shape: tuple[int, ...], strides: Strides, offset: int) -> tuple[Map, Map]:
-    """The linear map from a tensor's elements to those of a window on the same storage, and its transpose."""
+    """Return the linear map from a tensor's elements to those of a window on the same storage, and its transpose."""
     own_shape, own_strides, own_offset = base._shape, strides_of(base), base._offset
     low = min(own_offset, offset)
     high = max(_end(own_shape, own_strides, own_offset), _end(shape, strides, offset))
@@ -353,7 +354,7 @@ def _end(shape: Sequence[int], strides: Sequence[int], offset: int) -> int:
 
 
 def no_view(tensor: Any) -> Any:
-    """The tensor, a view of what nobody else holds, as a tensor without a base: the result of an operation made of others."""
+    """Return the tensor, a view of what nobody else holds, as a tensor without a base: the result of an operation made of others."""
     auto = tensor._auto
     if auto is not None and auto.base is not None:
         auto.base, auto.again, auto.origin = None, None, DEFAULT
@@ -361,7 +362,7 @@ def no_view(tensor: Any) -> Any:
 
 
 def view_of_hidden(tensor: Any) -> Any:
-    """The tensor as a view, made without grad, of one that nobody sees: what an expanded gradient is in torch."""
+    """Return the tensor as a view, made without grad, of one that nobody sees: what an expanded gradient is in torch."""
     auto = auto_of(tensor)
     auto.base, auto.origin, auto.seen = bare_twin(tensor), WITHOUT_GRAD, tensor._counter.version
     return tensor
@@ -379,13 +380,13 @@ class Parts(Node):
     kind: Any
 
     def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
-        """The gradients of the parts, each in its place."""
+        """Return the gradients of the parts, each in its place."""
         given = {number: gradient for number, gradient in enumerate(gradients) if gradient is not None}
         return (put_together(given, self.keys, self.shape, type(self).label),)
 
 
 def put_together(given: dict[int, Any], keys: Sequence[Any], shape: tuple[int, ...], label: str) -> Any:
-    """A value of zeros with parts in their places; recorded if the parts are tensors."""
+    """Return a value of zeros with parts in their places; recorded if the parts are tensors."""
     first = next(iter(given.values()))
     if isinstance(first, TensorBase) and is_meta(first) and not modes.grad:
         return meta_tensor(tuple(shape), first._dtype)
@@ -433,7 +434,7 @@ class _Collected(Node):
 
 
 def _part_move(key: tuple[int | slice, ...], own: bool) -> Move:
-    """The part that a key names, in memory of its own if asked for."""
+    """Return the part that a key names, in memory of its own if asked for."""
     return Move(
         (lambda array: np.array(array[key], order="C")) if own else (lambda array: array[key]), lambda raw: movement.part(raw, key)
     )
@@ -444,7 +445,7 @@ def _placing_move(key: tuple[slice, ...], shape: tuple[int, ...]) -> Move:
 
 
 def placing(key: Any, shape: tuple[int, ...]) -> Map:
-    """What gives a part's gradient its place among zeros."""
+    """Return a function that puts a part's gradient among zeros."""
 
     def back(array: np.ndarray) -> np.ndarray:
         whole = np.zeros(shape, array.dtype)
@@ -457,7 +458,7 @@ def placing(key: Any, shape: tuple[int, ...]) -> Map:
 def views(
     source: TensorBase, label: str, parts: Sequence[tuple[Sequence[int], Strides, int, Callable[[Raw], Raw]]], keys: Sequence[Any]
 ) -> tuple[TensorBase, ...]:
-    """Views that one operation returns: (shape, strides, offset, read) each; ``keys`` index the parts in the source's array."""
+    """Return views that one operation returns: (shape, strides, offset, read) each; ``keys`` index the parts in the source's array."""
     made = tuple(make_view(source, read, shape, strides, offset) for shape, strides, offset, read in parts)
     if modes.native is not None:
         refuse(source)
@@ -480,7 +481,7 @@ def views(
 
 
 def set_apart(parts: Sequence[Any], label: str) -> Any:
-    """Views that autograd takes for tensors of their own: each may be written to, and counts its own writes."""
+    """Return views that autograd takes for tensors of their own: each may be written to, and counts its own writes."""
     for part in parts:
         tangents = None if part._auto is None else part._auto.tangents
         part._auto = None

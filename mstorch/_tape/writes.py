@@ -59,7 +59,7 @@ class CopySlices(Node):
         self.saved = USED_UP
 
     def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
-        """The gradient outside of the part, and that of the part."""
+        """Return the gradient outside of the part, and that of the part."""
         gradient = gradients[0]
         rest = part = None
         if self.forward is None and gradient is not None:
@@ -126,7 +126,7 @@ _target = _Target()
 
 
 def computed_for(target: TensorBase, function: Callable[[], Any], others: Sequence[Any]) -> TensorBase:
-    """What an in-place form stores in its target, which it may give itself: then a kernel has written into it (``change``)."""
+    """Return what an in-place form stores in its target, which it may give itself: then a kernel has written into it (``change``)."""
     if target._storage.__class__ is not DeviceMemory or modes.native is not None or LEVELS:
         return function()
     if modes.grad and any(isinstance(item, TensorBase) and is_tracked(item) for item in (target, *others)):
@@ -145,7 +145,7 @@ def change(target: TensorBase, op: str, *args: Any) -> bool:
 
 
 def snapshot(target: TensorBase) -> TensorBase:
-    """The target of a write as the operation's input: it can keep the old value when the target has another."""
+    """Return the target of a write as the operation's input: it can keep the old value when the target has another."""
     if modes.grad:
         node_of(target)
     made = twin(target)
@@ -167,7 +167,7 @@ def snapshot(target: TensorBase) -> TensorBase:
 
 
 def _marked(view: Any) -> bool:
-    """Whether users hung something on the history of a view, or of one that it is a view of, on the way to their base."""
+    """Return whether users hung something on the history of a view, or of one that it is a view of, on the way to their base."""
     node, end = view._node, view._auto.base._node
     while isinstance(node, Linear) and node is not end:
         if node.marks is not None:
@@ -213,7 +213,7 @@ def assign(target: TensorBase, made: TensorBase, label: str = "CopyBackwards", g
 
 
 def _has_memory_alone(made: Any) -> bool:
-    """Whether a device's tensor is the only one over its memory."""
+    """Return whether a device's tensor is the only one over its memory."""
     storage = made._storage
     held = 1 + (made._counter is storage) + (made._at is not None and made._at[0] is storage)
     return not on_host(made) and sys.getrefcount(storage) <= held + 2  # the name here, and the question

@@ -13,7 +13,8 @@ _WIDTH = 8  # so often the kernel repeats the figures of a row
 def attended(
     query: Any, key: Any, value: Any, hidden: Any, causal: bool, scale: float, pse: Any = None, inside: bool = True, keep: float = 1.0
 ) -> tuple[Any, Any, Any]:  # fmt: skip
-    """The result, and of each row the largest score and the sum of exponentials, 8 times each. ``inside``: ``pse`` is scaled, too."""
+    """Return the result, and of each row the largest score and the sum of exponentials, 8 times each. ``inside``: ``pse`` is scaled, too.
+    """
     heads, kept = query.shape[1], key.shape[1]
     if kept == 0 or heads % kept:
         raise RuntimeError(f"the {kept} heads of key and value must divide the {heads} of the query")
@@ -47,7 +48,7 @@ def attended(
 
 
 def heads_first(item: Any, layout: str, heads: int) -> Any:
-    """A tensor of a layout as (B, N, S, D); ``heads`` where the layout has heads and their size as one dimension."""
+    """Return a tensor of a layout as (B, N, S, D); ``heads`` where the layout has heads and their size as one dimension."""
     wanted = 3 if layout in ("BSH", "SBH", "NSD") else 2 if layout == "SH" else 4
     if item.dim() != wanted:
         raise RuntimeError(f"attention of layout {layout} takes tensors of {wanted} dimensions, got {list(item.shape)}")
@@ -62,7 +63,7 @@ def heads_first(item: Any, layout: str, heads: int) -> Any:
 
 
 def laid_out(item: Any, layout: str) -> Any:
-    """A tensor of (B, N, S, D) in a layout."""
+    """Return a tensor of (B, N, S, D) in a layout."""
     order = {"BSND": (0, 2, 1, 3), "BSH": (0, 2, 1, 3), "SH": (0, 2, 1, 3), "SBH": (2, 0, 1, 3)}.get(layout)
     item = item if order is None else item.permute(order)
     item = item.flatten(-2) if "H" in layout else item.contiguous()

@@ -1,4 +1,4 @@
-"""What queries may not attend to, from the modes of masks that Ascend's attention has."""
+"""Masks of attention, from the mask modes of Ascend's operators."""
 from __future__ import annotations
 
 from typing import Any
@@ -16,7 +16,8 @@ def band(queries: int, keys: int, before: int, after: int, shift: int, device: A
 
 
 def hidden(mask: Any, mode: int, before: int, after: int, shape: tuple[int, int], device: Any) -> tuple[Any, bool]:
-    """The mask of one attention, True where nothing is attended to (None: everything is), and whether it is plain causality instead."""
+    """Return the mask of one attention, True where nothing is attended to (None: everything is), and whether it is plain causality instead.
+    """
     queries, keys = shape
     if mode == 0 or mode == 1:
         if mask is None:
@@ -42,7 +43,7 @@ def hidden(mask: Any, mode: int, before: int, after: int, shape: tuple[int, int]
 
 
 def as_bool(mask: Any) -> Any:
-    """A mask of booleans, from one of booleans or of 8-bit integers."""
+    """Return a mask of booleans, from one of booleans or of 8-bit integers."""
     if mask.dtype not in (torch.bool, torch.uint8, torch.int8):
         raise RuntimeError(f"atten_mask must be bool, uint8 or int8, got {mask.dtype}")
     return mask if mask.dtype is torch.bool else mask.ne(0)

@@ -68,7 +68,7 @@ def _packed(
     query: Any, key: Any, value: Any, heads: int, pse: Any, mask: Any, q_ends: Sequence[int] | None, k_ends: Sequence[int] | None,
     rest: tuple[Any, ...],
 ) -> tuple[Any, Any, Any]:  # fmt: skip
-    """Sequences one after another in (T, N, D), each of which attends to its own keys."""
+    """Return sequences one after another in (T, N, D), each of which attends to its own keys."""
     if q_ends is None or k_ends is None or len(q_ends) != len(k_ends):
         raise RuntimeError("layout TND needs actual_seq_qlen and actual_seq_kvlen, of one length: where each sequence ends")
     refuse("npu_fusion_attention", pse=pse)
@@ -127,7 +127,7 @@ def npu_prompt_flash_attention(
 
 
 def _of_lengths(part: Any, q: Any, keys: int, q_lengths: Sequence[int] | None, k_lengths: Sequence[int] | None) -> Any:
-    """The results of all examples at once, or of each with the lengths that count of it."""
+    """Return the results of all examples at once, or of each with the lengths that count of it."""
     batch, queries = q.shape[0], q.shape[2]
     if not q_lengths and not k_lengths:
         return part(slice(None), queries, keys)

@@ -60,7 +60,7 @@ def _along_sums(x: Sequence[Any], weight: Sequence[Any], sizes: list[int] | None
 
 
 def _sizes(group_list: Any, kind: int) -> list[int]:
-    """The sizes of groups, from a list or tensor of their ends (kind 0) or sizes (1)."""
+    """Return the sizes of groups, from a list or tensor of their ends (kind 0) or sizes (1)."""
     if kind not in (0, 1):
         raise NotImplementedError(f"mstorch: npu_grouped_matmul() with group_list_type={kind}")
     numbers = [int(number) for number in (group_list.tolist() if isinstance(group_list, torch.Tensor) else group_list)]
@@ -71,7 +71,9 @@ def _sizes(group_list: Any, kind: int) -> list[int]:
 
 
 def npu_moe_gating_top_k_softmax(x: Any, finished: Any = None, k: int = 1) -> tuple[Any, Any, Any]:
-    """The ``k`` largest of ``softmax(x)``, their experts (how many there are for finished rows), and the places of the rows in columns."""
+    """Return the ``k`` largest of ``softmax(x)``, their experts (how many there are for finished rows), and the places of the rows in
+    columns.
+    """
     weights = torch.softmax(x.float(), -1)
     top, experts = weights.topk(k, -1)
     experts = experts.int()
@@ -83,7 +85,7 @@ def npu_moe_gating_top_k_softmax(x: Any, finished: Any = None, k: int = 1) -> tu
 
 
 def npu_moe_init_routing(x: Any, row_idx: Any, expert_idx: Any, active_num: int) -> tuple[Any, Any, Any]:
-    """Rows in the order of their experts, where each place of ``row_idx`` went, and the experts in order."""
+    """Return rows in the order of their experts, where each place of ``row_idx`` went, and the experts in order."""
     rows, k = x.shape[0], expert_idx.shape[-1]
     experts, order = expert_idx.reshape(-1).sort(stable=True)
     places = row_idx.reshape(-1)[order].long()
@@ -92,7 +94,7 @@ def npu_moe_init_routing(x: Any, row_idx: Any, expert_idx: Any, active_num: int)
 
 
 def npu_moe_compute_expert_tokens(sorted_experts: Any, num_expert: int) -> Any:
-    """How many of the sorted experts are up to each one."""
+    """Return how many of the sorted experts are up to each one."""
     return (sorted_experts.reshape(1, -1) <= torch.arange(num_expert, device=sorted_experts.device).reshape(-1, 1)).sum(1).int()
 
 
@@ -100,7 +102,7 @@ def npu_moe_finalize_routing(
     expanded_permuted_rows: Any, skip1: Any, skip2: Any, bias: Any, scales: Any, expanded_src_to_dst_row: Any, export_for_source_row: Any,
     drop_pad_mode: int | None = 0,
 ) -> Any:  # fmt: skip
-    """The rows of the experts put together: ``skip1 + skip2`` and the sum of ``scales * (row + bias[expert])``."""
+    """Return the rows of the experts put together: ``skip1 + skip2`` and the sum of ``scales * (row + bias[expert])``."""
     if drop_pad_mode:
         raise NotImplementedError(f"mstorch: npu_moe_finalize_routing() with drop_pad_mode={drop_pad_mode}")
     if skip1 is None and skip2 is not None:
@@ -131,7 +133,7 @@ def npu_moe_token_permute(tokens: Any, indices: Any, num_out_tokens: int | None 
 def npu_moe_token_unpermute(
     permuted_tokens: Any, sorted_indices: Any, probs: Any = None, padded_mode: bool = False, restore_shape: Any = None
 ) -> Any:  # fmt: skip
-    """The sum of what each token's experts gave, times ``probs``; places that were left out count as zero."""
+    """Return the sum of what each token's experts gave, times ``probs``; places that were left out count as zero."""
     refuse("npu_moe_token_unpermute", padded_mode=padded_mode or None)
     k = 1 if probs is None else probs.shape[1]
     places, there = sorted_indices.long(), permuted_tokens.shape[0]

@@ -10,7 +10,7 @@ _ND = 2  # ACL's number of the format that keeps elements in the order of their 
 
 
 def npu_format_cast(self: Any, acl_format: Any, customize_dtype: Any = None) -> Any:
-    """The tensor itself: MindSpore chooses how its kernels lay out memory."""
+    """Return the tensor itself: MindSpore chooses how its kernels lay out memory."""
     if customize_dtype is not None:
         raise NotImplementedError("mstorch: npu_format_cast() with customize_dtype")
     return self
@@ -20,7 +20,7 @@ npu_format_cast_ = npu_format_cast
 
 
 def get_npu_format(self: Any) -> int:
-    """The number of the format: elements in the order of their indices."""
+    """Return the number of the format: elements in the order of their indices."""
     return _ND
 
 
@@ -41,7 +41,7 @@ def npu_confusion_transpose(self: Any, perm: Sequence[int], shape: Sequence[int]
 
 
 def npu_broadcast(self: Any, size: Sequence[int]) -> Any:
-    """The tensor repeated to a size."""
+    """Return the tensor repeated to a size."""
     return self.expand(size).contiguous()
 
 
@@ -54,7 +54,7 @@ def _positions(self: Any, indices: Any) -> tuple[Any, ...]:
 
 
 def npu_scatter_nd_update(self: Any, indices: Any, updates: Any) -> Any:
-    """The tensor with ``updates`` where the last dimension of ``indices`` says, in its leading dimensions."""
+    """Return the tensor with ``updates`` where the last dimension of ``indices`` says, in its leading dimensions."""
     return self.index_put(_positions(self, indices), updates)
 
 

@@ -89,7 +89,7 @@ def attribute(module: str, name: str) -> Any:
 
 
 def is_unbuilt(value: Any) -> bool:
-    """Whether a value stands for a name of torch's that is not built: a class, a function or a module of such names alone."""
+    """Return whether a value stands for a name of torch's that is not built: a class, a function or a module of such names alone."""
     if isinstance(value, ModuleType):
         return isinstance(getattr(value.__spec__, "loader", None), _Loader) and value.__spec__.name not in elsewhere()  # type: ignore[union-attr]
     return "_unbuilt" in getattr(value, "__dict__", {})

@@ -14,17 +14,17 @@ _index = int | str | _device | None
 
 
 def is_available() -> bool:
-    """Whether MindSpore computes on an accelerator."""
+    """Return whether MindSpore computes on an accelerator."""
     return runtime.device_type() != "cpu"
 
 
 def current_accelerator(check_available: bool = False) -> _device | None:
-    """The accelerator's device without an index; None on a CPU."""
+    """Return the accelerator's device without an index; None on a CPU."""
     return _device(runtime.device_type()) if is_available() else None
 
 
 def device_count() -> int:
-    """How many there are."""
+    """Return how many there are."""
     return binding.count()
 
 
@@ -34,7 +34,7 @@ def _require() -> None:
 
 
 def current_device_index() -> int:
-    """The index of the accelerator in use; raises if there is none."""
+    """Return the index of the accelerator in use; raises if there is none."""
     _require()
     return devices.current().index or 0
 
@@ -63,13 +63,13 @@ def empty_cache() -> None:
 
 
 def memory_allocated(device_index: Any = None, /) -> int:
-    """Bytes that tensors take; raises without an accelerator."""
+    """Return bytes that tensors take; raises without an accelerator."""
     _require()
     return runtime.memory_allocated()
 
 
 def max_memory_allocated(device_index: Any = None, /) -> int:
-    """The most bytes that tensors took; raises without an accelerator."""
+    """Return the most bytes that tensors took; raises without an accelerator."""
     _require()
     return runtime.max_memory_allocated()
 
@@ -91,7 +91,7 @@ def empty_host_cache() -> None:
 
 
 def current_stream(device: Any = None, /) -> Any:
-    """The stream of the accelerator that work is given to; raises without one."""
+    """Return the stream of the accelerator that work is given to; raises without one."""
     _require()
     return _faces.current_stream()
 
@@ -103,19 +103,19 @@ def set_stream(stream: Any, /) -> None:
 
 
 def memory_reserved(device_index: Any = None, /) -> int:
-    """Bytes that the pool holds; raises without an accelerator."""
+    """Return bytes that the pool holds; raises without an accelerator."""
     _require()
     return int(streams.memory_stats()["reserved_bytes.all.current"])
 
 
 def max_memory_reserved(device_index: Any = None, /) -> int:
-    """The most bytes that the pool held; raises without an accelerator."""
+    """Return the most bytes that the pool held; raises without an accelerator."""
     _require()
     return int(streams.memory_stats()["reserved_bytes.all.peak"])
 
 
 def memory_stats(device_index: Any = None, /) -> OrderedDict[str, Any]:
-    """The pool's figures that MindSpore has, by torch's names; raises without an accelerator."""
+    """Return the pool's figures that MindSpore has, by torch's names; raises without an accelerator."""
     _require()
     return OrderedDict(sorted(streams.memory_stats().items()))
 
@@ -127,7 +127,7 @@ def reset_peak_memory_stats(device_index: Any = None, /) -> None:
 
 
 def get_memory_info(device_index: Any = None, /) -> tuple[int, int]:
-    """Bytes that are free and that there are; raises without an accelerator."""
+    """Return bytes that are free and that there are; raises without an accelerator."""
     _require()
     return streams.memory_info()
 

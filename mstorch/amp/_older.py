@@ -1,4 +1,4 @@
-"""What ``torch.cpu.amp`` and ``torch.cuda.amp`` have in common: classes of torch.amp for one device, which torch has replaced."""
+"""The classes that ``torch.cpu.amp`` and ``torch.cuda.amp`` share: torch.amp's for one device, deprecated by torch."""
 from __future__ import annotations
 
 from .._core.warned import warn

@@ -13,7 +13,7 @@ _AVAILABLE = frozenset(("cpu", "cuda", "ipu", "xpu", "maia", "xla", "mps", "hpu"
 
 
 def device_name(device_type: str, function: str) -> str:
-    """The type of device that a text names; RuntimeError if torch knows none of that name."""
+    """Return the type of device that a text names; RuntimeError if torch knows none of that name."""
     if not isinstance(device_type, str):
         raise TypeError(f"{function}(): argument 'device_type' (position 1) must be str, not {type(device_type).__name__}")
     return device(device_type).type  # raises for what names no device
@@ -27,12 +27,12 @@ def _with_autocast(device_type: str, function: str) -> str:
 
 
 def is_autocast_available(device_type: str) -> bool:
-    """Whether torch has autocast for a type of device; RuntimeError for a name that stands for none."""
+    """Return whether torch has autocast for a type of device; RuntimeError for a name that stands for none."""
     return device_name(device_type, "_is_autocast_available") in _AVAILABLE
 
 
 def is_autocast_enabled(device_type: str = "cuda") -> bool:
-    """Whether operations on a type of device are cast now."""
+    """Return whether operations on a type of device are cast now."""
     name = _with_autocast(device_type, "is_autocast_enabled")
     return state.enabled.get(name, False)
 
@@ -48,7 +48,7 @@ def set_autocast_enabled(device_type: Any, enabled: bool | None = None) -> None:
 
 
 def get_autocast_dtype(device_type: str) -> _dtype:
-    """The lower precision of a type of device."""
+    """Return the lower precision of a type of device."""
     name = device_name(device_type, "get_autocast_dtype")
     if name not in _AVAILABLE:
         raise RuntimeError("unsupported scalarType")
@@ -64,7 +64,7 @@ def set_autocast_dtype(device_type: str, dtype: _dtype) -> None:
 
 
 def is_autocast_cache_enabled() -> bool:
-    """Whether the casts of parameters are kept within a region."""
+    """Return whether the casts of parameters are kept within a region."""
     return state.cache_enabled
 
 
@@ -91,7 +91,7 @@ def autocast_decrement_nesting() -> int:
 
 
 def _deprecated(old: str, new: str, device_type: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function of one type of device, under the name that torch gave it before there was one for all."""
+    """Return the function of one type of device, under the name that torch gave it before there was one for all."""
     value = "" if not old.startswith("set") else "dtype" if old.endswith("dtype") else "enabled"
     call = f"{new}('{device_type}'{value and ', ' + value})"
 

@@ -93,7 +93,7 @@ def autocast_decorator(autocast_instance: autocast, func: Callable[..., Any]) ->
 
 
 def _cast(value: Any, device_type: str, dtype: _dtype) -> Any:
-    """The floating tensors in a tree in another dtype, but for those of float64."""
+    """Return the floating tensors in a tree in another dtype, but for those of float64."""
     if isinstance(value, Tensor):
         eligible = value.is_floating_point() and value.device.type == device_type and value.dtype is not float64
         return value.to(dtype) if eligible else value
@@ -113,8 +113,9 @@ def _check_name(device_type: int | str) -> None:
 
 
 def custom_fwd(fwd: Any = None, *, device_type: str, cast_inputs: _dtype | None = None) -> Any:
-    """A decorator of ``forward`` of an ``autograd.Function``: with ``cast_inputs``, in an autocast region, its floating
-    tensors are cast to that dtype and it runs with autocast off."""
+    """Return a decorator of ``forward`` of an ``autograd.Function``: with ``cast_inputs``, in an autocast region, its floating tensors are
+    cast to that dtype and it runs with autocast off.
+    """
     _check_name(device_type)
     if fwd is None:
         return functools.partial(custom_fwd, device_type=device_type, cast_inputs=cast_inputs)
@@ -133,7 +134,7 @@ def custom_fwd(fwd: Any = None, *, device_type: str, cast_inputs: _dtype | None 
 
 
 def custom_bwd(bwd: Any = None, *, device_type: str) -> Any:
-    """A decorator of ``backward`` of an ``autograd.Function``: it runs with autocast as it was in ``forward``."""
+    """Return a decorator of ``backward`` of an ``autograd.Function``: it runs with autocast as it was in ``forward``."""
     _check_name(device_type)
     if bwd is None:
         return functools.partial(custom_bwd, device_type=device_type)

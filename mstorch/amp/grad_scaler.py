@@ -19,7 +19,7 @@ from ._settings import is_autocast_available
 
 
 class OptState(Enum):
-    """What has been done with an optimizer since the last ``update``."""
+    """The stage of an optimizer since the last ``update``."""
 
     READY = 0
     UNSCALED = 1
@@ -95,7 +95,7 @@ class GradScaler:
     def scale(self, outputs: Iterable[Tensor]) -> Iterable[Tensor]: ...
 
     def scale(self, outputs: Any) -> Any:
-        """A tensor, or the tensors of an iterable, multiplied by the scale."""
+        """Return a tensor, or the tensors of an iterable, multiplied by the scale."""
         if not self._enabled:
             return outputs
         if isinstance(outputs, Tensor):
@@ -181,7 +181,7 @@ class GradScaler:
         return result
 
     def _step_that_unscales(self, optimizer: Any, state: dict[str, Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """The step of an optimizer that says it divides by the scale itself."""
+        """Return the step of an optimizer that says it divides by the scale itself."""
         if "grad_scaler" in inspect.signature(optimizer.step).parameters:
             warn(
                 "GradScaler is going to stop passing itself as a keyword argument to the passed optimizer. In the near future "
@@ -252,13 +252,13 @@ class GradScaler:
         return self._scale
 
     def get_scale(self) -> float:
-        """The scale, 1.0 if scaling is disabled."""
+        """Return the scale, 1.0 if scaling is disabled."""
         if not self._enabled:
             return 1.0
         return self._init_scale if self._scale is None else self._scale.item()
 
     def get_growth_factor(self) -> float:
-        """The factor by which the scale grows."""
+        """Return the factor by which the scale grows."""
         return self._growth_factor
 
     def set_growth_factor(self, new_factor: float) -> None:
@@ -266,7 +266,7 @@ class GradScaler:
         self._growth_factor = new_factor
 
     def get_backoff_factor(self) -> float:
-        """The factor by which the scale shrinks."""
+        """Return the factor by which the scale shrinks."""
         return self._backoff_factor
 
     def set_backoff_factor(self, new_factor: float) -> None:
@@ -274,7 +274,7 @@ class GradScaler:
         self._backoff_factor = new_factor
 
     def get_growth_interval(self) -> int:
-        """The number of steps in a row after which the scale grows."""
+        """Return the number of steps in a row after which the scale grows."""
         return self._growth_interval
 
     def set_growth_interval(self, new_interval: int) -> None:
@@ -287,11 +287,11 @@ class GradScaler:
         return self._init_growth_tracker if self._growth_tracker is None else int(self._growth_tracker.item())
 
     def is_enabled(self) -> bool:
-        """Whether the scaler scales."""
+        """Return whether the scaler scales."""
         return self._enabled
 
     def state_dict(self) -> dict[str, Any]:
-        """The scale, factors, interval and steps in a row; empty if scaling is disabled."""
+        """Return the scale, factors, interval and steps in a row; empty if scaling is disabled."""
         if not self._enabled:
             return {}
         return {

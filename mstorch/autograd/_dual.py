@@ -17,7 +17,7 @@ MAPPED: list[Any] = []  # ``joined`` and ``apart`` within ``vmap``: torch.func, 
 
 
 def _same(tensor: Tensor) -> Any:
-    """Another tensor over the same elements, a view."""
+    """Return another tensor over the same elements, a view."""
     return view(tensor, "ViewBackward0", tensor._shape, strides_of(tensor), tensor._offset, same, SAME, SAME)
 
 
@@ -31,7 +31,7 @@ def check_sizes(primal: Tensor, tangent: Tensor) -> None:
 
 
 def joined(primal: Any, tangent: Any, level: int) -> Tensor:
-    """A view of ``primal`` that has a tangent at a level; RuntimeError if the sizes differ."""
+    """Return a view of ``primal`` that has a tangent at a level; RuntimeError if the sizes differ."""
     check_sizes(primal, tangent)
     dual = _same(primal)
     here, there = primal._storage, tangent._storage
@@ -43,7 +43,7 @@ def joined(primal: Any, tangent: Any, level: int) -> Tensor:
 
 
 def _alike(primal: Any, tangent: Any) -> bool:
-    """Whether two tensors lie in the same way in storages of the same length."""
+    """Return whether two tensors lie in the same way in storages of the same length."""
     if 0 in primal._shape:
         return True
     if primal._offset != tangent._offset or primal._stride != tangent._stride:
@@ -52,7 +52,7 @@ def _alike(primal: Any, tangent: Any) -> bool:
 
 
 def apart(dual: Any, level: int) -> tuple[Any, Any]:
-    """A view of a tensor without the tangent at a level, and that tangent, or None."""
+    """Return a view of a tensor without the tangent at a level, and that tangent, or None."""
     tangent = tangent_of(dual, level) if seen(level) else None
     with without(level):
         primal = _same(dual)

@@ -21,7 +21,7 @@ class _Handle:
 
 
 class _AllowedMutations:
-    """What is saved in a block: by handle the tensor itself, or its copy once its memory was written."""
+    """Tensors saved within a block, by handle: the tensor itself, or a copy once its memory was written."""
 
     def __init__(self) -> None:
         self.cloned: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
@@ -35,7 +35,7 @@ class _AllowedMutations:
             kept.clear()
 
     def pack(self, tensor: Tensor) -> _Handle:
-        """The handle of a tensor; one for all that show the same elements at the same version."""
+        """Return the handle of a tensor; one for all that show the same elements at the same version."""
         place = _place(tensor)
         key = (*place, tensor._shape, strides_of(tensor), tensor._offset, tensor._dtype)
         self.sid_to_tid.setdefault(place, set()).add(key)
@@ -46,7 +46,7 @@ class _AllowedMutations:
         return handle
 
     def unpack(self, handle: Any) -> Any:
-        """The tensor as it was saved."""
+        """Return the tensor as it was saved."""
         found = self.cloned.get(handle)
         if found is None:
             found = self.original.get(handle)

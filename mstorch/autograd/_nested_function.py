@@ -39,7 +39,7 @@ class _Context:
 
 
 def apply(cls: Any, base: Any, args: tuple[Any, ...], apart: bool) -> Any:
-    """What ``cls.apply`` gives for arguments of which some are nested; ``apart``: its context is filled by ``setup_context``."""
+    """Return what ``cls.apply`` gives for arguments of which some are nested; ``apart``: its context is filled by ``setup_context``."""
     seen: dict[str, Any] = {}
 
     def forward(ctx: Any, *values: Any) -> Any:

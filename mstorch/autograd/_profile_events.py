@@ -1,4 +1,4 @@
-"""What a profiler saw: single events, sums of them, and their table."""
+"""The events of a profiler: single ones, sums of them, and their table."""
 from __future__ import annotations
 
 import dataclasses
@@ -21,7 +21,7 @@ class Interval:
     end: float
 
     def elapsed_us(self) -> float:
-        """The length in microseconds."""
+        """Return the length in microseconds."""
         return self.end - self.start
 
 
@@ -129,14 +129,14 @@ class EventList(list):  # type: ignore[type-arg]
     def key_averages(
         self, group_by_input_shapes: bool = False, group_by_stack_n: int = 0, group_by_overload_name: bool = False
     ) -> EventList:
-        """The calls of each name together. Shapes and stacks are not recorded, and group nothing."""
+        """Return the calls of each name together. Shapes and stacks are not recorded, and group nothing."""
         sums: dict[str, FunctionEventAvg] = {}
         for event in self:
             sums.setdefault(event.key, FunctionEventAvg()).add(event)
         return EventList(sums.values())
 
     def total_average(self) -> FunctionEventAvg:
-        """All calls together."""
+        """Return all calls together."""
         total = FunctionEventAvg("Total")
         for event in self:
             total.add(event)
@@ -148,7 +148,7 @@ class EventList(list):  # type: ignore[type-arg]
         max_shapes_column_width: int = 80, header: str | None = None, top_level_events_only: bool = False,
         time_unit: str | None = None,
     ) -> str:  # fmt: skip
-        """The first rows as a table, sorted by a property such as ``self_cpu_time_total``, the largest first."""
+        """Return the first rows as a table, sorted by a property such as ``self_cpu_time_total``, the largest first."""
         if not self:
             return ""
         rows = [event for event in self if not top_level_events_only or getattr(event, "cpu_parent", None) is None]

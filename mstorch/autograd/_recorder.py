@@ -21,7 +21,7 @@ _recorders: list[Recorder] = []  # those that run, the newest last
 
 @functools.cache
 def _operations() -> dict[types.CodeType, str]:
-    """The code of torch's functions, with their names. Code that serves several functions has no name."""
+    """Return the code of torch's functions, with their names. Code that serves several functions has no name."""
     package = __name__.partition(".")[0]
     found: dict[types.CodeType, str] = {}
     shared: set[types.CodeType] = set()
@@ -82,7 +82,7 @@ class Recorder:
         self._events.append(event)
 
     def is_open(self, owner: Any) -> bool:
-        """Whether the last one that began in this thread is the owner's."""
+        """Return whether the last one that began in this thread is the owner's."""
         stack = self._open()
         return bool(stack) and stack[-1][2] is owner
 
@@ -106,7 +106,7 @@ class Recorder:
             _recorders.remove(self)
 
     def events(self) -> EventList:
-        """What was seen, in the order in which it began."""
+        """Return what was seen, in the order in which it began."""
         events = sorted(self._events, key=lambda event: (event.time_range.start, -event.time_range.end))
         for number, event in enumerate(events, 1):
             event.id = number
@@ -114,12 +114,12 @@ class Recorder:
 
 
 def watching_again() -> Callable[[], Any]:
-    """What puts back which recorders run, and whom the interpreter tells of calls."""
+    """Return a function that restores which recorders run and which functions the interpreter calls for profiling."""
     profiler = sys.getprofile()
     of_threads = partial(setattr, threading, "_profile_hook", threading.getprofile())
     return each(partial(sys.setprofile, profiler), of_threads, length_again(_recorders))
 
 
 def running() -> list[Recorder]:
-    """The recorders that run."""
+    """Return the recorders that run."""
     return list(_recorders)

@@ -24,12 +24,12 @@ _state = _State()
 
 
 def is_anomaly_enabled() -> bool:
-    """Whether anomaly detection is on."""
+    """Return whether anomaly detection is on."""
     return _state.enabled
 
 
 def is_anomaly_check_nan_enabled() -> bool:
-    """Whether anomaly detection, where it is on, looks for NaN."""
+    """Return whether anomaly detection, where it is on, looks for NaN."""
     return _state.check_nan
 
 

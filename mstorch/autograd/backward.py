@@ -110,7 +110,7 @@ def _root_gradients(roots: Sequence[Any], gradients: Sequence[Any], recorded: bo
 
 
 def _plain_start(root: Tensor, gradient: Tensor | None) -> tuple[Any, Any] | None:
-    """Where backward begins at one tensor whose gradient is of its own kind and place, the common case; None in any other."""
+    """Return where backward begins at one tensor whose gradient is of its own kind and place, the common case; None in any other."""
     if root.__class__ not in PLAIN or not isinstance(root, TensorBase) or LEVELS or MODES or modes.native is not None:
         return None
     shape, kind, place = root._shape, root._dtype, root._storage.__class__
@@ -151,7 +151,7 @@ def _like_at(root: Any) -> tuple[Any, Any]:
 
 
 def _ones_at(edge: GradientEdge, recorded: bool) -> Any:
-    """The gradient to begin with at an edge that was asked for on a tensor of one element."""
+    """Return the gradient to begin with at an edge that was asked for on a tensor of one element."""
     shape, kind = _like_at(edge)
     if shape is None:
         raise RuntimeError("mstorch: a gradient is needed for an edge that get_gradient_edge did not make")
@@ -162,7 +162,7 @@ def _ones_at(edge: GradientEdge, recorded: bool) -> Any:
 
 
 def _starts(roots: Sequence[Any], gradients: Sequence[Any], create_graph: bool) -> list[tuple[Any, Any]]:
-    """Where backward begins, each with the gradient there."""
+    """Return where backward begins, each with the gradient there."""
     _refuse_in_graph()
     if any(root.__class__ in (str, int, float, type(None)) for root in roots):
         raise AssertionError("Expected output to be a torch.Tensor")
@@ -236,7 +236,7 @@ def grad(
     outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool | None = None, create_graph: bool = False,
     only_inputs: bool = True, allow_unused: bool | None = None, is_grads_batched: bool = False, materialize_grads: bool = False,
 ) -> tuple[Tensor, ...]:  # fmt: skip
-    """The gradients of ``outputs`` with respect to ``inputs``, as a tuple; no ``.grad`` is touched."""
+    """Return the gradients of ``outputs`` with respect to ``inputs``, as a tuple; no ``.grad`` is touched."""
     if nested_in(outputs, inputs, grad_outputs):
         gradients = grad(
             kept(outputs), kept(inputs), kept_gradients(outputs, grad_outputs), retain_graph, create_graph, only_inputs, allow_unused,
@@ -277,12 +277,12 @@ def grad(
 
 
 def _strided_edge(tensor: Tensor) -> Any:
-    """Where the gradient of a tensor arrives; asking a sparse one for its shape in memory raises, and its own form takes over."""
+    """Return where the gradient of a tensor arrives; asking a sparse one for its shape in memory raises, and its own form takes over."""
     return edge_of(tensor) if tensor._shape is not None else None
 
 
 def _own(gradient: Tensor | np.ndarray, starts: Sequence[tuple[Any, Any]]) -> Any:
-    """A gradient as a tensor whose memory no other result shares."""
+    """Return a gradient as a tensor whose memory no other result shares."""
     if gradient is None or isinstance(gradient, TensorBase):
         return gradient
     shared = isinstance(gradient, np.ndarray) and (gradient.base is not None or any(gradient is item for _, item in starts))
@@ -302,7 +302,7 @@ def _batched(
     roots: tuple[Any, ...], inputs: tuple[Any, ...], gradients: tuple[Any, ...], keep: bool | None, create: bool,
     allow_unused: bool | None, materialize: bool,
 ) -> tuple[Any, ...]:  # fmt: skip
-    """The gradients for each entry along the first dimension of ``gradients``, stacked."""
+    """Return the gradients for each entry along the first dimension of ``gradients``, stacked."""
     if not gradients or any(gradient is None for gradient in gradients):
         raise RuntimeError("grad can be implicitly created only for scalar outputs")
     for gradient, root in zip(gradients, roots):

@@ -66,7 +66,7 @@ def _level(level: int, name: str) -> int:
 
 
 def make_dual(tensor: Any, tangent: Any, *, level: int | None = None) -> Any:
-    """A view of a floating or complex ``tensor`` (the primal) that has ``tangent``, a tensor of its shape, as its tangent.
+    """Return a view of a floating or complex ``tensor`` (the primal) that has ``tangent``, a tensor of its shape, as its tangent.
 
     The tangent is the given tensor itself if its strides are the primal's, else a copy. ValueError for integers, RuntimeError
     for another shape, outside of a level, and for a tensor that has a tangent.
@@ -88,7 +88,7 @@ def make_dual(tensor: Any, tangent: Any, *, level: int | None = None) -> Any:
 
 
 def unpack_dual(tensor: Any, *, level: int | None = None) -> UnpackedDualTensor:
-    """A view of the tensor without its tangent, and the tangent; outside of a level the tensor itself, and None."""
+    """Return a view of the tensor without its tangent, and the tangent; outside of a level the tensor itself, and None."""
     level = _current_level if level is None else level
     if level < 0:
         return UnpackedDualTensor(tensor, None)
@@ -114,7 +114,7 @@ class dual_level(_Mode):
 
 
 def _is_fwd_grad_enabled() -> bool:
-    """Whether tangents are computed."""
+    """Return whether tangents are computed."""
     return modes.forward
 
 

@@ -29,7 +29,7 @@ from .grad_mode import no_grad
 
 
 class FunctionCtx:
-    """What ``forward`` hands on to ``backward``."""
+    """The context that ``forward`` passes to ``backward``."""
 
     saved_for_forward: tuple[Any, ...] = ()
     _forward_now = False
@@ -87,7 +87,7 @@ class FunctionCtx:
         self.materialize_grads = value
 
     def name(self) -> str:
-        """The name of the node."""
+        """Return the name of the node."""
         node = None if self._node is None else self._node()
         return type(self).__name__ if node is None else node.name()
 
@@ -109,7 +109,7 @@ class _FunctionNode(Node):
     likes: Any
 
     def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
-        """What the function's ``backward`` gives, one gradient for each argument of ``forward``."""
+        """Return what the function's ``backward`` gives, one gradient for each argument of ``forward``."""
         full: list[Any] = []
         for position, like in enumerate(self.outputs):
             gradient = dressed(gradients[position]) if position < len(gradients) else None
@@ -303,7 +303,7 @@ class Function:
 
 
 def _plain_output(tensors: list[Any], output: Tensor) -> Any:
-    """Results that are not recorded; an input that is returned is another tensor over the same memory."""
+    """Return results that are not recorded; an input that is returned is another tensor over the same memory."""
     if isinstance(output, TensorBase):
         if modes.native is not None or output.layout is not strided:
             return output
@@ -325,7 +325,7 @@ def _native_output(cls: type[Function], output: Tensor) -> Any:
 
 
 def _like(tensor: Tensor) -> tuple[tuple[int, ...] | None, dtype | None]:
-    """What a gradient of the tensor is to fit; None for that of a sparse one, which may stand anywhere."""
+    """Return what a gradient of the tensor is to fit; None for that of a sparse one, which may stand anywhere."""
     return (tensor._shape, tensor._dtype) if tensor.layout is strided else (None, None)
 
 
@@ -358,7 +358,7 @@ def _record(cls: type[Function], ctx: FunctionCtx, tensors: list[Any], edges: li
 
 
 def _kept(tensor: Tensor, outputs: list[Any], number: int | None) -> Saved | None:
-    """A tensor that the context saves, which may be the output of a number."""
+    """Return a tensor that the context saves, which may be the output of a number."""
     if tensor is None:
         return None
     if number is None:
@@ -369,7 +369,7 @@ def _kept(tensor: Tensor, outputs: list[Any], number: int | None) -> Saved | Non
 
 
 def _checked_dirty(ctx: FunctionCtx, given: set[int], outputs: list[Any]) -> set[int]:
-    """The ids of the tensors that were marked dirty, which have to be outputs."""
+    """Return the ids of the tensors that were marked dirty, which have to be outputs."""
     dirty = {id(tensor) for tensor in ctx._dirty}
     if dirty - given:
         warn(
@@ -419,7 +419,7 @@ def _made_outputs(
 
 
 def _made_by(item: Any, node: Any, position: int, dirty: bool, given: bool, count: int) -> Tensor:
-    """The output of a node that a tensor becomes: the tensor itself, or a view or a twin of it."""
+    """Return the output of a node that a tensor becomes: the tensor itself, or a view or a twin of it."""
     if dirty:
         check_history(item)
         if item._auto is not None and item._auto.base is not None and count > 1:

@@ -25,7 +25,7 @@ _USER = "outputs of the user-provided function"
 
 
 def _as_tuple(value: Any, what: str, function: str) -> tuple[bool, Tensors]:
-    """Whether the value is a tuple, and a tuple of tensors; TypeError for anything else."""
+    """Return whether the value is a tuple, and a tuple of tensors; TypeError for anything else."""
     many = isinstance(value, tuple)
     tensors = value if many else (value,)
     for i, item in enumerate(tensors):
@@ -39,7 +39,7 @@ def _as_tuple(value: Any, what: str, function: str) -> tuple[bool, Tensors]:
 
 
 def _entered(tensors: Tensors, create_graph: bool, need_graph: bool = True) -> Tensors:
-    """Tensors of the function's own over the same values: the same tensors, caught by its closure, are constants to it."""
+    """Return tensors of the function's own over the same values: the same tensors, caught by its closure, are constants to it."""
     return tuple(
         t.view_as(t) if create_graph and t.requires_grad else t.detach().requires_grad_(need_graph) for t in tensors
     )
@@ -68,7 +68,7 @@ def _check_vector(v: Tensors, like: Tensors, many: bool) -> None:
 
 
 def _vector(v: Any, function: str, like: Tensors, many: bool, create_graph: bool, missing: str) -> Tensors:
-    """The vector as a tuple; where it is None, ``like`` has to be one number."""
+    """Return the vector as a tuple; where it is None, ``like`` has to be one number."""
     if v is None:
         if len(like) != 1 or like[0].nelement() != 1:
             raise RuntimeError(missing)
@@ -141,7 +141,7 @@ _MISSING = {
 
 
 def _filled(gradients: Tensors, like: Tensors, strict: bool, create_graph: bool, stage: str) -> Tensors:
-    """The gradients with zeros for None; in strict mode an error for what does not depend on the inputs."""
+    """Return the gradients with zeros for None; in strict mode an error for what does not depend on the inputs."""
     words, name = _MISSING[stage]
     for i, gradient in enumerate(gradients if strict else ()):
         if gradient is None:
@@ -233,7 +233,7 @@ def _jacobian(
 
 
 def _forwards(func: Callable[..., Any], inputs: Tensor | tuple[Tensor, ...]) -> Any:
-    """The Jacobian by forward mode: one run of the function for each element of the inputs."""
+    """Return the Jacobian by forward mode: one run of the function for each element of the inputs."""
     many_inputs, inputs = _as_tuple(inputs, "inputs", "jacobian")
     columns: list[list[Any]] = []
     for number, tensor in enumerate(inputs):
@@ -264,7 +264,7 @@ def jacobian(
     func: Callable[..., Any], inputs: Any, create_graph: bool = False, strict: bool = False, vectorize: bool = False,
     strategy: str = "reverse-mode",
 ) -> Any:  # fmt: skip
-    """The Jacobian of ``func``: for each output and input a tensor of the output's sizes followed by the input's.
+    """Return the Jacobian of ``func``: for each output and input a tensor of the output's sizes followed by the input's.
 
     Differs from torch: computed row by row in reverse mode, column by column forwards, whatever ``vectorize`` is.
     """
@@ -305,7 +305,7 @@ def jacobian(
 
 
 def _one_number(func: Callable[..., Any], inputs: Tensors, function: str, strict: bool) -> Tensor:
-    """The function's result, which must be a tensor of one element."""
+    """Return the function's result, which must be a tensor of one element."""
     many, outputs = _run(func, inputs, function, strict)
     if many:
         raise RuntimeError(f"The function given to {function} should return a single Tensor")
@@ -318,7 +318,7 @@ def hessian(
     func: Callable[..., Any], inputs: Any, create_graph: bool = False, strict: bool = False, vectorize: bool = False,
     outer_jacobian_strategy: str = "reverse-mode",
 ) -> Any:  # fmt: skip
-    """The second derivatives of ``func``, a function of one number: for each two inputs a tensor of both their sizes.
+    """Return the second derivatives of ``func``, a function of one number: for each two inputs a tensor of both their sizes.
 
     ``outer_jacobian_strategy`` is that of the second derivative. Differs from torch: computed row by row, whatever ``vectorize`` is.
     """

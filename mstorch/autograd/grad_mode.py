@@ -28,7 +28,7 @@ class _Mode(Block):
     """A grad mode for a ``with`` block or for the calls of a decorated function (or generator, between its yields)."""
 
     def clone(self) -> Self:
-        """Another one that sets the same."""
+        """Return another one that sets the same."""
         return type(self)()
 
     def __enter__(self) -> None:
@@ -141,12 +141,12 @@ class inference_mode(_Mode):
 
 
 def is_grad_enabled() -> bool:
-    """Whether operations are recorded now."""
+    """Return whether operations are recorded now."""
     return modes.grad
 
 
 def is_inference_mode_enabled() -> bool:
-    """Whether inference mode is on."""
+    """Return whether inference mode is on."""
     return modes.inference
 
 
@@ -187,7 +187,7 @@ class set_multithreading_enabled(_Policy):
 
 
 def is_multithreading_enabled() -> bool:
-    """What ``set_multithreading_enabled`` chose: True at first."""
+    """Return what ``set_multithreading_enabled`` chose: True at first."""
     return set_multithreading_enabled._is_on()
 
 

@@ -57,7 +57,7 @@ _NOTES = '"Notes about undefined output gradients" in "tools/autograd/derivative
 
 @dataclass
 class _Settings:
-    """What a check was asked for."""
+    """The arguments of a gradient check."""
 
     eps: float
     atol: float
@@ -100,7 +100,7 @@ def gradcheck(
     check_grad_dtypes: bool = False, check_batched_grad: bool = False, check_batched_forward_grad: bool = False,
     check_forward_ad: bool = False, check_backward_ad: bool = True, fast_mode: bool = False, masked: bool | None = None,
 ) -> bool:  # fmt: skip
-    """Whether the gradients of ``func`` agree with central differences; float64 or complex128 inputs are needed in practice.
+    """Return whether the gradients of ``func`` agree with central differences; float64 or complex128 inputs are needed in practice.
 
     The inputs' own memory is changed for the differences and set back. ``fast_mode`` compares one projection of each
     Jacobian on random vectors instead of all its elements. Raises GradcheckError where they differ, unless
@@ -246,7 +246,7 @@ class _Direction:
     total: float
 
     def steps(self, like: Tensor, factor: float) -> list[Any]:
-        """The step as tensors like the values that it changes."""
+        """Return the step as tensors like the values that it changes."""
         kind = like.real.dtype if like.is_complex() else like.dtype
         return [beside(made(vector * factor), like).to(kind).reshape(like.shape) for vector in self.vectors]
 
@@ -288,7 +288,7 @@ def _check_fast(part: _Part, result: tuple[Any, ...], settings: _Settings) -> No
 
 
 def _projected(leaf: Tensor, gradient: np.ndarray, direction: _Direction) -> Any:
-    """A gradient's product with a direction; real and imaginary parts each with their own vector."""
+    """Return a gradient's product with a direction; real and imaginary parts each with their own vector."""
     if leaf.layout != strided:
         gradient = gradient[numbers_of(leaf)]
     if np.iscomplexobj(gradient):
@@ -297,7 +297,7 @@ def _projected(leaf: Tensor, gradient: np.ndarray, direction: _Direction) -> Any
 
 
 def _in_full(part: _Part, output: Any, place: int, position: int, settings: _Settings) -> str:
-    """What slow mode says of a Jacobian that fast mode finds wrong."""
+    """Return what slow mode says of a Jacobian that fast mode finds wrong."""
     index = watched(part.inputs)[position]
     want = numerical(part.fn, part.inputs, part.inputs[index], settings.eps, part.forward)[place]
     if part.forward:
@@ -481,7 +481,7 @@ def gradgradcheck(
 
 
 def _seed(output: Tensor, scattered: bool) -> Tensor:
-    """A random gradient of an output, between -1 and 1; ``scattered`` ones have gaps in memory."""
+    """Return a random gradient of an output, between -1 and 1; ``scattered`` ones have gaps in memory."""
     kind = output.dtype if is_inexact(output) else float64
     shape = tuple(output.shape)
     drawn = uniform_(empty((*shape, *((2,) if output.is_complex() else ())), dtype=kind.to_real(), device=output.device), -1, 1)
@@ -508,7 +508,7 @@ def _get_numerical_jacobian(
     fn: Callable[..., Any], inputs: tuple[Tensor, Tensor], outputs: Any = None, target: Any = None, eps: float = 1e-3,
     is_forward_ad: bool = False
 ) -> list[tuple[Any, ...]]:
-    """The Jacobians of all outputs, by differences, for each tensor of ``target``, which are the inputs by default."""
+    """Return the Jacobians of all outputs, by differences, for each tensor of ``target``, which are the inputs by default."""
     given = as_tuple(inputs)
     outputs = as_tuple(fn(*given)) if outputs is None else outputs
     if not is_forward_ad and any(o.is_complex() for o in outputs):
@@ -537,7 +537,7 @@ def _old(function: Callable[..., Any]) -> Callable[..., Any]:
 
 @_old
 def get_numerical_jacobian(fn: Callable[..., Any], inputs: Any, target: Any = None, eps: float = 1e-3, grad_out: float = 1.0) -> Any:
-    """The Jacobians of the first output of ``fn(inputs)`` by differences."""
+    """Return the Jacobians of the first output of ``fn(inputs)`` by differences."""
     if grad_out != 1.0:
         raise ValueError(
             "Expected grad_out to be 1.0. get_numerical_jacobian no longer supports values of grad_out != 1.0."
@@ -548,7 +548,7 @@ def get_numerical_jacobian(fn: Callable[..., Any], inputs: Any, target: Any = No
 
 @_old
 def get_analytical_jacobian(inputs: Any, output: Any, nondet_tol: float = 0.0, grad_out: float = 1.0) -> Any:
-    """The Jacobians of an output by backward, and whether backward repeats itself, has the right sizes and dtypes."""
+    """Return the Jacobians of an output by backward, and whether backward repeats itself, has the right sizes and dtypes."""
     if grad_out != 1.0:
         raise ValueError(
             "Expected grad_out to be 1.0. get_analytical_jacobian no longer supports values of grad_out != 1.0."
@@ -564,6 +564,6 @@ def get_analytical_jacobian(inputs: Any, output: Any, nondet_tol: float = 0.0, g
 def get_numerical_jacobian_wrt_specific_input(
     fn: Callable[..., Any], input_idx: int, inputs: Any, outputs: Any, eps: float, input: Any = None, is_forward_ad: bool = False
 ) -> tuple[Any, ...]:
-    """The Jacobians of all outputs with respect to one input, by differences."""
+    """Return the Jacobians of all outputs with respect to one input, by differences."""
     tensor = inputs[input_idx] if input is None else input
     return tuple(beside(made(jacobian), tensor) for jacobian in numerical(fn, as_tuple(inputs), tensor, eps, is_forward_ad))

@@ -21,7 +21,7 @@ _NO_GRAD = "cannot register a hook on a tensor that doesn't require gradient"
 
 
 def _hooks_at(tensor: Tensor) -> Hooks:
-    """The hooks that run when the gradient for a tensor is complete."""
+    """Return the hooks that run when the gradient for a tensor is complete."""
     edge = edge_of(tensor)
     if edge is None:
         return Hooks()
@@ -93,7 +93,7 @@ class GradientEdge(NamedTuple):
 
 
 def get_gradient_edge(tensor: Tensor) -> GradientEdge:
-    """The place where the gradient of a tensor arrives."""
+    """Return the place where the gradient of a tensor arrives."""
     if not is_tracked(tensor):
         raise RuntimeError("It is not possible to get the gradient edge for a Tensor that does not require gradients")
     node, number = edge_of(tensor)  # type: ignore[misc]
@@ -103,7 +103,7 @@ def get_gradient_edge(tensor: Tensor) -> GradientEdge:
 
 
 def _get_grad_fn_or_grad_acc(t: Tensor | GradientEdge) -> Node:
-    """The node where the gradient of a tensor, or of an edge, arrives."""
+    """Return the node where the gradient of a tensor, or of an edge, arrives."""
     if isinstance(t, GradientEdge):
         return t.node
     if not is_tracked(t):

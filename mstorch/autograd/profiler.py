@@ -94,15 +94,15 @@ class profile(Block):
     def key_averages(
         self, group_by_input_shape: bool = False, group_by_stack_n: int = 0, group_by_overload_name: bool = False
     ) -> EventList:
-        """The calls of each name together."""
+        """Return the calls of each name together."""
         return self._events().key_averages(group_by_input_shape, group_by_stack_n)
 
     def table(self, sort_by: str | None = None, row_limit: int = 100, **options: Any) -> str:
-        """The events as a table."""
+        """Return the events as a table."""
         return self._events().table(sort_by=sort_by, row_limit=row_limit, **options)
 
     def total_average(self) -> FunctionEventAvg:
-        """All calls together."""
+        """Return all calls together."""
         return self._events().total_average()
 
     def export_chrome_trace(self, path: str) -> None:

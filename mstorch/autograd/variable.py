@@ -9,7 +9,7 @@ from .._tape.engine import next_callback, running
 
 
 class ImperativeEngine:
-    """What runs backward."""
+    """The engine that runs backward."""
 
     def queue_callback(self, callback: Callable[[], None]) -> None:
         """Call a function when the backward pass that is going on has ended."""
@@ -18,7 +18,7 @@ class ImperativeEngine:
         next_callback(callback)
 
     def is_checkpoint_valid(self) -> bool:
-        """Whether the backward that is going on accumulates into all leaves; True outside of one."""
+        """Return whether the backward that is going on accumulates into all leaves; True outside of one."""
         return all(running.accumulates)
 
 
@@ -35,7 +35,7 @@ class Variable(metaclass=VariableMeta):
     _execution_engine = ImperativeEngine()
 
     def __new__(cls, data: Any = None, requires_grad: bool | None = None, volatile: bool | None = None) -> Any:
-        """The tensor."""
+        """Return the tensor."""
         if not isinstance(data, TensorBase):
             raise TypeError(f"Variable data has to be a tensor, but got {type(data).__name__}")
         return data.detach().requires_grad_(bool(requires_grad))

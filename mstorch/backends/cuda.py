@@ -51,7 +51,7 @@ cufft_plan_cache = _PlanCache()
 
 
 def is_built() -> bool:
-    """Whether MindSpore computes on a GPU, or on the Ascend device that cuda means."""
+    """Return whether MindSpore computes on a GPU, or on the Ascend device that cuda means."""
     return cuda_names.is_there()
 
 
@@ -142,12 +142,12 @@ def _prefer(kind: Any, words: dict[str, str], backend: Any) -> Any:
 
 
 def preferred_linalg_library(backend: Any = None) -> Any:
-    """The GPU library that is preferred for torch.linalg: a note that is kept; RuntimeError for one that is not there."""
+    """Return the GPU library that is preferred for torch.linalg: a note that is kept; RuntimeError for one that is not there."""
     return _prefer(LinalgBackend, _LINALG, backend)
 
 
 def preferred_blas_library(backend: Any = None) -> Any:
-    """The GPU library that is preferred for products: a note that is kept; RuntimeError for one that is not there."""
+    """Return the GPU library that is preferred for products: a note that is kept; RuntimeError for one that is not there."""
     return _prefer(BlasBackend, _BLAS, backend)
 
 

@@ -17,7 +17,7 @@ CUDNN_TENSOR_DTYPES: set[Any] = set()
 
 
 def is_available() -> bool:
-    """Whether cuDNN is there to be steered: never, MindSpore keeps it to itself."""
+    """Return whether cuDNN is there to be steered: never, MindSpore keeps it to itself."""
     return False
 
 

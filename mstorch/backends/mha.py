@@ -8,7 +8,7 @@ __all__ = ["get_fastpath_enabled", "set_fastpath_enabled"]
 
 
 def get_fastpath_enabled() -> bool:
-    """Whether the fast path is allowed: a contiguous result of inference, computed here as any other."""
+    """Return whether the fast path is allowed: a contiguous result of inference, computed here as any other."""
     return FASTPATH["fastpath"]
 
 

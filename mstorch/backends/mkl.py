@@ -2,7 +2,7 @@
 
 
 def is_available() -> bool:
-    """Whether MKL computes: it does not."""
+    """Return whether MKL computes: it does not."""
     return False
 
 

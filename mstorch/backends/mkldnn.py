@@ -15,7 +15,7 @@ VERBOSE_OFF, VERBOSE_ON, VERBOSE_ON_CREATION = 0, 1, 2
 
 
 def is_available() -> bool:
-    """Whether oneDNN computes: it does, inside of MindSpore."""
+    """Return whether oneDNN computes: it does, inside of MindSpore."""
     return True
 
 

@@ -2,20 +2,20 @@
 
 
 def is_available() -> bool:
-    """Whether the device is there: never."""
+    """Return whether the device is there: never."""
     return False
 
 
 def is_built() -> bool:
-    """Whether support is built in: never."""
+    """Return whether support is built in: never."""
     return False
 
 
 def is_macos_or_newer(major: int, minor: int) -> bool:
-    """Whether macOS of at least a release runs here: never."""
+    """Return whether macOS of at least a release runs here: never."""
     return False
 
 
 def is_macos13_or_newer(minor: int = 0) -> bool:
-    """Whether macOS 13 or newer runs here: never."""
+    """Return whether macOS 13 or newer runs here: never."""
     return False

@@ -2,5 +2,5 @@
 
 
 def is_available() -> bool:
-    """Whether OpenMP is used: MindSpore has threads of its own."""
+    """Return whether OpenMP is used: MindSpore has threads of its own."""
     return False

@@ -9,10 +9,10 @@ strategy: str | None = "auto" if enabled else None
 
 
 def is_available() -> bool:
-    """Whether the package opt_einsum is installed."""
+    """Return whether the package opt_einsum is installed."""
     return importlib.util.find_spec("opt_einsum") is not None
 
 
 def get_opt_einsum() -> Any:
-    """The package opt_einsum, None without it."""
+    """Return the package opt_einsum, None without it."""
     return importlib.import_module("opt_einsum") if is_available() else None

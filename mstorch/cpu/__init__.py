@@ -10,12 +10,12 @@ from . import amp as amp
 
 
 def is_available() -> bool:
-    """Whether there is a CPU: there is."""
+    """Return whether there is a CPU: there is."""
     return True
 
 
 def is_initialized() -> bool:
-    """Whether the CPU is in use: it is."""
+    """Return whether the CPU is in use: it is."""
     return True
 
 
@@ -24,7 +24,7 @@ def synchronize(device: Any = None) -> None:
 
 
 def current_device() -> str:
-    """The device in use: ``"cpu"``."""
+    """Return the device in use: ``"cpu"``."""
     return "cpu"
 
 
@@ -33,7 +33,7 @@ def set_device(device: Any) -> None:
 
 
 def device_count() -> int:
-    """The number of devices: 1."""
+    """Return the number of devices: 1."""
     return 1
 
 
@@ -75,7 +75,7 @@ _in_use = threading.local()
 
 
 def current_stream(device: Any = None) -> Stream:
-    """The stream in use in this thread."""
+    """Return the stream in use in this thread."""
     return getattr(_in_use, "stream", _default_cpu_stream)
 
 

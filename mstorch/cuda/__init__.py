@@ -21,7 +21,7 @@ from . import sparse as sparse
 
 
 def is_available() -> bool:
-    """Whether MindSpore computes on a GPU, or on the Ascend device that cuda means."""
+    """Return whether MindSpore computes on a GPU, or on the Ascend device that cuda means."""
     _cuda_names.tell()
     return device_count() > 0
 
@@ -31,12 +31,12 @@ def _is_there() -> bool:
 
 
 def device_count() -> int:
-    """The GPUs that MindSpore sees."""
+    """Return the GPUs that MindSpore sees."""
     return binding.count() if _is_there() else 0
 
 
 def is_initialized() -> bool:
-    """Whether a GPU is in use."""
+    """Return whether a GPU is in use."""
     return _is_there() and (binding.is_used() or runtime.device_type() == "cuda")
 
 
@@ -51,18 +51,18 @@ def init() -> None:
 
 
 def current_device() -> int:
-    """The index of the GPU in use."""
+    """Return the index of the GPU in use."""
     _require()
     return binding.index()
 
 
 def is_bf16_supported(including_emulation: bool = True) -> bool:
-    """Whether the GPU computes in bfloat16."""
+    """Return whether the GPU computes in bfloat16."""
     return _is_there()
 
 
 def get_device_name(device: Any = None) -> str:
-    """The name of a GPU."""
+    """Return the name of a GPU."""
     _require()
     return runtime.device_name(_index_of(device))
 
@@ -101,19 +101,19 @@ def seed_all() -> None:
 
 
 def initial_seed() -> int:
-    """The seed of the GPU's generator."""
+    """Return the seed of the GPU's generator."""
     _require()
     return device_generator().initial_seed()
 
 
 def get_rng_state(device: Any = "cuda") -> Any:
-    """The state of the GPU's generator, a uint8 tensor of 16 bytes."""
+    """Return the state of the GPU's generator, a uint8 tensor of 16 bytes."""
     _require()
     return device_generator().get_state()
 
 
 def get_rng_state_all() -> list[Any]:
-    """The states of all GPUs' generators; without a GPU none."""
+    """Return the states of all GPUs' generators; without a GPU none."""
     return [get_rng_state()] if _is_there() else []
 
 
@@ -130,12 +130,12 @@ def set_rng_state_all(new_states: Iterable[Any]) -> None:
 
 
 def memory_allocated(device: Any = None) -> int:
-    """Bytes that tensors take on the GPU; 0 without one."""
+    """Return bytes that tensors take on the GPU; 0 without one."""
     return runtime.memory_allocated() if _is_there() else 0
 
 
 def max_memory_allocated(device: Any = None) -> int:
-    """The most bytes that tensors took on the GPU; 0 without one."""
+    """Return the most bytes that tensors took on the GPU; 0 without one."""
     return runtime.max_memory_allocated() if _is_there() else 0
 
 
@@ -215,12 +215,12 @@ def use_mem_pool(pool: Any, device: Any = None) -> Iterator[None]:
 
 
 def _is_compiled() -> bool:
-    """Whether MindSpore is built for GPUs and computes on one."""
+    """Return whether MindSpore is built for GPUs and computes on one."""
     return _is_there()
 
 
 def _is_in_bad_fork() -> bool:
-    """Whether a child process asks for a GPU of its parent."""
+    """Return whether a child process asks for a GPU of its parent."""
     return False
 
 

@@ -25,7 +25,7 @@ _LINE = 1 << 16  # bytes of a process's output that are kept until its line ends
 
 @dataclasses.dataclass
 class Job:
-    """What is run: a command in each of some processes of this machine, of as many machines."""
+    """A command to run in some processes of this machine, of as many machines."""
 
     command: Sequence[str]
     name: str

@@ -60,12 +60,12 @@ def _check_dtypes(*tensors: Any) -> None:
 
 
 def real(tensor: Any) -> Any:
-    """A tensor, or the pairs of real numbers that a complex one is."""
+    """Return a tensor, or the pairs of real numbers that a complex one is."""
     return view_as_real(tensor.detach()) if tensor.is_complex() else tensor
 
 
 def member_of(group: Any, global_rank: int | None, group_rank: int | None) -> int:
-    """The number in a group, from that or from the one among all. ValueError for both or neither."""
+    """Return the number in a group, from that or from the one among all. ValueError for both or neither."""
     if group_rank is not None:
         if global_rank is not None:
             raise ValueError("Can't specify both group_rank and global_rank")
@@ -76,7 +76,7 @@ def member_of(group: Any, global_rank: int | None, group_rank: int | None) -> in
 
 
 def taken_over(function: Callable[..., Any], *tensors: Any) -> bool:
-    """Whether a tensor's class takes the call."""
+    """Return whether a tensor's class takes the call."""
     return any(map(overrides, tensors))
 
 
@@ -194,7 +194,7 @@ def all_gather_single(output_tensor: Any, input_tensor: Any, group: Any = None, 
 
 
 def all_gather_into_tensor(output_tensor: Any, input_tensor: Any, group: Any = None, async_op: bool = False) -> Any:
-    """The old name of ``all_gather_single``."""
+    """Return the old name of ``all_gather_single``."""
     warn(_SINGLE.format("all_gather_into_tensor", "all_gather_single"), FutureWarning)
     return all_gather_single(output_tensor, input_tensor, group, async_op)
 
@@ -275,7 +275,7 @@ def reduce_scatter_single(output: Any, input: Any, op: Any = ReduceOp.SUM, group
 
 
 def reduce_scatter_tensor(output: Any, input: Any, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False) -> Any:
-    """The old name of ``reduce_scatter_single``."""
+    """Return the old name of ``reduce_scatter_single``."""
     warn(_SINGLE.format("reduce_scatter_tensor", "reduce_scatter_single"), FutureWarning)
     return reduce_scatter_single(output, input, op, group, async_op)
 

@@ -17,12 +17,12 @@ _NAMES = {**_TITLES, "float32": "Float", "float64": "Double", "float16": "Half",
 
 
 def group_class() -> type[ProcessGroup]:
-    """The class of the groups that are made now."""
+    """Return the class of the groups that are made now."""
     return ComparedGroup if get_debug_level() is DebugLevel.DETAIL else ProcessGroup
 
 
 def _shown(call: dict[str, Any]) -> str:
-    """A call as torch's messages show it."""
+    """Return a call as torch's messages show it."""
     said = {"SequenceNumber": call["number"], "OpType": call["op"]}
     if call["shapes"]:
         titles = {"TensorShape": "shapes", "TensorDtypes": "dtypes", "TensorDeviceTypes": "devices"}

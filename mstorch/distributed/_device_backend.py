@@ -1,4 +1,4 @@
-"""What carries tensors of a device between processes: HCCL, by MindSpore; on the stand-in device ``_played_hccl.py`` plays it."""
+"""Transfer of a device's tensors between processes: HCCL, by MindSpore; on the stand-in device ``_played_hccl.py`` plays it."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ _COMBINING = frozenset(("all_reduce", "reduce", "reduce_scatter", "reduce_scatte
 
 
 def hccl_is_there() -> bool:
-    """Whether this process computes on an Ascend device."""
+    """Return whether this process computes on an Ascend device."""
     return current().type == "npu"
 
 
@@ -46,7 +46,7 @@ _later: dict[str, tuple[Sequence[int], Any]] = {}
 
 
 def carrier_of(group: Any) -> Any:
-    """What carries the tensors of a device in a group."""
+    """Return what carries the tensors of a device in a group."""
     if group.group_name in _later:
         _meet(group, *_later[group.group_name])
         del _later[group.group_name]
@@ -56,7 +56,7 @@ def carrier_of(group: Any) -> Any:
 
 
 def flat_of_device(tensor: Any, kept: bool) -> Any:
-    """The elements of a device's tensor as what carries them takes them; a copy if they are to be ``kept``."""
+    """Return the elements of a device's tensor as what carries them takes them; a copy if they are to be ``kept``."""
     return DeviceFlat(tensor, kept)
 
 
@@ -73,12 +73,12 @@ def _meet(group: Any, ranks: Sequence[int], everyone: Any) -> None:
 
 
 def is_joined(group: Any) -> bool:
-    """Whether a group carries a device's tensors already."""
+    """Return whether a group carries a device's tensors already."""
     return group.group_name in _carriers
 
 
 def have_met() -> bool:
-    """Whether the devices of all processes have met."""
+    """Return whether the devices of all processes have met."""
     return bool(_met)
 
 
@@ -89,7 +89,7 @@ def join_later(group: Any, ranks: Sequence[int], everyone: Any) -> None:
 
 
 def carries_devices(config: BackendConfig) -> bool:
-    """Whether a backend carries tensors of Ascend devices."""
+    """Return whether a backend carries tensors of Ascend devices."""
     return "npu" in config.get_device_backend_map()
 
 
@@ -135,7 +135,8 @@ _met: list[Any] = []  # the group of all processes whose devices have met
 
 
 def available(name: Any) -> Any:
-    """The backend of a name. RuntimeError where torch would have to be built with it, NotImplementedError where it is missing here."""
+    """Return the backend of a name. RuntimeError where torch would have to be built with it, NotImplementedError where it is missing here.
+    """
     backend = Backend(name)
     for one in dict.fromkeys(BackendConfig(backend).get_device_backend_map().values()):
         if one == Backend.MPI:

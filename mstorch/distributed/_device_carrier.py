@@ -63,7 +63,7 @@ class DeviceFlat(_Row):
 
 
 def _row_in_memory(tensor: Any) -> Any:
-    """The memory of a tensor of one dimension that is all of it, so that an operation may fill it; None for another."""
+    """Return the memory of a tensor of one dimension that is all of it, so that an operation may fill it; None for another."""
     storage = tensor._storage
     if len(tensor._shape) != 1 or not is_all_of_device_memory(tensor) or storage.parameter is not None:
         return None
@@ -72,7 +72,7 @@ def _row_in_memory(tensor: Any) -> Any:
 
 
 class Begun:
-    """What a device was asked for, in steps that are taken when it is waited for."""
+    """Work that a device has begun, in steps that are taken when it is waited for."""
 
     def __init__(self) -> None:
         self._steps: list[Callable[[], Any]] = []
@@ -88,7 +88,7 @@ class Begun:
         self._steps.append(step)
 
     def is_done(self, communication: Any) -> bool:
-        """Whether nothing has to be waited for."""
+        """Return whether nothing has to be waited for."""
         return all(map(communication.is_done, self._handles))
 
     def finish(self) -> None:
@@ -116,13 +116,13 @@ class DeviceWork(Work):
                 self._finish(error)
 
     def is_completed(self) -> bool:
-        """Whether it is done, well or not."""
+        """Return whether it is done, well or not."""
         if not self._done and self._begun.is_done(self._communication):
             self._until(timedelta(0))
         return self._done
 
     def get_future(self) -> Future[Any]:
-        """A future of the tensors that are filled: done at once, for what is computed with them comes after it on the device.
+        """Return a future of the tensors that are filled: done at once, for what is computed with them comes after it on the device.
 
         In a hook of DistributedDataParallel it is done once somebody waits, so that backward goes on meanwhile.
         """
@@ -153,7 +153,7 @@ def _begin(
 
 
 def _checked(op: ReduceOp) -> str:
-    """The name of a reduction; of the sum for a mean, which HCCL lacks: what comes of it is divided. RuntimeError for another."""
+    """Return the name of a reduction; of the sum for a mean, which HCCL lacks: what comes of it is divided. RuntimeError for another."""
     name = "SUM" if op is ReduceOp.AVG else op.name
     if name not in collectives.OPS:
         raise RuntimeError(f"HCCL has no ReduceOp.{op.name}")
@@ -176,7 +176,7 @@ class Carrier:
         return _begin(self._native, work, outputs, put, waits, source)
 
     def _ordered(self, parts: Sequence[Any]) -> list[Any]:
-        """What is for each member, in MindSpore's order."""
+        """Return what is for each member, in MindSpore's order."""
         return [parts[member] for member in self._order]
 
     def _mean(self, begun: Begun, op: ReduceOp, rows: Sequence[_Row]) -> None:
@@ -267,7 +267,7 @@ class Carrier:
         self.all_gather(begun, outputs if self._me == root else self._copies(row), row)
 
     def _copies(self, row: _Row) -> list[_Row]:
-        """Rows for each member's, to be filled."""
+        """Return rows for each member's, to be filled."""
         return [_Row(collectives.empty(row.size, row.raw)) for _ in self._ranks]
 
     def scatter(self, begun: Begun, row: _Row, inputs: Sequence[_Row], root: int) -> None:
@@ -292,7 +292,7 @@ class Carrier:
             begun.then(lambda: setattr(output, "raw", collectives.joined([part.raw for part in outputs])))
 
     def _pieces(self, row: _Row, lengths: Sequence[int]) -> list[_Row]:
-        """Parts of a row, to be read."""
+        """Return parts of a row, to be read."""
         return [_Row(part) for part in collectives.cut(row.raw, 0, lengths)]
 
     def send(self, begun: Begun, row: _Row, member: int) -> None:
@@ -387,7 +387,7 @@ class Alone:
 
 
 def by_dtype(rows: Sequence[_Row]) -> list[list[int]]:
-    """The numbers of the rows of each dtype."""
+    """Return the numbers of the rows of each dtype."""
     found: dict[Any, list[int]] = {}
     for number, row in enumerate(rows):
         found.setdefault(row.raw.dtype, []).append(number)

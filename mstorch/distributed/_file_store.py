@@ -88,7 +88,7 @@ def _start(file: Any) -> bytes:
 
 
 def _within(file: Any, end: int, size: int) -> bytes:
-    """The next bytes of a file. NoRequest where it ends before."""
+    """Return the next bytes of a file. NoRequest where it ends before."""
     if size > end - file.tell():
         raise NoRequest("the file has ended")
     return bytes(file.read(size))

@@ -17,7 +17,8 @@ _OPS = {op.name.lower(): op for op in ReduceOp}
 
 
 def _group(group: Any, tag: str = "") -> Any:
-    """A group from what stands for it: itself, its name, a mesh of one dimension, a mesh and a dimension. ValueError, RuntimeError."""
+    """Return a group from what stands for it: itself, its name, a mesh of one dimension, a mesh and a dimension. ValueError, RuntimeError.
+    """
     if group is None:
         return default_group()
     if isinstance(group, str):
@@ -36,17 +37,17 @@ def _group(group: Any, tag: str = "") -> Any:
 
 
 def wait_tensor(tensor: Any) -> Any:
-    """The tensor, which is there already."""
+    """Return the tensor, which is there already."""
     return tensor
 
 
 def broadcast(self: Any, src: int, group: Any, tag: str = "") -> Any:
-    """The tensor of process ``src``."""
+    """Return the tensor of process ``src``."""
     return functional.broadcast(self, src, _group(group, tag))
 
 
 def all_reduce(self: Any, reduceOp: str, group: Any, tag: str = "") -> Any:
-    """The combination of the processes' tensors; ``reduceOp`` is "sum", "avg", "product", "min", "max" …"""
+    """Return the combination of the processes' tensors; ``reduceOp`` is "sum", "avg", "product", "min", "max" …"""
     return functional.all_reduce(self, _OPS[reduceOp.lower()], _group(group, tag))
 
 
@@ -56,7 +57,7 @@ def all_reduce_coalesced(self: Any, reduceOp: str, group: Any, tag: str = "") ->
 
 
 def all_gather_tensor(self: Any, gather_dim: int, group: Any, tag: str = "") -> Any:
-    """The processes' tensors, one after the other along a dimension."""
+    """Return the processes' tensors, one after the other along a dimension."""
     return torch.cat(functional.all_gather(self, _group(group, tag)), gather_dim)
 
 
@@ -91,7 +92,7 @@ def reduce_scatter_tensor_coalesced(inputs: Any, reduceOp: str, scatter_dim: Any
 
 
 def all_to_all_single(self: Any, output_split_sizes: Any, input_split_sizes: Any, group: Any, tag: str = "") -> Any:
-    """The processes' parts for this one, along the first dimension."""
+    """Return the processes' parts for this one, along the first dimension."""
     rows = self.shape[0] if output_split_sizes is None else sum(output_split_sizes)
     shape = (rows, *self.shape[1:])
     return functional._AllToAllSingle.apply(_group(group, tag), shape, output_split_sizes, input_split_sizes, self)

@@ -112,22 +112,22 @@ class ProcessGroup:
     # What it is
 
     def rank(self) -> int:
-        """The number of this process in the group."""
+        """Return the number of this process in the group."""
         return self._me
 
     def size(self) -> int:
-        """How many processes there are."""
+        """Return how many processes there are."""
         return len(self._ranks)
 
     def name(self) -> str:
-        """The name of the backend."""
+        """Return the name of the backend."""
         return str(self._backend_for_host())
 
     def _backend_for_host(self) -> Any:
         return self._config.get_device_backend_map().get("cpu", self._backend)
 
     def get_group_store(self) -> Store:
-        """The store by which the group met."""
+        """Return the store by which the group met."""
         return self._store
 
     def set_timeout(self, timeout: timedelta) -> None:
@@ -181,7 +181,7 @@ class ProcessGroup:
         return op
 
     def _by(self, tensors: Sequence[Any]) -> Any:
-        """What carries tensors: the host's functions on arrays, or those of a device on its own values."""
+        """Return what carries tensors: the host's functions on arrays, or those of a device on its own values."""
         return host if not tensors or tensors[0]._storage.__class__ is Storage else carrier_of(self)
 
     def _exchange(self, key: bytes, timeout: timedelta | None) -> host.Exchange:
@@ -476,7 +476,7 @@ class ProcessGroup:
 
 
 def _ended(outputs: Sequence[Any] = ()) -> Work:
-    """A work that is done."""
+    """Return a work that is done."""
     done = Work(list(outputs))
     done._finish()
     return done
@@ -541,7 +541,7 @@ def _op_of(opts: Any) -> Any:
 
 
 def _numbered(exchange: Any, number: int) -> Any:
-    """The exchange of one tensor of several; what a device begins needs no number."""
+    """Return the exchange of one tensor of several; what a device begins needs no number."""
     if exchange.__class__ is not host.Exchange:
         return exchange
     return host.Exchange(exchange.mesh, exchange.ranks, exchange.me, exchange.key + b"%d/" % number, exchange.seconds)
@@ -556,7 +556,7 @@ def _wrong_size(what: str, wanted: Any, given: Any) -> str:
 
 
 def _lengths(tensor: Any, sizes: Any, members: int) -> list[int]:
-    """The numbers of elements of a tensor's parts, cut along the first dimension into given lengths, or into the same."""
+    """Return the numbers of elements of a tensor's parts, cut along the first dimension into given lengths, or into the same."""
     length = tensor._shape[0] if tensor._shape else 1
     if not sizes:
         if length % members:

@@ -18,7 +18,7 @@ _WRONG_SIZE = "mstorch: the processes gave tensors of different sizes: {} bytes 
 
 
 def bytes_of(array: np.ndarray) -> np.ndarray:
-    """The bytes of a contiguous array."""
+    """Return the bytes of a contiguous array."""
     return array.reshape(-1).view(np.uint8)
 
 
@@ -40,7 +40,7 @@ class Exchange:
         self.mesh.publish([self.ranks[member] for member in members], self.key + step.to_bytes(4, "little"), *parts)
 
     def message(self, member: int, step: int, size: int) -> Message:
-        """What a member sent in a step. RuntimeError for another size, or none in time."""
+        """Return what a member sent in a step. RuntimeError for another size, or none in time."""
         message = self.mesh.receive(self.ranks[member], self.key + step.to_bytes(4, "little"), self.seconds)
         if message.data.nbytes != size:
             got = message.data.nbytes
@@ -98,7 +98,7 @@ class Pieces:
         self.size = sum(array.size for array in self._arrays)
 
     def windows(self, part: slice) -> list[np.ndarray]:
-        """The elements of a range, where they are."""
+        """Return the elements of a range, where they are."""
         found, start = [], 0
         for array in self._arrays:
             first, last = max(part.start - start, 0), min(part.stop - start, array.size)
@@ -120,7 +120,7 @@ class Pieces:
             np.copyto(array, given)
 
     def within(self, part: slice) -> int:
-        """How many elements a range has here."""
+        """Return how many elements a range has here."""
         return max(min(part.stop, self.size) - part.start, 0)
 
 

@@ -50,7 +50,7 @@ class _NoMessage(Exception):
 
 
 class Message:
-    """What arrived: ``data`` are its bytes, until ``free`` is called."""
+    """A received message: ``data`` are its bytes, until ``free`` is called."""
 
     __slots__ = ("data", "_mesh", "_peer", "_number")
 
@@ -126,7 +126,7 @@ class _Peer:
 
 
 def _machine() -> str:
-    """What two processes that see each other's /proc have in common."""
+    """Return what two processes that see each other's /proc have in common."""
     try:
         with open("/proc/sys/kernel/random/boot_id") as file:
             return file.read().strip() + os.readlink("/proc/self/ns/pid")
@@ -135,7 +135,7 @@ def _machine() -> str:
 
 
 def _own_address(store: Store) -> str:
-    """The address by which the store's server is reached: the others reach this process by it too."""
+    """Return the address by which the store's server is reached: the others reach this process by it too."""
     if isinstance(store._root, TCPStore):
         return str(store._root._connection.getsockname()[0])
     return "127.0.0.1"
@@ -193,7 +193,7 @@ class Mesh:
     # Receiving
 
     def _receive(self, other: int, peer: _Peer) -> None:
-        """What a thread does for each of the others: put what comes into its box."""
+        """Put what comes from another process into its box, until the connection ends: a thread does this for each."""
         try:
             while self._take(other, peer):
                 pass
@@ -257,11 +257,11 @@ class Mesh:
             self.changed.notify_all()
 
     def receive(self, other: int, key: bytes, seconds: float) -> Message:
-        """The next message of another process with a key. RuntimeError when it is gone or none comes in time."""
+        """Return the next message of another process with a key. RuntimeError when it is gone or none comes in time."""
         return self.receive_from((other,), key, seconds)[1]
 
     def receive_from(self, others: Any, key: bytes, seconds: float) -> tuple[int, Message]:
-        """The first message with a key that one of several processes sends, and which one."""
+        """Return the first message with a key that one of several processes sends, and which one."""
         deadline = None
         with self.changing:
             while True:
@@ -315,7 +315,7 @@ class Mesh:
                 del self._posted[other, posting.key]
 
     def _bind(self, posting: Posting, other: int) -> None:
-        """What comes first decides for a posting from whom the rest comes."""
+        """Bind a posting to the process that sends first; the rest then comes from that one."""
         self._withdraw(posting)
         posting.sources = (other,)
         self._posted.setdefault((other, posting.key), deque()).appendleft(posting)
@@ -417,7 +417,7 @@ class Mesh:
 
 
 def _placed(peer: _Peer, place: bytes) -> tuple[int, int, Block]:
-    """The number, the bytes used and the memory of a block of another process. _NoMessage for what is no such block."""
+    """Return the number, the bytes used and the memory of a block of another process. _NoMessage for what is no such block."""
     descriptor, number, length, used = _PLACE.unpack(place)
     block = peer.blocks.get(number)
     if block is None:
@@ -443,7 +443,8 @@ def _welcomed(found: Future[dict[int, socket.socket]], *args: Any) -> None:
 
 
 def _welcome(listener: socket.socket, word: bytes, awaited: set[int], seconds: float) -> dict[int, socket.socket]:
-    """The connections of those awaited, who say the word and their rank. Strangers are cut off; RuntimeError when the time is over."""
+    """Return the connections of those awaited, who say the word and their rank. Strangers are cut off; RuntimeError when the time is over.
+    """
     deadline = time.monotonic() + seconds
     found: dict[int, socket.socket] = {}
     said: dict[socket.socket, bytes] = {}  # by those who have not said all yet
@@ -469,7 +470,7 @@ def _welcome(listener: socket.socket, word: bytes, awaited: set[int], seconds: f
 
 
 def _readable(connections: list[socket.socket], seconds: float) -> list[Any]:
-    """Those that something has come on, after waiting for it; their numbers may be above what select() takes."""
+    """Return those that something has come on, after waiting for it; their numbers may be above what select() takes."""
     with selectors.DefaultSelector() as selector:
         for connection in connections:
             selector.register(connection, selectors.EVENT_READ)

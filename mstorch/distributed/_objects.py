@@ -19,12 +19,12 @@ _HOST = torch.device("cpu")  # bytes are made there, wherever new tensors live
 
 
 def _packed(value: Any) -> Any:
-    """An object as a tensor of bytes."""
+    """Return an object as a tensor of bytes."""
     return torch.from_numpy(np.frombuffer(bytearray(pickle.dumps(value)), np.uint8))
 
 
 def _loaded_here(data: bytes) -> Any:
-    """A storage of another process: what was on its accelerator is on this one's, the only one that a process has."""
+    """Return a storage of another process: what was on its accelerator is on this one's, the only one that a process has."""
     here = torch.accelerator.current_accelerator()
     index = torch.accelerator.current_device_index() if here is not None else 0
     places = {} if here is None else {f"{here.type}:{other}": f"{here.type}:{index}" for other in range(_DEVICES)}
@@ -41,7 +41,7 @@ def _unpacked(tensor: Any, size: int) -> Any:
 
 
 def _room_for(sizes: list[int]) -> list[Any]:
-    """A tensor of bytes for each object, all as long as the longest."""
+    """Return a tensor of bytes for each object, all as long as the longest."""
     return list(torch.empty(len(sizes), max(sizes), dtype=torch.uint8, device=_HOST).unbind(0))
 
 

@@ -1,4 +1,4 @@
-"""What plays mindspore.mint.distributed on the stand-in device: HCCL over the transport of the host, and strict about its contract.
+"""Play mindspore.mint.distributed on the stand-in device: HCCL over the transport of the host, and strict about its contract.
 
 Operations have MindSpore's names and arguments and refuse what it refuses. Besides, rows have to be in memory of their own from its
 first byte on, as HCCL reads it, and the members of a group have to call the same operation with the same dtype and number of elements,
@@ -27,7 +27,7 @@ _WORDS_BYTES = 160
 
 
 class _Handle:
-    """What an asynchronous operation gives."""
+    """The handle of an asynchronous operation."""
 
     def __init__(self, work: Work) -> None:
         self._work = work
@@ -37,7 +37,7 @@ class _Handle:
         self._work.wait()
 
     def query(self) -> bool:
-        """Whether it is over."""
+        """Return whether it is over."""
         return self._work.is_completed()
 
 
@@ -51,7 +51,7 @@ class _Members:
         self.between: dict[tuple[int, int], int] = {}
 
     def place(self, rank: Any, what: str) -> int:
-        """A process's place among the members. TypeError for another thing than a number, RuntimeError for one outside."""
+        """Return a process's place among the members. TypeError for another thing than a number, RuntimeError for one outside."""
         if not isinstance(rank, int):
             raise TypeError(f"{what}: a process is given by a number, not {rank!r}")
         if rank not in self.ranks:
@@ -290,7 +290,7 @@ def _op(what: str, op: Any) -> str:
 
 
 def _row(what: str, tensor: Any, combined: str = "") -> tuple[np.ndarray, str]:
-    """The memory of a tensor, and what the others have to give as well."""
+    """Return the memory of a tensor, and what the others have to give as well."""
     row = _part(what, tensor)
     if combined and NAME_OF[tensor.dtype] not in _COMBINED:
         raise RuntimeError(f"{what}: HCCL does not combine {NAME_OF[tensor.dtype]}")

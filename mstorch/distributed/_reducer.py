@@ -51,11 +51,11 @@ class GradBucket:
         return views
 
     def index(self) -> int:
-        """The bucket's number: 0 is the first that is averaged."""
+        """Return the bucket's number: 0 is the first that is averaged."""
         return self._index
 
     def buffer(self) -> Any:
-        """All gradients in a row."""
+        """Return all gradients in a row."""
         return self._buffer
 
     def set_buffer(self, buffer: Any) -> None:
@@ -64,25 +64,28 @@ class GradBucket:
         self._views = self._cut(buffer)
 
     def gradients(self) -> list[Any]:
-        """The gradients, as parts of the buffer."""
+        """Return the gradients, as parts of the buffer."""
         return list(self._views)
 
     def parameters(self) -> list[Any]:
-        """The parameters."""
+        """Return the parameters."""
         return list(self._parameters)
 
     def is_last(self) -> bool:
-        """Whether no other bucket comes after this one."""
+        """Return whether no other bucket comes after this one."""
         return self._last
 
 
 def _window(buffer: Any, start: int, like: Any) -> Any:
-    """A part of a flat tensor in a parameter's shape and in the order of its memory; no view of it for autograd, for it is a gradient."""
+    """Return a part of a flat tensor in a parameter's shape and in the order of its memory; no view of it for autograd, for it is a
+    gradient.
+    """
     return window(buffer._storage, buffer._dtype, like.shape, torch.empty_like(like).stride(), start)
 
 
 def divided(sizes: Sequence[tuple[Any, int]], limits: Sequence[int]) -> list[list[int]]:
-    """Places of tensors, by (dtype, bytes), in buckets of one dtype each: the next is begun at a limit of bytes, the last repeats."""
+    """Return places of tensors, by (dtype, bytes), in buckets of one dtype each: the next is begun at a limit of bytes, the last repeats.
+    """
     done: list[list[int]] = []
     filling: dict[Any, tuple[list[int], int, int]] = {}
     for place, (kind, size) in enumerate(sizes):
@@ -254,7 +257,7 @@ class Reducer:
 
     @by_the_host
     def _used_somewhere(self) -> np.ndarray | None:
-        """Which parameters any process used, where some may not have been; with ``static`` it is asked once."""
+        """Return which parameters any process used, where some may not have been; with ``static`` it is asked once."""
         if self.static and self.used is not None:
             return self.used
         if not self.find_unused and not self.static:
@@ -333,7 +336,7 @@ def _tensors_in(value: Any) -> Any:
 
 
 def _reached(outputs: Any) -> set[int]:
-    """The ids of the leaves that the outputs depend on."""
+    """Return the ids of the leaves that the outputs depend on."""
     waiting = [edge_of(tensor) for tensor in _tensors_in(outputs) if is_tracked(tensor)]
     nodes = [edge[0] for edge in waiting if edge is not None]
     seen, found = set(nodes), set()

@@ -54,7 +54,7 @@ _level = _Level()
 
 
 def get_debug_level() -> DebugLevel:
-    """How much is checked and reported."""
+    """Return how much is checked and reported."""
     if _level.chosen is None:
         _level.chosen = _from_env()
     return _level.chosen
@@ -73,7 +73,7 @@ def set_debug_level_from_env() -> None:
 
 
 def get_default_backend_for_device(device: Any) -> str:
-    """The backend that serves a kind of device. ValueError for a device without one."""
+    """Return the backend that serves a kind of device. ValueError for a device without one."""
     kind = _device(device).type
     if kind not in Backend.default_device_backend_map:
         raise ValueError(f"Default backend not registered for device : {device}")
@@ -81,7 +81,7 @@ def get_default_backend_for_device(device: Any) -> str:
 
 
 def supports_complex(reduceOp: ReduceOp) -> bool:
-    """Whether values may be complex."""
+    """Return whether values may be complex."""
     return reduceOp in (ReduceOp.SUM, ReduceOp.AVG, ReduceOp.PREMUL_SUM)
 
 
@@ -107,7 +107,7 @@ _UNSET = timedelta(milliseconds=-1)  # the group's own timeout
 
 
 def _options(name: str, **more: Callable[[], Any]) -> type:
-    """A class of settings of one operation, with torch's defaults."""
+    """Return a class of settings of one operation, with torch's defaults."""
 
     def start(self: Any) -> None:
         self.asyncOp, self.timeout = True, _UNSET

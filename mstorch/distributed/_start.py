@@ -168,7 +168,7 @@ def new_group(
     ranks: Sequence[int] | None = None, timeout: timedelta | None = None, backend: str | None = None, pg_options: Any = None,
     use_local_synchronization: bool = False, group_desc: str | None = None, device_id: Any = None, sort_ranks: bool = True,
 ) -> Any:  # fmt: skip
-    """A group of some processes; all have to call it, or with ``use_local_synchronization`` the members. A mark outside of it.
+    """Return a group of some processes; all have to call it, or with ``use_local_synchronization`` the members. A mark outside of it.
 
     ValueError for ranks that are there twice, or not at all.
     """
@@ -212,7 +212,7 @@ def new_group(
 
 
 def _devices_count(everyone: Any, alone: bool) -> bool:
-    """Whether the devices of all processes have met, or some process uses its own already; all ask, unless ``alone``."""
+    """Return whether the devices of all processes have met, or some process uses its own already; all ask, unless ``alone``."""
     if have_met() or alone or current().type == "cpu" or everyone.size() == 1:
         return have_met()
     used = tensor(int(binding.is_used()), device="cpu")
@@ -221,7 +221,7 @@ def _devices_count(everyone: Any, alone: bool) -> bool:
 
 
 def _hashed(ranks: list[int]) -> str:
-    """A name that members find without asking the others: their ranks, and how many such groups there are here."""
+    """Return a name that members find without asking the others: their ranks, and how many such groups there are here."""
     word = hashlib.sha1("_".join(map(str, ranks)).encode(), usedforsecurity=False).hexdigest()
     same = sum(name.startswith(word) for name in world.groups)
     return f"{word}_{same}"
@@ -231,7 +231,7 @@ def new_subgroups(
     group_size: int | None = None, group: Any = None, timeout: Any = None, backend: Any = None, pg_options: Any = None,
     group_desc: str | None = None,
 ) -> tuple[Any, list[Any]]:  # fmt: skip
-    """Groups of as many processes each, in their order: this process's, and all. ValueError for a size that does not divide."""
+    """Return groups of as many processes each, in their order: this process's, and all. ValueError for a size that does not divide."""
     if group_size is None:
         raise ValueError(_NO_CUDA)
     if group_size <= 0:
@@ -248,7 +248,7 @@ def new_subgroups(
 def new_subgroups_by_enumeration(
     ranks_per_subgroup_list: Any, timeout: Any = None, backend: Any = None, pg_options: Any = None, group_desc: str | None = None
 ) -> tuple[Any, list[Any]]:
-    """Groups of given processes: this process's, and all. ValueError if one process is in two of them."""
+    """Return groups of given processes: this process's, and all. ValueError if one process is in two of them."""
     if ranks_per_subgroup_list is None or len(ranks_per_subgroup_list) == 0:
         raise ValueError("The arg 'ranks_per_subgroup_list' cannot be empty")
     default_group()
@@ -284,12 +284,12 @@ def shrink_group(ranks_to_exclude: Any, group: Any = None, shrink_flags: int = 0
 
 
 def is_torchelastic_launched() -> bool:
-    """Whether ``torchrun``, or our launcher, started this process."""
+    """Return whether ``torchrun``, or our launcher, started this process."""
     return os.environ.get("TORCHELASTIC_RUN_ID") is not None
 
 
 def get_node_local_rank(fallback_rank: int | None = None) -> int:
-    """The number of this process on its machine, from ``LOCAL_RANK``; ``fallback_rank`` without one, RuntimeError without both."""
+    """Return the number of this process on its machine, from ``LOCAL_RANK``; ``fallback_rank`` without one, RuntimeError without both."""
     if "LOCAL_RANK" in os.environ:
         return int(os.environ["LOCAL_RANK"])
     if fallback_rank is not None:

@@ -39,7 +39,7 @@ class Store:
         raise NotImplementedError
 
     def _late(self, name: str, seconds: float, keys: list[bytes]) -> Exception:
-        """The error of keys that did not come in time."""
+        """Return the error of keys that did not come in time."""
         return DistStoreError("Wait timeout")
 
     def _full(self, key: Any, what: str) -> str:
@@ -69,7 +69,7 @@ class Store:
         self._do("set", [key], _bytes(value, "set"))
 
     def get(self, key: str, /) -> bytes:
-        """The value of a key. Waits for it; DistStoreError when it does not come in time."""
+        """Return the value of a key. Waits for it; DistStoreError when it does not come in time."""
         return self._do("get", [key])[0]
 
     def add(self, key: str, amount: int, /) -> int:
@@ -90,7 +90,7 @@ class Store:
         return self._do("compare_set", [key], _bytes(expected, "compare_set"), _bytes(desired, "compare_set"))[0]
 
     def check(self, keys: Sequence[str], /) -> bool:
-        """Whether all keys, or queues with something in them, are there."""
+        """Return whether all keys, or queues with something in them, are there."""
         return self._do("check", keys) == [b"1"]
 
     def wait(self, keys: Sequence[str], timeout: timedelta | None = None, /) -> None:
@@ -102,11 +102,11 @@ class Store:
         return self._do("delete_key", [key]) == [b"1"]
 
     def num_keys(self) -> int:
-        """The number of keys, those of all prefixes together."""
+        """Return the number of keys, those of all prefixes together."""
         return int(self._do("num_keys", [])[0])
 
     def list_keys(self) -> list[str]:
-        """The keys, without the prefix."""
+        """Return the keys, without the prefix."""
         start = self._full("", "list_keys")
         return [name[len(start) :] for name in (key.decode() for key in self._do("list_keys", [])) if name.startswith(start)]
 
@@ -133,7 +133,7 @@ class Store:
         return found[0]
 
     def queue_len(self, key: str, /) -> int:
-        """How many values a queue has."""
+        """Return how many values a queue has."""
         return int(self._do("queue_len", [key])[0])
 
     def barrier(self, key: str, world_size: int, timeout: timedelta | None = None) -> None:
@@ -144,11 +144,11 @@ class Store:
         self.wait([f"{key}/last"], timedelta(seconds=max(deadline - time.monotonic(), 0)))
 
     def has_extended_api(self) -> bool:
-        """Whether ``append``, ``multi_get`` and ``multi_set`` take one step each."""
+        """Return whether ``append``, ``multi_get`` and ``multi_set`` take one step each."""
         return True
 
     def clone(self) -> Store:
-        """A store with the same keys; a connection of its own where there are connections."""
+        """Return a store with the same keys; a connection of its own where there are connections."""
         return self
 
 
@@ -184,9 +184,9 @@ class PrefixStore(Store):
         return self._store
 
     def has_extended_api(self) -> bool:
-        """Whether ``append``, ``multi_get`` and ``multi_set`` take one step each."""
+        """Return whether ``append``, ``multi_get`` and ``multi_set`` take one step each."""
         return self._store.has_extended_api()
 
     def clone(self) -> Store:
-        """A view of a clone of the store."""
+        """Return a view of a clone of the store."""
         return PrefixStore(self._prefix, self._store.clone())

@@ -23,7 +23,7 @@ _COUNTS = {
 
 
 class Table:
-    """What a store holds. Each operation takes seconds to wait at most and a list of bytes, and gives a list of bytes."""
+    """The contents of a store. Each operation takes the seconds to wait at most and a list of bytes, and returns a list of bytes."""
 
     def __init__(self) -> None:
         self.values: dict[bytes, bytes] = {}
@@ -42,7 +42,7 @@ class Table:
             return self._operations[name](seconds, args)
 
     def request(self, parts: list[bytes]) -> tuple[str, float, list[bytes]]:
-        """The operation, the seconds and the arguments that byte strings ask for. NoRequest for those that ask for nothing."""
+        """Return the operation, the seconds and the arguments that byte strings ask for. NoRequest for those that ask for nothing."""
         try:
             name, seconds, args = parts[0].decode("ascii"), float(parts[1]), parts[2:]
         except (IndexError, ValueError):
@@ -134,8 +134,9 @@ MOST_BYTES = 1 << 23  # of one byte string that a server takes
 
 
 def unpack(read: Callable[[int], bytes], most: int | None = None, first: tuple[bytes, ...] = ()) -> list[bytes]:
-    """The byte strings that ``pack`` joined; ``read(n)`` gives the next n bytes. NoRequest for more, or longer ones, than are taken:
-    ``most`` is the bytes of one, and four times as many are taken in all. ``first``: what the first one may be, all of one length."""
+    """Return the byte strings that ``pack`` joined; ``read(n)`` gives the next n bytes. NoRequest for more, or longer ones, than are taken:
+    ``most`` is the bytes of one, and four times as many are taken in all. ``first``: what the first one may be, all of one length.
+    """
     count, left = int.from_bytes(read(4), "little"), None if most is None else 4 * most
     if left is not None and count > _MANY:
         raise NoRequest(f"{count} byte strings")

@@ -24,7 +24,7 @@ _log = logging.getLogger(__name__)
 
 
 def read_exactly(connection: socket.socket, count: int) -> bytes:
-    """The next bytes of a connection, of which memory is taken as they come. ConnectionError when it ends before."""
+    """Return the next bytes of a connection, of which memory is taken as they come. ConnectionError when it ends before."""
     parts = bytearray()
     while len(parts) < count:
         got = connection.recv(min(count - len(parts), _AT_ONCE))
@@ -119,7 +119,7 @@ def _serving(host: str, port: int, shared: bool, descriptor: int | None) -> _Ser
 
 
 def _bound(host: str, port: int) -> socket.socket:
-    """A socket at a port: of the address that the host name stands for here, or where it stands for another one, of all."""
+    """Return a socket at a port: of the address that the host name stands for here, or where it stands for another one, of all."""
     failure: OSError | None = None
     for family, address in [*_addresses(host, port), (socket.AF_INET, ("", port))]:
         listener = socket.socket(family, socket.SOCK_STREAM)
@@ -145,7 +145,7 @@ def _addresses(host: str, port: int) -> list[tuple[int, Any]]:
 
 
 def connect(host: str, port: int, seconds: float) -> socket.socket:
-    """A connection, tried for until the time is over: the server may come later. DistNetworkError when there is none then."""
+    """Return a connection, tried for until the time is over: the server may come later. DistNetworkError when there is none then."""
     deadline = time.monotonic() + seconds
     pause = 0.01
     while True:
@@ -261,7 +261,7 @@ class TCPStore(Store):
         super().multi_set(keys, values)
 
     def clone(self) -> TCPStore:
-        """The same keys over another connection, so that one that waits does not hold up the other."""
+        """Return the same keys over another connection, so that one that waits does not hold up the other."""
         made = TCPStore.__new__(TCPStore)
         made._timeout, made._server = self._timeout, None
         made._host, made._port, made.libuvBackend = self._host, self._port, self.libuvBackend

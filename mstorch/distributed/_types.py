@@ -48,7 +48,7 @@ ReduceOp.RedOpType = ReduceOp  # type: ignore[attr-defined]
 
 
 def _with_hccl(name: str) -> str:
-    """A backend's name, or names in pairs ("cpu:gloo,cuda:nccl"), with the Ascend device for cuda and HCCL for nccl."""
+    """Return a backend's name, or names in pairs ("cpu:gloo,cuda:nccl"), with the Ascend device for cuda and HCCL for nccl."""
     words = [[cuda_names.meant(word) if word != "nccl" else "hccl" for word in pair.split(":")] for pair in name.split(",")]
     return ",".join(map(":".join, words))
 
@@ -121,7 +121,7 @@ class BackendConfig:
         return ",".join(f"{device}:{backend}" for device, backend in self.device_backend_map.items())
 
     def get_device_backend_map(self) -> dict[str, Any]:
-        """The backend of each kind of device."""
+        """Return the backend of each kind of device."""
         return self.device_backend_map
 
 

@@ -60,27 +60,27 @@ class Work:
         self.wait()
 
     def is_completed(self) -> bool:
-        """Whether it is done, well or not."""
+        """Return whether it is done, well or not."""
         return self._done
 
     def is_success(self) -> bool:
-        """Whether it is done and nothing went wrong."""
+        """Return whether it is done and nothing went wrong."""
         return self._done and self._error is None
 
     def exception(self) -> BaseException | None:
-        """What went wrong."""
+        """Return what went wrong."""
         return self._error
 
     def result(self) -> Any:
-        """The tensors that were filled."""
+        """Return the tensors that were filled."""
         return self._result
 
     def source_rank(self) -> int:
-        """The process that something was received from."""
+        """Return the process that something was received from."""
         return self._source
 
     def get_future(self) -> Future[Any]:
-        """A future of the tensors that are filled."""
+        """Return a future of the tensors that are filled."""
         with self._lock:
             if self._future is None:
                 self._future = Future()

@@ -22,7 +22,7 @@ class World:
         self.excepthook: Any = None
 
     def ranks(self, group: Any) -> list[int]:
-        """The numbers of a group's processes among all."""
+        """Return the numbers of a group's processes among all."""
         return group._ranks
 
 
@@ -52,21 +52,21 @@ class GroupMember(metaclass=_WorldMeta):
 
 
 def default_group() -> ProcessGroup:
-    """The group of all processes. ValueError without one."""
+    """Return the group of all processes. ValueError without one."""
     if world.default is None:
         raise ValueError(MISSING)
     return world.default
 
 
 def chosen(group: Any) -> Any:
-    """The group given, or that of all processes. ValueError without one."""
+    """Return the group given, or that of all processes. ValueError without one."""
     if group is None:
         return default_group()
     return group
 
 
 def outside(group: Any) -> bool:
-    """Whether this process does not belong to a group."""
+    """Return whether this process does not belong to a group."""
     return isinstance(group, (_OutsideGroup, int)) and not isinstance(group, bool)
 
 
@@ -88,12 +88,12 @@ def warn_outside(name: str) -> None:
 
 
 def is_initialized() -> bool:
-    """Whether there is a group of all processes."""
+    """Return whether there is a group of all processes."""
     return world.default is not None
 
 
 def get_rank(group: Any = None) -> int:
-    """The number of this process in a group, -1 outside of it. ValueError without a group."""
+    """Return the number of this process in a group, -1 outside of it. ValueError without a group."""
     if outside(group):
         return -1
     default_group()
@@ -101,14 +101,14 @@ def get_rank(group: Any = None) -> int:
 
 
 def get_world_size(group: Any = None) -> int:
-    """The number of processes in a group, -1 outside of it. ValueError without a group."""
+    """Return the number of processes in a group, -1 outside of it. ValueError without a group."""
     if outside(group):
         return -1
     return int(chosen(group).size())
 
 
 def get_backend(group: Any = None) -> Any:
-    """The name of a group's backend. ValueError without a group, or outside of it."""
+    """Return the name of a group's backend. ValueError without a group, or outside of it."""
     found = chosen(group)
     if outside(found):
         raise ValueError(_INVALID)
@@ -117,7 +117,7 @@ def get_backend(group: Any = None) -> Any:
 
 
 def get_backend_config(group: Any = None) -> str:
-    """The backends of a group by kind of device. ValueError without a group, or outside of it."""
+    """Return the backends of a group by kind of device. ValueError without a group, or outside of it."""
     found = chosen(group)
     if outside(found):
         raise ValueError(_INVALID)
@@ -131,7 +131,7 @@ def _known(group: Any) -> Any:
 
 
 def get_global_rank(group: Any, group_rank: int) -> int:
-    """The number among all processes of one of a group. ValueError for a group or a number that is not there."""
+    """Return the number among all processes of one of a group. ValueError for a group or a number that is not there."""
     if group is None or group is world.default:
         return group_rank
     ranks = _known(group)._ranks
@@ -141,7 +141,7 @@ def get_global_rank(group: Any, group_rank: int) -> int:
 
 
 def get_group_rank(group: Any, global_rank: int) -> int:
-    """The number in a group of one of all processes. ValueError for a group or a number that is not there."""
+    """Return the number in a group of one of all processes. ValueError for a group or a number that is not there."""
     if group is None or group is world.default:
         return global_rank
     ranks = _known(group)._ranks
@@ -151,10 +151,10 @@ def get_group_rank(group: Any, global_rank: int) -> int:
 
 
 def get_process_group_ranks(group: Any) -> list[int]:
-    """The numbers of a group's processes among all."""
+    """Return the numbers of a group's processes among all."""
     return list(chosen(group)._ranks)
 
 
 def get_pg_count() -> int:
-    """How many groups there are."""
+    """Return how many groups there are."""
     return len(world.groups)

@@ -48,7 +48,7 @@ class DeviceMesh:
 
     @classmethod
     def _part(cls, parent: DeviceMesh, dims: tuple[int, ...]) -> DeviceMesh:
-        """The processes that differ from this one in some dimensions only."""
+        """Return the processes that differ from this one in some dimensions only."""
         made = object.__new__(cls)
         made.device_type = parent.device_type
         here = parent.get_coordinate()
@@ -63,7 +63,7 @@ class DeviceMesh:
 
     @staticmethod
     def from_group(group: Any, device_type: str, mesh: Any = None, *, mesh_dim_names: tuple[str, ...] | None = None) -> DeviceMesh:
-        """A mesh of one dimension over a group."""
+        """Return a mesh of one dimension over a group."""
         if isinstance(group, list):
             raise NotImplementedError("mstorch: DeviceMesh.from_group takes one group")
         made = object.__new__(DeviceMesh)
@@ -87,7 +87,7 @@ class DeviceMesh:
         return int(self._grid.ndim)
 
     def size(self, mesh_dim: int | None = None) -> int:
-        """How many processes there are, in all or along a dimension."""
+        """Return how many processes there are, in all or along a dimension."""
         return int(self._grid.size if mesh_dim is None else self._grid.shape[mesh_dim])
 
     def __len__(self) -> int:
@@ -130,7 +130,7 @@ class DeviceMesh:
         return tuple(int(place) for place in found[0]) if len(found) else None
 
     def __getitem__(self, mesh_dim_names: str | tuple[str, ...]) -> DeviceMesh:
-        """The processes that differ from this one in the named dimensions only. KeyError for other names."""
+        """Return the processes that differ from this one in the named dimensions only. KeyError for other names."""
         if not self.mesh_dim_names:
             raise RuntimeError("Cannot slice a DeviceMesh without mesh_dim_names!")
         names = (mesh_dim_names,) if isinstance(mesh_dim_names, str) else tuple(mesh_dim_names)
@@ -161,7 +161,7 @@ class DeviceMesh:
 
 
 def _again(device_type: str, grid: np.ndarray, names: Any, groups: list[str]) -> DeviceMesh:
-    """A mesh over groups that this process has, as pickled data names it."""
+    """Return a mesh over groups that this process has, as pickled data names it."""
     made = object.__new__(DeviceMesh)
     made.device_type, made._grid, made.mesh_dim_names = device_type, grid, names
     made._groups = [world.groups[name] for name in groups]
@@ -171,7 +171,7 @@ def _again(device_type: str, grid: np.ndarray, names: Any, groups: list[str]) ->
 def init_device_mesh(
     device_type: str, mesh_shape: tuple[int, ...], *, mesh_dim_names: tuple[str, ...] | None = None, backend_override: Any = None
 ) -> DeviceMesh:
-    """The first processes in a grid of a shape. RuntimeError for names that are not as many, or are there twice."""
+    """Return the first processes in a grid of a shape. RuntimeError for names that are not as many, or are there twice."""
     if mesh_dim_names is not None:
         if len(set(mesh_dim_names)) != len(mesh_dim_names):
             raise RuntimeError(f"Each mesh_dim_name must be unique. Found repeated mesh_dim_name in mesh_dim_names {mesh_dim_names}")

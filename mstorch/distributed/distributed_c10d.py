@@ -27,7 +27,7 @@ def is_gloo_available() -> bool:
 
 
 def is_nccl_available() -> bool:
-    """Whether "nccl" names what carries tensors: HCCL, where cuda means npu."""
+    """Return whether "nccl" names what carries tensors: HCCL, where cuda means npu."""
     return is_on()
 
 
@@ -37,7 +37,7 @@ def is_mpi_available() -> bool:
 
 
 def is_hccl_available() -> bool:
-    """Whether tensors of Ascend devices are carried: where this process computes on one."""
+    """Return whether tensors of Ascend devices are carried: where this process computes on one."""
     return hccl_is_there()
 
 
@@ -52,7 +52,7 @@ def is_xccl_available() -> bool:
 
 
 def is_backend_available(backend: str) -> bool:
-    """Whether tensors are carried by a backend ("gloo", "hccl", "nccl" for it), or by backends of pairs ("cpu:gloo,npu:hccl")."""
+    """Return whether tensors are carried by a backend ("gloo", "hccl", "nccl" for it), or by backends of pairs ("cpu:gloo,npu:hccl")."""
     there = ("gloo", "hccl") if hccl_is_there() else ("gloo",)
     return all(_types.Backend(pair.rpartition(":")[2]) in there for pair in backend.lower().split(","))
 

@@ -28,7 +28,7 @@ def _numbers(scheme: str, url: str) -> tuple[int, int]:
 
 
 def served_by_an_agent() -> bool:
-    """Whether torchrun, or our launcher, serves the store at MASTER_ADDR and MASTER_PORT."""
+    """Return whether torchrun, or our launcher, serves the store at MASTER_ADDR and MASTER_PORT."""
     return os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True"
 
 
@@ -84,7 +84,7 @@ def register_rendezvous_handler(scheme: str, handler: Callable[..., Iterator[Any
 
 
 def rendezvous(url: str, rank: int = -1, world_size: int = -1, **kwargs: Any) -> Iterator[Any]:
-    """What the address's handler gives; ``rank`` and ``world_size`` are added to the address. RuntimeError without a handler."""
+    """Return what the address's handler gives; ``rank`` and ``world_size`` are added to the address. RuntimeError without a handler."""
     if not isinstance(url, (str, bytes)):
         raise RuntimeError(f"`url` must be a string. {type(url)}: {url}")
     for name, number in (("rank", rank), ("world_size", world_size)):

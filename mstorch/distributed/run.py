@@ -32,7 +32,7 @@ def _option(parser: argparse.ArgumentParser, *names: str, default: Any = None, *
 
 
 def get_args_parser() -> argparse.ArgumentParser:
-    """The parser of the command line, with torchrun's options."""
+    """Return the parser of the command line, with torchrun's options."""
     parser = argparse.ArgumentParser(description="Start a script in several processes, as torchrun does.")
     _option(parser, "--nnodes", default="1:1", type=str, help="number of machines, or the range <minimum>:<maximum>")
     _option(parser, "--nproc-per-node", default="1", type=str, help="processes on each machine: a number, or auto, cpu, gpu")
@@ -70,12 +70,12 @@ def get_args_parser() -> argparse.ArgumentParser:
 
 
 def parse_args(args: Sequence[str] | None) -> argparse.Namespace:
-    """The options of a command line."""
+    """Return the options of a command line."""
     return get_args_parser().parse_args(args)
 
 
 def determine_local_world_size(nproc_per_node: str) -> int:
-    """How many processes "auto", "cpu", "gpu" or a number means here. ValueError for other words, or without a device."""
+    """Return how many processes "auto", "cpu", "gpu" or a number means here. ValueError for other words, or without a device."""
     try:
         return int(nproc_per_node)
     except ValueError:
@@ -87,7 +87,7 @@ def determine_local_world_size(nproc_per_node: str) -> int:
 
 
 def parse_min_max_nnodes(nnodes: str) -> tuple[int, int]:
-    """The smallest and the largest number of machines of "<n>" or "<minimum>:<maximum>". RuntimeError for other forms."""
+    """Return the smallest and the largest number of machines of "<n>" or "<minimum>:<maximum>". RuntimeError for other forms."""
     parts = nnodes.split(":")
     if len(parts) > 2:
         raise RuntimeError(f'nnodes={nnodes} is not in "MIN:MAX" format')
@@ -105,7 +105,7 @@ _NOT_HERE = ("duplicate_stdout_filters", "duplicate_stderr_filters", "logs_specs
 
 
 def job_of(args: argparse.Namespace) -> Job:
-    """The job that options describe. NotImplementedError for machines that come and go, and for options of devices."""
+    """Return the job that options describe. NotImplementedError for machines that come and go, and for options of devices."""
     for name in _NOT_HERE:
         if getattr(args, name, None):
             raise NotImplementedError(f"mstorch: --{name.replace('_', '-')} {not_yet()}")
@@ -134,7 +134,7 @@ def job_of(args: argparse.Namespace) -> Job:
 
 
 def command_of(args: argparse.Namespace) -> list[str]:
-    """The command that each process runs. ValueError for options that exclude each other."""
+    """Return the command that each process runs. ValueError for options that exclude each other."""
     script, rest = args.training_script, list(args.training_script_args)
     if args.no_python:
         if args.module:

@@ -27,7 +27,7 @@ _DTYPES = frozenset(("float32", "float64", "int64", "int32", "bool"))
 
 @tells_no_memory
 def holds(constraint: Any, value: Tensor) -> Any:
-    """Whether all of ``value`` satisfies a constraint."""
+    """Return whether all of ``value`` satisfies a constraint."""
     if not MODES:
         array = _array(value)
         if array is not None and array.ndim >= constraint.event_dim:
@@ -45,7 +45,7 @@ def _array(value: Any) -> np.ndarray | None:
 
 
 def _of_arrays(constraint: Any) -> Any:
-    """The constraint with arrays for the tensors that bound it; None if arrays cannot be checked by it."""
+    """Return the constraint with arrays for the tensors that bound it; None if arrays cannot be checked by it."""
     kind = type(constraint)
     if kind is constraints.independent:
         base = _of_arrays(constraint.base_constraint)

@@ -50,7 +50,7 @@ def _x_log_x(tensor: Tensor) -> Tensor:
 
 
 def _gamma_scale(q: Gamma) -> Tensor:
-    """The logarithm of a gamma density's divisor."""
+    """Return the logarithm of a gamma density's divisor."""
     return q.concentration.lgamma() - q.concentration * q.rate.log()
 
 
@@ -208,7 +208,7 @@ def _kl_pareto_normal(p: Pareto, q: Normal) -> Tensor:
 
 
 def _log_mean_off(low: Tensor, high: Tensor, width: Tensor) -> Tensor:
-    """The mean of log(x) from ``low`` to ``high``."""
+    """Return the mean of log(x) from ``low`` to ``high``."""
     return (_x_log_x(high) - _x_log_x(low) - width) / width
 
 

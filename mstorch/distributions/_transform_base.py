@@ -71,7 +71,7 @@ class Transform:
         return not self.__eq__(other)
 
     def _mstorch_remembered(self, value: Tensor, end: int, compute: Callable[[Any], Any]) -> Tensor:
-        """The other end of the cached pair if ``value`` is this end of it, else what is computed."""
+        """Return the other end of the cached pair if ``value`` is this end of it, else what is computed."""
         if self._cache_size == 0:
             return compute(value)
         if value is self._cached_x_y[end]:
@@ -100,11 +100,11 @@ class Transform:
         return self.__class__.__name__ + "()"
 
     def forward_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """The shape of the result for an input of this shape."""
+        """Return the shape of the result for an input of this shape."""
         return shape
 
     def inverse_shape(self, shape: tuple[int, ...]) -> Any:
-        """The shape of the input for a result of this shape."""
+        """Return the shape of the input for a result of this shape."""
         return shape
 
 
@@ -168,7 +168,7 @@ class _InverseTransform(Transform):
 
 
 def _widened(constraint: Any, event_dim: int, name: str) -> Any:
-    """The constraint over values of ``event_dim`` dimensions."""
+    """Return the constraint over values of ``event_dim`` dimensions."""
     if event_dim < constraint.event_dim:
         raise AssertionError(f"event_dim {event_dim} must be >= {name}.event_dim {constraint.event_dim}")
     extra = event_dim - constraint.event_dim

@@ -57,7 +57,7 @@ class CorrCholeskyTransform(Transform):
 
 
 def _with_diagonal(matrix: Tensor, function: str) -> Tensor:
-    """The lower triangle, with a function applied to its diagonal."""
+    """Return the lower triangle, with a function applied to its diagonal."""
     return matrix.tril(-1) + getattr(matrix.diagonal(dim1=-2, dim2=-1), function)().diag_embed()
 
 

@@ -13,7 +13,7 @@ from .utils import _sum_rightmost, lazy_property
 
 
 class _Parts(Transform):
-    """What both ways to put parts together have in common."""
+    """The common part of both transforms that join parts."""
 
     transforms: list[Any]
     dim: int

@@ -7,12 +7,12 @@ from .._tensor import Tensor
 
 
 def log_diagonal(matrix: Tensor) -> Tensor:
-    """Half the logarithm of the determinant of ``L Lᵀ``."""
+    """Return half the logarithm of the determinant of ``L Lᵀ``."""
     return matrix.diagonal(dim1=-2, dim2=-1).log().sum(-1)
 
 
 def batch_mv(bmat: Tensor, bvec: Tensor) -> Tensor:
-    """Products of matrices and vectors, with batch dimensions that broadcast."""
+    """Return products of matrices and vectors, with batch dimensions that broadcast."""
     return torch.matmul(bmat, bvec.unsqueeze(-1)).squeeze(-1)
 
 
@@ -37,12 +37,12 @@ def batch_mahalanobis(bL: Tensor, bx: Tensor) -> Tensor:
 
 
 def batch_trace_of_square(bmat: Tensor) -> Tensor:
-    """The trace of ``X Xᵀ``: the sum of the squares of each matrix."""
+    """Return the trace of ``X Xᵀ``: the sum of the squares of each matrix."""
     return bmat.reshape(-1, bmat.size(-1) * bmat.size(-2)).pow(2).sum(-1).reshape(bmat.shape[:-2])
 
 
 def precision_to_scale_tril(precision: Tensor) -> Tensor:
-    """The Cholesky factor of the inverse, by one factorisation of the flipped matrix."""
+    """Return the Cholesky factor of the inverse, by one factorisation of the flipped matrix."""
     factor = torch.linalg.cholesky(torch.flip(precision, (-2, -1)))
     inverse = torch.transpose(torch.flip(factor, (-2, -1)), -2, -1)
     identity = torch.eye(precision.shape[-1], dtype=precision.dtype, device=precision.device)

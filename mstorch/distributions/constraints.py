@@ -61,7 +61,7 @@ class _Dependent(Constraint):
 
 
 def is_dependent(constraint: Any) -> bool:
-    """Whether a constraint depends on other values."""
+    """Return whether a constraint depends on other values."""
     return isinstance(constraint, _Dependent)
 
 
@@ -80,7 +80,7 @@ class _DependentProperty(property, _Dependent):
 
 
 def _all_of(checked: Tensor | np.ndarray, kept: int) -> Any:
-    """Whether all is true in the dimensions behind the first ``kept``."""
+    """Return whether all is true in the dimensions behind the first ``kept``."""
     return checked.reshape(checked.shape[:kept] + (-1,)).all(-1)
 
 

@@ -51,7 +51,7 @@ class ContinuousBernoulli(ProbsOrLogits, ExponentialFamily):
         return (self.probs <= self._lims[0]) | (self.probs > self._lims[1])
 
     def _cut_probs(self) -> Tensor:
-        """The probabilities, with a safe one in place of those near 1/2."""
+        """Return the probabilities, with a safe one in place of those near 1/2."""
         return torch.where(self._outside_unstable_region(), self.probs, self._lims[0] * torch.ones_like(self.probs))
 
     def _cont_bern_log_norm(self) -> Tensor:

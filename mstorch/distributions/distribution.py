@@ -74,7 +74,7 @@ class Distribution:
                 )
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        """The same distribution with the batch expanded to ``batch_shape``; no memory is copied."""
+        """Return the same distribution with the batch expanded to ``batch_shape``; no memory is copied."""
         owner = self._mstorch_expandable()
         if owner is Distribution:
             raise NotImplementedError
@@ -84,7 +84,7 @@ class Distribution:
         return self._mstorch_finish_expansion(new, batch_shape)
 
     def _mstorch_expandable(self) -> type:
-        """The class nearest in the line of descent that says how it expands."""
+        """Return the class nearest in the line of descent that says how it expands."""
         return next(cls for cls in type(self).__mro__ if "_mstorch_expands" in cls.__dict__)
 
     def _mstorch_expansion(self) -> dict[str, int]:
@@ -146,7 +146,7 @@ class Distribution:
         return self.variance.sqrt()
 
     def sample(self, sample_shape: Any = torch.Size()) -> Tensor:
-        """Random values, of shape ``sample_shape + batch_shape + event_shape``, without gradient."""
+        """Return random values, of shape ``sample_shape + batch_shape + event_shape``, without gradient."""
         with torch.no_grad():
             return self.rsample(sample_shape)
 
@@ -211,7 +211,7 @@ class Distribution:
             )
 
     def _mstorch_checked(self, value: Tensor) -> Tensor:
-        """The value, after validation where that is on."""
+        """Return the value, after validation where that is on."""
         if self._validate_args:
             self._validate_sample(value)
         return value
@@ -225,11 +225,11 @@ class Distribution:
         return self.__new__(type(self)) if _instance is None else _instance
 
     def _mstorch_full(self, value: float, like: Tensor) -> Tensor:
-        """A number for every value of the batch."""
+        """Return a number for every value of the batch."""
         return torch.full(self._extended_shape(), value, dtype=like.dtype, device=like.device)
 
     def _mstorch_counted(self, values: Tensor, expand: bool) -> Tensor:
-        """Values along dimension 0, with room for the batch behind it, or repeated over it."""
+        """Return values along dimension 0, with room for the batch behind it, or repeated over it."""
         values = values.view((-1,) + (1,) * len(self._batch_shape))
         return values.expand((-1,) + self._batch_shape) if expand else values
 

@@ -23,7 +23,7 @@ class ExponentialFamily(Distribution):
         raise NotImplementedError
 
     def entropy(self) -> Any:
-        """The entropy, by a Bregman divergence of the log-normaliser (Nielsen and Nock, 2010)."""
+        """Return the entropy, by a Bregman divergence of the log-normaliser (Nielsen and Nock, 2010)."""
         carrier = self._mean_carrier_measure
         params = [param.detach().requires_grad_() for param in self._natural_params]
         normalizer = self._log_normalizer(*params)

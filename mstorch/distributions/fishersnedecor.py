@@ -27,7 +27,7 @@ class FisherSnedecor(Distribution):
         self._gamma2 = Gamma(self.df2 * 0.5, self.df2)
 
     def _df2_above(self, limit: float) -> Tensor:
-        """The second degrees of freedom, NaN where a moment needs more."""
+        """Return the second degrees of freedom, NaN where a moment needs more."""
         return torch.where(self.df2 <= limit, torch.nan, self.df2)
 
     @property

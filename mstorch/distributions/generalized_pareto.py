@@ -25,7 +25,7 @@ class GeneralizedPareto(Distribution):
         self._mstorch_begin(validate_args, loc=loc, scale=scale, concentration=concentration)
 
     def _shape_parts(self) -> tuple[Any, Any]:
-        """Where the concentration is (nearly) zero, and the concentration with 1 in those places."""
+        """Return where the concentration is (nearly) zero, and the concentration with 1 in those places."""
         zero = torch.isclose(self.concentration, torch.zeros_like(self.concentration))
         return zero, torch.where(zero, torch.ones_like(self.concentration), self.concentration)
 
@@ -44,13 +44,13 @@ class GeneralizedPareto(Distribution):
         return -self.scale.log() - torch.where(zero, z, heavy)
 
     def log_survival_function(self, value: Any) -> Any:
-        """The logarithm of the probability of values above ``value``."""
+        """Return the logarithm of the probability of values above ``value``."""
         z = self._z(self._mstorch_checked(value))
         zero, safe = self._shape_parts()
         return torch.where(zero, -z, -torch.log1p(safe * z) / safe)
 
     def log_cdf(self, value: Any) -> Any:
-        """The logarithm of ``cdf``."""
+        """Return the logarithm of ``cdf``."""
         return torch.log1p(-torch.exp(self.log_survival_function(value)))
 
     def cdf(self, value: Any) -> Any:

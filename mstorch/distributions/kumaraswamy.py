@@ -14,7 +14,7 @@ from .utils import broadcast_all, euler_constant
 
 
 def _moments(a: Tensor, b: Tensor, n: int) -> Tensor:
-    """The expected value of the ``n``-th power."""
+    """Return the expected value of the ``n``-th power."""
     shifted = 1 + n / a
     return b * torch.exp(torch.lgamma(shifted) + torch.lgamma(b) - torch.lgamma(shifted + b))
 

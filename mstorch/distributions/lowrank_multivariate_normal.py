@@ -14,7 +14,7 @@ from .utils import _standard_normal, lazy_property
 
 
 def _plus_identity(matrix: Tensor) -> Tensor:
-    """The matrices with 1 added along the diagonals."""
+    """Return the matrices with 1 added along the diagonals."""
     size = matrix.size(-1)
     matrix = matrix.contiguous()
     matrix.view(-1, size * size)[:, :: size + 1] += 1
@@ -22,12 +22,12 @@ def _plus_identity(matrix: Tensor) -> Tensor:
 
 
 def _batch_capacitance_tril(W: Tensor, D: Tensor) -> Tensor:
-    """The Cholesky factor of ``I + Wᵀ D⁻¹ W``."""
+    """Return the Cholesky factor of ``I + Wᵀ D⁻¹ W``."""
     return torch.linalg.cholesky(_plus_identity(torch.matmul(W.mT / D.unsqueeze(-2), W)))
 
 
 def _batch_lowrank_logdet(W: Tensor, D: Tensor, capacitance_tril: Tensor) -> Tensor:
-    """The logarithm of the determinant of ``W Wᵀ + D`` (matrix determinant lemma)."""
+    """Return the logarithm of the determinant of ``W Wᵀ + D`` (matrix determinant lemma)."""
     return 2 * log_diagonal(capacitance_tril) + D.log().sum(-1)
 
 

@@ -69,7 +69,7 @@ class MixtureSameFamily(Distribution):
         return x.unsqueeze(-1 - self._event_ndims)
 
     def _weighted(self, values: Tensor) -> Tensor:
-        """The mean over the components."""
+        """Return the mean over the components."""
         probs = self.mixture_distribution.probs
         choices = len(self.mixture_distribution.batch_shape)
         missing = 0 if choices == 1 else len(self.batch_shape) - choices

@@ -15,7 +15,7 @@ from .utils import _sum_rightmost
 
 
 def of_base(path: str, doc: str) -> Any:
-    """A property that a distribution has from its ``base_dist``."""
+    """Return a property that a distribution has from its ``base_dist``."""
     return property(attrgetter(f"base_dist.{path}"), doc=doc)
 
 

@@ -72,7 +72,7 @@ class VonMises(Distribution):
         return torch.where(kappa < 1e-5, 1 / kappa + kappa, (1 + rho**2) / (2 * rho))
 
     def sample(self, sample_shape: Any = torch.Size()) -> Any:
-        """Random angles, by rejection from a wrapped Cauchy distribution (Best and Fisher, 1979), in double precision."""
+        """Return random angles, by rejection from a wrapped Cauchy distribution (Best and Fisher, 1979), in double precision."""
         with torch.no_grad():
             return self._rejection(self._extended_shape(sample_shape)).to(self.loc.dtype)
 

@@ -50,12 +50,12 @@ class Dim:
 
 
 def dims(*names: str, min: int | None = None, max: int | None = None) -> tuple[Dim, ...]:
-    """Several ``Dim``, by their names."""
+    """Return several ``Dim``, by their names."""
     return tuple(Dim(name, min=min, max=max) for name in names)
 
 
 class ExportedProgram:
-    """What ``export`` gives: ``module()`` makes the module that can be called; ``graph`` holds its calls of ``torch.ops.aten``.
+    """The result of ``export``: ``module()`` makes the module that can be called; ``graph`` holds its calls of ``torch.ops.aten``.
 
     Where sizes may vary, and where an operation has no name there, the program has no graph, and ``module()`` runs the module's own Python.
     """
@@ -87,7 +87,7 @@ class ExportedProgram:
 
     @property
     def graph_signature(self) -> ExportGraphSignature:
-        """What the graph's inputs and outputs stand for."""
+        """The meaning of the graph's inputs and outputs."""
         return self._made(self._signature, "graph_signature")  # type: ignore[no-any-return]
 
     @property
@@ -97,23 +97,23 @@ class ExportedProgram:
         return {name: kept[name] for name, _ in (*self.named_parameters(), *self.named_buffers()) if name in kept}
 
     def named_parameters(self) -> Any:
-        """The parameters with their names."""
+        """Return the parameters with their names."""
         return self._state.named_parameters(remove_duplicate=False)
 
     def parameters(self) -> Any:
-        """The parameters."""
+        """Return the parameters."""
         return self._state.parameters()
 
     def named_buffers(self) -> Any:
-        """The buffers with their names."""
+        """Return the buffers with their names."""
         return self._state.named_buffers(remove_duplicate=False)
 
     def buffers(self) -> Any:
-        """The buffers."""
+        """Return the buffers."""
         return self._state.buffers()
 
     def module(self, check_guards: bool = True) -> Module:
-        """A module of its own that computes what was exported, for inputs like those that it was exported with."""
+        """Return a module of its own that computes what was exported, for inputs like those that it was exported with."""
         return _Program(self)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -128,7 +128,7 @@ class ExportedProgram:
 
 
 def _form(args: tuple[Tensor | tuple[Tensor, Tensor], ...], kwargs: dict[Any, Any]) -> list[tuple[str, Any]]:
-    """What a call has to be like: shapes and dtypes of tensors, and all other values."""
+    """Return what a call has to be like: shapes and dtypes of tensors, and all other values."""
     found, _ = tree_flatten_with_path((args, kwargs))
     return [("".join(map(str, path)), (tuple(leaf.shape), leaf.dtype) if isinstance(leaf, Tensor) else leaf) for path, leaf in found]
 
@@ -159,7 +159,7 @@ class _Program(Module):
         raise NotImplementedError("Calling eval() is not supported yet.")
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """What was exported, for these inputs. ValueError and AssertionError if they are of another form."""
+        """Return what was exported, for these inputs. ValueError and AssertionError if they are of another form."""
         program, inner = self._program, self._inner
         names = list(program.example_inputs[1])
         if kwargs.keys() != set(names):
@@ -183,7 +183,7 @@ def export(
     dynamic_shapes: dict[str, Any] | tuple[Any, ...] | list[Any] | None = None, strict: bool = False,
     preserve_module_call_signature: tuple[str, ...] = (), prefer_deferred_runtime_asserts_over_guards: bool = False,
 ) -> ExportedProgram:  # fmt: skip
-    """A program that computes what a module does, for inputs like these; their sizes may vary where ``dynamic_shapes`` is given.
+    """Return a program that computes what a module does, for inputs like these; their sizes may vary where ``dynamic_shapes`` is given.
 
     The module runs once. Differs from torch: operations stand in the graph as they are seen below autograd (``addmm`` for ``linear``),
     writes are in place, and there is no graph where sizes vary.
@@ -242,7 +242,7 @@ def _of_file(
 
 
 def _owner(module: Module, name: str) -> tuple[Module, str]:
-    """The module below another one that has a dotted name, made where it is not there, and the last part of the name."""
+    """Return the module below another one that has a dotted name, made where it is not there, and the last part of the name."""
     *path, last = name.split(".")
     for part in path:
         if part not in module._modules:

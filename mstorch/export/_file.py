@@ -38,7 +38,7 @@ _WORDS: dict[str, tuple[type, Callable[[Any], Any]]] = {
 
 
 def _written(value: Any) -> Any:
-    """An argument as plain data; NotImplementedError for what has no form in a file."""
+    """Return an argument as plain data; NotImplementedError for what has no form in a file."""
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     if isinstance(value, (list, tuple)):
@@ -85,12 +85,12 @@ def _node_data(node: Node) -> dict[str, Any]:
 
 
 def _argument(arg: TensorArgument) -> tuple[str, bool, Any]:
-    """An argument of a signature: its name, whether it is a tensor, and else its value."""
+    """Return an argument of a signature: its name, whether it is a tensor, and else its value."""
     return arg.name, isinstance(arg, TensorArgument), getattr(arg, "value", None)
 
 
 def _nested(form: TreeSpec) -> Any:
-    """A value of a form, with the numbers of its leaves."""
+    """Return a value of a form, with the numbers of its leaves."""
     return tree_unflatten(list(range(form.num_leaves)), form)
 
 

@@ -24,7 +24,7 @@ from .graph_signature import (
 
 
 def _inputs_of(module: Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[tuple[str, Any]]:
-    """The leaves of a call's arguments, with the names that torch gives their inputs: ``x``, ``pair_0``, ``table_key``."""
+    """Return the leaves of a call's arguments, with the names that torch gives their inputs: ``x``, ``pair_0``, ``table_key``."""
     names: list[str] = []
     for name, parameter in inspect.signature(module.forward).parameters.items():
         several = parameter.kind is inspect.Parameter.VAR_POSITIONAL

@@ -22,7 +22,7 @@ class ConstantArgument:
 
 
 class InputKind(enum.Enum):
-    """What an input is."""
+    """The kinds of inputs."""
 
     USER_INPUT = enum.auto()
     PARAMETER = enum.auto()
@@ -31,7 +31,7 @@ class InputKind(enum.Enum):
 
 
 class OutputKind(enum.Enum):
-    """What an output is."""
+    """The kinds of outputs."""
 
     USER_OUTPUT = enum.auto()
 

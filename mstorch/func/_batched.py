@@ -134,7 +134,7 @@ class BatchedTensor(Tensor):
         return len(self.value._shape) - 1
 
     def dim(self) -> int:
-        """The number of dimensions."""
+        """Return the number of dimensions."""
         return len(self.value._shape) - 1
 
     ndimension = dim
@@ -155,13 +155,13 @@ class BatchedTensor(Tensor):
         return self.value.layout
 
     def stride(self, dim: int | None = None) -> tuple[int, ...]:
-        """The step in memory along each dimension, or along one."""
+        """Return the step in memory along each dimension, or along one."""
         steps = self.value.stride()
         steps = steps[: self.bdim] + steps[self.bdim + 1 :]
         return steps if dim is None else steps[wrapped(dim, len(steps))]
 
     def is_contiguous(self, memory_format: memory_format | None = None) -> bool:
-        """Whether each slice is row-major."""
+        """Return whether each slice is row-major."""
         if memory_format is not None and str(memory_format) != "torch.contiguous_format":
             raise RuntimeError("NYI: querying is_contiguous inside of vmap for memory_format other than torch.contiguous_format")
         step = 1
@@ -230,15 +230,15 @@ class BatchedTensor(Tensor):
         return False
 
     def storage_offset(self) -> int:
-        """The position in the storage of the first element."""
+        """Return the position in the storage of the first element."""
         return core(self).storage_offset()
 
     def is_inference(self) -> bool:
-        """Whether the values were made in inference mode."""
+        """Return whether the values were made in inference mode."""
         return core(self).is_inference()
 
     def is_set_to(self, tensor: Any) -> bool:
-        """Whether both show the same part of the same storage."""
+        """Return whether both show the same part of the same storage."""
         return isinstance(tensor, BatchedTensor) and core(self).is_set_to(core(tensor))
 
     item = _refusing(RuntimeError, NO_ITEM)
@@ -271,14 +271,14 @@ _new = object.__new__
 
 
 def batched(value: Any, bdim: int, map: Map) -> Any:
-    """A tensor of a map over a value."""
+    """Return a tensor of a map over a value."""
     made = _new(BatchedTensor)
     made.value, made.bdim, made.map = value, bdim, map
     return made
 
 
 def as_batched(result: Any, bdim: int, map: Map) -> Any:
-    """The tensors in a result as tensors of a map."""
+    """Return the tensors in a result as tensors of a map."""
     if isinstance(result, TensorBase):
         return batched(result, bdim, map)
     if isinstance(result, (tuple, list)):
@@ -288,12 +288,12 @@ def as_batched(result: Any, bdim: int, map: Map) -> Any:
 
 
 def is_of(tensor: Any, map: Map) -> bool:
-    """Whether a value is a tensor of a map."""
+    """Return whether a value is a tensor of a map."""
     return type(tensor) is BatchedTensor and tensor.map is map
 
 
 def core(tensor: Any) -> Any:
-    """The tensor under all maps."""
+    """Return the tensor under all maps."""
     while type(tensor) is BatchedTensor:
         tensor = tensor.value
     return tensor
@@ -305,12 +305,12 @@ def dressed_like(tensor: Any, made: Any) -> Any:
 
 
 def front(tensor: BatchedTensor) -> Any:
-    """The value with the mapped dimension in front."""
+    """Return the value with the mapped dimension in front."""
     return tensor.value.movedim(tensor.bdim, 0) if tensor.bdim else tensor.value
 
 
 def wrapped(dim: int, rank: int) -> int:
-    """A dimension counted from the front; IndexError if it is not one of ``rank`` dimensions (one, where there are none)."""
+    """Return a dimension counted from the front; IndexError if it is not one of ``rank`` dimensions (one, where there are none)."""
     limit = rank or 1
     if not -limit <= dim < limit:
         raise IndexError(f"Dimension out of range (expected to be in range of [{-limit}, {limit - 1}], but got {dim})")
@@ -318,7 +318,7 @@ def wrapped(dim: int, rank: int) -> int:
 
 
 def public(name: str) -> Callable[..., Any]:
-    """The public function of a name in the torch namespace, which takes tensors of maps."""
+    """Return the public function of a name in the torch namespace, which takes tensors of maps."""
     return getattr(sys.modules[_HOME], name)
 
 
@@ -329,7 +329,7 @@ _HOME = __name__.partition(".")[0]
 
 
 def maps_of(tensor: Tensor) -> list[Map]:
-    """The maps that a tensor is of, the outermost first."""
+    """Return the maps that a tensor is of, the outermost first."""
     found = []
     while type(tensor) is BatchedTensor:
         found.append(tensor.map)
@@ -338,7 +338,7 @@ def maps_of(tensor: Tensor) -> list[Map]:
 
 
 def everywhere(tensor: Any, maps: Sequence[Map]) -> Tensor:
-    """A tensor as one of all of these maps (the outermost first), with the same slices where it was not mapped over."""
+    """Return a tensor as one of all of these maps (the outermost first), with the same slices where it was not mapped over."""
     if not maps:
         return tensor
     *rest, last = maps
@@ -350,7 +350,7 @@ def everywhere(tensor: Any, maps: Sequence[Map]) -> Tensor:
 
 
 def aligned(tensor: Any, like: Any) -> Any:
-    """A tensor of the logical shape of ``like`` with the maps of ``like``, mapped dimensions in the same places."""
+    """Return a tensor of the logical shape of ``like`` with the maps of ``like``, mapped dimensions in the same places."""
     if type(like) is not BatchedTensor:
         return tensor
     map = like.map
@@ -394,7 +394,7 @@ def find_rules_by(finder: Callable[[str, Any], Rule]) -> None:
 
 
 def innermost(values: Iterable[Any]) -> Map | None:
-    """The innermost map that a tensor among the values is of."""
+    """Return the innermost map that a tensor among the values is of."""
     found: Map | None = None
     for value in values:
         kind = type(value)
@@ -414,7 +414,7 @@ def innermost(values: Iterable[Any]) -> Map | None:
 
 
 def take(public: Callable[..., Any], function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """What a call becomes with tensors of a map among its arguments; NotImplemented if there are none."""
+    """Return what a call becomes with tensors of a map among its arguments; NotImplemented if there are none."""
     map = innermost(args)
     if kwargs:
         other = innermost(kwargs.values())

@@ -34,7 +34,7 @@ def composed(names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
 
 
 def _only(given: Given, *names: str) -> bool:
-    """Whether no other arguments than these are given."""
+    """Return whether no other arguments than these are given."""
     return all(name in names for name in given)
 
 
@@ -157,13 +157,13 @@ def _solve(op: Op, given: Given) -> Any:
 
 @ruled("linalg.matrix_norm")
 def matrix_norm(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Norms of matrices in two dimensions."""
+    """Return norms of matrices in two dimensions."""
     return along("dim")(op, args, kwargs)
 
 
 @ruled("linalg.norm")
 def linalg_norm(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Norms of vectors or of matrices."""
+    """Return norms of vectors or of matrices."""
     given = bound(op, args, kwargs)
     tensor, order, dim = given.pop("input"), given.pop("ord", None), given.pop("dim", None)
     rank = len(tensor._shape)
@@ -240,7 +240,7 @@ _ROW_LOSSES = "cosine_embedding_loss triplet_margin_loss multilabel_soft_margin_
 
 @ruled(_ROW_LOSSES + " " + " ".join(f"nn.functional.{name}" for name in _ROW_LOSSES.split()))
 def row_loss(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Losses of rows, then their mean or sum."""
+    """Return losses of rows, then their mean or sum."""
     given = bound(op, args, kwargs)
     reduction = given.pop("reduction", "mean")
     named = [name for name, value in given.items() if isinstance(value, TensorBase)]

@@ -36,7 +36,7 @@ _MORE = "For more details, please see https://pytorch.org/docs/main/notes/extend
 
 
 class VmapInfo(NamedTuple):
-    """What the ``vmap`` staticmethod of a Function is told of the map."""
+    """The facts of a map that the ``vmap`` staticmethod of a Function gets."""
 
     batch_size: int
     randomness: str
@@ -82,7 +82,7 @@ FUNCTION_TRANSFORMS.append(apply_in_transform)
 
 
 def _values(map: Map, tree: tuple[Tensor | float, ...]) -> tuple[Any, Any]:
-    """A tree with the values of the map's tensors, and one with the dimensions they are mapped over along (None: not)."""
+    """Return a tree with the values of the map's tensors, and one with the dimensions they are mapped over along (None: not)."""
     return (
         tree_map(lambda leaf: leaf.value if is_of(leaf, map) else leaf, tree),
         tree_map(lambda leaf: leaf.bdim if is_of(leaf, map) else None, tree),
@@ -90,7 +90,7 @@ def _values(map: Map, tree: tuple[Tensor | float, ...]) -> tuple[Any, Any]:
 
 
 def _tensors(map: Map, tree: tuple[Tensor | float, ...], dims: Sequence[Any]) -> Any:
-    """A tree of values as one of the map's tensors."""
+    """Return a tree of values as one of the map's tensors."""
     leaves, spec = tree_flatten(tree)
     return tree_unflatten(
         [leaf if dim is None or not isinstance(leaf, TensorBase) else batched(leaf, dim, map) for leaf, dim in zip(leaves, dims)], spec
@@ -118,13 +118,13 @@ def _by_own_rule(cls: type[Function], map: Map, args: tuple[Any, ...]) -> Any:
 
 
 class _Context:
-    """What ``setup_context`` and ``backward`` of a Function see: the map's tensors, where values are kept."""
+    """The context of ``setup_context`` and ``backward`` of a Function: it shows the map's tensors, and keeps their values."""
 
     def __init__(self, ctx: Any, map: Map, dims: Sequence[Any] = ()) -> None:
         self.__dict__["_kept"] = (ctx, map, list(dims))
 
     def later(self, map: Map) -> _Context:
-        """The same context in the map of backward."""
+        """Return the same context in the map of backward."""
         ctx, _, dims = self._kept
         made = _Context(ctx, map, dims)
         made.__dict__.update({name: value for name, value in self.__dict__.items() if name != "_kept"})
@@ -138,7 +138,7 @@ class _Context:
 
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
-        """What was kept, as tensors of the map."""
+        """The saved tensors, as tensors of the map."""
         ctx, map, dims = self._kept
         return _tensors(map, tuple(ctx.saved_tensors), dims)
 
@@ -157,7 +157,7 @@ class _Context:
 
 
 def _by_generated_rule(cls: type[Function], map: Map, args: tuple[Any, ...]) -> Any:
-    """The Function's own methods, run on tensors of the map within a Function of the values."""
+    """Return the Function's own methods, run on tensors of the map within a Function of the values."""
     values, in_dims = _values(map, args)
     dims_in = tree_flatten(in_dims, lambda leaf: leaf is None)[0]
     shapes = [leaf._shape if isinstance(leaf, TensorBase) else None for leaf in tree_flatten(args)[0]]
@@ -194,12 +194,12 @@ def _by_generated_rule(cls: type[Function], map: Map, args: tuple[Any, ...]) -> 
 
 
 def _fitted(gradient: Tensor | None, shape: tuple[int, ...] | None) -> Any:
-    """A gradient of the shape of the input, as the function sees it."""
+    """Return a gradient of the shape of the input, as the function sees it."""
     return gradient if gradient is None or shape is None or gradient._shape == shape else gradient.sum_to_size(shape)
 
 
 def _of_values(map: Map, gradient: Any, dim: int | None) -> Any:
-    """The gradient of an input's value: a sum over the slices where the input is not mapped over."""
+    """Return the gradient of an input's value: a sum over the slices where the input is not mapped over."""
     if gradient is None:
         return None
     if is_of(gradient, map):
@@ -227,7 +227,7 @@ def backward_inside(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
 
 @ruled("autograd.backward.grad")
 def grad_inside(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Gradients for mapped gradients of outputs that are not: a pass for each slice; others are those of the values."""
+    """Return gradients for mapped gradients of outputs that are not: a pass for each slice; others are those of the values."""
     given = bound(op, args, kwargs)
     outputs, inputs = _tuple(given.pop("input")), _tuple(given.pop("inputs"))
     seeds = _tuple(given.pop("grad_outputs", None))

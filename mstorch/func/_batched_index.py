@@ -82,7 +82,7 @@ class Places:
 
 
 def _dims_of(item: Any) -> int:
-    """How many dimensions an item of an index uses up."""
+    """Return how many dimensions an item of an index uses up."""
     if item is None or item is Ellipsis or isinstance(item, bool):
         return 0
     if isinstance(item, TensorBase) and item._dtype is bool_:
@@ -91,7 +91,7 @@ def _dims_of(item: Any) -> int:
 
 
 def _found(op: Op, value: Tensor, mapped: bool, places: Places) -> tuple[Any, int, int]:
-    """The index into the values; how many dimensions the tensors of places make, and where those stand for the function."""
+    """Return the index into the values; how many dimensions the tensors of places make, and where those stand for the function."""
     tensors = [item for item in places.tensors if item is not None]
     wide = max(len(item._shape) for item in tensors)
     lined = iter(_lined(op, tensors, wide))
@@ -114,7 +114,7 @@ def _lined(op: Op, tensors: Sequence[Any], wide: int) -> list[Any]:
 
 
 def _whole(op: Op, places: Places) -> bool:
-    """Whether a tensor of places is of the map, or the result's order needs care."""
+    """Return whether a tensor of places is of the map, or the result's order needs care."""
     return any(is_of(item, op.map) for item in places.tensors if item is not None) or not places.adjacent
 
 
@@ -179,7 +179,7 @@ def _put(op: Op, target: Any, index: Any, value: Any, accumulate: bool) -> None:
 
 
 def _valued(op: Op, value: Any, rank: int, like: Tensor) -> Any:
-    """A value to write, its dimensions in line with those written to."""
+    """Return a value to write, its dimensions in line with those written to."""
     if not is_of(value, op.map):
         return value if isinstance(value, TensorBase) else as_tensor(value, dtype=like._dtype)
     found = front(value)
@@ -207,7 +207,7 @@ def setitem(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 @ruled("index_put index_put_ _unsafe_index_put")
 def index_put(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
-    """Values put, or added, at places."""
+    """Return values put, or added, at places."""
     given = bound(op, args, kwargs)
     target, indices, values = given["input"], tuple(given["indices"]), given["values"]
     if op.name.endswith("_"):
@@ -222,7 +222,7 @@ def index_put(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
 
 @ruled("index_select")
 def index_select(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Parts at places along a dimension."""
+    """Return parts at places along a dimension."""
     given = bound(op, args, kwargs)
     tensor, dim, index = given["input"], given["dim"], given["index"]
     rank = len(tensor._shape)
@@ -256,7 +256,7 @@ def index_write(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 @ruled("take")
 def take(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Elements at places of the flattened tensor."""
+    """Return elements at places of the flattened tensor."""
     given = bound(op, args, kwargs)
     tensor, index = given["input"], given["index"]
     if given.get("out") is not None:
@@ -269,7 +269,7 @@ def take(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 @ruled("take_along_dim")
 def take_along_dim(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Elements at places along a dimension, broadcast."""
+    """Return elements at places along a dimension, broadcast."""
     given = bound(op, args, kwargs)
     if given.get("dim") is None or len(given["input"]._shape) != len(given["indices"]._shape):
         return by_slices(op, args, kwargs)

@@ -25,7 +25,7 @@ _STATISTICS = (
 
 
 def _affine(op: Op, found: Tensor, weight: Any, bias: Any, shape: tuple[int, ...]) -> Any:
-    """What a norm gives, times a weight and plus a bias of a shape."""
+    """Return what a norm gives, times a weight and plus a bias of a shape."""
     with within(op.map):
         if weight is not None:
             found = found * weight.reshape(shape)
@@ -34,7 +34,7 @@ def _affine(op: Op, found: Tensor, weight: Any, bias: Any, shape: tuple[int, ...
 
 @ruled("layer_norm nn.functional.layer_norm rms_norm nn.functional.rms_norm")
 def layer_norm(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
-    """Norms over the last dimensions."""
+    """Return norms over the last dimensions."""
     given = bound(op, args, kwargs)
     input, shape = given.pop("input"), given.pop("normalized_shape")
     weight, bias = given.get("weight"), given.get("bias")
@@ -51,7 +51,7 @@ def layer_norm(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
 
 @ruled("group_norm nn.functional.group_norm")
 def group_norm(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
-    """Norms over groups of channels of each sample."""
+    """Return norms over groups of channels of each sample."""
     given = bound(op, args, kwargs)
     input, weight, bias = given.pop("input"), given.pop("weight", None), given.pop("bias", None)
     if not is_of(input, op.map) or len(input._shape) < 2:
@@ -68,7 +68,7 @@ def _statistics(tensor: Tensor | None, map: Map) -> Any:
 
 @ruled("batch_norm nn.functional.batch_norm")
 def batch_norm(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Norms over the batch: the slices' channels side by side."""
+    """Return norms over the batch: the slices' channels side by side."""
     given = bound(op, args, kwargs)
     input, weight, bias = given.pop("input"), given.pop("weight", None), given.pop("bias", None)
     mean, var = given.pop("running_mean", None), given.pop("running_var", None)
@@ -92,7 +92,7 @@ def batch_norm(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 @ruled("instance_norm nn.functional.instance_norm")
 def instance_norm(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Norms of each channel of each sample."""
+    """Return norms of each channel of each sample."""
     given = bound(op, args, kwargs)
     input, weight, bias = given.pop("input"), given.pop("weight", None), given.pop("bias", None)
     if given.pop("running_mean", None) is not None or not given.get("use_input_stats", True) or not is_of(input, op.map):
@@ -181,7 +181,7 @@ def pad(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
 
 @ruled("embedding nn.functional.embedding")
 def embedding(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Rows of a table: of one table, or of each slice's own."""
+    """Return rows of a table: of one table, or of each slice's own."""
     given = bound(op, args, kwargs)
     places, table = given.pop("input"), given.pop("weight")
     if given.get("max_norm") is not None or given.get("sparse") or given.get("scale_grad_by_freq"):
@@ -198,7 +198,7 @@ def embedding(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 
 def _reduced(op: Op, found: Tensor, reduction: str, count: Any = None) -> Tensor:
-    """The loss of each slice: as it is, its mean, or its sum."""
+    """Return the loss of each slice: as it is, its mean, or its sum."""
     with within(op.map):
         if reduction == "none":
             return found
@@ -215,7 +215,7 @@ _LOSSES = (
 
 @ruled(_LOSSES + " " + " ".join(f"nn.functional.{name}" for name in _LOSSES.split()))
 def elementwise_loss(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
-    """Losses of each element, then their mean or sum."""
+    """Return losses of each element, then their mean or sum."""
     given = bound(op, args, kwargs)
     reduction = given.pop("reduction", "mean")
     named = [name for name, value in given.items() if isinstance(value, TensorBase)]
@@ -239,7 +239,7 @@ def elementwise_loss(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> T
 
 @ruled("nn.functional.cross_entropy nn.functional.nll_loss nll_loss cross_entropy_loss")
 def class_loss(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
-    """Losses of classes: (C), (N, C) or (N, C, *), and the mean over what counts."""
+    """Return losses of classes: (C), (N, C) or (N, C, *), and the mean over what counts."""
     given = bound(op, args, kwargs)
     input, target = given.pop("input"), given.pop("target")
     reduction, weight = given.pop("reduction", "mean"), given.get("weight")
@@ -275,7 +275,7 @@ def class_loss(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
 
 
 def draw(map: Map, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
-    """What a function that draws numbers gives within a map, none of whose tensors is among the arguments."""
+    """Return what a function that draws numbers gives within a map, none of whose tensors is among the arguments."""
     name = function.__name__
     if map.randomness == "same" or kwargs.get("training") is False or _certain(name, args):
         with outside(map.depth):
@@ -293,7 +293,7 @@ def draw(map: Map, function: Callable[..., Any], args: tuple[Any, ...], kwargs: 
 
 
 def _certain(name: str, args: tuple[Any, ...]) -> bool:
-    """Whether a dropout is switched off."""
+    """Return whether a dropout is switched off."""
     return name.endswith("dropout") and len(args) > 2 and not args[2]
 
 
@@ -304,7 +304,7 @@ _BY_TENSOR = frozenset(
 
 
 def _different(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
-    """Numbers for all slices at once, as torch draws them."""
+    """Return numbers for all slices at once, as torch draws them."""
     map, name = op.map, op.name
     if kwargs.get("out") is None and map.size:
         if name in _BY_SIZE:
@@ -362,7 +362,7 @@ _DRAWN_IN_PLACE = (
 
 @ruled(_DRAWN_BY_TENSOR + " " + " ".join(f"nn.functional.{name}" for name in _DRAWN_BY_TENSOR.split()))
 def drawn(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
-    """Numbers drawn with tensors of the map."""
+    """Return numbers drawn with tensors of the map."""
     if (kwargs.get("training") is False or _certain(op.name, args)) and "dropout" in op.name:
         return pointwise(op, args, kwargs)
     if op.map.randomness == "different":
@@ -378,7 +378,7 @@ _NOT_SAME = "Vmap does not currently support same randomness with a batched tens
 
 @ruled(_DRAWN_IN_PLACE + " " + " ".join(f"nn.init.{name}" for name in ("uniform_", "normal_", "trunc_normal_")))
 def drawn_in_place(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
-    """Numbers drawn into a tensor of the map."""
+    """Return numbers drawn into a tensor of the map."""
     target = args[0]
     further = innermost((*args[1:], *kwargs.values())) is not None
     if op.map.randomness == "same" and further:

@@ -18,7 +18,7 @@ loops: dict[str, int] = {}  # how often each function was computed slice by slic
 
 
 def unmapped_error(op: Op, label: str | None = None) -> RuntimeError:
-    """The error of writing mapped values into a tensor that is not mapped over."""
+    """Return the error of writing mapped values into a tensor that is not mapped over."""
     name = label or _IN_PLACE_WORDS.get(op.name) or f"aten::{op.name}"
     where = f"at level {op.map.depth}" if name.startswith("aten::") else "in a vmap"
     return RuntimeError(
@@ -38,7 +38,7 @@ _IN_PLACE_WORDS = {
 
 
 def is_in_place(name: str) -> bool:
-    """Whether a function of this name writes to its first argument."""
+    """Return whether a function of this name writes to its first argument."""
     return name.endswith("_") and not name.endswith("__") or name in ("__setitem__", *_IN_PLACE_OPERATORS)
 
 
@@ -49,7 +49,7 @@ _IN_PLACE_OPERATORS = (
 
 
 def _slice_of(value: Tensor | float, map: Map, index: int) -> Any:
-    """A value in one of the slices."""
+    """Return a value in one of the slices."""
     if type(value) is BatchedTensor:
         if value.map is not map:
             return value
@@ -65,7 +65,7 @@ def _slice_of(value: Tensor | float, map: Map, index: int) -> Any:
 
 
 def stacked(op: Op, parts: Sequence[Any]) -> Tensor:
-    """Results of the slices in one tensor of the map; what is no tensor has to be the same for all."""
+    """Return results of the slices in one tensor of the map; what is no tensor has to be the same for all."""
     first = parts[0]
     if isinstance(first, TensorBase):
         whole = public("stack")(list(parts))
@@ -77,7 +77,7 @@ def stacked(op: Op, parts: Sequence[Any]) -> Tensor:
 
 
 def by_slices(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """The call, slice by slice."""
+    """Return the call, slice by slice."""
     if kwargs.get("out") is not None:
         raise RuntimeError(f"Batching rule not implemented for aten::{op.name}.out; the fallback path doesn't work on out= or view ops.")
     if not fallback["enabled"]:
@@ -95,7 +95,7 @@ def by_slices(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 
 def looped(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], target: Any = None) -> Any:
-    """The call, slice by slice, random numbers drawn as the map wants them."""
+    """Return the call, slice by slice, random numbers drawn as the map wants them."""
     map = op.map
     count = map.size or 1
     results = []
@@ -116,11 +116,11 @@ def looped(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], target: Any = 
 
 
 def _nothing() -> None:
-    """What begins a slice that draws no numbers."""
+    """Begin a slice that draws no numbers."""
 
 
 def expanded(tensor: Any, map: Map) -> Any:
-    """The values of a tensor with the mapped dimension in front, repeated where it is not mapped over."""
+    """Return the values of a tensor with the mapped dimension in front, repeated where it is not mapped over."""
     return front(tensor) if is_of(tensor, map) else tensor.expand(map.size, *tensor._shape)
 
 

@@ -11,7 +11,7 @@ from ._batched_rules import bound, ruled
 
 
 def _lined(op: Op, tensor: Any, rank: int, vector: int) -> Tensor:
-    """The values of a matrix, or of a vector made one (``vector``: where), behind enough leading dimensions."""
+    """Return the values of a matrix, or of a vector made one (``vector``: where), behind enough leading dimensions."""
     mapped = is_of(tensor, op.map)
     value = front(tensor) if mapped else tensor
     if len(tensor._shape) == 1:
@@ -23,7 +23,7 @@ def _lined(op: Op, tensor: Any, rank: int, vector: int) -> Tensor:
 
 
 def product(op: Op, a: Any, b: Any) -> Tensor:
-    """The matrix product of tensors, of which at least one is of the map."""
+    """Return the matrix product of tensors, of which at least one is of the map."""
     first, second = len(a._shape), len(b._shape)
     if first == 0 or second == 0:
         raise RuntimeError(f"both arguments to matmul need to be at least 1D, but they are {first}D and {second}D")
@@ -45,7 +45,7 @@ _RANKS = {"mm": (2, 2), "mv": (2, 1), "dot": (1, 1), "bmm": (3, 3), "inner": (1,
 
 @ruled("matmul __matmul__ __rmatmul__ linalg.matmul mm mv dot bmm inner")
 def matmul(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
-    """Products of matrices and vectors."""
+    """Return products of matrices and vectors."""
     given = bound(op, args, kwargs)
     if given.get("out") is not None or len(given) != 2:
         return by_slices(op, args, kwargs)
@@ -73,7 +73,7 @@ def _sum_of(input: Any, found: Any, beta: Any, alpha: Any) -> Any:
 
 @ruled("addmm addmv baddbmm addbmm addr addmm_ addmv_ baddbmm_ addr_")
 def added_product(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """A product added to a tensor."""
+    """Return a product added to a tensor."""
     given = bound(op, args, kwargs)
     base = op.name.rstrip("_")
     if given.get("out") is not None or len(args) != 3 or base != op.name and not is_of(args[0], op.map):
@@ -93,7 +93,7 @@ def added_product(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 @ruled("outer ger linalg.outer")
 def outer(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
-    """Each element of one vector times each of another."""
+    """Return each element of one vector times each of another."""
     if kwargs or len(args) != 2 or any(len(item._shape) != 1 for item in args):
         return by_slices(op, args, kwargs)
     with within(op.map):
@@ -121,7 +121,7 @@ def linear(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 @ruled("einsum")
 def einsum(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
-    """A letter more for the mapped dimension."""
+    """Return a letter more for the mapped dimension."""
     equation, *operands = args
     if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
         operands = list(operands[0])
@@ -173,7 +173,7 @@ def conv(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
 
 
 def _by_groups(op: Op, input: Any, weight: Any, given: dict[str, Any], single: bool) -> Tensor:
-    """Each slice's weights as a group of channels of one convolution."""
+    """Return each slice's weights as a group of channels of one convolution."""
     map, groups = op.map, given.pop("groups", 1)
     kernels = front(weight)
     value = expanded(input, map)

@@ -55,14 +55,14 @@ def _parameters_of(public: Callable[..., Any]) -> tuple[list[str], dict[str, Any
 
 
 def _written_out(public: Callable[..., Any]) -> Callable[..., Any]:
-    """A function, or the one that its generated form (``add_``, ``unsqueeze_copy``) was made of."""
+    """Return a function, or the one that its generated form (``add_``, ``unsqueeze_copy``) was made of."""
     name = public_name(public)
     base = name.removesuffix("_copy") if name.endswith("_copy") else name[:-1] if is_in_place(name) and not name.startswith("__") else ""
     return written(getattr(Tensor, base, public) if base else public)
 
 
 def bound(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Arguments:
-    """The arguments that were given, by name: the first one as ``input``, the rest of positional ones as ``*``."""
+    """Return the arguments that were given, by name: the first one as ``input``, the rest of positional ones as ``*``."""
     names, _, rest = _parameters_of(op.public)
     given = dict(zip(names, args))
     if len(args) > len(names):
@@ -77,7 +77,7 @@ def bound(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Arguments:
 
 
 def default_of(op: Op, name: str) -> Any:
-    """The default of a parameter."""
+    """Return the default of a parameter."""
     return _parameters_of(op.public)[1].get(name)
 
 
@@ -102,7 +102,7 @@ def _category_fixed(tensors: list[Any], ranks: list[int], values: list[Any], op:
 
 
 def in_line(op: Op, tensors: list[Any], rank: int | None = None, promote: bool = False) -> list[Any]:
-    """The values, the mapped dimension in front, with as many dimensions behind it as ``rank`` or the longest has."""
+    """Return the values, the mapped dimension in front, with as many dimensions behind it as ``rank`` or the longest has."""
     ranks = [len(tensor._shape) for tensor in tensors]
     rank = max(ranks) if rank is None else rank
     values = []
@@ -121,7 +121,7 @@ def in_line(op: Op, tensors: list[Any], rank: int | None = None, promote: bool =
 
 
 def pointwise(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """The rule of functions of broadcast tensors, each element for itself."""
+    """Return the rule of functions of broadcast tensors, each element for itself."""
     if kwargs.get("out") is not None:
         return by_slices(op, args, kwargs)
     if kwargs.get("inplace"):
@@ -160,7 +160,7 @@ def _refuse_no_slices(op: Op, args: tuple[Any, ...]) -> None:
 
 
 def _alike(tensors: list[Any], map: Map) -> bool:
-    """Whether the values of all are of one shape, mapped over along one dimension."""
+    """Return whether the values of all are of one shape, mapped over along one dimension."""
     first = tensors[0]
     return all(
         type(tensor) is BatchedTensor and tensor.map is map and tensor.bdim == first.bdim and tensor.value._shape == first.value._shape
@@ -174,7 +174,7 @@ def _check_target(op: Op, target: Tensor) -> None:
 
 
 def pointwise_in_place(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
-    """The rule of their forms that write to the first tensor."""
+    """Return the rule of their forms that write to the first tensor."""
     target = args[0]
     _check_target(op, target)
     tensors = [value for value in (*args, *kwargs.values()) if isinstance(value, TensorBase)]
@@ -226,14 +226,14 @@ def cast_like(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
 
 
 def shifted(op: Op, dim: Any, rank: int) -> Any:
-    """Dimensions of the function as those of the values with the mapped one in front."""
+    """Return dimensions of the function as those of the values with the mapped one in front."""
     if isinstance(dim, (tuple, list)):
         return tuple(shifted(op, one, rank) for one in dim)
     return wrapped(int(dim), rank) + 1
 
 
 def unfolded(result: Tensor, place: int = 1) -> Tensor:
-    """Results without the dimension that stood for none."""
+    """Return results without the dimension that stood for none."""
     if isinstance(result, TensorBase):
         return result.squeeze(place) if len(result._shape) > place else result
     if isinstance(result, (tuple, list)):
@@ -243,7 +243,7 @@ def unfolded(result: Tensor, place: int = 1) -> Tensor:
 
 
 def along(*names: str) -> Rule:
-    """The rule of functions of one tensor along dimensions, which are given by these names."""
+    """Return the rule of functions of one tensor along dimensions, which are given by these names."""
 
     def rule(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         given = bound(op, args, kwargs)
@@ -306,7 +306,7 @@ _WHOLE = {"max": "amax", "min": "amin"}
 
 
 def reduction(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """The rule of sums and their like."""
+    """Return the rule of sums and their like."""
     if op.name in _WHOLE and (len(args) > 1 and isinstance(args[1], TensorBase) or "other" in kwargs):
         return pointwise(op, args, kwargs)
     given = bound(op, args, kwargs)
@@ -355,7 +355,7 @@ rules(
 
 @ruled("aminmax")
 def aminmax(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Both ends; of all elements where no dimension is named."""
+    """Return both ends; of all elements where no dimension is named."""
     if kwargs.get("dim") is not None:
         return along("dim")(op, args, kwargs)
     if kwargs or len(args) > 1:
@@ -380,7 +380,7 @@ def along_in_place(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
 
 
 def along_many(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
-    """The rule of gather and scatter: tensors of one rank, none broadcast against another."""
+    """Return the rule of gather and scatter: tensors of one rank, none broadcast against another."""
     given = bound(op, args, kwargs)
     tensors = {name: value for name, value in given.items() if isinstance(value, TensorBase)}
     ranks = {len(value._shape) for value in tensors.values()}
@@ -403,7 +403,7 @@ rules("gather scatter scatter_add scatter_reduce scatter_ scatter_add_ scatter_r
 
 
 def leading(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """The rule of functions of the last dimensions: leading ones are batches to them, and broadcast."""
+    """Return the rule of functions of the last dimensions: leading ones are batches to them, and broadcast."""
     if kwargs.get("out") is not None:
         return by_slices(op, args, kwargs)
     tensors = [value for value in (*args, *kwargs.values()) if isinstance(value, TensorBase)]
@@ -439,7 +439,7 @@ _MATRICES_AND = {  # dimensions that each tensor has besides leading ones
 
 
 def of_matrices_and_vectors(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """The rule of functions of the last dimensions, of which each tensor has a number of its own."""
+    """Return the rule of functions of the last dimensions, of which each tensor has a number of its own."""
     own = _MATRICES_AND[op.key.removeprefix("Tensor.")]
     given = args[: len(own)]
     if kwargs.get("out") is not None or "dim" in kwargs or any(
@@ -502,7 +502,7 @@ def of_a_slice(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> int:
 
 
 def find(key: str, public: Callable[..., Any]) -> Rule:
-    """The rule of the function of a name."""
+    """Return the rule of the function of a name."""
     owner, _, name = key.rpartition(".")
     if name in ("__get__", "__set__", "__delete__"):
         held = owner.rpartition(".")[2]

@@ -37,13 +37,13 @@ def _sizes(given: Arguments, *names: str) -> tuple[int, ...]:
 
 
 def _only_first(op: Op, given: Arguments) -> bool:
-    """Whether the first tensor is the only one of the map."""
+    """Return whether the first tensor is the only one of the map."""
     return is_of(given["input"], op.map) and not any(type(value) is BatchedTensor for name, value in given.items() if name != "input")
 
 
 @ruled("reshape view Tensor.view view_copy")
 def reshape(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """A shape behind the mapped dimension; or another dtype."""
+    """Return a shape behind the mapped dimension; or another dtype."""
     given = bound(op, args, kwargs)
     tensor = given.pop("input")
     value = front(tensor)
@@ -59,7 +59,7 @@ def reshape(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 @ruled("view_as reshape_as expand_as")
 def shaped_as(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """The shape of another tensor, as the function sees it."""
+    """Return the shape of another tensor, as the function sees it."""
     tensor, other = args
     form = op.name.removesuffix("_as")
     if not is_of(tensor, op.map):
@@ -93,7 +93,7 @@ def expand(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 @ruled("permute permute_copy")
 def permute(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
-    """Dimensions in another order."""
+    """Return dimensions in another order."""
     given = bound(op, args, kwargs)
     tensor = given.pop("input")
     dims = _sizes(given, "dims")
@@ -105,7 +105,7 @@ def permute(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
 
 @ruled("unsqueeze unsqueeze_copy unsqueeze_")
 def unsqueeze(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """One dimension more."""
+    """Return one dimension more."""
     given = bound(op, args, kwargs)
     tensor = given["input"]
     place = wrapped(given["dim"], len(tensor._shape) + 1) + 1
@@ -156,7 +156,7 @@ def reversed_dims(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tens
 
 @ruled("repeat tile")
 def repeat(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Copies side by side."""
+    """Return copies side by side."""
     given = bound(op, args, kwargs)
     tensor = given.pop("input")
     times = _sizes(given, "repeats", "dims")
@@ -171,7 +171,7 @@ def repeat(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 @ruled("repeat_interleave")
 def repeat_interleave(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Elements repeated in a row."""
+    """Return elements repeated in a row."""
     given = bound(op, args, kwargs)
     tensor = given.pop("input")
     if not is_of(tensor, op.map) or type(given.get("repeats")) is BatchedTensor or "repeats" not in given:
@@ -186,7 +186,7 @@ def repeat_interleave(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
 
 @ruled("roll")
 def roll(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
-    """Elements moved along, those at the end coming back at the front."""
+    """Return elements moved along, those at the end coming back at the front."""
     given = bound(op, args, kwargs)
     tensor = given.pop("input")
     value, dims, rank = front(tensor), given.get("dims"), len(tensor._shape)
@@ -199,7 +199,7 @@ def roll(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
 
 @ruled("Tensor.flip flip fliplr flipud")
 def flip(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Dimensions the other way round."""
+    """Return dimensions the other way round."""
     given = bound(op, args, kwargs)
     tensor = given.pop("input")
     dims = {"fliplr": (1,), "flipud": (0,)}.get(op.name) or _sizes(given, "dims")
@@ -210,7 +210,7 @@ def flip(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 @ruled("clone")
 def clone(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """A copy; one in a memory format has it behind the mapped dimension."""
+    """Return a copy; one in a memory format has it behind the mapped dimension."""
     wanted = str(kwargs.get("memory_format"))
     if wanted in ("torch.channels_last", "torch.channels_last_3d"):
         raise RuntimeError("NYI: Tensor.clone(memory_format) inside vmap is only supported with memory_format torch.preserve_format or "
@@ -222,7 +222,7 @@ def clone(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 @ruled("fill fill_")
 def fill(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
-    """One number everywhere, or one for each slice."""
+    """Return one number everywhere, or one for each slice."""
     given = bound(op, args, kwargs)
     target, value = given["input"], given["value"]
     in_place = op.name == "fill_"
@@ -240,7 +240,7 @@ def fill(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
 
 @ruled("contiguous")
 def contiguous(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Row-major behind the mapped dimension."""
+    """Return row-major behind the mapped dimension."""
     if str(kwargs.get("memory_format", args[1:] and args[1])) in ("torch.channels_last", "torch.channels_last_3d"):
         raise RuntimeError("NYI: Tensor.contiguous(...) inside of vmap for memory_format other than torch.contiguous_format")
     return batched(front(args[0]).contiguous(), 0, op.map)
@@ -257,7 +257,7 @@ def in_front(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
 
 @ruled("trace")
 def trace(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """The sum of the diagonal."""
+    """Return the sum of the diagonal."""
     if len(args[0]._shape) != 2:
         return by_slices(op, args, kwargs)
     return args[0].diagonal().sum(-1) if not is_of(args[0], op.map) else batched(front(args[0]).diagonal(0, 1, 2).sum(-1), 0, op.map)
@@ -271,7 +271,7 @@ def _window(op: Op, value: Any, given: Arguments) -> Any:
 
 @ruled("as_strided as_strided_copy")
 def as_strided(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """A window of each slice."""
+    """Return a window of each slice."""
     given = bound(op, args, kwargs)
     found = _window(op, front(given["input"]), given)
     return batched(found if op.name == "as_strided" else found.clone(), 0, op.map)
@@ -288,7 +288,7 @@ def as_strided_scatter(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
 
 @ruled("hsplit vsplit dsplit tensor_split")
 def split_of_many(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Tensor, ...]:
-    """Parts along a dimension, of which one or several sizes or places are given."""
+    """Return parts along a dimension, of which one or several sizes or places are given."""
     given = bound(op, args, kwargs)
     tensor = given.pop("input")
     names = ("indices_or_sections", "indices", "sections", "split_size_or_sections", "*")
@@ -316,7 +316,7 @@ def _list_of(op: Op, tensors: Sequence[Any]) -> list[Any]:
 
 @ruled("cat concat concatenate stack")
 def join(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Tensors along a dimension, an old one or a new one."""
+    """Return tensors along a dimension, an old one or a new one."""
     given = bound(op, args, kwargs)
     tensors = next((given.pop(name) for name in ("tensors", "input") if name in given), ())
     dim = given.pop("dim", 0)
@@ -345,7 +345,7 @@ def joined_by_rank(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Ten
 
 @ruled("new_zeros new_ones new_empty new_full")
 def new(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
-    """Tensors of a size, one in each slice."""
+    """Return tensors of a size, one in each slice."""
     tensor, *rest = args
     if not is_of(tensor, op.map):
         return by_slices(op, args, kwargs)
@@ -369,7 +369,7 @@ def new_strided(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 @ruled("one_hot nn.functional.one_hot")
 def one_hot(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Ones at places; how many there are cannot depend on values."""
+    """Return ones at places; how many there are cannot depend on values."""
     given = bound(op, args, kwargs)
     if given.get("num_classes", -1) == -1:
         raise ValueError("Cannot infer num_classes from a batched tensor")
@@ -378,7 +378,7 @@ def one_hot(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 @ruled("bucketize searchsorted isin")
 def sought(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Places of values among boundaries, which all slices share."""
+    """Return places of values among boundaries, which all slices share."""
     if len(args) != 2 or not all(isinstance(value, TensorBase) for value in args):
         return by_slices(op, args, kwargs)
     values, edges = (args[0], args[1]) if op.name != "searchsorted" else (args[1], args[0])
@@ -391,7 +391,7 @@ def sought(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 @ruled("where Tensor.where")
 def where(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
-    """One or the other; the places of a condition alone depend on values."""
+    """Return one or the other; the places of a condition alone depend on values."""
     if len(args) + len(kwargs) == 1:
         raise RuntimeError(DYNAMIC.format("where"))
     return pointwise(op, args, kwargs)
@@ -426,7 +426,7 @@ def masked_select(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tens
 
 @ruled("masked_fill masked_fill_")
 def masked_fill(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
-    """A number, or a tensor of one, where a mask says so."""
+    """Return a number, or a tensor of one, where a mask says so."""
     given = bound(op, args, kwargs)
     target, mask, value = given["input"], given["mask"], given["value"]
     in_place = op.name.endswith("_")
@@ -467,7 +467,7 @@ def from_numbers(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 @ruled("_namespace.checks._is_all_true _namespace.checks._is_any_true")
 def whole_truth(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """One answer for all slices, which functions may branch on."""
+    """Return one answer for all slices, which functions may branch on."""
     return op(args[0].value)
 
 
@@ -479,7 +479,7 @@ def is_nonzero(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 @ruled("resize_")
 def resize(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Another size of each slice."""
+    """Return another size of each slice."""
     given = bound(op, args, kwargs)
     return _resized_to(op, given.pop("input"), _sizes(given, "size", "sizes"))
 
@@ -504,7 +504,7 @@ def _turned_to(tensor: Any, value: Any) -> Any:
 
 @ruled("resize_as_")
 def resize_as(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """The size of another tensor for each slice."""
+    """Return the size of another tensor for each slice."""
     if not is_of(args[0], op.map):
         with outside(op.map.depth):
             return args[0].resize_(args[1]._shape)
@@ -513,5 +513,5 @@ def resize_as(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 @ruled("set_ as_strided_ map_ map2_ apply_")
 def unknown(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """What has no meaning slice by slice."""
+    """Raise RuntimeError: the operation has no meaning slice by slice."""
     raise NotImplementedError(f"mstorch: Tensor.{op.name}() in vmap")

@@ -49,7 +49,7 @@ class Push:
             self.gradients = level.gradients(self.pull.outputs, self.dummies, True)
 
     def push(self, tangents: Sequence[Any]) -> list[Any]:
-        """The derivative of each output along the directions."""
+        """Return the derivative of each output along the directions."""
         level = self.pull.level
         followed = level.followed or any(is_tracked(core(tangent)) for tangent in tangents)
         further = innermost([tangent for tangent in tangents if any(map not in level.maps for map in maps_of(tangent))])
@@ -76,7 +76,7 @@ class Push:
         ]
 
     def _by_slices(self, tangents: Sequence[Any], map: Any) -> list[Any]:
-        """The derivatives where the directions are mapped over and the function was not: a pass for each slice."""
+        """Return the derivatives where the directions are mapped over and the function was not: a pass for each slice."""
         with outside(map.depth):
             rows = [
                 self.push([tangent.value.select(tangent.bdim, index) if is_of(tangent, map) else tangent for tangent in tangents])
@@ -181,7 +181,7 @@ def _joined(primal: Any, tangent: Any, level: int) -> Any:
 
 
 def _parted(item: Any, level: int) -> tuple[Any, Any]:
-    """A result as the outside may see it, and its tangent; what has none is the outside's own."""
+    """Return a result as the outside may see it, and its tangent; what has none is the outside's own."""
     value, tangent = apart(core(item), level)
     return (item, None) if tangent is None else (dressed_like(item, value), dressed_like(item, tangent))
 
@@ -214,7 +214,7 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
 def jacfwd(
     func: Callable[..., Any], argnums: int | tuple[int, int] = 0, has_aux: bool = False, *, randomness: str = "error"
 ) -> Callable[..., Any]:
-    """A function that returns the Jacobian of ``func``: for each output a tensor of its shape and then the argument's.
+    """Return a function that returns the Jacobian of ``func``: for each output a tensor of its shape and then the argument's.
 
     ``func`` runs once, mapped over the elements of the arguments (``vmap``); random numbers in it are an error, the "same" for
     each of them, or "different" ones.
@@ -260,7 +260,7 @@ def jacfwd(
 
 @tells_no_memory
 def _units(leaves: Sequence[Any], counts: Sequence[int]) -> list[Any]:
-    """A direction for each element of each of the tensors, stacked: (elements of all, *shape) for each tensor."""
+    """Return a direction for each element of each of the tensors, stacked: (elements of all, *shape) for each tensor."""
     total, start, found = sum(counts), 0, []
     for leaf, count in zip(leaves, counts):
         whole = np.eye(total, count, -start, dtype=leaf._dtype.np)
@@ -270,7 +270,7 @@ def _units(leaves: Sequence[Any], counts: Sequence[int]) -> list[Any]:
 
 
 def hessian(func: Callable[..., Any], argnums: int | tuple[int, int] = 0) -> Callable[..., Any]:
-    """A function that returns the second derivatives of ``func``: the Jacobian of its Jacobian."""
+    """Return a function that returns the second derivatives of ``func``: the Jacobian of its Jacobian."""
     return jacfwd(jacrev(func, argnums), argnums)
 
 

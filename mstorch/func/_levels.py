@@ -44,7 +44,7 @@ def _same(array: np.ndarray) -> np.ndarray:
 
 
 def _alias(tensor: Any, source: Any) -> Any:
-    """A tensor over the memory of ``tensor`` whose gradient goes to ``source``."""
+    """Return a tensor over the memory of ``tensor`` whose gradient goes to ``source``."""
     made = bare_twin(tensor)
     node = named(Linear, "AliasBackward0")((edge_of(source),))
     node.forward = node.back = SAME
@@ -98,7 +98,7 @@ class Level:
         return tree if self.followed else tree_map(_cut, tree)
 
     def gradients(self, outputs: Sequence[Any], seeds: Sequence[Any], followed: bool | None = None) -> list[Any]:
-        """The gradients of the inputs, for a gradient of each output; None where an output does not depend on an input."""
+        """Return the gradients of the inputs, for a gradient of each output; None where an output does not depend on an input."""
         create = self.followed if followed is None else followed
         further = innermost([seed for seed in seeds if any(map not in self.maps for map in maps_of(seed))])
         if further is not None and further not in self.maps:
@@ -117,7 +117,7 @@ class Level:
         return [None if item is None else dressed_like(like, fresh(item)) for item, like in zip(found, self.tensors)]
 
     def _by_slices(self, outputs: Sequence[Any], seeds: Sequence[Any], create: bool, map: Any) -> list[Any]:
-        """The gradients where the seeds are mapped over and the function was not: a pass for each slice."""
+        """Return the gradients where the seeds are mapped over and the function was not: a pass for each slice."""
         rows = []
         with outside(map.depth):
             for index in range(map.size):
@@ -130,7 +130,7 @@ class Level:
             ]
 
     def wrapped(self, found: Sequence[Any]) -> list[Any]:
-        """Gradients as tensors, zeros for None."""
+        """Return gradients as tensors, zeros for None."""
         return [
             dressed_like(like, beside(tensor_of(np.zeros(core(like)._shape, like._dtype.np)), core(like))) if gradient is None else gradient
             for gradient, like in zip(found, self.tensors)
@@ -138,14 +138,14 @@ class Level:
 
 
 def fresh(value: Tensor | np.ndarray) -> Tensor:
-    """A gradient as a tensor with memory of its own."""
+    """Return a gradient as a tensor with memory of its own."""
     if isinstance(value, np.ndarray) and value.base is not None and not _holds_all(value):
         value = np.array(value, order="C")
     return dressed(value)
 
 
 def _holds_all(array: np.ndarray) -> bool:
-    """Whether a view in rows is all that holds the memory that it shows."""
+    """Return whether a view in rows is all that holds the memory that it shows."""
     base = array.base
     return (
         base.__class__ is np.ndarray and base.base is None and base.nbytes == array.nbytes  # type: ignore[union-attr]
@@ -154,7 +154,7 @@ def _holds_all(array: np.ndarray) -> bool:
 
 
 def _leaves_below(tensors: Sequence[Any]) -> set[Node]:
-    """The ends of the graph that tensors depend on."""
+    """Return the ends of the graph that tensors depend on."""
     held = [core(tensor) for tensor in tensors]
     waiting = [edge[0] for edge in (edge_of(tensor) for tensor in held if is_tracked(tensor)) if edge is not None]
     seen: set[Node] = set(waiting)
@@ -171,18 +171,18 @@ def _leaves_below(tensors: Sequence[Any]) -> set[Node]:
 
 
 def _cut(value: Tensor | None) -> Tensor | None:
-    """A tensor of the same values without history."""
+    """Return a tensor of the same values without history."""
     held = core(value)
     return dressed_like(value, bare_twin(held)) if isinstance(held, TensorBase) and is_tracked(held) else value
 
 
 def seed_of(cotangent: Tensor, output: Tensor) -> Tensor:
-    """A gradient to begin with, in the output's dtype."""
+    """Return a gradient to begin with, in the output's dtype."""
     return cotangent if cotangent._dtype is output._dtype else cotangent.to(output._dtype)
 
 
 def one_hot(output: Tensor, index: int) -> Tensor:
-    """The gradient of one element of an output."""
+    """Return the gradient of one element of an output."""
     seed = np.zeros(output._shape, output._dtype.np)
     seed.reshape(-1)[index] = 1
     return beside(tensor_of(seed), core(output))
@@ -209,7 +209,7 @@ _BLOCKS: list[recording] = []
 
 
 def flat_tensors(tree: Any, complain: Callable[[Any], BaseException]) -> tuple[list[Any], TreeSpec]:
-    """The leaves and the structure of a tree of tensors only."""
+    """Return the leaves and the structure of a tree of tensors only."""
     leaves, spec = tree_flatten(tree)
     for leaf in leaves:
         if not isinstance(leaf, TensorBase):
@@ -218,7 +218,7 @@ def flat_tensors(tree: Any, complain: Callable[[Any], BaseException]) -> tuple[l
 
 
 def entered(tree: Tensor | dict[Any, Any] | tuple[Tensor, ...], outer: bool) -> tuple[Level, Any]:
-    """A level of the tensors of a tree, and the tree with the level's own in their places."""
+    """Return a level of the tensors of a tree, and the tree with the level's own in their places."""
     leaves, spec = flat_tensors(
         tree, lambda leaf: ValueError(f"Thing passed to transform API must be Tensor, got {type(leaf)}")
     )
@@ -230,7 +230,7 @@ Argnums = int | tuple[int, ...]
 
 
 def chosen_positions(argnums: int | tuple[int, ...], count: int) -> tuple[int, ...]:
-    """The positions of the arguments to differentiate, counted from the front; RuntimeError for what cannot be."""
+    """Return the positions of the arguments to differentiate, counted from the front; RuntimeError for what cannot be."""
     if isinstance(argnums, int):
         numbers: tuple[Any, ...] = (argnums,)
     elif isinstance(argnums, tuple):
@@ -251,7 +251,7 @@ def chosen_positions(argnums: int | tuple[int, ...], count: int) -> tuple[int, .
 
 
 def entered_arguments(argnums: int | tuple[int, ...], args: tuple[Any, ...], outer: bool) -> tuple[Level, Any, tuple[Any, ...]]:
-    """A level of the chosen arguments, those arguments (one tree, or a tuple of them) and all arguments within the level."""
+    """Return a level of the chosen arguments, those arguments (one tree, or a tuple of them) and all arguments within the level."""
     positions = chosen_positions(argnums, len(args))
     picked = args[positions[0]] if isinstance(argnums, int) else tuple(args[p] for p in positions)
     level, inside = entered(picked, outer)

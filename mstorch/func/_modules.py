@@ -49,7 +49,7 @@ def functional_call(
 
 
 def _stacked(name: str, tensors: Sequence[Any]) -> Tensor:
-    """The tensors of several models in one, a leaf if they are leaves."""
+    """Return the tensors of several models in one, a leaf if they are leaves."""
     if any(tensor.requires_grad != tensors[0].requires_grad for tensor in tensors):
         raise RuntimeError(f"Expected {name} from each model to have the same .requires_grad")
     whole = stack([tensor.detach() if tensor.is_leaf else tensor for tensor in tensors])
@@ -57,7 +57,7 @@ def _stacked(name: str, tensors: Sequence[Any]) -> Tensor:
 
 
 def stack_module_state(models: Sequence[Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Parameters and buffers of models of one architecture by name, each stacked over the models.
+    """Return parameters and buffers of models of one architecture by name, each stacked over the models.
 
     Raises RuntimeError for no models, models in different modes or of different classes.
     """
@@ -87,7 +87,7 @@ def replace_all_batch_norm_modules_(root: Module) -> Module:
 
 
 def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Callable[..., Any]:
-    """A function with the same results. Operations in place make new values here anyway, so that nothing has to be removed.
+    """Return a function with the same results. Operations in place make new values here anyway, so that nothing has to be removed.
 
     Raises RuntimeError for ``remove`` other than "mutations" and "mutations_and_views".
     """
@@ -107,7 +107,7 @@ def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Cal
 
 
 def debug_unwrap(tensor: Tensor, *, recurse: bool = True) -> Any:
-    """What is underneath a tensor of ``vmap``, to be looked at: of all maps, or of the innermost one.
+    """Return what is underneath a tensor of ``vmap``, to be looked at: of all maps, or of the innermost one.
 
     Raises ValueError for what is no tensor.
     """

@@ -121,7 +121,7 @@ def _parsed(pattern: str) -> tuple[_Side, _Side]:
 
 
 def _bound(group: Group, size: int, lengths: Mapping[str, int], numbers: Mapping[str, int]) -> dict[str, int]:
-    """The lengths of the names of a group that has ``size`` elements; one of them may be unknown."""
+    """Return the lengths of the names of a group that has ``size`` elements; one of them may be unknown."""
     open_names = [name for name in group if name not in lengths]
     known = math.prod(lengths[name] for name in group if name in lengths)
     if len(open_names) > 1:
@@ -140,7 +140,7 @@ def _bound(group: Group, size: int, lengths: Mapping[str, int], numbers: Mapping
 
 
 def rearrange(tensor: Tensor, pattern: str, **axes_lengths: int) -> Tensor:
-    """The tensor (or the stack of several) with its dimensions reordered, split and joined as the pattern says.
+    """Return the tensor (or the stack of several) with its dimensions reordered, split and joined as the pattern says.
 
     ``"b h w c -> b c h w"`` reorders, ``"b (h h2) c -> (b h2) h c"`` with ``h2=2`` splits and joins; ``...`` stands for any
     dimensions and 1 for one of length 1. A view where ``reshape`` makes one. ValueError for a pattern that makes no sense.

@@ -57,7 +57,7 @@ def _value_and_grad(
 
 
 def grad(func: Callable[..., Any], argnums: int = 0, has_aux: bool = False) -> Callable[..., Any]:
-    """A function that returns the gradient of ``func``'s result, a 0-d tensor, with respect to its argument(s).
+    """Return a function that returns the gradient of ``func``'s result, a 0-d tensor, with respect to its argument(s).
 
     ``argnums`` counts positional arguments (trees of tensors); a tuple gives a tuple of gradients. With ``has_aux``, ``func``
     returns a pair and the result is (gradient, second). Transforms nest.
@@ -72,7 +72,7 @@ def grad(func: Callable[..., Any], argnums: int = 0, has_aux: bool = False) -> C
 
 
 def grad_and_value(func: Callable[..., Any], argnums: int = 0, has_aux: bool = False) -> Callable[..., Any]:
-    """A function that returns ``grad(func, argnums)`` and the value; with ``has_aux`` the second is (value, aux)."""
+    """Return a function that returns ``grad(func, argnums)`` and the value; with ``has_aux`` the second is (value, aux)."""
 
     @functools.wraps(func)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
@@ -105,11 +105,11 @@ class Pull:
 
     @property
     def output(self) -> Any:
-        """What the function returned, for the outside."""
+        """Return the function's result for the outside."""
         return self.level.left(tree_unflatten(self.outputs, self.spec))
 
     def pull(self, seeds: list[Any], followed: bool) -> tuple[Tensor, ...]:
-        """The gradients of the arguments."""
+        """Return the gradients of the arguments."""
         with recording():
             found = self.level.wrapped(self.level.gradients(self.outputs, seeds, followed))
         return tree_unflatten(found, tree_flatten(self.picked)[1])
@@ -166,7 +166,7 @@ def _no_primals(func: Callable[..., Any]) -> Any:
 
 
 def jacobian_rows(pull: Pull) -> Any:
-    """The Jacobian of each output with respect to the arguments, in the structure of both, by rows."""
+    """Return the Jacobian of each output with respect to the arguments, in the structure of both, by rows."""
     level: Level = pull.level
     inner: TreeSpec = tree_flatten(pull.picked)[1]
     trees = []
@@ -197,7 +197,7 @@ def check_real(name: str, tensors: Sequence[Tensor], what: str) -> None:
 def jacobian(
     name: str, func: Callable[..., Any], argnums: int | tuple[int, int], has_aux: bool, args: tuple[Any, ...], words: str
 ) -> Any:
-    """The Jacobian of ``func`` at ``args``, and aux if asked for."""
+    """Return the Jacobian of ``func`` at ``args``, and aux if asked for."""
     with disable_saved_tensors_hooks(_NO_HOOKS) if name == "jacrev" else contextlib.nullcontext():
         pull = Pull(func, argnums, args, has_aux, words)
     if name == "jacrev":
@@ -212,7 +212,7 @@ def jacrev(
     func: Callable[..., Any], argnums: int | tuple[int, int] = 0, *, has_aux: bool = False, chunk_size: int | None = None,
     _preallocate_and_copy: bool = False,
 ) -> Callable[..., Any]:  # fmt: skip
-    """A function that returns the Jacobian of ``func``: for each output a tensor of its shape and then the argument's.
+    """Return a function that returns the Jacobian of ``func``: for each output a tensor of its shape and then the argument's.
 
     One backward for each element of the outputs; ``chunk_size`` bounds the memory in torch and changes nothing here.
     """

@@ -50,7 +50,7 @@ class Namespace:
         self._counts: dict[str, int] = {}
 
     def create_name(self, candidate: str, obj: Any) -> str:
-        """A name that is not in use, like the candidate as far as possible; the object keeps it."""
+        """Return a name that is not in use, like the candidate as far as possible; the object keeps it."""
         if obj is not None and obj in self._names:
             return self._names[obj]
         candidate = re.sub(r"[^0-9a-zA-Z_]+", "_", candidate) or "_unnamed"
@@ -89,7 +89,7 @@ class _Writer:
         self.result = ""
 
     def global_name(self, hint: str, value: Any) -> str:
-        """The name by which code reaches a value."""
+        """Return the name by which code reaches a value."""
         if hint.startswith("torch."):
             found: Any = _package()
             for part in hint.split(".")[1:]:
@@ -107,7 +107,7 @@ class _Writer:
         return name
 
     def text(self, value: Any) -> str:
-        """An argument as code."""
+        """Return an argument as code."""
         if isinstance(value, Node):
             return self.names.create_name(value.name, value)
         if isinstance(value, tuple):
@@ -137,12 +137,12 @@ class _Writer:
         return self.global_name(type(value).__name__.lower(), value)
 
     def call(self, node: Node, head: str) -> str:
-        """A call with the node's arguments."""
+        """Return a call with the node's arguments."""
         parts = [*map(self.text, node.args), *(f"{name} = {self.text(value)}" for name, value in node.kwargs.items())]
         return f"{head}({', '.join(parts)})"
 
     def value(self, node: Node) -> str | None:
-        """The right-hand side of a node's line; None for those that get no line."""
+        """Return the right-hand side of a node's line; None for those that get no line."""
         if node.op == "placeholder":
             star = re.match(r"\**", node.target)
             prefix = "" if star is None else star[0]
@@ -167,14 +167,14 @@ class _Writer:
 
     @staticmethod
     def attribute(base: str, target: str) -> str:
-        """A dotted attribute as code, with names that are no identifiers."""
+        """Return a dotted attribute as code, with names that are no identifiers."""
         for part in target.split("."):
             base = f"{base}.{part}" if part.isidentifier() and not keyword.iskeyword(part) else f'getattr({base}, "{part}")'
         return base
 
 
 def _last_uses(nodes: Iterable[Node]) -> dict[Node, list[Node]]:
-    """Which values nobody needs any more behind each node."""
+    """Return which values nobody needs any more behind each node."""
     found: dict[Node, list[Node]] = {}
     seen: set[Node] = set()
     for node in reversed(list(nodes)):
@@ -189,21 +189,21 @@ class CodeGen:
     """Writes the code of graphs. Subclasses change how the function begins, and what becomes of inputs and outputs."""
 
     def gen_fn_def(self, free_vars: list[str], maybe_return_annotation: str) -> str:
-        """The first line of the function."""
+        """Return the first line of the function."""
         if not free_vars or free_vars[0] != "self":
             free_vars.insert(0, "self")
         return f"def forward({', '.join(free_vars)}){maybe_return_annotation}:"
 
     def generate_output(self, output_args: Any, *, descs: Any = None) -> str:
-        """The last line of the function."""
+        """Return the last line of the function."""
         return f"return {output_args!r}"
 
     def process_inputs(self, *args: Any) -> tuple[Tensor | int, ...]:
-        """The inputs as the placeholders take them."""
+        """Return the inputs as the placeholders take them."""
         return args
 
     def process_outputs(self, outputs: Any) -> Any:
-        """The outputs as the function returns them."""
+        """Return the outputs as the function returns them."""
         return outputs
 
     def additional_globals(self) -> list[tuple[str, Any]]:
@@ -211,11 +211,11 @@ class CodeGen:
         return []
 
     def result(self, values: str) -> str:
-        """The last line of the function, given the code of what the graph returns."""
+        """Return the last line of the function, given the code of what the graph returns."""
         return f"return {values}"
 
     def write(self, nodes: list[Node], root: str) -> PythonCode:
-        """The function's code; the last value that nobody needs any more is let go of."""
+        """Return the function's code; the last value that nobody needs any more is let go of."""
         writer = _Writer(root)
         for name, value in self.additional_globals():
             writer.globals[name] = value
@@ -247,24 +247,24 @@ class PyTreeCodeGen(CodeGen):
         self.names, self.in_spec, self.out_spec = names, in_spec, out_spec
 
     def gen_fn_def(self, free_vars: list[str], maybe_return_annotation: str) -> str:
-        """The first line of the function, and the one that takes its arguments apart."""
+        """Return the first line of the function, and the one that takes its arguments apart."""
         head = super().gen_fn_def(list(self.names), maybe_return_annotation)
         return f"{head}\n    {', '.join(free_vars)}, = fx_pytree.tree_flatten_spec([{', '.join(self.names)}], self._in_spec)"
 
     def process_inputs(self, *args: Any) -> Any:
-        """The leaves of the arguments."""
+        """Return the leaves of the arguments."""
         return tree_flatten_spec(list(args), self.in_spec)
 
     def process_outputs(self, outputs: Any) -> Any:
-        """The outputs, nested."""
+        """Return the outputs, nested."""
         return tree_unflatten(list(outputs), self.out_spec)
 
     def additional_globals(self) -> list[tuple[str, Any]]:
-        """What takes apart and nests."""
+        """Return the globals that flatten and unflatten the arguments."""
         return [("fx_pytree", _pytree), ("pytree", pytree)]
 
     def result(self, values: str) -> str:
-        """The last line of the function."""
+        """Return the last line of the function."""
         return f"return pytree.tree_unflatten({values}, self._out_spec)"
 
 

@@ -8,5 +8,5 @@ _Marked = TypeVar("_Marked", bound=Callable[..., Any])
 
 
 def compatibility(is_backward_compatible: bool) -> Callable[[_Marked], _Marked]:
-    """A decorator of what promises to stay, or not: a word to readers, which changes nothing."""
+    """Return a decorator of what promises to stay, or not: a word to readers, which changes nothing."""
     return lambda marked: marked

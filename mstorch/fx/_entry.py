@@ -45,7 +45,7 @@ class Patches(Block):
             self.attribute(cls, name, functools.wraps(getattr(cls, name))(new_fn))
 
     def visit_once(self, thing: Any) -> bool:
-        """Whether something is met for the first time."""
+        """Return whether something is met for the first time."""
         return not (id(thing) in self._seen or self._seen.add(id(thing)))  # type: ignore[func-returns-value]
 
     def __enter__(self) -> Patches:
@@ -54,7 +54,7 @@ class Patches(Block):
 
 
 def wrapped(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function whose calls with proxies are recorded."""
+    """Return a function whose calls with proxies are recorded."""
 
     @functools.wraps(function)
     def recorded(*args: Any, **kwargs: Any) -> Any:

@@ -66,11 +66,11 @@ class Tracer(TracerBase):
     # What subclasses change
 
     def is_leaf_module(self, m: Module, module_qualified_name: str) -> bool:
-        """Whether a module is one node: those of torch.nn are, except Sequential."""
+        """Return whether a module is one node: those of torch.nn are, except Sequential."""
         return m.__module__.startswith(("torch.nn", f"{_HOME}.nn", "torch.ao.nn")) and not isinstance(m, Sequential)
 
     def path_of_module(self, mod: Module) -> str:
-        """The dotted name of a module below the root. NameError for others."""
+        """Return the dotted name of a module below the root. NameError for others."""
         if self.submodule_paths:
             path = self.submodule_paths.get(mod)
             if path is not None:
@@ -81,14 +81,14 @@ class Tracer(TracerBase):
         raise NameError("module is not installed as a submodule")
 
     def call_module(self, m: Module, forward: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Proxy:
-        """What a call of a module gives: a node for leaves, else what ``forward`` gives."""
+        """Return what a call of a module gives: a node for leaves, else what ``forward`` gives."""
         path = self.path_of_module(m)
         if self.is_leaf_module(m, path):
             return self.create_proxy("call_module", path, args, kwargs)
         return forward(*args, **kwargs)
 
     def getattr(self, attr: str, attr_val: Any, parameter_proxy_cache: dict[str, Any]) -> Any:
-        """What reading an attribute of a module gives: a node for the root's parameters, else the value."""
+        """Return what reading an attribute of a module gives: a node for the root's parameters, else the value."""
         return self._getattr(attr, attr_val, parameter_proxy_cache)
 
     def _getattr(self, attr: str, value: Any, cache: dict[str, Any]) -> Any:
@@ -106,7 +106,7 @@ class Tracer(TracerBase):
         return value
 
     def create_arg(self, a: Any) -> Any:
-        """An argument as a node takes it; tensors become attributes of the root."""
+        """Return an argument as a node takes it; tensors become attributes of the root."""
         if isinstance(a, Tensor):
             return self._tensor_node(a)
         if isinstance(a, Module):
@@ -136,7 +136,7 @@ class Tracer(TracerBase):
     def create_args_for_root(
         self, root_fn: Callable[..., Any], is_module: bool, concrete_args: dict[str, Any] | tuple[Any, ...] | None = None
     ) -> tuple[Callable[..., Any], list[Any]]:
-        """The function, and the proxies of its inputs with the concrete arguments among them."""
+        """Return the function, and the proxies of its inputs with the concrete arguments among them."""
         function = inspect.unwrap(root_fn)
         code = function.__code__  # type: ignore[attr-defined]
         count = code.co_argcount + code.co_kwonlyargcount
@@ -183,7 +183,7 @@ class Tracer(TracerBase):
         return value
 
     def trace(self, root: Module | Callable[..., Any], concrete_args: dict[str, Any] | None = None) -> Graph:
-        """The graph of a module or function. TraceError for code whose way depends on values."""
+        """Return the graph of a module or function. TraceError for code whose way depends on values."""
         if isinstance(root, Module):
             self.root = root
             function = getattr(type(root), self.traced_func_name)
@@ -246,7 +246,7 @@ above.tracer = Tracer
 
 
 def _calling(function: Callable[..., Any], starred: bool, named: dict[str, Any], double: Proxy | None) -> Callable[..., Any]:
-    """A function of positional inputs that hands on keyword inputs, and ``*args`` and ``**kwargs`` as one proxy each.
+    """Return a function of positional inputs that hands on keyword inputs, and ``*args`` and ``**kwargs`` as one proxy each.
 
     Proxies cannot be unpacked: the function's own code runs as if they were ordinary parameters.
     """
@@ -269,7 +269,7 @@ def _calling(function: Callable[..., Any], starred: bool, named: dict[str, Any],
 
 
 def symbolic_trace(root: Module | Callable[..., Any], concrete_args: dict[str, Any] | None = None) -> GraphModule:
-    """A GraphModule of a module or function, traced by ``Tracer``."""
+    """Return a GraphModule of a module or function, traced by ``Tracer``."""
     tracer = Tracer()
     graph = tracer.trace(root, concrete_args)
     name = type(root).__name__ if isinstance(root, Module) else root.__name__

@@ -60,11 +60,11 @@ class Graph:
         return _NodeList(self)
 
     def find_nodes(self, *, op: str, target: Target | None = None, sort: bool = True) -> list[Node]:
-        """The nodes of a kind, and of a target for calls."""
+        """Return the nodes of a kind, and of a target for calls."""
         return [node for node in self.nodes if node.op == op and (target is None or node.target == target)]
 
     def output_node(self) -> Node:
-        """The node of what the graph returns."""
+        """Return the node of what the graph returns."""
         return next(node for node in reversed(self.nodes) if node.op == "output")
 
     # New nodes
@@ -73,7 +73,7 @@ class Graph:
         self, op: str, target: Target, args: tuple[Any, ...] | None = None, kwargs: dict[str, Any] | None = None,
         name: str | None = None, type_expr: Any | None = None,
     ) -> Node:  # fmt: skip
-        """A new node at the current place."""
+        """Return a new node at the current place."""
         wanted = name if name is not None else self._target_to_str(target)
         if name is None:
             wanted = _snake_case(wanted)
@@ -90,34 +90,34 @@ class Graph:
         return getattr(target, "__name__", type(target).__name__)
 
     def placeholder(self, name: str, type_expr: Any | None = None, default_value: Any = ...) -> Node:
-        """An input."""
+        """Return an input."""
         return self.create_node("placeholder", name, () if default_value is ... else (default_value,), type_expr=type_expr)
 
     def get_attr(self, qualified_name: str, type_expr: Any | None = None) -> Node:
-        """An attribute of the module, by its dotted name."""
+        """Return an attribute of the module, by its dotted name."""
         return self.create_node("get_attr", qualified_name, type_expr=type_expr)
 
     def call_module(
         self, module_name: str, args: tuple[Any, ...] | None = None, kwargs: dict[str, Any] | None = None, type_expr: Any | None = None
     ) -> Node:
-        """A call of a child module, by its dotted name."""
+        """Return a call of a child module, by its dotted name."""
         return self.create_node("call_module", module_name, args, kwargs, type_expr=type_expr)
 
     def call_method(
         self, method_name: str, args: tuple[Any, ...] | None = None, kwargs: dict[str, Any] | None = None, type_expr: Any | None = None
     ) -> Node:
-        """A call of a method of the first argument."""
+        """Return a call of a method of the first argument."""
         return self.create_node("call_method", method_name, args, kwargs, type_expr=type_expr)
 
     def call_function(
         self, the_function: Callable[..., Any], args: tuple[Any, ...] | None = None, kwargs: dict[str, Any] | None = None,
         type_expr: Any | None = None, name: str | None = None,
     ) -> Node:  # fmt: skip
-        """A call of a function."""
+        """Return a call of a function."""
         return self.create_node("call_function", the_function, args, kwargs, name=name, type_expr=type_expr)
 
     def output(self, result: Any, type_expr: Any | None = None) -> Node:
-        """What the graph returns."""
+        """Return what the graph returns."""
         return self.create_node("output", "output", (result,), type_expr=type_expr)
 
     def inserting_before(self, n: Node | None = None) -> _Back:
@@ -151,7 +151,7 @@ class Graph:
         self._length -= 1
 
     def node_copy(self, node: Node, arg_transform: Callable[[Node], Any] = lambda x: x) -> Node:
-        """A copy of another graph's node at the current place, with its arguments as ``arg_transform`` gives them."""
+        """Return a copy of another graph's node at the current place, with its arguments as ``arg_transform`` gives them."""
         made = self.create_node(
             node.op, node.target, map_arg(node.args, arg_transform), map_arg(node.kwargs, arg_transform), node.name, node.type
         )
@@ -233,15 +233,15 @@ class Graph:
         self._codegen = codegen
 
     def process_inputs(self, *args: Any) -> Any:
-        """The inputs as the placeholders take them."""
+        """Return the inputs as the placeholders take them."""
         return self._codegen.process_inputs(*args)
 
     def process_outputs(self, out: Any) -> Any:
-        """The outputs as the function returns them."""
+        """Return the outputs as the function returns them."""
         return self._codegen.process_outputs(out)
 
     def python_code(self, root_module: str, *, verbose: bool = False, **unused: Any) -> PythonCode:
-        """The code of a function ``forward``, whose module is called ``root_module`` in it."""
+        """Return the code of a function ``forward``, whose module is called ``root_module`` in it."""
         return self._codegen.write(list(self.nodes), root_module)
 
     def __str__(self) -> str:

@@ -23,7 +23,7 @@ _numbers = itertools.count()
 
 
 def _compiled(code: PythonCode) -> Callable[..., Any]:
-    """The function that the code defines; its text shows in tracebacks."""
+    """Return the function that the code defines; its text shows in tracebacks."""
     name = f"<eval_with_key>.{next(_numbers)}"
     linecache.cache[name] = (len(code.src), None, code.src.splitlines(keepends=True), name)
     space = dict(code.globals)
@@ -32,7 +32,7 @@ def _compiled(code: PythonCode) -> Callable[..., Any]:
 
 
 def _imports(code: PythonCode) -> dict[str, tuple[str, str]]:
-    """Where the code's global names come from, for a file."""
+    """Return where the code's global names come from, for a file."""
     found = {}
     for name, value in code.globals.items():
         if name == "torch":
@@ -45,7 +45,7 @@ def _imports(code: PythonCode) -> dict[str, tuple[str, str]]:
 
 
 def _rebuilt(members: dict[str, Any], src: str, imports: dict[str, tuple[str, str]], tracer: type, name: str) -> Any:
-    """The GraphModule of a file: its code is traced anew."""
+    """Return the GraphModule of a file: its code is traced anew."""
     space: dict[str, Any] = {"torch": sys.modules[__name__.partition(".")[0]]}
     for alias, (module, qualname) in imports.items():
         value: Any = importlib.import_module(module)
@@ -235,7 +235,7 @@ class GraphModule(Module):
         return "\n".join([shown, self.code, "# To see more debug info, please use `graph_module.print_readable()`"])
 
     def print_readable(self, print_output: bool = True, **options: Any) -> str:
-        """The code as a class's text, which is printed too."""
+        """Return the code as a class's text, which is printed too."""
         body = "\n".join(f"    {line}" if line else "" for line in self.code.strip("\n").split("\n"))
         text = f"class {self._get_name()}(torch.nn.Module):\n{body}\n"
         if print_output:

@@ -34,7 +34,7 @@ class Interpreter:
                         self.user_to_last_uses.setdefault(node, []).append(used)
 
     def run(self, *args: Any, initial_env: dict[Node, Any] | None = None, enable_io_processing: bool = True) -> Any:
-        """The graph's result for these inputs; values of nodes in ``initial_env`` are taken from there."""
+        """Return the graph's result for these inputs; values of nodes in ``initial_env`` are taken from there."""
         self.env = dict(initial_env or {})
         if enable_io_processing:
             args = self.graph.process_inputs(*args)
@@ -56,14 +56,14 @@ class Interpreter:
         return None
 
     def run_node(self, n: Node) -> Any:
-        """The value of one node."""
+        """Return the value of one node."""
         args, kwargs = self.fetch_args_kwargs_from_env(n)
         return getattr(self, n.op)(n.target, args, kwargs)
 
     # Kinds of nodes
 
     def placeholder(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """The next input, or its default."""
+        """Return the next input, or its default."""
         if target.startswith("*"):
             return list(self.args_iter)
         for value in self.args_iter:
@@ -73,29 +73,29 @@ class Interpreter:
         raise RuntimeError(f"Expected positional argument for parameter {target}, but one was not passed in!")
 
     def get_attr(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """An attribute of the module."""
+        """Return an attribute of the module."""
         return self.fetch_attr(target)
 
     def call_function(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """A function's result."""
+        """Return a function's result."""
         return target(*args, **kwargs)
 
     def call_method(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """The result of a method of the first argument."""
+        """Return the result of a method of the first argument."""
         return getattr(args[0], target)(*args[1:], **kwargs)
 
     def call_module(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """A child module's result."""
+        """Return a child module's result."""
         return self.fetch_attr(target)(*args, **kwargs)
 
     def output(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """What the graph returns."""
+        """Return what the graph returns."""
         return args[0]
 
     # Values
 
     def fetch_attr(self, target: str) -> Any:
-        """The attribute of the module at a dotted name."""
+        """Return the attribute of the module at a dotted name."""
         place: Any = self.module
         parts = target.split(".")
         for i, part in enumerate(parts):
@@ -105,11 +105,11 @@ class Interpreter:
         return place
 
     def fetch_args_kwargs_from_env(self, n: Node) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """The values of a node's arguments."""
+        """Return the values of a node's arguments."""
         return self.map_nodes_to_values(n.args, n), self.map_nodes_to_values(n.kwargs, n)
 
     def map_nodes_to_values(self, args: Any, n: Node) -> Any:
-        """Arguments with values in the place of nodes."""
+        """Return arguments with values in the place of nodes."""
 
         def value(node: Node) -> Any:
             if node not in self.env:
@@ -130,24 +130,24 @@ class Transformer(Interpreter):
         self.tracer.root = module
 
     def placeholder(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Proxy:
-        """An input of the new graph."""
+        """Return an input of the new graph."""
         default = args[0] if args else ...
         return Proxy(self.new_graph.placeholder(target, default_value=default), self.tracer)
 
     def get_attr(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Proxy:
-        """An attribute's node in the new graph."""
+        """Return an attribute's node in the new graph."""
         return self.tracer.create_proxy("get_attr", target, args, kwargs)
 
     def call_module(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """A child module's node in the new graph."""
+        """Return a child module's node in the new graph."""
         return self.tracer.call_module(self.fetch_attr(target), lambda *a, **k: None, args, kwargs)
 
     def call_function(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """A function's node in the new graph."""
+        """Return a function's node in the new graph."""
         return self.tracer.create_proxy("call_function", target, args, kwargs)
 
     def transform(self) -> GraphModule:
-        """The new module."""
+        """Return the new module."""
         result = super().run(enable_io_processing=False)
         if result is not None:
             self.new_graph.output(map_aggregate(result, lambda value: value.node if isinstance(value, Proxy) else value))

@@ -58,7 +58,7 @@ def _homes() -> list[types.ModuleType]:
 
 
 def _get_qualified_name(func: Any) -> str:
-    """The dotted name under which code reaches a function: ``torch.relu``, ``operator.add``, ``package.module.function``."""
+    """Return the dotted name under which code reaches a function: ``torch.relu``, ``operator.add``, ``package.module.function``."""
     name = getattr(func, "__name__", None)
     if name is None:
         return repr(func)
@@ -77,7 +77,7 @@ def _get_qualified_name(func: Any) -> str:
 
 
 def _shown(argument: Any) -> str:
-    """An argument as the text of a graph shows it."""
+    """Return an argument as the text of a graph shows it."""
     if isinstance(argument, (list, tuple)) and not hasattr(argument, "_fields"):
         inner = ", ".join(map(_shown, argument))
         return f"[{inner}]" if isinstance(argument, list) else f"({inner}{',' if len(argument) == 1 else ''})"
@@ -231,7 +231,7 @@ class Node:
     # What it is
 
     def is_impure(self, impure_random: bool = True) -> bool:
-        """Whether it does more than give a value, so that it stays though nobody uses it."""
+        """Return whether it does more than give a value, so that it stays though nobody uses it."""
         if self.op in ("placeholder", "output"):
             return True
         if self.op == "call_function":
@@ -266,7 +266,7 @@ class Node:
         self, placeholder_names: list[str] | None = None, maybe_return_typename: list[str] | None = None, *,
         include_tensor_metadata: bool = False,
     ) -> str | None:  # fmt: skip
-        """The line of a graph's text for this node; None for those that get no line of their own."""
+        """Return the line of a graph's text for this node; None for those that get no line of their own."""
         users = f"[num_users={len(self.users)}]"
         if self.op == "placeholder":
             if placeholder_names is not None:

@@ -45,25 +45,25 @@ class TracerBase:
         self, kind: str, target: Callable[..., Any] | str, args: tuple[Any, ...], kwargs: dict[str, Any], name: str | None = None,
         type_expr: Any | None = None
     ) -> Node:
-        """A new node in the graph."""
+        """Return a new node in the graph."""
         return self.graph.create_node(kind, target, args, kwargs, name, type_expr)
 
     def proxy(self, node: Node) -> Proxy:
-        """The stand-in of a node's value."""
+        """Return the stand-in of a node's value."""
         return Proxy(node, self)
 
     def create_proxy(
         self, kind: str, target: Callable[..., Any] | str, args: tuple[Any, ...], kwargs: dict[str, Any], name: str | None = None,
         type_expr: Any | None = None, proxy_factory_fn: Callable[[Node], Proxy] | None = None,
     ) -> Proxy:  # fmt: skip
-        """A new node of arguments with proxies, and the stand-in of its value."""
+        """Return a new node of arguments with proxies, and the stand-in of its value."""
         node = self.create_node(kind, target, self.create_arg(args), self.create_arg(kwargs), name, type_expr)
         if self.record_stack_traces:
             node.stack_trace = "".join(traceback.format_stack(limit=8)[:-2])
         return (proxy_factory_fn or self.proxy)(node)
 
     def create_arg(self, a: Any) -> Any:
-        """An argument as a node takes it. NotImplementedError for what no graph can hold."""
+        """Return an argument as a node takes it. NotImplementedError for what no graph can hold."""
         if isinstance(a, Proxy):
             return a.node
         if isinstance(a, (Node, *_PLAIN)):
@@ -91,7 +91,7 @@ class TracerBase:
         raise TraceError("symbolically traced variables cannot be used as inputs to control flow")
 
     def iter(self, obj: Proxy) -> Iterator[Any]:
-        """A proxy's items where code unpacks it into a fixed number of names; TraceError elsewhere."""
+        """Return a proxy's items where code unpacks it into a fixed number of names; TraceError elsewhere."""
         frame = sys._getframe(2)
         code = frame.f_code
         unpacked = next((i for i in dis.get_instructions(code) if i.offset >= frame.f_lasti), None)
@@ -105,7 +105,7 @@ class TracerBase:
         )
 
     def keys(self, obj: Proxy) -> Any:
-        """A proxy's keys, which ``**`` asks for."""
+        """Return a proxy's keys, which ``**`` asks for."""
         return Attribute(obj, "keys")()
 
 
@@ -166,7 +166,7 @@ class Proxy(_Operators):
         )
 
     def keys(self) -> Any:
-        """The keys, which ``**`` asks for."""
+        """Return the keys, which ``**`` asks for."""
         return self.tracer.keys(self)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Proxy:
@@ -178,7 +178,7 @@ class Proxy(_Operators):
 
 
 def proxy_in(values: Any) -> Proxy | None:
-    """The first proxy among the values, nested ones too."""
+    """Return the first proxy among the values, nested ones too."""
     for value in values:
         if isinstance(value, Proxy):
             return value
@@ -196,7 +196,7 @@ def proxy_in(values: Any) -> Proxy | None:
 
 
 def record(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """The node of a call with a proxy among the arguments; a method's, if the function is a method of tensors."""
+    """Return the node of a call with a proxy among the arguments; a method's, if the function is a method of tensors."""
     proxy = proxy_in((*args, *kwargs.values()))
     assert proxy is not None
     name = function.__name__

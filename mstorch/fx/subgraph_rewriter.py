@@ -37,7 +37,7 @@ class _Search:
             raise NotImplementedError("mstorch: torch.fx.replace_pattern takes patterns with one result")
 
     def at(self, node: Node) -> dict[Node, Node] | None:
-        """The graph's node for each of the pattern's, if the pattern ends in this node."""
+        """Return the graph's node for each of the pattern's, if the pattern ends in this node."""
         found: dict[Node, Node] = {}
         if not self._same(self.results[0], node, found):
             return None

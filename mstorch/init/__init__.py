@@ -28,7 +28,7 @@ _PLAIN = (
 
 
 def calculate_gain(nonlinearity: str, param: int | float | None = None) -> float:
-    """The recommended gain of a nonlinearity: 1 for linear ones, 5/3 for tanh, the square root of 2 for relu."""
+    """Return the recommended gain of a nonlinearity: 1 for linear ones, 5/3 for tanh, the square root of 2 for relu."""
     if nonlinearity in _PLAIN:
         return 1
     if nonlinearity == "tanh":
@@ -49,18 +49,18 @@ def calculate_gain(nonlinearity: str, param: int | float | None = None) -> float
 
 
 def _shape(tensor: Tensor) -> tuple[int, ...]:
-    """What the tensor's class says: of a tensor that is spread over processes, the whole's."""
+    """Return what the tensor's class says: of a tensor that is spread over processes, the whole's."""
     return tuple(tensor.shape)
 
 
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Generator | None = None) -> Tensor:
-    """Uniform numbers in [a, b)."""
+    """Return uniform numbers in [a, b)."""
     with no_grad():
         return random.uniform_(tensor, a, b, generator=generator)
 
 
 def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Generator | None = None) -> Tensor:
-    """Normal numbers."""
+    """Return normal numbers."""
     with no_grad():
         return random.normal_(tensor, mean, std, generator=generator)
 
@@ -68,7 +68,7 @@ def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Gene
 def trunc_normal_(
     tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0, generator: Generator | None = None
 ) -> Tensor:
-    """Normal numbers that lie in [a, b]."""
+    """Return normal numbers that lie in [a, b]."""
     if mean < a - 2 * std or mean > b + 2 * std:
         warn(
             "mean is more than 2 std from [a, b] in nn.init.trunc_normal_. The distribution of values may be incorrect.",
@@ -90,7 +90,7 @@ def _fill(tensor: Tensor, array: np.ndarray) -> Tensor:
 
 
 def from_initializer(tensor: Tensor, init: Any) -> Tensor:
-    """What one of MindSpore's initializers draws: ``HeNormal()``, ``Normal(0.02)``, ``"xavier_uniform"``, or ``initializer(…)``.
+    """Return what one of MindSpore's initializers draws: ``HeNormal()``, ``Normal(0.02)``, ``"xavier_uniform"``, or ``initializer(…)``.
 
     As in MindSpore, it draws from NumPy's global generator (``mindspore.set_seed``). Raises ValueError for another shape than the tensor's.
     """
@@ -99,7 +99,7 @@ def from_initializer(tensor: Tensor, init: Any) -> Tensor:
 
 
 def constant_(tensor: Tensor, val: float) -> Tensor:
-    """One value everywhere."""
+    """Return one value everywhere."""
     with no_grad():
         return copy_(tensor, full_like(tensor, val))
 
@@ -139,7 +139,7 @@ def zeros_(tensor: Tensor) -> Tensor:
 
 
 def eye_(tensor: Tensor) -> Tensor:
-    """The identity matrix (2-dimensional tensors)."""
+    """Return the identity matrix (2-dimensional tensors)."""
     shape = _shape(tensor)
     if len(shape) != 2:
         raise ValueError("Only tensors with 2 dimensions are supported")
@@ -147,7 +147,7 @@ def eye_(tensor: Tensor) -> Tensor:
 
 
 def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
-    """The convolution weight that passes channels on as they are (3 to 5 dimensions)."""
+    """Return the convolution weight that passes channels on as they are (3 to 5 dimensions)."""
     shape = _shape(tensor)
     if len(shape) not in (3, 4, 5):
         raise ValueError("Only tensors with 3, 4, or 5 dimensions are supported")
@@ -241,7 +241,7 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Generator | None = N
 
 
 def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Generator | None = None) -> Tensor:
-    """Normal numbers with the share ``sparsity`` of each column set to zero (2-dimensional tensors)."""
+    """Return normal numbers with the share ``sparsity`` of each column set to zero (2-dimensional tensors)."""
     shape = _shape(tensor)
     if len(shape) != 2:
         raise ValueError("Only tensors with 2 dimensions are supported")

@@ -31,7 +31,7 @@ _FILL = {"weight": 1.0, "bias": 0.0, "running_mean": 0.0, "running_var": 1.0}
 
 
 def _layer_names(module: Module) -> Mapping[str, tuple[str, ...]]:
-    """Which names MindSpore's layer gives its tensors: the first is the one that is written, all are read."""
+    """Return which names MindSpore's layer gives its tensors: the first is the one that is written, all are read."""
     return _BATCH_NORM_3D if isinstance(module, layers.BatchNorm3d) else module._mstorch_names
 
 
@@ -101,7 +101,7 @@ def _renamer(names: Names) -> Callable[[str], str | None]:
 
 
 def mindspore_names(module: Module) -> dict[str, str]:
-    """The names that the module's MindSpore form gives its tensors, by their torch names."""
+    """Return the names that the module's MindSpore form gives its tensors, by their torch names."""
     return {place.name: place.names[0] for place in _places(module) if place.tensor is not None}
 
 

@@ -9,7 +9,7 @@ from .._tensor import from_mindspore
 
 
 def to_mindspore(tensor: Any) -> Raw:
-    """The mindspore.Tensor underneath a tensor, sharing memory and the tape. Raises TypeError for anything else."""
+    """Return the mindspore.Tensor underneath a tensor, sharing memory and the tape. Raises TypeError for anything else."""
     if not isinstance(tensor, TensorBase):
         raise TypeError(f"to_mindspore expects a torch.Tensor, not {type(tensor).__name__}")
     return tensor.to_mindspore()

@@ -51,14 +51,14 @@ class ScriptWarning(Warning):
 
 
 def fork(func: Callable[..., Any], *args: Any, **kwargs: Any) -> Future[Any]:
-    """A future of the function's result; it runs at once, in this thread."""
+    """Return a future of the function's result; it runs at once, in this thread."""
     future: Future[Any] = Future()
     future.set_result(func(*args, **kwargs))
     return future
 
 
 def wait(future: Future[Any]) -> Any:
-    """The result of a future."""
+    """Return the result of a future."""
     if type(future) is not Future:
         raise TypeError("wait(): incompatible function arguments. The following argument types are supported:\n    1. (arg0: Future)")
     return future.wait()

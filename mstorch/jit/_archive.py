@@ -15,7 +15,7 @@ _written: set[bytes] = set()
 
 
 def wrote(content: bytes) -> bool:
-    """Whether this process wrote an object of just these bytes: loading it runs no one else's code."""
+    """Return whether this process wrote an object of just these bytes: loading it runs no one else's code."""
     return hashlib.sha256(content).digest() in _written
 
 

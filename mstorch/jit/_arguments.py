@@ -1,4 +1,4 @@
-"""What scripted functions make of numbers: an argument that is annotated as a float arrives as one, as TorchScript passes it."""
+"""Conversion of numbers for scripted functions: an argument annotated as a float arrives as one, as TorchScript passes it."""
 from __future__ import annotations
 
 import inspect
@@ -22,7 +22,7 @@ def _int(value: Tensor | float) -> Any:
 
 
 def _conversion(kind: Any) -> Conversion | None:
-    """What is done to arguments of an annotated type; None where it is nothing."""
+    """Return what is done to arguments of an annotated type; None where it is nothing."""
     if kind is float:
         return _float
     if kind is int:
@@ -62,7 +62,7 @@ _readings: weakref.WeakKeyDictionary[Any, _Reading] = weakref.WeakKeyDictionary(
 
 
 def converted(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """The arguments of a scripted function, or bound method, as it gets them."""
+    """Return the arguments of a scripted function, or bound method, as it gets them."""
     key = getattr(function, "__func__", function)
     reading = _readings.get(key)
     if reading is None:

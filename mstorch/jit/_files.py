@@ -32,7 +32,7 @@ def _opened(f: Any) -> zipfile.ZipFile:
 
 
 def _stored(archive: zipfile.ZipFile, name: str) -> bytes:
-    """A member as it lies in the file; RuntimeError for a compressed one, which would be as large as it likes, and a damaged one."""
+    """Return a member as it lies in the file; RuntimeError for a compressed one, which would be as large as it likes, and a damaged one."""
     if archive.getinfo(name).compress_type != zipfile.ZIP_STORED:
         raise RuntimeError(f"PytorchStreamReader failed reading zip archive: {name} is compressed, which torch.jit.save does not")
     try:
@@ -45,7 +45,7 @@ def load(
     f: Any, map_location: Any = None, _extra_files: dict[str, Any] | None = None, _restore_shapes: bool = False, *,
     weights_only: bool | None = None,
 ) -> Any:  # fmt: skip
-    """The module or function of a file that ``torch.jit.save`` wrote here; fills the values of ``_extra_files``.
+    """Return the module or function of a file that ``torch.jit.save`` wrote here; fills the values of ``_extra_files``.
 
     A file holds a Python object. What this very process wrote (by its bytes) is made again; of other files, as in ``torch.load``, only
     classes that are allowed (``add_safe_globals``): pickle.UnpicklingError names the rest. With ``weights_only=False`` the classes and
@@ -77,7 +77,7 @@ def load(
 def freeze(
     mod: Any, preserved_attrs: list[str] | None = None, optimize_numerics: bool = True, preserve_parameters: bool = False
 ) -> RecursiveScriptModule:
-    """A scripted module in eval mode whose parameters are constants: its state_dict is empty unless they are preserved."""
+    """Return a scripted module in eval mode whose parameters are constants: its state_dict is empty unless they are preserved."""
     if not isinstance(mod, ScriptModule):
         raise RuntimeError(
             "Freezing expects a ScriptModule as input. Please use torch.jit.script or torch.jit.trace to script your 'nn.Module'."
@@ -98,5 +98,5 @@ def freeze(
 
 
 def optimize_for_inference(mod: Any, other_methods: list[str] | None = None) -> Any:
-    """The frozen module."""
+    """Return the frozen module."""
     return freeze(mod.eval(), other_methods)

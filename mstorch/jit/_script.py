@@ -22,7 +22,7 @@ _NO_GRAPH = ("graph", "inlined_graph", "code", "code_with_constants", "graph_for
 
 
 class _Callable:
-    """What scripted functions and modules have in common: no graph, and files."""
+    """The common part of scripted functions and modules: no graph, and files."""
 
     def __getattr__(self, name: str) -> Any:
         if name in _NO_GRAPH:
@@ -96,7 +96,7 @@ class RecursiveScriptModule(ScriptModule):
         members["original_name"] = python._get_name()
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """What the module computes."""
+        """Return what the module computes."""
         if not self._scripted:
             return self._python(*args, **kwargs)
         args, kwargs = converted(self._python.forward, args, kwargs)
@@ -138,12 +138,12 @@ class RecursiveScriptModule(ScriptModule):
         return True
 
     def extra_repr(self) -> str:
-        """The class's name."""
+        """Return the class's name."""
         return f"original_name={self.original_name}"
 
 
 def _shallow(module: Module) -> Module:
-    """A module of the same class with the same members."""
+    """Return a module of the same class with the same members."""
     twin = type(module).__new__(type(module))
     twin.__setstate__(module.__getstate__())
     twin.__dict__["_non_persistent_buffers_set"] = set(module._non_persistent_buffers_set)
@@ -151,7 +151,7 @@ def _shallow(module: Module) -> Module:
 
 
 def wrapped(module: Module, kind: type[RecursiveScriptModule], outer: type[RecursiveScriptModule] | None = None) -> Any:
-    """A module as one of a scripted kind, its children too; ``outer`` is the kind of the outermost one."""
+    """Return a module as one of a scripted kind, its children too; ``outer`` is the kind of the outermost one."""
     made: dict[int, Any] = {}
 
     def wrap(one: Module, kind_of_one: type[RecursiveScriptModule]) -> Any:
@@ -170,7 +170,7 @@ def wrapped(module: Module, kind: type[RecursiveScriptModule], outer: type[Recur
 def script(
     obj: Any, optimize: Any = None, _frames_up: int = 0, _rcb: Any = None, example_inputs: Any = None
 ) -> Any:
-    """A function or module that keeps to TorchScript's ways: ``is_scripting()`` is true while it runs.
+    """Return a function or module that keeps to TorchScript's ways: ``is_scripting()`` is true while it runs.
 
     A module's copy shares parameters and buffers with the module. Classes are returned as they are.
     Differs from torch: Python runs, nothing is compiled, so that nothing is refused either.
@@ -194,7 +194,7 @@ def script(
 
 
 def script_method(fn: Callable[..., Any]) -> Callable[..., Any]:
-    """A method of a ScriptModule: the function itself."""
+    """Return a method of a ScriptModule: the function itself."""
     return fn
 
 
@@ -209,7 +209,7 @@ def interface(obj: type) -> type:
 
 
 def annotate(the_type: type, the_value: Sequence[int]) -> Any:
-    """The value."""
+    """Return the value."""
     return the_value
 
 

@@ -12,7 +12,7 @@ from ._script import RecursiveScriptModule, ScriptFunction, ScriptModule, wrappe
 
 
 class TracerWarning(Warning):
-    """What a trace may not keep."""
+    """The warning about values that a trace may not keep."""
 
     @staticmethod
     def ignore_lib_warnings() -> None:
@@ -53,7 +53,7 @@ class TopLevelTracedModule(TracedModule):
 
 
 def is_tracing() -> bool:
-    """Whether a function runs to be traced."""
+    """Return whether a function runs to be traced."""
     return running.traced
 
 
@@ -93,7 +93,7 @@ def trace(
     check_tolerance: float = 1e-5, strict: bool = True, _force_outplace: bool = False, _module_class: Any = None,
     _compilation_unit: Any = None, example_kwarg_inputs: dict[str, Any] | None = None, _store_inputs: bool = True,
 ) -> Any:
-    """A function or module that ran once with the example, during which ``is_tracing()`` is true.
+    """Return a function or module that ran once with the example, during which ``is_tracing()`` is true.
 
     Raises RuntimeError for results that no trace can hold. A module's copy shares parameters and buffers with the module.
     Differs from torch: later calls run Python again, so that what depends on values is decided anew each time; nothing is
@@ -122,7 +122,7 @@ def trace_module(
     check_tolerance: float = 1e-5, strict: bool = True, _force_outplace: bool = False, _module_class: Any = None,
     _compilation_unit: Any = None, example_inputs_is_kwarg: bool = False, _store_inputs: bool = True,
 ) -> Any:
-    """A module whose methods, the keys of ``inputs``, ran once with their examples (see ``trace``)."""
+    """Return a module whose methods, the keys of ``inputs``, ran once with their examples (see ``trace``)."""
     if not isinstance(mod, Module):
         raise AttributeError("expected torch.nn.Module as the first argument")
     if not isinstance(inputs, dict):
@@ -137,7 +137,7 @@ def trace_module(
 
 
 def script_if_tracing(fn: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that is scripted while another one is traced, and plain Python otherwise."""
+    """Return a function that is scripted while another one is traced, and plain Python otherwise."""
 
     @functools.wraps(fn)
     def wrapper(*args: Any, **kwargs: Any) -> Any:

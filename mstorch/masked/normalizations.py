@@ -18,7 +18,7 @@ def softmax(input: Any, dim: int, *, dtype: Any = None, mask: Any = None) -> Any
 
 @for_maps
 def log_softmax(input: Any, dim: int, *, dtype: Any = None, mask: Any = None) -> Any:
-    """The logarithm of ``softmax``; -inf where the mask is false."""
+    """Return the logarithm of ``softmax``; -inf where the mask is false."""
     kind = input._dtype if dtype is None else dtype
     return above.torch.log_softmax(filled(input, mask, lowest("amax", kind), kind), dim)
 
@@ -32,7 +32,7 @@ def softmin(input: Any, dim: int, *, dtype: Any = None, mask: Any = None) -> Any
 
 @for_maps
 def normalize(input: Any, ord: float, dim: int, *, eps: float = 1e-12, dtype: Any = None, mask: Any = None) -> Any:
-    """The unmasked elements divided by their norm along ``dim``, which counts as ``eps`` at least; 0 elsewhere."""
+    """Return the unmasked elements divided by their norm along ``dim``, which counts as ``eps`` at least; 0 elsewhere."""
     kind = input._dtype if dtype is None else dtype
     length = norm(input, ord, dim, keepdim=True, dtype=dtype, mask=mask)
     return filled(input, mask, 0, kind) / above.torch.maximum(length, length.new_full((), eps))

@@ -13,14 +13,14 @@ from ._filled import canonical_dims, filled, highest, input_mask, lowest
 
 
 def _summed(input: Tensor, dtype: dtype | None) -> dtype:
-    """The dtype of a sum or product: int64 for integers."""
+    """Return the dtype of a sum or product: int64 for integers."""
     if dtype is not None:
         return dtype
     return int64 if input._dtype.is_integral else input._dtype
 
 
 def _over(function: Callable[..., Any], input: Tensor, dims: tuple[int, ...], keepdim: bool) -> Tensor:
-    """A reduction over one dimension, done for several; a copy where there is none."""
+    """Return a reduction over one dimension, done for several; a copy where there is none."""
     found = input
     for d in sorted(dims, reverse=True):
         found = function(found, d, keepdim)
@@ -29,7 +29,7 @@ def _over(function: Callable[..., Any], input: Tensor, dims: tuple[int, ...], ke
 
 @for_maps
 def sum(input: Any, dim: Any = None, *, keepdim: bool | None = False, dtype: Any = None, mask: Any = None) -> Any:
-    """The sum of the unmasked elements; 0 where there is none."""
+    """Return the sum of the unmasked elements; 0 where there is none."""
     values = filled(input, mask, 0, _summed(input, dtype))
     dims = canonical_dims(dim, len(shape_of(input)))
     return above.torch.sum(values, dims, bool(keepdim)) if dims else values.clone()
@@ -37,7 +37,7 @@ def sum(input: Any, dim: Any = None, *, keepdim: bool | None = False, dtype: Any
 
 @for_maps
 def prod(input: Any, dim: Any = None, *, keepdim: bool | None = False, dtype: Any = None, mask: Any = None) -> Any:
-    """The product of the unmasked elements; 1 where there is none."""
+    """Return the product of the unmasked elements; 1 where there is none."""
     values = filled(input, mask, 1, _summed(input, dtype))
     return _over(above.torch.prod, values, canonical_dims(dim, len(shape_of(input))), bool(keepdim))
 
@@ -66,7 +66,7 @@ def _running(
 
 @for_maps
 def amax(input: Any, dim: Any = None, *, keepdim: bool | None = False, dtype: Any = None, mask: Any = None) -> Any:
-    """The greatest unmasked element; -inf (the least integer) where there is none."""
+    """Return the greatest unmasked element; -inf (the least integer) where there is none."""
     kind = input._dtype if dtype is None else dtype
     values = filled(input, mask, lowest("amax", kind), kind)
     return above.torch.amax(values, canonical_dims(dim, len(shape_of(input))), bool(keepdim))
@@ -74,7 +74,7 @@ def amax(input: Any, dim: Any = None, *, keepdim: bool | None = False, dtype: An
 
 @for_maps
 def amin(input: Any, dim: Any = None, *, keepdim: bool | None = False, dtype: Any = None, mask: Any = None) -> Any:
-    """The least unmasked element; inf (the greatest integer) where there is none."""
+    """Return the least unmasked element; inf (the greatest integer) where there is none."""
     kind = input._dtype if dtype is None else dtype
     values = filled(input, mask, highest("amin", kind), kind)
     return above.torch.amin(values, canonical_dims(dim, len(shape_of(input))), bool(keepdim))
@@ -84,7 +84,7 @@ def amin(input: Any, dim: Any = None, *, keepdim: bool | None = False, dtype: An
 def argmax(
     input: Any, dim: int | None = None, *, keepdim: bool | None = False, dtype: Any = None, mask: Any = None
 ) -> Any:
-    """The position of the greatest unmasked element, in the dtype of the input as in torch."""
+    """Return the position of the greatest unmasked element, in the dtype of the input as in torch."""
     kind = input._dtype if dtype is None else dtype
     return above.torch.argmax(filled(input, mask, lowest("argmax", kind), kind), dim, bool(keepdim)).to(kind)
 
@@ -93,13 +93,13 @@ def argmax(
 def argmin(
     input: Any, dim: int | None = None, *, keepdim: bool | None = False, dtype: Any = None, mask: Any = None
 ) -> Any:
-    """The position of the least unmasked element, in the dtype of the input as in torch."""
+    """Return the position of the least unmasked element, in the dtype of the input as in torch."""
     kind = input._dtype if dtype is None else dtype
     return above.torch.argmin(filled(input, mask, highest("argmin", kind), kind), dim, bool(keepdim)).to(kind)
 
 
 def _counted(input: Tensor, dims: tuple[int, ...], keepdim: bool, mask: Tensor | None) -> Tensor:
-    """How many elements are unmasked."""
+    """Return how many elements are unmasked."""
     if mask is None:
         mask = above.torch.ones(shape_of(input), dtype=bool_, device=input.device)
     return sum(input_mask(input, mask), dims, keepdim=keepdim, dtype=int64)
@@ -107,7 +107,7 @@ def _counted(input: Tensor, dims: tuple[int, ...], keepdim: bool, mask: Tensor |
 
 @for_maps
 def mean(input: Any, dim: Any = None, *, keepdim: bool | None = False, dtype: Any = None, mask: Any = None) -> Any:
-    """The mean of the unmasked elements; NaN where there is none."""
+    """Return the mean of the unmasked elements; NaN where there is none."""
     kind = input._dtype if dtype is None else dtype
     if kind.is_integral:
         raise ValueError(
@@ -121,7 +121,7 @@ def mean(input: Any, dim: Any = None, *, keepdim: bool | None = False, dtype: An
 
 @for_maps
 def median(input: Any, dim: int = -1, *, keepdim: bool = False, dtype: Any = None, mask: Any = None) -> Any:
-    """The lower median of the unmasked elements along a dimension; NaN where there is none."""
+    """Return the lower median of the unmasked elements along a dimension; NaN where there is none."""
     dims = canonical_dims(dim, len(shape_of(input)))
     place = dims[0] if dims else 0
     if mask is None and input._dtype.is_integral:
@@ -136,7 +136,7 @@ def median(input: Any, dim: int = -1, *, keepdim: bool = False, dtype: Any = Non
 
 @for_maps
 def logsumexp(input: Any, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None) -> Any:
-    """The logarithm of the sum of exponentials of the unmasked elements; -inf where there is none."""
+    """Return the logarithm of the sum of exponentials of the unmasked elements; -inf where there is none."""
     kind = input._dtype if dtype is None else dtype
     values = filled(input, mask, lowest("logsumexp", kind), kind)
     return above.torch.logsumexp(values, canonical_dims(dim, len(shape_of(input))), bool(keepdim)).to(kind)
@@ -146,7 +146,7 @@ def logsumexp(input: Any, dim: Any = None, *, keepdim: bool = False, dtype: Any 
 def norm(
     input: Any, ord: float | None = 2.0, dim: Any = None, *, keepdim: bool | None = False, dtype: Any = None, mask: Any = None
 ) -> Any:
-    """The vector norm of the unmasked elements; for ``ord=-inf`` inf where there is none."""
+    """Return the vector norm of the unmasked elements; for ``ord=-inf`` inf where there is none."""
     neutral = float("inf") if ord == float("-inf") else 0
     values = filled(input, mask, neutral, dtype)
     dims = canonical_dims(dim, len(shape_of(input)))
@@ -178,7 +178,7 @@ def var(
     input: Any, dim: Any = None, unbiased: bool | None = None, *, correction: Any = None, keepdim: bool | None = False,
     dtype: Any = None, mask: Any = None,
 ) -> Any:  # fmt: skip
-    """The variance of the unmasked elements, divided by their count less ``correction`` (1)."""
+    """Return the variance of the unmasked elements, divided by their count less ``correction`` (1)."""
     return _variance("var", input, dim, unbiased, correction, bool(keepdim), dtype, mask)
 
 
@@ -187,5 +187,5 @@ def std(
     input: Any, dim: Any = None, unbiased: bool | None = None, *, correction: int | None = None,
     keepdim: bool | None = False, dtype: Any = None, mask: Any = None,
 ) -> Any:  # fmt: skip
-    """The standard deviation of the unmasked elements."""
+    """Return the standard deviation of the unmasked elements."""
     return above.torch.sqrt(_variance("std", input, dim, unbiased, correction, bool(keepdim), dtype, mask))

@@ -81,12 +81,12 @@ def set_sharing_strategy(new_strategy: str) -> None:
 
 
 def get_sharing_strategy() -> str:
-    """The strategy that was chosen."""
+    """Return the strategy that was chosen."""
     return _chosen["strategy"]
 
 
 def get_all_sharing_strategies() -> set[str]:
-    """The names of strategies."""
+    """Return the names of strategies."""
     return _STRATEGIES
 
 

@@ -28,7 +28,9 @@ class Handle:
         self._address, self._name = _server.keep(descriptor)
 
     def detach(self) -> int:
-        """The descriptor, here. FileNotFoundError or ConnectionError where the process that had it has ended, or has given it already."""
+        """Return the descriptor, here. FileNotFoundError or ConnectionError where the process that had it has ended, or has given it
+        already.
+        """
         with socket.socket(socket.AF_UNIX) as connection:
             connection.connect(self._address)
             connection.sendall(self._name)
@@ -39,7 +41,7 @@ class Handle:
 
 
 def handle(descriptor: int) -> Any:
-    """What is pickled for a descriptor: one that a process which is being started inherits, or one that it asks for."""
+    """Return what is pickled for a descriptor: one that a process which is being started inherits, or one that it asks for."""
     starting = context.get_spawning_popen()
     if starting is not None:
         return starting.DupFd(starting.duplicate_for_child(descriptor))
@@ -57,7 +59,7 @@ class _Server:
         os.register_at_fork(after_in_child=self._forget)
 
     def keep(self, descriptor: int) -> tuple[str, bytes]:
-        """The address to ask, and the name to ask for."""
+        """Return the address to ask, and the name to ask for."""
         name, mine = secrets.token_bytes(_NAME), os.dup(descriptor)
         with self._lock:
             if self._listener is None:

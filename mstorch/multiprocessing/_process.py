@@ -1,4 +1,4 @@
-"""What the system is told of a process or a thread (Linux; elsewhere nothing is done)."""
+"""Settings of the system for a process or a thread (Linux; elsewhere nothing is done)."""
 from __future__ import annotations
 
 import ctypes
@@ -24,7 +24,7 @@ def set_thread_name(name: str) -> None:
 
 
 def get_thread_name() -> str:
-    """The current thread's name."""
+    """Return the current thread's name."""
     if sys.platform != "linux":
         return threading.current_thread().name
     buffer = ctypes.create_string_buffer(16)

@@ -18,7 +18,7 @@ class ConnectionWrapper:
         self.conn.send_bytes(ForkingPickler.dumps(obj, pickle.HIGHEST_PROTOCOL))
 
     def recv(self) -> Any:
-        """The next object."""
+        """Return the next object."""
         return pickle.loads(self.conn.recv_bytes())
 
     def __getattr__(self, name: str) -> Any:

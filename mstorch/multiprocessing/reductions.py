@@ -27,7 +27,7 @@ shared_cache: weakref.WeakValueDictionary[tuple[int, int], Storage] = weakref.We
 
 
 def reduce_storage(storage: UntypedStorage) -> tuple[Any, ...]:
-    """A storage as a descriptor of its memory, which is moved to where others see it."""
+    """Return a storage as a descriptor of its memory, which is moved to where others see it."""
     if not storage.nbytes():
         return rebuild_storage_empty, (type(storage),)
     storage.share_memory_()
@@ -37,12 +37,12 @@ def reduce_storage(storage: UntypedStorage) -> tuple[Any, ...]:
 
 
 def rebuild_storage_empty(cls: type) -> Any:
-    """A storage without elements."""
+    """Return a storage without elements."""
     return cls()
 
 
 def rebuild_storage_fd(cls: type, df: Any, size: int) -> Any:
-    """The storage over the memory behind a descriptor; the one that is here already, if it is."""
+    """Return the storage over the memory behind a descriptor; the one that is here already, if it is."""
     descriptor = df.detach()
     status = os.fstat(descriptor)
     cell = shared_cache.get((status.st_dev, status.st_ino))
@@ -56,17 +56,17 @@ def rebuild_storage_fd(cls: type, df: Any, size: int) -> Any:
 
 
 def reduce_typed_storage(storage: TypedStorage) -> tuple[Any, ...]:
-    """A storage of elements as one of bytes and the dtype."""
+    """Return a storage of elements as one of bytes and the dtype."""
     return rebuild_typed_storage, (storage._untyped_storage, storage.dtype)
 
 
 def rebuild_typed_storage(storage: UntypedStorage, dtype: Any) -> TypedStorage:
-    """Bytes as elements of a dtype."""
+    """Return bytes as elements of a dtype."""
     return TypedStorage(wrap_storage=storage, dtype=dtype)
 
 
 def reduce_tensor(tensor: Any) -> tuple[Any, ...]:
-    """A tensor as its storage and its place there; raises RuntimeError for one with a history."""
+    """Return a tensor as its storage and its place there; raises RuntimeError for one with a history."""
     if tensor.requires_grad and not tensor.is_leaf:
         raise RuntimeError(_NOT_A_LEAF)
     if type(tensor._storage) is not Storage:
@@ -76,7 +76,7 @@ def reduce_tensor(tensor: Any) -> tuple[Any, ...]:
 
 
 def rebuild_tensor(cls: type, storage: UntypedStorage, metadata: tuple[Any, ...]) -> Any:
-    """The tensor at a place of a storage."""
+    """Return the tensor at a place of a storage."""
     name, shape, strides, offset, requires_grad = metadata
     made = window(storage._cell, by_name(name), shape, strides, offset)
     if issubclass(cls, Parameter):

@@ -64,7 +64,7 @@ class ProcessExitedException(ProcessException):
 
 
 def _run(function: Callable[..., Any], number: int, args: Sequence[Any], error_file: str) -> None:
-    """What a process does: what it raises goes into a file, for a pipe that nobody reads could block it."""
+    """Run in the new process. An error goes into a file: a pipe that nobody reads could block the process."""
     die_with_parent(signal.SIGINT)
     try:
         function(number, *args)
@@ -77,7 +77,7 @@ def _run(function: Callable[..., Any], number: int, args: Sequence[Any], error_f
 
 
 def _told(path: str) -> str:
-    """What a process wrote of its error, as far as it came."""
+    """Return what a process wrote of its error, as far as it came."""
     try:
         with open(path, encoding="utf-8", errors="replace") as file:
             text = file.read(_MOST_TEXT)
@@ -96,11 +96,11 @@ class ProcessContext:
         self.sentinels = {process.sentinel: number for number, process in enumerate(processes)}
 
     def pids(self) -> list[int]:
-        """The processes' numbers in the system."""
+        """Return the processes' numbers in the system."""
         return [int(process.pid) for process in self.processes]
 
     def join(self, timeout: float | None = None, grace_period: float | None = None) -> bool:
-        """Whether all have ended well, after waiting until one or more do.
+        """Return whether all have ended well, after waiting until one or more do.
 
         When one fails the others are ended, after ``grace_period`` seconds, and ProcessRaisedException or
         ProcessExitedException is raised for it.
@@ -116,7 +116,7 @@ class ProcessContext:
         return not self.sentinels
 
     def _wait(self, seconds: float) -> list[Any]:
-        """Those that are alive after some seconds."""
+        """Return those that are alive after some seconds."""
         end = time.monotonic() + seconds
         for process in self.processes:
             process.join(max(0.0, end - time.monotonic()))

@@ -34,7 +34,7 @@ ENTERED = (_shapes, _strided_views)  # importing them fills the tables of operat
 
 
 def to_padded_tensor(input: Any, padding: float, output_size: Any = None, out: Any = None) -> Tensor:
-    """A tensor of one shape of a nested tensor's parts, the rest filled with ``padding``."""
+    """Return a tensor of one shape of a nested tensor's parts, the rest filled with ``padding``."""
     return input.to_padded_tensor(padding, output_size)  # type: ignore[no-any-return]
 
 
@@ -45,7 +45,7 @@ def _unsupported(layout: layout, what: str = "tensors") -> RuntimeError:
 def nested_tensor(
     tensor_list: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False
 ) -> Tensor:
-    """A nested tensor of copies of tensors, or of data, which is a leaf."""
+    """Return a nested tensor of copies of tensors, or of data, which is a leaf."""
     if layout is None or layout is strided:
         if not isinstance(tensor_list, (list, tuple)):
             raise TypeError(f"nested_tensor(): argument 'list' must be tuple of Tensors, not {type(tensor_list).__name__}")
@@ -60,7 +60,7 @@ def nested_tensor(
 
 
 def as_nested_tensor(ts: Any, dtype: Any = None, device: Any = None, layout: Any = None) -> Tensor:
-    """A nested tensor of a tensor's rows or of copies of tensors, to which gradients go back."""
+    """Return a nested tensor of a tensor's rows or of copies of tensors, to which gradients go back."""
     several = isinstance(ts, (list, tuple)) and all(isinstance(item, Tensor) for item in ts)
     if not isinstance(ts, Tensor) and not several:
         raise TypeError("as_nested_tensor(): Expected first argument to be a tensor or a list / tuple of tensors ")
@@ -104,7 +104,7 @@ def nested_tensor_from_jagged(
     values: Tensor, offsets: Tensor | None = None, lengths: Tensor | None = None, jagged_dim: int | None = None,
     min_seqlen: int | None = None, max_seqlen: int | None = None,
 ) -> Tensor:  # fmt: skip
-    """A view of values in which parts stand one after the other, as a nested tensor of the jagged layout.
+    """Return a view of values in which parts stand one after the other, as a nested tensor of the jagged layout.
 
     ``offsets`` (B + 1) say where the parts begin and the last ends, ``lengths`` (B) how long they are: with both there may be gaps.
     """
@@ -123,7 +123,7 @@ def nested_tensor_from_jagged(
 
 
 def masked_select(tensor: Tensor, mask: Tensor) -> Tensor:
-    """The elements of each row where a mask is true, as a nested tensor of the jagged layout."""
+    """Return the elements of each row where a mask is true, as a nested tensor of the jagged layout."""
     for what, item in (("strided tensor, given", tensor), ("strided mask, given:", mask)):
         if item.layout is not strided:
             raise RuntimeError(f"torch.nested.masked_select requires a {what} {item.layout}")

@@ -15,7 +15,7 @@ from ..autograd.grad_mode import enable_grad
 def _gradient(
     conv: Callable[..., Any], whole: Tensor, arguments: Callable[[Any], tuple[Any, ...]], grad_output: Tensor, others: tuple[Tensor, Tensor]
 ) -> Tensor:
-    """The gradient of a convolution with respect to ``whole``, recorded where the other tensors are."""
+    """Return the gradient of a convolution with respect to ``whole``, recorded where the other tensors are."""
     recorded = modes.grad and any(is_tracked(other) for other in others)
     with enable_grad():
         whole.requires_grad_()
@@ -25,13 +25,13 @@ def _gradient(
 
 
 def _of_input(conv: Callable[..., Any], size: tuple[int, ...], weight: Tensor, grad_output: Tensor, *options: Any) -> Tensor:
-    """The gradient for an input of a size; the input's values play no part in it."""
+    """Return the gradient for an input of a size; the input's values play no part in it."""
     whole = above.torch.zeros(tuple(size), dtype=weight.dtype, device=weight.device)
     return _gradient(conv, whole, lambda x: (x, weight, None, *options), grad_output, (weight, grad_output))
 
 
 def _of_weight(conv: Callable[..., Any], input: Tensor, size: tuple[int, ...], grad_output: Tensor, *options: Any) -> Tensor:
-    """The gradient for a weight of a size; the weight's values play no part in it."""
+    """Return the gradient for a weight of a size; the weight's values play no part in it."""
     whole = above.torch.zeros(tuple(size), dtype=grad_output.dtype, device=grad_output.device)
     return _gradient(conv, whole, lambda weight: (input, weight, None, *options), grad_output, (input, grad_output))
 
@@ -39,40 +39,40 @@ def _of_weight(conv: Callable[..., Any], input: Tensor, size: tuple[int, ...], g
 def conv1d_input(
     input_size: Any, weight: Any, grad_output: Any, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1
 ) -> Any:
-    """The gradient of ``conv1d`` with respect to its input, of size ``input_size``."""
+    """Return the gradient of ``conv1d`` with respect to its input, of size ``input_size``."""
     return _of_input(above.torch.conv1d, input_size, weight, grad_output, stride, padding, dilation, groups)
 
 
 def conv1d_weight(
     input: Any, weight_size: Any, grad_output: Any, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1
 ) -> Any:
-    """The gradient of ``conv1d`` with respect to its weight, of size ``weight_size``."""
+    """Return the gradient of ``conv1d`` with respect to its weight, of size ``weight_size``."""
     return _of_weight(above.torch.conv1d, input, weight_size, grad_output, stride, padding, dilation, groups)
 
 
 def conv2d_input(
     input_size: Any, weight: Any, grad_output: Any, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1
 ) -> Any:
-    """The gradient of ``conv2d`` with respect to its input, of size ``input_size``."""
+    """Return the gradient of ``conv2d`` with respect to its input, of size ``input_size``."""
     return _of_input(above.torch.conv2d, input_size, weight, grad_output, stride, padding, dilation, groups)
 
 
 def conv2d_weight(
     input: Any, weight_size: Any, grad_output: Any, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1
 ) -> Any:
-    """The gradient of ``conv2d`` with respect to its weight, of size ``weight_size``."""
+    """Return the gradient of ``conv2d`` with respect to its weight, of size ``weight_size``."""
     return _of_weight(above.torch.conv2d, input, weight_size, grad_output, stride, padding, dilation, groups)
 
 
 def conv3d_input(
     input_size: Any, weight: Any, grad_output: Any, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1
 ) -> Any:
-    """The gradient of ``conv3d`` with respect to its input, of size ``input_size``."""
+    """Return the gradient of ``conv3d`` with respect to its input, of size ``input_size``."""
     return _of_input(above.torch.conv3d, input_size, weight, grad_output, stride, padding, dilation, groups)
 
 
 def conv3d_weight(
     input: Any, weight_size: Any, grad_output: Any, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1
 ) -> Any:
-    """The gradient of ``conv3d`` with respect to its weight, of size ``weight_size``."""
+    """Return the gradient of ``conv3d`` with respect to its weight, of size ``weight_size``."""
     return _of_weight(above.torch.conv3d, input, weight_size, grad_output, stride, padding, dilation, groups)

@@ -63,7 +63,7 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
         return made
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
-        """The same values in memory of their own: as in torch, neither the gradient nor attributes are copied."""
+        """Return the same values in memory of their own: as in torch, neither the gradient nor attributes are copied."""
         made = memo.get(id(self))
         if made is None:
             made = memo[id(self)] = type(self)(self.data.clone(), self.requires_grad)
@@ -104,7 +104,7 @@ def set_data(tensor: Tensor, data: Any) -> None:
 
 
 def _of_subclass(data: Any, requires_grad: bool) -> Any:
-    """A parameter that stays of its subclass of Tensor, which decides what its operations do."""
+    """Return a parameter that stays of its subclass of Tensor, which decides what its operations do."""
     made = data.detach().requires_grad_(requires_grad)
     if type(made) is not type(data):
         raise RuntimeError(
@@ -117,7 +117,7 @@ def _of_subclass(data: Any, requires_grad: bool) -> Any:
 
 
 def native_parameter(parameter: Tensor, name: str) -> Any:
-    """The mindspore.Parameter underneath, called ``name``; made the first time that MindSpore's side asks for it."""
+    """Return the mindspore.Parameter underneath, called ``name``; made the first time that MindSpore's side asks for it."""
     storage = parameter._storage
     if storage.parameter is None or tuple(storage.parameter.shape) != parameter._shape:
         if not storage.is_shown_by(parameter):  # as MindSpore needs it
@@ -259,7 +259,7 @@ class UninitializedBuffer(UninitializedTensorMixin, Tensor):
 
 
 def is_lazy(param: Any) -> bool:
-    """Whether a parameter or buffer has no size yet."""
+    """Return whether a parameter or buffer has no size yet."""
     return isinstance(param, UninitializedTensorMixin)
 
 

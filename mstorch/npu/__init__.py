@@ -146,12 +146,12 @@ from .streams import Event, Stream, StreamContext, current_stream, default_strea
 
 
 def device_count() -> int:
-    """The Ascend devices that MindSpore sees."""
+    """Return the Ascend devices that MindSpore sees."""
     return binding.count() if is_available() else 0
 
 
 def is_initialized() -> bool:
-    """Whether an Ascend device is in use."""
+    """Return whether an Ascend device is in use."""
     return is_available() and binding.is_used()
 
 
@@ -161,7 +161,7 @@ def init() -> None:
 
 
 def current_device() -> int:
-    """The index of the device in use."""
+    """Return the index of the device in use."""
     require()
     return binding.index()
 
@@ -173,7 +173,7 @@ def set_device(device: Any) -> None:
 
 
 def get_device_name(device: Any = None) -> str:
-    """The name of a device."""
+    """Return the name of a device."""
     require()
     return runtime.device_name(_index_of(device))
 
@@ -186,7 +186,7 @@ def synchronize(device: Any = None) -> None:
 
 
 def is_bf16_supported() -> bool:
-    """Whether the device computes in bfloat16."""
+    """Return whether the device computes in bfloat16."""
     return is_available()
 
 
@@ -198,7 +198,7 @@ def get_device_capability(device: Any = None) -> None:
 
 
 class DeviceProperties:
-    """What is told of a device. Its memory is asked for when it is read: MindSpore has to use the device for that."""
+    """The properties of a device. Its memory is asked for when it is read: MindSpore has to use the device for that."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -213,7 +213,7 @@ class DeviceProperties:
 
 
 def get_device_properties(device: Any = None) -> DeviceProperties:
-    """The name of a device and its memory in bytes (the host's for the stand-in)."""
+    """Return the name of a device and its memory in bytes (the host's for the stand-in)."""
     return DeviceProperties(get_device_name(device))
 
 

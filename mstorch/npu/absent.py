@@ -103,12 +103,12 @@ def get_sync_debug_mode() -> int:
 
 
 def is_current_stream_capturing() -> bool:
-    """Whether a graph takes what is given to the stream: never."""
+    """Return whether a graph takes what is given to the stream: never."""
     return False
 
 
 def are_compatible_impl_enabled() -> bool:
-    """Whether operators imitate GPUs' to the bit: never."""
+    """Return whether operators imitate GPUs' to the bit: never."""
     return False
 
 

@@ -32,25 +32,25 @@ empty_virt_addr_cache = empty_cache
 
 
 def memory_allocated(device: Any = None) -> int:
-    """Bytes that tensors take on the device."""
+    """Return bytes that tensors take on the device."""
     _check(device)
     return runtime.memory_allocated() if _available() else 0
 
 
 def max_memory_allocated(device: Any = None) -> int:
-    """The most bytes that tensors took on the device."""
+    """Return the most bytes that tensors took on the device."""
     _check(device)
     return runtime.max_memory_allocated() if _available() else 0
 
 
 def memory_reserved(device: Any = None) -> int:
-    """Bytes that the pool holds on the device."""
+    """Return bytes that the pool holds on the device."""
     _check(device)
     return _stats().get("reserved_bytes.all.current", 0)
 
 
 def max_memory_reserved(device: Any = None) -> int:
-    """The most bytes that the pool held on the device."""
+    """Return the most bytes that the pool held on the device."""
     _check(device)
     return _stats().get("reserved_bytes.all.peak", 0)
 
@@ -59,7 +59,7 @@ memory_cached, max_memory_cached = memory_reserved, max_memory_reserved
 
 
 def memory_stats(device: Any = None) -> OrderedDict[str, int]:
-    """The figures that MindSpore's pool has, by torch's names; those that it has not are left out."""
+    """Return the figures that MindSpore's pool has, by torch's names; those that it has not are left out."""
     _check(device)
     return OrderedDict(sorted(_stats().items()))
 
@@ -77,7 +77,7 @@ def memory_stats_as_nested_dict(device: Any = None) -> dict[str, Any]:
 
 
 def memory_summary(device: Any = None, abbreviated: bool = False) -> str:
-    """The pool as a table of MindSpore's."""
+    """Return the pool as a table of MindSpore's."""
     _check(device)
     return streams.memory_summary() if _available() else ""
 
@@ -93,7 +93,7 @@ reset_max_memory_allocated = reset_max_memory_cached = reset_peak_memory_stats
 
 
 def mem_get_info(device: Any = None) -> tuple[int, int]:
-    """Bytes that are free and that there are; NotImplementedError where MindSpore does not tell the device's size."""
+    """Return bytes that are free and that there are; NotImplementedError where MindSpore does not tell the device's size."""
     if not _available():
         raise RuntimeError("mstorch: MindSpore computes on no Ascend device in this process")
     _check(device)

@@ -19,13 +19,13 @@ def manual_seed_all(seed: int) -> None:
 
 
 def initial_seed() -> int:
-    """The seed of the device's generator."""
+    """Return the seed of the device's generator."""
     require()
     return device_generator().initial_seed()
 
 
 def get_rng_state(device: Any = "npu") -> Any:
-    """The state of the device's generator, a uint8 tensor of 16 bytes."""
+    """Return the state of the device's generator, a uint8 tensor of 16 bytes."""
     require()
     return device_generator().get_state()
 
@@ -37,7 +37,7 @@ def set_rng_state(new_state: Any, device: Any = "npu") -> None:
 
 
 def get_rng_state_all() -> list[Any]:
-    """The states of all devices' generators; without a device none."""
+    """Return the states of all devices' generators; without a device none."""
     return [get_rng_state()] if is_available() else []
 
 

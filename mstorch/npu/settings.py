@@ -19,7 +19,7 @@ def set_compile_mode(jit_compile: bool = False) -> None:
 
 
 def is_jit_compile_false() -> bool:
-    """Whether kernels are ready-made: always."""
+    """Return whether kernels are ready-made: always."""
     return True
 
 
@@ -29,7 +29,7 @@ def set_mm_bmm_format_nd(is_nd: bool) -> None:
 
 
 def get_mm_bmm_format_nd() -> bool:
-    """Whether products take tensors in the order of their indices: always."""
+    """Return whether products take tensors in the order of their indices: always."""
     return True
 
 
@@ -72,12 +72,12 @@ matmul, conv, config = _Precision("matmul"), _Precision("conv"), _Config()
 
 
 def get_amp_supported_dtype() -> list[dtype]:
-    """The dtypes that autocast takes."""
+    """Return the dtypes that autocast takes."""
     return [float16, bfloat16]
 
 
 def is_autocast_enabled() -> bool:
-    """Whether operations on the device are cast."""
+    """Return whether operations on the device are cast."""
     return _settings.is_autocast_enabled("npu")
 
 
@@ -87,7 +87,7 @@ def set_autocast_enabled(enable: bool) -> None:
 
 
 def get_autocast_dtype() -> dtype:
-    """The dtype that operations on the device are cast to."""
+    """Return the dtype that operations on the device are cast to."""
     return _settings.get_autocast_dtype("npu")
 
 

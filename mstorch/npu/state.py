@@ -5,7 +5,7 @@ from .._backend import binding, runtime
 
 
 def is_available() -> bool:
-    """Whether MindSpore computes on Ascend, and the environment lets this process see a device."""
+    """Return whether MindSpore computes on Ascend, and the environment lets this process see a device."""
     return runtime.device_type() == "npu" and binding.count() > 0
 
 

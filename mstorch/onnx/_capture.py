@@ -54,7 +54,7 @@ class _Held:
 
 
 class Run:
-    """What a model did with its inputs."""
+    """One run of a model: its operations, inputs and results."""
 
     def __init__(self, names: dict[int, str]) -> None:
         self.steps: list[Step] = []
@@ -70,7 +70,7 @@ class Run:
         self._held[id(tensor)] = _Held(tensor, value)
 
     def value_of(self, tensor: Any) -> Value:
-        """The value that a tensor has now; one that no operation made is a constant."""
+        """Return the value that a tensor has now; one that no operation made is a constant."""
         return self._present(self._hold(tensor))
 
     def _hold(self, tensor: Any) -> _Held:

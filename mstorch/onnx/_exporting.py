@@ -23,7 +23,7 @@ from ._writer import NUMBERS, Writer, array, word
 
 
 def package(name: str) -> Any:
-    """The optional package ``onnx`` or ``onnxruntime``; ImportError that says what to install."""
+    """Return the optional package ``onnx`` or ``onnxruntime``; ImportError that says what to install."""
     try:
         return importlib.import_module(name)
     except ImportError as error:
@@ -43,7 +43,8 @@ def _names_of(model: Any) -> dict[int, str]:
 def _runs(
     model: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], dims: Dims
 ) -> tuple[list[Run], list[Any], list[list[int]]]:
-    """The model run on its arguments, then once for each name of sizes that vary with these twice as long; also the sizes of the runs.
+    """Return the model run on its arguments, then once for each name of sizes that vary with these twice as long; also the sizes of the
+    runs.
 
     Twice: what a model divides by goes on to divide. A size of 1, for which models do other things, is 2 and 4 in the runs.
     """
@@ -131,7 +132,7 @@ def _equal(first: Any, second: Any) -> bool:
 
 
 def _needed(steps: Sequence[Step], outputs: Sequence[Value]) -> set[Step]:
-    """The steps that the outputs depend on and that are no constants."""
+    """Return the steps that the outputs depend on and that are no constants."""
     wanted = {id(value) for value in outputs}
     needed = set()
     for step in reversed(steps):
@@ -163,7 +164,7 @@ def _in_evaluation(undo: Undo, model: Any) -> None:
 
 
 def _end_shape(name: str, shape: Sequence[Any], words: Sequence[str]) -> list[Any]:
-    """An output's shape: a size that varies by its input's name, or one of its own where it is computed."""
+    """Return an output's shape: a size that varies by its input's name, or one of its own where it is computed."""
     found: list[Any] = []
     for axis, size in enumerate(shape):
         if isinstance(size, int):
@@ -175,7 +176,7 @@ def _end_shape(name: str, shape: Sequence[Any], words: Sequence[str]) -> list[An
 
 
 def _shapes(runs: Sequence[Run], results: Sequence[Any], sizes: Sequence[Sequence[int]]) -> list[Any]:
-    """The outputs' shapes, with the sizes that vary."""
+    """Return the outputs' shapes, with the sizes that vary."""
     tensors = [[leaf for leaf in tree_flatten(result)[0] if isinstance(leaf, Tensor)] for result in results]
     return [merged([run.value_of(leaf).shape for run, leaf in zip(runs, same)], sizes) for same in zip(*tensors)]
 
@@ -184,7 +185,7 @@ def model_of(
     model: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], input_names: Sequence[str], output_names: Sequence[str],
     opset: int, dims: Dims, keep_initializers: bool,
 ) -> tuple[Any, Any]:  # fmt: skip
-    """The model in ONNX (a ModelProto), and the result of the run on its arguments."""
+    """Return the model in ONNX (a ModelProto), and the result of the run on its arguments."""
     onnx = package("onnx")
     with _in_evaluation(model), no_grad():
         runs, results, sizes = _runs(model, args, kwargs, dims)

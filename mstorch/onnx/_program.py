@@ -18,7 +18,7 @@ _exporting = [False]
 
 
 def is_in_onnx_export() -> bool:
-    """Whether a model is being exported."""
+    """Return whether a model is being exported."""
     return _exporting[0]
 
 
@@ -61,7 +61,7 @@ class ONNXProgram:
         self._session = None
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """The result for arguments of the model, computed by ``onnxruntime``."""
+        """Return the result for arguments of the model, computed by ``onnxruntime``."""
         if self._session is None:
             self.initialize_inference_session()
         given = [leaf for leaf in tree_flatten((args, kwargs))[0] if isinstance(leaf, Tensor)]
@@ -75,7 +75,7 @@ class ONNXProgram:
 
 
 def _axes(given: Any, number: int, name: str) -> dict[int, str]:
-    """The axes that vary of one input, with their names."""
+    """Return the axes that vary of one input, with their names."""
     if given is None:
         return {}
     if isinstance(given, Mapping):
@@ -92,7 +92,7 @@ def _axes(given: Any, number: int, name: str) -> dict[int, str]:
 
 
 def _dims(args: Any, kwargs: Any, names: Sequence[str], dynamic_axes: Any, dynamic_shapes: Any, parameters: Sequence[str]) -> Dims:
-    """What varies, of ``dynamic_axes`` by the inputs' names or of ``dynamic_shapes`` in the form of the arguments."""
+    """Return what varies, of ``dynamic_axes`` by the inputs' names or of ``dynamic_shapes`` in the form of the arguments."""
     leaves = [leaf for leaf in tree_flatten((args, kwargs))[0] if isinstance(leaf, Tensor)]
     dims: Dims = []
 
@@ -117,7 +117,7 @@ def _dims(args: Any, kwargs: Any, names: Sequence[str], dynamic_axes: Any, dynam
 
 
 def _flat_shapes(words: Any, count: int) -> list[Any]:
-    """One entry an input: lists of entries are taken apart."""
+    """Return one entry an input: lists of entries are taken apart."""
     found: list[Any] = []
     for one in words:
         nested = isinstance(one, (list, tuple)) and one and all(isinstance(part, (Mapping, list, tuple)) for part in one)

@@ -17,7 +17,7 @@ class Size:
         self.dims, self.factor, self.offset, self.divisor, self.values = dims, factor, offset, divisor, values
 
     def at(self, sizes: Sequence[int]) -> int:
-        """The number for these sizes of the dimensions."""
+        """Return the number for these sizes of the dimensions."""
         product = self.factor
         for dim in self.dims:
             product *= sizes[dim]
@@ -25,7 +25,8 @@ class Size:
 
 
 def solved(values: Sequence[int], sizes: Sequence[Sequence[int]]) -> int | Size:
-    """What a number is that was ``values[i]`` where the dimensions were ``sizes[i]``; run i + 1 has dimension i changed from run 0."""
+    """Return what a number is that was ``values[i]`` where the dimensions were ``sizes[i]``; run i + 1 has dimension i changed from run 0.
+    """
     if all(value == values[0] for value in values):
         return values[0]
     base = sizes[0]
@@ -57,7 +58,7 @@ def _line(values: Sequence[int], sizes: Sequence[Sequence[int]], dim: int) -> Si
 
 
 def merged(trees: Sequence[Any], sizes: Sequence[Sequence[int]]) -> Any:
-    """One argument of the same call in each of the runs: the numbers that differ as a ``Size``."""
+    """Return one argument of the same call in each of the runs: the numbers that differ as a ``Size``."""
     first = trees[0]
     if isinstance(first, (list, tuple)):
         if any(len(tree) != len(first) for tree in trees):

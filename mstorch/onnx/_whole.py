@@ -18,7 +18,7 @@ _BY_SIGNATURE = frozenset(
 
 
 def whole_name(func: Any) -> str | None:
-    """The name of a function that stays whole; None for others."""
+    """Return the name of a function that stays whole; None for others."""
     name = getattr(func, "__name__", "")
     if name in _BY_POSITION:
         return name
@@ -28,7 +28,7 @@ def whole_name(func: Any) -> str | None:
 
 
 def bound(name: str, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
-    """The arguments of a call by their names, the first one as "self"."""
+    """Return the arguments of a call by their names, the first one as "self"."""
     words = _BY_POSITION.get(name)
     if words is not None:
         return dict(zip(words.split(), args))

@@ -39,7 +39,7 @@ class Writer:
         self._taken: set[str] = set()
 
     def free(self, stem: str) -> str:
-        """A name that nothing has yet."""
+        """Return a name that nothing has yet."""
         name, number = stem, 0
         while name in self._taken:
             number += 1
@@ -62,11 +62,11 @@ class Writer:
         self._names[value] = name
 
     def has(self, value: Value) -> bool:
-        """Whether a value has a name already."""
+        """Return whether a value has a name already."""
         return value in self._names
 
     def t(self, value: Any) -> str:
-        """The name of a tensor; None is left out, a number or an array is a constant."""
+        """Return the name of a tensor; None is left out, a number or an array is a constant."""
         if value is None:
             return ""
         if not isinstance(value, Value):
@@ -89,7 +89,7 @@ class Writer:
         return helper.make_tensor(name, NUMBERS[kind], values.shape, np.ascontiguousarray(values).tobytes(), raw=True)
 
     def const(self, values: Any, kind: str = "") -> str:
-        """The name of a constant; ``kind`` names a dtype that NumPy's of the array is not."""
+        """Return the name of a constant; ``kind`` names a dtype that NumPy's of the array is not."""
         values = np.asarray(values)
         kind = kind or str(values.dtype)
         key = (values.tobytes(), values.shape, kind) if values.size <= 64 else None
@@ -102,32 +102,32 @@ class Writer:
         return self._constants[key]
 
     def ints(self, values: Sequence[int]) -> str:
-        """A constant of int64."""
+        """Return a constant of int64."""
         return self.const(np.asarray(list(values), np.int64))
 
     def like(self, number: Any, value: Value) -> str:
-        """A number as a constant of a value's dtype, without dimensions."""
+        """Return a number as a constant of a value's dtype, without dimensions."""
         return self.number(number, value.dtype)
 
     def number(self, number: Any, dtype: torch_dtype) -> str:
-        """A number as a constant of a dtype, without dimensions; one that varies with the sizes too."""
+        """Return a number as a constant of a dtype, without dimensions; one that varies with the sizes too."""
         if isinstance(number, Size):
             scalar = self.op("Squeeze", self.size(number))
             return scalar if word(dtype) == "int64" else self.op("Cast", scalar, to=NUMBERS[word(dtype)])
         return self.const(array(tensor(number, dtype=dtype)), word(dtype))
 
     def cast(self, name: str, before: torch_dtype, after: torch_dtype) -> str:
-        """The tensor of this name in another dtype."""
+        """Return the tensor of this name in another dtype."""
         return name if before == after else self.op("Cast", name, to=NUMBERS[word(after)])
 
     def operand(self, value: Any, dtype: torch_dtype) -> str:
-        """A tensor or a number as a dtype."""
+        """Return a tensor or a number as a dtype."""
         return self.cast(self.t(value), value.dtype, dtype) if isinstance(value, Value) else self.number(value, dtype)
 
     # Sizes
 
     def size(self, number: int | Size) -> str:
-        """A number as int64 with one dimension."""
+        """Return a number as int64 with one dimension."""
         if not isinstance(number, Size):
             return self.ints([number])
         key = (number.dims, number.factor, number.offset, number.divisor)
@@ -149,14 +149,14 @@ class Writer:
         return self._sizes[dim]
 
     def sizes(self, numbers: Sequence[int | Size]) -> str:
-        """Several numbers as int64 with one dimension."""
+        """Return several numbers as int64 with one dimension."""
         if not any(isinstance(number, Size) for number in numbers):
             return self.ints(numbers)  # type: ignore[arg-type]
         return self.op("Concat", *(self.size(number) for number in numbers), axis=0) if len(numbers) > 1 else self.size(numbers[0])
 
 
 def array(tensor: Any) -> np.ndarray:
-    """The elements of a constant, of bfloat16 as 16-bit numbers."""
+    """Return the elements of a constant, of bfloat16 as 16-bit numbers."""
     host = tensor.detach().cpu().contiguous()
     found = array_of(host.resolve_conj() if host.is_conj() else host)
     return np.ascontiguousarray(found).reshape(tuple(host.shape))

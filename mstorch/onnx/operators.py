@@ -7,12 +7,12 @@ from .._namespace.checks import _shape_as_tensor
 
 
 def shape_as_tensor(x: Any) -> Any:
-    """The shape as a tensor of int64."""
+    """Return the shape as a tensor of int64."""
     return _shape_as_tensor(x)
 
 
 def reshape_from_tensor_shape(x: Any, shape: Any) -> Any:
-    """A tensor in the shape that another one holds."""
+    """Return a tensor in the shape that another one holds."""
     return x.reshape(shape.tolist())
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 
 def parse_args(*arg_descriptors: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """A decorator that leaves the function as it is, with the kinds of its arguments in ``_arg_descriptors``."""
+    """Return a decorator that leaves the function as it is, with the kinds of its arguments in ``_arg_descriptors``."""
 
     def decorator(fn: Callable[..., Any]) -> Callable[..., Any]:
         fn._arg_descriptors = arg_descriptors  # type: ignore[attr-defined]

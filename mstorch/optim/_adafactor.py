@@ -66,7 +66,7 @@ def _rms(x: Tensor) -> float:
 
 
 def _mean_squares(grad: Tensor) -> list[Tensor]:
-    """The mean squares of rows and of columns; of half precision by norms, since squares of small numbers vanish there."""
+    """Return the mean squares of rows and of columns; of half precision by norms, since squares of small numbers vanish there."""
     if grad.element_size() < 4:
         return [grad.norm(dim=dim, keepdim=True).square_().div_(grad.size(dim)) for dim in (-1, -2)]
     squares = grad * grad

@@ -1,4 +1,4 @@
-"""What torch's own optimisers share: a class declares its state and its functional form, and `Stepping` gives it the rest."""
+"""The common base of torch's optimizers: a class declares its state and its functional form, and `Stepping` does the rest."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ LATER = {"foreach": None, "maximize": False, "differentiable": False, "capturabl
 
 
 def zeros_like(tensor: Any) -> Tensor:
-    """Zeros like a tensor; one that is spread over processes makes its own."""
+    """Return zeros like a tensor; one that is spread over processes makes its own."""
     spread = getattr(tensor, "_spread_zeros", None)
     return above.torch.zeros_like(tensor) if spread is None else spread()
 
 
 def zeros(param: Tensor, group: Group, optimizer: Optimizer) -> Tensor:
-    """The start of an entry that is like its parameter."""
+    """Return the start of an entry that is like its parameter."""
     return zeros_like(param)
 
 
@@ -171,7 +171,9 @@ class Stepping:
         return loss
 
     def _may_be_together(self, group: Group, options: Mapping[str, Any], lists: Mapping[str, list]) -> bool:
-        """Whether a device may update all parameters of a group by one call, as `foreach` does: nothing of it is recorded or missing."""
+        """Return whether a device may update all parameters of a group by one call, as `foreach` does: nothing of it is recorded or
+        missing.
+        """
         if not LAYS_OUT or group.get("foreach") is False or group.get("differentiable") or group.get("capturable"):
             return False
         if any(isinstance(value, Tensor) or (name in self.flags and value) for name, value in options.items()):
@@ -252,7 +254,7 @@ def check_no_grad_scale(grad_scale: Tensor | None, found_inf: Tensor | None) -> 
 
 
 def tracked(x: Any) -> bool:
-    """Whether an option is a tensor that gradients are asked of."""
+    """Return whether an option is a tensor that gradients are asked of."""
     return isinstance(x, Tensor) and x.requires_grad
 
 

@@ -346,7 +346,7 @@ def _use_grad_for_differentiable(func: Callable) -> Callable:
 
 
 def _default_to_fused_or_foreach(params: list[Any], differentiable: bool, use_fused: bool = False) -> tuple[bool, bool]:
-    """Whether steps are fused, and whether they go over lists, where the user has not said: on a CPU torch fuses if asked to."""
+    """Return whether steps are fused, and whether they go over lists, where the user has not said: on a CPU torch fuses if asked to."""
     if differentiable:
         return False, False
     fused = use_fused and all(p is None or (p.is_floating_point() and p.device.type in ("cpu", "cuda", "npu")) for p in params)

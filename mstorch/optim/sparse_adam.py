@@ -77,7 +77,7 @@ def _update(param: Tensor, grad: Tensor, state: dict, group: dict) -> None:
 
 
 def _moved(average: Tensor, rows: Tensor, values: Tensor, beta: float) -> Tensor:
-    """The running average at the rows after a step towards values, which is stored in it too."""
+    """Return the running average at the rows after a step towards values, which is stored in it too."""
     old = average.sparse_mask(rows)._values()
     change = values.sub(old).mul(1 - beta)
     average.add_(like(rows, change))

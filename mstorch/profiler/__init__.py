@@ -15,7 +15,7 @@ from ..autograd.profiler import kineto_available, record_function, refuse
 
 
 class ProfilerAction(enum.Enum):
-    """What is done in a step."""
+    """The actions of a step."""
 
     NONE = 0
     WARMUP = 1
@@ -25,7 +25,7 @@ class ProfilerAction(enum.Enum):
 
 
 class ProfilerActivity(enum.Enum):
-    """What is timed."""
+    """The activities that are timed."""
 
     CPU = 0
     XPU = 1
@@ -38,7 +38,7 @@ class ProfilerActivity(enum.Enum):
 def schedule(
     *, wait: int, warmup: int, active: int, repeat: int = 0, skip_first: int = 0, skip_first_wait: int = 0
 ) -> Callable[[int], ProfilerAction]:
-    """A function that says what is done in each step: after ``skip_first`` ones, cycles of waiting, warming up and recording.
+    """Return a function that says what is done in each step: after ``skip_first`` ones, cycles of waiting, warming up and recording.
 
     ``repeat`` cycles, or without end; ``skip_first_wait`` leaves out the first cycle's waiting.
     """
@@ -70,7 +70,7 @@ def _always(step: int) -> ProfilerAction:
 
 
 def tensorboard_trace_handler(dir_name: str, worker_name: str | None = None, use_gzip: bool = False) -> Callable[[Any], None]:
-    """What writes each trace to a file of its own in a folder."""
+    """Return a handler that writes each trace to a file of its own in a folder."""
     refuse(use_gzip=use_gzip)
 
     def write(prof: Any) -> None:
@@ -82,7 +82,7 @@ def tensorboard_trace_handler(dir_name: str, worker_name: str | None = None, use
 
 
 def supported_activities() -> set[ProfilerActivity]:
-    """What can be timed: the CPU."""
+    """Return what can be timed: the CPU."""
     return {ProfilerActivity.CPU}
 
 
@@ -164,7 +164,7 @@ class profile(Block):
             self._recorder.start()
 
     def events(self) -> EventList:
-        """The single events of the last cycle."""
+        """Return the single events of the last cycle."""
         if self._events is None:
             raise AssertionError("Profiler must be initialized before accessing events")
         return self._events
@@ -172,7 +172,7 @@ class profile(Block):
     def key_averages(
         self, group_by_input_shape: bool = False, group_by_stack_n: int = 0, group_by_overload_name: bool = False
     ) -> EventList:
-        """The calls of each name in the last cycle together."""
+        """Return the calls of each name in the last cycle together."""
         if self._events is None:
             raise AssertionError("Profiler must be initialized before getting key averages")
         named = EventList(self._events)

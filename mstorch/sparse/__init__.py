@@ -43,7 +43,7 @@ def _word(layout: Any) -> str:
 
 
 def spdiags(diagonals: Any, offsets: Any, shape: Any, layout: Any = None) -> Any:
-    """A sparse matrix with the rows of ``diagonals`` as its diagonals ``offsets`` (0 the main one, above it positive)."""
+    """Return a sparse matrix with the rows of ``diagonals`` as its diagonals ``offsets`` (0 the main one, above it positive)."""
     if diagonals.dim() not in (1, 2):
         raise RuntimeError("Diagonals must be vector or matrix")
     if offsets.dim() > 1:
@@ -82,7 +82,7 @@ class check_sparse_tensor_invariants(Block):
 
     @staticmethod
     def is_enabled() -> bool:
-        """Whether the checks are on."""
+        """Return whether the checks are on."""
         return coo._checking[0]
 
     @staticmethod

@@ -25,7 +25,7 @@ _COMPRESSED = {
 
 
 class Options(NamedTuple):
-    """What ``assert_close`` was asked to look at."""
+    """The arguments of ``assert_close``."""
 
     allow_subclasses: bool
     rtol: float | None
@@ -47,7 +47,7 @@ class Mismatch(Exception):
         self.path = id
 
     def to_error(self, msg: str | Callable[..., Any] | None = None) -> Exception:
-        """The error for the user; ``msg`` replaces the text or makes one of it."""
+        """Return the error for the user; ``msg`` replaces the text or makes one of it."""
         if isinstance(msg, str):
             return self.kind(msg)
         text = self.text
@@ -57,7 +57,7 @@ class Mismatch(Exception):
 
 
 def _tolerances(kinds: Sequence[Any], options: Options) -> tuple[float, float]:
-    """The tolerances that were given, or those of the less precise dtype."""
+    """Return the tolerances that were given, or those of the less precise dtype."""
     if (options.rtol is None) != (options.atol is None):
         missing = "rtol" if options.rtol is None else "atol"
         raise Mismatch(ValueError, f"Both 'rtol' and 'atol' must be either specified or omitted, but got no {missing}.")
@@ -71,7 +71,7 @@ def _largest(tolerances: Sequence[tuple[float, float]]) -> tuple[float, float]:
 
 
 def default_tolerances(*values: Any) -> tuple[float, float]:
-    """The relative and the absolute tolerance for values that are compared: those of the least precise dtype in them."""
+    """Return the relative and the absolute tolerance for values that are compared: those of the least precise dtype in them."""
     found = [(0.0, 0.0)]
     for value in values:
         if isinstance(value, (list, tuple)):
@@ -87,7 +87,7 @@ def default_tolerances(*values: Any) -> tuple[float, float]:
 def _text(
     what: str, extra: str, absolute: tuple[Any, Any], relative: tuple[Any, Any], tolerances: tuple[float, float]
 ) -> str:
-    """The message; differences come as (value, index or None)."""
+    """Return the message; differences come as (value, index or None)."""
     exact = tolerances == (0, 0)
     lines = [f"{what} are not {'equal' if exact else 'close'}!", "", extra]
     for name, (difference, index), allowed in zip(("absolute", "relative"), (absolute, relative), reversed(tolerances)):
@@ -153,7 +153,7 @@ def _tensors(actual: Any, expected: Any, options: Options) -> bool:
 
 
 def _class_of(value: Tensor | type | np.ndarray) -> type:
-    """The value's class; sparse tensors, which have one of their own here, count as tensors."""
+    """Return the value's class; sparse tensors, which have one of their own here, count as tensors."""
     return torch.Tensor if isinstance(value, torch.Tensor) and value.layout != torch.strided else type(value)
 
 
@@ -183,7 +183,7 @@ def _check_attributes(actual: Any, expected: Any, options: Options) -> None:
 
 
 def _alike(actual: Any, expected: Any) -> tuple[Any, Any]:
-    """Both on one device, of one dtype and layout."""
+    """Return both on one device, of one dtype and layout."""
     if actual.device != expected.device:
         actual, expected = actual.cpu(), expected.cpu()
     if actual.dtype != expected.dtype:
@@ -281,7 +281,7 @@ def _at(path: tuple[Any, ...], mismatch: Mismatch) -> Mismatch:
 
 
 def _first_mismatch(actual: Tensor | float | dict[Any, Any], expected: Any, options: Options) -> Mismatch | None:
-    """What the first difference is; errors of the arguments' form come before differences of values."""
+    """Return what the first difference is; errors of the arguments' form come before differences of values."""
     first = None
     for one, other, path in list(_leaves(actual, expected, ())):
         try:
@@ -390,7 +390,7 @@ class BooleanPair(Pair):
 
 
 class _Close(Pair):
-    """What is compared within tolerances."""
+    """A pair of values that are compared within tolerances."""
 
     def _settle(self, dtypes: Sequence[Any], options: Options) -> None:
         try:
@@ -438,7 +438,7 @@ class TensorLikePair(_Close):
         self.check_device, self.check_dtype, self.check_layout, self.check_stride = options[4:]
 
     def _process_inputs(self, actual: Any, expected: Any, *, id: tuple[Any, ...], allow_subclasses: bool) -> tuple[Any, Any]:
-        """The values as tensors."""
+        """Return the values as tensors."""
         one, other = _class_of(actual), _class_of(expected)
         if not (issubclass(one, other) or issubclass(other, one)) or not allow_subclasses and one is not other:
             self._inputs_not_supported()
@@ -472,7 +472,7 @@ class TensorLikePair(_Close):
 def originate_pairs(
     actual: Any, expected: Any, *, pair_types: Sequence[type[Pair]], id: tuple[Any, ...] = (), **options: Any
 ) -> list[Pair]:  # fmt: skip
-    """The pairs of two values or containers, each of the first kind that compares such values; ErrorMeta if there is none."""
+    """Return the pairs of two values or containers, each of the first kind that compares such values; ErrorMeta if there is none."""
     pairs = []
     for one, other, path in list(_leaves(actual, expected, id)):
         for kind in pair_types:
@@ -487,7 +487,7 @@ def originate_pairs(
 def not_close_error_metas(
     actual: Any, expected: Any, *, pair_types: Sequence[type[Pair]] = (ObjectPair,), **options: Any
 ) -> list[ErrorMeta]:  # fmt: skip
-    """What differs in two values or containers; what can't be compared raises."""
+    """Return what differs in two values or containers; what can't be compared raises."""
     __tracebackhide__ = True
     try:
         pairs = originate_pairs(actual, expected, pair_types=pair_types, **options)

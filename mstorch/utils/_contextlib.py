@@ -60,7 +60,7 @@ class _DecoratorContextManager:
         raise NotImplementedError
 
     def clone(self) -> Self:
-        """Another one that does the same."""
+        """Return another one that does the same."""
         return self.__class__()
 
 

@@ -12,10 +12,10 @@ Function = Callable[..., Any]
 
 
 def device_decorator(device: device | str | int, func: Function) -> Function:
-    """The function with a default device; a generator has it whenever it runs."""
+    """Return the function with a default device; a generator has it whenever it runs."""
     return context_decorator(lambda: device, func)
 
 
 def set_device(device: device | str | int) -> Callable[[Function], Function]:
-    """A decorator: tensors that the function makes are on this device."""
+    """Return a decorator: tensors that the function makes are on this device."""
     return lambda func: device_decorator(Device(device), func)

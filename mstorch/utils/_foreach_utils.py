@@ -7,19 +7,19 @@ __all__ = ["_get_foreach_kernels_supported_devices", "_get_fused_kernels_support
 
 
 def _get_foreach_kernels_supported_devices() -> list[str]:
-    """The types of devices whose ``_foreach_`` functions join many tensors into one kernel."""
+    """Return the types of devices whose ``_foreach_`` functions join many tensors into one kernel."""
     return ["cuda", "xpu", "mtia", "npu"]
 
 
 def _get_fused_kernels_supported_devices() -> list[str]:
-    """The types of devices for which optimizers take ``fused=True``."""
+    """Return the types of devices for which optimizers take ``fused=True``."""
     return ["mps", "cuda", "xpu", "hpu", "cpu", "mtia", "npu"]
 
 
 def _group_tensors_by_device_and_dtype(
     tensorlistlist: list[list[Any]], with_indices: bool = False
 ) -> dict[tuple[Any, Any], tuple[list[list[Any]], list[int]]]:
-    """Lists of equal length, row by row in groups of one device and dtype, told by the first list.
+    """Return lists of equal length, row by row in groups of one device and dtype, told by the first list.
 
     The result has for each (device, dtype) the lists of its rows and, with ``with_indices``, the rows' places.
     """

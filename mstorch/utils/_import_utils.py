@@ -8,7 +8,7 @@ __all__ = ["dill_available", "import_dill"]
 
 
 def dill_available() -> bool:
-    """Whether the package dill, which pickles lambdas, can be imported."""
+    """Return whether the package dill, which pickles lambdas, can be imported."""
     return importlib.util.find_spec("dill") is not None
 
 

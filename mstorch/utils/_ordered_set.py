@@ -46,7 +46,7 @@ class OrderedSet(MutableSet[T], Reversible[T]):
         return self._dict.popitem()[0]
 
     def copy(self) -> OrderedSet[T]:
-        """The same elements in a set of their own."""
+        """Return the same elements in a set of their own."""
         return OrderedSet(self)
 
     def update(self, *others: Iterable[T]) -> None:
@@ -55,17 +55,17 @@ class OrderedSet(MutableSet[T], Reversible[T]):
             self |= other  # type: ignore[operator,arg-type]
 
     def union(self, *others: Iterable[T]) -> OrderedSet[T]:
-        """The elements of this set, then those of others."""
+        """Return the elements of this set, then those of others."""
         found = self.copy()
         found.update(*others)
         return found
 
     def intersection(self, *others: Iterable[T]) -> OrderedSet[T]:
-        """The elements that all others have, too."""
+        """Return the elements that all others have, too."""
         return OrderedSet(one for one in self if all(one in other for other in others))
 
     def difference(self, *others: Iterable[T]) -> OrderedSet[T]:
-        """The elements that no other has."""
+        """Return the elements that no other has."""
         return OrderedSet(one for one in self if not any(one in other for other in others))
 
     def __ior__(self, other: Any) -> OrderedSet[T]:  # type: ignore[override,misc]

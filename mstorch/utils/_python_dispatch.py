@@ -30,7 +30,7 @@ class TorchDispatchMode(Block):
             raise NotImplementedError("mstorch: modes of infrastructure have no keys of their own")
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """What a call becomes; subclasses define it."""
+        """Handle a call; subclasses define it."""
         raise NotImplementedError
 
     def __enter__(self) -> TorchDispatchMode:
@@ -42,7 +42,7 @@ class TorchDispatchMode(Block):
 
     @classmethod
     def push(cls, *args: Any, **kwargs: Any) -> TorchDispatchMode:
-        """A new mode, as ``cls(...)`` gives it."""
+        """Return a new mode, as ``cls(...)`` gives it."""
         return cls(*args, **kwargs)
 
     @classmethod
@@ -55,32 +55,32 @@ class BaseTorchDispatchMode(TorchDispatchMode):
     """A mode that calls every operator as it is."""
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """The operator's own result."""
+        """Return the operator's own result."""
         return func(*args, **(kwargs or {}))
 
 
 def _get_current_dispatch_mode() -> Any:
-    """The innermost mode, or None."""
+    """Return the innermost mode, or None."""
     return state.dispatchers[-1] if state.dispatchers else None
 
 
 def _get_current_dispatch_mode_stack() -> list[Any]:
-    """The thread's modes, the innermost last."""
+    """Return the thread's modes, the innermost last."""
     return list(state.dispatchers)
 
 
 def _len_torch_dispatch_stack() -> int:
-    """How many modes the thread has."""
+    """Return how many modes the thread has."""
     return len(state.dispatchers)
 
 
 def is_in_torch_dispatch_mode(include_infra_modes: bool = True) -> bool:
-    """Whether the thread has a mode."""
+    """Return whether the thread has a mode."""
     return bool(state.dispatchers)
 
 
 def _pop_mode_temporarily(k: Any = None) -> AbstractContextManager[Any]:
-    """The innermost mode, which is off in the block."""
+    """Return the innermost mode, which is off in the block."""
     return calling.without_innermost()
 
 
@@ -94,16 +94,17 @@ def _disable_current_modes(undo: Undo) -> list[Any]:
 
 
 def is_traceable_wrapper_subclass(t: Any) -> bool:
-    """Whether a tensor takes calls below autograd and says what it is made of: ``__tensor_flatten__`` and ``__tensor_unflatten__``."""
+    """Return whether a tensor takes calls below autograd and says what it is made of: ``__tensor_flatten__`` and ``__tensor_unflatten__``.
+    """
     subclass = isinstance(t, TensorBase) and dispatches(type(t))
     return subclass and hasattr(t, "__tensor_flatten__") and hasattr(t, "__tensor_unflatten__")
 
 
 def is_traceable_wrapper_subclass_type(t: type) -> bool:
-    """The same of a class."""
+    """Return the same of a class."""
     return issubclass(t, TensorBase) and dispatches(t) and hasattr(t, "__tensor_flatten__") and hasattr(t, "__tensor_unflatten__")
 
 
 def return_and_correct_aliasing(func: Any, args: Any, kwargs: Any, out: Any) -> Any:
-    """The result of a subclass's handler: for an operator that writes in place, the argument that it wrote to."""
+    """Return the result of a subclass's handler: for an operator that writes in place, the argument that it wrote to."""
     return args[0] if getattr(func, "_is_in_place", False) and args else out

@@ -101,17 +101,17 @@ _private_register_pytree_node = _register_pytree_node = register_pytree_node
 
 
 def treespec_leaf() -> TreeSpec:
-    """The structure of a leaf."""
+    """Return the structure of a leaf."""
     return LeafSpec()
 
 
 def treespec_tuple(iterable: Iterable[TreeSpec] = (), /) -> TreeSpec:
-    """The structure of a tuple of these items."""
+    """Return the structure of a tuple of these items."""
     return TreeSpec(tuple, None, list(iterable))
 
 
 def treespec_dict(mapping: Mapping[Any, TreeSpec] | Iterable[tuple[Any, TreeSpec]] = (), /, **kwargs: TreeSpec) -> TreeSpec:
-    """The structure of a dictionary of these items."""
+    """Return the structure of a dictionary of these items."""
     items = dict(mapping, **kwargs)
     return TreeSpec(dict, list(items), list(items.values()))
 

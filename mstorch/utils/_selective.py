@@ -15,7 +15,7 @@ from ._pytree import tree_map
 
 
 class CheckpointPolicy(enum.Enum):
-    """What becomes of an operator's result: kept, or computed again. Moving it to the CPU is computing it again here."""
+    """The decision on an operator's result: keep it, or compute it again. Moving it to the CPU is computing it again here."""
 
     MUST_SAVE = 0
     PREFER_SAVE = 1
@@ -26,7 +26,7 @@ class CheckpointPolicy(enum.Enum):
 
 
 class SelectiveCheckpointContext:
-    """What a policy is told besides the call: the result. ``is_recompute`` is always False."""
+    """The context that a policy gets with a call: the result. ``is_recompute`` is always False."""
 
     def __init__(self, *, is_recompute: bool, op_output: Tensor | tuple[Tensor, Tensor] | None = None) -> None:
         self.is_recompute = is_recompute
@@ -35,7 +35,7 @@ class SelectiveCheckpointContext:
 
 @functools.cache
 def ignored() -> set[Any]:
-    """Operators that no policy is asked about; autograd calls them as often as it likes."""
+    """Return operators that no policy is asked about; autograd calls them as often as it likes."""
     return {aten.detach.default}
 
 
@@ -50,7 +50,7 @@ class _VersionWrapper:
         self.version = val._version if isinstance(val, TensorBase) else None
 
     def get_val(self, allow_cache_entry_mutation: bool) -> Tensor:
-        """The value. RuntimeError if it was written to."""
+        """Return the value. RuntimeError if it was written to."""
         if self.version is not None and not allow_cache_entry_mutation and self.val._version != self.version:
             raise RuntimeError("Tensor cached during selective activation checkpoint has been mutated")
         return self.val
@@ -128,7 +128,7 @@ class _CachedTorchDispatchMode(TorchDispatchMode):
 
 
 def create_selective_checkpoint_contexts(policy_fn_or_list: Any, allow_cache_entry_mutation: bool = False) -> tuple[Any, Any]:
-    """The two contexts that ``checkpoint(..., context_fn=...)`` takes.
+    """Return the two contexts that ``checkpoint(..., context_fn=...)`` takes.
 
     ``policy_fn_or_list``: operators (``torch.ops.aten.mm.default``) whose results are kept, or a function of a
     ``SelectiveCheckpointContext``, the operator and its arguments that gives a ``CheckpointPolicy``.

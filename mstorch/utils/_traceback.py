@@ -10,7 +10,7 @@ from typing import Any
 
 
 def shorten_filename(fn: str, *, base: str | None = None) -> str:
-    """A path below a folder, by default the one that the package lies in."""
+    """Return a path below a folder, by default the one that the package lies in."""
     base = os.path.dirname(os.path.dirname(__file__)) if base is None else base
     try:
         return fn[len(os.path.commonpath([fn, base])) + 1 :]
@@ -19,13 +19,13 @@ def shorten_filename(fn: str, *, base: str | None = None) -> str:
 
 
 def format_frame(frame: traceback.FrameSummary, *, base: str | None = None, line: bool = False) -> str:
-    """A frame on one line: ``file.py:12 in function``, after its source if ``line`` is set."""
+    """Return a frame on one line: ``file.py:12 in function``, after its source if ``line`` is set."""
     before = f"{frame.line}  # " if line else ""
     return f"{before}{shorten_filename(frame.filename, base=base)}:{frame.lineno} in {frame.name}"
 
 
 def format_traceback_short(tb: TracebackType | None) -> str:
-    """The innermost frame of a traceback on one line."""
+    """Return the innermost frame of a traceback on one line."""
     return format_frame(traceback.extract_tb(tb)[-1])
 
 
@@ -40,7 +40,7 @@ class CapturedTraceback:
 
     @staticmethod
     def extract(*, script: bool = False, cpp: bool = False, skip: int = 0) -> CapturedTraceback:
-        """The caller's stack without its ``skip`` innermost frames. There are no frames of TorchScript or C++ to show."""
+        """Return the caller's stack without its ``skip`` innermost frames. There are no frames of TorchScript or C++ to show."""
         if (script or cpp) and skip:
             raise AssertionError("skip with script/cpp NYI")
         frames = [(frame.f_code.co_filename, number, frame.f_code.co_name) for frame, number in traceback.walk_stack(sys._getframe(1))]
@@ -51,12 +51,12 @@ class CapturedTraceback:
         self.tb = None
 
     def summary(self) -> traceback.StackSummary:
-        """The frames, the innermost last; none once the stack is let go."""
+        """Return the frames, the innermost last; none once the stack is let go."""
         frames = [] if self.tb is None else self.tb[self.skip :][::-1]
         return traceback.StackSummary.from_list([traceback.FrameSummary(*frame) for frame in frames])
 
     def format(self) -> list[str]:
-        """The lines that ``traceback.format_list`` gives."""
+        """Return the lines that ``traceback.format_list`` gives."""
         return traceback.format_list(self.summary())
 
     @staticmethod

@@ -5,10 +5,10 @@ __all__ = ["has_triton", "has_triton_package"]
 
 
 def has_triton_package() -> bool:
-    """Whether the package is installed and can be used: False, whichever packages are there."""
+    """Return whether the package is installed and can be used: False, whichever packages are there."""
     return False
 
 
 def has_triton() -> bool:
-    """Whether a device runs Triton's kernels: False."""
+    """Return whether a device runs Triton's kernels: False."""
     return False

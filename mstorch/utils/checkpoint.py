@@ -32,11 +32,11 @@ from ._selective import (
 
 
 class CheckpointError(RuntimeError):
-    """What was computed again is not what was computed first."""
+    """Raised if recomputation gives other results than the first run."""
 
 
 def detach_variable(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The tensors of a tuple as leaves of their own, over the same values."""
+    """Return the tensors of a tuple as leaves of their own, over the same values."""
     if not isinstance(inputs, tuple):
         raise RuntimeError(f"Only tuple of tensors is supported. Got Unsupported input type: {type(inputs).__name__}")
     return tuple(
@@ -55,7 +55,7 @@ def _accelerated(args: tuple[Tensor, ...]) -> list[Any]:
 
 
 def get_device_states(*args: Any) -> tuple[list[int], list[Any]]:
-    """The accelerators that the tensors among the arguments are on, and the states of their generators."""
+    """Return the accelerators that the tensors among the arguments are on, and the states of their generators."""
     ids = [tensor.get_device() for tensor in _accelerated(args)]
     return ids, [generator.device_generator().get_state() for _ in ids]
 
@@ -78,12 +78,12 @@ class DefaultDeviceType:
 
     @staticmethod
     def get_device_type() -> str:
-        """The one chosen, else the one in use."""
+        """Return the one chosen, else the one in use."""
         return DefaultDeviceType._default_device_type or _settings.DEVICE
 
 
 class _Surroundings:
-    """What a computation depends on besides its arguments: random states and autocast."""
+    """The state that a computation depends on besides its arguments: random states and autocast."""
 
     def __init__(self, preserve_rng_state: bool, args: Any) -> None:
         self.preserve = preserve_rng_state
@@ -96,7 +96,7 @@ class _Surroundings:
         self.cache_enabled = _settings.is_autocast_cache_enabled()
 
     def again(self, function: Callable[[], Any]) -> Tensor:
-        """The function's result in the surroundings as they were."""
+        """Return the function's result in the surroundings as they were."""
         with random.fork_rng(devices=self.devices, enabled=self.preserve):
             if self.preserve and self.state is not None:
                 random.set_rng_state(self.state)
@@ -116,7 +116,7 @@ class CheckpointFunction(Function):
 
     @staticmethod
     def forward(ctx: Any, run_function: Callable[..., Any], preserve_rng_state: bool, *args: Any) -> Any:
-        """What the function returns; its activations are not kept."""
+        """Return what the function returns; its activations are not kept."""
         check_backward_validity(args)
         ctx.run_function = run_function
         ctx.surroundings = _Surroundings(preserve_rng_state, args)
@@ -128,7 +128,7 @@ class CheckpointFunction(Function):
 
     @staticmethod
     def backward(ctx: Any, *args: Any) -> Any:
-        """The gradients of the arguments; those of other leaves are accumulated."""
+        """Return the gradients of the arguments; those of other leaves are accumulated."""
         if not checkpoints.valid:
             raise RuntimeError(
                 "When use_reentrant=True, torch.utils.checkpoint is incompatible with .grad() or passing an `inputs` parameter to "
@@ -152,7 +152,7 @@ class CheckpointFunction(Function):
 
 
 def noop_context_fn() -> tuple[Any, Any]:
-    """The contexts of a plain checkpoint: none around the first computation, none around the second."""
+    """Return the contexts of a plain checkpoint: none around the first computation, none around the second."""
     return contextlib.nullcontext(), contextlib.nullcontext()
 
 
@@ -160,7 +160,7 @@ _early_stop: list[bool | None] = [None]
 
 
 def set_checkpoint_early_stop(enable: bool) -> item_set_to:
-    """Whether the second computation may end when all that backward needs is there (the default)."""
+    """Return whether the second computation may end when all that backward needs is there (the default)."""
     return item_set_to(_early_stop, 0, enable)
 
 
@@ -185,12 +185,12 @@ class _Frame:
         self.complete = False  # whether the function has ended: it may call backward itself, for part of what it will save
 
     def pack(self, tensor: Tensor) -> int:
-        """The number that stands for a tensor."""
+        """Return the number that stands for a tensor."""
         self.expected.append(self.check(tensor))
         return len(self.expected) - 1
 
     def unpack(self, number: int) -> Tensor:
-        """The tensor, computed again in this backward pass if it was not yet."""
+        """Return the tensor, computed again in this backward pass if it was not yet."""
         passes = engine.running.accumulates
         key = len(passes)
         if key not in self.found:
@@ -289,7 +289,7 @@ def checkpoint(
 def checkpoint_sequential(
     functions: Any, segments: int, input: Any, use_reentrant: bool | None = None, **kwargs: Any
 ) -> Any:
-    """The functions (or the layers of a Sequential) one after the other, with a checkpoint for each segment but the last."""
+    """Return the functions (or the layers of a Sequential) one after the other, with a checkpoint for each segment but the last."""
     if use_reentrant is None:
         warn(
             "torch.utils.checkpoint.checkpoint_sequential: the use_reentrant parameter should be passed explicitly. In version "

@@ -29,12 +29,12 @@ class BuildExtension:
 
     @classmethod
     def with_options(cls, **options: Any) -> type:
-        """The command itself; it raises when it is made."""
+        """Return the command itself; it raises when it is made."""
         return cls
 
 
 def is_ninja_available() -> bool:
-    """Whether the build tool ninja is there."""
+    """Return whether the build tool ninja is there."""
     return shutil.which("ninja") is not None
 
 
@@ -45,7 +45,7 @@ def verify_ninja_availability() -> None:
 
 
 def get_default_build_root() -> str:
-    """The folder in which torch builds extensions."""
+    """Return the folder in which torch builds extensions."""
     return os.path.join(os.path.expanduser(os.getenv("XDG_CACHE_HOME", "~/.cache")), "torch_extensions")
 
 

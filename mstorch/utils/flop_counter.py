@@ -26,7 +26,7 @@ Shape = Sequence[int]
 
 
 def get_shape(i: Any) -> Any:
-    """A tensor's shape; other values themselves."""
+    """Return a tensor's shape; other values themselves."""
     return i.shape if isinstance(i, TensorBase) else i
 
 
@@ -34,7 +34,7 @@ flop_registry: dict[Any, Formula] = {}  # by operator: the count, from arguments
 
 
 def shape_wrapper(f: Formula) -> Formula:
-    """A formula of shapes, called with tensors."""
+    """Return a formula of shapes, called with tensors."""
 
     @functools.wraps(f)
     def of_tensors(*args: Any, out_val: Any = None, **kwargs: Any) -> int:
@@ -45,7 +45,7 @@ def shape_wrapper(f: Formula) -> Formula:
 
 
 def register_flop_formula(targets: Any, get_raw: bool = False) -> Callable[[Formula], Formula]:
-    """A decorator: the function counts the operations of these operators (``torch.ops.mylib.foo``), from shapes and ``out_shape``.
+    """Return a decorator: the function counts the operations of these operators (``torch.ops.mylib.foo``), from shapes and ``out_shape``.
 
     With ``get_raw`` it gets the tensors and ``out_val``.
     """
@@ -75,7 +75,7 @@ def mm_flop(a_shape: Shape, b_shape: Shape, *args: Any, out_shape: Any = None, *
 
 @register_flop_formula(aten.addmm)
 def addmm_flop(self_shape: Shape, a_shape: Shape, b_shape: Shape, out_shape: Any = None, **kwargs: Any) -> int:
-    """The product alone."""
+    """Return the product alone."""
     return mm_flop(a_shape, b_shape)
 
 
@@ -88,7 +88,7 @@ def bmm_flop(a_shape: Shape, b_shape: Shape, out_shape: Any = None, **kwargs: An
 
 @register_flop_formula(aten.baddbmm)
 def baddbmm_flop(self_shape: Shape, a_shape: Shape, b_shape: Shape, out_shape: Any = None, **kwargs: Any) -> int:
-    """The products alone."""
+    """Return the products alone."""
     return bmm_flop(a_shape, b_shape)
 
 
@@ -103,7 +103,7 @@ def conv_flop(
     x_shape: Shape, w_shape: Shape, _bias: Any, _stride: Any, _padding: Any, _dilation: Any, transposed: bool, *args: Any,
     out_shape: Any = None, **kwargs: Any,
 ) -> int:  # fmt: skip
-    """The filter's products; the bias does not count."""
+    """Return the filter's products; the bias does not count."""
     return conv_flop_count(x_shape, w_shape, out_shape, transposed)
 
 
@@ -116,7 +116,7 @@ def conv_backward_flop(
     grad_out_shape: Shape, x_shape: Shape, w_shape: Shape, _bias: Any, _stride: Any, _padding: Any, _dilation: Any, transposed: bool,
     _output_padding: Any, _groups: Any, output_mask: Sequence[bool], out_shape: Any, **kwargs: Any,
 ) -> int:  # fmt: skip
-    """The gradient of the input is a convolution the other way; that of the weight one of the input with the gradient."""
+    """Return the gradient of the input is a convolution the other way; that of the weight one of the input with the gradient."""
     count = 0
     if output_mask[0]:
         count += conv_flop_count(grad_out_shape, w_shape, get_shape(out_shape[0]), not transposed)
@@ -127,7 +127,7 @@ def conv_backward_flop(
 
 
 def get_suffix_str(number: int) -> str:
-    """The unit that a number of operations is shown in: "", "K", "M", "B" or "T"."""
+    """Return the unit that a number of operations is shown in: "", "K", "M", "B" or "T"."""
     return _UNITS[max(0, min(len(_UNITS) - 1, (len(str(number)) - 2) // 3))]
 
 
@@ -135,12 +135,12 @@ _UNITS = ["", "K", "M", "B", "T"]
 
 
 def convert_num_with_suffix(number: float, suffix: str) -> str:
-    """The number in a unit, with three decimals."""
+    """Return the number in a unit, with three decimals."""
     return f"{number / 1000 ** _UNITS.index(suffix):.3f}{suffix}"
 
 
 def convert_to_percent_str(num: float, denom: float) -> str:
-    """The share as text; "0%" of nothing."""
+    """Return the share as text; "0%" of nothing."""
     return f"{num / denom:.2%}" if denom else "0%"
 
 
@@ -164,15 +164,15 @@ class FlopCounterMode(Block):
         self.mod_tracker = ModuleTracker()
 
     def get_total_flops(self) -> int:
-        """All operations that were counted."""
+        """Return all operations that were counted."""
         return sum(self.flop_counts["Global"].values())
 
     def get_flop_counts(self) -> dict[str, dict[Any, int]]:
-        """The counts by module, and in each by operator."""
+        """Return the counts by module, and in each by operator."""
         return {name: dict(counts) for name, counts in self.flop_counts.items()}
 
     def get_table(self, depth: int | None = None) -> str:
-        """The counts as text, modules down to a depth."""
+        """Return the counts as text, modules down to a depth."""
         depth = self.depth if depth is None else depth
         total = self.get_total_flops()
         rows: list[list[str]] = []

@@ -68,7 +68,7 @@ class WeakIdKeyDictionary(MutableMapping):  # type: ignore[type-arg]
         return f"<{type(self).__name__} at {id(self):#x}>"
 
     def copy(self) -> WeakIdKeyDictionary:
-        """Another dictionary of the same keys and values."""
+        """Return another dictionary of the same keys and values."""
         made = WeakIdKeyDictionary(ref_type=self.ref_type)
         made.update(self)
         return made

@@ -36,7 +36,7 @@ def dense(x: Raw) -> Raw:
 
 
 def one(name: str) -> Function:
-    """The primitive as a row: its arguments are the row's."""
+    """Return the primitive as a row: its arguments are the row's."""
     return partial(run, name)
 
 
@@ -65,7 +65,7 @@ def by_host(op: str, x: Raw, *args: Any) -> Any:
 
 
 def of_vectors(function: Function) -> Function:
-    """A row along a dimension, for a tensor without dimensions too, which the device's kernels do not take."""
+    """Return a row along a dimension, for a tensor without dimensions too, which the device's kernels do not take."""
 
     def call(x: Any, *args: Any) -> Any:
         if x.shape:

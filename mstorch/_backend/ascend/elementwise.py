@@ -29,7 +29,7 @@ def _passing_over_nan(name: str) -> Any:
 
 
 def _signbit(x: Raw) -> Raw:
-    """The highest bit of the number: that of -0.0 and of a negative NaN is set too."""
+    """Return the highest bit of the number: that of -0.0 and of a negative NaN is set too."""
     pattern = _PATTERN.get(NAME_OF[x.dtype])
     bits = x if pattern is None else run("ViewDtype", x, MS_DTYPE[pattern])
     return run("Less", bits, constant(0, bits))
@@ -50,7 +50,7 @@ def is_infinite(x: Raw) -> Raw:
 
 
 def _square(x: Raw) -> Raw:
-    """The product with itself: Square is refused by the 910B (CANN 9.0)."""
+    """Return the product with itself: Square is refused by the 910B (CANN 9.0)."""
     return run("Mul", x, x)
 
 

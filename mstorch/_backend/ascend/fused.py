@@ -16,7 +16,7 @@ _KINDS = ("float32", *HALVES)  # what CANN's pages of aclnnFlashAttentionScore a
 
 @lru_cache(1)
 def _triangle() -> Raw:
-    """What a causal mask hides, in the form that the kernel enlarges."""
+    """Return what a causal mask hides, in the form that the kernel enlarges."""
     return from_numpy(np.triu(np.ones((_SIDE, _SIDE), np.uint8), 1))
 
 

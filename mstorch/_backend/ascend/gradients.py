@@ -33,7 +33,7 @@ def _max_pool_grad(g: Raw, x: Raw, kernel: Sizes, stride: Sizes, padding: Sizes,
 
 
 def _index_placed(g: Raw, shape: Sizes, dims: Sizes, indices: tuple[Raw, ...], common: Sizes, adjacent: bool) -> Raw:
-    """A write that adds up, into zeros whose indexed dimensions come first."""
+    """Return a write that adds up, into zeros whose indexed dimensions come first."""
     order = with_first(len(shape), dims)
     rest, width, lead = len(shape) - len(dims), len(common), dims[0]
     if adjacent and lead:

@@ -22,7 +22,7 @@ def _permute(x: Raw, order: Sizes) -> Raw:
 
 
 def with_first(rank: int, dims: Sizes) -> Sizes:
-    """All dimensions, some of them first."""
+    """Return all dimensions, some of them first."""
     return (*dims, *(d for d in range(rank) if d not in dims))
 
 
@@ -38,12 +38,12 @@ def _index(x: Raw, dims: Sizes, indices: tuple[Raw, ...], common: Sizes, adjacen
 
 
 def _counted_from_front(index: Raw, size: int) -> Raw:
-    """Positions of which negative ones count from the end."""
+    """Return positions of which negative ones count from the end."""
     return run("Select", run("Less", index, constant(0, index)), run("AddExt", index, constant(size, index), 1), index)
 
 
 def _linear_index(first: Raw, shape: Sizes, dims: Sizes, indices: tuple[Raw, ...], common: Sizes, adjacent: bool) -> Raw:
-    """The flat positions of what an index takes, by arithmetic: places times steps, and ranges for the other dimensions."""
+    """Return the flat positions of what an index takes, by arithmetic: places times steps, and ranges for the other dimensions."""
     steps = contiguous_strides(shape)
     total: Any = None
     for d, index in zip(dims, indices):
@@ -65,7 +65,7 @@ def _linear_index(first: Raw, shape: Sizes, dims: Sizes, indices: tuple[Raw, ...
 
 
 def _runs(dims: list[int]) -> list[list[int]]:
-    """Dimensions in runs of neighbours."""
+    """Return dimensions in runs of neighbours."""
     found: list[list[int]] = []
     for d in dims:
         if found and found[-1][-1] == d - 1:
@@ -76,7 +76,7 @@ def _runs(dims: list[int]) -> list[list[int]]:
 
 
 def _around(group: list[int], shape: Sizes, lead: list[int], rest: list[int], common: Sizes) -> Sizes:
-    """The shape in which a range over some dimensions stands in the result of an index."""
+    """Return the shape in which a range over some dimensions stands in the result of an index."""
 
     def lengths(dims: list[int]) -> list[int]:
         return [shape[d] if d in group else 1 for d in dims]
@@ -130,7 +130,7 @@ def _pad(x: Raw, pads: Sizes, value: float) -> Raw:
 
 
 def _pad_like(x: Raw, pads: Sizes, mode: str) -> Raw:
-    """The device's kernel for one to three dimensions of a batch; else positions along each dimension."""
+    """Return the device's kernel for one to three dimensions of a batch; else positions along each dimension."""
     count = len(pads) // 2
     named = {"reflect": "ReflectionPad", "replicate": "ReplicationPad"}.get(mode)
     if named and min(pads) >= 0 and len(x.shape) == count + 2:
@@ -152,7 +152,7 @@ def _pick_along(x: Raw, positions: Any, axis: int) -> Raw:
 
 
 def _im2col(x: Raw, kernel: Sizes, dilation: Sizes, padding: Sizes, stride: Sizes, out: Sizes) -> Raw:
-    """The windows as a window of the padded memory: Im2Col is refused by the 910B."""
+    """Return the windows as a window of the padded memory: Im2Col is refused by the 910B."""
     if x.size == 0:
         return run("Zeros", (x.shape[0], x.shape[1] * kernel[0] * kernel[1], out[0] * out[1]), x.dtype)
     if any(padding):

@@ -141,7 +141,7 @@ def _bmm(a: Raw, b: Raw) -> Raw:
 
 
 def _no_terms(like: Raw, shape: Sizes) -> Raw:
-    """A product over nothing: what kernels give there is whatever stood in the memory."""
+    """Return a product over nothing: what kernels give there is whatever stood in the memory."""
     return run("Zeros", shape, like.dtype)
 
 

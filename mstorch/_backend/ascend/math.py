@@ -20,7 +20,7 @@ def _logit(x: Raw, low: float | None, high: float | None) -> Raw:
 
 
 def _together(name: str) -> Any:
-    """A primitive of two tensors that does not broadcast."""
+    """Return a primitive of two tensors that does not broadcast."""
 
     def call(x: Raw, y: Raw) -> Raw:
         shape = tuple(np.broadcast_shapes(tuple(x.shape), tuple(y.shape)))
@@ -47,7 +47,7 @@ def _abs(x: Raw) -> Raw:
 
 
 def _sgn(x: Raw) -> Raw:
-    """A complex number divided by its size."""
+    """Return a complex number divided by its size."""
     if NAME_OF[x.dtype] not in COMPLEX:
         return run("Sign", x)
     size = _abs(x)
@@ -67,7 +67,7 @@ _NEAR = 0.1
 
 
 def _series(x: Raw, coefficients: tuple[float, ...]) -> Raw:
-    """A polynomial by Horner's scheme, the highest coefficient first."""
+    """Return a polynomial by Horner's scheme, the highest coefficient first."""
     found = run("AddExt", run("Mul", x, constant(coefficients[0], x)), constant(coefficients[1], x), 1)
     for coefficient in coefficients[2:]:
         found = run("AddExt", run("Mul", found, x), constant(coefficient, x), 1)

@@ -19,7 +19,7 @@ def _rounded_up(x: Raw, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: 
 
 
 def pool_of_two(x: Raw, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, out: Sizes) -> tuple[Raw, tuple[Any, ...], Sizes]:
-    """The images of a pooling with two dimensions, its attributes, and the shape of its result."""
+    """Return the images of a pooling with two dimensions, its attributes, and the shape of its result."""
     ceil = _rounded_up(x, kernel, stride, padding, dilation, out)
     if len(kernel) == 1:
         images = run("Reshape", x, (*x.shape[:2], 1, x.shape[2]))
@@ -61,7 +61,8 @@ def _adaptive_max_pool(x: Raw, out: Sizes) -> tuple[Raw, Raw]:
 def _avg_pool(
     x: Raw, kernel: Sizes, stride: Sizes, padding: Sizes, out: Sizes, include_pad: bool, divisor: int | None
 ) -> Raw:
-    """A depthwise convolution with equal weights: AvgPool2D is refused by the 910B. Windows that hold less are divided by a table."""
+    """Return a depthwise convolution with equal weights: AvgPool2D is refused by the 910B. Windows that hold less are divided by a table.
+    """
     rank = len(kernel)
     if rank == 3:
         ceil = _rounded_up(x, kernel, stride, padding, (1,) * rank, out)

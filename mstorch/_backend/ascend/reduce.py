@@ -14,7 +14,9 @@ INT32, INT64, BOOL = MS_DTYPE["int32"], MS_DTYPE["int64"], MS_DTYPE["bool"]
 
 
 def _of_nothing(value: complex, x: Raw, dims: Dims, keepdim: bool, kind: Any = None) -> Raw:
-    """The reduction of no elements, made without one: the CPU's kernels give uninitialised memory there, and no device was asked (2.10)."""
+    """Return the reduction of no elements, made without one: the CPU's kernels give uninitialised memory there, and no device was asked
+    (2.10).
+    """
     zeros = run("Zeros", reduced_shape(tuple(x.shape), dims, keepdim), kind or x.dtype)
     return run("AddExt", zeros, constant(value, zeros), 1) if value else zeros
 

@@ -12,7 +12,7 @@ _NAMES = {"linear": "Linear1D", "bilinear": "Bilinear2D", "trilinear": "Trilinea
 
 
 def _how(mode: str, out: Sizes, factors: Any, corners: bool) -> tuple[str, tuple[Any, ...]]:
-    """The primitive's name, and what it is told beside tensors and sizes: sizes or factors, not both."""
+    """Return the primitive's name, and what it is told beside tensors and sizes: sizes or factors, not both."""
     given = (None, factors) if factors is not None else (out, None)
     if mode == "nearest":
         return f"UpsampleNearest{len(out)}D", given

@@ -30,7 +30,7 @@ def _both(*conditions: Raw) -> Raw:
 
 
 def _incomplete(name: str, at_zero: float) -> Any:
-    """An incomplete gamma function, where a zero or an infinity decides: the kernel makes NaN of them."""
+    """Return an incomplete gamma function, where a zero or an infinity decides: the kernel makes NaN of them."""
 
     def row(a: Raw, x: Raw) -> Raw:
         zero, infinite = constant(0, x), constant(math.inf, x)

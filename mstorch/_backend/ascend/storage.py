@@ -13,7 +13,7 @@ def _expand(x: Raw, shape: Sizes) -> Raw:
 
 
 def _view_dtype(x: Raw, name: str) -> Raw:
-    """The flat elements in a dtype. Between complex numbers and their parts ViewDtype crashed the process (2.10, on the CPU)."""
+    """Return the flat elements in a dtype. Between complex numbers and their parts ViewDtype crashed the process (2.10, on the CPU)."""
     flat = run("Reshape", x, (-1,))
     if name in PARTS:
         pairs = run("Reshape", flat, (-1, 2))
@@ -40,7 +40,7 @@ def _window(x: Raw, shape: Sizes, strides: Sizes, offset: int) -> Raw:
 
 
 def _window_placed(x: Raw, size: int, shape: Sizes, strides: Sizes, offset: int, adding: bool) -> Raw:
-    """A write through a window of zeros; where elements meet, a scatter with the positions that a window of a range shows."""
+    """Return a write through a window of zeros; where elements meet, a scatter with the positions that a window of a range shows."""
     memory = run("Zeros", (size,), x.dtype)
     if not adding:
         run("InplaceCopy", run("AsStrided", memory, shape, strides, offset), x)

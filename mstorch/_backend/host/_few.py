@@ -18,13 +18,13 @@ Array = np.ndarray[Any, Any]
 
 
 def sort_few(ranks: Array) -> Array | None:
-    """The indices that sort rows of ranks; None where partitions go too deep."""
+    """Return the indices that sort rows of ranks; None where partitions go too deep."""
     rows = _numbered(ranks)
     return _places(rows) if all(_sort(row, len(row)) for row in rows) else None
 
 
 def select_few(ranks: Array, k: int, in_order: bool) -> Array | None:
-    """The indices of the ``k`` smallest of rows of ranks, as selected or in order; None where partitions go too deep."""
+    """Return the indices of the ``k`` smallest of rows of ranks, as selected or in order; None where partitions go too deep."""
     rows = _numbered(ranks)
     if not all(_select(row, k - 1) and (not in_order or _sort(row, k - 1)) for row in rows):
         return None
@@ -44,7 +44,7 @@ def _rank_of(item: int) -> int:
 
 
 def median_of_three(a: Any, b: Any, c: Any) -> int:
-    """Which of three is the one in the middle; of equal ones the one that the comparisons a<b, b<c, a<c find."""
+    """Return which of three is the one in the middle; of equal ones the one that the comparisons a<b, b<c, a<c find."""
     if a < b:
         return 1 if b < c else 2 if a < c else 0
     return 0 if a < c else 2 if b < c else 1
@@ -99,7 +99,7 @@ def _select(items: list[int], nth: int) -> bool:
 
 
 def sort_loosely(values: list[float]) -> list[int]:
-    """The indices of a list that is sorted by a comparison which holds for no NaN, comparison by comparison."""
+    """Return the indices of a list that is sorted by a comparison which holds for no NaN, comparison by comparison."""
     items = list(range(len(values)))
     keys = list(values)
 

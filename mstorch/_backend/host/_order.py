@@ -200,7 +200,7 @@ class Sides:
         self.right_end, self.rights = found[1:] - 1, found[1:] - found[:-1]
 
     def pairs(self, meeting: bool) -> tuple[Array, Array, Array]:
-        """How many pairs of each segment stand left to right (or meet, if that counts), and their places."""
+        """Return how many pairs of each segment stand left to right (or meet, if that counts), and their places."""
         few, many = np.zeros(len(self.lefts), np.int64), np.minimum(self.lefts, self.rights)
         # They are the first ones, so their number is searched by halves.
         for _ in range(int(many.max()).bit_length() if len(many) else 0):
@@ -219,14 +219,14 @@ class Sides:
         return few, here + shift, there + shift
 
     def left_at(self, which: Array, beyond: Array) -> Array:
-        """The place of one element from the left in each segment; ``beyond`` where there are not so many."""
+        """Return the place of one element from the left in each segment; ``beyond`` where there are not so many."""
         if not len(self.left):
             return beyond
         found = self.left.take(self.left_from + which, mode="clip") + self.shift
         return np.where((which >= 0) & (which < self.lefts), found, beyond)
 
     def right_at(self, which: Array, beyond: Array) -> Array:
-        """The place of one element from the right in each segment; ``beyond`` where there are not so many."""
+        """Return the place of one element from the right in each segment; ``beyond`` where there are not so many."""
         if not len(self.right):
             return beyond
         found = self.right.take(self.right_end - which, mode="clip") + self.shift
@@ -245,7 +245,7 @@ def _arrange_equal(ranks: Array, first: Array, count: Array) -> None:
 
 
 def _of_equal(count: int) -> Array:
-    """How ``count`` equal elements are arranged: the pivot changes places with the middle, the rest is reversed, then the halves."""
+    """Return how ``count`` equal elements are arranged: the pivot changes places with the middle, the rest is reversed, then the halves."""
     return _of_equal_kept(count) if count <= _LONG else _of_equal_made(count)
 
 
@@ -264,7 +264,7 @@ _of_equal_kept = lru_cache(maxsize=1024)(_of_equal_made)
 
 
 def sort_rows(rows: Array, descending: bool) -> Array:
-    """The indices that sort each row (a matrix of numbers, C order), equal elements in the order of introspective sorting."""
+    """Return the indices that sort each row (a matrix of numbers, C order), equal elements in the order of introspective sorting."""
     count, width = rows.shape
     if width <= SHORT:
         return stable_order(rows, -1, descending)
@@ -283,7 +283,7 @@ def sort_rows(rows: Array, descending: bool) -> Array:
 
 
 def equal_neighbours(rows: Array, order: Array) -> Array | None:
-    """Whether neighbours in the order are equal (one column less than the rows); None if none are."""
+    """Return whether neighbours in the order are equal (one column less than the rows); None if none are."""
     flat = order if len(rows) == 1 else order + np.arange(0, rows.size, rows.shape[1])[:, None]
     values = rows.reshape(-1).take(flat)
     same = values[:, 1:] == values[:, :-1]
@@ -296,7 +296,7 @@ def equal_neighbours(rows: Array, order: Array) -> Array | None:
 
 
 def _settled(order: Array, same: Array) -> Array:
-    """An order of rows in which equal elements stand as introspective sorting puts them."""
+    """Return an order of rows in which equal elements stand as introspective sorting puts them."""
     count, width = order.shape
     if order.size <= FEW:
         found = sort_few(ranks_of(order, same))
@@ -320,7 +320,7 @@ def _settled(order: Array, same: Array) -> Array:
 
 
 def ranks_of(order: Array, same: Array) -> Array:
-    """The rank of each element of rows, equal ones with the same."""
+    """Return the rank of each element of rows, equal ones with the same."""
     ranks = np.zeros(order.shape, np.int64)
     np.put_along_axis(ranks, order[:, 1:], np.cumsum(~same, -1), -1)
     return ranks
@@ -344,7 +344,7 @@ def _in_order_of(ranks: Array, groups: Ranks, source: Array, flags: Array) -> Ar
 
 
 def stable_order(x: Array, dim: int, descending: bool) -> Array:
-    """The indices that sort along a dimension; equal elements keep their order."""
+    """Return the indices that sort along a dimension; equal elements keep their order."""
     if descending:
         # Sorting the reversed sequence and reversing the result keeps equal elements in order.
         backward = (*[slice(None)] * (dim % x.ndim), slice(None, None, -1))

@@ -20,7 +20,7 @@ _BLOCK = 1 << 18  # so many elements of rows at once
 
 
 def keys_of(rows: Array, descending: bool) -> Array:
-    """Whole numbers in the order of the elements: one for both zeros, one for all NaN, the largest."""
+    """Return whole numbers in the order of the elements: one for both zeros, one for all NaN, the largest."""
     if rows.dtype.kind == "f":
         bits = np.dtype(f"i{rows.itemsize}")
         found = (rows + 0.0).view(bits)  # no negative zero is left
@@ -34,7 +34,7 @@ def keys_of(rows: Array, descending: bool) -> Array:
 
 
 def top_of_rows(rows: Array, k: int, descending: bool, in_order: bool) -> Array:
-    """The indices of the ``k`` first elements of each row in torch's order, or as its selection leaves them."""
+    """Return the indices of the ``k`` first elements of each row in torch's order, or as its selection leaves them."""
     if not in_order and 64 * k > rows.shape[1]:
         return first_of_rows(rows, k, descending, False)
     found, tied = _first_untied(rows, k, descending)
@@ -44,7 +44,7 @@ def top_of_rows(rows: Array, k: int, descending: bool, in_order: bool) -> Array:
 
 
 def _first_untied(rows: Array, k: int, descending: bool) -> tuple[Array, Array]:
-    """The indices of the ``k`` first elements in order, and in which rows that order leaves a choice."""
+    """Return the indices of the ``k`` first elements in order, and in which rows that order leaves a choice."""
     count, width = rows.shape
     if width < 64 or 4 * k > width or (rows.dtype.kind == "f" and np.isnan(rows).any()):
         order = rows.argsort(-1, kind="stable" if rows.itemsize <= 2 else None)
@@ -68,7 +68,7 @@ def _first_untied(rows: Array, k: int, descending: bool) -> tuple[Array, Array]:
 
 
 def first_of_rows(rows: Array, k: int, descending: bool, in_order: bool) -> Array:
-    """The indices of the ``k`` first elements of each row in torch's order, or as its selection leaves them."""
+    """Return the indices of the ``k`` first elements of each row in torch's order, or as its selection leaves them."""
     count, width = rows.shape
     if rows.size <= FEW and 64 * k > width:
         order = rows.argsort(-1)
@@ -127,7 +127,7 @@ def select(keys: Array, places: Array, nth: int) -> None:
 
 
 def first_selected(count: int) -> int:
-    """Which of ``count`` equal elements a selection of the first finds."""
+    """Return which of ``count`` equal elements a selection of the first finds."""
     order = np.arange(count)
     while count > 3:
         middle = count // 2
@@ -138,7 +138,7 @@ def first_selected(count: int) -> int:
 
 
 def kth_of_rows(rows: Array, k: int) -> Array:
-    """The index of the ``k``-th smallest element of each row, from 0, that torch's quickselect finds."""
+    """Return the index of the ``k``-th smallest element of each row, from 0, that torch's quickselect finds."""
     equal = rows == np.partition(rows, k, -1)[:, k : k + 1]
     found = equal.argmax(-1)
     chosen = np.flatnonzero(np.count_nonzero(equal, -1) != 1)  # none equals NaN

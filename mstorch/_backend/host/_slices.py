@@ -17,7 +17,7 @@ def slices(kernel: Sizes, stride: Sizes, dilation: Sizes, out: Sizes) -> Iterato
 
 
 def padded(x: np.ndarray, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, out: Sizes, fill: Any) -> np.ndarray:
-    """The input with all that the windows reach around it."""
+    """Return the input with all that the windows reach around it."""
     reach = [(o - 1) * s + (k - 1) * d + 1 for k, s, d, o in zip(kernel, stride, dilation, out)]
     after = [max(r - n - p, 0) for r, n, p in zip(reach, x.shape[2:], padding)]
     if not any(padding) and not any(after):
@@ -28,5 +28,5 @@ def padded(x: np.ndarray, kernel: Sizes, stride: Sizes, padding: Sizes, dilation
 
 
 def inner(sizes: Sizes, padding: Sizes) -> tuple[Any, ...]:
-    """Where the input stands in the padded one."""
+    """Return where the input stands in the padded one."""
     return (..., *(slice(p, p + n) for n, p in zip(sizes, padding)))

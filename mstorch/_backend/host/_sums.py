@@ -28,7 +28,7 @@ def sum_along(x: np.ndarray, axes: int | tuple[int, ...] | None = None, keepdims
 
 
 def _outer(x: np.ndarray, chosen: set[int]) -> set[int]:
-    """The dimensions along which NumPy adds one after the other: not those that lie in memory as one with the innermost."""
+    """Return the dimensions along which NumPy adds one after the other: not those that lie in memory as one with the innermost."""
     step = None
     for axis in sorted((axis for axis in range(x.ndim) if x.shape[axis] > 1), key=lambda axis: abs(x.strides[axis])):
         if axis not in chosen or step is not None and x.strides[axis] != step:
@@ -39,7 +39,7 @@ def _outer(x: np.ndarray, chosen: set[int]) -> set[int]:
 
 
 def _shortened(x: np.ndarray, axis: int, dtype: Any) -> np.ndarray:
-    """The sums of parts along one dimension."""
+    """Return the sums of parts along one dimension."""
     length = x.shape[axis]
     if length < 2 * _PART:
         return np.add.reduce(x, axis=axis, dtype=dtype, keepdims=True)
@@ -57,7 +57,7 @@ _ONES = np.full(_LONGEST, 0x3F80, np.uint16)  # of bfloat16
 
 
 def halves_along(x: np.ndarray, axes: tuple[int, ...], keepdims: bool) -> np.ndarray:
-    """The sums of half precision along dimensions (none: of nothing) in single precision; of bfloat16 as products with ones."""
+    """Return the sums of half precision along dimensions (none: of nothing) in single precision; of bfloat16 as products with ones."""
     chosen = sorted({axis % x.ndim for axis in axes})
     found = None
     if FOUND_HALVES and x.dtype == BFLOAT16 and x.flags.c_contiguous and x.size > _SERIAL:
@@ -68,7 +68,7 @@ def halves_along(x: np.ndarray, axes: tuple[int, ...], keepdims: bool) -> np.nda
 
 
 def _products_with_ones(x: np.ndarray, axes: list[int]) -> np.ndarray | None:
-    """The sums along outer or inner dimensions, or along both; None along others, and of rows that are too long."""
+    """Return the sums along outer or inner dimensions, or along both; None along others, and of rows that are too long."""
     inner, last = 1, x.ndim
     while axes and axes[-1] == last - 1:
         last = axes.pop()

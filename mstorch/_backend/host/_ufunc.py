@@ -21,7 +21,7 @@ REAL = ("bool", *INTS, "float16", *FLOATS)
 
 
 def one(function: Any) -> Callable[[np.ndarray], np.ndarray]:
-    """A ufunc of one array as a kernel."""
+    """Return a ufunc of one array as a kernel."""
     function = quietly(function)
 
     def kernel(x: np.ndarray) -> np.ndarray:
@@ -34,14 +34,14 @@ def one(function: Any) -> Callable[[np.ndarray], np.ndarray]:
 
 
 def _wider(char: str, size: int) -> Any:
-    """The precision in which so many numbers of a type are computed; None for their own."""
+    """Return the precision in which so many numbers of a type are computed; None for their own."""
     if char == "f" and size <= FEW:
         return np.float64
     return np.longdouble if char == "d" and size <= _FEW_DOUBLES else None
 
 
 def exact(function: Any) -> Callable[[np.ndarray], np.ndarray]:
-    """A ufunc of one array as a kernel that rounds few numbers once.
+    """Return a ufunc of one array as a kernel that rounds few numbers once.
 
     NumPy's own loops of single precision are up to 3 units in the last place off, torch's at most one: exp differs in 40 % of its
     results (of double precision in 25 %). A wider precision inside, which agrees in 95 to 100 %, takes some times as long, which few
@@ -61,7 +61,7 @@ def exact(function: Any) -> Callable[[np.ndarray], np.ndarray]:
 
 
 def two(function: Any) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
-    """A ufunc of two arrays as a kernel."""
+    """Return a ufunc of two arrays as a kernel."""
     function = quietly(function)
 
     def kernel(x: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -74,7 +74,7 @@ def two(function: Any) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
 
 
 def exact_two(function: Any) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
-    """A ufunc of two arrays as a kernel that rounds few numbers once, see ``exact``."""
+    """Return a ufunc of two arrays as a kernel that rounds few numbers once, see ``exact``."""
     plain, function = two(function), quietly(function)
 
     def kernel(x: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -89,7 +89,7 @@ def exact_two(function: Any) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
 
 
 def _on_threads(function: Any, shape: tuple[int, ...], *operands: np.ndarray) -> np.ndarray:
-    """A ufunc of large arrays, parts of the first dimension on each thread."""
+    """Return a ufunc of large arrays, parts of the first dimension on each thread."""
     out = np.empty(shape, function(*[operand[(slice(0, 0),) * operand.ndim] for operand in operands]).dtype)
     if all(operand.shape == shape and operand.flags.c_contiguous for operand in operands):
         line, rows = out.reshape(-1), [operand.reshape(-1) for operand in operands]
@@ -107,5 +107,5 @@ def _on_threads(function: Any, shape: tuple[int, ...], *operands: np.ndarray) ->
 
 
 def number(value: Any, like: np.ndarray) -> Any:
-    """A Python number as a scalar of an array's dtype: NumPy 1 computes 0-d arrays with Python numbers in float64."""
+    """Return a Python number as a scalar of an array's dtype: NumPy 1 computes 0-d arrays with Python numbers in float64."""
     return like.dtype.type(value)

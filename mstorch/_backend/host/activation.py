@@ -19,7 +19,7 @@ from .math import numpy_sigmoid, share_blocks
 
 
 def numpy_relu(x: np.ndarray) -> np.ndarray:
-    """The positive part; NaN stays."""
+    """Return the positive part; NaN stays."""
     return np.asarray(np.maximum(number(0, x), x))  # of two zeros NumPy gives the second, torch x
 
 
@@ -72,7 +72,7 @@ _REACH = 0.5 * 0.7071067811865476
 
 
 def _tail(size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The share of a normal distribution above single-precision numbers that are not negative, and ``exp(-size * size / 2)``."""
+    """Return the share of a normal distribution above single-precision numbers that are not negative, and ``exp(-size * size / 2)``."""
     inner = np.multiply(size, np.float32(_REACH))
     inner += np.float32(1)
     np.reciprocal(inner, out=inner)
@@ -123,7 +123,7 @@ def numpy_gelu_tanh(x: np.ndarray) -> np.ndarray:
 
 @blocked
 def gelu_slope(x: np.ndarray, g: np.ndarray) -> np.ndarray:
-    """The gradient of ``gelu`` times ``g``, of floats, where oneDNN does not compute it."""
+    """Return the gradient of ``gelu`` times ``g``, of floats, where oneDNN does not compute it."""
     if x.dtype == np.float32:
         share, density = _tail(np.absolute(x))
         np.subtract(np.float32(0.5), share, out=share)

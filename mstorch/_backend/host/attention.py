@@ -31,7 +31,7 @@ Group = tuple[slice, slice]
 
 @functools.lru_cache(16)
 def triangle(length: int, keys: int) -> np.ndarray:
-    """What is added to the scores where a place sees itself and those before it: 0 or minus infinity, (L, S) float32."""
+    """Return what is added to the scores where a place sees itself and those before it: 0 or minus infinity, (L, S) float32."""
     found = np.full((length, keys), -np.inf, np.float32)
     found[np.tril(np.ones((length, keys), bool))] = 0.0
     found.flags.writeable = False
@@ -39,7 +39,7 @@ def triangle(length: int, keys: int) -> np.ndarray:
 
 
 def _groups(batch: int, heads: int, scores: int) -> list[Group]:
-    """Pairs of batches and heads, in groups that lie together: whole batches, or some heads of one."""
+    """Return pairs of batches and heads, in groups that lie together: whole batches, or some heads of one."""
     limit = max(1, min(_GROUP, -(-batch * heads * scores // threads.count)) // scores)
     if limit >= heads:
         step = limit // heads
@@ -48,7 +48,7 @@ def _groups(batch: int, heads: int, scores: int) -> list[Group]:
 
 
 def _chunks(group: Group, length: int, keys: int) -> Iterator[slice]:
-    """The rows of a group's scores, some at a time where a single pair has too many."""
+    """Return the rows of a group's scores, some at a time where a single pair has too many."""
     single = group[0].stop - group[0].start == 1 and group[1].stop - group[1].start == 1
     step = max(16, _GROUP // keys) if single else length
     return (slice(start, min(start + step, length)) for start in range(0, length, step))
@@ -78,7 +78,7 @@ class _Scores:
             self.hollow = np.broadcast_to(hollow, q.shape[:3]) if hollow.any() else None
 
     def weigh(self, group: Group, chunk: slice, out: np.ndarray) -> np.ndarray:
-        """The weights of some rows into an array without gaps; rows that may attend to nothing are zero, unless a score is NaN."""
+        """Return the weights of some rows into an array without gaps; rows that may attend to nothing are zero, unless a score is NaN."""
         place = (*group, chunk)
         _multiply(self.q[place], _turned(self.k[group]), out)
         out *= self.factor  # not the queries before: the scores are rounded where torch rounds them
@@ -137,7 +137,7 @@ def attention(
 def attention_slope(
     g: np.ndarray, q: np.ndarray, k: np.ndarray, v: np.ndarray, bias: np.ndarray | None, scale: float, whole: np.ndarray | None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The gradients for the query, the keys and the values, with a place's heads side by side, as torch's kernel lays them out."""
+    """Return the gradients for the query, the keys and the values, with a place's heads side by side, as torch's kernel lays them out."""
     (batch, heads, length, width), keys = q.shape, k.shape[2]
     factor = q.dtype.type(scale)
     scores = _Scores(q, k, bias if whole is None else None, factor)

@@ -28,17 +28,17 @@ def numpy_small_matmul(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 def numpy_linear_index(
     first: np.ndarray, shape: Sizes, dims: Sizes, indices: tuple[np.ndarray, ...], common: Sizes, adjacent: bool
 ) -> np.ndarray:
-    """Row-major positions, in an array of ``shape``, of the elements that an index takes."""
+    """Return row-major positions, in an array of ``shape``, of the elements that an index takes."""
     return numpy_index(np.arange(math.prod(shape), dtype=np.int64).reshape(shape), dims, indices, common, adjacent)
 
 
 def numpy_storage_gather(x: np.ndarray, index: np.ndarray) -> np.ndarray:
-    """The elements at flat positions."""
+    """Return the elements at flat positions."""
     return np.asarray(x.reshape(-1)[index])
 
 
 def numpy_storage_scatter(x: np.ndarray, index: np.ndarray, new: np.ndarray) -> np.ndarray:
-    """A copy with elements at flat positions."""
+    """Return a copy with elements at flat positions."""
     found = np.array(x, order="C")
     found.reshape(-1)[index.reshape(-1)] = new.reshape(-1)
     return found

@@ -44,7 +44,7 @@ def _in_parts(step: Step, nanoseconds: float, width: int, *arrays: np.ndarray) -
 
 
 def _made(step: Step, nanoseconds: float, x: np.ndarray, *others: np.ndarray, width: int = 1) -> np.ndarray | None:
-    """The result of a step on the bits of arrays in rows; None where it raises _Tiny."""
+    """Return the result of a step on the bits of arrays in rows; None where it raises _Tiny."""
     out = np.empty(x.shape, _BITS)
     arrays = [array.view(_BITS).reshape(-1) for array in (x, *others)]
     try:

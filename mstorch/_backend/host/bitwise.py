@@ -17,7 +17,7 @@ def _bits(function: Any) -> Any:
 
 
 def numpy_bitwise_not(x: np.ndarray) -> np.ndarray:
-    """All bits turned."""
+    """Return all bits turned."""
     return np.asarray(np.invert(x))
 
 

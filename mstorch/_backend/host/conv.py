@@ -96,12 +96,12 @@ def _share(
 
 
 def _single(*arrays: np.ndarray | None) -> bool:
-    """Whether oneDNN takes these arrays: elements of single precision."""
+    """Return whether oneDNN takes these arrays: elements of single precision."""
     return FOUND and all(array is None or (array.dtype == np.float32 and array.size > 0) for array in arrays)
 
 
 def _laid(array: np.ndarray) -> np.ndarray:
-    """The array, or a copy in rows of one that is repeated or runs backward."""
+    """Return the array, or a copy in rows of one that is repeated or runs backward."""
     return array if all(step > 0 for step in array.strides) else np.ascontiguousarray(array)
 
 
@@ -197,14 +197,14 @@ def _transposed(x: np.ndarray, w: np.ndarray, out: Sizes, stride: Sizes, padding
 
 
 def numpy_conv2d_input(g: np.ndarray, w: np.ndarray, shape: Sizes, *attributes: Any) -> np.ndarray:
-    """The gradient of ``conv2d`` for an input of ``shape``."""
+    """Return the gradient of ``conv2d`` for an input of ``shape``."""
     return _transposed(g, w, tuple(shape[2:]), *attributes)
 
 
 def numpy_conv2d_weight(
     g: np.ndarray, x: np.ndarray, shape: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int
 ) -> np.ndarray:
-    """The gradient of ``conv2d`` for weights of ``shape``."""
+    """Return the gradient of ``conv2d`` for weights of ``shape``."""
     n, channels = g.shape[:2]
     columns = windows(x, strided_table(x.shape[2:], tuple(shape[2:]), stride, padding, dilation, g.shape[2:]))
     c, k, length = columns.shape[1:]
@@ -218,7 +218,7 @@ _MOST = 4_000_000  # elements of windows at a time: what fits the cache, and bou
 
 
 def _by_products(op: str, by_onednn: Any, spare: Any, by_product: Any) -> Any:
-    """A kernel that is oneDNN's, or multiplies matrices, of one group and two dimensions; else MindSpore's, or the general one.
+    """Return a kernel that is oneDNN's, or multiplies matrices, of one group and two dimensions; else MindSpore's, or the general one.
 
     MindSpore's kernels are oneDNN's too: they have none where it has none.
     """
@@ -238,7 +238,7 @@ def _by_products(op: str, by_onednn: Any, spare: Any, by_product: Any) -> Any:
 
 
 def _blocks(count: int, size: int) -> list[slice]:
-    """Images in blocks whose windows, of ``size`` elements an image, are not too many at a time."""
+    """Return images in blocks whose windows, of ``size`` elements an image, are not too many at a time."""
     step = max(1, _MOST // max(size, 1))
     return [slice(start, min(start + step, count)) for start in range(0, count, step)]
 
@@ -278,7 +278,7 @@ def product_conv2d(x: np.ndarray, w: np.ndarray, bias: Any, stride: Sizes, paddi
 
 
 def product_conv2d_weight(g: np.ndarray, x: np.ndarray, shape: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes) -> np.ndarray:
-    """The gradient of ``conv2d`` for weights of ``shape``: products of gradients and windows, added up."""
+    """Return the gradient of ``conv2d`` for weights of ``shape``: products of gradients and windows, added up."""
     found: Any = None
     for part in _blocks(g.shape[0], int(np.prod(shape[1:])) * g.shape[2] * g.shape[3]):
         own = product(_rows(g[part]), _columns(x[part], tuple(shape[2:]), stride, padding, dilation, g.shape[2:]).T)
@@ -297,7 +297,7 @@ def _add_windows(columns: np.ndarray, keys: list[Any], whole: np.ndarray) -> Non
 
 
 def product_conv2d_input(g: np.ndarray, w: np.ndarray, shape: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes) -> np.ndarray:
-    """The gradient of ``conv2d`` for an input of ``shape``: products of weights and gradients, added up where windows overlap."""
+    """Return the gradient of ``conv2d`` for an input of ``shape``: products of weights and gradients, added up where windows overlap."""
     n, c, height, width = shape
     out = g.shape[2:]
     rows = np.ascontiguousarray(w).reshape(w.shape[0], -1).T

@@ -15,7 +15,7 @@ def numpy_segment_sum(values: np.ndarray, positions: np.ndarray, count: int) -> 
 
 
 def numpy_count_positions(positions: np.ndarray, count: int) -> np.ndarray:
-    """How often each of ``count`` numbers is among the positions, int64."""
+    """Return how often each of ``count`` numbers is among the positions, int64."""
     return np.asarray(np.bincount(positions.reshape(-1), minlength=count)[:count], np.int64)
 
 

@@ -24,7 +24,7 @@ _PASS = 32  # elements that torch's vectors take at once; of the rest it keeps t
 
 
 def numpy_scalar_power(x: np.ndarray, exponent: Any) -> np.ndarray:
-    """The power with a number; the common ones by arithmetic, as torch does."""
+    """Return the power with a number; the common ones by arithmetic, as torch does."""
     if x.dtype.itemsize == 2:  # as torch, of the number as 16 bits have it
         rounded = float(np.float32(exponent).astype(x.dtype))
         wide = widened(x)
@@ -60,7 +60,7 @@ _FEW = 1 << 10  # elements that NumPy chooses in less time than three more calls
 
 
 def numpy_where(condition: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """The first where the condition holds, else the second."""
+    """Return the first where the condition holds, else the second."""
     bits = _BITS.get(x.dtype)
     if bits is None or x.dtype != y.dtype or max(condition.size, x.size, y.size) < _FEW:
         return np.where(condition, x, y)
@@ -86,12 +86,12 @@ def numpy_clamp(x: np.ndarray, low: Any, high: Any) -> np.ndarray:
 
 
 def numpy_abs(x: np.ndarray) -> np.ndarray:
-    """The absolute value; of complex numbers a real one."""
+    """Return the absolute value; of complex numbers a real one."""
     return np.asarray(silent.absolute(x))
 
 
 def numpy_rsqrt(x: np.ndarray) -> np.ndarray:
-    """One divided by the square root."""
+    """Return one divided by the square root."""
     if x.dtype.itemsize == 2:
         root = np.asarray(silent.sqrt(x.astype(np.float32, order="C")))
         rest = root.reshape(-1)[x.size - x.size % _PASS :]  # of what fills no vector torch rounds the root, too
@@ -101,7 +101,7 @@ def numpy_rsqrt(x: np.ndarray) -> np.ndarray:
 
 
 def numpy_square(x: np.ndarray) -> np.ndarray:
-    """The product with itself."""
+    """Return the product with itself."""
     return np.asarray(silent.multiply(x, x))
 
 
@@ -139,13 +139,13 @@ define_host("conj", one(np.conjugate), COMPLEX)
 
 
 def numpy_integer_power(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """The power of integers, wrapping as C does; exponents are not negative."""
+    """Return the power of integers, wrapping as C does; exponents are not negative."""
     return np.asarray(np.power(x, y))
 
 
 def _counted(how: str) -> Any:
     def kernel(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """A remainder, or a quotient from the exact remainder and not by rounding."""
+        """Return a remainder, or a quotient from the exact remainder and not by rounding."""
         with quiet():
             rest = np.fmod(x, y)
             if how == "remainder":  # NumPy's own gives a zero the divisor's sign
@@ -169,13 +169,15 @@ def numpy_floor_divide(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def numpy_trunc_divide(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """The quotient without what comes after the point."""
+    """Return the quotient without what comes after the point."""
     with quiet():
         return np.asarray(np.trunc(np.divide(x, y)))
 
 
 def _first_of_equal(function: Any) -> Any:
-    """A kernel that gives the first of two equal ones (zeros of both signs): which NumPy gives depends on its release and on the place."""
+    """Return a kernel that gives the first of two equal ones (zeros of both signs): which NumPy gives depends on its release and on the
+    place.
+    """
     kernel = two(function)
 
     def first(x: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -193,7 +195,7 @@ def numpy_sign(x: np.ndarray) -> np.ndarray:
 
 
 def numpy_integer_divide(x: np.ndarray, y: np.ndarray, how: str) -> np.ndarray:
-    """A quotient of integers rounded by ``how`` (floor, trunc), or what it leaves (remainder, fmod); the divisor holds no zero."""
+    """Return a quotient of integers rounded by ``how`` (floor, trunc), or what it leaves (remainder, fmod); the divisor holds no zero."""
     if how in ("remainder", "fmod"):
         return np.asarray((np.remainder if how == "remainder" else np.fmod)(x, y))
     quotient = silent.floor_divide(x, y)
@@ -203,13 +205,13 @@ def numpy_integer_divide(x: np.ndarray, y: np.ndarray, how: str) -> np.ndarray:
 
 
 def numpy_sgn(x: np.ndarray) -> np.ndarray:
-    """The number of modulus 1 in the direction of a complex one; 0 for 0."""
+    """Return the number of modulus 1 in the direction of a complex one; 0 for 0."""
     size = np.absolute(x)
     return np.asarray(silent.divide(x, np.where(size == 0, size.dtype.type(1), size)))
 
 
 def numpy_signbit(x: np.ndarray) -> np.ndarray:
-    """Whether the sign bit is set, also of -0.0 and of NaN."""
+    """Return whether the sign bit is set, also of -0.0 and of NaN."""
     return np.asarray(np.signbit(x) if x.dtype.kind == "f" else x < 0)
 
 

@@ -25,13 +25,13 @@ def _complex(real: np.ndarray, imaginary: np.ndarray) -> np.ndarray:
 
 
 def numpy_polar(size: np.ndarray, angle: np.ndarray) -> np.ndarray:
-    """The complex number with a modulus and an angle."""
+    """Return the complex number with a modulus and an angle."""
     with quiet():
         return _complex(np.asarray(size * np.cos(angle)), np.asarray(size * np.sin(angle)))
 
 
 def numpy_angle(x: np.ndarray) -> np.ndarray:
-    """The angle of complex numbers; pi for negative real ones."""
+    """Return the angle of complex numbers; pi for negative real ones."""
     if x.dtype.kind == "c":
         return np.asarray(np.angle(x))
     return np.asarray(np.where(np.isnan(x), x, np.where(x < 0, x.dtype.type(np.pi), x.dtype.type(0))))

@@ -1,4 +1,4 @@
-"""What devices have one kernel for and the host composes: attention, and steps of optimisers. Stand-ins and checks ask for it."""
+"""Attention and steps of optimizers, composed on the host where devices have one kernel. Stand-ins and checks call them."""
 from __future__ import annotations
 
 import numpy as np
@@ -12,7 +12,7 @@ WIDTH = 8
 
 
 def _grouped(x: np.ndarray, heads: int) -> np.ndarray:
-    """Keys or values for each head of the query, in float32: some neighbouring heads share one."""
+    """Return keys or values for each head of the query, in float32: some neighbouring heads share one."""
     return np.repeat(x.astype(np.float32), heads // x.shape[1], 1)
 
 
@@ -40,7 +40,7 @@ def attention_grad(
     g: np.ndarray, q: np.ndarray, k: np.ndarray, v: np.ndarray, hidden: np.ndarray | None, found: np.ndarray, top: np.ndarray,
     total: np.ndarray, scale: float, causal: bool,
 ) -> Arrays:  # fmt: skip
-    """The gradients for the query, the keys and the values."""
+    """Return the gradients for the query, the keys and the values."""
     heads, groups = q.shape[1], k.shape[1]
     g = g.astype(np.float32)
     with quiet():
@@ -62,7 +62,7 @@ def adamw_step(
     param: np.ndarray, grad: np.ndarray, mean: np.ndarray, square: np.ndarray, done: float | np.ndarray, lr: float, beta1: float,
     beta2: float, decay: float, eps: float, maximize: bool,
 ) -> Arrays:  # fmt: skip
-    """A parameter and its moments after a step of AdamW, after ``done`` others."""
+    """Return a parameter and its moments after a step of AdamW, after ``done`` others."""
     real, step = param.dtype.type, float(done) + 1
     grad = -grad if maximize else grad
     mean = mean + (grad - mean) * real(1 - beta1)

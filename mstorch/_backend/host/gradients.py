@@ -18,7 +18,7 @@ Sizes = tuple[int, ...]
 
 
 def numpy_relu_grad(g: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Where the result is above zero, or no number."""
+    """Return where the result is above zero, or no number."""
     return np.where(y <= 0, g.dtype.type(0), g)
 
 
@@ -62,7 +62,7 @@ def numpy_layer_norm_parts(x: np.ndarray, weight: np.ndarray, bias: np.ndarray, 
 def numpy_layer_norm_grad(
     g: np.ndarray, x: np.ndarray, weight: np.ndarray, bias: np.ndarray, mean: np.ndarray, inverse: np.ndarray, begin: int
 ) -> tuple[np.ndarray, ...]:  # fmt: skip
-    """The gradients for input, weight and bias."""
+    """Return the gradients for input, weight and bias."""
     axes, rows = tuple(range(begin, x.ndim)), tuple(range(begin))
     with quiet():
         normal, scaled = (x - mean) * inverse, g * weight
@@ -87,7 +87,7 @@ def numpy_batch_norm_parts(
 def numpy_batch_norm_parts_grad(
     g: np.ndarray, x: np.ndarray, weight: np.ndarray, mean: np.ndarray, inverse: np.ndarray, eps: float
 ) -> tuple[np.ndarray, ...]:  # fmt: skip
-    """The gradients for input, weight and bias."""
+    """Return the gradients for input, weight and bias."""
     with quiet():
         return numpy_batch_norm_grad(g, x, weight, mean, np.asarray(1 / (inverse * inverse) - x.dtype.type(eps), x.dtype), eps)
 
@@ -111,7 +111,7 @@ def numpy_conv2d_both(g: np.ndarray, x: np.ndarray, w: np.ndarray, *geometry: An
 def numpy_nll_parts(
     logs: np.ndarray, target: np.ndarray, weight: np.ndarray | None, ignored: int, reduction: str
 ) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
-    """The negative of the target's entry in each row of log-probabilities, and the sum of the weights."""
+    """Return the negative of the target's entry in each row of log-probabilities, and the sum of the weights."""
     shares = _shares(logs, target, weight, ignored)
     losses = -logs[np.arange(len(target)), np.where(target == ignored, 0, target)] * shares
     with quiet():
@@ -130,7 +130,7 @@ def _shares(logs: np.ndarray, target: np.ndarray, weight: np.ndarray | None, ign
 def numpy_nll_grad(
     g: np.ndarray, logs: np.ndarray, target: np.ndarray, weight: np.ndarray | None, total: np.ndarray, ignored: int, reduction: str
 ) -> np.ndarray:  # fmt: skip
-    """The gradient for the log-probabilities."""
+    """Return the gradient for the log-probabilities."""
     shares = _shares(logs, target, weight, ignored)
     with quiet():
         each = -g * shares if reduction != "mean" else -g * shares / total
@@ -143,7 +143,7 @@ def numpy_nll_grad(
 def numpy_cross_entropy_parts(
     x: np.ndarray, target: np.ndarray, weight: np.ndarray | None, ignored: int, reduction: str
 ) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
-    """The cross entropy of rows of logits and classes, and the log-probabilities."""
+    """Return the cross entropy of rows of logits and classes, and the log-probabilities."""
     logs = log_softmax_of(x, 1)
     return numpy_nll_parts(logs, target, weight, ignored, reduction)[0], logs
 
@@ -151,7 +151,7 @@ def numpy_cross_entropy_parts(
 def numpy_cross_entropy_grad(
     g: np.ndarray, logs: np.ndarray, target: np.ndarray, weight: np.ndarray | None, ignored: int, reduction: str
 ) -> np.ndarray:  # fmt: skip
-    """The gradient for the logits."""
+    """Return the gradient for the logits."""
     total = np.asarray(_shares(logs, target, weight, ignored).sum(), logs.dtype)
     by_logs = numpy_nll_grad(g, logs, target, weight, total, ignored, reduction)
     with quiet():

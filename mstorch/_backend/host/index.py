@@ -11,7 +11,7 @@ from ..table import define_host
 
 
 def numpy_index(x: np.ndarray, dims: tuple[int, ...], indices: tuple[Any, ...], common: tuple[int, ...], adjacent: bool) -> np.ndarray:
-    """Elements at index arrays in some dimensions."""
+    """Return elements at index arrays in some dimensions."""
     found = x[index_key(x.ndim, dims, indices)]
     return found if found.flags.c_contiguous else np.ascontiguousarray(found)
 
@@ -35,7 +35,7 @@ def numpy_gather(x: np.ndarray, dim: int, index: np.ndarray) -> np.ndarray:
 
 
 def row_places(shape: tuple[int, ...], dim: int, index: np.ndarray) -> np.ndarray:
-    """The flat positions, in a row-major array of this shape, of what an index along a dimension names."""
+    """Return the flat positions, in a row-major array of this shape, of what an index along a dimension names."""
     starts = (_starts if index.size <= _REMEMBERED else _starts.__wrapped__)(shape, dim, index.shape)
     step = math.prod(shape[dim + 1 :])
     return index + starts if step == 1 else index * step + starts
@@ -46,7 +46,7 @@ _REMEMBERED = 1 << 14
 
 @functools.lru_cache(64)
 def _starts(shape: tuple[int, ...], dim: int, own: tuple[int, ...]) -> np.ndarray:
-    """Where the rows along a dimension begin, for an index of the shape ``own``."""
+    """Return where the rows along a dimension begin, for an index of the shape ``own``."""
     found = np.zeros((1,) * len(shape), np.int64)
     for d, count in enumerate(own):
         if d != dim:
@@ -56,26 +56,26 @@ def _starts(shape: tuple[int, ...], dim: int, own: tuple[int, ...]) -> np.ndarra
 
 
 def numpy_index_select(x: np.ndarray, dim: int, index: np.ndarray) -> np.ndarray:
-    """Entries along a dimension."""
+    """Return entries along a dimension."""
     return np.take(x, index, axis=dim)
 
 
 def numpy_take(x: np.ndarray, index: np.ndarray) -> np.ndarray:
-    """Elements at flat positions."""
+    """Return elements at flat positions."""
     return np.asarray(x.reshape(-1)[index])
 
 
 def numpy_index_placed(
     g: np.ndarray, shape: tuple[int, ...], dims: tuple[int, ...], indices: tuple[Any, ...], common: tuple[int, ...], adjacent: bool
 ) -> np.ndarray:  # fmt: skip
-    """Zeros of a shape with elements added at index arrays in some dimensions."""
+    """Return zeros of a shape with elements added at index arrays in some dimensions."""
     whole = np.zeros(shape, g.dtype)
     np.add.at(whole, index_key(len(shape), dims, indices), g)
     return whole
 
 
 def numpy_embedding_grad(g: np.ndarray, index: np.ndarray, rows: int, padding: int, by_frequency: bool) -> np.ndarray:
-    """The gradient of a table of which rows were taken."""
+    """Return the gradient of a table of which rows were taken."""
     whole = np.zeros((rows, g.shape[-1]), g.dtype)
     flat = index.reshape(-1)
     part = g.reshape(flat.size, g.shape[-1])
@@ -87,7 +87,7 @@ def numpy_embedding_grad(g: np.ndarray, index: np.ndarray, rows: int, padding: i
 
 
 def numpy_embedding(weight: np.ndarray, index: np.ndarray, padding: int, by_frequency: bool) -> np.ndarray:
-    """Rows of a table."""
+    """Return rows of a table."""
     return np.take(weight, index, axis=0)
 
 
@@ -101,7 +101,7 @@ define_host("embedding", numpy_embedding)
 
 
 def numpy_nonzero(x: np.ndarray) -> np.ndarray:
-    """The positions of true elements, (count, dimensions), int64."""
+    """Return the positions of true elements, (count, dimensions), int64."""
     return np.array(np.argwhere(x), np.int64, order="C", ndmin=2)
 
 

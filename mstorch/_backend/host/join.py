@@ -9,12 +9,12 @@ from ..table import define_host
 
 
 def numpy_cat(parts: Sequence[np.ndarray], axis: int) -> np.ndarray:
-    """The parts along a dimension."""
+    """Return the parts along a dimension."""
     return np.ascontiguousarray(np.concatenate(parts, axis))
 
 
 def numpy_stack(parts: Sequence[np.ndarray], axis: int) -> np.ndarray:
-    """The parts along a new dimension."""
+    """Return the parts along a new dimension."""
     key = (slice(None),) * axis + (None,)
     return np.ascontiguousarray(np.concatenate([part[key] for part in parts], axis))
 

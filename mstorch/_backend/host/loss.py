@@ -12,17 +12,17 @@ from .softmax import log_softmax_of
 
 
 def numpy_cross_entropy(x: np.ndarray, target: np.ndarray) -> np.ndarray:
-    """The mean negative log softmax (n, classes) at the targets (n)."""
+    """Return the mean negative log softmax (n, classes) at the targets (n)."""
     return mean_of_rows(log_softmax_of(x, 1), target)
 
 
 def mean_of_rows(x: np.ndarray, target: np.ndarray) -> np.ndarray:
-    """The mean of (n, classes) at the targets (n), negated."""
+    """Return the mean of (n, classes) at the targets (n), negated."""
     return np.asarray(-np.add.reduce(x[np.arange(len(target)), target], dtype=np.float64) / len(target)).astype(x.dtype)
 
 
 def cross_entropy_slope(logs: np.ndarray, target: np.ndarray, g: np.ndarray) -> np.ndarray:
-    """The gradient of that mean by what ``logs`` are the log softmax of: ``(softmax - one at the target) * g / n``."""
+    """Return the gradient of that mean by what ``logs`` are the log softmax of: ``(softmax - one at the target) * g / n``."""
     share = g / g.dtype.type(len(target))
     found = np.empty_like(logs)
 
@@ -44,7 +44,7 @@ define_host("cross_entropy", numpy_cross_entropy, ("float32", "float64"))
 
 
 def squares(difference: np.ndarray) -> np.ndarray:
-    """The squares."""
+    """Return the squares."""
     return difference * difference
 
 
@@ -54,27 +54,27 @@ def squares_slope(difference: np.ndarray, g: np.ndarray, share: float) -> np.nda
 
 
 def smooth(difference: np.ndarray, beta: float) -> np.ndarray:
-    """The square over ``2 * beta`` below beta, else the size less ``beta / 2``."""
+    """Return the square over ``2 * beta`` below beta, else the size less ``beta / 2``."""
     size, bound = np.abs(difference), difference.dtype.type(beta)
     half = difference.dtype.type(0.5)
     return numpy_where(size >= bound, size - difference.dtype.type(0.5 * beta), size * size * half / bound)
 
 
 def smooth_slope(difference: np.ndarray, g: np.ndarray, share: float, beta: float) -> np.ndarray:
-    """The sign where the size is not below beta."""
+    """Return the sign where the size is not below beta."""
     part, bound = difference.dtype.type(share), difference.dtype.type(beta)
     return numpy_where(np.abs(difference) >= bound, np.copysign(part, difference) * g, difference * part * g / bound)
 
 
 def huber(difference: np.ndarray, delta: float) -> np.ndarray:
-    """Half the square up to delta, beyond it ``delta * (size - delta / 2)``."""
+    """Return half the square up to delta, beyond it ``delta * (size - delta / 2)``."""
     size, bound = np.abs(difference), difference.dtype.type(delta)
     half = difference.dtype.type(0.5)
     return numpy_where(size > bound, (size - difference.dtype.type(0.5 * delta)) * bound, size * size * half)
 
 
 def huber_slope(difference: np.ndarray, g: np.ndarray, share: float, delta: float) -> np.ndarray:
-    """The sign times delta where the size is not below it."""
+    """Return the sign times delta where the size is not below it."""
     part, bound = difference.dtype.type(share), difference.dtype.type(delta)
     return numpy_where(np.abs(difference) >= bound, np.copysign(part * bound, difference) * g, difference * part * g)
 
@@ -85,7 +85,7 @@ def numpy_nll(x: np.ndarray, target: np.ndarray, weights: np.ndarray) -> np.ndar
 
 
 def numpy_binary_cross_entropy(x: np.ndarray, target: np.ndarray) -> np.ndarray:
-    """The negative logarithms of probabilities, not below -100, as torch bounds them."""
+    """Return the negative logarithms of probabilities, not below -100, as torch bounds them."""
     bound = x.dtype.type(-100)
     with quiet():
         return np.asarray((target - x.dtype.type(1)) * np.maximum(np.log1p(-x), bound) - target * np.maximum(np.log(x), bound))

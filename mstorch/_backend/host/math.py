@@ -59,19 +59,19 @@ def numpy_round(x: np.ndarray, decimals: int) -> np.ndarray:
 
 
 def numpy_frexp(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Each number as a mantissa of size 0.5 to 1 and an exponent of two, int32."""
+    """Return each number as a mantissa of size 0.5 to 1 and an exponent of two, int32."""
     mantissa, exponent = np.frexp(x)
     return np.asarray(mantissa), np.asarray(exponent, np.int32)
 
 
 def numpy_sinc(x: np.ndarray) -> np.ndarray:
-    """The sine of pi times each number, divided by it; 1 at 0."""
+    """Return the sine of pi times each number, divided by it; 1 at 0."""
     with quiet():
         return np.asarray(np.sinc(x)).astype(x.dtype, copy=False)
 
 
 def numpy_frac(x: np.ndarray) -> np.ndarray:
-    """What comes after the point, with the sign."""
+    """Return what comes after the point, with the sign."""
     return np.asarray(silent.subtract(x, np.trunc(x)))
 
 

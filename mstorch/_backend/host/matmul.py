@@ -21,7 +21,7 @@ _BLAS = {"f": blas.sgemm, "d": blas.dgemm, "F": blas.cgemm, "D": blas.zgemm}
 
 
 def _operand(a: np.ndarray) -> tuple[np.ndarray, int]:
-    """A matrix as BLAS takes it, in columns, without a copy where that is possible; and whether it is to be transposed."""
+    """Return a matrix as BLAS takes it, in columns, without a copy where that is possible; and whether it is to be transposed."""
     if a.flags.c_contiguous:
         return a.T, 1
     if a.flags.f_contiguous:
@@ -36,7 +36,7 @@ Part = Callable[[int, int], None]
 
 
 def _parts(a: np.ndarray, b: np.ndarray, out: np.ndarray, beta: float) -> tuple[Part, int, float]:
-    """A product into single precision along its longer side: of a range of it, its length, and the nanoseconds of the whole."""
+    """Return a product into single precision along its longer side: of a range of it, its length, and the nanoseconds of the whole."""
     n, m = out.shape
 
     def columns(start: int, end: int) -> None:
@@ -70,14 +70,14 @@ def two_products(a: np.ndarray, b: np.ndarray, c: np.ndarray, d: np.ndarray) -> 
 
 
 def _place(time: float, first: float, last: float, size: int) -> int:
-    """How far a product that takes from ``first`` to ``last`` is at a time, in whole units."""
+    """Return how far a product that takes from ``first`` to ``last`` is at a time, in whole units."""
     if time >= last:
         return size
     return max(0, min(round((time - first) / (last - first) * size / _UNIT) * _UNIT, size))
 
 
 def _is_single(a: np.ndarray, b: np.ndarray) -> bool:
-    """Whether oneDNN computes a product: single precision, worth its call."""
+    """Return whether oneDNN computes a product: single precision, worth its call."""
     return FOUND and a.dtype == b.dtype == np.float32 and a.size * b.shape[1] > _FEW
 
 
@@ -99,7 +99,7 @@ def product(a: np.ndarray, b: np.ndarray, into: np.ndarray | None = None) -> np.
 
 
 def _inner(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """The inner product of long vectors, part by part: oneDNN's adds them in one row, which loses 1 % over ten million elements."""
+    """Return the inner product of long vectors, part by part: oneDNN's adds them in one row, which loses 1 % over ten million elements."""
     wide = np.complex128 if a.dtype.kind == "c" else np.float64
     return np.asarray([[sum(wide(np.dot(a[i : i + _FEW], b[i : i + _FEW])) for i in range(0, a.size, _FEW))]], a.dtype)
 
@@ -115,7 +115,7 @@ def _by_blas(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def is_few(count: int, n: int, m: int, k: int) -> bool:
-    """Whether NumPy's products of so many (n, k) × (k, m) are the quickest, on this thread alone."""
+    """Return whether NumPy's products of so many (n, k) × (k, m) are the quickest, on this thread alone."""
     return n * m * k <= _FEW and count * n * m * k <= 2 * _FEW
 
 
@@ -154,7 +154,7 @@ def _batch_of_singles(a: np.ndarray, b: np.ndarray, out: np.ndarray) -> None:
 
 
 def _batch(a: np.ndarray) -> tuple[np.ndarray, int]:
-    """Matrices as BLAS takes them, in columns, and whether they are to be transposed; one copy of all where they need it."""
+    """Return matrices as BLAS takes them, in columns, and whether they are to be transposed; one copy of all where they need it."""
     turned = a.swapaxes(-1, -2)
     if turned.flags.c_contiguous and not a.flags.c_contiguous:
         return turned.reshape(-1, *turned.shape[-2:]).swapaxes(-1, -2), 0
@@ -189,7 +189,7 @@ def numpy_linear_bias(bias: np.ndarray, x: np.ndarray, weight: np.ndarray) -> np
 
 
 def _are_halves(*arrays: np.ndarray) -> bool:
-    """Whether oneDNN multiplies these: matrices of bfloat16, none of them empty."""
+    """Return whether oneDNN multiplies these: matrices of bfloat16, none of them empty."""
     return FOUND_HALVES and all(array.dtype == BFLOAT16 and array.ndim > 1 and array.size for array in arrays)
 
 

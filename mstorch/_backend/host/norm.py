@@ -45,7 +45,7 @@ def _flat(x: np.ndarray, begin: int) -> np.ndarray:
 def layer_norm_slope(
     g: np.ndarray, x: np.ndarray, weight: np.ndarray, begin: int, eps: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
-    """The gradients of ``layer_norm`` for input, weight and bias; None where oneDNN does not compute them."""
+    """Return the gradients of ``layer_norm`` for input, weight and bias; None where oneDNN does not compute them."""
     if FOUND_HALVES and g.dtype == x.dtype == weight.dtype == BFLOAT16:
         return _half_slope(g, x, weight, begin, eps)
     if FOUND and g.dtype == x.dtype == weight.dtype and g.dtype.itemsize == 2:
@@ -170,7 +170,7 @@ def _gathered(images: np.ndarray, start: int, end: int) -> np.ndarray:
 
 
 def _totals(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """The sums of products of (channels, N, elements), each image summed by itself, for the sake of rounding."""
+    """Return the sums of products of (channels, N, elements), each image summed by itself, for the sake of rounding."""
     return np.asarray(np.add.reduce(np.einsum("cnl,cnl->cn", a, b), axis=1))
 
 
@@ -221,7 +221,7 @@ def numpy_batch_norm_eval(
 def numpy_batch_norm_grad(
     g: np.ndarray, x: np.ndarray, weight: np.ndarray, mean: np.ndarray, var: np.ndarray, eps: float
 ) -> tuple[np.ndarray, ...]:
-    """The gradients of ``batch_norm_train`` for input, weight and bias, from the statistics that it gave."""
+    """Return the gradients of ``batch_norm_train`` for input, weight and bias, from the statistics that it gave."""
     length = x.size // x.shape[1]
     count, one = number(length, x), number(1, x)
     out, total, by_normal = np.empty(x.shape, x.dtype), np.empty(weight.shape, x.dtype), np.empty(weight.shape, x.dtype)
@@ -272,7 +272,7 @@ def _by_images(work: Callable[[int, int], None], x: np.ndarray, nanoseconds: flo
 
 
 def _are_half_images(*arrays: np.ndarray) -> bool:
-    """Whether these are images (N, C, *) of bfloat16 in rows that are worth a way of their own."""
+    """Return whether these are images (N, C, *) of bfloat16 in rows that are worth a way of their own."""
     return all(array.dtype == BFLOAT16 and array.flags.c_contiguous and array.size > _SMALL_IMAGES for array in arrays) and scales()
 
 
@@ -291,14 +291,14 @@ class _HalfImages:
         return self.whole if self.whole is not None else widened(self.bits[start:end].view(BFLOAT16))
 
     def sums(self) -> np.ndarray:
-        """The sum of each channel in double precision."""
+        """Return the sum of each channel in double precision."""
         count, channels, length = self.bits.shape
         found = halves_along(self.bits.view(BFLOAT16).reshape(count * channels, length), (1,), False)
         return np.asarray(np.add.reduce(found.reshape(count, channels), axis=0, dtype=np.float64))
 
 
 def _sums_of_products(x: _HalfImages, y: _HalfImages) -> np.ndarray:
-    """The sums of products of each channel in double precision."""
+    """Return the sums of products of each channel in double precision."""
     sums = np.empty(x.bits.shape[:2])
 
     def add(start: int, end: int) -> None:
@@ -324,7 +324,7 @@ def _half_batch_norm_train(x: np.ndarray, weight: np.ndarray, bias: np.ndarray, 
 
 
 def _scaled_and_shifted(images: _HalfImages, scale: np.ndarray, shift: np.ndarray) -> np.ndarray:
-    """Images times and plus a number of each channel, rounded once."""
+    """Return images times and plus a number of each channel, rounded once."""
     factor, summand = scale.astype(np.float32), shift.astype(np.float32)
     out = np.empty(images.bits.shape, np.uint16)
     _by_images(lambda start, end: scaled(images.bits[start:end], factor, summand, out[start:end]), out, 0.15)

@@ -12,7 +12,7 @@ def _pairs(rank: int, pads: tuple[int, ...]) -> list[tuple[int, int, int]]:
 
 
 def numpy_pad(x: np.ndarray, pads: tuple[int, ...], value: float) -> np.ndarray:
-    """Constants around the last dimensions: (before, after) of the last first; negative numbers cut off."""
+    """Return constants around the last dimensions: (before, after) of the last first; negative numbers cut off."""
     shape, source, target = list(x.shape), [slice(None)] * x.ndim, [slice(None)] * x.ndim
     for axis, before, after in _pairs(x.ndim, pads):
         shape[axis] += before + after
@@ -25,7 +25,7 @@ def numpy_pad(x: np.ndarray, pads: tuple[int, ...], value: float) -> np.ndarray:
 
 
 def _wanted(size: int, before: int, after: int, mode: str) -> np.ndarray:
-    """Where each element of a padded axis comes from."""
+    """Return where each element of a padded axis comes from."""
     wanted = np.arange(-before, size + after)
     if mode == "replicate":
         return wanted.clip(0, size - 1)
@@ -38,7 +38,7 @@ def _wanted(size: int, before: int, after: int, mode: str) -> np.ndarray:
 
 
 def numpy_pad_like(x: np.ndarray, pads: tuple[int, ...], mode: str) -> np.ndarray:
-    """The array's own elements around the last dimensions: mirrored, repeated at the edge, or from the other side."""
+    """Return the array's own elements around the last dimensions: mirrored, repeated at the edge, or from the other side."""
     found = x
     for axis, before, after in _pairs(x.ndim, pads):
         if not (before or after):

@@ -11,7 +11,7 @@ Sizes = tuple[int, ...]
 
 
 def is_pointwise(images: np.ndarray, kernel: Sizes, geometry: tuple[Sizes, Sizes, Sizes], groups: int) -> bool:
-    """Whether each element of a result is made of one place: kernel and stride of 1 without padding, images in rows."""
+    """Return whether each element of a result is made of one place: kernel and stride of 1 without padding, images in rows."""
     stride, padding, _ = geometry
     return groups == 1 and set(kernel) == set(stride) == {1} and not any(padding) and images.flags.c_contiguous and images.size > 0
 
@@ -30,14 +30,14 @@ def pointwise(x: np.ndarray, w: np.ndarray, bias: Any) -> np.ndarray:
 
 
 def pointwise_input(g: np.ndarray, w: np.ndarray) -> np.ndarray:
-    """The gradient for the images."""
+    """Return the gradient for the images."""
     weights = w.reshape(w.shape[:2]).T
     found = numpy_bmm(np.broadcast_to(weights, (g.shape[0], *weights.shape)), _flat(g))
     return found.reshape(g.shape[0], w.shape[1], *g.shape[2:])
 
 
 def pointwise_weight(g: np.ndarray, x: np.ndarray, shape: Sizes) -> np.ndarray | None:
-    """The gradient for the weights, of few numbers; None for many, whose sum over the images is better made by a convolution."""
+    """Return the gradient for the weights, of few numbers; None for many, whose sum over the images is better made by a convolution."""
     if not x.flags.c_contiguous or not is_few(g.shape[0], g.shape[1], x.shape[1], _flat(g).shape[2]):
         return None
     return np.add.reduce(np.matmul(_flat(g), _flat(x).swapaxes(1, 2)), 0).reshape(shape)

@@ -21,7 +21,8 @@ Sizes = tuple[int, ...]
 def _pick(
     x: np.ndarray, table: np.ndarray, out: Sizes, outside: tuple[np.ndarray, np.ndarray] | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The largest value of each window, the first of equals, above all a NaN, the last of them, and its position among the input's."""
+    """Return the largest value of each window, the first of equals, above all a NaN, the last of them, and its position among the input's.
+    """
     n, c = x.shape[:2]
     if not x.size or not table.shape[1]:
         return np.zeros((n, c, *out), x.dtype), np.zeros((n, c, *out), np.int64)
@@ -42,7 +43,7 @@ def _pick(
 
 
 def last_nan(columns: np.ndarray, place: np.ndarray) -> np.ndarray:
-    """Where the last NaN of each column (along dimension 2) stands, or ``place`` where there is none."""
+    """Return where the last NaN of each column (along dimension 2) stands, or ``place`` where there is none."""
     missing = np.isnan(columns)
     if not missing.any():
         return place
@@ -50,7 +51,7 @@ def last_nan(columns: np.ndarray, place: np.ndarray) -> np.ndarray:
 
 
 def lowest_of(x: np.ndarray) -> Any:
-    """What is below every other value of a dtype."""
+    """Return what is below every other value of a dtype."""
     return -np.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).min
 
 
@@ -58,7 +59,7 @@ _COST = 0.5  # nanoseconds that oneDNN takes for an element
 
 
 def _finite(x: np.ndarray) -> bool:
-    """Whether oneDNN's pooling takes these: finite numbers of single precision in rows, for NaN and infinity are nothing to it."""
+    """Return whether oneDNN's pooling takes these: finite numbers of single precision in rows, for NaN and infinity are nothing to it."""
     if not (FOUND and x.dtype == np.float32 and x.flags.c_contiguous):
         return False
     with quiet():
@@ -66,7 +67,7 @@ def _finite(x: np.ndarray) -> bool:
 
 
 def max_pool_slope(x: np.ndarray, g: np.ndarray, *geometry: Sizes) -> np.ndarray | None:
-    """The gradient of ``max_pool`` for its input; None where oneDNN does not compute it."""
+    """Return the gradient of ``max_pool`` for its input; None where oneDNN does not compute it."""
     if g.dtype != np.float32 or not _finite(x):
         return None
     found, slope, done = np.empty(x.shape, x.dtype), np.ascontiguousarray(g), []
@@ -140,7 +141,7 @@ def largest_places(
 def numpy_max_pool_indices(
     x: np.ndarray, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, out: Sizes
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The largest value of each window and its position in the flattened spatial dimensions (int64)."""
+    """Return the largest value of each window and its position in the flattened spatial dimensions (int64)."""
     numbers = (x.shape[2:], kernel, stride, padding, dilation, out)
     return _pick(x, strided_table(*numbers), out, outside_windows(*numbers))
 

@@ -15,7 +15,7 @@ Dims = tuple[int, ...]
 
 
 def numpy_sum(x: np.ndarray, dims: Dims, keepdim: bool) -> np.ndarray:
-    """The sum along dimensions; NumPy adds pairwise along the innermost one, like torch in blocks."""
+    """Return the sum along dimensions; NumPy adds pairwise along the innermost one, like torch in blocks."""
     with quiet():
         if not dims or not x.ndim:
             return np.array(x, order="C")
@@ -23,14 +23,14 @@ def numpy_sum(x: np.ndarray, dims: Dims, keepdim: bool) -> np.ndarray:
 
 
 def sum_of_small(x: np.ndarray, dims: Dims, keepdim: bool) -> np.ndarray:
-    """The sum of integers or bool in int64, which are widened a few at a time: an array of int64 would be eight times as large."""
+    """Return the sum of integers or bool in int64, which are widened a few at a time: an array of int64 would be eight times as large."""
     if x.dtype == bool and len(dims) in (0, x.ndim) and not keepdim:
         return np.array(np.count_nonzero(x), np.int64)
     return np.asarray(np.add.reduce(x, axis=dims if len(dims) < x.ndim else None, dtype=np.int64, keepdims=keepdim))
 
 
 def numpy_mean(x: np.ndarray, dims: Dims, keepdim: bool) -> np.ndarray:
-    """The mean along dimensions."""
+    """Return the mean along dimensions."""
     found = numpy_sum(x, dims, keepdim)
     count = 1
     for dim in dims if x.ndim else ():
@@ -40,7 +40,7 @@ def numpy_mean(x: np.ndarray, dims: Dims, keepdim: bool) -> np.ndarray:
 
 
 def numpy_variance(x: np.ndarray, dims: Dims, keepdim: bool, divisor: float, rooted: bool) -> np.ndarray:
-    """The sum of squared distances to the mean over ``divisor``, or its root.
+    """Return the sum of squared distances to the mean over ``divisor``, or its root.
 
     Of few numbers in double precision, as torch's always is.
     """
@@ -59,7 +59,7 @@ def _distances(x: np.ndarray, dims: Dims) -> np.ndarray:
 
 
 def variance_slope(g: np.ndarray, x: np.ndarray, dims: Dims, keepdim: bool, divisor: float | None) -> np.ndarray:
-    """The gradient of ``numpy_variance``; infinite without a divisor."""
+    """Return the gradient of ``numpy_variance``; infinite without a divisor."""
     with quiet():
         away = _distances(x, dims).astype(x.dtype, copy=False)
         if not keepdim:
@@ -70,18 +70,18 @@ def variance_slope(g: np.ndarray, x: np.ndarray, dims: Dims, keepdim: bool, divi
 
 
 def root_slope(g: np.ndarray, root: np.ndarray) -> np.ndarray:
-    """The gradient below a root, zero where that is zero."""
+    """Return the gradient below a root, zero where that is zero."""
     with quiet():
         return np.where(root == 0, number(0, root), g / (root + root))
 
 
 def numpy_all(x: np.ndarray, dims: Dims, keepdim: bool) -> np.ndarray:
-    """Whether all hold."""
+    """Return whether all hold."""
     return np.asarray(np.logical_and.reduce(x, axis=dims or None, keepdims=keepdim)) if x.ndim else x.copy()
 
 
 def numpy_any(x: np.ndarray, dims: Dims, keepdim: bool) -> np.ndarray:
-    """Whether any holds."""
+    """Return whether any holds."""
     return np.asarray(np.logical_or.reduce(x, axis=dims or None, keepdims=keepdim)) if x.ndim else x.copy()
 
 
@@ -122,7 +122,7 @@ define_host("any", numpy_any, ("bool",))
 
 
 def numpy_prod(x: np.ndarray, dims: Dims, keepdim: bool) -> np.ndarray:
-    """The product along dimensions."""
+    """Return the product along dimensions."""
     with quiet():
         if not dims or not x.ndim:
             return np.array(x, order="C")
@@ -138,7 +138,7 @@ _LANES = 16  # halves that one of torch's vectors holds in a reduction; four vec
 
 
 def _product_of_halves(x: np.ndarray, dims: Dims, keepdim: bool) -> np.ndarray:
-    """The product, rounded to half precision after each factor, in torch's order: by vectors along what lies side by side."""
+    """Return the product, rounded to half precision after each factor, in torch's order: by vectors along what lies side by side."""
     if not dims or not x.ndim or not x.size:
         return numpy_prod(x, dims, keepdim)
     whole = len(dims) == x.ndim
@@ -156,7 +156,7 @@ def _product_of_halves(x: np.ndarray, dims: Dims, keepdim: bool) -> np.ndarray:
 
 
 def _in_turn(x: np.ndarray, dim: int) -> np.ndarray:
-    """The product along a dimension, one factor after the other."""
+    """Return the product along a dimension, one factor after the other."""
     factors = np.moveaxis(x, dim, 0)
     found = factors[0].copy()
     for factor in factors[1:]:
@@ -166,7 +166,7 @@ def _in_turn(x: np.ndarray, dim: int) -> np.ndarray:
 
 def _place(function: Any) -> Any:
     def kernel(x: np.ndarray, dim: int, keepdim: bool) -> np.ndarray:
-        """The index of the first extreme element along a dimension, int64; NaN counts as extreme."""
+        """Return the index of the first extreme element along a dimension, int64; NaN counts as extreme."""
         if not x.ndim:
             return np.zeros((), np.int64)
         return np.asarray(function(x, axis=dim, keepdims=keepdim), np.int64)
@@ -184,7 +184,7 @@ define_host("prod", _prod, (*_NUMBERS, *COMPLEX, *HALF))
 
 
 def numpy_p_norm(x: np.ndarray, p: float, dims: Dims, keepdim: bool, share: bool = True) -> np.ndarray:
-    """The p-norm over some dimensions; of a distance (without ``share``) a NaN stays one for p = 0, too."""
+    """Return the p-norm over some dimensions; of a distance (without ``share``) a NaN stays one for p = 0, too."""
     size = np.abs(x)
     if not x.size:
         return np.zeros([1 if i in dims else n for i, n in enumerate(x.shape) if keepdim or i not in dims], x.dtype)

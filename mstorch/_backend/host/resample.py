@@ -45,7 +45,7 @@ def numpy_along(x: np.ndarray, matrix: np.ndarray, taps: np.ndarray | None, axis
 
 
 def numpy_pick_along(x: np.ndarray, positions: np.ndarray, axis: int) -> np.ndarray:
-    """The elements at some positions of an axis."""
+    """Return the elements at some positions of an axis."""
     return np.asarray(np.take(x, positions, axis), order="C")
 
 
@@ -74,7 +74,7 @@ def _added(g: np.ndarray, positions: np.ndarray, axis: int, length: int) -> np.n
 def numpy_upsample_grad(
     g: np.ndarray, sizes: Sizes, mode: str, out: Sizes, factors: Any, corners: bool, passes: Passes
 ) -> np.ndarray:  # fmt: skip
-    """The transposed map: (N, C, *out) → (N, C, *sizes)."""
+    """Return the transposed map: (N, C, *out) → (N, C, *sizes)."""
     for axis, weights in reversed(passes.axes):
         if len(weights) == 1:
             g = _added(g, weights[0], axis, sizes[axis - 2])

@@ -26,7 +26,7 @@ def _running(function: Any) -> Any:
 
 
 def numpy_complex_logcumsumexp(x: np.ndarray, dim: int) -> np.ndarray:
-    """The logarithm of running sums of complex exponentials, in double precision."""
+    """Return the logarithm of running sums of complex exponentials, in double precision."""
     out = np.empty(x.shape, x.dtype)
     if not x.size or not x.ndim:
         out[...] = x
@@ -60,12 +60,12 @@ def numpy_running_sum(x: np.ndarray, dim: int) -> np.ndarray:
 
 
 def numpy_cummax_indices(x: np.ndarray, dim: int) -> np.ndarray:
-    """The index of the largest element so far (the last of equal ones; NaN is largest), int64."""
+    """Return the index of the largest element so far (the last of equal ones; NaN is largest), int64."""
     return _latest(x, np.maximum, dim)
 
 
 def numpy_cummin_indices(x: np.ndarray, dim: int) -> np.ndarray:
-    """The same of the smallest."""
+    """Return the same of the smallest."""
     return _latest(x, np.minimum, dim)
 
 

@@ -67,7 +67,7 @@ def numpy_put(x: np.ndarray, source: np.ndarray, index: np.ndarray, accumulate: 
 
 
 def numpy_index_write(x: np.ndarray, source: np.ndarray, dim: int, index: np.ndarray, accumulate: bool) -> np.ndarray:
-    """The entries ``index`` (a vector) of a dimension replaced by, or increased by, those of ``source``."""
+    """Return the entries ``index`` (a vector) of a dimension replaced by, or increased by, those of ``source``."""
     found = np.array(_lifted(x), order="C")
     if index.size and x.size:
         key: Any = (slice(None),) * dim + (index,)

@@ -17,12 +17,12 @@ def numpy_flip(x: np.ndarray, dims: tuple[int, ...]) -> np.ndarray:
 
 
 def numpy_roll(x: np.ndarray, shifts: tuple[int, ...], dims: tuple[int, ...]) -> np.ndarray:
-    """The elements moved ``shifts[i]`` places along ``dims[i]``, around the end."""
+    """Return the elements moved ``shifts[i]`` places along ``dims[i]``, around the end."""
     return np.array(np.roll(x, shifts, dims) if x.ndim and x.size else x, order="C")
 
 
 def numpy_triangle(x: np.ndarray, diagonal: int, lower: bool) -> np.ndarray:
-    """The lower or upper triangle of matrices in the last two dimensions, zeros elsewhere."""
+    """Return the lower or upper triangle of matrices in the last two dimensions, zeros elsewhere."""
     band = np.arange(x.shape[-1])[None, :] - np.arange(x.shape[-2])[:, None]
     return np.where(band <= diagonal if lower else band >= diagonal, x, np.zeros((), x.dtype))
 

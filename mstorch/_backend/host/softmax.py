@@ -23,7 +23,7 @@ _INFINITE = 0x7F80  # the bits of bfloat16
 
 
 def _are_half_rows(x: np.ndarray, dim: int) -> bool:
-    """Whether oneDNN goes along this dimension: the last one of elements of bfloat16 in rows."""
+    """Return whether oneDNN goes along this dimension: the last one of elements of bfloat16 in rows."""
     return FOUND_HALVES and x.dtype == BFLOAT16 and x.flags.c_contiguous and x.ndim > 0 and dim in (-1, x.ndim - 1) and x.size > FEW
 
 
@@ -32,7 +32,7 @@ _SHORT = 1 << 14  # elements that one call is quickest for
 
 
 def _in_library(x: np.ndarray, dim: int) -> bool:
-    """Whether oneDNN goes along this dimension: the last one of elements of single precision in rows."""
+    """Return whether oneDNN goes along this dimension: the last one of elements of single precision in rows."""
     return FOUND and x.size > 0 and x.dtype.char == "f" and x.flags.c_contiguous and x.ndim > 0 and dim in (-1, x.ndim - 1)
 
 
@@ -63,7 +63,9 @@ def _half_slope(kind: int, y: np.ndarray, g: np.ndarray, dim: int) -> np.ndarray
 
 
 def slope_in_rows(kind: int, y: np.ndarray, g: np.ndarray, dim: int) -> np.ndarray | None:
-    """The gradient of softmax (or of its logarithm) from its result; None where that is not along rows of single precision or bfloat16."""
+    """Return the gradient of softmax (or of its logarithm) from its result; None where that is not along rows of single precision or
+    bfloat16.
+    """
     if g.dtype == BFLOAT16:
         return _half_slope(kind, y, g, dim)
     if not _in_library(y, dim):
@@ -74,7 +76,7 @@ def slope_in_rows(kind: int, y: np.ndarray, g: np.ndarray, dim: int) -> np.ndarr
 
 
 def _in_rows(kernel: Callable[[np.ndarray, int], np.ndarray]) -> Callable[[np.ndarray, int], np.ndarray]:
-    """The kernel, long arrays in rows where it goes along the last dimension."""
+    """Return the kernel, long arrays in rows where it goes along the last dimension."""
 
     def run(x: np.ndarray, dim: int) -> np.ndarray:
         if x.size < LONG or dim not in (-1, x.ndim - 1) or x.ndim == 1 or not x.flags.c_contiguous:
@@ -113,7 +115,7 @@ def numpy_softmax(x: np.ndarray, dim: int) -> np.ndarray:
 
 
 def numpy_log_softmax(x: np.ndarray, dim: int) -> np.ndarray:
-    """The logarithm of softmax, without overflow."""
+    """Return the logarithm of softmax, without overflow."""
     if not x.ndim:
         with quiet():
             return np.asarray(x - x)
@@ -154,7 +156,7 @@ def _log_softmax_of_halves(x: np.ndarray, dim: int) -> np.ndarray:
 
 
 def log_softmax_of(x: np.ndarray, dim: int) -> np.ndarray:
-    """The logarithm of softmax along a dimension, of the last one in single precision by oneDNN."""
+    """Return the logarithm of softmax along a dimension, of the last one in single precision by oneDNN."""
     if x.dtype.itemsize == 2:
         return _log_softmax_of_halves(x, dim)
     if x.size >= _FEW and _in_library(x, dim):

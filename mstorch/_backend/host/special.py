@@ -12,7 +12,7 @@ from ._ufunc import FLOATS, HALF
 
 
 def numpy_lgamma(x: np.ndarray) -> np.ndarray:
-    """The logarithm of the size of the gamma function, infinite at both ends."""
+    """Return the logarithm of the size of the gamma function, infinite at both ends."""
     return np.where(np.isinf(x), np.abs(x), special.gammaln(x))
 
 
@@ -26,7 +26,7 @@ for _name, _function in {
 
 
 def _in_double(function: Any) -> Any:
-    """What SciPy computes well in double precision only."""
+    """Return what SciPy computes well in double precision only."""
 
     def kernel(x: np.ndarray, *rest: Any) -> np.ndarray:
         with quiet():
@@ -44,7 +44,7 @@ def _trigamma(x: np.ndarray) -> np.ndarray:
 
 
 def numpy_polygamma(x: np.ndarray, order: int) -> np.ndarray:
-    """The derivative of some order of the digamma function, of double precision."""
+    """Return the derivative of some order of the digamma function, of double precision."""
     if order < 2:
         return np.asarray(_trigamma(x) if order else special.psi(x))
     return np.asarray((-1.0) ** (order + 1) * special.gamma(order + 1.0) * numpy_zeta(order + 1.0, x))
@@ -57,7 +57,7 @@ def numpy_zeta(x: Any, q: np.ndarray) -> np.ndarray:
 
 
 def _incomplete(function: Any, at_zero: float) -> Any:
-    """An incomplete gamma function, where a zero or infinity decides before a NaN beside it does."""
+    """Return an incomplete gamma function, where a zero or infinity decides before a NaN beside it does."""
 
     def whole(a: np.ndarray, x: np.ndarray) -> np.ndarray:
         found = np.asarray(function(a, x))
@@ -71,7 +71,7 @@ def _incomplete(function: Any, at_zero: float) -> Any:
 
 
 def _rounded_steps(function: Any, steps: Any) -> Any:
-    """A kernel that takes half precision through ``steps``, each of which is rounded, as torch does."""
+    """Return a kernel that takes half precision through ``steps``, each of which is rounded, as torch does."""
 
     def kernel(x: np.ndarray) -> np.ndarray:
         if x.dtype.itemsize > 2:

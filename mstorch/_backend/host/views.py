@@ -9,7 +9,7 @@ from ..table import define_host
 
 
 def numpy_clone(x: np.ndarray) -> np.ndarray:
-    """A row-major copy."""
+    """Return a row-major copy."""
     return np.array(x, order="C")
 
 
@@ -24,7 +24,7 @@ def put(whole: np.ndarray, key: Any, array: np.ndarray) -> None:
 
 
 def numpy_window(x: np.ndarray, shape: tuple[int, ...], strides: tuple[int, ...], offset: int) -> np.ndarray:
-    """What a window with these strides shows of memory."""
+    """Return what a window with these strides shows of memory."""
     return np.array(_seen(x, shape, strides, offset), order="C")
 
 
@@ -35,7 +35,7 @@ def _seen(x: np.ndarray, shape: tuple[int, ...], strides: tuple[int, ...], offse
 def numpy_window_placed(
     x: np.ndarray, size: int, shape: tuple[int, ...], strides: tuple[int, ...], offset: int, adding: bool
 ) -> np.ndarray:  # fmt: skip
-    """Zeros of a size with elements where a window with these strides shows them, ``adding`` up those in one place."""
+    """Return zeros of a size with elements where a window with these strides shows them, ``adding`` up those in one place."""
     memory = np.zeros(size, x.dtype)
     if adding:
         np.add.at(memory, _seen(np.arange(size), shape, strides, offset), x)

@@ -22,7 +22,7 @@ _node = tape.function_node("FullBackward0", _forward, _backward)
 
 
 def filled(shape: tuple[int, ...], value: float, name: str, *raws: Raw) -> Raw:
-    """One value everywhere, tied for the tape to the tensors that it would have come from: their gradients are zero.
+    """Return one value everywhere, tied for the tape to the tensors that it would have come from: their gradients are zero.
 
     A sum over no elements, which MindSpore's own gradient would be made of, is uninitialised memory (2.7.2 to 2.10).
     """

@@ -39,13 +39,13 @@ Derivative = Callable[[Raw, Raw], Raw]
 
 
 def is_complex(raw: Raw) -> bool:
-    """Whether the elements are complex."""
+    """Return whether the elements are complex."""
     kind = raw.dtype
     return kind is not FLOAT32 and kind in COMPLEX_MS
 
 
 def recorded(*args: Any) -> bool:
-    """Whether the tape follows one of the arguments."""
+    """Return whether the tape follows one of the arguments."""
     if tape.grad_mode.enabled:
         for arg in args:
             if isinstance(arg, Raw) and arg._requires_grad:
@@ -57,7 +57,7 @@ _CONSTANTS: dict[tuple[Any, Any], Raw] = {}
 
 
 def constant(value: complex, like: Raw) -> Raw:
-    """A 0-d raw tensor of the dtype of ``like``, kept for the next time."""
+    """Return a 0-d raw tensor of the dtype of ``like``, kept for the next time."""
     key = (repr(value), like.dtype)
     found = _CONSTANTS.get(key)
     if found is None or tape.tracing() is not None:
@@ -66,27 +66,27 @@ def constant(value: complex, like: Raw) -> Raw:
 
 
 def prim_conj(raw: Raw) -> Raw:
-    """The conjugate; MindSpore's Conj refuses empty tensors."""
+    """Return the conjugate; MindSpore's Conj refuses empty tensors."""
     return _conj(raw) if raw.size else from_numpy(raw.asnumpy().copy())
 
 
 def real_part(raw: Raw) -> Raw:
-    """The real part; MindSpore's Real refuses empty tensors."""
+    """Return the real part; MindSpore's Real refuses empty tensors."""
     return _real(raw) if raw.size else from_numpy(np.zeros(raw.shape, NP_DTYPE[PARTS[NAME_OF[raw.dtype]]]))
 
 
 def imaginary_part(raw: Raw) -> Raw:
-    """The imaginary part."""
+    """Return the imaginary part."""
     return _imag(raw) if raw.size else from_numpy(np.zeros(raw.shape, NP_DTYPE[PARTS[NAME_OF[raw.dtype]]]))
 
 
 def zeros_like(raw: Raw) -> Raw:
-    """Zeros of the same shape and dtype."""
+    """Return zeros of the same shape and dtype."""
     return _zeros_like(raw) if raw.size else from_numpy(np.zeros(raw.shape, raw.asnumpy().dtype))
 
 
 def sum_to(raw: Raw, shape: tuple[int, ...]) -> Raw:
-    """The sum over what broadcasting repeated: the gradient of an operand of that shape."""
+    """Return the sum over what broadcasting repeated: the gradient of an operand of that shape."""
     own = tuple(raw.shape)
     if own == tuple(shape):
         return raw
@@ -100,7 +100,7 @@ def sum_to(raw: Raw, shape: tuple[int, ...]) -> Raw:
 def node(
     name: str, forward: Callable[..., Raw], backward: Callable[..., Any], traced: Callable[..., Raw] | None = None
 ) -> Callable[..., Raw]:
-    """A kernel ``forward(*args)`` whose gradient is ``backward(gradient, result, *args)``.
+    """Return a kernel ``forward(*args)`` whose gradient is ``backward(gradient, result, *args)``.
 
     ``backward`` gives a raw tensor or None for each argument, or one value for the first alone; it is made of
     differentiable raw operations. ``traced`` is what a ``jit(capture_mode="trace")`` captures instead.
@@ -147,7 +147,7 @@ complex_mul = node("MulBackward0", prim_mul, _mul_backward, prim_mul)
 
 
 def mul(first: Raw, second: Raw) -> Raw:
-    """The product, with a gradient for complex numbers too."""
+    """Return the product, with a gradient for complex numbers too."""
     return complex_mul(first, second) if is_complex(first) else prim_mul(first, second)
 
 
@@ -160,7 +160,7 @@ complex_div = node("DivBackward0", prim_div, _div_backward, prim_div)
 
 
 def flat(name: str, forward: Callable[..., Raw]) -> Callable[..., Raw]:
-    """A kernel whose gradient is zero, as of a step function; MindSpore gives None for most of them."""
+    """Return a kernel whose gradient is zero, as of a step function; MindSpore gives None for most of them."""
 
     def backward(gradient: Raw, result: Raw, *args: Any) -> tuple[Raw | None, ...]:
         return tuple(
@@ -174,7 +174,7 @@ def flat(name: str, forward: Callable[..., Raw]) -> Callable[..., Raw]:
 def chained(
     name: str, forward: Callable[[Raw], Raw], derivative: Derivative, traced: Any = None
 ) -> Callable[[Raw], Raw]:
-    """A kernel of one argument with the gradient ``gradient * conj(derivative(x, result))``."""
+    """Return a kernel of one argument with the gradient ``gradient * conj(derivative(x, result))``."""
 
     def backward(gradient: Raw, result: Raw, raw: Raw) -> Raw:
         local = derivative(raw, result)
@@ -184,7 +184,7 @@ def chained(
 
 
 def through_numpy(function: Callable[..., Any]) -> Callable[..., Raw]:
-    """A NumPy function as a function of raw tensors; the result keeps the dtype that NumPy gives it."""
+    """Return a NumPy function as a function of raw tensors; the result keeps the dtype that NumPy gives it."""
 
     def forward(*raws: Raw) -> Raw:
         with quiet():

@@ -91,7 +91,7 @@ def _elu_backward(g: Raw, y: Raw, x: Raw, alpha: float, scale: float, input_scal
 
 
 def _normal_share(x: Raw) -> Raw:
-    """The share of the normal distribution below x."""
+    """Return the share of the normal distribution below x."""
     return _mul(_add(_erf(_mul(x, constant(math.sqrt(0.5), x))), constant(1, x)), constant(0.5, x))
 
 

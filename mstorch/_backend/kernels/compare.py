@@ -44,7 +44,7 @@ def ops_isfinite(raw: Raw) -> Raw:
 
 
 def numpy_signbit(raw: Raw) -> Raw:
-    """Whether the sign bit is set, also of -0.0 and of NaN."""
+    """Return whether the sign bit is set, also of -0.0 and of NaN."""
     return from_numpy(host_signbit(raw.asnumpy()))
 
 

@@ -139,7 +139,7 @@ def _with_bias(y: Raw, bias: Raw | None) -> Raw:
 
 
 def _nothing(shape: Sizes, x: Raw, w: Raw, bias: Raw | None) -> Raw:
-    """The result without elements, or of sums without terms."""
+    """Return the result without elements, or of sums without terms."""
     name = NAME_OF[x.dtype]
     if bias is None or 0 not in shape:
         return _with_bias(filled(shape, 0, name, x, w), bias)
@@ -234,12 +234,12 @@ def ops_conv2d(x: Raw, w: Raw, bias: Raw | None, *attributes: Any) -> Raw:
 
 
 def ops_conv2d_input(g: Raw, w: Raw, shape: Sizes, *attributes: Any) -> Raw:
-    """The gradient of ``conv2d`` for an input of ``shape``."""
+    """Return the gradient of ``conv2d`` for an input of ``shape``."""
     return _input_gradient(g, w, shape, attributes)
 
 
 def ops_conv2d_weight(g: Raw, x: Raw, shape: Sizes, *attributes: Any) -> Raw:
-    """The gradient of ``conv2d`` for weights of ``shape``."""
+    """Return the gradient of ``conv2d`` for weights of ``shape``."""
     return _weight_gradient(g, x, shape, attributes)
 
 

@@ -20,7 +20,7 @@ def ops_segment_sum(values: Raw, positions: Raw, count: int) -> Raw:
 
 
 def ops_count(positions: Raw, count: int) -> Raw:
-    """How often each of ``count`` numbers is among the positions, int64."""
+    """Return how often each of ``count`` numbers is among the positions, int64."""
     return ops_segment_sum(from_numpy(np.ones(positions.shape, np.int64)), positions, count)
 
 

@@ -16,7 +16,7 @@ def _primitive(blank: int, zero_infinity: bool) -> Any:
 
 
 def ops_ctc(logs: Raw, targets: Raw, lengths: Raw, target_lengths: Raw, blank: int, zero_infinity: bool) -> Raw:
-    """The loss of each sequence: (T, N, C) log-probabilities, targets (N, S), two lengths (N), all int64."""
+    """Return the loss of each sequence: (T, N, C) log-probabilities, targets (N, S), two lengths (N), all int64."""
     return _primitive(blank, zero_infinity)(logs, targets, lengths, target_lengths)[0]
 
 

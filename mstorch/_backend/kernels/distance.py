@@ -71,7 +71,7 @@ _norm_node = node("LinalgVectorNormBackward0", _norm, _norm_backward, _norm)
 
 
 def composed_p_norm(x: Raw, p: float, dims: Dims, keepdim: bool, share: bool = True) -> Raw:
-    """The p-norm over some dimensions. ``share`` says whether equal maxima share a gradient or have it each."""
+    """Return the p-norm over some dimensions. ``share`` says whether equal maxima share a gradient or have it each."""
     shape = tuple(x.shape)
     kept = tuple(1 if i in dims else n for i, n in enumerate(shape))
     if x.size == 0:

@@ -61,7 +61,7 @@ prim_hypot = ops.Hypot()
 
 
 def composed_div(first: Raw, second: Raw) -> Raw:
-    """The quotient. MindSpore's RealDiv takes -0.0 for 0.0 in the divisor, its Reciprocal does not."""
+    """Return the quotient. MindSpore's RealDiv takes -0.0 for 0.0 in the divisor, its Reciprocal does not."""
     if is_complex(first):
         return complex_div(first, second)
     if tape.tracing() is None and (second.asnumpy() == 0).any():
@@ -73,7 +73,7 @@ def composed_div(first: Raw, second: Raw) -> Raw:
 
 
 def neg(raw: Raw) -> Raw:
-    """The negative; the gradient of MindSpore's Neg is right for every dtype."""
+    """Return the negative; the gradient of MindSpore's Neg is right for every dtype."""
     return prim_neg(raw)
 
 
@@ -105,12 +105,12 @@ complex_reciprocal: Callable[[Raw], Raw] = chained(
 
 
 def composed_pow(first: Raw, second: Raw) -> Raw:
-    """The power of floating or complex numbers."""
+    """Return the power of floating or complex numbers."""
     return _complex_power(first, second) if is_complex(first) else prim_pow(first, second)
 
 
 def composed_integer_power(base: Raw, exponent: Raw) -> Raw:
-    """The power of integers by repeated squaring, wrapping as C does; MindSpore's Pow goes through floats."""
+    """Return the power of integers by repeated squaring, wrapping as C does; MindSpore's Pow goes through floats."""
     name = NAME_OF[base.dtype]
     powers = exponent.asnumpy()
     shape = np.broadcast_shapes(tuple(base.shape), powers.shape)
@@ -125,7 +125,7 @@ def composed_integer_power(base: Raw, exponent: Raw) -> Raw:
 
 
 def composed_scalar_power(raw: Raw, exponent: Any) -> Raw:
-    """The power with a Python number; the common exponents have kernels of their own, as in torch."""
+    """Return the power with a Python number; the common exponents have kernels of their own, as in torch."""
     if exponent == 2:
         return composed_square(raw)
     if exponent == 1:
@@ -226,7 +226,7 @@ def _sgn(raw: Raw) -> Raw:
 
 
 def sgn(raw: Raw) -> Raw:
-    """The sign; of a complex number, the number of modulus 1 in its direction."""
+    """Return the sign; of a complex number, the number of modulus 1 in its direction."""
     return _sgn(raw) if is_complex(raw) else sign(raw)
 
 
@@ -239,7 +239,7 @@ composed_abs = chained("AbsBackward0", prim_abs, lambda x, y: sign(x), prim_abs)
 
 
 def ops_abs(raw: Raw) -> Raw:
-    """The absolute value; the second derivative of MindSpore's is None."""
+    """Return the absolute value; the second derivative of MindSpore's is None."""
     return _modulus(raw) if is_complex(raw) else composed_abs(raw)
 
 
@@ -294,12 +294,12 @@ numpy_minimum = node("MinimumBackward0", through_numpy(np.minimum), _smaller_bac
 
 
 def composed_fmax(first: Raw, second: Raw) -> Raw:
-    """The larger; a NaN gives way to a number."""
+    """Return the larger; a NaN gives way to a number."""
     return _ignoring_nan(first, second, numpy_maximum)
 
 
 def composed_fmin(first: Raw, second: Raw) -> Raw:
-    """The smaller; a NaN gives way to a number."""
+    """Return the smaller; a NaN gives way to a number."""
     return _ignoring_nan(first, second, numpy_minimum)
 
 

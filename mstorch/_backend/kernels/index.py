@@ -51,7 +51,7 @@ def _recorded(raw: Raw) -> bool:
 
 
 def _every(raw: Raw, dim: int, step: int) -> Raw:
-    """Every ``step``-th entry of a dimension, not recorded."""
+    """Return every ``step``-th entry of a dimension, not recorded."""
     shape = raw.shape
     if raw.size == 0:
         return _reshape(raw, tuple(-(-n // step) if d == dim else n for d, n in enumerate(shape)))
@@ -88,7 +88,7 @@ def ops_select(raw: Raw, dim: int, index: int) -> Raw:
 
 
 def _flat_positions(sizes: tuple[int, ...], indices: tuple[Raw, ...], common: tuple[int, ...]) -> Raw:
-    """Row-major positions in dimensions of ``sizes`` named by broadcast index tensors; negative indices wrap."""
+    """Return row-major positions in dimensions of ``sizes`` named by broadcast index tensors; negative indices wrap."""
     if ON_CPU and tracing() is None:
         flat = np.zeros(common, np.int64)
         for size, index in zip(sizes, indices):
@@ -104,7 +104,7 @@ def _flat_positions(sizes: tuple[int, ...], indices: tuple[Raw, ...], common: tu
 
 
 def composed_index(raw: Raw, dims: tuple[int, ...], indices: tuple[Raw, ...], common: tuple[int, ...], adjacent: bool) -> Raw:
-    """Elements of ``raw`` at index tensors in ``dims``; their shape stands where they stood if they were adjacent."""
+    """Return elements of ``raw`` at index tensors in ``dims``; their shape stands where they stood if they were adjacent."""
     shape = tuple(raw.shape)
     rest = tuple(d for d in range(len(shape)) if d not in dims)
     positions = _flat_positions(tuple(shape[d] for d in dims), indices, common)
@@ -130,7 +130,7 @@ def composed_index(raw: Raw, dims: tuple[int, ...], indices: tuple[Raw, ...], co
 def composed_linear_index(
     first: Raw, shape: tuple[int, ...], dims: tuple[int, ...], indices: tuple[Raw, ...], common: tuple[int, ...], adjacent: bool
 ) -> Raw:
-    """Row-major positions, in a tensor of ``shape``, of the elements that ``composed_index`` would take."""
+    """Return row-major positions, in a tensor of ``shape``, of the elements that ``composed_index`` would take."""
     every = from_numpy(np.arange(int(np.prod(shape)), dtype=np.int64).reshape(shape))
     return composed_index(every, dims, indices, common, adjacent)
 
@@ -145,7 +145,7 @@ def ops_gather_dim(raw: Raw, dim: int, index: Raw) -> Raw:
 
 
 def dim_positions(shape: tuple[int, ...], dim: int, index: Raw) -> Raw:
-    """Row-major positions, in a tensor of ``shape``, that gather and scatter reach through ``index``, as a column."""
+    """Return row-major positions, in a tensor of ``shape``, that gather and scatter reach through ``index``, as a column."""
     step, inner = 1, 1
     lead: Any = np.zeros((), np.int64)
     for d in range(len(shape) - 1, -1, -1):
@@ -173,19 +173,19 @@ gather_along = node("GatherBackward", _gather_dim, _gather_backward, _gather_dim
 
 
 def ops_index_select(raw: Raw, dim: int, index: Raw) -> Raw:
-    """The entries ``index`` (1-d, int64, within bounds) of a dimension."""
+    """Return the entries ``index`` (1-d, int64, within bounds) of a dimension."""
     if index.size == 0 or raw.size == 0:
         return of_nothing(raw, (*raw.shape[:dim], index.size, *raw.shape[dim + 1 :]), 0)
     return entries(raw, index, dim)
 
 
 def composed_storage_gather(raw: Raw, index: Raw) -> Raw:
-    """The elements at flat positions ``index`` (int64, any shape, within bounds)."""
+    """Return the elements at flat positions ``index`` (int64, any shape, within bounds)."""
     return entries(_reshape(raw, (-1,)), index, 0)
 
 
 def composed_take(raw: Raw, index: Raw) -> Raw:
-    """The elements at flat positions, which may count from the end."""
+    """Return the elements at flat positions, which may count from the end."""
     if index.size == 0:
         return of_nothing(raw, tuple(index.shape), 0)
     places = _reshape(_flat_positions((raw.size,), (index,), tuple(index.shape)), tuple(index.shape))
@@ -193,7 +193,7 @@ def composed_take(raw: Raw, index: Raw) -> Raw:
 
 
 def ops_nonzero(raw: Raw) -> Raw:
-    """The positions of true elements, (count, dimensions), int64; ``raw`` is bool."""
+    """Return the positions of true elements, (count, dimensions), int64; ``raw`` is bool."""
     if not raw.shape:
         return from_numpy(np.zeros((int(bool(raw.asnumpy())), 0), np.int64))
     if raw.size == 0:

@@ -19,7 +19,7 @@ Arrays = tuple[np.ndarray, ...]
 
 
 def given(*arrays: Any) -> tuple[Raw, ...]:
-    """Arrays as raw tensors over memory of their own."""
+    """Return arrays as raw tensors over memory of their own."""
     return tuple(from_numpy(np.array(array, order="C")) for array in arrays)
 
 
@@ -38,7 +38,7 @@ def loop(core: Callable[..., Arrays], *operands: np.ndarray) -> Arrays:
 
 
 def lapack_of(name: str, array: np.ndarray, library: Any = lapack) -> Any:
-    """The LAPACK (or BLAS) routine for the dtype of an array."""
+    """Return the LAPACK (or BLAS) routine for the dtype of an array."""
     return getattr(library, {"f": "s", "d": "d", "F": "c", "D": "z"}[array.dtype.char] + name)
 
 
@@ -46,7 +46,7 @@ _SMALL, _MANY = 32, 16
 
 
 def _many_small(array: np.ndarray) -> bool:
-    """Whether a step for the whole batch at once beats a call of LAPACK for each matrix; NaN and inf are LAPACK's."""
+    """Return whether a step for the whole batch at once beats a call of LAPACK for each matrix; NaN and inf are LAPACK's."""
     return max(array.shape[-2:]) <= _SMALL and array.size > _MANY * array.shape[-1] * array.shape[-2] > 0 and np.isfinite(array).all()
 
 
@@ -67,7 +67,7 @@ def numpy_lu_factor(raw: Raw) -> tuple[Raw, ...]:
 
 
 def _lu_of_many(array: np.ndarray) -> Arrays:
-    """The LU factors of many small matrices, a column of all of them at a time."""
+    """Return the LU factors of many small matrices, a column of all of them at a time."""
     *batch, rows, columns = array.shape
     work = array.reshape((-1, rows, columns)).copy()
     every, size = np.arange(len(work)), min(rows, columns)
@@ -105,7 +105,7 @@ def _gesv(matrix: np.ndarray, right: np.ndarray) -> Arrays:
 
 
 def numpy_solve(matrix: Raw, right: Raw) -> tuple[Raw, ...]:
-    """The solution of ``matrix @ X = right`` (one batch shape), and for each matrix its first zero pivot."""
+    """Return the solution of ``matrix @ X = right`` (one batch shape), and for each matrix its first zero pivot."""
     a, b = matrix.asnumpy(), right.asnumpy()
     if np.isfinite(a).all():
         try:
@@ -123,7 +123,7 @@ def _potrf(array: np.ndarray) -> Arrays:
 
 
 def _factored(array: np.ndarray) -> Arrays:
-    """The factor of a matrix with NaN or infinities, which OpenBLAS takes for positive-definite, column by column."""
+    """Return the factor of a matrix with NaN or infinities, which OpenBLAS takes for positive-definite, column by column."""
     work = np.tril(array)
     with quiet():
         for k in range(len(work)):
@@ -165,7 +165,7 @@ def numpy_qr(raw: Raw, mode: str) -> tuple[Raw, ...]:
 
 
 def _converged(function: Callable[[np.ndarray], Arrays], array: np.ndarray) -> Arrays:
-    """An iterative decomposition; NaN in the place of what it does not find for a matrix."""
+    """Return an iterative decomposition; NaN in the place of what it does not find for a matrix."""
     try:
         return tuple(function(array))
     except np.linalg.LinAlgError:
@@ -180,17 +180,17 @@ def numpy_svd(raw: Raw, full: bool) -> tuple[Raw, ...]:
 
 
 def numpy_svdvals(raw: Raw) -> Raw:
-    """The singular values, in descending order."""
+    """Return the singular values, in descending order."""
     return given(*_converged(lambda array: (np.linalg.svd(array, compute_uv=False),), raw.asnumpy()))[0]
 
 
 def numpy_eigh(raw: Raw, triangle: str) -> tuple[Raw, ...]:
-    """Ascending eigenvalues and eigenvectors of Hermitian matrices, of which one triangle is read."""
+    """Return ascending eigenvalues and eigenvectors of Hermitian matrices, of which one triangle is read."""
     return given(*_converged(lambda array: np.linalg.eigh(array, triangle), raw.asnumpy()))
 
 
 def numpy_eig(raw: Raw) -> tuple[Raw, ...]:
-    """Eigenvalues and eigenvectors, complex always."""
+    """Return eigenvalues and eigenvectors, complex always."""
     array = raw.asnumpy()
     kind = np.result_type(array.dtype, np.complex64)
     values, vectors = _converged(np.linalg.eig, array)
@@ -205,7 +205,7 @@ def _trtrs(matrix: np.ndarray, right: np.ndarray, upper: bool, unit: bool) -> Ar
 
 
 def numpy_solve_triangular(matrix: Raw, right: Raw, upper: bool, unit: bool) -> Raw:
-    """The solution of ``matrix @ X = right``, of which one triangle is read."""
+    """Return the solution of ``matrix @ X = right``, of which one triangle is read."""
     a, b = matrix.asnumpy(), right.asnumpy()
     if _many_small(a) and b.size:
         return given(_substituted(a, b, upper, unit))[0]
@@ -213,7 +213,7 @@ def numpy_solve_triangular(matrix: Raw, right: Raw, upper: bool, unit: bool) -> 
 
 
 def _substituted(a: np.ndarray, b: np.ndarray, upper: bool, unit: bool) -> np.ndarray:
-    """The solutions for many small triangles, a row of all of them at a time."""
+    """Return the solutions for many small triangles, a row of all of them at a time."""
     found, size = b.copy(), a.shape[-1]
     for k in reversed(range(size)) if upper else range(size):
         known = slice(k + 1, size) if upper else slice(0, k)
@@ -273,7 +273,7 @@ def _ldl_matrices(factors: np.ndarray, pivots: np.ndarray, hermitian: bool) -> n
 
 
 def numpy_ldl_solve(factors: Raw, right: Raw, pivots: Raw, hermitian: bool) -> Raw:
-    """The solution of ``A @ X = right`` from the LDL factors of A."""
+    """Return the solution of ``A @ X = right`` from the LDL factors of A."""
     rows = pivots.asnumpy()[..., None]
 
     def core(packed: np.ndarray, exchanged: np.ndarray, b: np.ndarray) -> Arrays:

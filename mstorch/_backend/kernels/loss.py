@@ -32,7 +32,7 @@ def _one_hot(target: np.ndarray, classes: int, kind: np.dtype) -> Raw:
 
 
 def _log_probabilities(x: Raw, target: Raw) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The elements' places (rows, classes) and the logarithm of the softmax of all logits."""
+    """Return the elements' places (rows, classes) and the logarithm of the softmax of all logits."""
     with quiet():
         logs = shifted(x, 1)
         logs -= np.log(np.exp(logs).sum(1, keepdims=True))
@@ -67,12 +67,12 @@ _entropy_node = tape.function_node("NllLossBackward0", _entropy_forward, _entrop
 
 
 def numpy_cross_entropy(x: Raw, target: Raw) -> Raw:
-    """The mean cross entropy of logits (N, C) and classes (N), int32 and in range."""
+    """Return the mean cross entropy of logits (N, C) and classes (N), int32 and in range."""
     return _entropy_node(x, target) if recorded(x) else _mean_loss(*_log_probabilities(x, target))
 
 
 def ops_cross_entropy(x: Raw, target: Raw) -> Raw:
-    """The same, by MindSpore's kernel for logits and classes. ``ops.cross_entropy`` leaks 14 KB a call (2.8 to 2.10)."""
+    """Return the same, by MindSpore's kernel for logits and classes. ``ops.cross_entropy`` leaks 14 KB a call (2.8 to 2.10)."""
     return _entropy(x, target)
 
 

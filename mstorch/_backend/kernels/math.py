@@ -222,7 +222,7 @@ round_ = flat("RoundBackward0", _round_decimals)
 
 
 def composed_frac(raw: Raw) -> Raw:
-    """The part after the point."""
+    """Return the part after the point."""
     return prim_sub(raw, trunc(raw))
 
 
@@ -365,7 +365,7 @@ _angle_of_complex = node("AngleBackward0", _complex_angle, _complex_angle_backwa
 
 
 def composed_angle(raw: Raw) -> Raw:
-    """The argument of a complex number; 0 or pi for a real one."""
+    """Return the argument of a complex number; 0 or pi for a real one."""
     return _angle_of_complex(raw) if is_complex(raw) else _angle_of_real(raw)
 
 

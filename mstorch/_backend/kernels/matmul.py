@@ -16,7 +16,7 @@ _add = ops.Add()
 
 
 def _zeros(a: Raw, b: Raw, shape: tuple[int, ...]) -> Raw:
-    """A product without terms: MatMul over an inner dimension of 0 returns uninitialised memory."""
+    """Return a product without terms: MatMul over an inner dimension of 0 returns uninitialised memory."""
     nothing = from_numpy(np.zeros(shape, NP_DTYPE[NAME_OF[a.dtype]]))
     # Sums over no elements tie the result to both operands, for the tape.
     if not (a._requires_grad or b._requires_grad):

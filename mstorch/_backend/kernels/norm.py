@@ -71,7 +71,7 @@ def _train_backward(ctx: Any, g: Raw, *_: Any) -> tuple[Raw | None, ...]:
 
 
 def _differentiable_gradients(g: Raw, x: Raw, weight: Raw, eps: float) -> tuple[Raw, Raw, Raw]:
-    """The gradients made of differentiable operations, for double backward."""
+    """Return the gradients made of differentiable operations, for double backward."""
     axes = (0, *range(2, len(x.shape)))
     shape = (1, -1, *([1] * (len(x.shape) - 2)))
     normal, _, _, inverse = _normalized(x, axes, eps)
@@ -139,7 +139,7 @@ def _layer_forward(ctx: Any, x: Raw, weight: Raw, bias: Raw, begin: int, eps: fl
 
 
 def _single_gradients(g: Raw, x: Raw, weight: Raw, begin: int, eps: float) -> tuple[Raw | None, ...]:
-    """The gradients where each element is normalised alone.
+    """Return the gradients where each element is normalised alone.
 
     Those of x and the weight are zero but for rounding; torch's rounding is kept (its normalised value is what the product
     ``inverse * x`` loses), for with a small epsilon it is not small.
@@ -194,7 +194,7 @@ define("batch_norm_eval", cpu=composed_batch_norm_eval, dtypes=FLOATS, via=VIA_H
 
 
 def ops_batch_norm_grad(g: Raw, x: Raw, weight: Raw, mean: Raw, var: Raw, eps: float) -> tuple[Raw, Raw, Raw]:
-    """The gradients of ``batch_norm_train`` for input, weight and bias, from the statistics that it gave."""
+    """Return the gradients of ``batch_norm_train`` for input, weight and bias, from the statistics that it gave."""
     shape = tuple(x.shape)
     if len(shape) not in (2, 4):
         g, x = (_reshape(raw, (*shape[:2], 1, -1)) for raw in (g, x))

@@ -58,7 +58,7 @@ def ops_max_pool(x: Raw, kernel: Sizes, stride: Sizes, padding: Sizes, dilation:
 
 
 def _first_largest(columns: Raw, table: np.ndarray) -> Raw:
-    """Where (N, C, window, out) is largest in each window, as positions (N, C, out) among the input's."""
+    """Return where (N, C, window, out) is largest in each window, as positions (N, C, out) among the input's."""
     lowest = extreme(columns, -1)
     if tape.tracing() is None:
         values = columns.asnumpy()
@@ -83,7 +83,7 @@ def _first_largest(columns: Raw, table: np.ndarray) -> Raw:
 def _pick(
     x: Raw, table: np.ndarray, out: Sizes, outside: tuple[np.ndarray, np.ndarray] | None = None
 ) -> tuple[Raw, Raw]:
-    """The largest value of each window, the first of equals, above all a NaN, the last of them, and its position among the input's.
+    """Return the largest value of each window, the first of equals, above all a NaN, the last of them, and its position among the input's.
 
     ``outside`` has the windows of padding alone, whose largest value is the lowest there is.
     """
@@ -106,7 +106,7 @@ def _pick(
 def composed_max_pool_indices(
     x: Raw, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, out: Sizes
 ) -> tuple[Raw, Raw]:
-    """The largest value of each window and its position in the flattened spatial dimensions (int64)."""
+    """Return the largest value of each window and its position in the flattened spatial dimensions (int64)."""
     numbers = (tuple(x.shape[2:]), kernel, stride, padding, dilation, out)
     return _pick(x, strided_table(*numbers), out, outside_windows(*numbers))
 
@@ -148,7 +148,7 @@ _avg_node = node("AvgPool2DBackward0", _avg_forward, _avg_backward, _avg_forward
 def _divisors(
     sizes: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, out: Sizes, include_pad: bool, name: str
 ) -> Raw:
-    """One over the number of elements that each window counts."""
+    """Return one over the number of elements that each window counts."""
     counts = np.ones((), np.int64)
     for n, k, s, p, o in zip(sizes, kernel, stride, padding, out):
         start = np.arange(o) * s - p

@@ -33,7 +33,7 @@ _broadcast = ops.BroadcastTo
 
 
 def extreme(like: Raw, sign: int) -> Any:
-    """What no element of the dtype of ``like`` is below (``sign`` -1) or above (1)."""
+    """Return what no element of the dtype of ``like`` is below (``sign`` -1) or above (1)."""
     kind = NP_DTYPE[NAME_OF[like.dtype]]
     if kind.kind == "f":
         return sign * np.inf
@@ -42,12 +42,12 @@ def extreme(like: Raw, sign: int) -> Any:
 
 
 def reduced_shape(shape: tuple[int, ...], dims: tuple[int, ...], keepdim: bool) -> tuple[int, ...]:
-    """The shape after a reduction."""
+    """Return the shape after a reduction."""
     return tuple(1 if i in dims else n for i, n in enumerate(shape) if keepdim or i not in dims)
 
 
 def constant(raw: Raw, shape: tuple[int, ...], value: Any) -> Raw:
-    """A tensor of one value in the dtype of ``raw``."""
+    """Return a tensor of one value in the dtype of ``raw``."""
     return from_numpy(np.full(shape, value, NP_DTYPE[NAME_OF[raw.dtype]]))
 
 
@@ -65,7 +65,7 @@ of_nothing = function_node("ReduceEmpty", _empty_forward, _empty_backward)
 
 
 def over_nothing(raw: Raw, dims: tuple[int, ...], keepdim: bool, value: Any) -> Raw:
-    """The reduction of a tensor without elements: ``value`` everywhere."""
+    """Return the reduction of a tensor without elements: ``value`` everywhere."""
     return of_nothing(raw, reduced_shape(tuple(raw.shape), dims, keepdim), value)
 
 
@@ -133,7 +133,7 @@ def ops_any(raw: Raw, dims: tuple[int, ...], keepdim: bool) -> Raw:
 
 
 def has_nan(raw: Raw) -> bool:
-    """Whether a floating tensor may hold a NaN (a sum over it tells at the speed of memory); under a trace always."""
+    """Return whether a floating tensor may hold a NaN (a sum over it tells at the speed of memory); under a trace always."""
     if NAME_OF[raw.dtype] not in FLOATS:
         return False
     if tracing() is not None:
@@ -185,7 +185,7 @@ def _amin_any(raw: Raw, dims: tuple[int, ...], keepdim: bool) -> Raw:
 
 
 def _arg(raw: Raw, dim: int, keepdim: bool, largest: bool) -> Raw:
-    """The index of the first extreme element along a dimension, int64; NaN counts as extreme."""
+    """Return the index of the first extreme element along a dimension, int64; NaN counts as extreme."""
     if not raw.shape:
         return from_numpy(np.zeros((), np.int64))
     extreme = _MAX[True](raw, (dim,)) if largest else _MIN[True](raw, (dim,))

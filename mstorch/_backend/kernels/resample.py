@@ -32,7 +32,7 @@ def composed_along(x: Raw, matrix: np.ndarray, taps: np.ndarray | None, axis: in
 
 
 def ops_pick_along(x: Raw, positions: np.ndarray, axis: int) -> Raw:
-    """The elements at some positions of an axis."""
+    """Return the elements at some positions of an axis."""
     return _gather(x, from_numpy(np.ascontiguousarray(positions, dtype=np.int32)), axis)
 
 

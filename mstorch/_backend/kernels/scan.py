@@ -50,7 +50,7 @@ def _cumprod(raw: Raw, dim: int) -> Raw:
 
 
 def _cumprod_backward(gradient: Raw, result: Raw, raw: Raw, dim: int) -> Raw:
-    """Sums of later gradients times products, divided by the element; at the first zero the products without it."""
+    """Return sums of later gradients times products, divided by the element; at the first zero the products without it."""
     conjugate = prim_conj if NAME_OF[raw.dtype] in COMPLEX else _same
     zero = prim_equal(raw, constant(raw, (), 0))
     if not bool(zero.asnumpy().any()):
@@ -81,7 +81,7 @@ def composed_cumprod(raw: Raw, dim: int) -> Raw:
 
 
 def ops_cummax_indices(raw: Raw, dim: int) -> Raw:
-    """The index of the largest element so far (the last of equal ones; NaN is largest), int64."""
+    """Return the index of the largest element so far (the last of equal ones; NaN is largest), int64."""
     if raw.size == 0 or not raw.shape:
         return from_numpy(np.zeros(raw.shape, np.int64))
     prim = _LARGEST.get(dim)
@@ -91,7 +91,7 @@ def ops_cummax_indices(raw: Raw, dim: int) -> Raw:
 
 
 def ops_cummin_indices(raw: Raw, dim: int) -> Raw:
-    """The same of the smallest: Cummin has other rules for equal elements, so it is Cummax of what falls as it rises."""
+    """Return the same of the smallest: Cummin has other rules for equal elements, so it is Cummax of what falls as it rises."""
     flipped = ops.neg(raw) if NAME_OF[raw.dtype] in FLOATS else ops.Invert()(raw)
     return ops_cummax_indices(flipped, dim)
 
@@ -125,7 +125,7 @@ def _logcumsumexp_backward(gradient: Raw, result: Raw, raw: Raw, dim: int) -> Ra
 
 
 def _pairwise(gradient: Raw, raw: Raw, dim: int) -> Raw:
-    """The same pair by pair, where it may be differentiated again: no logarithm of a gradient, and no large exponent."""
+    """Return the same pair by pair, where it may be differentiated again: no logarithm of a gradient, and no large exponent."""
     shape = tuple(raw.shape)
     n = shape[dim]
     rows, columns = (*shape[: dim + 1], 1, *shape[dim + 1 :]), (*shape[:dim], 1, *shape[dim:])

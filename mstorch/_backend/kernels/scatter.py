@@ -73,7 +73,7 @@ def composed_put(raw: Raw, source: Raw, index: Raw, accumulate: bool) -> Raw:
 
 
 def composed_index_write(raw: Raw, source: Raw, dim: int, index: Raw, accumulate: bool) -> Raw:
-    """The entries ``index`` (a vector) of a dimension replaced by, or increased by, those of ``source``."""
+    """Return the entries ``index`` (a vector) of a dimension replaced by, or increased by, those of ``source``."""
     if index.size == 0 or raw.size == 0:
         return unwritten(raw, source)
     if not raw.shape:
@@ -117,7 +117,7 @@ def _nan_flags(raw: Raw) -> Raw:
 
 
 def _counts(flat: Raw, positions: Raw, values: Raw, include_self: bool) -> Raw:
-    """How many elements each mean is of, at least 1."""
+    """Return how many elements each mean is of, at least 1."""
     counts = constant(flat, (flat.size,), 1)
     ones = constant(flat, (values.size,), 1)
     if not include_self:

@@ -45,7 +45,7 @@ def ops_flip(raw: Raw, dims: tuple[int, ...]) -> Raw:
 
 
 def composed_roll(raw: Raw, shifts: tuple[int, ...], dims: tuple[int, ...]) -> Raw:
-    """The elements moved ``shifts[i]`` places along ``dims[i]``, around the end."""
+    """Return the elements moved ``shifts[i]`` places along ``dims[i]``, around the end."""
     result = raw
     for shift, dim in zip(shifts, dims):
         length = raw.shape[dim] if raw.shape else 1
@@ -59,7 +59,7 @@ _BANDS: dict[tuple[int, int, int, bool], np.ndarray] = {}
 
 
 def composed_triangle(raw: Raw, diagonal: int, lower: bool) -> Raw:
-    """The lower or upper triangle of matrices in the last two dimensions, zeros elsewhere."""
+    """Return the lower or upper triangle of matrices in the last two dimensions, zeros elsewhere."""
     if raw.size == 0:
         return numpy_clone(raw)
     rows, columns = raw.shape[-2:]

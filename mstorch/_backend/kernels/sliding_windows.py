@@ -15,20 +15,20 @@ _concat = ops.Concat(2)
 
 
 def _strided_axis(size: int, kernel: int, stride: int, before: int, dilation: int, out: int) -> np.ndarray:
-    """Positions (kernel, out) in an axis of ``size``; -1 stands for padding."""
+    """Return positions (kernel, out) in an axis of ``size``; -1 stands for padding."""
     positions = np.arange(out)[None, :] * stride - before + np.arange(kernel)[:, None] * dilation
     return np.where((positions >= 0) & (positions < size), positions, -1)
 
 
 def _transposed_axis(size: int, kernel: int, stride: int, before: int, dilation: int, out: int) -> np.ndarray:
-    """Which input position adds to output ``o`` through kernel element ``k`` of a transposed convolution."""
+    """Return which input position adds to output ``o`` through kernel element ``k`` of a transposed convolution."""
     reach = np.arange(out)[None, :] + before - np.arange(kernel)[:, None] * dilation
     positions = reach // stride
     return np.where((reach % stride == 0) & (positions >= 0) & (positions < size), positions, -1)
 
 
 def _adaptive_axis(size: int, out: int) -> np.ndarray:
-    """Positions (longest window, out) of adaptive pooling; -1 fills up the shorter windows."""
+    """Return positions (longest window, out) of adaptive pooling; -1 fills up the shorter windows."""
     starts = np.arange(out) * size // max(out, 1)
     stops = -(-(np.arange(1, out + 1) * size) // max(out, 1))
     longest = int((stops - starts).max(initial=1))
@@ -37,7 +37,7 @@ def _adaptive_axis(size: int, out: int) -> np.ndarray:
 
 
 def _combine(sizes: tuple[int, ...], axes: list[np.ndarray]) -> np.ndarray:
-    """Flat positions (kernel elements, output elements) from the positions in each axis; -1 where any is -1."""
+    """Return flat positions (kernel elements, output elements) from the positions in each axis; -1 where any is -1."""
     flat = np.zeros((1, 1), np.int64)
     outside = np.zeros((1, 1), bool)
     for size, axis in zip(sizes, axes):
@@ -53,7 +53,7 @@ def strided_table(
     sizes: tuple[int, ...], kernel: tuple[int, ...], stride: tuple[int, ...], before: tuple[int, ...],
     dilation: tuple[int, ...], out: tuple[int, ...],
 ) -> np.ndarray:  # fmt: skip
-    """Flat positions (kernel elements, output elements) of the windows of a convolution or a pooling."""
+    """Return flat positions (kernel elements, output elements) of the windows of a convolution or a pooling."""
     return _combine(sizes, [_strided_axis(*numbers) for numbers in zip(sizes, kernel, stride, before, dilation, out)])
 
 
@@ -62,7 +62,7 @@ def outside_windows(
     sizes: tuple[int, ...], kernel: tuple[int, ...], stride: tuple[int, ...], before: tuple[int, ...],
     dilation: tuple[int, ...], out: tuple[int, ...],
 ) -> tuple[np.ndarray, np.ndarray] | None:  # fmt: skip
-    """Which windows hold nothing but padding, and the positions that torch gives for them; None if there are none."""
+    """Return which windows hold nothing but padding, and the positions that torch gives for them; None if there are none."""
     empty = (strided_table(sizes, kernel, stride, before, dilation, out) < 0).all(0)
     if not empty.any():
         return None
@@ -79,13 +79,13 @@ def transposed_table(
     sizes: tuple[int, ...], kernel: tuple[int, ...], stride: tuple[int, ...], before: tuple[int, ...],
     dilation: tuple[int, ...], out: tuple[int, ...],
 ) -> np.ndarray:  # fmt: skip
-    """Flat positions (kernel elements, output elements) that a transposed convolution sums over."""
+    """Return flat positions (kernel elements, output elements) that a transposed convolution sums over."""
     return _combine(sizes, [_transposed_axis(*numbers) for numbers in zip(sizes, kernel, stride, before, dilation, out)])
 
 
 @lru_cache(512)
 def adaptive_table(sizes: tuple[int, ...], out: tuple[int, ...]) -> np.ndarray:
-    """Flat positions (longest window, output elements) of adaptive pooling."""
+    """Return flat positions (longest window, output elements) of adaptive pooling."""
     return _combine(sizes, [_adaptive_axis(*numbers) for numbers in zip(sizes, out)])
 
 
@@ -93,7 +93,7 @@ _INDICES: dict[int, tuple[np.ndarray, Raw, bool]] = {}
 
 
 def _index_of(table: np.ndarray, count: int) -> tuple[Raw, bool]:
-    """The table as a raw tensor in which padding is position ``count``, and whether there is padding."""
+    """Return the table as a raw tensor in which padding is position ``count``, and whether there is padding."""
     found = _INDICES.get(id(table))
     if found is None or found[0] is not table:
         padded = bool((table < 0).any())

@@ -30,7 +30,7 @@ def _primitives(dim: int) -> tuple[Any, Any]:
 
 
 def shifted(x: Raw, dim: int) -> np.ndarray:
-    """The elements less the largest along ``dim``, as an array in fresh memory."""
+    """Return the elements less the largest along ``dim``, as an array in fresh memory."""
     values = x.asnumpy()
     return np.subtract(values, values.max(dim, keepdims=True), order="C")
 

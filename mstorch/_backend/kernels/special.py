@@ -43,7 +43,7 @@ _TWO_BY_ROOT_PI = 2 / math.sqrt(math.pi)
 
 
 def scipy_function(name: str) -> Callable[..., Raw]:
-    """A function of scipy.special on raw tensors, computed in float64. SciPy, which MindSpore needs, loads late."""
+    """Return a function of scipy.special on raw tensors, computed in float64. SciPy, which MindSpore needs, loads late."""
 
     def forward(*args: Any) -> Raw:
         function = getattr(importlib.import_module("scipy.special"), name)

@@ -17,7 +17,7 @@ _scatter_update = ops.TensorScatterUpdate()
 
 
 def follows(raw: Raw) -> bool:
-    """Whether the tape records what is done with the tensor now (in eager mode)."""
+    """Return whether the tape records what is done with the tensor now (in eager mode)."""
     return tape.grad_mode.enabled and raw._requires_grad and tape.tracing() is None
 
 
@@ -34,7 +34,7 @@ _reshape_recorded = tape.function_node("View", _reshape_forward, _reshape_backwa
 
 
 def ops_reshape(raw: Raw, shape: tuple[int, ...]) -> Raw:
-    """The elements in another shape, over the same memory."""
+    """Return the elements in another shape, over the same memory."""
     return _reshape_recorded(raw, tuple(shape)) if follows(raw) else _reshape(raw, tuple(shape))
 
 
@@ -51,7 +51,7 @@ _permute_recorded = tape.function_node("Permute", _permute_forward, _permute_bac
 
 
 def ops_permute(raw: Raw, order: tuple[int, ...]) -> Raw:
-    """Dimensions in another order, over the same memory."""
+    """Return dimensions in another order, over the same memory."""
     if not order:
         return raw
     return _permute_recorded(raw, tuple(order)) if follows(raw) else _transpose(raw, tuple(order))
@@ -75,7 +75,7 @@ _expand_recorded = tape.function_node("Expand", _expand_forward, _expand_backwar
 
 
 def mint_expand(raw: Raw, shape: tuple[int, ...]) -> Raw:
-    """Dimensions of length 1 repeated, over the same memory."""
+    """Return dimensions of length 1 repeated, over the same memory."""
     return _expand_recorded(raw, tuple(shape)) if follows(raw) else mint.broadcast_to(raw, shape)
 
 
@@ -95,14 +95,14 @@ _total_recorded = tape.function_node("Sum", _total_forward, _total_backward)
 
 
 def ops_total(raw: Raw, dims: tuple[int, ...]) -> Raw:
-    """The sum over some dimensions, which stay with length 1, of a tensor with elements; differentiable any number of times."""
+    """Return the sum over some dimensions, which stay with length 1, of a tensor with elements; differentiable any number of times."""
     if not dims:
         return raw
     return _total_recorded(raw, tuple(dims)) if follows(raw) else _sum(raw, dims)
 
 
 def composed_storage_scatter(raw: Raw, index: Raw, new: Raw) -> Raw:
-    """A copy of ``raw`` with the elements at flat positions ``index`` replaced by ``new`` of the index's shape."""
+    """Return a copy of ``raw`` with the elements at flat positions ``index`` replaced by ``new`` of the index's shape."""
     if index.size == 0:
         return raw
     flat = _scatter_update(_reshape(raw, (-1,)), _reshape(index, (-1, 1)), _reshape(new, (-1,)))
@@ -110,7 +110,7 @@ def composed_storage_scatter(raw: Raw, index: Raw, new: Raw) -> Raw:
 
 
 def copy_memory(raw: Raw) -> Raw:
-    """A copy in fresh memory, not recorded."""
+    """Return a copy in fresh memory, not recorded."""
     return from_numpy(raw.asnumpy().copy(order="C"))
 
 
@@ -126,7 +126,7 @@ _clone_recorded = tape.function_node("Clone", _clone_forward, _clone_backward)
 
 
 def numpy_clone(raw: Raw) -> Raw:
-    """A copy in fresh memory. MindSpore's Clone has no CPU kernel, and an arithmetic copy would change -0.0."""
+    """Return a copy in fresh memory. MindSpore's Clone has no CPU kernel, and an arithmetic copy would change -0.0."""
     if tape.tracing() is not None:
         return ops.deepcopy(raw)
     if tape.grad_mode.enabled and raw._requires_grad:

@@ -86,7 +86,7 @@ def _run(make: Any, key: tuple[int, ...], size: int, steps: tuple[int, ...], *at
 
 
 def _sum_after(layout: Layout) -> Any:
-    """What tells a kernel to add an array to its result before it is rounded."""
+    """Return the attributes with which a kernel adds an array to its result before it is rounded."""
     attributes, steps = made("primitive_attr_create"), made("post_ops_create")
     done = LIBRARY.dnnl_post_ops_append_binary(steps, ADD, layout.handle) or LIBRARY.dnnl_primitive_attr_set_post_ops(attributes, steps)
     LIBRARY.dnnl_post_ops_destroy(steps)
@@ -110,7 +110,7 @@ def _scaled(element: int, shape: tuple[int, ...], whole: bool, place: int) -> Pr
 
 @functools.cache
 def _place_after() -> int | None:
-    """The number of the place of what is added after a kernel: it differs between releases. None where none of those is it."""
+    """Return the number of the place of what is added after a kernel: it differs between releases. None where none of those is it."""
     if not FOUND_HALVES:
         return None
     images, one = np.full((1, 1, 16), 2, np.float32), np.ones((1, 1, 1), np.float32)
@@ -126,7 +126,7 @@ def _place_after() -> int | None:
 
 
 def scales() -> bool:
-    """Whether the library has ``scaled``."""
+    """Return whether the library has ``scaled``."""
     return _place_after() is not None
 
 

@@ -62,7 +62,7 @@ def _whole(make: Any, kind: int, alpha: float, arrays: tuple[np.ndarray, ...], s
 
 
 def usable(*arrays: Any) -> bool:
-    """Whether these are elements of single precision in rows, and the library is there."""
+    """Return whether these are elements of single precision in rows, and the library is there."""
     for array in arrays:
         if array.dtype.char != "f" or not array.size or not array.flags.c_contiguous:
             return False
@@ -70,7 +70,7 @@ def usable(*arrays: Any) -> bool:
 
 
 def forward(kind: int, x: np.ndarray, share: Sharing, alpha: float = 0.0) -> np.ndarray:
-    """The function of each element."""
+    """Return the function of each element."""
     out = np.empty(x.shape, np.float32)
     _whole(_forward, kind, alpha, (x, out), share)
     return out

@@ -15,7 +15,7 @@ _SGEMM = LIBRARY.dnnl_sgemm if FOUND else None
 
 
 def _operand(a: np.ndarray) -> tuple[np.ndarray, bytes, int]:
-    """A matrix whose rows or columns lie together (a copy where neither do), which of the two, and how far apart they are."""
+    """Return a matrix whose rows or columns lie together (a copy where neither do), which of the two, and how far apart they are."""
     (rows, columns), (step, inner), size = a.shape, a.strides, a.itemsize
     if inner == size and step >= size * columns and not step % size:
         return a, b"N", step // size
@@ -64,7 +64,7 @@ def _products(shapes: tuple[tuple[int, ...], ...], steps: tuple[tuple[int, ...],
 
 
 def _laid(a: np.ndarray) -> np.ndarray:
-    """Matrices whose rows or columns lie together: a copy where neither do, or where some run backward.
+    """Return matrices whose rows or columns lie together: a copy where neither do, or where some run backward.
 
     Where matrices repeat along a dimension its size becomes 1, over which the kernel repeats them.
     """

@@ -19,7 +19,7 @@ class _Version(ctypes.Structure):
 
 
 class Argument(ctypes.Structure):
-    """What a primitive is given in one place."""
+    """The argument at one place of a primitive's call, as the library's struct."""
 
     _fields_ = [("place", INT), ("memory", POINTER)]
 
@@ -80,7 +80,7 @@ def _path() -> str | None:
 
 
 def _load() -> ctypes.CDLL | None:
-    """The library with its functions' types; None where there is none, or one with threads of its own."""
+    """Return the library with its functions' types; None where there is none, or one with threads of its own."""
     path = _path() if os.environ.get("MSTORCH_ONEDNN", "1") != "0" else None
     if path is None:
         return None
@@ -108,7 +108,7 @@ _AVX512_BF16 = 0xE7  # the bits of AVX-512 with its instructions for bfloat16
 
 
 def _products_of_halves() -> Any:
-    """The library's product of bfloat16 into single precision; None where the processor has no instructions for bfloat16.
+    """Return the library's product of bfloat16 into single precision; None where the processor has no instructions for bfloat16.
 
     It stands in no header, but among the functions that the library offers; its arguments are those of sgemm.
     """
@@ -126,7 +126,7 @@ FOUND_HALVES = HALF_GEMM is not None
 
 
 def describe() -> str:
-    """The version that computes and its widest instructions, for ``python -m mstorch env``."""
+    """Return the version that computes and its widest instructions, for ``python -m mstorch env``."""
     if not FOUND:
         return "not used"
     version = LIBRARY.dnnl_version().contents
@@ -144,7 +144,7 @@ NO_MEMORY = 1  # the status of a call that found none
 
 
 def made(function: str, *arguments: Any) -> Any:
-    """What one of the library's functions makes: a handle."""
+    """Return what one of the library's functions makes: a handle."""
     handle = POINTER()
     status = getattr(LIBRARY, "dnnl_" + function)(ctypes.byref(handle), *arguments)
     if status == NO_MEMORY:
@@ -163,5 +163,5 @@ ENGINE: Any = made("engine_create", _CPU, 0) if FOUND else None
 
 
 def stream() -> Any:
-    """A stream of the CPU: what primitives of one thread run on."""
+    """Return a stream of the CPU: what primitives of one thread run on."""
     return made("stream_create", ENGINE, _IN_ORDER)

@@ -56,7 +56,7 @@ _EMPTY = np.finfo(np.float32).min  # what the kernel gives for a window of paddi
 
 
 def max_pool(x: np.ndarray, y: np.ndarray, geometry: tuple[Sizes, ...]) -> bool:
-    """The largest of each window of (N, C, *spatial) in rows, into ``y``; False: there is no kernel, or a window of padding alone.
+    """Return the largest of each window of (N, C, *spatial) in rows, into ``y``; False: there is no kernel, or a window of padding alone.
 
     ``geometry``: kernel, stride, padding, dilation, and the spatial sizes of the result.
     """

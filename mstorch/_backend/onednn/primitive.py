@@ -55,12 +55,12 @@ class Layout:
 
 
 def rows(shape: Sequence[int], kind: int = FLOAT32) -> Layout:
-    """Elements in rows, without gaps."""
+    """Return elements in rows, without gaps."""
     return Layout(shape, contiguous_strides(shape), in_rows=True, kind=kind)
 
 
 class Descriptor:
-    """What a primitive is made from."""
+    """The library's handle of a primitive's description."""
 
     __slots__ = ("handle",)
 
@@ -70,19 +70,19 @@ class Descriptor:
         self.handle = made(function + "_primitive_desc_create", *given)
 
     def layout(self, name: str) -> Any:
-        """The layout of one of the arguments, as the kernel takes it; it lives as long as this."""
+        """Return the layout of one of the arguments, as the kernel takes it; it lives as long as this."""
         return POINTER(LIBRARY.dnnl_primitive_desc_query_md(self.handle, QUERY[name], 0))
 
     def bytes(self, name: str) -> int:
-        """Bytes that an argument takes in the kernel's layout."""
+        """Return bytes that an argument takes in the kernel's layout."""
         return int(LIBRARY.dnnl_memory_desc_get_size(self.layout(name)))
 
     def size(self, name: str) -> int:
-        """Elements of single precision that an argument takes in the kernel's layout."""
+        """Return elements of single precision that an argument takes in the kernel's layout."""
         return self.bytes(name) // 4
 
     def takes(self, name: str, layout: Layout) -> bool:
-        """Whether an argument in this layout needs no copy."""
+        """Return whether an argument in this layout needs no copy."""
         return bool(LIBRARY.dnnl_memory_desc_equal(self.layout(name), layout.handle))
 
     def __del__(self) -> None:
@@ -159,7 +159,7 @@ def begin() -> None:
 
 
 def prepared(make: Callable[..., Any], *key: Any) -> Any:
-    """What ``make(*key)`` makes, once for each thread."""
+    """Return what ``make(*key)`` makes, once for each thread."""
     kept = _own.kept
     found = kept.get((make, key))
     if found is None:
@@ -175,7 +175,7 @@ _probe = np.zeros(1)
 
 
 def _address_of(array: np.ndarray) -> int:
-    """Where an array begins: read at once, for the array's own ``ctypes.data`` takes as long as a small kernel."""
+    """Return where an array begins: read at once, for the array's own ``ctypes.data`` takes as long as a small kernel."""
     return _at(id(array) + _POINTER).value
 
 
@@ -187,7 +187,7 @@ address = _address_of if sys.implementation.name == "cpython" and _address_of(_p
 
 
 def copier(source: Any, target: Any) -> Primitive:
-    """A copy from one layout into another."""
+    """Return a copy from one layout into another."""
     descriptor = Descriptor("reorder", source, ENGINE, target, ENGINE, None)
     return Primitive(descriptor, ((SOURCE, source), (RESULT, target)))
 

@@ -82,7 +82,7 @@ def _layer_norm_backward(element: int, count: int, length: int, eps: float) -> P
 
 
 def layer_norm(x: np.ndarray, scale: np.ndarray, shift: np.ndarray, eps: float, out: np.ndarray) -> np.ndarray:
-    """Each row with mean 0 and variance 1, times ``scale`` plus ``shift``; returns the means and the biased variances (2, rows).
+    """Return each row with mean 0 and variance 1, times ``scale`` plus ``shift``; returns the means and the biased variances (2, rows).
 
     All but the rows are of single precision.
     """
@@ -96,7 +96,7 @@ def layer_norm(x: np.ndarray, scale: np.ndarray, shift: np.ndarray, eps: float, 
 def layer_norm_backward(
     x: np.ndarray, scale: np.ndarray, g: np.ndarray, statistics: np.ndarray, eps: float, out: np.ndarray
 ) -> np.ndarray:  # fmt: skip
-    """The gradient of rows into ``out``; returns those of scale and shift (2, length)."""
+    """Return the gradient of rows into ``out``; returns those of scale and shift (2, length)."""
     expect(x.dtype.char == g.dtype.char == out.dtype.char and scale.dtype.char == "f")
     expect(x.shape == g.shape == out.shape and scale.size == x.shape[1] and statistics.size == 2 * len(x))
     found = np.empty((2, x.shape[1]), np.float32)

@@ -18,13 +18,13 @@ _DISABLED = 2
 
 
 class _Stack(ctypes.Structure):
-    """What the system knows of an alternate stack, as Linux lays it out."""
+    """The layout of Linux's ``stack_t``: an alternate signal stack."""
 
     _fields_ = [("start", ctypes.c_void_p), ("flags", ctypes.c_int), ("size", ctypes.c_size_t)]
 
 
 def _found() -> Any:
-    """The C library's sigaltstack; None where it is not Linux's."""
+    """Return the C library's sigaltstack; None where it is not Linux's."""
     function = getattr(ctypes.CDLL(None), "sigaltstack", None) if sys.platform == "linux" else None
     if function is not None:
         function.argtypes = [ctypes.POINTER(_Stack), ctypes.POINTER(_Stack)]
@@ -36,7 +36,7 @@ _left: list[mmap.mmap] = []  # of threads that did not free theirs: the system m
 
 
 def has_stack() -> bool:
-    """Whether this thread's signal handlers have a stack of their own."""
+    """Return whether this thread's signal handlers have a stack of their own."""
     if _SIGALTSTACK is None:
         return False
     now = _Stack()

@@ -38,13 +38,13 @@ SILENCE = 180.0
 
 
 def items(group: str) -> list[Item]:
-    """The items of a group."""
+    """Return the items of a group."""
     found: list[Item] = getattr(importlib.import_module(f"{__name__}.{GROUPS[group]}"), group)()
     return found
 
 
 def _memory() -> dict[str, int]:
-    """Bytes of the device that tensors take, and the most so far, as MindSpore's pool tells; and the most of the host's."""
+    """Return bytes of the device that tensors take, and the most so far, as MindSpore's pool tells; and the most of the host's."""
     gc.collect()
     told = streams.memory_stats() if runtime.DEVICE_TARGET != "CPU" else {}
     found = {word: int(told.get(f"allocated_bytes.all.{key}", 0)) for word, key in (("allocated", "current"), ("most", "peak"))}
@@ -55,7 +55,7 @@ _VERSION_FILES = ("version.cfg", "version.info", "opp/version.info")
 
 
 def cann() -> str:
-    """The version of CANN that the environment points to, from its own files; empty where there is none."""
+    """Return the version of CANN that the environment points to, from its own files; empty where there is none."""
     for variable in ("ASCEND_TOOLKIT_HOME", "ASCEND_HOME_PATH", "ASCEND_OPP_PATH"):
         home = Path(os.environ.get(variable) or "/usr/local/Ascend/ascend-toolkit/latest")
         for path in (*sorted(home.glob("*/ascend_toolkit_install.info")), *(home / name for name in _VERSION_FILES)):
@@ -90,7 +90,7 @@ def _line(error: BaseException) -> str:
 
 
 def _lines(command: list[str]) -> Iterator[dict[str, Any]]:
-    """What a worker prints, as it comes; the last one says how it ended, where that was not at the end of its items."""
+    """Yield a worker's lines as they come; the last one says how it ended, if that was before the end of its items."""
     environment = {**os.environ, "ASCEND_LAUNCH_BLOCKING": "1"}  # errors come at the call that they belong to
     worker = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
     shown: queue.Queue[str | None] = queue.Queue()
@@ -126,7 +126,8 @@ def _lines(command: list[str]) -> Iterator[dict[str, Any]]:
 
 
 def results(group: str, progress: Progress | None = None) -> tuple[dict[str, dict[str, Any]], dict[str, Any]]:
-    """The outcome of each item of a group, by its name: ``text`` ("" where the device is the host's equal) and ``seconds``; and memory.
+    """Return the outcome of each item of a group, by its name: ``text`` ("" where the device is the host's equal) and ``seconds``; and
+    memory.
 
     Memory is what the last process of the group had before its items and after them; nothing where it did not come to the end.
     """

@@ -15,7 +15,7 @@ F, nn = torch.nn.functional, torch.nn
 
 
 def beside(program: Program, close: tuple[float, float] = (1e-3, 1e-4)) -> str:
-    """How what a program gives on the device differs from what it gives on the host."""
+    """Return how what a program gives on the device differs from what it gives on the host."""
     here, there = program("cpu"), [item.detach().cpu() for item in program(str(devices.current()))]
     for place, (one, other) in enumerate(zip(here, there, strict=True)):
         if one.shape != other.shape or one.dtype != other.dtype:

@@ -24,13 +24,13 @@ CLOSE = {"float16": (1e-2, 1e-2), "bfloat16": (5e-2, 5e-2)}
 
 
 def transposed(array: np.ndarray) -> Raw:
-    """The same elements, which lie in the other order of dimensions."""
+    """Return the same elements, which lie in the other order of dimensions."""
     base = from_numpy(np.ascontiguousarray(array.T))
     return primitive_window(base, array.shape, contiguous_strides(array.T.shape)[::-1], 0)
 
 
 def sliced(array: np.ndarray) -> Raw:
-    """The same elements, every other one of a longer memory, from its second one on."""
+    """Return the same elements, every other one of a longer memory, from its second one on."""
     memory = np.full((*array.shape[:-1], 2 * array.shape[-1]), 7).astype(array.dtype)
     memory[..., 1::2] = array
     strides = contiguous_strides(memory.shape)
@@ -58,7 +58,7 @@ def _arrays(values: Any) -> Iterator[np.ndarray]:
 
 
 def difference(found: Any, wanted: Any, close: tuple[float, float] = (1e-3, 1e-4)) -> str:
-    """How two results differ in shape, dtype, or by more than rounding; an empty text if they agree."""
+    """Return how two results differ in shape, dtype, or by more than rounding; an empty text if they agree."""
     mine, theirs = list(_arrays(found)), list(_arrays(wanted))
     if [(item.shape, item.dtype) for item in mine] != [(item.shape, item.dtype) for item in theirs]:
         return "other shapes or dtypes: " + ", ".join(f"{item.dtype}{list(item.shape)}" for item in mine)
@@ -70,7 +70,7 @@ def difference(found: Any, wanted: Any, close: tuple[float, float] = (1e-3, 1e-4
 
 
 def _in_kind(value: Any, first: np.dtype, kind: np.dtype) -> Any:
-    """A sample's arguments with another dtype for that of the first."""
+    """Return a sample's arguments with another dtype for that of the first."""
     if first == kind:
         return value
     if isinstance(value, np.ndarray) and value.dtype == first:
@@ -103,13 +103,13 @@ def _calls() -> Iterator[tuple[str, list[Any], np.dtype]]:
 
 
 def _kinds(op: str, first: np.dtype) -> list[str]:
-    """The dtype of a row's sample, and each other one that the row and the host's row take."""
+    """Return the dtype of a row's sample, and each other one that the row and the host's row take."""
     own = NAME_OF_NP[first]
     return [own, *(name for name in KINDS if name != own and first.kind == "f" and _takes(op, name))]
 
 
 def rows() -> list[Item]:
-    """Every row in each dtype, of contiguous tensors."""
+    """Return every row in each dtype, of contiguous tensors."""
     return [
         (f"{op}, {name}", partial(_compared, op, name, _in_kind(args, first, NP_DTYPE[name]), _plain))
         for op, args, first in _calls() for name in _kinds(op, first)
@@ -117,7 +117,7 @@ def rows() -> list[Item]:
 
 
 def layouts() -> list[Item]:
-    """Every row in each dtype, of tensors that lie transposed, or with steps."""
+    """Return every row in each dtype, of tensors that lie transposed, or with steps."""
     if not HAS_WINDOWS:
         return []
     return [
@@ -136,19 +136,19 @@ def _nothing(array: np.ndarray) -> np.ndarray:
 
 
 def _names_dimensions(args: list[Any]) -> bool:
-    """Whether whole numbers are among the arguments: dimensions, which what has none cannot be asked for."""
+    """Return whether whole numbers are among the arguments: dimensions, which what has none cannot be asked for."""
     return any(arg.__class__ is int or (isinstance(arg, (list, tuple)) and _names_dimensions(list(arg))) for arg in args)
 
 
 def _of_size(value: Any, shape: tuple[int, ...], change: Callable[[np.ndarray], np.ndarray]) -> Any:
-    """A sample's arguments with another size for the arrays of the first one's shape."""
+    """Return a sample's arguments with another size for the arrays of the first one's shape."""
     if isinstance(value, np.ndarray) and value.shape == shape and value.size:
         return change(value)
     return type(value)(_of_size(item, shape, change) for item in value) if isinstance(value, (list, tuple)) else value
 
 
 def _serves(op: str, name: str, args: list[Any], shape: tuple[int, ...]) -> bool:
-    """Whether the host's row takes such arguments, and gives what has no dimension or no elements either."""
+    """Return whether the host's row takes such arguments, and gives what has no dimension or no elements either."""
     if op not in HOST:
         return False
     try:
@@ -160,7 +160,7 @@ def _serves(op: str, name: str, args: list[Any], shape: tuple[int, ...]) -> bool
 
 
 def sizes() -> list[Item]:
-    """Rows whose result has its operand's shape, in each dtype, of tensors without dimensions and without elements."""
+    """Return rows whose result has its operand's shape, in each dtype, of tensors without dimensions and without elements."""
     found: list[Item] = []
     for op, args, first in _calls():
         shape = next(_arrays(args)).shape

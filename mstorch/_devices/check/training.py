@@ -35,7 +35,7 @@ def _stepped(make: Callable[[Any], Any], place: str) -> list[Any]:
 
 
 def optimizers() -> list[Item]:
-    """Parameters after six steps."""
+    """Return parameters after six steps."""
     return [(name, partial(beside, partial(_stepped, make))) for name, make in OPTIMIZERS.items()]
 
 
@@ -82,7 +82,7 @@ NETWORKS: dict[str, tuple[Callable[[], Any], Callable[[], tuple[Any, Any]]]] = {
 
 
 def _trained(make: Callable[[], Any], batch: Callable[[], tuple[Any, Any]], kind: Any, place: str) -> list[Any]:
-    """The losses of ten steps; with ``kind`` under autocast, with scaled gradients where that is float16."""
+    """Return the losses of ten steps; with ``kind`` under autocast, with scaled gradients where that is float16."""
     torch.manual_seed(0)
     net = make()
     batches = [batch() for _ in range(10)]
@@ -103,12 +103,12 @@ def _trained(make: Callable[[], Any], batch: Callable[[], tuple[Any, Any]], kind
 
 
 def networks() -> list[Item]:
-    """The losses of a language model, a network of images and an LSTM in training."""
+    """Return the losses of a language model, a network of images and an LSTM in training."""
     return [(name, partial(beside, partial(_trained, *given, torch.float32), (1e-2, 1e-2))) for name, given in NETWORKS.items()]
 
 
 def autocast() -> list[Item]:
-    """The same in half precision."""
+    """Return the same in half precision."""
     return [
         (f"{name}, {kind}", partial(beside, partial(_trained, *given, kind), (5e-2, 5e-2)))
         for name, given in NETWORKS.items() for kind in (torch.bfloat16, torch.float16)

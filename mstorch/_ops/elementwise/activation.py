@@ -265,7 +265,7 @@ def softsign(input: Any) -> Any:
 
 @node_called("GluBackward0")
 def glu(input: TensorBase, dim: int = -1) -> TensorBase:
-    """The first half along ``dim`` times the sigmoid of the second."""
+    """Return the first half along ``dim`` times the sigmoid of the second."""
     shape = input._shape
     if not shape:
         raise RuntimeError("glu does not support 0-dimensional tensors")

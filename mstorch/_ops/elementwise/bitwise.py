@@ -43,27 +43,27 @@ def _check(name: str, kind: dtype, below: int = 0, operands: tuple[Any, ...] = (
 
 @operation(forms=SELF)
 def bitwise_and(input: TensorBase, other: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
-    """The bits set in both; of bools, logical and."""
+    """Return the bits set in both; of bools, logical and."""
     expect_a_tensor("bitwise_and", input, other)
     return _integral("bitwise_and_cpu", _and, input, other, out)
 
 
 @operation(forms=SELF)
 def bitwise_or(input: TensorBase, other: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
-    """The bits set in either; of bools, logical or."""
+    """Return the bits set in either; of bools, logical or."""
     expect_a_tensor("bitwise_or", input, other)
     return _integral("bitwise_or_cpu", _or, input, other, out)
 
 
 @operation(forms=SELF)
 def bitwise_xor(input: TensorBase, other: TensorBase | int, *, out: TensorBase | None = None) -> TensorBase:
-    """The bits set in exactly one; of bools, logical xor."""
+    """Return the bits set in exactly one; of bools, logical xor."""
     expect_a_tensor("bitwise_xor", input, other)
     return _integral("bitwise_xor_cpu", _xor, input, other, out)
 
 
 def bitwise_not(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
-    """All bits turned; of a bool, its negation."""
+    """Return all bits turned; of a bool, its negation."""
     _check("bitwise_not_cpu", input._dtype)
     if out is not None:
         expect_out_dtype(out, input._dtype, FOUND)
@@ -96,14 +96,14 @@ def invert(self: TensorBase) -> TensorBase:
 
 
 def gcd(input: TensorBase, other: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
-    """The greatest common divisor, not negative."""
+    """Return the greatest common divisor, not negative."""
     expect_tensors("gcd", input, other)
     _check("gcd_cpu", result_dtype((input, other)), 1, (input, other))
     return binary(_gcd, input, other, out)
 
 
 def lcm(input: TensorBase, other: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
-    """The least common multiple, not negative."""
+    """Return the least common multiple, not negative."""
     expect_tensors("lcm", input, other)
     _check("lcm_cpu", result_dtype((input, other)), 1, (input, other))
     kind = result_dtype((input, other))

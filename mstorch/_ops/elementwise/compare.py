@@ -50,7 +50,7 @@ _clamp, _where = kernel("clamp"), kernel("where")
 
 
 def _compared(kernel: Kernel, input: TensorBase, other: TensorBase | float, out: TensorBase | None) -> TensorBase:
-    """A comparison; as in torch, operands are converted where autograd does not see it."""
+    """Return a comparison; as in torch, operands are converted where autograd does not see it."""
     if out is None and isinstance(other, TensorBase) and input._dtype is not other._dtype:
         with grad_set_to(False):
             return binary(kernel, input, other)
@@ -97,42 +97,42 @@ less, less_equal, greater, greater_equal, not_equal = lt, le, gt, ge, ne
 
 
 def logical_and(input: TensorBase, other: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
-    """Whether both are nonzero, elementwise."""
+    """Return whether both are nonzero, elementwise."""
     expect_tensors("logical_and", input, other)
     return binary(_and, input, other, out)
 
 
 def logical_or(input: TensorBase, other: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
-    """Whether either is nonzero, elementwise."""
+    """Return whether either is nonzero, elementwise."""
     expect_tensors("logical_or", input, other)
     return binary(_or, input, other, out)
 
 
 def logical_xor(input: Any, other: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
-    """Whether exactly one is nonzero, elementwise."""
+    """Return whether exactly one is nonzero, elementwise."""
     expect_tensors("logical_xor", input, other)
     return binary(_xor, input, other, out)
 
 
 def logical_not(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
-    """Whether the element is zero."""
+    """Return whether the element is zero."""
     return unary(_not, input, out)
 
 
 def _constant(input: TensorBase, value: bool, kept: bool = True) -> TensorBase:
-    """A bool tensor of one value, laid out as a copy of ``input``, or else as an elementwise result of it."""
+    """Return a bool tensor of one value, laid out as a copy of ``input``, or else as an elementwise result of it."""
     shape = input._shape
     strides = None if input._stride is None else preserved_strides(shape, input._stride) if kept else result_strides((input,), shape)
     return beside(laid_out(np.full(input._shape, value, bool), strides), input)
 
 
 def isnan(input: TensorBase) -> TensorBase:
-    """Whether the element is NaN (for a complex number, a part of it)."""
+    """Return whether the element is NaN (for a complex number, a part of it)."""
     return unary(_isnan, input) if not input._dtype.is_integral else _constant(input, False, False)
 
 
 def isinf(input: TensorBase) -> Any:
-    """Whether the element is infinite."""
+    """Return whether the element is infinite."""
     if input._dtype.is_integral:
         return _constant(input, False)
     found = unary(_isinf, input)
@@ -140,7 +140,7 @@ def isinf(input: TensorBase) -> Any:
 
 
 def isfinite(input: Any) -> TensorBase:
-    """Whether the element is neither infinite nor NaN."""
+    """Return whether the element is neither infinite nor NaN."""
     if input._dtype.is_integral:
         return _constant(input, True)
     found = unary(_isfinite, input)
@@ -164,17 +164,17 @@ def _signed_infinity(name: str, input: TensorBase, value: float, out: TensorBase
 
 
 def isposinf(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
-    """Whether the element is positive infinity."""
+    """Return whether the element is positive infinity."""
     return _signed_infinity("isposinf", input, math.inf, out)
 
 
 def isneginf(input: TensorBase, *, out: TensorBase | None = None) -> Any:
-    """Whether the element is negative infinity."""
+    """Return whether the element is negative infinity."""
     return _signed_infinity("isneginf", input, -math.inf, out)
 
 
 def signbit(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
-    """Whether the sign bit of the element is set."""
+    """Return whether the sign bit of the element is set."""
     if input._dtype.is_complex:
         raise RuntimeError("signbit is not implemented for complex tensors.")
     _expect_truth("signbit", out)
@@ -185,14 +185,14 @@ def signbit(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
 
 
 def isreal(input: TensorBase) -> TensorBase:
-    """Whether the imaginary part is zero."""
+    """Return whether the imaginary part is zero."""
     if not input._dtype.is_complex:
         return _constant(input, True)
     return eq(imag(input), 0)
 
 
 def is_nonzero(input: TensorBase) -> bool:
-    """Whether the only element is nonzero."""
+    """Return whether the only element is nonzero."""
     count = count_of(input._shape)
     if count == 0:
         raise RuntimeError("Boolean value of Tensor with no values is ambiguous")
@@ -202,7 +202,7 @@ def is_nonzero(input: TensorBase) -> bool:
 
 
 def equal(input: TensorBase, other: TensorBase) -> bool:
-    """Whether both have the same size and the same elements."""
+    """Return whether both have the same size and the same elements."""
     if input._shape != other._shape:
         return False
     if input._dtype is not other._dtype:
@@ -211,7 +211,7 @@ def equal(input: TensorBase, other: TensorBase) -> bool:
 
 
 def isclose(input: TensorBase, other: TensorBase, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> TensorBase:
-    """Whether ``|input - other| <= atol + rtol * |other|``, elementwise."""
+    """Return whether ``|input - other| <= atol + rtol * |other|``, elementwise."""
     if input._dtype is not other._dtype:
         raise RuntimeError(f"{type_word(input._dtype)} did not match {type_word(other._dtype)}")
     for place, (name, value) in enumerate((("rtol", rtol), ("atol", atol)), 3):
@@ -238,7 +238,7 @@ def isclose(input: TensorBase, other: TensorBase, rtol: float = 1e-05, atol: flo
 
 
 def allclose(input: TensorBase, other: TensorBase, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
-    """Whether all elements are close (see ``isclose``)."""
+    """Return whether all elements are close (see ``isclose``)."""
     return bool(array_of(isclose(input, other, rtol, atol, equal_nan)).all())
 
 
@@ -249,21 +249,21 @@ def _no_complex(name: str, *operands: Any) -> None:
 
 
 def maximum(input: TensorBase, other: Any, *, out: TensorBase | None = None) -> TensorBase:
-    """The larger of the two, elementwise; NaN if either is."""
+    """Return the larger of the two, elementwise; NaN if either is."""
     expect_tensors("maximum", input, other)
     _no_complex("maximum", input, other)
     return binary(_maximum, input, other, out)
 
 
 def minimum(input: TensorBase, other: Any, *, out: TensorBase | None = None) -> TensorBase:
-    """The smaller of the two, elementwise; NaN if either is."""
+    """Return the smaller of the two, elementwise; NaN if either is."""
     expect_tensors("minimum", input, other)
     _no_complex("minimum", input, other)
     return binary(_minimum, input, other, out)
 
 
 def fmax(input: TensorBase, other: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
-    """The larger of the two, elementwise; a NaN gives way to a number."""
+    """Return the larger of the two, elementwise; a NaN gives way to a number."""
     expect_tensors("fmax", input, other)
     if kind_is_integral(input, other):
         return binary(_maximum, input, other, out)
@@ -271,7 +271,7 @@ def fmax(input: TensorBase, other: TensorBase, *, out: TensorBase | None = None)
 
 
 def fmin(input: TensorBase, other: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
-    """The smaller of the two, elementwise; a NaN gives way to a number."""
+    """Return the smaller of the two, elementwise; a NaN gives way to a number."""
     expect_tensors("fmin", input, other)
     if kind_is_integral(input, other):
         return binary(_minimum, input, other, out)
@@ -279,7 +279,7 @@ def fmin(input: TensorBase, other: TensorBase, *, out: TensorBase | None = None)
 
 
 def kind_is_integral(*operands: Any) -> bool:
-    """Whether all operands together promote to an integer dtype or bool."""
+    """Return whether all operands together promote to an integer dtype or bool."""
     return result_dtype(operands).is_integral
 
 
@@ -288,7 +288,7 @@ _SURE = 60000  # numbers below fit every floating type
 
 
 def clamp(input: TensorBase, min: Any = None, max: Any = None, *, out: TensorBase | None = None) -> Any:
-    """Each element, but no less than ``min`` and no more than ``max`` (numbers or tensors)."""
+    """Return each element, but no less than ``min`` and no more than ``max`` (numbers or tensors)."""
     kind = input._dtype
     if out is None and kind.is_floating_point and input._stride is None and min.__class__ in _PLAIN and max.__class__ in _PLAIN:
         if -_SURE < min < _SURE and -_SURE < max < _SURE:  # the common case
@@ -335,13 +335,13 @@ def _name(value: Any) -> str:
 
 @node_called(by_value("ClampMinBackward", 1, "min"))
 def clamp_min(input: TensorBase, min: Any, *, out: TensorBase | None = None) -> TensorBase:
-    """Each element, but no less than ``min``."""
+    """Return each element, but no less than ``min``."""
     return clamp(input, min, None, out=out)
 
 
 @node_called(by_value("ClampMaxBackward", 1, "max"))
 def clamp_max(input: TensorBase, max: Any, *, out: TensorBase | None = None) -> TensorBase:
-    """Each element, but no more than ``max``."""
+    """Return each element, but no more than ``max``."""
     return clamp(input, None, max, out=out)
 
 
@@ -377,7 +377,7 @@ def _nonzero(condition: TensorBase | None) -> tuple[Any, ...]:
 
 
 def where_method(self: TensorBase, condition: TensorBase | int | tuple[Any, ...], other: TensorBase | float) -> TensorBase:
-    """The tensor where the condition holds, else ``other``."""
+    """Return the tensor where the condition holds, else ``other``."""
     return where(condition, self, other)
 
 
@@ -406,22 +406,22 @@ def nan_to_num(
 
 
 def is_complex(input: TensorBase) -> bool:
-    """Whether the dtype is complex."""
+    """Return whether the dtype is complex."""
     return input._dtype.is_complex
 
 
 def is_floating_point(input: TensorBase) -> bool:
-    """Whether the dtype is floating."""
+    """Return whether the dtype is floating."""
     return input._dtype.is_floating_point
 
 
 def is_signed(input: TensorBase) -> bool:
-    """Whether the dtype can hold negative numbers."""
+    """Return whether the dtype can hold negative numbers."""
     return input._dtype.is_signed
 
 
 def is_same_size(input: TensorBase, other: TensorBase) -> bool:
-    """Whether both have the same shape."""
+    """Return whether both have the same shape."""
     return input._shape == other._shape
 
 
@@ -429,7 +429,7 @@ def is_same_size(input: TensorBase, other: TensorBase) -> bool:
     "tensor": ("tensor1", "tensor2"), "other": "tensor2", "scalar": "tensor1", "scalar1": "tensor1", "scalar2": "tensor2",
 }))  # fmt: skip
 def result_type(tensor1: Any, tensor2: Any) -> dtype:
-    """The dtype that an operation of the two (tensors or numbers) gives."""
+    """Return the dtype that an operation of the two (tensors or numbers) gives."""
     return result_dtype((tensor1, tensor2))
 
 

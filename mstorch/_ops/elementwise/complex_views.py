@@ -44,7 +44,7 @@ def _seen(
 
 
 def view_as_real(input: TensorBase) -> TensorBase:
-    """A complex tensor as a real one with a last dimension of 2: a view."""
+    """Return a complex tensor as a real one with a last dimension of 2: a view."""
     if not input._dtype.is_complex:
         raise RuntimeError("view_as_real is only supported for complex tensors")
     if mirrored.signs_of(input)[0]:
@@ -80,7 +80,7 @@ def _with_parts(array: np.ndarray, unit: Any) -> np.ndarray:
 
 @operation
 def view_as_complex(input: TensorBase) -> TensorBase:
-    """A real tensor with a last dimension of 2 as a complex one: a view."""
+    """Return a real tensor with a last dimension of 2 as a complex one: a view."""
     if not input._dtype.is_floating_point or input._dtype.itemsize < 4:
         raise RuntimeError(
             f"view_as_complex is only supported for half, float and double tensors, but got a tensor of scalar type: "
@@ -112,14 +112,14 @@ def _part(input: TensorBase, number: int, label: str, forward: Callable[..., Any
 
 
 def real(input: TensorBase) -> Any:
-    """The real part: a view; a real tensor itself."""
+    """Return the real part: a view; a real tensor itself."""
     if not input._dtype.is_complex:
         return input
     return _signed_part(input, 0, "RealBackward0", lambda array: array.real, real)
 
 
 def imag(input: TensorBase) -> Any:
-    """The imaginary part: a view."""
+    """Return the imaginary part: a view."""
     if not input._dtype.is_complex:
         raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
     return _signed_part(input, 1, "ImagBackward0", lambda array: array.imag, imag)
@@ -133,19 +133,21 @@ def _signed_part(input: TensorBase, number: int, label: str, forward: Callable[.
 
 
 def conj(input: TensorBase) -> Any:
-    """The conjugate, as a view of the same memory; a real tensor itself. In new memory on a device, in a capture and in forward mode."""
+    """Return the conjugate, as a view of the same memory; a real tensor itself. In new memory on a device, in a capture and in forward
+    mode.
+    """
     if not input._dtype.is_complex:
         return input
     return mirrored.turned(input, conj=True) if mirrored.can_be_lazy(input) else conj_physical(input)
 
 
 def neg_view(input: TensorBase) -> TensorBase:
-    """The negative, as a view of the same memory, where ``conj`` gives a view."""
+    """Return the negative, as a view of the same memory, where ``conj`` gives a view."""
     return mirrored.turned(input, neg=True) if mirrored.can_be_lazy(input) else neg(input)
 
 
 def conj_physical(input: TensorBase, *, out: TensorBase | None = None) -> Any:
-    """The conjugate, in memory of its own."""
+    """Return the conjugate, in memory of its own."""
     if out is not None:
         expect_out_dtype(out, input._dtype, FOUND)
     if not input._dtype.is_complex:
@@ -160,27 +162,27 @@ def conj_physical_(self: TensorBase) -> TensorBase:
 
 
 def resolve_conj(input: TensorBase) -> TensorBase:
-    """The conjugate that a view shows, in memory of its own; any other tensor itself."""
+    """Return the conjugate that a view shows, in memory of its own; any other tensor itself."""
     return clone(mirrored.resolved(input)) if is_conj(input) else input
 
 
 def resolve_neg(input: TensorBase) -> TensorBase:
-    """The negative that a view shows, in memory of its own; any other tensor itself."""
+    """Return the negative that a view shows, in memory of its own; any other tensor itself."""
     return clone(mirrored.resolved(input)) if is_neg(input) else input
 
 
 def is_conj(input: TensorBase) -> bool:
-    """Whether the tensor is a view that shows the conjugates of its memory."""
+    """Return whether the tensor is a view that shows the conjugates of its memory."""
     return mirrored.signs_of(input)[0]
 
 
 def is_neg(input: TensorBase) -> bool:
-    """Whether the tensor is a view that shows the negatives of its memory."""
+    """Return whether the tensor is a view that shows the negatives of its memory."""
     return mirrored.signs_of(input)[1]
 
 
 def complex(real: TensorBase, imag: TensorBase, *, out: TensorBase | None = None) -> Any:
-    """The complex tensor of two real ones."""
+    """Return the complex tensor of two real ones."""
     _check_parts(real, imag, out)
     return watch(elementwise(_complex, (real, imag), out), *filter(is_tracked, (real, imag)))
 
@@ -206,7 +208,7 @@ def _check_parts(first: TensorBase, second: TensorBase, out: TensorBase | None) 
 
 @operation
 def polar(abs: TensorBase, angle: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
-    """The complex tensor of sizes and angles."""
+    """Return the complex tensor of sizes and angles."""
     _check_parts(abs, angle, out)
     return elementwise(_polar, (abs, angle), out)
 

@@ -60,7 +60,7 @@ _square, _sqrt, _rsqrt, _reciprocal = kernel("square"), kernel("sqrt"), kernel("
 
 
 def with_args(kernel: Kernel, input: TensorBase, *args: Any, kind: dtype | None = None, out: TensorBase | None = None) -> Any:
-    """An elementwise operation of one tensor whose kernel takes Python values besides."""
+    """Return an elementwise operation of one tensor whose kernel takes Python values besides."""
     strides, source = result_strides((input,), input._shape, kind=kind), input
     if kind is not None and kind is not input._dtype:
         input = cast_tensor(input, kind)
@@ -68,7 +68,7 @@ def with_args(kernel: Kernel, input: TensorBase, *args: Any, kind: dtype | None 
 
 
 def kind_of(value: TensorBase | complex) -> dtype:
-    """The dtype of a tensor, or the one that a number stands for."""
+    """Return the dtype of a tensor, or the one that a number stands for."""
     return value._dtype if isinstance(value, TensorBase) else result_dtype((value,))
 
 
@@ -112,7 +112,7 @@ _HALVES = frozenset((float16, bfloat16))
 
 
 def _halves(*tensors: Any) -> bool:
-    """Whether all are tensors of the same half precision."""
+    """Return whether all are tensors of the same half precision."""
     kind = tensors[0]._dtype if isinstance(tensors[0], TensorBase) else None
     return kind in _HALVES and all(isinstance(t, TensorBase) and t._dtype is kind for t in tensors)
 
@@ -164,7 +164,7 @@ def sub(input: Any, other: Any, *, alpha: Any = 1, out: TensorBase | None = None
 
 @operation(forms=Forms(old=(("input", "other", "alpha"),)))
 def subtract(input: TensorBase, other: TensorBase | int, *, alpha: complex = 1, out: TensorBase | None = None) -> TensorBase:
-    """The same as ``sub``."""
+    """Return the same as ``sub``."""
     return sub(input, other, alpha=alpha, out=out)
 
 
@@ -246,7 +246,7 @@ def floor_divide(input: TensorBase, other: TensorBase | float, *, out: TensorBas
 @operation(forms=SELF)
 @node_called(by_value("RemainderBackward", 1, "other"))
 def remainder(input: TensorBase, other: Any, *, out: TensorBase | None = None) -> TensorBase:
-    """The remainder with the sign of the divisor, as Python's ``%``."""
+    """Return the remainder with the sign of the divisor, as Python's ``%``."""
     expect_a_tensor("remainder", input, other)
     kind = result_dtype((input, other))
     if not kind.is_integral:
@@ -259,7 +259,7 @@ def remainder(input: TensorBase, other: Any, *, out: TensorBase | None = None) -
 
 @node_called(by_value("FmodBackward", 1, "other"))
 def fmod(input: TensorBase, other: TensorBase | float, *, out: TensorBase | None = None) -> TensorBase:
-    """The remainder with the sign of the dividend, as C's ``fmod``."""
+    """Return the remainder with the sign of the dividend, as C's ``fmod``."""
     expect_tensor("fmod", input)
     kind = result_dtype((input, other))
     if not kind.is_integral:
@@ -310,14 +310,14 @@ def pow(input: TensorBase, exponent: Any, *, out: TensorBase | None = None) -> T
 
 
 def _number_to_the(base: Any, exponent: TensorBase, kind: dtype, out: TensorBase | None) -> TensorBase:
-    """A number to the power of a tensor: torch gives row-major strides here."""
+    """Return a number to the power of a tensor: torch gives row-major strides here."""
     exponent = exponent if exponent._dtype is kind else cast_tensor(exponent, kind)
     result = apply(_pow, kind, (scalar_array(python_number(base), kind), exponent), label="PowBackward2")
     return finish(result, out, exponent)
 
 
 def _tensor_integer_power(input: TensorBase | int, exponent: TensorBase, kind: dtype, out: TensorBase | None) -> TensorBase:
-    """Integers to the power of an integer tensor; a negative power of anything but 1 and -1 is 0."""
+    """Return integers to the power of an integer tensor; a negative power of anything but 1 and -1 is 0."""
     negative = binary(_lt, exponent, 0)
     if not bool(array_of(negative).any()):
         if isinstance(input, TensorBase):
@@ -336,13 +336,13 @@ def _either(condition: Any, input: TensorBase, other: TensorBase) -> TensorBase:
 
 
 def scalar_like(value: Any, kind: dtype) -> TensorBase:
-    """A 0-d tensor of a Python number."""
+    """Return a 0-d tensor of a Python number."""
     return scalar_tensor(value, dtype=kind)
 
 
 @operation(forms=SELF)
 def float_power(input: TensorBase, exponent: TensorBase | int, *, out: TensorBase | None = None) -> TensorBase:
-    """The power, computed in float64 (complex128 for complex numbers)."""
+    """Return the power, computed in float64 (complex128 for complex numbers)."""
     kind = complex128 if max(kind_of(input).category, kind_of(exponent).category) == 3 else float64
     if out is not None and out._dtype is not kind:
         raise RuntimeError(
@@ -372,7 +372,7 @@ def _as(value: TensorBase | complex, kind: dtype) -> Any:
 
 
 def neg(input: TensorBase, *, out: TensorBase | None = None) -> Any:
-    """The negative of each element."""
+    """Return the negative of each element."""
     if isinstance(input, TensorBase) and input._dtype.category == 0:
         raise RuntimeError(
             "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use "
@@ -385,14 +385,14 @@ def neg(input: TensorBase, *, out: TensorBase | None = None) -> Any:
 
 
 def positive(input: TensorBase) -> TensorBase:
-    """The tensor itself."""
+    """Return the tensor itself."""
     if input._dtype.category == 0:
         raise RuntimeError("The `+` operator, on a bool tensor is not supported.")
     return input
 
 
 def abs(input: Any, *, out: TensorBase | None = None) -> Any:
-    """The absolute value of each element; of a complex number its modulus."""
+    """Return the absolute value of each element; of a complex number its modulus."""
     if isinstance(input, TensorBase) and input._dtype.category == 0:
         raise NotImplementedError("\"abs_cpu\" not implemented for 'Bool'")
     if out is None and isinstance(input, TensorBase) and input._dtype.is_complex:
@@ -421,7 +421,7 @@ def sign(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
 
 
 def sgn(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
-    """The sign of each element; of a complex number the number of modulus 1 in its direction."""
+    """Return the sign of each element; of a complex number the number of modulus 1 in its direction."""
     if out is not None:
         expect_out_dtype(out, input._dtype, FOUND)
     found = unary(_sgn, input, out)
@@ -429,26 +429,26 @@ def sgn(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
 
 
 def square(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
-    """The square of each element."""
+    """Return the square of each element."""
     if input._dtype.category == 0:
         return pow(input, 2, out=out)
     return unary(_square, input, out)
 
 
 def sqrt(input: TensorBase, *, out: TensorBase | None = None) -> Any:
-    """The square root of each element."""
+    """Return the square root of each element."""
     return unary(_sqrt, input, out, to_float=True)
 
 
 @operation
 def rsqrt(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
-    """One over the square root of each element."""
+    """Return one over the square root of each element."""
     return unary(_rsqrt, input, out, to_float=True)
 
 
 @operation
 def reciprocal(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
-    """One over each element."""
+    """Return one over each element."""
     return unary(_reciprocal, input, out, to_float=True)
 
 
@@ -543,7 +543,7 @@ def lerp(input: Any, end: Any, weight: Any, *, out: TensorBase | None = None) ->
 def _lerp_slopes(
     gradients: Sequence[TensorBase], outputs: Sequence[Any], inputs: Sequence[TensorBase]
 ) -> tuple[TensorBase, TensorBase, TensorBase]:
-    """The gradients for the two ends and the weight, which do not depend on the end that is nearer."""
+    """Return the gradients for the two ends and the weight, which do not depend on the end that is nearer."""
     (g,), (first, end, weight) = gradients, inputs
     if g is None:
         return None, None, None
@@ -551,7 +551,7 @@ def _lerp_slopes(
 
 
 def unkept(input: TensorBase, number: Any, label: str, operation: Callable[..., Any] = mul) -> TensorBase:
-    """A tensor times (or divided by) a number, of which backward keeps nothing, so that it can be gone through again."""
+    """Return a tensor times (or divided by) a number, of which backward keeps nothing, so that it can be gone through again."""
     real = isinstance(number, (int, float)) and input._dtype.is_floating_point
     if not real or not in_arrays(input) or not recording((input,)):
         return operation(input, number)

@@ -93,19 +93,19 @@ def expm1(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
 
 @operation
 def log(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
-    """The natural logarithm of each element."""
+    """Return the natural logarithm of each element."""
     return unary(_log, input, out, to_float=True)
 
 
 @operation
 def log2(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
-    """The logarithm to base 2 of each element."""
+    """Return the logarithm to base 2 of each element."""
     return unary(_log2, input, out, to_float=True)
 
 
 @operation
 def log10(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
-    """The logarithm to base 10 of each element."""
+    """Return the logarithm to base 10 of each element."""
     return unary(_log10, input, out, to_float=True)
 
 
@@ -116,67 +116,67 @@ def log1p(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
 
 
 def sin(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
-    """The sine of each element."""
+    """Return the sine of each element."""
     return unary(_sin, input, out, to_float=True)
 
 
 def cos(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
-    """The cosine of each element."""
+    """Return the cosine of each element."""
     return unary(_cos, input, out, to_float=True)
 
 
 @operation
 def tan(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
-    """The tangent of each element."""
+    """Return the tangent of each element."""
     return unary(_tan, input, out, to_float=True)
 
 
 @operation
 def asin(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
-    """The arc sine of each element."""
+    """Return the arc sine of each element."""
     return unary(_asin, input, out, to_float=True)
 
 
 @operation
 def acos(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
-    """The arc cosine of each element."""
+    """Return the arc cosine of each element."""
     return unary(_acos, input, out, to_float=True)
 
 
 def atan(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
-    """The arc tangent of each element."""
+    """Return the arc tangent of each element."""
     return unary(_atan, input, out, to_float=True)
 
 
 @operation
 def sinh(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
-    """The hyperbolic sine of each element."""
+    """Return the hyperbolic sine of each element."""
     return unary(_sinh, input, out, to_float=True)
 
 
 @operation
 def cosh(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
-    """The hyperbolic cosine of each element."""
+    """Return the hyperbolic cosine of each element."""
     return unary(_cosh, input, out, to_float=True)
 
 
 def tanh(input: Any, *, out: Any = None) -> Any:
-    """The hyperbolic tangent of each element."""
+    """Return the hyperbolic tangent of each element."""
     return unary(_tanh, input, out, to_float=True)
 
 
 def asinh(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
-    """The inverse hyperbolic sine of each element."""
+    """Return the inverse hyperbolic sine of each element."""
     return unary(_asinh, input, out, to_float=True)
 
 
 def acosh(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
-    """The inverse hyperbolic cosine of each element."""
+    """Return the inverse hyperbolic cosine of each element."""
     return unary(_acosh, input, out, to_float=True)
 
 
 def atanh(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
-    """The inverse hyperbolic tangent of each element."""
+    """Return the inverse hyperbolic tangent of each element."""
     return unary(_atanh, input, out, to_float=True)
 
 
@@ -195,7 +195,7 @@ arcsin, arccos, arctan, arcsinh, arccosh, arctanh = asin, acos, atan, asinh, aco
 
 @operation
 def atan2(input: TensorBase, other: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
-    """The angle of the point (``other``, ``input``)."""
+    """Return the angle of the point (``other``, ``input``)."""
     expect_tensors("atan2", input, other)
     return binary(_atan2, input, other, out, to_float=True)
 
@@ -204,7 +204,7 @@ arctan2 = atan2
 
 
 def hypot(input: TensorBase, other: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
-    """The length of the hypotenuse."""
+    """Return the length of the hypotenuse."""
     expect_tensors("hypot", input, other)
     refuse_dtype("hypot_cpu", result_dtype((input, other)), 2, (input, other))
     return binary(_hypot, input, other, out)
@@ -212,13 +212,13 @@ def hypot(input: TensorBase, other: TensorBase, *, out: TensorBase | None = None
 
 @node_called(by_value("CopysignBackward", 1, "other", number=1))
 def copysign(input: TensorBase, other: TensorBase | float, *, out: TensorBase | None = None) -> TensorBase:
-    """The size of ``input`` with the sign of ``other``."""
+    """Return the size of ``input`` with the sign of ``other``."""
     expect_tensor("copysign", input)
     return binary(_copysign, input, other, out, to_float=True)
 
 
 def _next_half(first: np.ndarray, second: np.ndarray, bits: np.ndarray) -> np.ndarray:
-    """The bits of 16-bit numbers ``first`` one step nearer to ``second``; both are given in 32 bits, ``first`` as bits too."""
+    """Return the bits of 16-bit numbers ``first`` one step nearer to ``second``; both are given in 32 bits, ``first`` as bits too."""
     away = (first < second) == (first > 0)  # the size grows
     moved = np.where(away, bits + 1, bits - 1)
     moved = np.where(first == 0, np.where(second > 0, 1, np.int16(-0x7FFF)), moved)
@@ -227,7 +227,7 @@ def _next_half(first: np.ndarray, second: np.ndarray, bits: np.ndarray) -> np.nd
 
 
 def nextafter(input: TensorBase, other: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
-    """The next floating number after ``input`` toward ``other``."""
+    """Return the next floating number after ``input`` toward ``other``."""
     expect_tensors("nextafter", input, other)
     kind = result_dtype((input, other))
     refuse_dtype("nextafter_cpu", kind, 2, (input, other))
@@ -296,7 +296,7 @@ def _exponents_moved(input: TensorBase, other: TensorBase, moved: bool, out: Ten
 
 
 def _moved_on_device(input: Any, other: Any) -> Any:
-    """The same by powers of two none of which is too large or too small for single precision, or double."""
+    """Return the same by powers of two none of which is too large or too small for single precision, or double."""
     double = input._dtype.name == "float64"
     most, count = (1000, 3) if double else (120, 3)
     found, left = to_dtype(input, float64 if double else float32), clamp(to_dtype(other, int32), -most * count, most * count)
@@ -319,7 +319,7 @@ def _moved(input: TensorBase, other: TensorBase) -> TensorBase:
 
 
 def _ldexp_backward(gradients: Sequence[TensorBase], outputs: Sequence[TensorBase], inputs: Sequence[TensorBase]) -> Any:
-    """The gradient, made of the exponents and the result."""
+    """Return the gradient, made of the exponents and the result."""
     (g,), (result,), (input, other) = gradients, outputs, inputs
     if g is None:
         return None, None
@@ -330,7 +330,7 @@ def _ldexp_backward(gradients: Sequence[TensorBase], outputs: Sequence[TensorBas
 
 
 def frexp(input: Any, *, out: Any = None) -> Any:
-    """Each element as ``mantissa * 2**exponent``, with a mantissa of size 0.5 to 1."""
+    """Return each element as ``mantissa * 2**exponent``, with a mantissa of size 0.5 to 1."""
     if not input._dtype.is_floating_point:
         raise RuntimeError("torch.frexp() only supports floating-point dtypes")
     kind = input._dtype
@@ -362,30 +362,30 @@ def _rounding(kernel: Kernel, input: TensorBase, out: TensorBase | None, *args: 
 
 
 def floor(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
-    """The largest integer not above each element."""
+    """Return the largest integer not above each element."""
     return _rounding(_floor, input, out)
 
 
 def ceil(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
-    """The smallest integer not below each element."""
+    """Return the smallest integer not below each element."""
     return _rounding(_ceil, input, out)
 
 
 def trunc(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
-    """Each element without the part after the point."""
+    """Return each element without the part after the point."""
     return _rounding(_trunc, input, out)
 
 
 @node_called(lambda *args, decimals=0, **given: f"RoundBackward{int(decimals != 0)}")
 def round(input: TensorBase, *, decimals: int = 0, out: TensorBase | None = None) -> TensorBase:
-    """The nearest integer (of two, the even one), or the nearest number of so many decimals."""
+    """Return the nearest integer (of two, the even one), or the nearest number of so many decimals."""
     if input._dtype.is_integral and decimals:
         raise NotImplementedError(f"\"round_cpu\" not implemented for '{type_word(input._dtype)}'")
     return _rounding(_round, input, out, decimals)
 
 
 def frac(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
-    """The part of each element after the point."""
+    """Return the part of each element after the point."""
     if out is not None:
         expect_out_dtype(out, input._dtype, FOUND)
     return unary(_frac, input, out)
@@ -420,7 +420,7 @@ def logit(input: TensorBase, eps: float | None = None, *, out: TensorBase | None
 
 
 def angle(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
-    """The argument of each element in radians."""
+    """Return the argument of each element in radians."""
     if input._dtype.is_complex and input._stride is not None and out is None:
         return row_major(unary(_angle, input))
     return unary(_angle, input, out, to_float=True)

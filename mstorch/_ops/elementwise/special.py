@@ -58,7 +58,7 @@ def _refuse_half(name: str, *operands: Any) -> None:
 
 
 def erf(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
-    """The error function."""
+    """Return the error function."""
     return unary(_erf, input, out, to_float=True)
 
 
@@ -69,7 +69,7 @@ def erfc(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
 
 @operation
 def erfinv(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
-    """The inverse of the error function."""
+    """Return the inverse of the error function."""
     return unary(_erfinv, input, out, to_float=True)
 
 
@@ -80,29 +80,29 @@ def erfcx(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
 
 
 def ndtr(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
-    """The normal distribution function."""
+    """Return the normal distribution function."""
     return finish_recorded(unary(_ndtr, input, to_float=True), out)
 
 
 def ndtri(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
-    """The inverse of the normal distribution function."""
+    """Return the inverse of the normal distribution function."""
     _refuse_half("ndtri", input)
     return unary(_ndtri, input, out, to_float=True)
 
 
 def log_ndtr(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
-    """The logarithm of the normal distribution function."""
+    """Return the logarithm of the normal distribution function."""
     _refuse_half("log_ndtr", input)
     return unary(_log_ndtr, input, out, to_float=True)
 
 
 def lgamma(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
-    """The logarithm of the size of the gamma function."""
+    """Return the logarithm of the size of the gamma function."""
     return unary(_lgamma, input, out, to_float=True)
 
 
 def digamma(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
-    """The logarithmic derivative of the gamma function."""
+    """Return the logarithmic derivative of the gamma function."""
     return unary(_digamma, input, out, to_float=True)
 
 
@@ -112,7 +112,7 @@ def entr(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
 
 
 def i0(input: TensorBase, *, out: TensorBase | None = None) -> Any:
-    """The modified Bessel function of the first kind, order 0."""
+    """Return the modified Bessel function of the first kind, order 0."""
     return unary(_i0, input, out, to_float=True)
 
 
@@ -122,7 +122,7 @@ def i0e(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
 
 
 def i1(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
-    """The modified Bessel function of the first kind, order 1."""
+    """Return the modified Bessel function of the first kind, order 1."""
     return unary(_i1, input, out, to_float=True)
 
 
@@ -136,7 +136,7 @@ def _floating(input: TensorBase) -> TensorBase:
 
 
 def polygamma(n: int, input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
-    """The derivative of order ``n`` of the digamma function."""
+    """Return the derivative of order ``n`` of the digamma function."""
     if isinstance(n, TensorBase):
         raise TypeError("polygamma(): argument 'n' (position 1) must be int, not Tensor")
     if n < 0:
@@ -145,7 +145,7 @@ def polygamma(n: int, input: TensorBase, *, out: TensorBase | None = None) -> Te
 
 
 def polygamma_method(self: TensorBase, n: int) -> TensorBase:
-    """The derivative of order ``n`` of the digamma function."""
+    """Return the derivative of order ``n`` of the digamma function."""
     return polygamma(n, self)
 
 
@@ -156,7 +156,7 @@ def polygamma_(self: Any, n: int) -> Any:
 
 @node_called("MvlgammaBackward0", "input")
 def mvlgamma(input: TensorBase, p: int, *, out: TensorBase | None = None) -> TensorBase:
-    """The logarithm of the gamma function of ``p`` dimensions."""
+    """Return the logarithm of the gamma function of ``p`` dimensions."""
     if p < 1:
         raise RuntimeError("p has to be greater than or equal to 1")
     values = _floating(input)
@@ -169,12 +169,12 @@ def mvlgamma(input: TensorBase, p: int, *, out: TensorBase | None = None) -> Ten
 
 
 def gammainc(input: TensorBase, other: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
-    """The regularized lower incomplete gamma function. Differs from torch: the gradient of ``input`` is zero."""
+    """Return the regularized lower incomplete gamma function. Differs from torch: the gradient of ``input`` is zero."""
     return binary(_gammainc, input, other, out, to_float=True)
 
 
 def gammaincc(input: TensorBase, other: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
-    """The regularized upper incomplete gamma function. Differs from torch: the gradient of ``input`` is zero."""
+    """Return the regularized upper incomplete gamma function. Differs from torch: the gradient of ``input`` is zero."""
     return binary(_gammaincc, input, other, out, to_float=True)
 
 
@@ -192,7 +192,7 @@ def xlog1py(input: TensorBase | float, other: TensorBase | float, *, out: Tensor
 
 
 def spherical_bessel_j0(x: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
-    """The spherical Bessel function of the first kind, order 0: ``sin(x) / x``."""
+    """Return the spherical Bessel function of the first kind, order 0: ``sin(x) / x``."""
     _refuse_half("spherical_bessel_j0", x)
     x = _floating(x)
     zero = eq(x, 0)
@@ -238,7 +238,7 @@ scaled_modified_bessel_k1 = _kernel_function("scaled_modified_bessel_k1", "``exp
 
 
 def _polynomial(name: str, words: str, first: Callable[[Any], Any], step: Callable[[int, Any, Any, Any], Any]) -> Any:
-    """An orthogonal polynomial of degree ``n``: 1 for degree 0, ``first(x)`` for degree 1, then a recurrence."""
+    """Return an orthogonal polynomial of degree ``n``: 1 for degree 0, ``first(x)`` for degree 1, then a recurrence."""
 
     def function(x: TensorBase | float, n: Any, *, out: TensorBase | None = None) -> Any:
         expect_a_tensor(name, x, n)
@@ -350,13 +350,13 @@ legendre_polynomial_p = _polynomial("legendre_polynomial_p", "Legendre's polynom
 
 
 def igamma(input: TensorBase, other: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
-    """The regularized lower incomplete gamma function."""
+    """Return the regularized lower incomplete gamma function."""
     expect_tensors("igamma", input, other)
     return gammainc(input, other, out=out)
 
 
 def igammac(input: TensorBase, other: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
-    """The regularized upper incomplete gamma function."""
+    """Return the regularized upper incomplete gamma function."""
     expect_tensors("igammac", input, other)
     return gammaincc(input, other, out=out)
 

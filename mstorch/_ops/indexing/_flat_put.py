@@ -29,12 +29,12 @@ def _made_there(value: Any, current: Any, shape: tuple[int, ...]) -> Any:
 
 @ways(at=1, device=_made_there)
 def filling(value: Any, current: TensorBase, shape: tuple[int, ...]) -> TensorBase:
-    """A value in the shape of what it is written to; a number is made where that is."""
+    """Return a value in the shape of what it is written to; a number is made where that is."""
     return fitted(value, current, shape)
 
 
 def flat_positions(shape: Any, dims: Any, indices: tuple[Any, ...], common: Any, adjacent: bool, beside_: Any) -> Any:
-    """Where the elements that index tensors name stand in a row-major tensor, on the device of another one."""
+    """Return where the elements that index tensors name stand in a row-major tensor, on the device of another one."""
     indices = tuple(beside(index, beside_) for index in indices)
     return call(_linear, (indices[0],), shape, dims, indices, common, adjacent, dtype=int64)
 
@@ -105,7 +105,7 @@ class _FlatPut(Put):
     positions: Any
 
     def run(self, gradients: Any, recorded: bool) -> Any:
-        """Zeros where elements were put, and the gradient that is found there."""
+        """Return zeros where elements were put, and the gradient that is found there."""
         gradient, raw = gradients[0], value_of(self.positions)
         whole = dressed(gradient)
         rest = part = None

@@ -10,7 +10,7 @@ from .._dispatch import cast_tensor, readable, type_word
 
 
 def index_tensor(index: Any, name: str, *, int32_too: bool = True, error: type = RuntimeError, text: str = "") -> Any:
-    """An index tensor as int64; torch's error for another dtype."""
+    """Return an index tensor as int64; torch's error for another dtype."""
     if not isinstance(index, TensorBase):
         raise TypeError(f"{name}(): argument 'index' must be Tensor, not {type(index).__name__}")
     if index._dtype is int64:

@@ -15,7 +15,7 @@ from ..shape import views
 
 
 def without_leading_ones(value: TensorBase) -> TensorBase:
-    """A value in the shape that torch compares with the place that it goes to."""
+    """Return a value in the shape that torch compares with the place that it goes to."""
     shape = value._shape
     while shape and shape[0] == 1:
         shape = shape[1:]
@@ -23,7 +23,7 @@ def without_leading_ones(value: TensorBase) -> TensorBase:
 
 
 def stands_in(value: TensorBase, target: TensorBase) -> bool:
-    """Whether a value, broadcast to the target, is what stands in the target's memory already."""
+    """Return whether a value, broadcast to the target, is what stands in the target's memory already."""
     if value._storage is not target._storage or value._offset != target._offset or value._dtype is not target._dtype:
         return False
     shape, own, steps = target._shape, value._shape, strides_of(value)
@@ -38,12 +38,12 @@ def stands_in(value: TensorBase, target: TensorBase) -> bool:
 
 
 def number_as(value: Any, target: TensorBase) -> np.ndarray:
-    """A number as a 0-d array of the target's dtype; torch's error where it does not fit."""
+    """Return a number as a 0-d array of the target's dtype; torch's error where it does not fit."""
     return scalar_array(written(python_number(value), target._dtype), target._dtype)
 
 
 def fitted(value: Any, target: Any, shape: tuple[int, ...]) -> TensorBase:
-    """The value as a tensor of the target's dtype and the given shape, recorded; it may share memory with the value."""
+    """Return the value as a tensor of the target's dtype and the given shape, recorded; it may share memory with the value."""
     if is_number(value):
         return views.expand(tensor_of(number_as(value, target).copy()), shape)
     if isinstance(value, np.ndarray):
@@ -65,7 +65,7 @@ def fitted(value: Any, target: Any, shape: tuple[int, ...]) -> TensorBase:
 
 
 def views_tensor(array: np.ndarray) -> TensorBase:
-    """An array as a tensor that shares its memory."""
+    """Return an array as a tensor that shares its memory."""
     return tensor_from_numpy(array)
 
 

@@ -77,7 +77,7 @@ _SAME = "{}(): self and result must have the same scalar type"
 
 
 def keep_layout(input: TensorBase, found: TensorBase) -> Any:
-    """A fresh contiguous result of the size of ``input``, in its strides if they are dense."""
+    """Return a fresh contiguous result of the size of ``input``, in its strides if they are dense."""
     if input._stride is None or found is input:
         return found
     return in_order(found, preserved_strides(found._shape, input._stride))
@@ -119,7 +119,7 @@ def gather(input: TensorBase, dim: int, index: TensorBase, *, sparse_grad: bool 
 
 @operation(numpy_names=True)
 def index_select(input: TensorBase, dim: int, index: Any, *, out: TensorBase | None = None) -> Any:
-    """The entries ``index`` (a vector) along a dimension, as a copy."""
+    """Return the entries ``index`` (a vector) along a dimension, as a copy."""
     shape = shape_of(input)
     dim = wrap_dim(dim, len(shape))
     refuse_overlap(out, input, index)
@@ -143,7 +143,7 @@ def index_select(input: TensorBase, dim: int, index: Any, *, out: TensorBase | N
 
 
 def take(input: TensorBase, index: Any, *, out: TensorBase | None = None) -> TensorBase:
-    """The elements at positions of the flat tensor, in the shape of ``index``."""
+    """Return the elements at positions of the flat tensor, in the shape of ``index``."""
     refuse_overlap(out, input, index)
     positions = index_tensor(index, "take", int32_too=False)
     size = count_of(input._shape)
@@ -190,7 +190,7 @@ _C_TYPE = {
 
 @node_called(by_value("MaskedFillBackward", 2, "value"))
 def masked_fill(input: TensorBase, mask: TensorBase, value: Any) -> Any:
-    """A copy with ``value`` (a number or a tensor of no dimensions) where the mask holds; both shapes broadcast."""
+    """Return a copy with ``value`` (a number or a tensor of no dimensions) where the mask holds; both shapes broadcast."""
     if mask._dtype is not bool_:
         raise RuntimeError(
             f"masked_fill_ only supports boolean masks, but got mask with dtype {cpp_word(mask._dtype)}"
@@ -222,7 +222,7 @@ def masked_fill(input: TensorBase, mask: TensorBase, value: Any) -> Any:
 
 
 def masked_select(input: TensorBase, mask: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
-    """The elements where the mask holds, in one dimension; the shapes broadcast."""
+    """Return the elements where the mask holds, in one dimension; the shapes broadcast."""
     if mask._dtype is not bool_:
         raise RuntimeError("masked_select: expected BoolTensor for mask")
     refuse_overlap(out, input, mask)
@@ -239,7 +239,7 @@ def _expect_long(name: str, out: TensorBase | None) -> None:
 
 
 def nonzero(input: TensorBase, *, out: Any = None, as_tuple: bool = False) -> Any:
-    """The positions of the elements that are not zero: a matrix of one row each, or one vector a dimension."""
+    """Return the positions of the elements that are not zero: a matrix of one row each, or one vector a dimension."""
     _expect_long("nonzero", out)
     if as_tuple and out is not None:
         raise RuntimeError("nonzero does not support the out kwarg when as_tuple is True")
@@ -256,12 +256,12 @@ def nonzero(input: TensorBase, *, out: Any = None, as_tuple: bool = False) -> An
 
 
 def argwhere(input: TensorBase) -> TensorBase:
-    """The positions of the elements that are not zero, one a row."""
+    """Return the positions of the elements that are not zero, one a row."""
     return nonzero(input)
 
 
 def nonzero_static(input: TensorBase, *, size: int, fill_value: int = -1, out: TensorBase | None = None) -> TensorBase:
-    """The first ``size`` positions of ``nonzero``, filled up with rows of ``fill_value``."""
+    """Return the first ``size`` positions of ``nonzero``, filled up with rows of ``fill_value``."""
     _expect_long("nonzero_static", out)
     found = nonzero(input)
     count, rank = shape_of(found)
@@ -277,7 +277,7 @@ def nonzero_static(input: TensorBase, *, size: int, fill_value: int = -1, out: T
 @operation
 @node_called("IndexPutBackward0")
 def index_put(input: TensorBase, indices: tuple[TensorBase, ...], values: TensorBase, accumulate: bool = False) -> TensorBase:
-    """A copy with ``values`` put (or added) at the index tensors."""
+    """Return a copy with ``values`` put (or added) at the index tensors."""
     found = index_put_(input.clone(), indices, values, accumulate)
     found._counter.version = 0  # a result of its own, which nobody has written to yet
     return found
@@ -344,7 +344,7 @@ def _add_without_places(target: TensorBase, key: tuple[Any, ...], values: Tensor
 
 
 def put(input: Any, index: Any, source: Any, accumulate: bool = False) -> TensorBase:
-    """A copy with the elements of ``source`` put (or added) at positions of the flat tensor."""
+    """Return a copy with the elements of ``source`` put (or added) at positions of the flat tensor."""
     if not accumulate:
         determinism.refuse("put_")
     if index._dtype is not int64:
@@ -376,7 +376,7 @@ _put_anywhere = in_place_form(put, "put_", uniform=True)
 @operation(numpy_names=True)
 @node_called(by_value("IndexFillBackward", 3, "value"))
 def index_fill(input: Any, dim: int, index: Any, value: Any) -> TensorBase:
-    """A copy with ``value`` in the entries ``index`` of a dimension."""
+    """Return a copy with ``value`` in the entries ``index`` of a dimension."""
     shape = shape_of(input)
     dim = wrap_dim(dim, len(shape))
     positions = index_tensor(
@@ -416,7 +416,7 @@ def _check_empty_fill(input: Any, dim: int, count: int) -> None:
 
 
 def _flags(size: int, positions: TensorBase) -> TensorBase:
-    """A boolean vector that holds at the positions, which may count from the end."""
+    """Return a boolean vector that holds at the positions, which may count from the end."""
     values = readable(positions)
     if values is not None:
         chosen = np.zeros(size, np.bool_)
@@ -437,7 +437,7 @@ def _flags_of(positions: TensorBase, size: int) -> TensorBase:
 
 
 def tracked_number(value: TensorBase | complex) -> bool:
-    """Whether the value is a plain number (NumPy's included)."""
+    """Return whether the value is a plain number (NumPy's included)."""
     return not isinstance(value, TensorBase) and is_number(value)
 
 
@@ -446,7 +446,7 @@ _TOO_FEW = "Number of elements of source < number of ones in mask"
 
 @node_called("MaskedScatterBackward0")
 def masked_scatter(input: TensorBase, mask: TensorBase, source: TensorBase) -> TensorBase:
-    """A copy with the elements of ``source``, in order, where the mask holds."""
+    """Return a copy with the elements of ``source``, in order, where the mask holds."""
     if mask._dtype is not bool_:
         raise RuntimeError(
             f"masked_scatter_ only supports boolean masks, but got mask with dtype {type_word(mask._dtype)}"
@@ -471,7 +471,7 @@ def masked_scatter(input: TensorBase, mask: TensorBase, source: TensorBase) -> T
 
 
 def _in_one_memory(target: TensorBase, source: TensorBase) -> bool:
-    """Whether two tensors lie in one storage, or in two of the same host memory (a NumPy array's)."""
+    """Return whether two tensors lie in one storage, or in two of the same host memory (a NumPy array's)."""
     if target._storage is source._storage:
         return True
     return in_arrays(target, source) and np.may_share_memory(array_of(target), array_of(source))

@@ -61,7 +61,7 @@ def segment_reduce(
     data: Any, reduce: str, *, lengths: Any = None, indices: Any = None, offsets: Any = None, axis: int = 0,
     unsafe: bool = False, initial: Any = None,
 ) -> Any:  # fmt: skip
-    """The sum, mean, max, min or product of segments of a dimension, given by their lengths or by their offsets."""
+    """Return the sum, mean, max, min or product of segments of a dimension, given by their lengths or by their offsets."""
     shape = shape_of(data)
     axis = wrap_dim(axis, len(shape))
     if indices is not None:
@@ -108,7 +108,7 @@ def _segment_slopes(
     gradients: Sequence[TensorBase], outputs: Sequence[TensorBase], inputs: Sequence[TensorBase], reduce: str, axis: int,
     spans: Sequence[tuple[int, int]], initial: float | None
 ) -> tuple[TensorBase]:
-    """The gradient: of equal extremes (NaN are equal) a share, of a zero or NaN in a product the product of the others."""
+    """Return the gradient: of equal extremes (NaN are equal) a share, of a zero or NaN in a product the product of the others."""
     (g,), (y,), (x,) = gradients, outputs, inputs
     if g is None:
         return (None,)
@@ -153,7 +153,7 @@ def _segment(part: TensorBase, reduce: str, initial: float | None, rest: tuple[i
 def hash_tensor(
     input: TensorBase, dim: int | tuple[int, ...] = (), *, keepdim: bool = False, mode: int = 0, out: TensorBase | None = None
 ) -> TensorBase:
-    """The exclusive or of the elements' bits (floating ones as float64, integers as int64), uint64."""
+    """Return the exclusive or of the elements' bits (floating ones as float64, integers as int64), uint64."""
     if mode != 0:
         raise RuntimeError(f"Unknown hash_tensor mode: {mode}")
     if input._dtype.is_complex:
@@ -184,7 +184,7 @@ def hash_tensor(
 
 
 def slice_of(self: Any, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Any:
-    """The view ``self[start:end:step]`` of one dimension."""
+    """Return the view ``self[start:end:step]`` of one dimension."""
     rank = len(shape_of(self))
     if not rank:
         raise IndexError("slice() cannot be applied to a 0-dim tensor.")

@@ -33,7 +33,7 @@ _reduce = kernel("scatter_reduce")
 
 
 def _checked(input: TensorBase, dim: int, index: TensorBase, source: TensorBase | None, name: str) -> tuple[int, Any, Any]:
-    """The dimension, the index values, and the part of the source that the index covers; torch's errors."""
+    """Return the dimension, the index values, and the part of the source that the index covers; torch's errors."""
     shape = shape_of(input)
     dim = wrap_dim(dim, len(shape))
     positions = index_tensor(index, name, text=f"{name}(): Expected dtype int32/int64 for index")
@@ -69,7 +69,7 @@ def scatter(
     input: TensorBase, dim: int, index: TensorBase, src: TensorBase | float | None = None, *, value: Any = None,
     reduce: str | None = None, out: TensorBase | None = None
 ) -> Any:
-    """A copy with ``src`` (a tensor or a number) written along ``dim`` at ``index``; the last of repeated ones stays."""
+    """Return a copy with ``src`` (a tensor or a number) written along ``dim`` at ``index``; the last of repeated ones stays."""
     return _written_along(input, dim, index, src, value, reduce, out, "scatter")
 
 
@@ -126,7 +126,7 @@ def _scattered(input: TensorBase, dim: int, positions: TensorBase, source: Tenso
 
 
 def _without_indices(found: TensorBase, source: TensorBase) -> TensorBase:
-    """A sum whose positions only the gradient of the source asks for: where it gets none, backward keeps nothing."""
+    """Return a sum whose positions only the gradient of the source asks for: where it gets none, backward keeps nothing."""
     return found if is_tracked(source) else of_sizes(found)
 
 
@@ -136,7 +136,7 @@ def _reduced(input: TensorBase, dim: int, positions: TensorBase, source: Any, ho
 
 @operation(numpy_names=True)
 def scatter_add(input: TensorBase, dim: int, index: TensorBase, src: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
-    """A copy with ``src`` added along ``dim`` at ``index``."""
+    """Return a copy with ``src`` added along ``dim`` at ``index``."""
     dim, positions, source = _checked(input, dim, index, src, "scatter")
     if 0 in positions._shape:
         return finish_exactly(input.clone(memory_format=contiguous_format), out)
@@ -152,7 +152,7 @@ def scatter_reduce(
     input: TensorBase, dim: int, index: TensorBase, src: TensorBase, reduce: str, *, include_self: bool = True,
     out: TensorBase | None = None
 ) -> TensorBase:
-    """A copy with ``src`` combined along ``dim`` at ``index`` by "sum", "prod", "mean", "amax" or "amin"."""
+    """Return a copy with ``src`` combined along ``dim`` at ``index`` by "sum", "prod", "mean", "amax" or "amin"."""
     if reduce not in _REDUCTIONS:
         raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
     if reduce in ("amax", "amin") and input._dtype.is_complex:
@@ -167,14 +167,14 @@ def scatter_reduce(
 
 
 def put_flat(input: TensorBase, index: Any, source: TensorBase, accumulate: bool) -> TensorBase:
-    """A copy with ``source`` put (or added) at flat positions."""
+    """Return a copy with ``source`` put (or added) at flat positions."""
     if change(input, "put", source, index, accumulate):
         return input
     return call(_put, (input, source), index, accumulate)
 
 
 def _checked_rows(name: str, input: TensorBase, dim: int, index: TensorBase, source: TensorBase) -> tuple[int, Any]:
-    """The dimension from the front and the positions as int64, of ``index_add`` and ``index_reduce``; torch's errors."""
+    """Return the dimension from the front and the positions as int64, of ``index_add`` and ``index_reduce``; torch's errors."""
     shape, other = shape_of(input), shape_of(source)
     dim = wrap_dim(dim, len(shape))
     positions = index_tensor(
@@ -208,7 +208,7 @@ def _checked_rows(name: str, input: TensorBase, dim: int, index: TensorBase, sou
 def index_add(
     input: TensorBase, dim: int, index: TensorBase, source: TensorBase, *, alpha: complex = 1, out: TensorBase | None = None
 ) -> TensorBase:
-    """A copy with ``alpha`` times the entries of ``source`` added to the entries ``index`` of a dimension."""
+    """Return a copy with ``alpha`` times the entries of ``source`` added to the entries ``index`` of a dimension."""
     dim, positions = _checked_rows("index_add", input, dim, index, source)
     shape = shape_of(input)
     if 0 in shape and len(shape) > 1:
@@ -270,7 +270,7 @@ def _index_written(input: TensorBase, dim: int, positions: TensorBase, source: T
 
 @operation(numpy_names=True)
 def index_copy(input: TensorBase, dim: int, index: TensorBase, source: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
-    """A copy with the entries ``index`` of a dimension replaced by those of ``source``."""
+    """Return a copy with the entries ``index`` of a dimension replaced by those of ``source``."""
     shape, other = shape_of(input), shape_of(source)
     dim = wrap_dim(dim, len(shape))
     if len(shape_of(index)) > 1:
@@ -314,7 +314,7 @@ def index_reduce(
     input: TensorBase, dim: int, index: TensorBase, source: TensorBase, reduce: str, *, include_self: bool = True,
     out: TensorBase | None = None
 ) -> TensorBase:
-    """A copy with the entries of ``source`` combined into the entries ``index`` by "prod", "mean", "amax" or "amin"."""
+    """Return a copy with the entries of ``source`` combined into the entries ``index`` by "prod", "mean", "amax" or "amin"."""
     if reduce not in _REDUCTIONS[1:]:
         raise RuntimeError(f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.")
     dim, positions = _checked_rows("index_reduce", input, dim, index, source)
@@ -331,7 +331,7 @@ def index_reduce(
 
 
 def cast_index(index: TensorBase) -> TensorBase:
-    """An index tensor as int64."""
+    """Return an index tensor as int64."""
     return index if index._dtype is int64 else index.to(int64)
 
 

@@ -67,7 +67,7 @@ _nonzero = kernel("nonzero")
 
 
 def _as_index(item: Any) -> Any:
-    """A list, array or tensor of a key as an index tensor (int64 or bool)."""
+    """Return a list, array or tensor of a key as an index tensor (int64 or bool)."""
     if isinstance(item, TensorBase):
         kind = item._dtype
         if kind is uint8:
@@ -90,7 +90,7 @@ def _as_index(item: Any) -> Any:
 
 
 def _expanded(key: Any, rank: int) -> list[Any]:
-    """The key as a list of one item a dimension, without Ellipsis."""
+    """Return the key as a list of one item a dimension, without Ellipsis."""
     if whole := stands_for_a_tuple(key):
         warn(
             "Using a non-tuple sequence for multidimensional indexing is deprecated and will be changed in pytorch 2.9; use x[tuple(seq)] "
@@ -134,12 +134,12 @@ def _expanded(key: Any, rank: int) -> list[Any]:
 
 @ways(captured=lambda item: home(item).has_elements)
 def _is_read(item: TensorBase) -> bool:
-    """Whether the number in an index tensor is asked for: a graph has none."""
+    """Return whether the number in an index tensor is asked for: a graph has none."""
     return True
 
 
 def _basic(self: Any, key: Any) -> tuple[Any, dict[int, Any]]:
-    """The view that the key's ints, slices and Nones make, and its index tensors by dimension of that view."""
+    """Return the view that the key's ints, slices and Nones make, and its index tensors by dimension of that view."""
     current = self
     dim = 0
     advanced: dict[int, Any] = {}
@@ -187,7 +187,7 @@ def _basic(self: Any, key: Any) -> tuple[Any, dict[int, Any]]:
 
 
 def _around(self: TensorBase, key: TensorBase | tuple[Any, ...]) -> TensorBase:
-    """The view that a key's ints, slices and Nones make, whatever its index tensors and masks say."""
+    """Return the view that a key's ints, slices and Nones make, whatever its index tensors and masks say."""
     items: list[Any] = []
     for item in _expanded(key, len(self._shape)):
         if not isinstance(item, (TensorBase, np.ndarray, list, tuple, range)):
@@ -281,7 +281,7 @@ _BOUND = (int, type(None))
 
 
 def window_of(self: TensorBase, key: Any) -> TensorBase | None:
-    """The view of host memory for a key of ints, slices and None within bounds; None for every other key."""
+    """Return the view of host memory for a key of ints, slices and None within bounds; None for every other key."""
     given = key
     if key.__class__ is not tuple:
         key = (key,)
@@ -346,7 +346,7 @@ def getitem(self: TensorBase, key: TensorBase | int | tuple[Any, ...]) -> Tensor
 
 
 def take_advanced(current: TensorBase, advanced: dict[int, Any]) -> TensorBase:
-    """The elements that index tensors name, recorded."""
+    """Return the elements that index tensors name, recorded."""
     shape = current._shape
     common, dims, adjacent = _plan(shape, advanced)
     _check_bounds(shape, advanced)
@@ -358,7 +358,7 @@ def take_advanced(current: TensorBase, advanced: dict[int, Any]) -> TensorBase:
 def _taken_strides(
     source: TensorBase, dims: tuple[int, ...], indices: tuple[Any, ...], common: tuple[int, ...], adjacent: bool
 ) -> tuple[int, ...] | None:
-    """The strides that torch gives what index tensors take: in the order of the source's other dimensions and the indices'."""
+    """Return the strides that torch gives what index tensors take: in the order of the source's other dimensions and the indices'."""
     shape = source._shape
     rest = [d for d in range(len(shape)) if d not in dims]
     lengths = [shape[d] for d in rest]
@@ -516,7 +516,7 @@ def _put_indexed(
 
 
 def _unread(old: np.ndarray, new: np.ndarray) -> np.ndarray:
-    """What stands for a write where there is no memory: the target's shape."""
+    """Return the target's shape as the result of a write where there is no memory."""
     return old
 
 
@@ -560,7 +560,7 @@ class _IndexPut(Put):
     shape: Any
 
     def run(self, gradients: Sequence[TensorBase | np.ndarray], recorded: bool) -> Any:
-        """Zeros where elements were put, and the gradient that is found there."""
+        """Return zeros where elements were put, and the gradient that is found there."""
         gradient = gradients[0]
         rest = None if self.edges[0] is None else self._map(gradient, self._without, self._without)
         part = None if self.edges[1] is None else self._map(gradient, self._taken, self._given)

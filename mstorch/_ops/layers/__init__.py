@@ -1,1 +1,1 @@
-"""What layers compute: convolutions, pooling, norms, embeddings, recurrent cells, steps of optimizers."""
+"""Operations of layers: convolutions, pooling, norms, embeddings, recurrent cells, steps of optimizers."""

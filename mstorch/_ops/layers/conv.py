@@ -25,7 +25,7 @@ Sizes = tuple[int, ...]
 
 
 def expand_numbers(value: Any, rank: int, name: str, words: str = "to match the convolution dimensions") -> Sizes:
-    """One number for each spatial dimension, from one for all or a sequence; torch's error for another length."""
+    """Return one number for each spatial dimension, from one for all or a sequence; torch's error for another length."""
     if isinstance(value, (tuple, list)):
         numbers = tuple(int(v) if isinstance(v, int) else v.__index__() for v in value)
         if len(numbers) == 1:
@@ -134,7 +134,7 @@ def _batched(input: TensorBase, rank: int, name: str) -> tuple[Any, bool]:
 
 
 def _same(input: TensorBase, weight: TensorBase, stride: Sizes, dilation: Sizes) -> tuple[Any, Sizes]:
-    """The input padded where the sides differ by one, and the padding that is left for both sides."""
+    """Return the input padded where the sides differ by one, and the padding that is left for both sides."""
     if any(s != 1 for s in stride):
         raise RuntimeError("padding='same' is not supported for strided convolutions")
     totals = tuple(d * (k - 1) for k, d in zip(shape_of(weight)[2:], dilation))
@@ -183,7 +183,7 @@ _BESIDE = runtime.HOST_TARGET != "CPU"
 
 @ways(host=lambda input: bool(FOUND or _BESIDE))
 def _any_rank(input: TensorBase) -> bool:
-    """Whether the kernel of ``conv2d`` takes one and three dimensions too, and groups its transposed form: the host's does.
+    """Return whether the kernel of ``conv2d`` takes one and three dimensions too, and groups its transposed form: the host's does.
 
     Without oneDNN MindSpore's is faster, but for beside an Ascend, where it would compute there.
     """
@@ -197,7 +197,7 @@ def _is_direct_on_host(input: TensorBase, plain: bool) -> bool:
 
 @ways(host=_is_direct_on_host, captured=lambda input, plain: False)
 def _is_direct(input: TensorBase, plain: bool) -> bool:
-    """Whether the kernel that has a rule of its own takes a dtype, and the call, which is ``plain`` where every such kernel does."""
+    """Return whether the kernel that has a rule of its own takes a dtype, and the call, which is ``plain`` where every such kernel does."""
     return plain and input._dtype.name in _DIRECT
 
 
@@ -313,7 +313,7 @@ def conv_transpose3d(
 
 @operation
 def conv_tbc(input: Any, weight: Any, bias: Any, pad: int = 0) -> Any:
-    """A convolution over time of (T, B, C) with weight (k, C, out)."""
+    """Return a convolution over time of (T, B, C) with weight (k, C, out)."""
     moved = conv1d(views.permute(input, (1, 2, 0)), views.permute(weight, (2, 1, 0)), bias, padding=pad)
     return views.permute(moved, (2, 0, 1))
 
@@ -322,7 +322,7 @@ def convolution(
     input: TensorBase, weight: TensorBase, bias: TensorBase, stride: Any, padding: Any, dilation: Any,
     transposed: bool, output_padding: Any, groups: int,
 ) -> Any:  # fmt: skip
-    """The convolution that all others are cases of."""
+    """Return the convolution that all others are cases of."""
     rank = len(shape_of(weight)) - 2
     if transposed:
         return _convolve_transposed(rank, input, weight, bias, stride, padding, output_padding, groups, dilation)

@@ -59,13 +59,13 @@ def _kept(input: TensorBase, p: float, channels: bool, scale: float) -> TensorBa
 
 
 def _order_of_memory(shape: tuple[int, ...], strides: tuple[int, ...]) -> Sequence[int] | None:
-    """The dimensions of a tensor as its elements lie in memory, whose order draws for it follow; None for the order of its shape."""
+    """Return the dimensions of a tensor as its elements lie in memory, whose order draws for it follow; None for the order of its shape."""
     dense = elementwise_strides(shape, [(shape, strides)])
     return None if dense is None else dense_order(shape, dense)
 
 
 def _in_memory_order(drawn: np.ndarray, shape: tuple[int, ...], strides: tuple[int, ...]) -> np.ndarray:
-    """What was drawn for a tensor, in its shape."""
+    """Return what was drawn for a tensor, in its shape."""
     order = _order_of_memory(shape, strides)
     if order is None:
         return drawn.reshape(shape)

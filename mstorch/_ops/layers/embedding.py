@@ -61,7 +61,7 @@ def _lookup_sparse(weight: TensorBase, input: TensorBase, padding: int, by_frequ
 def _rows_gradient(
     padding: int, gradients: Sequence[TensorBase], outputs: Sequence[TensorBase], inputs: Sequence[TensorBase], indices: TensorBase
 ) -> tuple[TensorBase]:
-    """The gradient of a table of which rows were taken, as a sparse tensor."""
+    """Return the gradient of a table of which rows were taken, as a sparse tensor."""
     (gradient,), (weight,) = gradients, inputs
     if gradient is None:
         return (None,)
@@ -95,7 +95,7 @@ def _beside_padding(found: TensorBase, input: TensorBase, padding: int) -> Tenso
 def embedding(
     weight: TensorBase, indices: Any, padding_idx: int = -1, scale_grad_by_freq: bool = False, sparse: bool = False
 ) -> TensorBase:
-    """Rows of ``weight`` (rows, D) at ``indices`` (*): (*, D). With ``sparse`` the gradient of a leaf is a COO tensor."""
+    """Return rows of ``weight`` (rows, D) at ``indices`` (*): (*, D). With ``sparse`` the gradient of a leaf is a COO tensor."""
     if len(shape_of(weight)) != 2:
         raise RuntimeError("'weight' must be 2-D")
     _check_indices(indices, shape_of(weight)[0], "embedding")
@@ -146,7 +146,7 @@ def one_hot(tensor: TensorBase, num_classes: int = -1) -> TensorBase:
 def bag_starts(
     offsets: Any, count: int, weight: TensorBase, mode: str, include_last_offset: bool, padding_idx: int | None
 ) -> np.ndarray:
-    """Where each bag begins among ``count`` indices, and where the last one ends. RuntimeError for offsets that do not fit."""
+    """Return where each bag begins among ``count`` indices, and where the last one ends. RuntimeError for offsets that do not fit."""
     if len(shape_of(offsets)) != 1:
         raise RuntimeError(f"offsets has to be a 1D Tensor, but got Tensor of dimension {len(shape_of(offsets))}")
     _check_type(offsets, "embedding_bag")
@@ -192,7 +192,7 @@ def bag(
     weight: TensorBase, indices: TensorBase, starts: np.ndarray, mode: str, by_frequency: bool, per_sample_weights: TensorBase | None,
     padding_idx: int | None, sparse: bool = False,
 ) -> TensorBase:  # fmt: skip
-    """Sums, means or maxima of the rows in each bag; bag ``i`` holds the indices from ``starts[i]`` to ``starts[i + 1]``."""
+    """Return sums, means or maxima of the rows in each bag; bag ``i`` holds the indices from ``starts[i]`` to ``starts[i + 1]``."""
     _check_bag(weight, indices, mode, per_sample_weights, padding_idx)
     rows = array_of(indices).astype(np.int64)
     count, width = len(starts) - 1, shape_of(weight)[1]
@@ -220,7 +220,7 @@ def bag(
 
 
 def _shares(used: np.ndarray) -> np.ndarray:
-    """What torch multiplies each index's gradient by: one over the count of that index that stands, when all are sorted, at the
+    """Return what torch multiplies each index's gradient by: one over the count of that index that stands, when all are sorted, at the
     place that its own rank among the different ones names.
     """
     ranks = np.unique(used, return_inverse=True)[1].reshape(-1)

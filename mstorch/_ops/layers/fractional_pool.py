@@ -32,7 +32,7 @@ def _sizes(name: str, value: Any, rank: int, function: str) -> tuple[int, ...]:
 
 
 def _starts(samples: np.ndarray, size: int, out: int, window: int) -> np.ndarray:
-    """Where the windows of one dimension begin, a row of ``out`` for each sample, in the samples' own precision."""
+    """Return where the windows of one dimension begin, a row of ``out`` for each sample, in the samples' own precision."""
     steps = np.empty((*samples.shape, out), np.int64)
     if out > 1:
         kind = samples.dtype.type
@@ -63,7 +63,7 @@ def _check_samples(samples: TensorBase, input: TensorBase, batch: int, channels:
 def fractional_max_pool(
     rank: int, input: Any, kernel_size: Any, output_size: Any, output_ratio: Any, samples: Any
 ) -> tuple[Any, Any]:
-    """The largest value of each window and its position among the spatial elements.
+    """Return the largest value of each window and its position among the spatial elements.
 
     ``samples``: (N, C, rank) numbers in [0, 1) that place the windows, drawn here if not given.
     """

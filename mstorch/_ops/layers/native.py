@@ -25,7 +25,7 @@ from .pixel import channel_shuffle
 
 
 def _moments(input: TensorBase, dims: tuple[int, ...], eps: float, keepdim: bool) -> tuple[Any, Any]:
-    """The mean and the inverse of the standard deviation over some dimensions."""
+    """Return the mean and the inverse of the standard deviation over some dimensions."""
     wide = input.float() if input._dtype.itemsize == 2 else input
     centre = mean(wide, dims, keepdim)
     spread = (var(wide, dims, correction=0, keepdim=keepdim) + eps).rsqrt()
@@ -66,7 +66,7 @@ def native_group_norm(
 def _moments_backward(
     gradients: Sequence[TensorBase | None], outputs: Sequence[TensorBase], inputs: Sequence[TensorBase]
 ) -> tuple[TensorBase | None, ...]:
-    """The gradient of the statistics of groups, which torch counts only where both of them are used."""
+    """Return the gradient of the statistics of groups, which torch counts only where both of them are used."""
     nothing = (None,) * len(inputs)
     if gradients[0] is None or gradients[1] is None or not inputs[0].numel():
         return nothing
@@ -104,7 +104,7 @@ def native_batch_norm(
 
 
 def batch_norm_update_stats(input: Any, running_mean: Any, running_var: Any, momentum: float) -> tuple[Any, Any]:
-    """The mean and the biased variance (C) of a batch, towards which the running ones are moved in place."""
+    """Return the mean and the biased variance (C) of a batch, towards which the running ones are moved in place."""
     dims = tuple(d for d in range(len(shape_of(input))) if d != 1)
     with without_grad():
         plain = input.detach()
@@ -131,17 +131,17 @@ def native_dropout(input: Any, p: float, train: bool | None) -> tuple[Any, Any]:
 
 
 def native_dropout_backward(grad_output: TensorBase, mask: TensorBase, scale: float) -> TensorBase:
-    """The gradient of ``native_dropout``: where the mask is true, times ``scale``."""
+    """Return the gradient of ``native_dropout``: where the mask is true, times ``scale``."""
     return mul(mul(grad_output, mask.to(grad_output._dtype)), scale)
 
 
 def native_channel_shuffle(input: TensorBase, groups: int) -> TensorBase:
-    """The same as ``channel_shuffle``."""
+    """Return the same as ``channel_shuffle``."""
     return channel_shuffle(input, groups)
 
 
 def norm_except_dim(v: TensorBase, pow: int = 2, dim: int = 0) -> TensorBase:
-    """The norm over all dimensions but one, which all keep their place; over all of them for ``dim=-1``."""
+    """Return the norm over all dimensions but one, which all keep their place; over all of them for ``dim=-1``."""
     rank = len(shape_of(v))
     if dim == -1:
         return norm(v, pow)
@@ -150,7 +150,7 @@ def norm_except_dim(v: TensorBase, pow: int = 2, dim: int = 0) -> TensorBase:
 
 
 def frobenius_norm(input: TensorBase, dim: int, keepdim: bool = False, *, out: TensorBase | None = None) -> TensorBase:
-    """The root of the sum of squares over one or two dimensions (all for an empty ``dim``)."""
+    """Return the root of the sum of squares over one or two dimensions (all for an empty ``dim``)."""
     dims = (dim,) if isinstance(dim, int) else tuple(dim)
     if len(dims) > 2:
         raise RuntimeError(f"Expected at most 2 dimensions, but got {len(dims)} dimensions instead.")
@@ -158,7 +158,7 @@ def frobenius_norm(input: TensorBase, dim: int, keepdim: bool = False, *, out: T
 
 
 def nuclear_norm(input: TensorBase, dim: Any = (-2, -1), keepdim: bool = False, *, out: TensorBase | None = None) -> TensorBase:
-    """The sum of the singular values of matrices in two dimensions."""
+    """Return the sum of the singular values of matrices in two dimensions."""
     if isinstance(dim, bool):
         dim, keepdim = (-2, -1), dim
     if len(dim) != 2:
@@ -179,7 +179,7 @@ def max_pool2d_with_indices_backward(
     grad_output: TensorBase, input: TensorBase, kernel_size: Sequence[int], stride: Sequence[int], padding: Sequence[int],
     dilation: Sequence[int], ceil_mode: bool, indices: TensorBase
 ) -> Any:
-    """The gradient of ``max_pool2d`` for its input, from the positions of the maxima."""
+    """Return the gradient of ``max_pool2d`` for its input, from the positions of the maxima."""
     shape = shape_of(input)
     lead = shape[:-2]
     with without_grad():

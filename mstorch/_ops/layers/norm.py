@@ -44,13 +44,14 @@ def _check_channels(name: str, tensor: TensorBase | None, channels: int) -> None
 
 
 def _beside_singles(input: TensorBase, *parameters: Any) -> bool:
-    """Whether half precision is normalised with float32 parameters: torch computes in float32 then and rounds the result alone."""
+    """Return whether half precision is normalised with float32 parameters: torch computes in float32 then and rounds the result alone."""
     kind = input._dtype
     return kind.itemsize == 2 and kind.is_floating_point and any(item is not None and item._dtype is float32 for item in parameters)
 
 
 def _moves_running(input: TensorBase, *statistics: Any) -> bool:
-    """Whether a device's kernel normalises and moves the running statistics: whole tensors of single precision that nobody records."""
+    """Return whether a device's kernel normalises and moves the running statistics: whole tensors of single precision that nobody records.
+    """
     if 0 in input._shape or not fused("batch_norm_parts", input._dtype, input, *statistics):
         return False
     return all(item is None or (item._storage.is_free(item) and item._dtype is float32 and not is_tracked(item)) for item in statistics)
@@ -155,7 +156,7 @@ def _check_normalized(shape: tuple[int, ...], wanted: tuple[int, ...], weight: T
 
 @operation
 def rms_norm(input: TensorBase, normalized_shape: Sequence[int], weight: TensorBase | None = None, eps: float | None = None) -> TensorBase:
-    """The input divided by the root of its mean square over the last dimensions (https://arxiv.org/abs/1910.07467)."""
+    """Return the input divided by the root of its mean square over the last dimensions (https://arxiv.org/abs/1910.07467)."""
     shape, wanted = shape_of(input), tuple(normalized_shape)
     _check_normalized(shape, wanted, weight)
     kind = input._dtype

@@ -16,7 +16,7 @@ from ..._tape.ways import fused, in_arrays, ways
 
 
 def can_fuse(params: Sequence[Any], grads: Sequence[Any], *states: Sequence[Any]) -> bool:
-    """Whether the fused kernels may write these tensors: float32 of one shape, each a whole storage, nothing recorded."""
+    """Return whether the fused kernels may write these tensors: float32 of one shape, each a whole storage, nothing recorded."""
     for group in (params, grads, *states):
         if any(tensor._sparse for tensor in group) or not in_arrays(*group):
             return False
@@ -31,7 +31,7 @@ def can_fuse(params: Sequence[Any], grads: Sequence[Any], *states: Sequence[Any]
 
 
 def has_kernels(op: str, params: Sequence[Any], grads: Sequence[Any], *states: Sequence[Any]) -> bool:
-    """Whether a device's kernel of a step may be given these tensors: float32, each a whole value, nothing recorded."""
+    """Return whether a device's kernel of a step may be given these tensors: float32, each a whole value, nothing recorded."""
     for group in (params, grads, *states):
         for tensor in group:
             if tensor._sparse or tensor._dtype is not float32 or tensor._stride is not None or not fused(op, float32, tensor):

@@ -37,7 +37,7 @@ def _numbers(value: Any, rank: int, function: str, name: str, or_one: bool = Tru
 def pooled_sizes(
     sizes: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, ceil_mode: bool
 ) -> Sizes:
-    """How many windows each dimension has; with ``ceil_mode`` also one that begins inside and ends outside."""
+    """Return how many windows each dimension has; with ``ceil_mode`` also one that begins inside and ends outside."""
     found = []
     for n, k, s, p, d in zip(sizes, kernel, stride, padding, dilation):
         reach = n + 2 * p - d * (k - 1) - 1 + (s - 1 if ceil_mode else 0)
@@ -52,7 +52,7 @@ def _prepare(
     function: str, rank: int, input: TensorBase, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool,
     indices: bool = False,
 ) -> tuple[Any, bool, Sizes, Sizes, Sizes, Sizes, Sizes]:
-    """The batched input, whether it came without a batch, kernel, stride, padding, dilation, output sizes."""
+    """Return the batched input, whether it came without a batch, kernel, stride, padding, dilation, output sizes."""
     kernel_ = _numbers(kernel_size, rank, function, "kernel_size")
     if stride is None or (isinstance(stride, (tuple, list)) and not stride):
         stride_ = kernel_
@@ -148,7 +148,7 @@ def _without_batch(values: TensorBase) -> TensorBase:
 def max_pool(
     rank: int, input: TensorBase, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool, indices: bool
 ) -> Any:
-    """The largest value of each window, and with ``indices`` its position in the flattened spatial dimensions."""
+    """Return the largest value of each window, and with ``indices`` its position in the flattened spatial dimensions."""
     input, single, *numbers = _prepare(
         f"max_pool{rank}d", rank, input, kernel_size, stride, padding, dilation, ceil_mode, indices
     )
@@ -165,7 +165,7 @@ def max_pool(
 
 
 def _in_format(values: TensorBase, input: TensorBase, single: bool) -> TensorBase:
-    """The result in the input's memory format; a single volume, whose batch was put in, has one if it has no gaps."""
+    """Return the result in the input's memory format; a single volume, whose batch was put in, has one if it has no gaps."""
     if single and input._stride is not None and is_channels_last(input._shape, input._stride):
         return in_order(values, normalize(values._shape, channels_last_strides(values._shape)))
     return with_format(values, input)
@@ -177,7 +177,7 @@ def _label(name: str, rank: int, rest: str = "") -> str:
 
 
 def _formatted(rank: int, values: Any, input: TensorBase) -> TensorBase:
-    """The result in the input's memory format, where torch has a kernel for that: not in three dimensions."""
+    """Return the result in the input's memory format, where torch has a kernel for that: not in three dimensions."""
     return values if rank == 3 else with_format(values, input)
 
 
@@ -186,7 +186,7 @@ def avg_pool(
     rank: int, input: TensorBase, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool, count_include_pad: bool,
     divisor_override: int | None,
 ) -> TensorBase:  # fmt: skip
-    """The mean of each window."""
+    """Return the mean of each window."""
     if divisor_override == 0:
         raise RuntimeError("divisor must be not zero")
     input, single, kernel_, stride_, padding_, _, out = _prepare(
@@ -247,7 +247,7 @@ def _adaptive(rank: int, name: str, input: TensorBase, output_size: Any) -> tupl
 
 @node_called(_of_a_line)
 def adaptive_avg_pool(rank: int, input: TensorBase, output_size: Any) -> TensorBase:
-    """Means of windows that divide the input into ``output_size`` parts."""
+    """Return means of windows that divide the input into ``output_size`` parts."""
     input, single, out = _adaptive(rank, f"adaptive_avg_pool{rank}d", input, output_size)
     if set(out) == {1} and rank > 1 and input._dtype.is_integral:
         raise RuntimeError(
@@ -280,21 +280,21 @@ def adaptive_max_pool(rank: int, input: TensorBase, output_size: Any) -> tuple[A
 def max_pool1d(
     input: Any, kernel_size: Any, stride: Any = (), padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False
 ) -> Any:
-    """The largest value of each window of (N, C, L) or (C, L)."""
+    """Return the largest value of each window of (N, C, L) or (C, L)."""
     return max_pool(1, input, kernel_size, stride, padding, dilation, ceil_mode, False)
 
 
 def max_pool1d_with_indices(
     input: Any, kernel_size: Any, stride: Any = (), padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False
 ) -> Any:
-    """The largest value of each window of (N, C, L) or (C, L), and its position."""
+    """Return the largest value of each window of (N, C, L) or (C, L), and its position."""
     return max_pool(1, input, kernel_size, stride, padding, dilation, ceil_mode, True)
 
 
 def max_pool2d(
     input: Any, kernel_size: Any, stride: Any = (), padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False
 ) -> Any:
-    """The largest value of each window of (N, C, H, W) or (C, H, W)."""
+    """Return the largest value of each window of (N, C, H, W) or (C, H, W)."""
     return max_pool(2, input, kernel_size, stride, padding, dilation, ceil_mode, False)
 
 
@@ -302,14 +302,14 @@ def max_pool2d(
 def max_pool3d(
     input: Any, kernel_size: Any, stride: Any = (), padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False
 ) -> Any:
-    """The largest value of each window of (N, C, D, H, W) or (C, D, H, W)."""
+    """Return the largest value of each window of (N, C, D, H, W) or (C, D, H, W)."""
     return max_pool(3, input, kernel_size, stride, padding, dilation, ceil_mode, False)
 
 
 def avg_pool1d(
     input: TensorBase, kernel_size: Any, stride: Any = (), padding: Any = 0, ceil_mode: bool = False, count_include_pad: bool = True
 ) -> TensorBase:
-    """The mean of each window of (N, C, L) or (C, L)."""
+    """Return the mean of each window of (N, C, L) or (C, L)."""
     return avg_pool(1, input, kernel_size, stride, padding, ceil_mode, count_include_pad, None)
 
 
@@ -317,7 +317,7 @@ def avg_pool2d(
     input: TensorBase, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
     count_include_pad: bool = True, divisor_override: int | None = None, *, out: TensorBase | None = None,
 ) -> TensorBase:  # fmt: skip
-    """The mean of each window of (N, C, H, W) or (C, H, W)."""
+    """Return the mean of each window of (N, C, H, W) or (C, H, W)."""
     means = avg_pool(2, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
     return means if out is None else finish_exactly(means, out)
 
@@ -327,13 +327,13 @@ def avg_pool3d(
     input: TensorBase, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
     count_include_pad: bool = True, divisor_override: int | None = None, *, out: TensorBase | None = None,
 ) -> TensorBase:  # fmt: skip
-    """The mean of each window of (N, C, D, H, W) or (C, D, H, W)."""
+    """Return the mean of each window of (N, C, D, H, W) or (C, D, H, W)."""
     means = avg_pool(3, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
     return means if out is None else finish_exactly(means, out)
 
 
 def adaptive_avg_pool1d(input: TensorBase, output_size: Any) -> TensorBase:
-    """Means of windows that divide (N, C, L) or (C, L) into ``output_size`` parts."""
+    """Return means of windows that divide (N, C, L) or (C, L) into ``output_size`` parts."""
     return adaptive_avg_pool(1, input, output_size)
 
 

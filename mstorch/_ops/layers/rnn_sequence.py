@@ -31,7 +31,7 @@ class _Sequence(Node):
     shapes: Any
 
     def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
-        """The gradients of gates, states and weights."""
+        """Return the gradients of gates, states and weights."""
         gradients = [*gradients, *([None] * (3 - len(gradients)))]
         if recorded:
             return self._again(gradients)
@@ -70,7 +70,7 @@ class _Sequence(Node):
 
 
 def fits(mode: str, batch_sizes: Sequence[int], tensors: Sequence[Any], w_hr: Any) -> bool:
-    """Whether the steps can be one node."""
+    """Return whether the steps can be one node."""
     if w_hr is not None or mode not in SEQUENCES or not in_one_piece(tensors):
         return False
     if any(size != batch_sizes[0] for size in batch_sizes) or not batch_sizes[0]:
@@ -82,7 +82,7 @@ def fits(mode: str, batch_sizes: Sequence[int], tensors: Sequence[Any], w_hr: An
 def run(
     mode: str, gates: TensorBase, steps: int, state: tuple[Any, ...], w: TensorBase, b: Any, reverse: bool, slow: Slow
 ) -> tuple[Any, tuple[Any, ...]]:
-    """All steps: outputs (steps * N, H) and the last state, from what the input gives to the gates (steps * N, gates * H)."""
+    """Return all steps: outputs (steps * N, H) and the last state, from what the input gives to the gates (steps * N, gates * H)."""
     rows, size = state[0]._shape
     given = np.array(array_of(gates), order="C").reshape(steps, rows, -1)
     if reverse:

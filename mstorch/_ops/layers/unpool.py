@@ -46,7 +46,7 @@ def _sizes(
 def max_unpool(
     rank: int, input: Any, indices: Any, kernel_size: Any, stride: Any, padding: Any, output_size: Any
 ) -> TensorBase:
-    """Zeros, and the input's values at the positions that max pooling gave."""
+    """Return zeros, and the input's values at the positions that max pooling gave."""
     determinism.refuse(f"max_unpooling{max(rank, 2)}d_forward_out")
     kernel = expand_numbers(kernel_size, rank, "kernel_size")
     stride = kernel if stride is None or (isinstance(stride, (tuple, list)) and not stride) else expand_numbers(
@@ -89,7 +89,7 @@ def max_unpool(
 def max_unpool1d(
     input: Any, indices: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
 ) -> TensorBase:
-    """The values of (N, C, L) or (C, L) put back where ``max_pool1d`` found them."""
+    """Return the values of (N, C, L) or (C, L) put back where ``max_pool1d`` found them."""
     return max_unpool(1, input, indices, kernel_size, stride, padding, output_size)
 
 
@@ -98,7 +98,7 @@ def max_unpool1d(
 def max_unpool2d(
     input: Any, indices: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
 ) -> TensorBase:
-    """The values of (N, C, H, W) or (C, H, W) put back where ``max_pool2d`` found them."""
+    """Return the values of (N, C, H, W) or (C, H, W) put back where ``max_pool2d`` found them."""
     return max_unpool(2, input, indices, kernel_size, stride, padding, output_size)
 
 
@@ -107,5 +107,5 @@ def max_unpool2d(
 def max_unpool3d(
     input: Any, indices: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
 ) -> TensorBase:
-    """The values of (N, C, D, H, W) or (C, D, H, W) put back where ``max_pool3d`` found them."""
+    """Return the values of (N, C, D, H, W) or (C, D, H, W) put back where ``max_pool3d`` found them."""
     return max_unpool(3, input, indices, kernel_size, stride, padding, output_size)

@@ -28,7 +28,7 @@ _upsample = kernel("upsample")
 
 
 def _scale(size: int, out: int, factor: float | None, corners: bool, kind: type) -> Any:
-    """How far apart output elements lie in the input, in the precision that torch uses."""
+    """Return how far apart output elements lie in the input, in the precision that torch uses."""
     if corners:
         return kind((size - 1) / (out - 1)) if out > 1 else kind(0)
     if factor is not None and factor > 0:
@@ -38,7 +38,7 @@ def _scale(size: int, out: int, factor: float | None, corners: bool, kind: type)
 
 @lru_cache(512)
 def _nearest(size: int, out: int, factor: float | None, exact: bool, image: bool) -> np.ndarray:
-    """The positions to take. In images, sizes that are equal, or twice as large, count for more than the factor."""
+    """Return the positions to take. In images, sizes that are equal, or twice as large, count for more than the factor."""
     if image and not exact and out in (size, 2 * size):
         return np.arange(out) // (out // size)
     scale = _scale(size, out, factor, False, np.float32)
@@ -48,7 +48,7 @@ def _nearest(size: int, out: int, factor: float | None, exact: bool, image: bool
 
 
 def _cubic(t: np.ndarray, a: float) -> list[np.ndarray]:
-    """The weights of four neighbours at distance 1 + t, t, 1 - t, 2 - t."""
+    """Return the weights of four neighbours at distance 1 + t, t, 1 - t, 2 - t."""
 
     def near(x: np.ndarray) -> np.ndarray:
         return ((a + 2) * x - (a + 3)) * x * x + 1
@@ -63,7 +63,7 @@ Weights = tuple[np.ndarray, np.ndarray]
 
 
 def _weights(size: int, out: int, sources: np.ndarray, targets: np.ndarray, weights: np.ndarray) -> Weights:
-    """A matrix (size, out), and the taps that it adds up: (source, target, weight) of each, those of weight zero too."""
+    """Return a matrix (size, out), and the taps that it adds up: (source, target, weight) of each, those of weight zero too."""
     matrix = np.zeros((size, out), weights.dtype)
     np.add.at(matrix, (sources, targets), weights)
     return matrix, np.stack((sources, targets, weights))
@@ -71,7 +71,7 @@ def _weights(size: int, out: int, sources: np.ndarray, targets: np.ndarray, weig
 
 @lru_cache(512)
 def _matrix(size: int, out: int, factor: float | None, corners: bool, cubic: bool, double: bool, rounded: str = "") -> Weights:
-    """The weights of linear or cubic interpolation, each ``rounded`` to a dtype of that name."""
+    """Return the weights of linear or cubic interpolation, each ``rounded`` to a dtype of that name."""
 
     def weight_of(exact: np.ndarray) -> np.ndarray:
         return numpy_cast(numpy_cast(exact, by_name(rounded).np), kind) if rounded else exact
@@ -118,7 +118,7 @@ _FILTERS = {"bilinear": (_triangle, 2), "bicubic": (_cubic_filter, 4), "lanczos"
 
 @lru_cache(512)
 def _smooth_matrix(size: int, out: int, factor: float | None, corners: bool, mode: str) -> Weights:
-    """The weights of interpolation whose filter widens with the step, against aliasing."""
+    """Return the weights of interpolation whose filter widens with the step, against aliasing."""
     function, width = _FILTERS[mode]
     scale = float(_scale(size, out, factor, corners, np.float64))
     support = width / 2 * scale if scale >= 1 else width * 0.5
@@ -189,7 +189,7 @@ _KERNELS = ("nearest", "linear", "bilinear", "bicubic", "trilinear")
 
 
 def _has_kernel(input: TensorBase, mode: str) -> bool:
-    """Whether a device interpolates in one kernel."""
+    """Return whether a device interpolates in one kernel."""
     return mode in _KERNELS and fused("upsample", input._dtype, input)
 
 
@@ -320,7 +320,7 @@ def interpolate(
 def upsample(
     input: Any, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None
 ) -> Any:
-    """The old name of ``interpolate``."""
+    """Return the old name of ``interpolate``."""
     warn(
         "`nn.functional.upsample` is deprecated. Use `nn.functional.interpolate` instead."
     )

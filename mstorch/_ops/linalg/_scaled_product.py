@@ -13,7 +13,7 @@ _KERNELS = {2: kernel("addmm"), 3: kernel("baddbmm")}
 
 
 def in_one_kernel(input: Any, a: Any, b: Any, beta: Any, alpha: Any) -> Any:
-    """The result for matrices, or batches of them, on a device; None where the kernel does not take the call.
+    """Return the result for matrices, or batches of them, on a device; None where the kernel does not take the call.
 
     A factor of zero, of which the kernel would make NaN of NaN, and empty operands are among what it does not take. RuntimeError for a
     factor that no float32 is.

@@ -36,7 +36,7 @@ _NOTHING = "einsum(): must specify the equation string and at least one operand,
 
 
 def einsum(*args: Any) -> TensorBase:
-    """The sum of products that an equation of subscripts names: ``einsum("ij,jk->ik", a, b)``."""
+    """Return the sum of products that an equation of subscripts names: ``einsum("ij,jk->ik", a, b)``."""
     if len(args) < 2:
         raise ValueError(_NOTHING)
     if isinstance(args[0], TensorBase):
@@ -57,7 +57,7 @@ def einsum(*args: Any) -> TensorBase:
 
 
 def _from_lists(args: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
-    """The equation that operands followed by lists of numbers stand for."""
+    """Return the equation that operands followed by lists of numbers stand for."""
 
     def text(items: Sequence[Any]) -> str:
         for item in items:
@@ -73,7 +73,7 @@ def _from_lists(args: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
 
 
 def _subscripts(text: str, what: str, offset: int) -> list[str]:
-    """The letters of one term, which begins at ``offset`` in the equation, with "..." as one item."""
+    """Return the letters of one term, which begins at ``offset`` in the equation, with "..." as one item."""
     found: list[str] = []
     position = 0
     while position < len(text):
@@ -180,7 +180,7 @@ def _contracted(terms: list[list[str]], result: list[str] | None, operands: Sequ
 
 
 def _diagonals(operand: TensorBase, labels: list[Any], number: int) -> tuple[Any, list[Any]]:
-    """The operand with each repeated subscript taken along its diagonal."""
+    """Return the operand with each repeated subscript taken along its diagonal."""
     for label in dict.fromkeys(labels):
         while labels.count(label) > 1:
             first = labels.index(label)
@@ -198,7 +198,7 @@ def _diagonals(operand: TensorBase, labels: list[Any], number: int) -> tuple[Any
 def _pair(
     a: Any, first: list[Any], b: Any, second: list[Any], keep: set[Any], sizes: dict[Any, int], places: dict[Any, int]
 ) -> tuple[Any, list[Any]]:
-    """The product of two operands, summed over what nobody needs any more: one batched matrix product.
+    """Return the product of two operands, summed over what nobody needs any more: one batched matrix product.
 
     Its dimensions stand in the order of ``places``, as far as a product of matrices allows.
     """
@@ -246,12 +246,12 @@ def _pair(
 
 
 def _without(operand: TensorBase, dim: int) -> TensorBase:
-    """The operand summed along a dimension."""
+    """Return the operand summed along a dimension."""
     return views.squeeze(operand, dim) if operand._shape[dim] == 1 else operand.sum(dim)
 
 
 def _lined_up(operand: TensorBase, own: list[Any], order: list[Any]) -> Any:
-    """The operand with its dimensions in the order of labels, and one of length 1 for each that it has not."""
+    """Return the operand with its dimensions in the order of labels, and one of length 1 for each that it has not."""
     there = [label for label in order if label in own]
     moved = views.permute(operand, tuple(own.index(label) for label in there)) if there != own else operand
     for place, label in enumerate(order):
@@ -266,7 +266,7 @@ def _in_shape(tensor: Any, shape: tuple[int, ...]) -> TensorBase:
 
 @operation
 def tensordot(a: Any, b: Any, dims: Any = 2, out: TensorBase | None = None) -> Any:
-    """The sum of products over the last ``dims`` dimensions of ``a`` and the first of ``b``, or over two lists of them."""
+    """Return the sum of products over the last ``dims`` dimensions of ``a`` and the first of ``b``, or over two lists of them."""
     if isinstance(dims, TensorBase):
         dims = dims.tolist()
     if isinstance(dims, (tuple, list)):
@@ -308,7 +308,7 @@ def tensordot(a: Any, b: Any, dims: Any = 2, out: TensorBase | None = None) -> A
 
 
 def outer(input: TensorBase, vec2: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
-    """The products of every element of a vector with every one of another."""
+    """Return the products of every element of a vector with every one of another."""
     for name, vector in (("self", input), ("vec2", vec2)):
         if len(shape_of(vector)) != 1:
             raise RuntimeError(f"outer: Expected 1-D argument {name}, but got {len(shape_of(vector))}-D")
@@ -320,7 +320,7 @@ ger = outer
 
 
 def inner(input: Any, other: Any, *, out: TensorBase | None = None) -> TensorBase:
-    """The sums of products over the last dimension of both."""
+    """Return the sums of products over the last dimension of both."""
     a, b = shape_of(input), shape_of(other)
     if not a or not b:
         return finish(input * other, out)
@@ -334,12 +334,12 @@ def inner(input: Any, other: Any, *, out: TensorBase | None = None) -> TensorBas
 @operation
 @node_called("VdotBackward0")
 def vdot(input: TensorBase, other: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
-    """The inner product of two vectors, the first conjugated."""
+    """Return the inner product of two vectors, the first conjugated."""
     return dot(input.conj_physical() if input._dtype.is_complex else input, other, out=out)
 
 
 def kron(input: Any, other: Any, *, out: TensorBase | None = None) -> TensorBase:
-    """The Kronecker product: each element of the first times the whole second."""
+    """Return the Kronecker product: each element of the first times the whole second."""
     a, b = shape_of(input), shape_of(other)
     rank = max(len(a), len(b))
     a, b = (1,) * (rank - len(a)) + a, (1,) * (rank - len(b)) + b
@@ -353,7 +353,7 @@ def kron(input: Any, other: Any, *, out: TensorBase | None = None) -> TensorBase
 @operation
 @node_called("TraceBackward0")
 def trace(input: TensorBase) -> TensorBase:
-    """The sum of the diagonal of a matrix."""
+    """Return the sum of the diagonal of a matrix."""
     if input._dtype.category == 0:
         raise NotImplementedError("\"trace\" not implemented for 'Bool'")
     if len(shape_of(input)) != 2:
@@ -362,7 +362,7 @@ def trace(input: TensorBase) -> TensorBase:
 
 
 def matrix_power(input: TensorBase, n: int, *, out: TensorBase | None = None) -> TensorBase:
-    """Square matrices multiplied with themselves ``n`` times."""
+    """Return square matrices multiplied with themselves ``n`` times."""
     shape = shape_of(input)
     if len(shape) < 2:
         raise RuntimeError("linalg.matrix_power: The input tensor A must have at least 2 dimensions.")
@@ -395,7 +395,7 @@ def _contiguous() -> memory_format:
 
 @operation
 def chain_matmul(*matrices: Any, out: Any = None) -> Any:
-    """The product of several matrices, in the order that costs least."""
+    """Return the product of several matrices, in the order that costs least."""
     warn_of("chain_matmul")
     if len(matrices) == 1 and isinstance(matrices[0], (list, tuple)):
         matrices = tuple(matrices[0])
@@ -430,7 +430,7 @@ def _cheapest(matrices: Sequence[Any], lengths: list[int]) -> TensorBase:
 
 
 def _nothing_of(tensor: TensorBase) -> Any:
-    """Zeros, whatever the tensor holds, through which it still gets a gradient: of zeros."""
+    """Return zeros, whatever the tensor holds, through which it still gets a gradient: of zeros."""
     def nothing(raw: Any) -> Any:
         return zeros(tuple(raw.shape), tensor._dtype.name)
 
@@ -466,7 +466,7 @@ def _scaled_sum(name: str, input: Any, product: Any, beta: Any, alpha: Any) -> T
 
 
 def _row_major(result: TensorBase) -> TensorBase:
-    """A fresh result row by row, whatever the order of the summand."""
+    """Return a fresh result row by row, whatever the order of the summand."""
     return result if result._stride is None else in_order(result, contiguous_strides(result._shape))
 
 

@@ -33,7 +33,7 @@ def _check(mat_a: TensorBase, mat_b: TensorBase, offs: TensorBase | None, bias: 
 def grouped_mm(
     mat_a: TensorBase, mat_b: TensorBase, *, offs: TensorBase | None = None, bias: TensorBase | None = None, out_dtype: Any = None
 ) -> TensorBase:
-    """The product of each group's matrices; ``offs`` (int32) says where each group of a 2-D operand ends.
+    """Return the product of each group's matrices; ``offs`` (int32) says where each group of a 2-D operand ends.
 
     (M, K) with (G, K, N) → (M, N), (G, M, K) with (K, N) → (M, N), (M, K) with (K, N) → (G, M, N), and (G, M, K) with
     (G, K, N) → (G, M, N). What lies behind the last group is zero.

@@ -93,7 +93,7 @@ def _lu_backward(
 
 @ways(absent=lambda pivots, rows, like: meta_tensor((*shape_of(pivots)[:-1], rows, rows), like))
 def permutation_of(pivots: TensorBase, rows: int, like: dtype) -> TensorBase:
-    """The matrices P of ``P @ L @ U`` from LAPACK's row exchanges."""
+    """Return the matrices P of ``P @ L @ U`` from LAPACK's row exchanges."""
     exchanges = array_of(pivots)
     batch = exchanges.shape[:-1]
     count = math.prod(batch)
@@ -196,7 +196,7 @@ def _check_factors(LU: TensorBase, pivots: TensorBase, B: TensorBase, left: bool
 def lu_solve(
     LU: TensorBase, pivots: TensorBase, B: TensorBase, *, left: bool = True, adjoint: bool = False, out: TensorBase | None = None
 ) -> TensorBase:
-    """The X of ``A @ X = B`` (``X @ A = B``, the adjoint of A) from the LU factors of A."""
+    """Return the X of ``A @ X = B`` (``X @ A = B``, the adjoint of A) from the LU factors of A."""
     check_square(LU, "linalg.lu_solve", "LU")
     _check_factors(LU, pivots, B, left)
     permutation = beside(permutation_of(pivots, shape_of(LU)[-1], LU._dtype), LU)
@@ -221,7 +221,7 @@ def _check_tolerances(name: str, **tolerances: Any) -> None:
 
 
 def _tolerance(values: TensorBase, shape: Sequence[int], atol: float | None, rtol: Any) -> Any:
-    """The size up to which a singular value counts as zero: (…, 1)."""
+    """Return the size up to which a singular value counts as zero: (…, 1)."""
     largest = reduce.amax(values, -1, True) if shape_of(values)[-1] else 0.0
     if rtol is None:
         given = atol is not None and not isinstance(atol, TensorBase) and atol > 0
@@ -259,7 +259,7 @@ def pinv(
     A: TensorBase, rcond: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None,
     out: TensorBase | None = None,
 ) -> Any:
-    """The pseudo-inverse; singular values up to the tolerance count as zero."""
+    """Return the pseudo-inverse; singular values up to the tolerance count as zero."""
     if A._dtype.is_integral or A._dtype.itemsize < 4 or len(shape_of(A)) < 2:
         raise RuntimeError(
             f"linalg.pinv({type_word(A._dtype)}{{{list(shape_of(A))}}}): expected a tensor with 2 or more dimensions of float, "
@@ -289,7 +289,7 @@ def pinv(
 def matrix_rank(
     A: Any, tol: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None, out: Any = None
 ) -> TensorBase:
-    """The number of singular values above the tolerance."""
+    """Return the number of singular values above the tolerance."""
     check_floating(A, "linalg.matrix_rank")
     check_matrix(A, "torch.linalg.matrix_rank", "input")
     source = A.detach()
@@ -304,7 +304,7 @@ def matrix_rank(
 
 @operation
 def cond(A: Any, p: Any = None, *, out: Any = None) -> Any:
-    """The condition number: the norm of A times that of its inverse."""
+    """Return the condition number: the norm of A times that of its inverse."""
     check_floating(A, "linalg.svd" if p in (None, 2, -2) else "linalg.inv")
     check_matrix(A, "linalg.cond")
     if p not in (None, "fro", "nuc", math.inf, -math.inf, 1, -1, 2, -2):
@@ -331,7 +331,7 @@ def cond(A: Any, p: Any = None, *, out: Any = None) -> Any:
 @operation
 @node_called("LinalgLstsqBackward0")
 def lstsq(A: Any, B: Any, rcond: Any = None, *, driver: str | None = None, out: Any = None) -> Any:
-    """The X of least ``norm(A @ X - B)``, the residuals, the rank and the singular values, as the driver gives them."""
+    """Return the X of least ``norm(A @ X - B)``, the residuals, the rank and the singular values, as the driver gives them."""
     check_floating(A, "torch.linalg.lstsq")
     if len(shape_of(A)) < 2:
         raise RuntimeError("torch.linalg.lstsq: input must have at least 2 dimensions.")
@@ -405,7 +405,7 @@ def check_scales(name: str, A: TensorBase, tau: TensorBase) -> None:
 @operation
 @node_called("LinalgHouseholderProductBackward0")
 def householder_product(A: TensorBase, tau: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
-    """The first columns of the product of Householder reflections: vectors below the diagonal of A, scales in tau."""
+    """Return the first columns of the product of Householder reflections: vectors below the diagonal of A, scales in tau."""
     name = "torch.linalg.householder_product"
     if len(shape_of(A)) < 2:
         raise RuntimeError(f"{name}: input must have at least 2 dimensions.")
@@ -446,7 +446,7 @@ def ldl_factor(A: TensorBase, *, hermitian: bool = False, out: Any = None) -> An
 
 
 def ldl_solve(LD: TensorBase, pivots: TensorBase, B: TensorBase, *, hermitian: bool = False, out: TensorBase | None = None) -> TensorBase:
-    """The X of ``A @ X = B`` from the LDL factors of A."""
+    """Return the X of ``A @ X = B`` from the LDL factors of A."""
     wrap_dim(-2, len(shape_of(B)))
     check_system(B, LD, "torch.linalg.ldl_solve", "torch.linalg.ldl_solve: ")
     if shape_of(pivots) != shape_of(LD)[:-1]:
@@ -475,7 +475,7 @@ def matrix_norm(
     A: TensorBase, ord: complex | str = "fro", dim: tuple[int, int] = (-2, -1), keepdim: bool = False, *, dtype: dtype | None = None,
     out: TensorBase | None = None
 ) -> TensorBase:
-    """The norm of matrices: "fro", "nuc", inf, -inf, 1, -1, 2 or -2."""
+    """Return the norm of matrices: "fro", "nuc", inf, -inf, 1, -1, 2 or -2."""
     check_floating(A, "linalg.matrix_norm", low=True)
     if isinstance(ord, complex):
         raise RuntimeError("linalg.matrix_norm: Expected a non-complex scalar as the order of norm.")
@@ -512,7 +512,7 @@ def matrix_norm(
 
 
 def _most(sizes: TensorBase, dim: int, keepdim: bool) -> TensorBase:
-    """The largest of numbers that are not negative; 0 of none."""
+    """Return the largest of numbers that are not negative; 0 of none."""
     return reduce.amax(sizes, dim, keepdim) if shape_of(sizes)[dim] else reduce.sum(sizes, dim, keepdim)
 
 
@@ -524,7 +524,7 @@ def _least(sizes: TensorBase, dim: int, keepdim: bool) -> TensorBase:
 
 @operation(numpy_names=True)
 def norm(A: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, *, out: Any = None, dtype: Any = None) -> Any:
-    """The vector norm, or for two dimensions and an order the matrix norm."""
+    """Return the vector norm, or for two dimensions and an order the matrix norm."""
     check_floating(A, "linalg.norm", low=True)
     if isinstance(out, TensorBase):
         check_norm_out("linalg.norm", A, dtype, out)

@@ -26,7 +26,7 @@ _lu, _svd = kernel("linalg_lu_factor"), kernel("linalg_svd")
 
 
 def _cofactors(A: TensorBase) -> Any:
-    """The gradient of the determinant by singular values, which is right for singular matrices too."""
+    """Return the gradient of the determinant by singular values, which is right for singular matrices too."""
     u, s, vh = map(array_of, computed(_svd, A.detach(), True))
     size = s.shape[-1]
     others = np.broadcast_to(s[..., None, :], (*s.shape, size)).copy()
@@ -48,7 +48,7 @@ def _det_backward(gradients: Sequence[TensorBase], outputs: Sequence[TensorBase]
 
 
 def _sign_of(A: TensorBase) -> tuple[np.ndarray, np.ndarray]:
-    """The diagonal of U and the sign of the row exchanges."""
+    """Return the diagonal of U and the sign of the row exchanges."""
     array, exchanged = map(array_of, computed(_lu, A.detach())[:2])
     odd = (exchanged != np.arange(1, exchanged.shape[-1] + 1)).sum(-1) % 2
     return np.diagonal(array, axis1=-2, axis2=-1), (1 - 2 * odd).astype(array.dtype)
@@ -56,7 +56,7 @@ def _sign_of(A: TensorBase) -> tuple[np.ndarray, np.ndarray]:
 
 @operation(forms=Forms({"input": "A"}))
 def det(A: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
-    """The determinant of square matrices."""
+    """Return the determinant of square matrices."""
     check_floating(A, "linalg.det")
     check_square(A, "linalg.det")
     return finish_exactly(attach("LinalgDetBackward0", _det_backward, (A,), (_product(A),))[0], out)
@@ -64,7 +64,7 @@ def det(A: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
 
 @ways(absent=lambda A: meta_tensor(shape_of(A)[:-2], A._dtype))
 def _product(A: TensorBase) -> Any:
-    """The determinant, without a history."""
+    """Return the determinant, without a history."""
     diagonal, sign = _sign_of(A)
     with quiet():  # a product that is too large is infinite
         return beside(tensor_of(np.array(diagonal.prod(-1) * sign, A._dtype.np)), A)
@@ -92,7 +92,7 @@ def signed_log(A: TensorBase, name: str) -> tuple[Any, Any]:
 
 @ways(absent=lambda A: tuple(meta_tensor(shape_of(A)[:-2], kind) for kind in (A._dtype, A._dtype.to_real())))
 def _sign_and_log(A: TensorBase) -> tuple[Any, ...]:
-    """The sign of the determinant and the logarithm of its size, without a history."""
+    """Return the sign of the determinant and the logarithm of its size, without a history."""
     kinds = A._dtype, A._dtype.to_real()
     diagonal, sign = _sign_of(A)
     with quiet():
@@ -104,5 +104,5 @@ def _sign_and_log(A: TensorBase) -> tuple[Any, ...]:
 
 
 def slogdet(A: TensorBase, *, out: Any = None) -> Any:
-    """The sign of the determinant and the logarithm of its size."""
+    """Return the sign of the determinant and the logarithm of its size."""
     return finish_exactly(return_types.linalg_slogdet(signed_log(A, "linalg.slogdet")), out)

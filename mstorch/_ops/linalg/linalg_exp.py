@@ -64,7 +64,7 @@ def _mixed(weights: tuple[float, ...], powers: tuple[TensorBase, ...]) -> Any:
 
 
 def _taylor(A: Any, one: Any, degree: int) -> TensorBase:
-    """The Taylor polynomial of one of the degrees."""
+    """Return the Taylor polynomial of one of the degrees."""
     if degree == 1:
         return one + A
     square = _product(A, A)
@@ -104,7 +104,7 @@ def _by_norm(A: TensorBase, one: TensorBase, norms: TensorBase, limits: tuple[fl
 
 
 def _values(A: TensorBase) -> TensorBase:
-    """The exponential of matrices of float or complex elements, without a gradient."""
+    """Return the exponential of matrices of float or complex elements, without a gradient."""
     shape = shape_of(A)
     if 0 in shape:
         return A.clone()
@@ -142,7 +142,7 @@ def _exp_backward(gradients: Sequence[TensorBase], outputs: Sequence[TensorBase]
 
 @operation(forms=Forms({"input": "A"}))
 def matrix_exp(A: TensorBase) -> TensorBase:
-    """The exponential of square matrices."""
+    """Return the exponential of square matrices."""
     check_floating(A, "linalg.matrix_exp", low=True)
     check_square(A, "linalg.matrix_exp")
     forward, modes.forward = modes.forward, False  # the exponential has a derivative of its own

@@ -45,7 +45,7 @@ Tensors = Sequence[TensorBase]
 def attach(
     name: str, backward: Backward, inputs: Sequence[Any], results: Sequence[Any], *rest: Any, kept: Sequence[int] | None = None
 ) -> tuple[Any, ...]:
-    """Tensors without history, as a kernel's results are, with ``backward(gradients, outputs, inputs, *rest)`` as gradient.
+    """Return tensors without history, as a kernel's results are, with ``backward(gradients, outputs, inputs, *rest)`` as gradient.
 
     ``kept`` says which inputs ``backward`` needs more of than the shape, where it does not need all.
     """
@@ -126,19 +126,19 @@ def check_info(info: TensorBase, text: str, name: str, error: type[Exception] | 
 
 
 def batch_of(tensor: TensorBase, batch: tuple[int, ...]) -> TensorBase:
-    """The matrices repeated to a batch shape."""
+    """Return the matrices repeated to a batch shape."""
     shape = shape_of(tensor)
     return tensor if shape[:-2] == batch else views.expand(tensor, (*batch, *shape[-2:]))
 
 
 def finite(tensor: TensorBase) -> bool:
-    """Whether no element is NaN or infinite; True of a tensor without values."""
+    """Return whether no element is NaN or infinite; True of a tensor without values."""
     values = values_if_any(tensor)
     return values is None or bool(np.isfinite(values).all())
 
 
 def by_columns(found: TensorBase) -> Any:
-    """A fresh tensor of matrices as one that lies column by column, as torch's results of LAPACK do."""
+    """Return a fresh tensor of matrices as one that lies column by column, as torch's results of LAPACK do."""
     return in_order(found, columns_first(shape_of(found)))
 
 
@@ -154,7 +154,7 @@ def _solve_backward(gradients: Tensors, outputs: Tensors, inputs: Tensors) -> tu
 
 
 def solve_matrices(matrix: TensorBase, right: TensorBase) -> tuple[Any, Any]:
-    """The solution of ``matrix @ X = right`` for matrices on the right, and the raw failure codes."""
+    """Return the solution of ``matrix @ X = right`` for matrices on the right, and the raw failure codes."""
     batch = broadcast_shape(shape_of(matrix)[:-2], shape_of(right)[:-2])
     matrix, right = batch_of(matrix, batch), batch_of(right, batch)
     found, info = computed(_solve, matrix, right)
@@ -162,7 +162,7 @@ def solve_matrices(matrix: TensorBase, right: TensorBase) -> tuple[Any, Any]:
 
 
 def is_vector(matrix: TensorBase, right: TensorBase) -> bool:
-    """Whether the right side is a vector, or a batch of them."""
+    """Return whether the right side is a vector, or a batch of them."""
     a, b = shape_of(matrix), shape_of(right)
     return len(b) == 1 or (len(a) - 1 == len(b) and a[:-1] == b)
 
@@ -199,7 +199,7 @@ def _solve_any(A: TensorBase, B: TensorBase, left: bool, name: str) -> tuple[Any
 @operation
 @node_called("LinalgSolveExBackward0")
 def solve(A: TensorBase, B: Any, *, left: bool = True, out: Any = None) -> Any:
-    """The X of ``A @ X = B``, or with ``left=False`` of ``X @ A = B``."""
+    """Return the X of ``A @ X = B``, or with ``left=False`` of ``X @ A = B``."""
     found, info = _solve_any(A, B, left, "linalg.solve")
     codes = values_if_any(info)
     if codes is not None and codes.any():
@@ -236,7 +236,7 @@ def _inverse_backward(gradients: Sequence[TensorBase], outputs: Sequence[TensorB
 
 @operation
 def inv(A: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
-    """The inverse of square matrices."""
+    """Return the inverse of square matrices."""
     found, info = _inverse(A, "linalg.inv")
     check_info(info, _NO_INVERSE, "linalg.inv")
     return finish_exactly(found, out)
@@ -244,7 +244,7 @@ def inv(A: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
 
 @operation
 def inv_ex(A: TensorBase, *, check_errors: bool = False, out: Any = None) -> Any:
-    """The inverse, and for each matrix the first zero pivot (from 1), 0 if it is invertible."""
+    """Return the inverse, and for each matrix the first zero pivot (from 1), 0 if it is invertible."""
     found, info = _inverse(A, "linalg.inv")
     if check_errors:
         check_info(info, _NO_INVERSE, "linalg.inv")
@@ -260,7 +260,7 @@ def _triangle_backward(gradients: Tensors, outputs: Tensors, inputs: Tensors, up
 
 
 def triangular(matrix: TensorBase, right: TensorBase, upper: bool, unit: bool = False) -> Any:
-    """The solution of ``matrix @ X = right``, where one triangle of the matrix is read."""
+    """Return the solution of ``matrix @ X = right``, where one triangle of the matrix is read."""
     batch = broadcast_shape(shape_of(matrix)[:-2], shape_of(right)[:-2])
     matrix, right = batch_of(matrix, batch), batch_of(right, batch)
     found = computed(_triangular, matrix, right, upper, unit)
@@ -271,7 +271,7 @@ def triangular(matrix: TensorBase, right: TensorBase, upper: bool, unit: bool = 
 def solve_triangular(
     input: TensorBase, B: TensorBase, *, upper: bool, left: bool = True, unitriangular: bool = False, out: TensorBase | None = None
 ) -> TensorBase:
-    """The X of ``input @ X = B`` (``X @ input = B`` with ``left=False``) for triangular matrices."""
+    """Return the X of ``input @ X = B`` (``X @ input = B`` with ``left=False``) for triangular matrices."""
     check_matrix(input, "linalg.solve_triangular")
     check_matrix(B, "linalg.solve_triangular", "B")
     check_square(input, "linalg.solve_triangular")
@@ -326,7 +326,7 @@ NOT_POSITIVE = (
 @operation
 @node_called("LinalgCholeskyExBackward0")
 def cholesky(input: TensorBase, *, upper: bool = False, out: TensorBase | None = None) -> TensorBase:
-    """The lower triangular L of ``A = L @ L.mH``, or with ``upper`` its adjoint."""
+    """Return the lower triangular L of ``A = L @ L.mH``, or with ``upper`` its adjoint."""
     found, info = cholesky_factor(input, upper)
     check_info(info, NOT_POSITIVE, "linalg.cholesky")
     return finish_exactly(found, out)
@@ -442,7 +442,7 @@ def _eigh_backward(
 
 
 def eigh_pair(A: TensorBase, UPLO: str, name: str) -> tuple[Any, ...]:
-    """Eigenvalues and eigenvectors of Hermitian matrices."""
+    """Return eigenvalues and eigenvectors of Hermitian matrices."""
     check_floating(A, name)
     check_square(A, name)
     if UPLO.upper() not in ("L", "U"):
@@ -453,13 +453,13 @@ def eigh_pair(A: TensorBase, UPLO: str, name: str) -> tuple[Any, ...]:
 
 @operation
 def eigh(A: TensorBase, UPLO: str = "L", *, out: Any = None) -> Any:
-    """Ascending eigenvalues and eigenvectors of Hermitian matrices."""
+    """Return ascending eigenvalues and eigenvectors of Hermitian matrices."""
     return finish_exactly(return_types.linalg_eigh(eigh_pair(A, UPLO, "linalg.eigh")), out)
 
 
 @operation
 def eigvalsh(A: TensorBase, UPLO: str = "L", *, out: TensorBase | None = None) -> TensorBase:
-    """Ascending eigenvalues of Hermitian matrices."""
+    """Return ascending eigenvalues of Hermitian matrices."""
     return finish_exactly(eigh_pair(A, UPLO, "linalg.eigh")[0], out)
 
 
@@ -481,7 +481,7 @@ def _eig_backward(gradients: Sequence[TensorBase | None], outputs: Sequence[Tens
 
 
 def eig_pair(A: TensorBase, name: str) -> tuple[Any, ...]:
-    """Complex eigenvalues and eigenvectors."""
+    """Return complex eigenvalues and eigenvectors."""
     check_floating(A, name)
     check_square(A, name)
     if not finite(A):
@@ -492,14 +492,14 @@ def eig_pair(A: TensorBase, name: str) -> tuple[Any, ...]:
 
 @operation
 def eig(A: Any, *, out: Any = None) -> Any:
-    """Complex eigenvalues and eigenvectors of square matrices."""
+    """Return complex eigenvalues and eigenvectors of square matrices."""
     found = return_types.linalg_eig(eig_pair(A, "linalg.eig"))
     return finish_safely(found, out, "torch.linalg.eig", "eigenvalues", "eigenvectors")
 
 
 @operation
 def eigvals(A: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
-    """Complex eigenvalues of square matrices."""
+    """Return complex eigenvalues of square matrices."""
     found = eig_pair(A, "linalg.eigvals")[:1]
     return finish_safely(found, None if out is None else (out,), "torch.linalg.eigvals", "eigenvalues")[0]
 
@@ -577,7 +577,7 @@ def _check_driver(driver: str | None, name: str) -> None:
 
 @operation
 def svdvals(A: TensorBase, *, driver: str | None = None, out: TensorBase | None = None) -> Any:
-    """The singular values in descending order."""
+    """Return the singular values in descending order."""
     _check_driver(driver, "linalg.svd")
     check_floating(A, "linalg.svd")
     check_matrix(A, "linalg.svd")

@@ -22,13 +22,13 @@ PUBLIC_IN = "linalg"
 
 
 def matrix_power(A: TensorBase, n: int, *, out: TensorBase | None = None) -> TensorBase:
-    """Square matrices multiplied with themselves ``n`` times."""
+    """Return square matrices multiplied with themselves ``n`` times."""
     return contract.matrix_power(A, n, out=out)
 
 
 @operation
 def vecdot(x: TensorBase, y: TensorBase, *, dim: int = -1, out: TensorBase | None = None) -> TensorBase:
-    """The inner products along ``dim``, the first operand conjugated."""
+    """Return the inner products along ``dim``, the first operand conjugated."""
     check_floating(x, "linalg.vecdot", low=True)
     if x._dtype is not y._dtype:
         raise RuntimeError(
@@ -43,7 +43,7 @@ def vecdot(x: TensorBase, y: TensorBase, *, dim: int = -1, out: TensorBase | Non
 @operation
 @node_called("LinalgCrossBackward0")
 def cross(input: TensorBase, other: TensorBase, *, dim: int = -1, out: TensorBase | None = None) -> TensorBase:
-    """The cross product of vectors of length 3 along ``dim``."""
+    """Return the cross product of vectors of length 3 along ``dim``."""
     a, b = len(shape_of(input)), len(shape_of(other))
     if a != b:
         raise RuntimeError("linalg.cross: inputs must have the same number of dimensions.")
@@ -56,12 +56,12 @@ def cross(input: TensorBase, other: TensorBase, *, dim: int = -1, out: TensorBas
 
 
 def diagonal(A: TensorBase, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
-    """The diagonal of matrices: a view."""
+    """Return the diagonal of matrices: a view."""
     return views.diagonal(A, offset, dim1, dim2)
 
 
 def vander(x: TensorBase, N: int | None = None) -> TensorBase:
-    """The powers of each element, from 0 on, along a new last dimension."""
+    """Return the powers of each element, from 0 on, along a new last dimension."""
     if x._dtype.name == "bool":
         raise RuntimeError("Vandermonde matrix not supported for bool")
     x = x if shape_of(x) else views.unsqueeze(x, 0)
@@ -76,7 +76,7 @@ def vander(x: TensorBase, N: int | None = None) -> TensorBase:
 
 @operation
 def multi_dot(tensors: Sequence[Any], *, out: TensorBase | None = None) -> TensorBase:
-    """The product of several matrices, in the order that takes the fewest multiplications; the ends may be vectors."""
+    """Return the product of several matrices, in the order that takes the fewest multiplications; the ends may be vectors."""
     count = len(tensors)
     if count < 2:
         raise RuntimeError(f"multi_dot(): expected at least 2 tensors but got {count}")
@@ -116,7 +116,7 @@ def multi_dot(tensors: Sequence[Any], *, out: TensorBase | None = None) -> Tenso
 
 @operation
 def tensorinv(A: TensorBase, ind: int = 2, *, out: TensorBase | None = None) -> TensorBase:
-    """The inverse of A as a map from its last dimensions to the first ``ind``."""
+    """Return the inverse of A as a map from its last dimensions to the first ``ind``."""
     if ind <= 0:
         raise RuntimeError("Expected a strictly positive integer for 'ind'")
     shape = shape_of(A)
@@ -138,7 +138,7 @@ def tensorinv(A: TensorBase, ind: int = 2, *, out: TensorBase | None = None) -> 
 
 @operation
 def tensorsolve(A: TensorBase, B: TensorBase, dims: Sequence[int] | None = None, *, out: TensorBase | None = None) -> TensorBase:
-    """The X of ``tensordot(A, X, X.ndim) = B``."""
+    """Return the X of ``tensordot(A, X, X.ndim) = B``."""
     if dims is not None:
         rank = len(shape_of(A))
         A = views.movedim(A, tuple(dims), tuple(range(rank - len(dims), rank)))

@@ -81,18 +81,18 @@ def lu_unpack(
 @operation(forms=Forms({"input": "b"}))
 @node_called("LinalgLuSolveBackward0")
 def lu_solve(b: TensorBase, LU_data: TensorBase, LU_pivots: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
-    """The X of ``A @ X = b`` from the LU factors of A."""
+    """Return the X of ``A @ X = b`` from the LU factors of A."""
     warn_of("lu_solve")
     return linalg.lu_solve(LU_data, LU_pivots, b, out=out)
 
 
 def slogdet(input: TensorBase, *, out: tuple[TensorBase, TensorBase] | None = None) -> Any:
-    """The sign of the determinant and the logarithm of its size."""
+    """Return the sign of the determinant and the logarithm of its size."""
     return finish_exactly(return_types.slogdet(signed_log(input, "linalg.slogdet")), out)
 
 
 def logdet(input: TensorBase) -> TensorBase:
-    """The logarithm of the determinant; NaN where that is negative."""
+    """Return the logarithm of the determinant; NaN where that is negative."""
     sign, log = signed_log(input, "logdet")
     if input.is_complex():
         return log + sign.log()
@@ -102,13 +102,13 @@ def logdet(input: TensorBase) -> TensorBase:
 @operation
 @node_called("LinalgPinvBackward0")
 def pinverse(input: TensorBase, rcond: float = 1e-15) -> TensorBase:
-    """The pseudo-inverse."""
+    """Return the pseudo-inverse."""
     return pinv(input, rcond)
 
 
 @operation(forms=Forms({"input": "B", "input2": "L"}))
 def cholesky_solve(B: TensorBase, L: TensorBase, upper: bool = False, *, out: TensorBase | None = None) -> TensorBase:
-    """The X of ``A @ X = B`` from the Cholesky factor of A."""
+    """Return the X of ``A @ X = B`` from the Cholesky factor of A."""
     if len(shape_of(B)) < 2:
         raise RuntimeError(f"b should have at least 2 dimensions, but has {len(shape_of(B))} dimensions instead")
     if len(shape_of(L)) < 2:
@@ -121,7 +121,7 @@ def cholesky_solve(B: TensorBase, L: TensorBase, upper: bool = False, *, out: Te
 
 
 def triangular_pair(right: TensorBase, factors: TensorBase, upper: bool) -> TensorBase:
-    """The solution of ``L @ L.mH @ X = right``, or of ``U.mH @ U @ X = right``."""
+    """Return the solution of ``L @ L.mH @ X = right``, or of ``U.mH @ U @ X = right``."""
     first, second = (factors.mH, factors) if upper else (factors, factors.mH)
     return triangular(second, triangular(first, right, False), True)
 
@@ -161,7 +161,7 @@ def _zero_of(name: str, zero: np.ndarray) -> str:
 
 @operation(forms=Forms({"input": "L"}))
 def cholesky_inverse(L: TensorBase, upper: bool = False, *, out: TensorBase | None = None) -> TensorBase:
-    """The inverse of A from its Cholesky factor."""
+    """Return the inverse of A from its Cholesky factor."""
     check_square(L, "cholesky_inverse")
     check_floating(L, "cholesky_inverse")
     values = values_if_any(L)
@@ -219,7 +219,7 @@ def ormqr(
 @operation
 @node_called("CholeskyBackward0")
 def cholesky(input: TensorBase, upper: bool = False, *, out: TensorBase | None = None) -> TensorBase:
-    """The lower triangular L of ``A = L @ L.mH``, or with ``upper`` its adjoint."""
+    """Return the lower triangular L of ``A = L @ L.mH``, or with ``upper`` its adjoint."""
     warn_of("cholesky")
     check_floating(input, "cholesky")
     found, info = factor.cholesky_factor(input, upper)
@@ -251,7 +251,7 @@ def qr(input: TensorBase, some: bool = True, *, out: Any = None) -> Any:
 def triangular_solve(
     b: Any, A: TensorBase, upper: bool = True, transpose: bool = False, unitriangular: bool = False, *, out: Any = None
 ) -> Any:
-    """The X of ``A @ X = b`` for triangular A, and A."""
+    """Return the X of ``A @ X = b`` for triangular A, and A."""
     for word, tensor in (("b", b), ("A", A)):
         if len(shape_of(tensor)) < 2:
             raise RuntimeError(

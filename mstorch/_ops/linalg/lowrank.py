@@ -48,7 +48,7 @@ def _basis(A: TensorBase, q: int, niter: int, M: Any) -> TensorBase:
 
 
 def svd_lowrank(A: TensorBase, q: int | None = 6, niter: int | None = 2, M: TensorBase | None = None) -> tuple[Any, Any, Any]:
-    """The ``q`` largest singular values of ``A - M`` with their vectors, by random projection: U, S and V."""
+    """Return the ``q`` largest singular values of ``A - M`` with their vectors, by random projection: U, S and V."""
     q, niter = 6 if q is None else q, 2 if niter is None else niter
     if M is not None:
         M = views.broadcast_to(M, shape_of(A))
@@ -110,7 +110,7 @@ class _LOBPCG:
         self.tvars: dict[str, Any] = {}
 
     def _rayleigh_ritz(self, S: Any) -> tuple[Any, Any]:
-        """Eigenvalues (the wanted first) and the vectors in the span of S, whose columns may depend on each other."""
+        """Return eigenvalues (the wanted first) and the vectors in the span of S, whose columns may depend on each other."""
         gram = S.mT @ (S if self.B is None else self.B @ S)
         scale, turn = eigh(gram)
         limit = float(scale.abs().max().item()) * (1e-12 if S._dtype is not float32 else 1e-6)
@@ -157,7 +157,7 @@ def lobpcg(
     method: str | None = None, tracker: Tracker | None = None, ortho_iparams: dict[str, int] | None = None,
     ortho_fparams: dict[str, float] | None = None, ortho_bparams: dict[str, bool] | None = None,
 ) -> tuple[Any, Any]:  # fmt: skip
-    """The k largest (or smallest) generalized eigenvalues of symmetric A and positive-definite B, and their vectors.
+    """Return the k largest (or smallest) generalized eigenvalues of symmetric A and positive-definite B, and their vectors.
 
     Differs from torch: both values of ``method`` iterate in the same, orthogonalized way; the ``ortho_*`` parameters are
     taken and not used.

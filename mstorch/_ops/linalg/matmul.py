@@ -56,7 +56,7 @@ def _check_lengths(a: tuple[int, ...], b: tuple[int, ...]) -> None:
 
 
 def _nothing(first: TensorBase, second: TensorBase, shape: tuple[int, ...]) -> TensorBase:
-    """A product of batches that has no elements, or sums of none, of two dtypes or of bool; autograd follows it."""
+    """Return a product of batches that has no elements, or sums of none, of two dtypes or of bool; autograd follows it."""
     made = second.new_zeros(shape)
     if second._dtype.is_integral:
         if modes.grad and (is_tracked(first) or is_tracked(second)):
@@ -70,7 +70,7 @@ def _nothing(first: TensorBase, second: TensorBase, shape: tuple[int, ...]) -> T
 
 @operation
 def mm(input: TensorBase, mat2: TensorBase, out_dtype: dtype | None = None, *, out: TensorBase | None = None) -> TensorBase:
-    """The product of matrices (n, m) and (m, p). NotImplementedError for an ``out_dtype``, which torch's CPU has not either."""
+    """Return the product of matrices (n, m) and (m, p). NotImplementedError for an ``out_dtype``, which torch's CPU has not either."""
     without_out_dtype("mm", out_dtype)
     a, b = shape_of(input), shape_of(mat2)
     if len(a) != 2:
@@ -94,7 +94,7 @@ def _product(input: TensorBase, mat2: TensorBase, out: TensorBase | None) -> Any
 
 @operation
 def bmm(input: TensorBase, mat2: TensorBase, out_dtype: dtype | None = None, *, out: TensorBase | None = None) -> TensorBase:
-    """The products of matrices (b, n, m) and (b, m, p). NotImplementedError for an ``out_dtype``."""
+    """Return the products of matrices (b, n, m) and (b, m, p). NotImplementedError for an ``out_dtype``."""
     without_out_dtype("bmm", out_dtype)
     a, b = shape_of(input), shape_of(mat2)
     if len(a) != 3:
@@ -106,7 +106,7 @@ def bmm(input: TensorBase, mat2: TensorBase, out_dtype: dtype | None = None, *, 
 
 
 def _products(input: TensorBase, mat2: TensorBase, label: str, out: TensorBase | None) -> TensorBase:
-    """The products of batches of matrices, of fitting lengths."""
+    """Return the products of batches of matrices, of fitting lengths."""
     expect_out_dtype(out, mat2._dtype)
     a, b = input._shape, mat2._shape
     if 0 in (*a, *b) and (input._dtype.category == 0 or input._dtype is not mat2._dtype):
@@ -117,7 +117,7 @@ def _products(input: TensorBase, mat2: TensorBase, label: str, out: TensorBase |
 
 @operation
 def mv(input: TensorBase, vec: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
-    """The product of a matrix (n, m) and a vector (m)."""
+    """Return the product of a matrix (n, m) and a vector (m)."""
     a, b = shape_of(input), shape_of(vec)
     if not a:
         raise IndexError("Dimension specified as 0 but tensor has no dimensions")
@@ -148,7 +148,7 @@ def _mv(input: Any, vec: Any, out: Any) -> TensorBase:
 
 @operation
 def dot(input: TensorBase, tensor: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
-    """The inner product of two vectors."""
+    """Return the inner product of two vectors."""
     return finish_exactly(_dot(input, tensor, out), out)
 
 
@@ -175,7 +175,7 @@ def _dot(input: TensorBase, tensor: TensorBase, out: TensorBase | None) -> Tenso
 
 @operation
 def matmul(input: TensorBase, other: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
-    """The matrix product over the last two dimensions; vectors are rows or columns, leading dimensions broadcast."""
+    """Return the matrix product over the last two dimensions; vectors are rows or columns, leading dimensions broadcast."""
     if not isinstance(other, TensorBase) or not isinstance(input, TensorBase):
         wrong = other if isinstance(input, TensorBase) else input
         raise TypeError(f"matmul(): argument 'other' (position 1) must be Tensor, not {type(wrong).__name__}")
@@ -200,7 +200,7 @@ def matmul(input: TensorBase, other: TensorBase, *, out: TensorBase | None = Non
 
 
 def _sized_first(input: TensorBase, other: TensorBase, out: TensorBase) -> tuple[int, ...] | None:
-    """The size that torch gives ``out=`` before it looks at dtypes and lengths; None where it looks first."""
+    """Return the size that torch gives ``out=`` before it looks at dtypes and lengths; None where it looks first."""
     a, b = input._shape, other._shape
     if not isinstance(out, TensorBase) or not out._storage.grows or recording((input, other, out)):
         return None
@@ -213,7 +213,7 @@ def _sized_first(input: TensorBase, other: TensorBase, out: TensorBase) -> tuple
 
 
 def _matmul(input: TensorBase, other: TensorBase, out: TensorBase | None) -> TensorBase:
-    """The product in torch's way: as one product of matrices where that needs no copy, else as products of batches."""
+    """Return the product in torch's way: as one product of matrices where that needs no copy, else as products of batches."""
     a, b = input._shape, other._shape
     given = isinstance(out, TensorBase)
     if len(a) == 1 and len(b) == 1:
@@ -249,7 +249,7 @@ def _turned(tensor: TensorBase) -> TensorBase:
 
 
 def _folds(larger: TensorBase, smaller: TensorBase, first: int, given: bool) -> bool:
-    """Whether the product of three and more dimensions with one or two is one of matrices."""
+    """Return whether the product of three and more dimensions with one or two is one of matrices."""
     if len(smaller._shape) > 2:
         return False
     if is_tracked(smaller) and not given:
@@ -292,7 +292,7 @@ def _batched(input: TensorBase, other: TensorBase, out: TensorBase | None) -> Te
 
 
 def _folded_name(input: TensorBase) -> str:
-    """How torch ends a layer of three and more dimensions: it adds the bias alone where rows do not follow each other in memory."""
+    """Return how torch ends a layer of three and more dimensions: it adds the bias alone where rows do not follow each other in memory."""
     own = input._stride
     return "ViewBackward0" if own is None or is_contiguous(input._shape, own) else "AddBackward0"
 

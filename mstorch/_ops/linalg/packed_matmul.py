@@ -10,7 +10,7 @@ from .matmul import matmul
 
 
 def _int_mm(input: Any, mat2: Any, *, out: Any = None) -> Any:
-    """The product of an int8 or uint8 matrix (M, K) and an int8 matrix (K, N), summed in int32."""
+    """Return the product of an int8 or uint8 matrix (M, K) and an int8 matrix (K, N), summed in int32."""
     for name, matrix in (("self", input), ("mat2", mat2)):
         if len(shape_of(matrix)) != 2:
             raise RuntimeError(f"int_mm_out_cpu: Expected {name} to be of dimension 2 but got {len(shape_of(matrix))}")

@@ -1,4 +1,4 @@
-"""What torch has removed: the functions raise and name what to use instead."""
+"""Functions that torch has removed: they raise and name the ones to use instead."""
 from __future__ import annotations
 
 from typing import Any, NoReturn

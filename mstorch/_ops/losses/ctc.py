@@ -47,7 +47,7 @@ def ctc_loss(
     log_probs: TensorBase, targets: TensorBase, input_lengths: Any, target_lengths: Any, blank: int = 0, reduction: str = "mean",
     zero_infinity: bool = False,
 ) -> TensorBase:  # fmt: skip
-    """The negative logarithm of the probability of each target, over all alignments.
+    """Return the negative logarithm of the probability of each target, over all alignments.
 
     ``log_probs`` is (T, N, C) or (T, C), ``targets`` (N, S) or all targets one after the other. The mean is over the
     batch, each loss divided by its target's length.
@@ -99,7 +99,7 @@ def _reduced_losses(
 
 
 def _infinite(log_probs: TensorBase, inputs: np.ndarray, fits: np.ndarray) -> Any:
-    """The losses of targets that no alignment reaches: infinite, with torch's gradient, NaN at each step of the input."""
+    """Return the losses of targets that no alignment reaches: infinite, with torch's gradient, NaN at each step of the input."""
     if not is_tracked(log_probs):
         return float("inf")
     counted = made((np.arange(shape_of(log_probs)[0])[:, None] < inputs)[:, :, None] & ~fits[:, None])
@@ -108,7 +108,7 @@ def _infinite(log_probs: TensorBase, inputs: np.ndarray, fits: np.ndarray) -> An
 
 
 def _rows(targets: TensorBase, lengths: np.ndarray, batch: int) -> np.ndarray:
-    """The targets as a matrix (N, longest)."""
+    """Return the targets as a matrix (N, longest)."""
     values = array_of(targets).astype(np.int64)
     longest = max(int(lengths.max(initial=0)), 1)
     if values.ndim == 2:

@@ -50,7 +50,7 @@ _bce = kernel("binary_cross_entropy")
 
 
 def size_text(tensor: TensorBase) -> str:
-    """A tensor's size as torch writes it in messages."""
+    """Return a tensor's size as torch writes it in messages."""
     return f"torch.Size({list(shape_of(tensor))})"
 
 
@@ -89,7 +89,7 @@ def _between(
     label: str, losses: Callable[..., Any], slope: Callable[..., Any], of_array: Callable[..., Any], array_slope: Callable[..., Any],
     input: TensorBase, target: TensorBase, reduction: str, *rest: Any,
 ) -> TensorBase:  # fmt: skip
-    """A loss of each difference, reduced, as one node, which keeps input and target as torch's does.
+    """Return a loss of each difference, reduced, as one node, which keeps input and target as torch's does.
 
     ``losses(input, target, *rest)``; ``slope(difference, gradient, share, *rest)``, ``share`` being that of one loss in the result.
     ``of_array(difference, *rest)`` and ``array_slope`` are the same of arrays, for two of one shape in the host's memory.
@@ -147,7 +147,9 @@ def _difference(input: TensorBase, target: TensorBase) -> TensorBase:
 
 
 def weighted(loss: TensorBase, input: TensorBase, weight: TensorBase | None, reduction: str, label: str | None = None) -> TensorBase:
-    """The loss of each element times its weight, reduced; the mean is the weighted mean. Without weights torch has one node, ``label``."""
+    """Return the loss of each element times its weight, reduced; the mean is the weighted mean. Without weights torch has one node,
+    ``label``.
+    """
     if weight is None:
         found = reduced(loss, reduction)
         return found if label is None else call_node(found, label)
@@ -227,7 +229,7 @@ def _huber_slope(difference: TensorBase, g: TensorBase, share: float, delta: flo
 
 
 def _in_dtype_of(input: TensorBase, loss: TensorBase) -> TensorBase:
-    """A loss in the input's dtype, whatever the target's is."""
+    """Return a loss in the input's dtype, whatever the target's is."""
     if loss._dtype is input._dtype:
         return loss
     check_result_cast(loss._dtype, input._dtype)
@@ -268,7 +270,7 @@ def binary_cross_entropy_with_logits(
     input: TensorBase, target: TensorBase, weight: TensorBase | None = None, size_average: bool | None = None, reduce: bool | None = None,
     reduction: str = "mean", pos_weight: TensorBase | None = None,
 ) -> TensorBase:  # fmt: skip
-    """The binary cross entropy of ``sigmoid(x)``, computed without overflow."""
+    """Return the binary cross entropy of ``sigmoid(x)``, computed without overflow."""
     reduction = chosen(reduction, size_average, reduce)
     if shape_of(input) != shape_of(target):
         raise ValueError(f"Target size ({size_text(target)}) must be the same as input size ({size_text(input)})")
@@ -310,7 +312,7 @@ def _logits_slopes(
     gradients: Sequence[TensorBase], outputs: Sequence[Any], inputs: Sequence[TensorBase], weight: TensorBase | None, pos_weight: Any,
     mean: bool,
 ) -> list[TensorBase]:
-    """The gradients of input and target, of which nothing cancels out."""
+    """Return the gradients of input and target, of which nothing cancels out."""
     (g,), (x, y) = gradients, inputs
     if pos_weight is None:
         slopes = [sub(x.sigmoid(), y).mul_(g), x.mul(neg(g))]
@@ -416,7 +418,7 @@ def multilabel_soft_margin_loss(
     input: TensorBase, target: TensorBase, weight: TensorBase | None = None, size_average: bool | None = None, reduce: bool | None = None,
     reduction: str = "mean",
 ) -> TensorBase:  # fmt: skip
-    """The binary cross entropy of every class, averaged over classes (the last dimension)."""
+    """Return the binary cross entropy of every class, averaged over classes (the last dimension)."""
     reduction = chosen(reduction, size_average, reduce)
     loss = neg(add(mul(target, logsigmoid(input)), mul(sub(1, target), logsigmoid(neg(input)))))
     if weight is not None:

@@ -114,7 +114,7 @@ def triplet_margin_with_distance_loss(
     anchor: TensorBase, positive: TensorBase, negative: TensorBase, *, distance_function: Callable[[Any, Any], Any] | None = None,
     margin: float = 1.0, swap: bool = False, reduction: str = "mean",
 ) -> TensorBase:  # fmt: skip
-    """The triplet loss with a distance of one's own."""
+    """Return the triplet loss with a distance of one's own."""
     if reduction not in ("mean", "sum", "none"):
         raise ValueError(f"{reduction} is not a valid value for reduction")
     if margin <= 0:

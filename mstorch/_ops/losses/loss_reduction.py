@@ -21,7 +21,7 @@ def get_enum(reduction: str) -> int:
 
 
 def legacy_get_string(size_average: bool | None, reduce: bool | None, emit_warning: bool = True) -> str:
-    """The reduction that ``size_average`` and ``reduce``, deprecated, stand for."""
+    """Return the reduction that ``size_average`` and ``reduce``, deprecated, stand for."""
     size_average = True if size_average is None else size_average
     reduce = True if reduce is None else reduce
     found = "mean" if size_average and reduce else "sum" if reduce else "none"
@@ -38,14 +38,14 @@ def legacy_get_enum(size_average: bool | None, reduce: bool | None, emit_warning
 
 
 def chosen(reduction: str, size_average: bool | None, reduce: bool | None) -> str:
-    """The reduction that the three arguments of a loss ask for."""
+    """Return the reduction that the three arguments of a loss ask for."""
     if size_average is not None or reduce is not None:
         return legacy_get_string(size_average, reduce)
     return ("none", "mean", "sum")[get_enum(reduction)]
 
 
 def reduced(loss: TensorBase, reduction: str) -> TensorBase:
-    """The loss of each element reduced to one number, or as it is."""
+    """Return the loss of each element reduced to one number, or as it is."""
     if reduction == "mean":
         return reductions.mean(loss)
     return reductions.sum(loss) if reduction == "sum" else loss

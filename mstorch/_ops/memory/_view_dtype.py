@@ -11,7 +11,7 @@ _reinterpret, _reshape = kernel("view_dtype"), kernel("reshape")
 
 
 def view_dtype(self: TensorBase, dtype: dtype) -> TensorBase:
-    """The memory of the tensor read as another dtype: a view."""
+    """Return the memory of the tensor read as another dtype: a view."""
     old, new = self._dtype, dtype
     shape, strides = list(self._shape), list(strides_of(self))
     offset = self._offset

@@ -87,12 +87,12 @@ def _check_rank(format: memory_format, rank: int) -> None:
 
 
 def clone(input: Any, *, memory_format: memory_format | None = None) -> Any:
-    """A copy, recorded; it keeps the strides of a dense tensor unless another memory format is asked for."""
+    """Return a copy, recorded; it keeps the strides of a dense tensor unless another memory format is asked for."""
     return call(_clone, (input,), strides=_copy_strides(input, memory_format))
 
 
 def is_contiguous(self: TensorBase, *, memory_format: memory_format = contiguous_format) -> bool:
-    """Whether the elements lie in memory in row-major order (or in the given format)."""
+    """Return whether the elements lie in memory in row-major order (or in the given format)."""
     shape, strides = self._shape, strides_of(self)
     if memory_format is contiguous_format:
         return self._stride is None or _strides_contiguous(shape, strides)
@@ -103,13 +103,13 @@ def is_contiguous(self: TensorBase, *, memory_format: memory_format = contiguous
 
 
 def contiguous(self: TensorBase, *, memory_format: memory_format = contiguous_format) -> Any:
-    """The tensor itself if it is contiguous, else a contiguous copy."""
+    """Return the tensor itself if it is contiguous, else a contiguous copy."""
     _check_rank(memory_format, len(self._shape))
     return self if is_contiguous(self, memory_format=memory_format) else clone(self, memory_format=memory_format)
 
 
 def _suggested(input: TensorBase) -> memory_format:
-    """The memory format that a tensor's strides tell, also where they leave gaps."""
+    """Return the memory format that a tensor's strides tell, also where they leave gaps."""
     shape = input._shape
     if input._stride is not None and suggests_channels_last(shape, input._stride):
         return channels_last if len(shape) == 4 else channels_last_3d
@@ -117,7 +117,7 @@ def _suggested(input: TensorBase) -> memory_format:
 
 
 def to_dtype(input: TensorBase, kind: dtype, copy: bool = False, format: memory_format | None = None) -> TensorBase:
-    """The tensor in another dtype; itself if it has it already and no copy is asked for."""
+    """Return the tensor in another dtype; itself if it has it already and no copy is asked for."""
     if kind is input._dtype:
         if not copy and (format is None or format is preserve_format or _suggested(input) is format):
             return input
@@ -155,7 +155,7 @@ _TO = (
 
 
 def _fits(name: str, value: Any) -> bool:
-    """Whether ``to`` takes a value under a name."""
+    """Return whether ``to`` takes a value under a name."""
     if name == "device":
         return value is None or isinstance(value, (str, int, device_class)) and not isinstance(value, bool)
     if name == "dtype":
@@ -168,7 +168,7 @@ def _fits(name: str, value: Any) -> bool:
 
 
 def parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[dtype | None, Any, bool, Any]:
-    """The dtype, device, copy flag and memory format that the arguments of ``to`` ask for. TypeError in torch's words."""
+    """Return the dtype, device, copy flag and memory format that the arguments of ``to`` ask for. TypeError in torch's words."""
     first = args[0] if args else None
     if isinstance(first, TensorBase) or "tensor" in kwargs or "other" in kwargs:
         form = _FORMS["tensor"]
@@ -192,7 +192,7 @@ def parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[dtype | Non
 
 
 def _kind_of(value: TensorBase | complex | dtype | None) -> str:
-    """The name of a value's type, as torch's messages have it."""
+    """Return the name of a value's type, as torch's messages have it."""
     if isinstance(value, TensorBase):
         return value.__class__.__name__
     return f"torch.{value.__class__.__name__}" if isinstance(value, (dtype, device_class, memory_format)) else value.__class__.__name__
@@ -260,7 +260,7 @@ _TYPE_STRINGS = {f"torch.{type_word(kind)}Tensor": kind for kind in DTYPES}
 
 @operation
 def type(self: Any, dtype: Any = None, non_blocking: bool = False) -> Any:
-    """The tensor's type as a string, or the tensor converted to another dtype; types of a device move it there."""
+    """Return the tensor's type as a string, or the tensor converted to another dtype; types of a device move it there."""
     here = self.device
     if dtype is None:
         return f"torch.{devices.prefix(here)}{type_word(self._dtype)}Tensor"
@@ -271,7 +271,7 @@ def type(self: Any, dtype: Any = None, non_blocking: bool = False) -> Any:
 
 
 def place_of_type(name: Any) -> str:
-    """The device of a tensor type: "cpu", or that of ``"torch.npu.FloatTensor"`` and ``torch.npu.FloatTensor``."""
+    """Return the device of a tensor type: "cpu", or that of ``"torch.npu.FloatTensor"`` and ``torch.npu.FloatTensor``."""
     if isinstance(name, str):
         room = name.split(".")[1:-1]
         return meant(room[0]) if room else "cpu"
@@ -279,7 +279,7 @@ def place_of_type(name: Any) -> str:
 
 
 def as_dtype(name: Any) -> dtype:
-    """A dtype from itself or from ``"torch.FloatTensor"``."""
+    """Return a dtype from itself or from ``"torch.FloatTensor"``."""
     if isinstance(name, dtype):
         return name
     if isinstance(name, str) and name.count(".") == 2 and devices.accelerator_is(place_of_type(name)):
@@ -315,7 +315,7 @@ CONVERSIONS = {
 
 
 def cpu(self: TensorBase, *, memory_format: memory_format = preserve_format) -> Any:
-    """The tensor on the CPU."""
+    """Return the tensor on the CPU."""
     return to(self, "cpu", memory_format=memory_format)
 
 
@@ -323,12 +323,12 @@ def cuda(
     self: TensorBase, device: device | str | int | None = None, non_blocking: bool = False, *,
     memory_format: memory_format = preserve_format,
 ) -> Any:
-    """The tensor on a GPU; raises if there is none."""
+    """Return the tensor on a GPU; raises if there is none."""
     return to(self, "cuda" if device is None else device, memory_format=memory_format)
 
 
 def npu(self: Any, device: Any = None, non_blocking: bool = False, *, memory_format: Any = preserve_format) -> Any:
-    """The tensor on an Ascend device; raises if there is none."""
+    """Return the tensor on an Ascend device; raises if there is none."""
     return to(self, "npu" if device is None else device, memory_format=memory_format)
 
 
@@ -338,7 +338,7 @@ def npu(self: Any, device: Any = None, non_blocking: bool = False, *, memory_for
 def rebuilt(
     cls: Any, array: np.ndarray, name: str, geometry: tuple[Any, Any, int], requires_grad: bool, state: dict[str, Any], place: str = "cpu"
 ) -> Any:
-    """What a pickle of a tensor becomes; RuntimeError if it was on a device that is not here."""
+    """Return what a pickle of a tensor becomes; RuntimeError if it was on a device that is not here."""
     flat = made_of(array.view(by_name(name).np) if name == "bfloat16" else array)
     if place != "cpu":
         flat = brought(flat, devices.resolve(place))
@@ -352,13 +352,13 @@ def rebuilt(
 
 
 def place_of(tensor: TensorBase) -> tuple[str, ...]:
-    """What ``rebuilt`` needs to know of a tensor's device: nothing for the CPU's."""
+    """Return what ``rebuilt`` needs to know of a tensor's device: nothing for the CPU's."""
     name = str(tensor.device)
     return () if name in ("cpu", "meta") else (name,)
 
 
 def copy_storage(tensor: TensorBase, memo: dict[int, Any]) -> Any:
-    """A copy of a tensor with its whole storage; copies of tensors that share a storage share theirs (``memo``)."""
+    """Return a copy of a tensor with its whole storage; copies of tensors that share a storage share theirs (``memo``)."""
     storage: Any = tensor._storage
     key = ("storage", id(storage))
     found = memo.get(key)  # type: ignore[call-overload]

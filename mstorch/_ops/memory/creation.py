@@ -72,7 +72,7 @@ def scalar_tensor(
     s: Any, *, dtype: dtype | None = None, layout: layout | None = None, device: device | str | int | None = None,
     pin_memory: bool = False, requires_grad: bool = False,
 ) -> TensorBase:  # fmt: skip
-    """A 0-d tensor; a floating one unless ``dtype`` says otherwise."""
+    """Return a 0-d tensor; a floating one unless ``dtype`` says otherwise."""
     if pin_memory:
         devices.refuse_pinning(device)
     return _filled((), s, dtype or get_default_dtype(), requires_grad, device)
@@ -89,7 +89,7 @@ def _size_and_out(
 
 
 def _unspecified(layout: layout, shape: tuple[int, ...], kind: dtype | None, requires_grad: bool) -> TensorBase:
-    """A tensor of a sparse layout in which no element is specified."""
+    """Return a tensor of a sparse layout in which no element is specified."""
     return above.nothing_of(layout, shape, kind or get_default_dtype(), requires_grad)
 
 
@@ -104,7 +104,7 @@ def zeros(
     *size: Any, out: TensorBase | None = None, dtype: dtype | None = None, layout: layout | None = None,
     device: device | str | int | None = None, pin_memory: bool = False, requires_grad: bool = False,
 ) -> Any:  # fmt: skip
-    """A tensor of zeros."""
+    """Return a tensor of zeros."""
     if pin_memory:
         devices.refuse_pinning(device)
     if any(isinstance(length, int) and length < 0 for length in size):
@@ -120,7 +120,7 @@ def ones(
     *size: Any, out: TensorBase | None = None, dtype: dtype | None = None, layout: layout | None = None,
     device: device | str | int | None = None, pin_memory: bool = False, requires_grad: bool = False,
 ) -> Any:  # fmt: skip
-    """A tensor of ones."""
+    """Return a tensor of ones."""
     if pin_memory:
         devices.refuse_pinning(device)
     _strided_only(layout)
@@ -128,7 +128,7 @@ def ones(
 
 
 def _unset(tensor_: TensorBase) -> TensorBase:
-    """A new tensor whose values are not defined, filled where determinism is asked for."""
+    """Return a new tensor whose values are not defined, filled where determinism is asked for."""
     if determinism.state["mode"] and home(tensor_).has_elements:
         determinism.fill(memory_of(tensor_), tensor_._dtype)
     return tensor_
@@ -141,7 +141,7 @@ def empty(
     device: device | str | int | None = None,
     pin_memory: bool = False, requires_grad: bool = False, memory_format: memory_format | None = None,
 ) -> Any:  # fmt: skip
-    """A tensor whose values are not defined (zeros here)."""
+    """Return a tensor whose values are not defined (zeros here)."""
     if pin_memory:
         devices.refuse_pinning(device)
     if layout is not None and layout is not strided:
@@ -171,7 +171,7 @@ def full(
     size: Any, fill_value: Any, *, out: TensorBase | None = None, dtype: dtype | None = None, layout: layout | None = None,
     device: device | str | int | None = None, pin_memory: bool = False, requires_grad: bool = False,
 ) -> Any:  # fmt: skip
-    """A tensor of one value; its dtype is inferred from the value."""
+    """Return a tensor of one value; its dtype is inferred from the value."""
     if isinstance(size, int):
         raise TypeError(f"full(): argument 'size' (position 1) must be tuple of ints, not {type(size).__name__}")
     if pin_memory:
@@ -192,7 +192,7 @@ def empty_strided(
     size: tuple[int, ...], stride: Any, *, dtype: dtype | None = None, layout: layout | None = None,
     device: device | str | int | None = None, requires_grad: bool = False, pin_memory: bool = False,
 ) -> TensorBase:  # fmt: skip
-    """A tensor of the given size and strides, values not defined (zeros here)."""
+    """Return a tensor of the given size and strides, values not defined (zeros here)."""
     if pin_memory:
         devices.refuse_pinning(device)
     place = devices.resolve(device)
@@ -216,7 +216,7 @@ def empty_permuted(
     size: tuple[int, ...], physical_layout: tuple[int, ...], *, dtype: dtype | None = None, layout: layout | None = None,
     device: device | str | int | None = None, requires_grad: bool = False, pin_memory: bool = False,
 ) -> TensorBase:  # fmt: skip
-    """A dense tensor of ``size`` whose dimensions lie in memory in the order ``physical_layout``, outermost first."""
+    """Return a dense tensor of ``size`` whose dimensions lie in memory in the order ``physical_layout``, outermost first."""
     if pin_memory:
         devices.refuse_pinning(device)
     size, order = tuple(size), tuple(physical_layout)
@@ -266,7 +266,7 @@ def zeros_like(
     input: Any, *, dtype: dtype | None = None, layout: layout | None = None, device: device | str | int | None = None,
     requires_grad: bool = False, memory_format: memory_format | None = None, pin_memory: bool = False, out: TensorBase | None = None,
 ) -> TensorBase:  # fmt: skip
-    """Zeros of the size and dtype of ``input``."""
+    """Return zeros of the size and dtype of ``input``."""
     if pin_memory:
         devices.refuse_pinning(input.device if device is None else device)
     if layout is not None and layout is not strided:
@@ -280,7 +280,7 @@ def ones_like(
     input: TensorBase, *, dtype: dtype | None = None, layout: layout | None = None, device: device | str | int | None = None,
     requires_grad: bool = False, memory_format: memory_format | None = None, pin_memory: bool = False,
 ) -> TensorBase:  # fmt: skip
-    """Ones of the size and dtype of ``input``."""
+    """Return ones of the size and dtype of ``input``."""
     if pin_memory:
         devices.refuse_pinning(input.device if device is None else device)
     _strided_only(layout)
@@ -293,7 +293,7 @@ def empty_like(
     input: TensorBase, *, dtype: dtype | None = None, layout: layout | None = None, device: device | str | int | None = None,
     requires_grad: bool = False, memory_format: memory_format | None = None, pin_memory: bool = False,
 ) -> TensorBase:  # fmt: skip
-    """A tensor of the size and dtype of ``input``, values not defined (zeros here)."""
+    """Return a tensor of the size and dtype of ``input``, values not defined (zeros here)."""
     if pin_memory:
         devices.refuse_pinning(input.device if device is None else device)
     if layout is not None and layout is not strided:
@@ -308,7 +308,7 @@ def full_like(
     device: device | str | int | None = None,
     requires_grad: bool = False, memory_format: memory_format | None = None, pin_memory: bool = False,
 ) -> TensorBase:  # fmt: skip
-    """One value in the size and dtype of ``input``."""
+    """Return one value in the size and dtype of ``input``."""
     if pin_memory:
         devices.refuse_pinning(input.device if device is None else device)
     _strided_only(layout)
@@ -423,7 +423,7 @@ def range(
 
 
 def _steps(name: str, start: TensorBase | float, end: TensorBase | float, steps: int) -> int:
-    """How many values: an int, or a tensor of one integer."""
+    """Return how many values: an int, or a tensor of one integer."""
     if isinstance(steps, (bool, float, complex, str)) or not hasattr(steps, "__index__"):
         got = ", ".join("Tensor" if isinstance(value, TensorBase) else type(value).__name__ for value in (start, end, steps))
         keywords = (
@@ -511,7 +511,7 @@ def eye(
     n: int, m: int | None = None, *, out: Any = None, dtype: dtype | None = None, layout: Any = None, device: Any = None,
     pin_memory: bool = False, requires_grad: bool = False,
 ) -> Any:  # fmt: skip
-    """The n by m identity matrix."""
+    """Return the n by m identity matrix."""
     if pin_memory:
         devices.refuse_pinning(device)
     place = devices.resolve(device)

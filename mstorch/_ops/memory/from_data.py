@@ -27,7 +27,7 @@ from .placing import placed
 
 
 def made(array: np.ndarray, requires_grad: bool = False, strides: tuple[int, ...] | None = None) -> Any:
-    """A tensor that owns a fresh row-major array; with ``strides`` its memory is put in that order."""
+    """Return a tensor that owns a fresh row-major array; with ``strides`` its memory is put in that order."""
     tensor = tensor_of(array) if strides is None else laid_out(array, strides)
     if requires_grad:
         require_leaf(tensor)
@@ -114,7 +114,7 @@ def _flatten(data: Any, shape: list[int], depth: int, leaves: list[Any]) -> None
 
 
 def _number(value: Any, kind: dtype | None = None, wanted: dtype | None = None, nested: bool = False) -> Any:
-    """A leaf, perhaps of a list, as a number on the way to a dtype (``wanted``: one that was asked for)."""
+    """Return a leaf, perhaps of a list, as a number on the way to a dtype (``wanted``: one that was asked for)."""
     if isinstance(value, (bool, int, float, complex)):
         return value
     if isinstance(value, np.generic):
@@ -163,7 +163,7 @@ def tensor(
     data: np.ndarray | Sequence[float], *, dtype: dtype | None = None, device: device | str | int | None = None,
     requires_grad: bool = False, pin_memory: bool = False
 ) -> Any:
-    """A new leaf tensor with a copy of ``data`` (numbers, nested sequences, NumPy array or tensor)."""
+    """Return a new leaf tensor with a copy of ``data`` (numbers, nested sequences, NumPy array or tensor)."""
     if pin_memory:
         devices.refuse_pinning(device)
     found = _without_values(data, dtype, device, requires_grad)
@@ -182,13 +182,13 @@ def tensor(
 
 
 def copied(data: Any, kind: dtype | None, requires_grad: bool = False) -> Any:
-    """A tensor of numbers, sequences or arrays that owns its memory, which has the order of an array's."""
+    """Return a tensor of numbers, sequences or arrays that owns its memory, which has the order of an array's."""
     order = _order_of(data) if isinstance(data, np.ndarray) else None
     return made(array_of(data, kind), requires_grad, order)
 
 
 def _order_of(array: np.ndarray) -> tuple[int, ...] | None:
-    """The strides of a tensor that copies an array: its own, or without gaps in its order."""
+    """Return the strides of a tensor that copies an array: its own, or without gaps in its order."""
     if not array.dtype.isnative:
         raise ValueError(_FOREIGN)
     if array.flags.c_contiguous and array.size:
@@ -209,7 +209,7 @@ _NEGATIVE = (
 
 
 def _without_values(data: Any, kind: dtype | None, device: device | str | int | None, requires_grad: bool) -> TensorBase | None:
-    """The data as a tensor on a device that holds no values; None for other devices."""
+    """Return the data as a tensor on a device that holds no values; None for other devices."""
     if not devices.is_meta(device):
         return None
     like = to_meta(data) if isinstance(data, TensorBase) else to_meta(made(array_of(data, kind)))
@@ -221,7 +221,7 @@ def _without_values(data: Any, kind: dtype | None, device: device | str | int | 
 
 
 def array_of(data: Any, kind: dtype | None) -> np.ndarray:
-    """A fresh row-major array of ``data`` in the wanted (or inferred) dtype."""
+    """Return a fresh row-major array of ``data`` in the wanted (or inferred) dtype."""
     if hasattr(data, "elements_in"):  # a storage
         return data.elements_in(kind).copy()
     if isinstance(data, np.generic):
@@ -302,7 +302,7 @@ def asarray(
 
 
 def _has_buffer(obj: Any) -> bool:
-    """Whether the object shows its memory by the buffer protocol."""
+    """Return whether the object shows its memory by the buffer protocol."""
     try:
         memoryview(obj).release()
     except TypeError:
@@ -311,7 +311,7 @@ def _has_buffer(obj: Any) -> bool:
 
 
 def _with_history(obj: Any, found: TensorBase, requires_grad: bool | None) -> TensorBase:
-    """What ``asarray`` made of ``obj``, with a gradient as asked for."""
+    """Return what ``asarray`` made of ``obj``, with a gradient as asked for."""
     own = isinstance(obj, TensorBase) and obj.requires_grad
     if requires_grad is None and own:
         warn(
@@ -327,7 +327,7 @@ def _with_history(obj: Any, found: TensorBase, requires_grad: bool | None) -> Te
 
 
 def from_numpy(ndarray: np.ndarray, /) -> Any:
-    """A tensor over the memory of the array: writes to either are seen by both."""
+    """Return a tensor over the memory of the array: writes to either are seen by both."""
     if not isinstance(ndarray, np.ndarray):
         raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
     kind = of_numpy(ndarray.dtype)
@@ -356,7 +356,7 @@ def from_numpy(ndarray: np.ndarray, /) -> Any:
 
 
 def _from_strided_array(array: np.ndarray, kind: dtype) -> TensorBase:
-    """A tensor over a strided array: the storage is the span of memory that the array's elements lie in."""
+    """Return a tensor over a strided array: the storage is the span of memory that the array's elements lie in."""
     strides = tuple(stride // kind.itemsize for stride in array.strides)
     if any(stride % kind.itemsize for stride in array.strides):
         raise ValueError(
@@ -369,7 +369,7 @@ def _from_strided_array(array: np.ndarray, kind: dtype) -> TensorBase:
 
 @operation
 def frombuffer(buffer: Any, *, dtype: dtype, count: int = -1, offset: int = 0, requires_grad: bool = False) -> Any:
-    """A 1-d tensor over the memory of an object with the buffer protocol."""
+    """Return a 1-d tensor over the memory of an object with the buffer protocol."""
     if not _has_buffer(buffer):
         raise ValueError("object does not implement Python buffer protocol.")
     memory = memoryview(buffer)
@@ -401,7 +401,7 @@ def frombuffer(buffer: Any, *, dtype: dtype, count: int = -1, offset: int = 0, r
 
 
 def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None) -> TensorBase:
-    """A tensor over the memory of another library's array, or of a capsule; a copy if asked for."""
+    """Return a tensor over the memory of another library's array, or of a capsule; a copy if asked for."""
     devices.resolve(device)
     if isinstance(ext_tensor, TensorBase):
         if is_tracked(ext_tensor):

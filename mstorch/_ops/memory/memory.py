@@ -31,28 +31,28 @@ from .from_data import array_of, made
 
 
 def untyped_storage(self: TensorBase) -> Any:
-    """The tensor's memory as bytes, shared with the tensor."""
+    """Return the tensor's memory as bytes, shared with the tensor."""
     return above.storages.untyped_storage(self)
 
 
 def storage(self: Any) -> Any:
-    """The tensor's memory as elements of its dtype, shared with the tensor."""
+    """Return the tensor's memory as elements of its dtype, shared with the tensor."""
     warn_of("storage")
     return above.storages.typed_storage(self)
 
 
 def _typed_storage(self: Any) -> Any:
-    """The same, without a warning: torch's own code and packages call it."""
+    """Return the same, without a warning: torch's own code and packages call it."""
     return above.storages.typed_storage(self)
 
 
 def storage_type(self: Any) -> Any:
-    """The class of the tensor's storage: ``FloatStorage`` for float32."""
+    """Return the class of the tensor's storage: ``FloatStorage`` for float32."""
     return getattr(above.storages, f"{type_word(self._dtype)}Storage", above.storages.TypedStorage)
 
 
 def is_shared(self: Any) -> bool:
-    """Whether the memory is shared between processes."""
+    """Return whether the memory is shared between processes."""
     return untyped_storage(self).is_shared()
 
 
@@ -63,24 +63,24 @@ def share_memory_(self: Any) -> Any:
 
 
 def is_pinned(self: TensorBase, device: device | str | int | None = None) -> bool:
-    """Whether the memory is page-locked: never."""
+    """Return whether the memory is page-locked: never."""
     return False
 
 
 def pin_memory(self: Any, device: Any = None) -> Any:
-    """The tensor in page-locked memory; RuntimeError where there is no accelerator."""
+    """Return the tensor in page-locked memory; RuntimeError where there is no accelerator."""
     if not devices.accelerator_is():
         raise RuntimeError("Cannot access accelerator device when none is available.")
     return self
 
 
 def const_data_ptr(self: Any) -> int:
-    """The address of the first element (CPU)."""
+    """Return the address of the first element (CPU)."""
     return self.data_ptr()
 
 
 def dim_order(self: Any, *, ambiguity_check: Any = False) -> tuple[int, ...]:
-    """The dimensions from the outermost in memory to the innermost.
+    """Return the dimensions from the outermost in memory to the innermost.
 
     ``ambiguity_check`` raises RuntimeError where other orders fit as well: True, or a list of memory formats to tell apart.
     """
@@ -121,13 +121,13 @@ def _deprecated(name: str) -> None:
 
 
 def resize(self: Any, *sizes: Any) -> Any:
-    """The elements in another shape. Deprecated in torch in favour of ``reshape``."""
+    """Return the elements in another shape. Deprecated in torch in favour of ``reshape``."""
     _deprecated("resize")
     return _resized(self, shape_args(sizes))
 
 
 def resize_as(self: Any, tensor: Any) -> Any:
-    """The elements in the shape of ``tensor``. Deprecated in torch."""
+    """Return the elements in the shape of ``tensor``. Deprecated in torch."""
     _deprecated("resize_as")
     return _resized(self, shape_of(tensor))
 
@@ -154,7 +154,7 @@ def expect_dtype(kind: dtype, given: TensorBase) -> None:
 
 
 def new(self: TensorBase, *args: Any, device: device | str | int | None = None) -> TensorBase:
-    """A tensor of the same dtype: of a size, of the values in a sequence, of a storage, or empty. Old form of ``new_*``."""
+    """Return a tensor of the same dtype: of a size, of the values in a sequence, of a storage, or empty. Old form of ``new_*``."""
     devices.resolve(device)
     if len(args) == 1 and isinstance(args[0], TensorBase):
         if device is not None:
@@ -171,7 +171,7 @@ def new(self: TensorBase, *args: Any, device: device | str | int | None = None) 
 
 
 def _integer(value: Any, kind: dtype) -> int:
-    """A number as one of a dtype; of unsigned ones torch takes what lies as far below zero, too."""
+    """Return a number as one of a dtype; of unsigned ones torch takes what lies as far below zero, too."""
     if isinstance(value, (str, complex)) or value is None:
         raise TypeError(f"'{type(value).__name__}' object cannot be interpreted as an integer")
     found, limits = int(value), np.iinfo(kind.np)
@@ -201,7 +201,7 @@ def _elementwise(self: TensorBase, name: str, function: Callable[..., Any], othe
 
 
 def _as_elements(values: list[Any], kind: dtype) -> np.ndarray:
-    """What a Python function gave, as an array of a dtype."""
+    """Return what a Python function gave, as an array of a dtype."""
     if kind.is_integral:
         values = [bool(value) if kind.category == 0 else _integer(value, kind) for value in values]
     else:
@@ -232,7 +232,7 @@ def map2_(self: TensorBase, x: TensorBase, y: TensorBase, callable: Callable[[An
 
 
 def module_load(self: Any, other: Any, assign: bool = False) -> Any:
-    """What ``load_state_dict`` puts in place of this tensor for ``other``: a new tensor over its values, or over this one's."""
+    """Return what ``load_state_dict`` puts in place of this tensor for ``other``: a new tensor over its values, or over this one's."""
     return other.detach() if assign else self.copy_(other).detach()
 
 
@@ -284,7 +284,7 @@ def _no_device(name: str, error: type[Exception], text: str) -> Callable[..., An
 
 @operation(forms=Forms({"input": "tensor", "tensors": "tensor"}))
 def dequantize(tensor: TensorBase | Sequence[TensorBase]) -> TensorBase:
-    """The tensor in floating numbers: itself, for there are no quantized tensors."""
+    """Return the tensor in floating numbers: itself, for there are no quantized tensors."""
     if not isinstance(tensor, TensorBase):
         raise NotImplementedError("Could not run 'aten::dequantize.tensors' with arguments from the 'CPU' backend.")
     return tensor.float()
@@ -296,12 +296,12 @@ def is_distributed(input: TensorBase) -> bool:
 
 
 def is_inference(input: Any) -> bool:
-    """Whether the tensor was made in inference mode."""
+    """Return whether the tensor was made in inference mode."""
     return input.is_inference()
 
 
 def get_device(input: Any) -> int:
-    """The index of the tensor's device, -1 on the CPU."""
+    """Return the index of the tensor's device, -1 on the CPU."""
     return input.get_device()
 
 
@@ -330,7 +330,7 @@ def _grad_dtype(self: TensorBase) -> dtype:
 def dlpack(
     self: TensorBase, *, stream: Any = -1, max_version: tuple[int, int] | None = None, dl_device: Any = None, copy: bool | None = None
 ) -> Any:
-    """A DLPack capsule over the tensor's memory, or over a copy's."""
+    """Return a DLPack capsule over the tensor's memory, or over a copy's."""
     if is_tracked(self):
         raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
     if stream is not None and not isinstance(stream, int):
@@ -351,7 +351,7 @@ def dlpack_device(self: TensorBase) -> tuple[int, int]:
 
 
 def to_dlpack(tensor: TensorBase) -> Any:
-    """A DLPack capsule over the tensor's memory."""
+    """Return a DLPack capsule over the tensor's memory."""
     return dlpack(tensor)
 
 

@@ -38,7 +38,7 @@ def _on_accelerators(function: Callable[..., Any], like: bool, drawn: bool) -> C
 
 
 def _of_stream(kwargs: dict[str, Any], place: Any, like: bool) -> dict[str, Any]:
-    """The keywords of a draw for a device, of whose stream the host draws."""
+    """Return the keywords of a draw for a device, of whose stream the host draws."""
     generator = kwargs.get("generator")
     if isinstance(generator, generators.Generator):
         generators.check_place(generator, place)
@@ -52,7 +52,7 @@ def _placing(function: Callable[..., Any], like: bool, drawn: bool) -> Callable[
     place = positional.index("device") if "device" in positional and not code.co_flags & 4 else None
 
     def _at(args: tuple[Any, ...], kwargs: dict[str, Any], device: str) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """The arguments with another device."""
+        """Return the arguments with another device."""
         if place is not None and len(args) > place:
             return (*args[:place], device, *args[place + 1 :]), kwargs
         return args, {**kwargs, "device": device}

@@ -24,14 +24,14 @@ UNWRAPPED: set[Callable[..., Any]] = set()
 
 
 def as_subclass(self: Any, cls: type[S]) -> S:
-    """The same data as an instance of a subclass of Tensor."""
+    """Return the same data as an instance of a subclass of Tensor."""
     if not (isinstance(cls, type) and issubclass(cls, TensorBase)):
         raise TypeError("as_subclass(): argument 'cls' must be a subclass of Tensor")
     return in_class(views.alias(self), cls)
 
 
 def make_subclass(cls: type, data: TensorBase, require_grad: bool = False, **options: Any) -> Any:
-    """A leaf of a subclass of Tensor over the elements of ``data``."""
+    """Return a leaf of a subclass of Tensor over the elements of ``data``."""
     if options:
         raise NotImplementedError(f"mstorch: Tensor._make_subclass does not take {', '.join(options)}")
     if not isinstance(data, TensorBase):
@@ -54,7 +54,7 @@ def make_wrapper_subclass(
     dtype: Any = None, layout: layout | None = None, device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
     dispatch_sizes_strides_policy: str | None = None, dispatch_device: bool = False, dispatch_layout: bool = False,
 ) -> Any:  # fmt: skip
-    """A leaf of a subclass of Tensor with a shape, a dtype and a device, and no memory: what reads its elements raises.
+    """Return a leaf of a subclass of Tensor with a shape, a dtype and a device, and no memory: what reads its elements raises.
 
     The class has ``__torch_dispatch__``, which computes with its tensors.
     """
@@ -85,18 +85,18 @@ on_subclass.append(_asked_below)
 
 
 def slots_of(tensor: TensorBase) -> dict[str, Any]:
-    """What a tensor of a subclass keeps in slots of its own."""
+    """Return what a tensor of a subclass keeps in slots of its own."""
     names = copyreg._slotnames(type(tensor))  # type: ignore[attr-defined]
     return {name: getattr(tensor, name) for name in names if name not in TensorBase.__slots__ and hasattr(tensor, name)}
 
 
 def keeps_elsewhere(tensor: Any) -> bool:
-    """Whether a tensor of a subclass has no memory of its own."""
+    """Return whether a tensor of a subclass has no memory of its own."""
     return not tensor._storage.has_elements and type(tensor) not in PLAIN
 
 
 def cloned(tensor: TensorBase) -> Any:
-    """A copy as the class makes it. RuntimeError for a class that gives something else."""
+    """Return a copy as the class makes it. RuntimeError for a class that gives something else."""
     made = tensor.clone()
     if type(made) is not type(tensor):
         raise RuntimeError(
@@ -109,7 +109,7 @@ def cloned(tensor: TensorBase) -> Any:
 
 
 def with_attributes(made: TensorBase, tensor: TensorBase, memo: dict[int, Any], left_out: frozenset[Any]) -> Any:
-    """The copy of a tensor in its class, with copies of its attributes."""
+    """Return the copy of a tensor in its class, with copies of its attributes."""
     made = in_class(made, type(tensor)) if type(made) is not type(tensor) else made
     for name, value in slots_of(tensor).items():
         setattr(made, name, copy.deepcopy(value, memo))
@@ -123,7 +123,7 @@ def default_handler(
     cls: type, func: Callable[..., Any], types: tuple[type, ...], args: tuple[TensorBase | int, ...] = (),
     kwargs: dict[Any, Any] | None = None,
 ) -> Any:
-    """What a call with an instance of a subclass becomes: the same on plain tensors, with results of the subclass."""
+    """Return what a call with an instance of a subclass becomes: the same on plain tensors, with results of the subclass."""
     if not all(issubclass(cls, kind) for kind in types):
         return NotImplemented
     if _running.functions[-1:] == [func]:
@@ -142,7 +142,7 @@ def default_handler(
 
 
 def _counterpart(func: Callable[..., Any]) -> Any:
-    """What has the name here that a function has in an installed torch, or None."""
+    """Return what has the name here that a function has in an installed torch, or None."""
     naming = getattr(sys.modules.get("torch"), "overrides", None)
     name = None if naming is None else naming.resolve_name(func)
     found = None if name is None else above.torch
@@ -162,7 +162,7 @@ _running = _Running()
 
 
 def convert(result: TensorBase | float, cls: type) -> Any:
-    """Tensors in a result as instances of a subclass."""
+    """Return tensors in a result as instances of a subclass."""
     if isinstance(result, TensorBase):
         return result if isinstance(result, cls) else as_subclass(result, cls)
     if isinstance(result, (tuple, list)):

@@ -14,7 +14,7 @@ LAYS_OUT = device_memory.HAS_WINDOWS
 
 
 def can_be_laid_out(tensors: Sequence[Any]) -> bool:
-    """Whether tensors are each the whole of a device's memory, which nobody else holds or records."""
+    """Return whether tensors are each the whole of a device's memory, which nobody else holds or records."""
     if not LAYS_OUT or LEVELS:
         return False
     alone = len({id(tensor._storage) for tensor in tensors}) == len(tensors)
@@ -22,7 +22,7 @@ def can_be_laid_out(tensors: Sequence[Any]) -> bool:
 
 
 def laid_out(tensors: Sequence[Any]) -> Any:
-    """The elements of tensors one after the other, with gaps; in their own memory where ``put_back`` left them so."""
+    """Return the elements of tensors one after the other, with gaps; in their own memory where ``put_back`` left them so."""
     raw = device_memory.laid_out([value_of(tensor) for tensor in tensors])
     raw._of_storage = False  # whose parts are meant to be seen in its memory
     return on_device(raw)

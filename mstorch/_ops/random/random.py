@@ -39,7 +39,7 @@ from . import random_device
 
 @tells_no_memory
 def draw(name: str, engine: Any, *args: Any) -> Any:
-    """What ``_mt19937`` or, for an accelerator's stream, ``random_device`` draws under a name; one thread at a time."""
+    """Return what ``_mt19937`` or, for an accelerator's stream, ``random_device`` draws under a name; one thread at a time."""
     source = _mt19937 if isinstance(engine, _mt19937.Engine) else random_device
     function = getattr(source, name, None)
     if function is None:
@@ -56,7 +56,7 @@ def draw(name: str, engine: Any, *args: Any) -> Any:
 
 
 def _stream(generator: Generator | None, like: TensorBase, name: str) -> Any:
-    """Where numbers are drawn that go with a tensor: the generator that is given, else the tensor's device, if it has such draws."""
+    """Return where numbers are drawn that go with a tensor: the generator that is given, else the tensor's device, if it has such draws."""
     if generator is not None:
         return engine_of(generator)
     stream = engine_beside(like)
@@ -64,7 +64,7 @@ def _stream(generator: Generator | None, like: TensorBase, name: str) -> Any:
 
 
 def _named_stream(generator: Generator | None, device: device | str | int | None) -> Any:
-    """Where a factory draws: of the generator that is given, else of the device that is asked for (None: the default)."""
+    """Return where a factory draws: of the generator that is given, else of the device that is asked for (None: the default)."""
     return engine_of(generator, devices.resolve(device) if generator is None else device)
 
 
@@ -89,7 +89,7 @@ def _tensor(array: np.ndarray, kind: dtype, requires_grad: bool, out: TensorBase
 
 
 def _sampled(array: Any, kind: dtype, parameters: Sequence[Any], out: TensorBase | None) -> TensorBase:
-    """Numbers that were drawn with tensors as parameters, on their device; of a shape alone, on the meta device."""
+    """Return numbers that were drawn with tensors as parameters, on their device; of a shape alone, on the meta device."""
     sample = finish(meta_tensor(array, kind), out) if array.__class__ is tuple else _tensor(array, kind, False, out)
     if out is None:
         for parameter in parameters:
@@ -117,7 +117,7 @@ def rand(
     *size: Any, generator: Generator | None = None, out: TensorBase | None = None, dtype: dtype | None = None,
     layout: layout | None = None, device: device | str | int | None = None, requires_grad: bool = False, pin_memory: bool = False,
 ) -> TensorBase:  # fmt: skip
-    """Uniform random numbers in [0, 1)."""
+    """Return uniform random numbers in [0, 1)."""
     if pin_memory:
         devices.refuse_pinning(device)
     kind = _floating(dtype, out, "check_uniform_bounds")
@@ -136,7 +136,7 @@ def randn(
     *size: Any, generator: Generator | None = None, out: TensorBase | None = None, dtype: dtype | None = None,
     layout: layout | None = None, device: device | str | int | None = None, requires_grad: bool = False, pin_memory: bool = False,
 ) -> Any:  # fmt: skip
-    """Normal random numbers of mean 0 and standard deviation 1."""
+    """Return normal random numbers of mean 0 and standard deviation 1."""
     if pin_memory:
         devices.refuse_pinning(device)
     kind = _floating(dtype, out, "normal_kernel_cpu")
@@ -180,7 +180,7 @@ def randint(
     layout: layout | None = None, device: device | str | int | None = None,
     requires_grad: bool = False, pin_memory: bool = False, low: Any = None, high: Any = None, size: tuple[int, ...] | None = None,
 ) -> TensorBase:  # fmt: skip
-    """Random integers from ``low`` (0) up to but without ``high``: ``randint(high, size)`` or ``randint(low, high, size)``."""
+    """Return random integers from ``low`` (0) up to but without ``high``: ``randint(high, size)`` or ``randint(low, high, size)``."""
     if pin_memory:
         devices.refuse_pinning(device)
     values = list(args)
@@ -207,7 +207,7 @@ def randperm(
     n: int, *, generator: Generator | None = None, out: TensorBase | None = None, dtype: dtype | None = None,
     layout: layout | None = None, device: device | str | int | None = None, requires_grad: bool = False, pin_memory: bool = False,
 ) -> TensorBase:  # fmt: skip
-    """A random permutation of 0 … n-1."""
+    """Return a random permutation of 0 … n-1."""
     if pin_memory:
         devices.refuse_pinning(device)
     engine = _named_stream(generator, device)
@@ -275,7 +275,7 @@ def randint_like(
 
 
 def _fresh(tensor: Any, requires_grad: bool) -> TensorBase:
-    """A tensor whose first values do not count as a write."""
+    """Return a tensor whose first values do not count as a write."""
     tensor._counter.version = 0
     return tensor.requires_grad_() if requires_grad else tensor
 
@@ -299,7 +299,7 @@ def _store(array: np.ndarray, tensor: TensorBase) -> None:
 
 @ways(absent=lambda tensor, draw: np.zeros((), tensor._dtype.np))
 def _drawn(tensor: TensorBase, draw: Callable[..., Any]) -> np.ndarray:
-    """What ``draw(shape, contiguous)`` gives, laid out as torch fills the tensor; nothing is drawn for one without memory."""
+    """Return what ``draw(shape, contiguous)`` gives, laid out as torch fills the tensor; nothing is drawn for one without memory."""
     shape = shape_of(tensor)
     if tensor._stride is None or is_contiguous(tensor):
         return draw(shape, True)
@@ -356,7 +356,7 @@ def normal(
     mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, generator: Any = None, out: Any = None, dtype: dtype | None = None,
     layout: Any = None, device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
 ) -> Any:  # fmt: skip
-    """Normal random numbers of the given means and standard deviations (tensors or numbers), or of a given size."""
+    """Return normal random numbers of the given means and standard deviations (tensors or numbers), or of a given size."""
     if pin_memory:
         devices.refuse_pinning(device)
     engine = _named_stream(generator, device)
@@ -389,13 +389,13 @@ def normal(
 def _drawn_around(
     given: list[Any], mean: TensorBase, std: TensorBase | float, engine: Any, kind: dtype, out: TensorBase | None
 ) -> TensorBase:
-    """Normal numbers of means and deviations, of which those ``given`` are tensors."""
+    """Return normal numbers of means and deviations, of which those ``given`` are tensors."""
     centre, spread = (_array(item) if isinstance(item, TensorBase) else float(item) for item in (mean, std))
     return _sampled(draw("normal_around", engine, centre, spread, kind.name), kind, given, out)
 
 
 def _around(mean: Any, std: Any, kind: dtype, out: Any) -> Any:
-    """Normal numbers of the means and deviations of a device's tensors, none of which is read."""
+    """Return normal numbers of the means and deviations of a device's tensors, none of which is read."""
     given = [item for item in (mean, std) if isinstance(item, TensorBase)]
     here = next(filter(draws_on_device, given))
     shape = np.broadcast_shapes(*(shape_of(item) for item in given))
@@ -442,13 +442,13 @@ def bernoulli_(self: TensorBase, p: Any = 0.5, *, generator: Generator | None = 
 
 
 def _array(tensor: Any) -> np.ndarray:
-    """The values for the functions that draw: bfloat16, which NumPy lacks, as float32."""
+    """Return the values for the functions that draw: bfloat16, which NumPy lacks, as float32."""
     values = array_of(tensor)
     return numpy_cast(values, np.dtype(np.float32)) if tensor._dtype.name == "bfloat16" else values
 
 
 def _draws_there(engine: Any, tensor: TensorBase) -> bool:
-    """Whether a device draws by values of its own, which nobody reads."""
+    """Return whether a device draws by values of its own, which nobody reads."""
     return isinstance(engine, DeviceStream) and draws_on_device(tensor)
 
 

@@ -40,14 +40,14 @@ def _unit(stream: DeviceStream, shape: tuple[int, ...], dtype: str) -> Any:
 
 
 def uniform(stream: DeviceStream, shape: tuple[int, ...], low: float = 0.0, high: float = 1.0, dtype: str = "float32") -> Raw:
-    """Uniform numbers in [low, high)."""
+    """Return uniform numbers in [low, high)."""
     return _stored(elementwise.add(elementwise.mul(_unit(stream, shape, dtype), high - low), low), dtype)
 
 
 def normal(
     stream: DeviceStream, shape: tuple[int, ...], mean: float = 0.0, std: float = 1.0, dtype: str = "float32", contiguous: bool = True
 ) -> Raw:  # fmt: skip
-    """Normal numbers."""
+    """Return normal numbers."""
     return _stored(_normal(stream, shape, mean, std, dtype), dtype)
 
 
@@ -56,7 +56,7 @@ def _normal(stream: DeviceStream, shape: tuple[int, ...], mean: float, std: floa
 
 
 def normal_around(stream: DeviceStream, mean: Any, std: Any, dtype: str) -> Raw:
-    """Normal numbers of the given means and deviations, broadcast."""
+    """Return normal numbers of the given means and deviations, broadcast."""
     shape = np.broadcast_shapes(np.shape(mean), np.shape(std))
     mean, std = (wrap(from_numpy(np.array(value))) if isinstance(value, np.ndarray) else value for value in (mean, std))
     drawn = wrap(stream.normal(shape, _computed_in(dtype)))
@@ -64,7 +64,7 @@ def normal_around(stream: DeviceStream, mean: Any, std: Any, dtype: str) -> Raw:
 
 
 def random_between(stream: DeviceStream, shape: tuple[int, ...], low: int, high: int | None, dtype: str = "int64") -> Raw:
-    """Integers in [low, high), or from low to the last that the dtype holds."""
+    """Return integers in [low, high), or from low to the last that the dtype holds."""
     if high is None:
         high = _limit(dtype)
     return cast(stream.integers(shape, low, high, "int64"), dtype)
@@ -78,12 +78,12 @@ def _limit(dtype: str) -> int:
 
 
 def random_all(stream: DeviceStream, shape: tuple[int, ...], dtype: str) -> Raw:
-    """Integers from 0 to the last that the dtype holds exactly."""
+    """Return integers from 0 to the last that the dtype holds exactly."""
     return random_between(stream, shape, 0, None, dtype)
 
 
 def permutation(stream: DeviceStream, n: int, dtype: str = "int64") -> Raw:
-    """A permutation of 0 to n - 1."""
+    """Return a permutation of 0 to n - 1."""
     return cast(stream.permutation(n, "int64"), dtype)
 
 
@@ -93,7 +93,7 @@ def bernoulli(stream: DeviceStream, shape: tuple[int, ...], p: float, dtype: str
 
 
 def _there(values: Any) -> Any:
-    """Values, an array or a tensor of the device, as a tensor of the device in single precision."""
+    """Return values, an array or a tensor of the device, as a tensor of the device in single precision."""
     return wrap(from_numpy(np.array(values, np.float32)) if isinstance(values, np.ndarray) else cast(value_of(values), "float32"))
 
 
@@ -128,12 +128,12 @@ def cauchy(stream: DeviceStream, shape: tuple[int, ...], median: float, sigma: f
 
 
 def log_normal(stream: DeviceStream, shape: tuple[int, ...], mean: float, std: float, dtype: str) -> Raw:
-    """Numbers whose logarithms are normal."""
+    """Return numbers whose logarithms are normal."""
     return _stored(mathematics.exp(_normal(stream, shape, mean, std, dtype)), dtype)
 
 
 def multinomial(stream: DeviceStream, weights: Any, count: int, replacement: bool, dtype: str) -> Raw:
-    """Indices by weight: the largest of weight over an exponential number, drawn anew for each sample with replacement."""
+    """Return indices by weight: the largest of weight over an exponential number, drawn anew for each sample with replacement."""
     flat = _there(weights)
     *outer, kinds = flat._shape
     race = elementwise.div(

@@ -17,7 +17,7 @@ from .random import _array, _draws_there, _sampled, _stream, _tensor, draw
 def multinomial(
     input: TensorBase, num_samples: int, replacement: bool = False, *, generator: Generator | None = None, out: TensorBase | None = None
 ) -> Any:
-    """Indices drawn by the weights in each row of ``input``, int64."""
+    """Return indices drawn by the weights in each row of ``input``, int64."""
     shape = shape_of(input)
     if len(shape) not in (1, 2):
         raise RuntimeError("prob_dist must be 1 or 2 dim")
@@ -45,7 +45,7 @@ def _drawn_places(input: TensorBase, num_samples: int, replacement: bool, genera
 
 
 def _weights(input: TensorBase, engine: Any, num_samples: int, replacement: bool) -> Any:
-    """Weights to draw by, which are looked at unless a device draws by its own."""
+    """Return weights to draw by, which are looked at unless a device draws by its own."""
     if _draws_there(engine, input):
         return input
     weights = _array(input)

@@ -39,7 +39,7 @@ class _Chosen(Node):
         return array.reshape(-1)[self.places].reshape(self.own)
 
     def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
-        """The gradient of the input: zeros but for the places."""
+        """Return the gradient of the input: zeros but for the places."""
         self.saved[0].value(self, False)  # torch saves the indices, and refuses ones that were written to
         return (v.mapped(gradients[0], self._spread, self._taken, "ValueSelectingReductionBackward0"),)
 
@@ -78,7 +78,7 @@ def values_at(input: TensorBase, dim: int, indices: TensorBase, label: str, show
 
 @ways(captured=lambda found, dim, label: views.squeeze(found, dim))
 def _without(found: TensorBase, dim: int, label: str) -> TensorBase:
-    """Values without a dimension of length 1: one step in torch."""
+    """Return values without a dimension of length 1: one step in torch."""
     squeezed = views.squeeze(found, dim)
     return squeezed if LEVELS else call_node(no_view(squeezed), label)
 
@@ -90,5 +90,5 @@ def _dim_dropped(indices: TensorBase, dim: int) -> TensorBase:
 
 @ways(host=_dim_dropped, captured=views.squeeze)
 def without_dim(indices: TensorBase, dim: int) -> TensorBase:
-    """Indices without a dimension of length 1, no view of others."""
+    """Return indices without a dimension of length 1, no view of others."""
     return no_view(views.squeeze(indices, dim))

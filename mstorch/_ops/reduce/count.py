@@ -55,7 +55,7 @@ def _numbers(count: int) -> TensorBase:
 
 
 def _groups(starts: TensorBase, count: int) -> tuple[Any, Any, Any]:
-    """Where runs of equal elements begin, each element's run, and how long each run is."""
+    """Return where runs of equal elements begin, each element's run, and how long each run is."""
     places = views.reshape(nonzero(starts), (-1,))
     group = cumsum(starts, 0) - 1
     lengths = diff(cat((places, places.new_full((1,), count))))
@@ -78,7 +78,7 @@ def _given(values: TensorBase, inverse: TensorBase | None, counts: TensorBase, r
 def unique(
     input: Any, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
 ) -> Any:
-    """The distinct elements (or entries of ``dim``) in order; on demand each element's index there, and counts."""
+    """Return the distinct elements (or entries of ``dim``) in order; on demand each element's index there, and counts."""
     if input._dtype.is_complex:
         raise NotImplementedError(f"\"unique\" not implemented for '{type_word(input._dtype)}'")
     if dim is not None:
@@ -101,7 +101,7 @@ def unique(
 
 
 def _order_with_nan(rows: np.ndarray) -> np.ndarray:
-    """The order of rows where NaN is neither smaller nor larger than anything, as torch compares them here."""
+    """Return the order of rows where NaN is neither smaller nor larger than anything, as torch compares them here."""
 
     def compare(first: int, second: int) -> int:
         for one, other in zip(rows[first], rows[second]):
@@ -113,7 +113,7 @@ def _order_with_nan(rows: np.ndarray) -> np.ndarray:
 
 
 def _entry_by_entry(shape: tuple[int, ...], dim: int) -> tuple[int, ...] | None:
-    """The strides of a tensor whose entries of ``dim`` lie one after the other."""
+    """Return the strides of a tensor whose entries of ``dim`` lie one after the other."""
     if not shape:
         return None
     inner = list(contiguous_strides((*shape[:dim], *shape[dim + 1 :])))
@@ -154,7 +154,7 @@ def _unique_entries(input: TensorBase, dim: int, return_inverse: bool, return_co
 def unique_consecutive(
     input: Any, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
 ) -> Any:
-    """Each run of equal elements (or entries of ``dim``) once; on demand each element's run, and their lengths."""
+    """Return each run of equal elements (or entries of ``dim``) once; on demand each element's run, and their lengths."""
     if dim is not None:
         return _unique_entries(input, dim, return_inverse, return_counts, False)
     source, input = input, input.detach()
@@ -174,7 +174,7 @@ def unique_consecutive(
 
 
 def bincount(input: TensorBase, weights: TensorBase | None = None, minlength: int = 0) -> TensorBase:
-    """How often each number from 0 to the largest occurs in a vector, or the sum of the weights there."""
+    """Return how often each number from 0 to the largest occurs in a vector, or the sum of the weights there."""
     if input._dtype.category != 1:
         raise NotImplementedError(f"\"bincount_cpu\" not implemented for '{type_word(input._dtype)}'")
     if minlength < 0:
@@ -200,7 +200,7 @@ def searchsorted(
     sorted_sequence: TensorBase, input: TensorBase | float, *, out_int32: bool = False, right: bool = False, side: str | None = None,
     sorter: Any = None, out: TensorBase | None = None,
 ) -> Any:  # fmt: skip
-    """Where values would stand in sorted sequences along the last dimension, before equal ones or (``right``) after."""
+    """Return where values would stand in sorted sequences along the last dimension, before equal ones or (``right``) after."""
     shape = shape_of(sorted_sequence)
     if side is not None and side not in ("left", "right"):
         raise RuntimeError(f"torch.searchsorted(): side can only be 'left' or 'right' but got {side}")
@@ -261,7 +261,7 @@ def _scalar(value: Any) -> TensorBase:
 def bucketize(
     input: TensorBase | float, boundaries: TensorBase, *, out_int32: bool = False, right: bool = False, out: TensorBase | None = None
 ) -> TensorBase:
-    """The bucket between sorted boundaries that each value falls into."""
+    """Return the bucket between sorted boundaries that each value falls into."""
     if len(shape_of(boundaries)) != 1:
         raise RuntimeError(f"boundaries tensor must be 1 dimension, but got dim({len(shape_of(boundaries))})")
     return searchsorted(boundaries, input, out_int32=out_int32, right=right, out=out)
@@ -272,7 +272,7 @@ def isin(
     elements: TensorBase | int, test_elements: TensorBase | int, *, assume_unique: bool = False, invert: bool = False,
     out: TensorBase | None = None,
 ) -> TensorBase:
-    """Whether each element is among ``test_elements``."""
+    """Return whether each element is among ``test_elements``."""
     kind = result_dtype((elements, test_elements))
     expect_out_dtype(out, bool_)
     for operand in (elements, test_elements):
@@ -296,7 +296,7 @@ def isin(
 
 
 def _range_of(values: TensorBase, low: float, high: float, name: str, widen: float) -> tuple[float, float]:
-    """The range of a histogram: the given one, or that of the data if its ends are equal; widened if it has no width."""
+    """Return the range of a histogram: the given one, or that of the data if its ends are equal; widened if it has no width."""
     if low == high and count_of(values._shape):
         low, high = _ends_of(values)
     if not (math.isfinite(low) and math.isfinite(high)):
@@ -305,7 +305,7 @@ def _range_of(values: TensorBase, low: float, high: float, name: str, widen: flo
 
 
 def _ends_of(values: TensorBase) -> tuple[float, float]:
-    """The least and the largest element, NaN where there is one."""
+    """Return the least and the largest element, NaN where there is one."""
     array = array_of(values)
     with quiet():
         return float(array.min()), float(array.max())
@@ -316,7 +316,7 @@ def _short(value: float) -> str:
 
 
 def histc(input: TensorBase, bins: int = 100, min: Any = 0, max: Any = 0, *, out: TensorBase | None = None) -> TensorBase:
-    """How many elements fall into each of ``bins`` equal bins between ``min`` and ``max`` (of the data, if equal)."""
+    """Return how many elements fall into each of ``bins`` equal bins between ``min`` and ``max`` (of the data, if equal)."""
     if bins <= 0:
         raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
     if min > max:
@@ -350,7 +350,7 @@ def _histogram(input: TensorBase, bins: int, min: Any, max: Any, out: TensorBase
 def histogram(
     input: Any, bins: Any = 100, *, range: Sequence[float] | None = None, weight: Any = None, density: bool = False, out: Any = None
 ) -> Any:
-    """Counts (or sums of weights) in bins, a number of equal ones or between given edges, and the edges."""
+    """Return counts (or sums of weights) in bins, a number of equal ones or between given edges, and the edges."""
     if out is not None and out[0]._dtype is not input._dtype:
         raise RuntimeError(
             "torch.histogram: input tensor and hist tensor should have the same dtype, but got input "
@@ -411,7 +411,7 @@ def _check_edges(edges: TensorBase, input: TensorBase, place: int) -> None:
 
 
 def _edges(values: TensorBase, bins: int, limits: Any, place: int) -> Any:
-    """The edges of equal bins for the values of one dimension."""
+    """Return the edges of equal bins for the values of one dimension."""
     if not values._dtype.is_floating_point:
         raise NotImplementedError(f"\"histogramdd\" not implemented for '{type_word(values._dtype)}'")
     if bins <= 0:
@@ -431,7 +431,7 @@ def _edges(values: TensorBase, bins: int, limits: Any, place: int) -> Any:
 
 
 def _binned(points: TensorBase, edges: Sequence[Any], weight: TensorBase | None, density: bool, name: str) -> Any:
-    """Counts of the rows of ``points`` in the boxes between edges, a dimension each."""
+    """Return counts of the rows of ``points`` in the boxes between edges, a dimension each."""
     kind = points._dtype
     total: Any = None
     keep: Any = None
@@ -464,7 +464,7 @@ def _binned(points: TensorBase, edges: Sequence[Any], weight: TensorBase | None,
 def histogramdd(
     input: Any, bins: Any, range: Sequence[float] | None = None, weight: Any = None, density: bool = False, out: Any = None
 ) -> Any:
-    """Counts of points (the rows of the last two dimensions) in boxes, and the edges of each dimension."""
+    """Return counts of points (the rows of the last two dimensions) in boxes, and the edges of each dimension."""
     shape = shape_of(input)
     if len(shape) < 2:
         raise RuntimeError("torch.histogramdd: input tensor should have at least 2 dimensions")

@@ -39,7 +39,7 @@ from .vector_norm import norm_slope, vector_norm
 
 @operation(numpy_names=True)
 def norm(input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, out: Any = None, dtype: Any = None) -> Any:
-    """The norm of all elements or along ``dim``: a number, "fro", or for matrices "nuc"."""
+    """Return the norm of all elements or along ``dim``: a number, "fro", or for matrices "nuc"."""
     if isinstance(p, str):
         if p == "nuc":
             dims = tuple(range(-2, 0)) if dim is None else dim
@@ -57,14 +57,14 @@ def norm(input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, out
 def _norm_method(
     self: TensorBase, p: float | str = "fro", dim: int | None = None, keepdim: bool = False, dtype: dtype | None = None
 ) -> TensorBase:
-    """The norm of all elements or along ``dim``."""
+    """Return the norm of all elements or along ``dim``."""
     return norm(self, p, dim, keepdim, dtype=dtype)
 
 
 @operation
 @node_called("DistBackward0")
 def dist(input: Any, other: Any, p: Any = 2) -> TensorBase:
-    """The norm of the difference."""
+    """Return the norm of the difference."""
     if not isinstance(other, TensorBase):
         raise TypeError(f"dist(): argument 'other' (position 2) must be Tensor, not {type(other).__name__}")
     return watch(vector_norm(input - other, p), input, other)
@@ -75,7 +75,7 @@ _WIDER = {float16: float32, bfloat16: float32}
 
 @operation(numpy_names=True)
 def renorm(input: Any, p: Any, dim: int, maxnorm: Any, *, out: TensorBase | None = None) -> TensorBase:
-    """A copy whose entries along ``dim`` with a norm above ``maxnorm`` are scaled down to it."""
+    """Return a copy whose entries along ``dim`` with a norm above ``maxnorm`` are scaled down to it."""
     shape = shape_of(input)
     dim = wrap_dim(dim, len(shape))
     if p <= 0:
@@ -97,7 +97,7 @@ def renorm(input: Any, p: Any, dim: int, maxnorm: Any, *, out: TensorBase | None
 def _renorm_slope(
     gradients: Sequence[TensorBase], outputs: Sequence[Any], inputs: Sequence[TensorBase], p: float, others: tuple[int, ...], maxnorm: float
 ) -> tuple[TensorBase]:
-    """The gradient, which stays as it is where the entry does."""
+    """Return the gradient, which stays as it is where the entry does."""
     (g,), (x,) = gradients, inputs
     if g is None:
         return (None,)
@@ -110,7 +110,7 @@ def _renorm_slope(
 
 
 def cov(input: TensorBase, *, correction: int = 1, fweights: TensorBase | None = None, aweights: TensorBase | None = None) -> Any:
-    """The covariances of the rows (variables) over the columns (observations)."""
+    """Return the covariances of the rows (variables) over the columns (observations)."""
     shape = shape_of(input)
     if len(shape) > 2:
         raise RuntimeError(
@@ -166,7 +166,7 @@ def cov(input: TensorBase, *, correction: int = 1, fweights: TensorBase | None =
 
 
 def corrcoef(input: Any) -> Any:
-    """The correlation coefficients of the rows (variables) over the columns (observations)."""
+    """Return the correlation coefficients of the rows (variables) over the columns (observations)."""
     if len(shape_of(input)) > 2:
         raise RuntimeError(
             "corrcoef(): expected input to have two or fewer dimensions but got an input with "
@@ -188,7 +188,7 @@ def corrcoef(input: Any) -> Any:
 @operation(numpy_names=True)
 @node_called("LinalgCrossBackward0")
 def cross(input: TensorBase, other: TensorBase, dim: int | None = None, *, out: TensorBase | None = None) -> TensorBase:
-    """The cross products of vectors along ``dim`` (the first of length 3, if not given)."""
+    """Return the cross products of vectors along ``dim`` (the first of length 3, if not given)."""
     if isinstance(dim, TensorBase) and dim._dtype.category == 1 and not dim._shape:
         dim = int(dim)
     if isinstance(dim, TensorBase):

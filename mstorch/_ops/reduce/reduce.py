@@ -57,7 +57,7 @@ _LONG = 1 << 16
 
 
 def summed_dtype(input: TensorBase, asked: dtype | None, out: Any) -> dtype:
-    """The dtype that sums and products are computed in: what is asked for, that of ``out``, or the input's, int64 for integers."""
+    """Return the dtype that sums and products are computed in: what is asked for, that of ``out``, or the input's, int64 for integers."""
     return asked or (out._dtype if isinstance(out, TensorBase) else int64 if input._dtype.is_integral else input._dtype)
 
 
@@ -68,7 +68,7 @@ def _refuse_recorded(name: str, input: TensorBase, out: TensorBase | None) -> No
 
 
 def _is_long_and_small(input: TensorBase) -> bool:
-    """Whether a tensor has many integers, of fewer bytes than int64, in the host's memory."""
+    """Return whether a tensor has many integers, of fewer bytes than int64, in the host's memory."""
     few = not input._dtype.is_integral or input._dtype.itemsize == 8 or math.prod(input._shape) < _LONG
     return not few and not LEVELS and in_arrays(input)
 
@@ -78,7 +78,7 @@ def sum(
     input: TensorBase, dim: int | tuple[int, ...] | None = None, keepdim: bool = False, *, dtype: dtype | None = None,
     out: TensorBase | None = None,
 ) -> Any:
-    """The sum of all elements, or along ``dim``; integers add up in int64."""
+    """Return the sum of all elements, or along ``dim``; integers add up in int64."""
     if not isinstance(input, TensorBase):
         raise TypeError(f"sum(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
     kind = summed_dtype(input, dtype, out)
@@ -100,7 +100,7 @@ def nansum(
     input: TensorBase, dim: int | Sequence[int] | None = None, keepdim: bool = False, *, dtype: dtype | None = None,
     out: TensorBase | None = None,
 ) -> TensorBase:
-    """The sum with NaN counted as zero."""
+    """Return the sum with NaN counted as zero."""
     if input._dtype.is_complex:
         raise RuntimeError("nansum on CPU does not support complex inputs")
     if not input._dtype.is_floating_point:
@@ -116,7 +116,7 @@ def nansum(
 def _nansum_slope(
     gradients: Sequence[TensorBase], outputs: Sequence[Any], inputs: Sequence[TensorBase], dims: tuple[int, ...]
 ) -> tuple[TensorBase]:
-    """The gradient, zero at NaN unless it is infinite itself."""
+    """Return the gradient, zero at NaN unless it is infinite itself."""
     (g,), (x,) = gradients, inputs
     if g is None:
         return (None,)
@@ -130,7 +130,7 @@ def mean(
     input: TensorBase, dim: tuple[int, ...] | None = None, keepdim: bool = False, *, dtype: dtype | None = None,
     out: TensorBase | None = None,
 ) -> Any:
-    """The mean of all elements, or along ``dim``; of floating or complex tensors only, unless ``dtype`` is one."""
+    """Return the mean of all elements, or along ``dim``; of floating or complex tensors only, unless ``dtype`` is one."""
     kind = dtype or input._dtype
     if kind.is_integral:
         what = "Optional" if dtype is not None else "Input"
@@ -148,7 +148,7 @@ def nanmean(
     input: TensorBase, dim: int | tuple[int, int] | None = None, keepdim: bool = False, *, dtype: dtype | None = None,
     out: TensorBase | None = None,
 ) -> TensorBase:
-    """The mean of the elements that are not NaN."""
+    """Return the mean of the elements that are not NaN."""
     if not input._dtype.is_floating_point and not input._dtype.is_complex:
         raise RuntimeError(f"nanmean(): expected input to have floating point or complex dtype but got {type_word(input._dtype)}")
     count = sum(isnan(input).logical_not(), dim, keepdim)
@@ -157,7 +157,7 @@ def nanmean(
 
 @operation(numpy_names=True)
 def prod(input: Any, dim: int | None = None, keepdim: bool = False, *, dtype: dtype | None = None, out: TensorBase | None = None) -> Any:
-    """The product of all elements, or along ``dim``; integers multiply in int64."""
+    """Return the product of all elements, or along ``dim``; integers multiply in int64."""
     kind = summed_dtype(input, dtype, out)
     rank = len(shape_of(input))
     if isinstance(dim, (tuple, list)):
@@ -178,7 +178,7 @@ def prod(input: Any, dim: int | None = None, keepdim: bool = False, *, dtype: dt
 
 
 def _halved(input: Any, dim: int | None, keepdim: bool) -> Any:
-    """The product by multiplying halves: its third derivative is right, that of the kernel is not."""
+    """Return the product by multiplying halves: its third derivative is right, that of the kernel is not."""
     own = shape_of(input)
     axis = 0 if dim is None else wrap_dim(dim, len(own))
     rest = views.reshape(input, (-1,)) if dim is None else input
@@ -233,14 +233,14 @@ def _match_out(input: TensorBase, out: TensorBase | None) -> None:
 
 @operation(numpy_names=True)
 def amax(input: TensorBase, dim: int | tuple[int, ...] = (), keepdim: bool = False, *, out: TensorBase | None = None) -> TensorBase:
-    """The largest element, of all or along ``dim``; equal ones share the gradient."""
+    """Return the largest element, of all or along ``dim``; equal ones share the gradient."""
     _match_out(input, out)
     return finish(_extreme(_amax, "amax", input, dim, keepdim), out)
 
 
 @operation(numpy_names=True)
 def amin(input: TensorBase, dim: int | tuple[int, ...] = (), keepdim: bool = False, *, out: TensorBase | None = None) -> TensorBase:
-    """The smallest element, of all or along ``dim``; equal ones share the gradient."""
+    """Return the smallest element, of all or along ``dim``; equal ones share the gradient."""
     _match_out(input, out)
     return finish(_extreme(_amin, "amin", input, dim, keepdim), out)
 
@@ -248,7 +248,7 @@ def amin(input: TensorBase, dim: int | tuple[int, ...] = (), keepdim: bool = Fal
 @operation(numpy_names=True)
 @node_called("AminmaxBackward0")
 def aminmax(input: Any, *, dim: int | None = None, keepdim: bool = False, out: Any = None) -> Any:
-    """The smallest and the largest element, of all or along ``dim``."""
+    """Return the smallest and the largest element, of all or along ``dim``."""
     shape = shape_of(input)
     dims = wrap_dims(dim, len(shape))
     if dim is None and count_of(input._shape) == 0:
@@ -283,18 +283,18 @@ def _arg(kernel_: Kernel, name: str, input: TensorBase, dim: int | None, keepdim
 
 @operation(numpy_names=True)
 def argmax(input: TensorBase, dim: int | None = None, keepdim: bool = False, *, out: TensorBase | None = None) -> TensorBase:
-    """The index of the largest element, the first of equal ones, int64."""
+    """Return the index of the largest element, the first of equal ones, int64."""
     return finish_exactly(_arg(_argmax, "argmax", input, dim, keepdim), out)
 
 
 @operation(numpy_names=True)
 def argmin(input: TensorBase, dim: int | None = None, keepdim: bool = False, *, out: TensorBase | None = None) -> TensorBase:
-    """The index of the smallest element, the first of equal ones, int64."""
+    """Return the index of the smallest element, the first of equal ones, int64."""
     return finish_exactly(_arg(_argmin, "argmin", input, dim, keepdim), out)
 
 
 def _with_indices(arg_kernel: Kernel, name: str, kind: type, input: TensorBase, dim: int, keepdim: bool) -> Any:
-    """Values and indices of the extremes along a dimension; the gradient goes to the index alone."""
+    """Return values and indices of the extremes along a dimension; the gradient goes to the index alone."""
     shape = shape_of(input)
     dim = wrap_dim(dim, len(shape))
     if input._dtype.is_complex:
@@ -312,7 +312,7 @@ def _with_indices(arg_kernel: Kernel, name: str, kind: type, input: TensorBase, 
 
 @operation(numpy_names=True)
 def max(input: TensorBase, dim: int | None = None, keepdim: bool = False, *, other: Any = None, out: Any = None) -> Any:
-    """The largest element; with ``dim`` values and indices along it; with a tensor the elementwise maximum."""
+    """Return the largest element; with ``dim`` values and indices along it; with a tensor the elementwise maximum."""
     dim = int(dim) if keepdim and isinstance(dim, TensorBase) else dim
     if isinstance(dim, TensorBase) or other is not None:
         return maximum(input, dim if other is None else other, out=out)
@@ -323,7 +323,7 @@ def max(input: TensorBase, dim: int | None = None, keepdim: bool = False, *, oth
 
 @operation(numpy_names=True)
 def min(input: TensorBase, dim: int | None = None, keepdim: bool = False, *, other: Any = None, out: Any = None) -> Any:
-    """The smallest element; with ``dim`` values and indices along it; with a tensor the elementwise minimum."""
+    """Return the smallest element; with ``dim`` values and indices along it; with a tensor the elementwise minimum."""
     dim = int(dim) if keepdim and isinstance(dim, TensorBase) else dim
     if isinstance(dim, TensorBase) or other is not None:
         return minimum(input, dim if other is None else other, out=out)
@@ -335,7 +335,7 @@ def min(input: TensorBase, dim: int | None = None, keepdim: bool = False, *, oth
 def _extremes(
     arg_kernel: Kernel, name: str, kind: type, input: TensorBase, dim: int, keepdim: bool, out: Any
 ) -> Any:
-    """Values and indices; torch gives an ``out=`` its size before it reads, also where that is the input."""
+    """Return values and indices; torch gives an ``out=`` its size before it reads, also where that is the input."""
     expect_parts(name, out)
     found = _with_indices(arg_kernel, name, kind, input, dim, keepdim)
     refuse_parts(out, input, found[0]._shape)
@@ -374,18 +374,18 @@ def _truth(kernel_: Kernel, name: str, input: TensorBase, dim: int | None, keepd
 
 @operation(numpy_names=True)
 def all(input: TensorBase, dim: int | None = None, keepdim: bool = False, *, out: TensorBase | None = None) -> Any:
-    """Whether all elements are true, or all along ``dim``."""
+    """Return whether all elements are true, or all along ``dim``."""
     return _truth(_all, "all", input, dim, keepdim, out)
 
 
 @operation(numpy_names=True)
 def any(input: TensorBase, dim: int | None = None, keepdim: bool = False, *, out: TensorBase | None = None) -> Any:
-    """Whether any element is true, or any along ``dim``."""
+    """Return whether any element is true, or any along ``dim``."""
     return _truth(_any, "any", input, dim, keepdim, out)
 
 
 def _rounded_once(input: TensorBase, compute: Callable[[Any], Any]) -> Any:
-    """What is computed of a tensor; of half precision in float32, and rounded at the end."""
+    """Return what is computed of a tensor; of half precision in float32, and rounded at the end."""
     if input._dtype.name not in ("float16", "bfloat16"):
         return compute(input)
     found = compute(input.float())
@@ -393,7 +393,7 @@ def _rounded_once(input: TensorBase, compute: Callable[[Any], Any]) -> Any:
 
 
 def _variance(input: TensorBase, dim: int | tuple[int, ...] | None, correction: Any, keepdim: bool, name: str) -> tuple[Any, Any]:
-    """The variance and the mean along ``dim``, from squared distances to the mean."""
+    """Return the variance and the mean along ``dim``, from squared distances to the mean."""
     if input._dtype.is_integral:
         word = name if "mean" in name else "std and var"
         raise RuntimeError(f"{word} only support floating point and complex dtypes")
@@ -420,7 +420,7 @@ def _warn_of_freedom(input: TensorBase, rest: float, name: str) -> None:
 
 
 def _spread(input: TensorBase, dim: int | tuple[int, ...] | None, correction: int, keepdim: bool, name: str) -> Any:
-    """The variance alone, or its root if ``name`` is "std": in one piece where the host computes it so."""
+    """Return the variance alone, or its root if ``name`` is "std": in one piece where the host computes it so."""
     if input._shape and input._dtype.name in ("float32", "float64") and in_one_piece((input,)):
         dims = wrap_dims(dim, len(input._shape))
         count = math.prod(input._shape[d] for d in dims)
@@ -432,7 +432,7 @@ def _spread(input: TensorBase, dim: int | tuple[int, ...] | None, correction: in
 
 
 def _variance_on_host(input: TensorBase, dims: tuple[int, ...], rest: float, keepdim: bool, name: str, whole: bool) -> TensorBase:
-    """The variance in one piece, or its root if ``name`` is "std".
+    """Return the variance in one piece, or its root if ``name`` is "std".
 
     Where nothing is left of the count, its gradient is torch's: infinite if all was asked for (``whole``), else over what is left.
     """
@@ -467,7 +467,7 @@ def var(
     input: TensorBase, dim: int | tuple[int, ...] | None = None, unbiased: bool | None = None, keepdim: bool = False, *,
     correction: Any = None, out: TensorBase | None = None
 ) -> TensorBase:
-    """The variance, divided by the count less ``correction`` (1)."""
+    """Return the variance, divided by the count less ``correction`` (1)."""
     dim, correction = _spread_args(dim, unbiased, correction)
     return finish(_rounded_once(input, lambda x: _spread(x, dim, correction, keepdim, "var")), out)
 
@@ -477,13 +477,13 @@ def std(
     input: TensorBase, dim: int | tuple[int, int] | None = None, unbiased: bool | None = None, keepdim: bool = False, *,
     correction: Any = None, out: TensorBase | None = None
 ) -> TensorBase:
-    """The standard deviation, with the count less ``correction`` (1) below the root."""
+    """Return the standard deviation, with the count less ``correction`` (1) below the root."""
     dim, correction = _spread_args(dim, unbiased, correction)
     return finish(_rounded_once(input, lambda x: _spread(x, dim, correction, keepdim, "std")), out)
 
 
 def _deviation(variance: TensorBase) -> TensorBase:
-    """The root of a variance, whose gradient is zero where it is zero."""
+    """Return the root of a variance, whose gradient is zero where it is zero."""
     if not recording((variance,)):
         return variance.sqrt()
     values = readable(variance)
@@ -499,7 +499,7 @@ def var_mean(
     input: TensorBase, dim: int | tuple[int, int] | None = None, unbiased: bool | None = None, keepdim: bool = False, *,
     correction: Any = None, out: Any = None
 ) -> tuple[Any, Any]:
-    """The variance and the mean."""
+    """Return the variance and the mean."""
     dim, correction = _spread_args(dim, unbiased, correction)
     return finish(_spread_and_mean(input, dim, correction, keepdim, "var_mean"), out)
 
@@ -509,13 +509,13 @@ def std_mean(
     input: TensorBase, dim: int | tuple[int, int] | None = None, unbiased: bool | None = None, keepdim: bool = False, *,
     correction: Any = None, out: Any = None
 ) -> tuple[Any, Any]:
-    """The standard deviation and the mean."""
+    """Return the standard deviation and the mean."""
     dim, correction = _spread_args(dim, unbiased, correction)
     return finish(_spread_and_mean(input, dim, correction, keepdim, "std_mean"), out)
 
 
 def _spread_and_mean(input: TensorBase, dim: int | tuple[int, int] | None, correction: int, keepdim: bool, name: str) -> tuple[Any, ...]:
-    """The variance, or its root if ``name`` is "std_mean", and the mean: one node with two outputs, as in torch."""
+    """Return the variance, or its root if ``name`` is "std_mean", and the mean: one node with two outputs, as in torch."""
     apart = followed((input,)) and not LEVELS
 
     def both(x: TensorBase) -> tuple[Any, Any]:
@@ -572,5 +572,5 @@ def _spread_and_mean_slope(
 
 @operation(numpy_names=True)
 def count_nonzero(input: TensorBase, dim: int | tuple[int, int] | None = None) -> TensorBase:
-    """How many elements are not zero, int64."""
+    """Return how many elements are not zero, int64."""
     return sum(input.detach().ne(0), dim)

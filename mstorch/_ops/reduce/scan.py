@@ -58,13 +58,13 @@ def _scan(kernel_: Kernel, input: TensorBase, dim: int, kind: dtype | None, out:
 
 @operation(numpy_names=True)
 def cumsum(input: TensorBase, dim: int, *, dtype: dtype | None = None, out: TensorBase | None = None) -> Any:
-    """The sums of the elements up to each one along ``dim``; integers add up in int64."""
+    """Return the sums of the elements up to each one along ``dim``; integers add up in int64."""
     return _scan(_cumsum, input, dim, dtype, out)
 
 
 @operation(numpy_names=True)
 def cumprod(input: TensorBase, dim: int, *, dtype: dtype | None = None, out: TensorBase | None = None) -> TensorBase:
-    """The products of the elements up to each one along ``dim``; integers multiply in int64."""
+    """Return the products of the elements up to each one along ``dim``; integers multiply in int64."""
     return _scan(_cumprod, input, dim, dtype, out)
 
 
@@ -110,20 +110,20 @@ _WIDER = {"float16": "float32", "bfloat16": "float32", "bool": "uint8"}
 @operation(numpy_names=True)
 @node_called("CummaxBackward0")
 def cummax(input: TensorBase, dim: int, *, out: Any = None) -> Any:
-    """The largest element up to each one along ``dim``, and its index."""
+    """Return the largest element up to each one along ``dim``, and its index."""
     return _running(_cummax, "cummax", return_types.cummax, input, dim, out)
 
 
 @operation(numpy_names=True)
 @node_called("CumminBackward0")
 def cummin(input: TensorBase, dim: int, *, out: Any = None) -> Any:
-    """The smallest element up to each one along ``dim``, and its index."""
+    """Return the smallest element up to each one along ``dim``, and its index."""
     return _running(_cummin, "cummin", return_types.cummin, input, dim, out)
 
 
 @operation(numpy_names=True)
 def logcumsumexp(input: TensorBase, dim: int, *, out: TensorBase | None = None) -> TensorBase:
-    """The logarithm of the sums of exponentials up to each element along ``dim``."""
+    """Return the logarithm of the sums of exponentials up to each element along ``dim``."""
     dim = wrap_dim(dim, len(shape_of(input)))
     if isinstance(out, TensorBase) and out._dtype is not input._dtype:
         raise RuntimeError(f"expected scalar_type {type_word(input._dtype)} but found {type_word(out._dtype)}")
@@ -155,7 +155,7 @@ def diff(
     input: Any, n: int = 1, dim: int = -1, prepend: TensorBase | None = None, append: TensorBase | None = None, *,
     out: TensorBase | None = None,
 ) -> TensorBase:
-    """The differences of neighbours along ``dim``, taken ``n`` times."""
+    """Return the differences of neighbours along ``dim``, taken ``n`` times."""
     shape = shape_of(input)
     if not shape:
         raise RuntimeError("diff expects input to be at least one-dimensional")
@@ -185,7 +185,7 @@ def _pairs(y: TensorBase, dim: int) -> tuple[Any, Any]:
 
 
 def _steps(x: TensorBase, y: TensorBase, dim: int, name: str) -> TensorBase:
-    """The distances between the sample points, shaped to multiply slices of ``y``."""
+    """Return the distances between the sample points, shaped to multiply slices of ``y``."""
     shape = shape_of(y)
     if not shape_of(x):
         raise RuntimeError("trapezoid() x must be at least one-dimensional")
@@ -200,7 +200,7 @@ def _steps(x: TensorBase, y: TensorBase, dim: int, name: str) -> TensorBase:
 
 @operation(numpy_names=True)
 def trapezoid(y: TensorBase, x: TensorBase | None = None, *, dx: Any = None, dim: int = -1) -> TensorBase:
-    """The integral along ``dim`` by the trapezoidal rule, over points ``x`` or steps ``dx`` (1)."""
+    """Return the integral along ``dim`` by the trapezoidal rule, over points ``x`` or steps ``dx`` (1)."""
     return _integral(y, x, dx, dim, False)
 
 
@@ -242,7 +242,7 @@ trapz = trapezoid
 
 @operation(numpy_names=True)
 def cumulative_trapezoid(y: TensorBase, x: TensorBase | None = None, *, dx: Any = None, dim: int = -1) -> TensorBase:
-    """The integrals up to each point along ``dim`` by the trapezoidal rule."""
+    """Return the integrals up to each point along ``dim`` by the trapezoidal rule."""
     return _integral(y, x, dx, dim, True)
 
 

@@ -40,18 +40,18 @@ def softmax(input: TensorBase, dim: int, dtype: dtype | None = None, *, out: Any
 
 @operation(numpy_names=True)
 def log_softmax(input: TensorBase, dim: int, dtype: dtype | None = None, *, out: Any = None) -> Any:
-    """The logarithm of softmax, computed without overflow."""
+    """Return the logarithm of softmax, computed without overflow."""
     return _along(_log_softmax, "log_softmax_lastdim_kernel_impl", input, dim, dtype, out)
 
 
 def softmin(input: TensorBase, dim: int, dtype: dtype | None = None) -> TensorBase:
-    """The softmax of ``-x``."""
+    """Return the softmax of ``-x``."""
     return softmax(neg(input), dim, dtype)
 
 
 @operation(numpy_names=True)
 def logsumexp(input: TensorBase, dim: int | tuple[int, int], keepdim: bool = False, *, out: TensorBase | None = None) -> TensorBase:
-    """The logarithm of the sum of exponentials, computed from distances to the largest element."""
+    """Return the logarithm of the sum of exponentials, computed from distances to the largest element."""
     if input._dtype.is_integral:
         input = input.to(float32)
     dims = wrap_dims(dim, len(shape_of(input)))
@@ -74,7 +74,7 @@ def _log_of_sums(input: TensorBase, dims: tuple[int, ...], keepdim: bool) -> Ten
 
 
 def _shares(gradients: Any, outputs: Any, inputs: Any, dims: tuple[int, ...], keepdim: bool) -> Any:
-    """The gradient of ``logsumexp``: each element's share of the sum."""
+    """Return the gradient of ``logsumexp``: each element's share of the sum."""
     (g,), (found,), (x,) = gradients, outputs, inputs
     if not keepdim:
         shape = tuple(1 if d in dims else length for d, length in enumerate(x._shape))

@@ -53,7 +53,7 @@ _kth = kernel("kth_index")
 
 @ways(host=lambda input: input.detach() if input._dtype is bool_ else None)  # whose kernel takes them
 def _sortable(input: TensorBase) -> TensorBase:
-    """The input as what an order is asked of: without its history, of a dtype that kernels take (only the order is asked for)."""
+    """Return the input as what an order is asked of: without its history, of a dtype that kernels take (only the order is asked for)."""
     wider = _WIDER.get(input._dtype.name)
     if wider is not None:
         return cast_tensor(input.detach(), by_name(wider))
@@ -61,7 +61,7 @@ def _sortable(input: TensorBase) -> TensorBase:
 
 
 def _order(input: TensorBase, dim: int, descending: bool, stable: bool = True) -> TensorBase:
-    """The indices of a sort."""
+    """Return the indices of a sort."""
     if input._dtype.is_complex:
         raise RuntimeError(" Sort does not support complex dtypes on CPU")
     return call(_argsort, (_sortable(input),), dim, descending, stable)
@@ -78,7 +78,9 @@ def _refuse_digits(input: TensorBase) -> None:
 
 
 def _sorted_order(input: TensorBase, dim: int, descending: bool, stable: bool) -> TensorBase:
-    """The indices of torch's sort, which takes vectors of many integers by their digits, and expanded ones as they are: that is stable."""
+    """Return the indices of torch's sort, which takes vectors of many integers by their digits, and expanded ones as they are: that is
+    stable.
+    """
     shape = shape_of(input)
     if input._stride is not None and shape and not input._stride[dim]:
         stable = True
@@ -96,7 +98,7 @@ def _loose_order_of_no_numbers(input: TensorBase, dim: int) -> TensorBase | None
 
 @ways(host=_loose_order_of_no_numbers)
 def _loose_order(input: TensorBase, dim: int) -> TensorBase:
-    """The indices of a sort in which equal elements may change places, and NaN stand as torch's CPU leaves them."""
+    """Return the indices of a sort in which equal elements may change places, and NaN stand as torch's CPU leaves them."""
     return _order(input, dim, False, False)
 
 
@@ -116,7 +118,7 @@ def _expect_kinds(name: str, input: TensorBase, out: TensorBase | None) -> None:
 
 @operation(numpy_names=True)
 def sort(input: Any, dim: int = -1, descending: bool = False, stable: Any = False, *, out: Any = None) -> Any:
-    """The values in order along ``dim`` and their indices; equal ones keep their order if ``stable``; NaN is largest."""
+    """Return the values in order along ``dim`` and their indices; equal ones keep their order if ``stable``; NaN is largest."""
     if not isinstance(dim, int) and dim is None:
         dim = -1
     axis = wrap_dim(dim, len(shape_of(input)))
@@ -134,7 +136,7 @@ def sort(input: Any, dim: int = -1, descending: bool = False, stable: Any = Fals
 
 
 def _is_one_element(target: TensorBase, input: TensorBase) -> bool:
-    """Whether two tensors are the same window of one element, which is shown several times."""
+    """Return whether two tensors are the same window of one element, which is shown several times."""
     own, other = strides_of(target), strides_of(input)
     same = target._storage is input._storage and target._offset == input._offset and target._shape == input._shape and own == other
     return same and not any(own) and any(length > 1 for length in target._shape)
@@ -144,13 +146,13 @@ def _is_one_element(target: TensorBase, input: TensorBase) -> bool:
 def argsort(
     input: TensorBase, dim: int = -1, descending: bool = False, stable: bool = False, *, out: TensorBase | None = None
 ) -> Any:
-    """The indices that put the values in order along ``dim``."""
+    """Return the indices that put the values in order along ``dim``."""
     order = _sorted_order(input, wrap_dim(dim, len(shape_of(input))), bool(descending), bool(stable))
     return finish(keep_layout(input, order), out)
 
 
 def msort(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
-    """The values in order along the first dimension."""
+    """Return the values in order along the first dimension."""
     expect_out_dtype(out, input._dtype)
     return finish(sort(input, 0)[0], out)
 
@@ -158,7 +160,7 @@ def msort(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
 @operation(numpy_names=True)
 @node_called("TopkBackward0")
 def topk(input: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool = True, *, out: Any = None) -> Any:
-    """The ``k`` largest (or smallest) values along ``dim`` and their indices: in order, unless ``sorted`` is False."""
+    """Return the ``k`` largest (or smallest) values along ``dim`` and their indices: in order, unless ``sorted`` is False."""
     shape = shape_of(input)
     dim, k = wrap_dim(whole(dim), len(shape)), whole(k)
     if not 0 <= k <= (shape[dim] if shape else 1):
@@ -188,7 +190,7 @@ def _zeros(shape: tuple[int, ...]) -> np.ndarray:
 
 
 def _picked(input: Any, dim: int, indices: Any, keepdim: bool, kind: Any) -> Any:
-    """Values and indices at one index a row (``dim`` kept with length 1)."""
+    """Return values and indices at one index a row (``dim`` kept with length 1)."""
     keepdim = keepdim or not shape_of(indices)
     shown = indices if keepdim else without_dim(indices, dim)
     return kind((values_at(input, dim, indices, _LABELS[kind], shown, keepdim), shown))
@@ -211,7 +213,7 @@ def _refuse_kinds(kernel_: str, input: TensorBase, *others: str) -> None:
 
 
 def _without(shape: tuple[int, ...], dim: int) -> tuple[int, ...]:
-    """The shape with length 1 along a dimension."""
+    """Return the shape with length 1 along a dimension."""
     return (*shape[:dim], 1, *shape[dim + 1 :]) if shape else shape
 
 
@@ -222,7 +224,7 @@ def _check_rows(name: str, shape: tuple[int, ...], dim: int) -> None:
 
 @operation(numpy_names=True)
 def kthvalue(input: TensorBase, k: int, dim: int = -1, keepdim: bool = False, *, out: Any = None) -> Any:
-    """The ``k``-th smallest value along ``dim`` and its index."""
+    """Return the ``k``-th smallest value along ``dim`` and its index."""
     shape = shape_of(input)
     dim, k = wrap_dim(dim, len(shape)), whole(k)
     _check_rows("kthvalue", shape, dim)
@@ -241,7 +243,7 @@ def kthvalue(input: TensorBase, k: int, dim: int = -1, keepdim: bool = False, *,
 
 
 def _median_of_all(input: TensorBase, ignore_nan: bool) -> TensorBase:
-    """One median, whose gradient all elements that are it share, as all NaN do where it is one."""
+    """Return one median, whose gradient all elements that are it share, as all NaN do where it is one."""
     found = _median(views.reshape(input.detach(), (-1,)), 0, False, ignore_nan, None)[0]
     if not recording((input,)):
         return found
@@ -268,7 +270,7 @@ def _median_of_all(input: TensorBase, ignore_nan: bool) -> TensorBase:
 
 
 def _share_of_the_median(gradients: Sequence[TensorBase], outputs: Sequence[TensorBase], inputs: Sequence[TensorBase]) -> tuple[TensorBase]:
-    """The gradient of a median whose value nobody has read."""
+    """Return the gradient of a median whose value nobody has read."""
     (g,), (found,), (input,) = gradients, outputs, inputs
     inside = input.detach()
     chosen = where(isnan(found), isnan(inside), eq(inside, found))
@@ -332,19 +334,19 @@ def _median(input: TensorBase, dim: int | None, keepdim: bool, ignore_nan: bool,
 
 @operation(numpy_names=True)
 def median(input: TensorBase, dim: int | None = None, keepdim: bool = False, *, out: tuple[TensorBase, TensorBase] | None = None) -> Any:
-    """The middle value, the lower of two: of all elements, or along ``dim`` with its index; NaN if there is one."""
+    """Return the middle value, the lower of two: of all elements, or along ``dim`` with its index; NaN if there is one."""
     return _median(input, dim, keepdim, False, out)
 
 
 @operation(numpy_names=True)
 def nanmedian(input: TensorBase, dim: int | None = None, keepdim: bool = False, *, out: Any = None) -> Any:
-    """The median of what is not NaN."""
+    """Return the median of what is not NaN."""
     return _median(input, dim, keepdim, True, out)
 
 
 @operation(numpy_names=True)
 def mode(input: TensorBase, dim: int = -1, keepdim: bool = False, *, out: tuple[TensorBase, TensorBase] | None = None) -> Any:
-    """The most frequent value along ``dim`` (the smallest of several) and the last index where it stands."""
+    """Return the most frequent value along ``dim`` (the smallest of several) and the last index where it stands."""
     shape = shape_of(input)
     dim = wrap_dim(dim, len(shape))
     _check_rows("mode", shape, dim)
@@ -448,7 +450,7 @@ def quantile(
     input: TensorBase, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear",
     out: TensorBase | None = None
 ) -> TensorBase:
-    """The quantiles ``q`` (a number or a vector, 0 to 1) of all elements, or along ``dim``; NaN if there is one."""
+    """Return the quantiles ``q`` (a number or a vector, 0 to 1) of all elements, or along ``dim``; NaN if there is one."""
     return _quantile(input, q, dim, keepdim, interpolation, False, out)
 
 
@@ -457,5 +459,5 @@ def nanquantile(
     input: TensorBase, q: TensorBase | float, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear",
     out: TensorBase | None = None
 ) -> TensorBase:
-    """The quantiles of what is not NaN."""
+    """Return the quantiles of what is not NaN."""
     return _quantile(input, q, dim, keepdim, interpolation, True, out)

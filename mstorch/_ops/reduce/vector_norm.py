@@ -26,7 +26,7 @@ def vector_norm(
     x: TensorBase, ord: complex = 2, dim: int | None = None, keepdim: bool = False, *, dtype: dtype | None = None,
     out: TensorBase | None = None
 ) -> TensorBase:
-    """The ``ord``-norm of all elements, or along ``dim``, whatever the shape."""
+    """Return the ``ord``-norm of all elements, or along ``dim``, whatever the shape."""
     if isinstance(ord, builtins.complex):
         raise RuntimeError("linalg.vector_norm: Expected a non-complex scalar as the order of norm.")
     if x._dtype.is_integral:
@@ -50,7 +50,7 @@ def vector_norm(
 
 
 def _rounded(x: TensorBase, p: float, dims: Any, keepdim: bool) -> TensorBase:
-    """The norm; half precision rounds once, after the root."""
+    """Return the norm; half precision rounds once, after the root."""
     if p in (1, 2, math.inf) and x._shape and 0 not in x._shape and fused("p_norm", x._dtype, x):
         return call(_p_norm, (x,), p, dims or tuple(range(len(x._shape))), keepdim, True)
     if x._dtype.name in ("float16", "bfloat16"):
@@ -59,7 +59,7 @@ def _rounded(x: TensorBase, p: float, dims: Any, keepdim: bool) -> TensorBase:
 
 
 def norm_slope(gradients: Any, outputs: Any, inputs: Any, p: float, dims: Any, keepdim: bool) -> Any:
-    """The gradient, made of what torch keeps, the vector and its norm; zero where the norm, or an element, has no slope."""
+    """Return the gradient, made of what torch keeps, the vector and its norm; zero where the norm, or an element, has no slope."""
     (g,), (y,), (x,) = gradients, outputs, inputs
     if p == 0 or g is None:
         return (None,)
@@ -81,7 +81,7 @@ def norm_slope(gradients: Any, outputs: Any, inputs: Any, p: float, dims: Any, k
 
 
 def _norm(x: TensorBase, p: float, dims: tuple[int, ...], keepdim: bool) -> TensorBase:
-    """The norm; where it or an element is zero the gradient is zero too, as torch defines it."""
+    """Return the norm; where it or an element is zero the gradient is zero too, as torch defines it."""
     if p == 0:
         count = reduce.sum(x.detach().ne(0).to(x._dtype.to_real()), dims, keepdim)
         # A step function: its gradient is zero, not absent.

@@ -53,7 +53,7 @@ _roll = kernel("roll")
 
 
 def tensor_list(tensors: Sequence[TensorBase], name: str) -> tuple[Any, ...]:
-    """The tensors of a list or tuple; TypeError with torch's words for anything else."""
+    """Return the tensors of a list or tuple; TypeError with torch's words for anything else."""
     if not isinstance(tensors, (list, tuple)):
         raise TypeError(f"{name}(): argument 'tensors' (position 1) must be tuple of Tensors, not {type(tensors).__name__}")
     for number, tensor in enumerate(tensors):
@@ -78,7 +78,7 @@ def _check_kind(kind: dtype, out: TensorBase | None) -> None:
 
 @operation(numpy_names=True)
 def cat(tensors: Sequence[TensorBase], dim: int = 0, *, out: TensorBase | None = None) -> Any:
-    """The tensors one after another along ``dim``."""
+    """Return the tensors one after another along ``dim``."""
     tensors = tensor_list(tensors, "cat")
     if not tensors:
         raise ValueError("torch.cat(): expected a non-empty list of Tensors")
@@ -125,7 +125,7 @@ concat = concatenate = cat
 
 @operation(numpy_names=True)
 def stack(tensors: Sequence[TensorBase], dim: int = 0, *, out: TensorBase | None = None) -> Any:
-    """The tensors, of one size, along a new dimension ``dim``."""
+    """Return the tensors, of one size, along a new dimension ``dim``."""
     tensors = tensor_list(tensors, "stack")
     if not tensors:
         raise RuntimeError("stack expects a non-empty TensorList")
@@ -176,28 +176,28 @@ def _each_at_least(tensors: tuple[Any, ...], rank: int) -> Any:
 
 
 def atleast_1d(*tensors: Any) -> Any:
-    """The tensors, those of no dimension with one."""
+    """Return the tensors, those of no dimension with one."""
     return _each_at_least(tensors, 1)
 
 
 def atleast_2d(*tensors: Any) -> Any:
-    """The tensors, those of fewer dimensions as rows."""
+    """Return the tensors, those of fewer dimensions as rows."""
     return _each_at_least(tensors, 2)
 
 
 def atleast_3d(*tensors: Any) -> Any:
-    """The tensors, with at least three dimensions: (n) as (1, n, 1), (n, m) as (n, m, 1)."""
+    """Return the tensors, with at least three dimensions: (n) as (1, n, 1), (n, m) as (n, m, 1)."""
     return _each_at_least(tensors, 3)
 
 
 def hstack(tensors: Sequence[TensorBase], *, out: TensorBase | None = None) -> TensorBase:
-    """The tensors side by side: along the second dimension, vectors along the first."""
+    """Return the tensors side by side: along the second dimension, vectors along the first."""
     parts = [_at_least(t, 1) for t in _nonempty(tensors, "hstack")]
     return cat(parts, 0 if len(shape_of(parts[0])) == 1 else 1, out=out)
 
 
 def vstack(tensors: Sequence[TensorBase], *, out: TensorBase | None = None) -> TensorBase:
-    """The tensors below each other, vectors as rows."""
+    """Return the tensors below each other, vectors as rows."""
     return cat([_at_least(t, 2) for t in _nonempty(tensors, "vstack")], 0, out=out)
 
 
@@ -205,12 +205,12 @@ row_stack = vstack
 
 
 def dstack(tensors: Sequence[TensorBase], *, out: TensorBase | None = None) -> TensorBase:
-    """The tensors behind each other, along the third dimension."""
+    """Return the tensors behind each other, along the third dimension."""
     return cat([_at_least(t, 3) for t in _nonempty(tensors, "dstack")], 2, out=out)
 
 
 def column_stack(tensors: Sequence[TensorBase], *, out: TensorBase | None = None) -> TensorBase:
-    """The tensors side by side, vectors as columns."""
+    """Return the tensors side by side, vectors as columns."""
     parts = []
     for tensor in _nonempty(tensors, "column_stack"):
         rank = len(shape_of(tensor))
@@ -231,7 +231,7 @@ def _nothing(height: int, width: int, block: TensorBase, kind: dtype) -> TensorB
 
 @node_called("BlockDiagBackward0")
 def block_diag(*tensors: Any) -> Any:
-    """A matrix with the tensors (of at most two dimensions) along its diagonal."""
+    """Return a matrix with the tensors (of at most two dimensions) along its diagonal."""
     for number, tensor in enumerate(tensors):
         if len(shape_of(tensor)) > 2:
             raise RuntimeError(
@@ -254,7 +254,7 @@ def block_diag(*tensors: Any) -> Any:
 
 @operation(forms=Forms(star="repeats"))
 def repeat(self: TensorBase, *repeats: Any) -> Any:
-    """The tensor repeated along each dimension; more repeats than dimensions add dimensions in front."""
+    """Return the tensor repeated along each dimension; more repeats than dimensions add dimensions in front."""
     counts = shape_args(repeats)
     own = shape_of(self)
     if len(counts) < len(own):
@@ -266,7 +266,7 @@ def repeat(self: TensorBase, *repeats: Any) -> Any:
 
 
 def tile(input: TensorBase | int, dims: Any) -> TensorBase:
-    """The tensor repeated along each dimension; missing counts in front are 1."""
+    """Return the tensor repeated along each dimension; missing counts in front are 1."""
     counts = shape_args((dims,))
     lead = len(shape_of(input)) - len(counts)
     return repeat(input, ((1,) * lead + counts))
@@ -276,7 +276,7 @@ def tile(input: TensorBase | int, dims: Any) -> TensorBase:
 def repeat_interleave(
     input: TensorBase, repeats: TensorBase | int | None = None, dim: int | None = None, *, output_size: int | None = None
 ) -> TensorBase:
-    """Each entry along ``dim`` (or of the flat tensor) repeated; ``repeats`` alone gives the indices it stands for."""
+    """Return each entry along ``dim`` (or of the flat tensor) repeated; ``repeats`` alone gives the indices it stands for."""
     if repeats is None:
         counts = input
         if counts._dtype not in (int32, int64):
@@ -334,7 +334,7 @@ def _interleaved(input: TensorBase, counts: TensorBase, dim: int, output_size: i
 
 
 def flip(input: TensorBase, dims: Sequence[int]) -> TensorBase:
-    """The order of the entries reversed along the dimensions, as a copy."""
+    """Return the order of the entries reversed along the dimensions, as a copy."""
     if not isinstance(dims, (list, tuple)):
         raise TypeError(f"flip(): argument 'dims' (position 2) must be tuple of ints, not {type(dims).__name__}")
     rank = len(shape_of(input))
@@ -344,26 +344,26 @@ def flip(input: TensorBase, dims: Sequence[int]) -> TensorBase:
 
 
 def _flip_method(self: TensorBase, *dims: Any, **named: Any) -> TensorBase:
-    """The order of the entries reversed along the dimensions, as a copy."""
+    """Return the order of the entries reversed along the dimensions, as a copy."""
     if not dims and not named:
         raise TypeError('flip() missing 1 required positional arguments: "dims"')
     return flip(self, **named) if named else flip(self, shape_args(dims))
 
 
 def _tile_method(self: TensorBase, *dims: Any, **named: Any) -> TensorBase:
-    """The tensor repeated along each dimension; missing counts in front are 1."""
+    """Return the tensor repeated along each dimension; missing counts in front are 1."""
     return tile(self, **named) if named else tile(self, shape_args(dims))
 
 
 def fliplr(input: TensorBase) -> TensorBase:
-    """The columns in reverse order, as a copy."""
+    """Return the columns in reverse order, as a copy."""
     if len(shape_of(input)) < 2:
         raise RuntimeError("Input must be >= 2-d.")
     return flip(input, (1,))
 
 
 def flipud(input: TensorBase) -> TensorBase:
-    """The rows in reverse order, as a copy."""
+    """Return the rows in reverse order, as a copy."""
     if not shape_of(input):
         raise RuntimeError("Input must be >= 1-d.")
     return flip(input, (0,))
@@ -371,7 +371,7 @@ def flipud(input: TensorBase) -> TensorBase:
 
 @node_called("RollBackward0")
 def roll(input: TensorBase, shifts: Any, dims: Any = None) -> TensorBase:
-    """The entries moved along dimensions, around the end; without ``dims`` over the flat tensor."""
+    """Return the entries moved along dimensions, around the end; without ``dims`` over the flat tensor."""
     shifts, dims = (int(v) if isinstance(v, TensorBase) else v for v in (shifts, dims))
     moves = (shifts,) if isinstance(shifts, int) else tuple(shifts)
     if not moves:
@@ -485,7 +485,7 @@ def _text(tensor: Any) -> str:
 
 
 def cartesian_prod(*tensors: TensorBase) -> TensorBase:
-    """Every combination of entries of the vectors, one a row."""
+    """Return every combination of entries of the vectors, one a row."""
     for tensor in tensors:
         if len(shape_of(tensor)) != 1:
             raise RuntimeError(f"Expect a 1D vector, but got shape {list(shape_of(tensor))}")
@@ -495,7 +495,7 @@ def cartesian_prod(*tensors: TensorBase) -> TensorBase:
 
 
 def combinations(input: TensorBase, r: int = 2, with_replacement: bool = False) -> TensorBase:
-    """Every choice of ``r`` entries of a vector in order, one a row."""
+    """Return every choice of ``r`` entries of a vector in order, one a row."""
     shape = shape_of(input)
     if len(shape) != 1:
         raise RuntimeError(f"Expect a 1D vector, but got shape {list(shape)}")
@@ -509,7 +509,7 @@ def combinations(input: TensorBase, r: int = 2, with_replacement: bool = False) 
 
 
 def broadcast_tensors(*tensors: Any) -> tuple[Any, ...]:
-    """The tensors expanded to the size that they broadcast to; one that has it is returned itself."""
+    """Return the tensors expanded to the size that they broadcast to; one that has it is returned itself."""
     if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)):
         tensors = tuple(tensors[0])
     shape: tuple[int, ...] = ()
@@ -519,7 +519,7 @@ def broadcast_tensors(*tensors: Any) -> tuple[Any, ...]:
 
 
 def broadcast_shapes(*shapes: Any) -> Any:
-    """The size that tensors of these shapes broadcast to."""
+    """Return the size that tensors of these shapes broadcast to."""
     sizes = [[shape] if isinstance(shape, int) else list(shape) for shape in shapes]
     total = [1] * max(map(len, sizes), default=0)
     for number, lengths in enumerate(sizes):

@@ -16,7 +16,7 @@ PUBLIC_IN = "Tensor"
 
 
 def size(self: TensorBase, dim: int | None = None) -> Any:
-    """The length of each dimension, or of one."""
+    """Return the length of each dimension, or of one."""
     shape = self._shape
     if dim is None:
         return tuple.__new__(Size, shape)
@@ -26,13 +26,13 @@ def size(self: TensorBase, dim: int | None = None) -> Any:
 
 
 def stride(self: TensorBase, dim: int | None = None) -> Any:
-    """The step in memory, in elements, along each dimension, or along one."""
+    """Return the step in memory, in elements, along each dimension, or along one."""
     strides = strides_of(self)
     return strides if dim is None else strides[wrap_dim(dim, len(strides))]
 
 
 def split(self: Any, split_size: Any, dim: int = 0) -> tuple[Any, ...]:
-    """Parts along a dimension: of one size (the last may be smaller) or of the sizes in a list."""
+    """Return parts along a dimension: of one size (the last may be smaller) or of the sizes in a list."""
     return views.split(self, split_size, dim)
 
 
@@ -44,14 +44,14 @@ def unflatten(self: Any, dim: int, sizes: Any) -> Any:
 def unique(
     self: Any, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
 ) -> Any:
-    """The distinct elements (or entries of ``dim``) in order; on demand each element's index there, and counts."""
+    """Return the distinct elements (or entries of ``dim``) in order; on demand each element's index there, and counts."""
     return count.unique(self, sorted, return_inverse, return_counts, dim)
 
 
 def unique_consecutive(
     self: Any, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
 ) -> Any:
-    """Each run of equal elements (or entries of ``dim``) once; on demand each element's run, and their lengths."""
+    """Return each run of equal elements (or entries of ``dim``) once; on demand each element's run, and their lengths."""
     return count.unique_consecutive(self, return_inverse, return_counts, dim)
 
 
@@ -65,7 +65,7 @@ def stft(
     center: bool = True, pad_mode: str = "reflect", normalized: bool = False, onesided: bool | None = None,
     return_complex: bool | None = None, align_to_window: bool | None = None,
 ) -> TensorBase:  # fmt: skip
-    """Fourier transforms of windows of the signal: see ``torch.stft``."""
+    """Return Fourier transforms of windows of the signal: see ``torch.stft``."""
     return spectral.stft(
         self, n_fft, hop_length, win_length, window, center, pad_mode, normalized, onesided, return_complex, align_to_window
     )
@@ -75,7 +75,7 @@ def istft(
     self: Any, n_fft: int, hop_length: int | None = None, win_length: int | None = None, window: TensorBase | None = None,
     center: bool = True, normalized: bool = False, onesided: bool | None = None, length: int | None = None, return_complex: bool = False,
 ) -> Any:  # fmt: skip
-    """The signal of which ``stft`` gave the windows' transforms: see ``torch.istft``."""
+    """Return the signal of which ``stft`` gave the windows' transforms: see ``torch.istft``."""
     return spectral.istft(
         self, n_fft, hop_length, win_length, window, center, normalized, onesided, length, return_complex
     )
@@ -87,7 +87,7 @@ def to_padded_tensor(self: TensorBase, padding: float, output_size: Any = None) 
 
 
 def _dims(dims: tuple[Any, ...]) -> Any:
-    """Dimensions as they stand in a call: ``(0, 1)``, ``((0, 1),)``, or none."""
+    """Return dimensions as they stand in a call: ``(0, 1)``, ``((0, 1),)``, or none."""
     return None if not dims else dims[0] if len(dims) == 1 else dims
 
 
@@ -97,12 +97,12 @@ def squeeze(self: TensorBase, *dims: Any, dim: int | None = None) -> Any:
 
 
 def count_nonzero(self: TensorBase, *dims: Any, dim: int | None = None) -> TensorBase:
-    """How many elements are not zero, int64."""
+    """Return how many elements are not zero, int64."""
     return reduce.count_nonzero(self, _dims(dims) if dims else dim)
 
 
 def broadcast_to(self: Any, *sizes: Any, size: tuple[int, int] | None = None) -> Any:
-    """The tensor expanded to a size that it broadcasts to."""
+    """Return the tensor expanded to a size that it broadcasts to."""
     return views.broadcast_to(self, size if size is not None else sizes[0] if len(sizes) == 1 else sizes)
 
 

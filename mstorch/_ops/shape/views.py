@@ -1,4 +1,4 @@
-"""What torch returns as a view: another shape, order or part of the same storage. Writes go through them."""
+"""Views: another shape, order or part of the same storage. Writes go through them."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ _clone = kernel("clone")
 
 
 def numel_of(shape: Sequence[int]) -> int:
-    """The number of elements of a shape."""
+    """Return the number of elements of a shape."""
     count = 1
     for length in shape:
         count *= length
@@ -38,7 +38,7 @@ def numel_of(shape: Sequence[int]) -> int:
 
 
 def infer_size(shape: Sequence[int], numel: int) -> tuple[int, ...]:
-    """The shape with its -1 replaced by what the number of elements demands; RuntimeError if nothing fits."""
+    """Return the shape with its -1 replaced by what the number of elements demands; RuntimeError if nothing fits."""
     known, unknown = 1, -1
     for i, length in enumerate(shape):
         if length == -1:
@@ -80,7 +80,7 @@ _RESHAPED = windows.Sort(
 
 @operation(forms=Forms({"dtype": "size"}, "size"))
 def view(self: TensorBase, *shape: Any, **named: Any) -> TensorBase:
-    """The same elements in another shape (``size``) or read as another type (``dtype``); never copies."""
+    """Return the same elements in another shape (``size``) or read as another type (``dtype``); never copies."""
     if named:
         if shape or len(named) > 1 or not named.keys() <= {"dtype", "size"}:
             raise TypeError(f"view() received an invalid combination of arguments: {shape}, {named}")
@@ -92,7 +92,7 @@ def view(self: TensorBase, *shape: Any, **named: Any) -> TensorBase:
 
 
 def _strides_as(self: TensorBase, shape: tuple[int, ...]) -> tuple[int, ...]:
-    """The steps that show a tensor's elements in another shape; torch's error where none do."""
+    """Return the steps that show a tensor's elements in another shape; torch's error where none do."""
     if self._stride is None:
         return contiguous_strides(shape)
     strides = view_strides(shape_of(self), self._stride, shape)
@@ -106,7 +106,7 @@ def _strides_as(self: TensorBase, shape: tuple[int, ...]) -> tuple[int, ...]:
 
 @operation(forms=Forms(star="shape"))
 def reshape(input: TensorBase, *shape: Any) -> Any:
-    """The elements in another shape: a view where strides allow it, else a copy."""
+    """Return the elements in another shape: a view where strides allow it, else a copy."""
     own = shape_of(input)
     wanted = infer_size(shape_args(shape, "reshape"), numel_of(own))
     strides = contiguous_strides(wanted) if input._stride is None else view_strides(own, input._stride, wanted)
@@ -116,7 +116,7 @@ def reshape(input: TensorBase, *shape: Any) -> Any:
 
 
 def unsafe_view(input: TensorBase, shape: tuple[int, ...], fresh: bool = True) -> Any:
-    """The elements of a tensor in another shape, no view for autograd.
+    """Return the elements of a tensor in another shape, no view for autograd.
 
     ``fresh``: the tensor is dense, and nobody else holds it. If not, it lies in any order, and the result counts its own writes.
     """
@@ -128,7 +128,7 @@ def unsafe_view(input: TensorBase, shape: tuple[int, ...], fresh: bool = True) -
 
 
 def flatten(input: TensorBase, start_dim: int = 0, end_dim: int = -1) -> TensorBase:
-    """Dimensions ``start_dim`` to ``end_dim`` made one; a view where strides allow it."""
+    """Return dimensions ``start_dim`` to ``end_dim`` made one; a view where strides allow it."""
     own = shape_of(input)
     first, last = wrap_dim(start_dim, len(own)), wrap_dim(end_dim, len(own))
     if first > last:
@@ -161,7 +161,7 @@ def unflatten(input: Any, dim: int, sizes: Sequence[int]) -> Any:
 
 @operation(forms=Forms(star="dims"))
 def permute(input: Any, *dims: Any) -> Any:
-    """The dimensions in another order."""
+    """Return the dimensions in another order."""
     order = shape_args(dims, "permute")
     own = shape_of(input)
     if len(order) != len(own):
@@ -194,7 +194,7 @@ _PERMUTED = windows.Sort(
 
 @operation(forms=Forms({"axis0": "dim0", "axis1": "dim1"}))
 def transpose(input: TensorBase, dim0: int, dim1: int) -> Any:
-    """Two dimensions exchanged."""
+    """Return two dimensions exchanged."""
     return _exchanged(input, dim0, dim1, "TransposeBackward0")
 
 
@@ -208,7 +208,7 @@ def _exchanged(input: TensorBase, dim0: int, dim1: int, label: str) -> TensorBas
 
 
 def t(input: TensorBase) -> Any:
-    """A matrix transposed; tensors of fewer dimensions as they are."""
+    """Return a matrix transposed; tensors of fewer dimensions as they are."""
     shape = shape_of(input)
     if len(shape) == 2:  # as _permuted, at the least cost
         (rows, columns), own = shape, input._stride
@@ -220,7 +220,7 @@ def t(input: TensorBase) -> Any:
 
 
 def alias(input: TensorBase) -> TensorBase:
-    """Another tensor over the same elements, a view."""
+    """Return another tensor over the same elements, a view."""
     return windows.sorted_view(input, "AliasBackward0", input._shape, strides_of(input), input._offset, _ALIAS, None)
 
 
@@ -232,12 +232,12 @@ _ALIAS = windows.Sort(lambda name, argument: _same, lambda own, argument: (_same
 
 
 def detach(input: Any) -> Any:
-    """Another tensor over the same elements, which takes no part in autograd."""
+    """Return another tensor over the same elements, which takes no part in autograd."""
     return make_view(input, tape.detached, input._shape, strides_of(input), input._offset)
 
 
 def movedim(input: TensorBase, source: Any, destination: Any) -> Any:
-    """Dimensions ``source`` moved to the positions ``destination``."""
+    """Return dimensions ``source`` moved to the positions ``destination``."""
     rank = len(shape_of(input))
     sources = [source] if isinstance(source, int) else list(source)
     destinations = [destination] if isinstance(destination, int) else list(destination)
@@ -288,7 +288,7 @@ def unsqueeze(input: TensorBase, dim: int) -> Any:
 
 @operation(forms=SIZE)
 def expand(input: Any, *size: Any, implicit: bool = False) -> Any:
-    """Dimensions of length 1 repeated without a copy (stride 0); -1 keeps a length; new ones come in front."""
+    """Return dimensions of length 1 repeated without a copy (stride 0); -1 keeps a length; new ones come in front."""
     own, strides = shape_of(input), strides_of(input)
     wanted = shape_args(size, "expand")
     lead = len(wanted) - len(own)
@@ -347,7 +347,7 @@ def reshape_as(self: TensorBase, other: TensorBase) -> TensorBase:
 
 @operation(forms=Forms({"shape": "size"}))
 def broadcast_to(input: Any, size: Sequence[int]) -> Any:
-    """The same as ``expand``."""
+    """Return the same as ``expand``."""
     return expand(input, size)
 
 
@@ -402,7 +402,7 @@ _SLICED = windows.Sort(lambda name, argument: lambda raw: _slice[name](raw, *arg
 
 @operation(numpy_names=True)
 def select(input: TensorBase, dim: int, index: Any) -> Any:
-    """The entry ``index`` of dimension ``dim``, which goes away."""
+    """Return the entry ``index`` of dimension ``dim``, which goes away."""
     own, strides = shape_of(input), strides_of(input)
     if not own:
         raise IndexError("select() cannot be applied to a 0-dim tensor.")
@@ -436,7 +436,7 @@ _SELECTED = windows.Sort(lambda name, argument: lambda raw: _select[name](raw, *
 
 @operation(numpy_names=True)
 def unbind(input: TensorBase, dim: int = 0) -> tuple[Any, ...]:
-    """The entries along a dimension, as views."""
+    """Return the entries along a dimension, as views."""
     own = shape_of(input)
     if not own:
         raise IndexError("Dimension specified as 0 but tensor has no dimensions")
@@ -452,7 +452,7 @@ def unbind(input: TensorBase, dim: int = 0) -> tuple[Any, ...]:
 
 @operation(numpy_names=True)
 def split(tensor: TensorBase, split_size_or_sections: Any, dim: int = 0) -> tuple[Any, ...]:
-    """Parts along a dimension: of one size (the last may be smaller) or of the sizes in a list."""
+    """Return parts along a dimension: of one size (the last may be smaller) or of the sizes in a list."""
     own = shape_of(tensor)
     if not own:
         raise RuntimeError("split expects at least a 1-dimensional tensor")
@@ -505,7 +505,7 @@ def chunk(input: TensorBase, chunks: int, dim: int = 0) -> tuple[Any, ...]:
 
 
 def diagonal(input: TensorBase, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
-    """The diagonal of two dimensions, as the last dimension of a view."""
+    """Return the diagonal of two dimensions, as the last dimension of a view."""
     own, strides, offset = shape_of(input), strides_of(input), whole(offset)
     dim1, dim2 = wrap_dim(dim1, len(own)), wrap_dim(dim2, len(own))
     if dim1 == dim2:
@@ -523,7 +523,7 @@ def diagonal(input: TensorBase, offset: int = 0, dim1: int = 0, dim2: int = 1) -
 
 
 def unfold(self: Any, dimension: int, size: int, step: int) -> TensorBase:
-    """Windows of ``size`` along a dimension, ``step`` apart, as a new last dimension of a view."""
+    """Return windows of ``size`` along a dimension, ``step`` apart, as a new last dimension of a view."""
     own, strides = shape_of(self), strides_of(self)
     dimension = wrap_dim(dimension, len(own))
     length = own[dimension] if own else 1
@@ -554,7 +554,7 @@ def unfold(self: Any, dimension: int, size: int, step: int) -> TensorBase:
 
 
 def as_strided(input: TensorBase, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None) -> TensorBase:
-    """A view of the storage of ``input`` with any size, stride and offset (in elements)."""
+    """Return a view of the storage of ``input`` with any size, stride and offset (in elements)."""
     size, stride, offset = tuple(size), tuple(stride), input._offset if storage_offset is None else storage_offset
     if len(size) != len(stride):
         raise RuntimeError("mismatch in length of strides and shape")
@@ -570,12 +570,12 @@ def as_strided(input: TensorBase, size: Sequence[int], stride: Sequence[int], st
 
 
 def is_tensor(obj: Any) -> bool:
-    """Whether ``obj`` is a tensor."""
+    """Return whether ``obj`` is a tensor."""
     return isinstance(obj, TensorBase)
 
 
 def swapaxes(input: TensorBase, axis0: int, axis1: int) -> TensorBase:
-    """Two dimensions exchanged."""
+    """Return two dimensions exchanged."""
     return transpose(input, axis0, axis1)
 
 

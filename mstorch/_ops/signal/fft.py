@@ -31,7 +31,7 @@ _NORMS = (None, "backward", "ortho", "forward")
 
 
 def _stored(found: TensorBase, out: TensorBase | None) -> Any:
-    """The transform, stored in ``out`` if that is given; one that gets another size is in order."""
+    """Return the transform, stored in ``out`` if that is given; one that gets another size is in order."""
     return finish(found if out is None else row_major(found), out)
 
 
@@ -48,7 +48,7 @@ def _norm(norm: str | None) -> str:
 
 
 def _floating(input: TensorBase, to_complex: bool) -> TensorBase:
-    """The input in a floating dtype that transforms know; torch's error for halves."""
+    """Return the input in a floating dtype that transforms know; torch's error for halves."""
     if not isinstance(input, TensorBase):
         raise TypeError(f"argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
     kind = input._dtype
@@ -67,7 +67,7 @@ def _check_real(input: TensorBase, name: str) -> None:
 
 
 def _resized(input: TensorBase, dim: int, length: int) -> TensorBase:
-    """The first ``length`` entries along ``dim``, zeros after the last one."""
+    """Return the first ``length`` entries along ``dim``, zeros after the last one."""
     shape = shape_of(input)
     if length < shape[dim]:
         return views.narrow(input, dim, 0, length)
@@ -91,7 +91,7 @@ def _outer_first(input: TensorBase, dims: Sequence[int]) -> list[int]:
 
 
 def _strides(input: TensorBase, shape: Sequence[int], dims: Sequence[int]) -> tuple[int, ...] | None:
-    """Strides of a transform's result: the transformed dimensions innermost, in their order, the others in the input's."""
+    """Return strides of a transform's result: the transformed dimensions innermost, in their order, the others in the input's."""
     strides = strides_of(input)
     others = sorted((d for d in range(len(shape)) if d not in dims), key=lambda d: -strides[d])
     found = [0] * len(shape)
@@ -108,7 +108,7 @@ def _check_rank(rank: int, dim: tuple[int, ...] | None) -> None:
 
 
 def _dims(input: TensorBase, s: tuple[int, ...] | None, dim: int | tuple[int, ...] | None) -> tuple[list[int], list[int | None]]:
-    """The dimensions to transform and the lengths asked for (None: as they are)."""
+    """Return the dimensions to transform and the lengths asked for (None: as they are)."""
     rank = len(shape_of(input))
     if isinstance(s, int):
         s = (s,)
@@ -223,13 +223,13 @@ def _length(n: int | None) -> tuple[int] | None:
 
 @operation
 def fft(input: TensorBase, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: TensorBase | None = None) -> TensorBase:
-    """The transform along one dimension."""
+    """Return the transform along one dimension."""
     return _stored(_along_one(input, n, dim, norm, False), out)
 
 
 @operation
 def ifft(input: TensorBase, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: TensorBase | None = None) -> TensorBase:
-    """The inverse transform along one dimension."""
+    """Return the inverse transform along one dimension."""
     return finish(_along_one(input, n, dim, norm, True), out)
 
 
@@ -245,27 +245,27 @@ def _along_one(input: TensorBase, n: int | None, dim: int, norm: str | None, inv
 @operation
 @node_called("FftR2CBackward0")
 def rfft(input: TensorBase, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: TensorBase | None = None) -> TensorBase:
-    """The transform of real numbers: the frequencies that are not negative."""
+    """Return the transform of real numbers: the frequencies that are not negative."""
     return _stored(_real_n(input, _length(n), _one(dim), norm, False, "rfft"), out)
 
 
 @operation
 @node_called("FftC2RBackward0")
 def irfft(input: TensorBase, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: TensorBase | None = None) -> TensorBase:
-    """The inverse of ``rfft``."""
+    """Return the inverse of ``rfft``."""
     return _stored_real(_to_real_n(input, _length(n), _one(dim), norm, True, "irfft"), out, "irfft")
 
 
 @operation
 @node_called("FftC2RBackward0")
 def hfft(input: TensorBase, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: TensorBase | None = None) -> TensorBase:
-    """The transform of half a symmetric signal: real numbers."""
+    """Return the transform of half a symmetric signal: real numbers."""
     return _stored_real(_to_real_n(input, _length(n), _one(dim), norm, False, "hfft"), out, "hfft")
 
 
 @operation
 def ihfft(input: TensorBase, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: TensorBase | None = None) -> TensorBase:
-    """The inverse of ``hfft``."""
+    """Return the inverse of ``hfft``."""
     return finish(_real_n(input, _length(n), _one(dim), norm, True, "ihfft"), out)
 
 
@@ -274,7 +274,7 @@ def fftn(
     input: TensorBase, s: tuple[int, ...] | None = None, dim: int | tuple[int, int] | None = None, norm: str | None = None, *,
     out: TensorBase | None = None,
 ) -> TensorBase:
-    """The transform along several dimensions."""
+    """Return the transform along several dimensions."""
     return _stored(_complex_n(input, s, dim, norm, False), out)
 
 
@@ -283,7 +283,7 @@ def ifftn(
     input: TensorBase, s: tuple[int, int] | None = None, dim: int | tuple[int, int] | None = None, norm: str | None = None, *,
     out: TensorBase | None = None,
 ) -> TensorBase:
-    """The inverse transform along several dimensions."""
+    """Return the inverse transform along several dimensions."""
     return _stored(_complex_n(input, s, dim, norm, True), out)
 
 
@@ -293,7 +293,7 @@ def rfftn(
     input: TensorBase, s: tuple[int, ...] | None = None, dim: int | tuple[int, int] | None = None, norm: str | None = None, *,
     out: TensorBase | None = None,
 ) -> TensorBase:
-    """The transform of real numbers along several dimensions, half of it along the last."""
+    """Return the transform of real numbers along several dimensions, half of it along the last."""
     return _stored(_real_n(input, s, dim, norm, False, "rfftn"), out)
 
 
@@ -303,7 +303,7 @@ def irfftn(
     input: TensorBase, s: tuple[int, ...] | None = None, dim: int | tuple[int, int] | None = None, norm: str | None = None, *,
     out: TensorBase | None = None,
 ) -> TensorBase:
-    """The inverse of ``rfftn``."""
+    """Return the inverse of ``rfftn``."""
     return _stored_real(_to_real_n(input, s, dim, norm, True, "irfftn"), out, "irfftn")
 
 
@@ -320,7 +320,7 @@ def ihfftn(
     input: TensorBase, s: tuple[int, ...] | None = None, dim: int | tuple[int, int] | None = None, norm: str | None = None, *,
     out: TensorBase | None = None,
 ) -> TensorBase:
-    """The inverse of ``hfftn``."""
+    """Return the inverse of ``hfftn``."""
     return _stored(_real_n(input, s, dim, norm, True, "ihfftn"), out)
 
 
@@ -329,7 +329,7 @@ def fft2(
     input: TensorBase, s: tuple[int, int] | None = None, dim: int | tuple[int, int] = (-2, -1), norm: str | None = None, *,
     out: TensorBase | None = None,
 ) -> TensorBase:
-    """The transform along two dimensions."""
+    """Return the transform along two dimensions."""
     return fftn(input, s, dim, norm, out=out)
 
 
@@ -338,7 +338,7 @@ def ifft2(
     input: TensorBase, s: tuple[int, int] | None = None, dim: int | tuple[int, int] = (-2, -1), norm: str | None = None, *,
     out: TensorBase | None = None,
 ) -> TensorBase:
-    """The inverse transform along two dimensions."""
+    """Return the inverse transform along two dimensions."""
     return ifftn(input, s, dim, norm, out=out)
 
 
@@ -348,7 +348,7 @@ def rfft2(
     input: TensorBase, s: tuple[int, int] | None = None, dim: tuple[int, int] = (-2, -1), norm: str | None = None, *,
     out: TensorBase | None = None,
 ) -> TensorBase:
-    """The transform of real numbers along two dimensions, half of it along the last."""
+    """Return the transform of real numbers along two dimensions, half of it along the last."""
     return rfftn(input, s, dim, norm, out=out)
 
 
@@ -358,7 +358,7 @@ def irfft2(
     input: TensorBase, s: tuple[int, int] | None = None, dim: tuple[int, int] = (-2, -1), norm: str | None = None, *,
     out: TensorBase | None = None,
 ) -> TensorBase:
-    """The inverse of ``rfft2``."""
+    """Return the inverse of ``rfft2``."""
     return irfftn(input, s, dim, norm, out=out)
 
 
@@ -375,7 +375,7 @@ def ihfft2(
     input: TensorBase, s: tuple[int, int] | None = None, dim: tuple[int, int] = (-2, -1), norm: str | None = None, *,
     out: TensorBase | None = None,
 ) -> TensorBase:
-    """The inverse of ``hfft2``."""
+    """Return the inverse of ``hfft2``."""
     return ihfftn(input, s, dim, norm, out=out)
 
 
@@ -389,7 +389,7 @@ def fftfreq(
     n: int, d: float = 1.0, *, out: TensorBase | None = None, dtype: dtype | None = None, layout: layout | None = None,
     device: device | str | int | None = None, requires_grad: bool = False,
 ) -> TensorBase:  # fmt: skip
-    """The frequencies of ``fft``'s results: from 0 up, then the negative ones."""
+    """Return the frequencies of ``fft``'s results: from 0 up, then the negative ones."""
     kind = dtype or get_default_dtype()
     found = cat((arange(0, (n + 1) // 2, dtype=kind, device=device), arange(-(n // 2), 0, dtype=kind, device=device))) * (1.0 / (n * d))
     return _frequencies(found, requires_grad, out)
@@ -399,7 +399,7 @@ def rfftfreq(
     n: int, d: float = 1.0, *, out: TensorBase | None = None, dtype: dtype | None = None, layout: layout | None = None,
     device: device | str | int | None = None, requires_grad: bool = False,
 ) -> TensorBase:  # fmt: skip
-    """The frequencies of ``rfft``'s results."""
+    """Return the frequencies of ``rfft``'s results."""
     found = arange(0, n // 2 + 1, dtype=dtype or get_default_dtype(), device=device) * (1.0 / (n * d))
     return _frequencies(found, requires_grad, out)
 
@@ -417,7 +417,7 @@ def fftshift(input: TensorBase, dim: int | tuple[int, ...] | None = None) -> Ten
 
 
 def ifftshift(input: TensorBase, dim: int | tuple[int, ...] | None = None) -> TensorBase:
-    """The inverse of ``fftshift``."""
+    """Return the inverse of ``fftshift``."""
     return _shifted(input, dim, lambda length: math.ceil(length / 2))
 
 

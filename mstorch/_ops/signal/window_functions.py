@@ -51,7 +51,7 @@ def general_cosine(
     M: int, *, a: Iterable[float], sym: bool = True, dtype: dtype | None = None, layout: layout | None = None,
     device: device | str | int | None = None, requires_grad: bool = False,
 ) -> TensorBase:  # fmt: skip
-    """The sum of cosines with the weights ``a``, alternating in sign."""
+    """Return the sum of cosines with the weights ``a``, alternating in sign."""
     kind = _kind("general_cosine", M, dtype, layout)
     if M and not isinstance(a, Iterable):
         raise TypeError("Coefficients must be a list/tuple")
@@ -72,7 +72,7 @@ def hamming(
     M: int, *, sym: bool = True, dtype: dtype | None = None, layout: layout | None = None, device: device | str | int | None = None,
     requires_grad: bool = False
 ) -> TensorBase:
-    """The Hamming window."""
+    """Return the Hamming window."""
     return general_hamming(M, sym=sym, dtype=dtype, layout=layout, device=device, requires_grad=requires_grad)
 
 
@@ -80,7 +80,7 @@ def hann(
     M: int, *, sym: bool = True, dtype: dtype | None = None, layout: layout | None = None, device: device | str | int | None = None,
     requires_grad: bool = False
 ) -> TensorBase:
-    """The Hann window: a raised cosine."""
+    """Return the Hann window: a raised cosine."""
     return general_hamming(M, alpha=0.5, sym=sym, dtype=dtype, layout=layout, device=device, requires_grad=requires_grad)
 
 
@@ -88,7 +88,7 @@ def blackman(
     M: int, *, sym: bool = True, dtype: dtype | None = None, layout: layout | None = None, device: device | str | int | None = None,
     requires_grad: bool = False
 ) -> TensorBase:
-    """The Blackman window."""
+    """Return the Blackman window."""
     _kind("blackman", M, dtype, layout)
     return general_cosine(M, a=[0.42, 0.5, 0.08], sym=sym, dtype=dtype, layout=layout, device=device, requires_grad=requires_grad)
 
@@ -97,7 +97,7 @@ def nuttall(
     M: int, *, sym: bool = True, dtype: dtype | None = None, layout: layout | None = None, device: device | str | int | None = None,
     requires_grad: bool = False
 ) -> TensorBase:
-    """The Nuttall window of minimum side lobes."""
+    """Return the Nuttall window of minimum side lobes."""
     weights = [0.3635819, 0.4891775, 0.1365995, 0.0106411]
     return general_cosine(M, a=weights, sym=sym, dtype=dtype, layout=layout, device=device, requires_grad=requires_grad)
 
@@ -106,7 +106,7 @@ def bartlett(
     M: int, *, sym: bool = True, dtype: dtype | None = None, layout: layout | None = None, device: device | str | int | None = None,
     requires_grad: bool = False
 ) -> TensorBase:
-    """The Bartlett window: a triangle."""
+    """Return the Bartlett window: a triangle."""
     kind = _kind("bartlett", M, dtype, layout)
     found = np.ones(M) if M <= 1 else 1 - np.abs(np.arange(M) * (2 / (M - 1 if sym else M)) - 1)
     return _tensor(found, kind, device, requires_grad)
@@ -116,7 +116,7 @@ def cosine(
     M: int, *, sym: bool = True, dtype: dtype | None = None, layout: layout | None = None, device: device | str | int | None = None,
     requires_grad: bool = False
 ) -> TensorBase:
-    """Half a period of a sine."""
+    """Return half a period of a sine."""
     kind = _kind("cosine", M, dtype, layout)
     found = np.sin((np.arange(M) + 0.5) * (math.pi / max(M if sym or M <= 1 else M + 1, 1)))
     return _tensor(found, kind, device, requires_grad)
@@ -126,7 +126,7 @@ def exponential(
     M: int, *, center: float | None = None, tau: float = 1.0, sym: bool = True, dtype: dtype | None = None, layout: layout | None = None,
     device: device | str | int | None = None, requires_grad: bool = False,
 ) -> TensorBase:  # fmt: skip
-    """The exponential decay to both sides of ``center`` over the length ``tau``."""
+    """Return the exponential decay to both sides of ``center`` over the length ``tau``."""
     kind = _kind("exponential", M, dtype, layout)
     if tau <= 0:
         raise ValueError(f"Tau must be positive, got: {tau} instead.")
@@ -141,7 +141,7 @@ def gaussian(
     M: int, *, std: float = 1.0, sym: bool = True, dtype: dtype | None = None, layout: layout | None = None,
     device: device | str | int | None = None, requires_grad: bool = False,
 ) -> TensorBase:  # fmt: skip
-    """The normal curve of the deviation ``std``."""
+    """Return the normal curve of the deviation ``std``."""
     kind = _kind("gaussian", M, dtype, layout)
     if std <= 0:
         raise ValueError(f"Standard deviation must be positive, got: {std} instead.")
@@ -161,7 +161,7 @@ def kaiser(
     M: int, *, beta: float = 12.0, sym: bool = True, dtype: dtype | None = None, layout: layout | None = None,
     device: device | str | int | None = None, requires_grad: bool = False,
 ) -> TensorBase:  # fmt: skip
-    """The Kaiser window of shape ``beta``."""
+    """Return the Kaiser window of shape ``beta``."""
     kind = _kind("kaiser", M, dtype, layout)
     if beta < 0:
         raise ValueError(f"beta must be non-negative, got: {beta} instead.")
@@ -192,7 +192,7 @@ def hann_window(
     window_length: int, periodic: bool = True, *, dtype: dtype | None = None, layout: layout | None = None,
     device: device | str | int | None = None, pin_memory: bool = False, requires_grad: bool = False,
 ) -> TensorBase:  # fmt: skip
-    """The Hann window: a raised cosine."""
+    """Return the Hann window: a raised cosine."""
     if pin_memory:
         devices.refuse_pinning(device)
     kind = _old_kind("hann_window", window_length, dtype)
@@ -203,7 +203,7 @@ def blackman_window(
     window_length: int, periodic: bool = True, *, dtype: dtype | None = None, layout: layout | None = None,
     device: device | str | int | None = None, pin_memory: bool = False, requires_grad: bool = False,
 ) -> TensorBase:  # fmt: skip
-    """The Blackman window."""
+    """Return the Blackman window."""
     if pin_memory:
         devices.refuse_pinning(device)
     kind = _old_kind("blackman_window", window_length, dtype)
@@ -214,7 +214,7 @@ def bartlett_window(
     window_length: int, periodic: bool = True, *, dtype: dtype | None = None, layout: layout | None = None,
     device: device | str | int | None = None, pin_memory: bool = False, requires_grad: bool = False,
 ) -> TensorBase:  # fmt: skip
-    """The Bartlett window: a triangle."""
+    """Return the Bartlett window: a triangle."""
     if pin_memory:
         devices.refuse_pinning(device)
     kind = _old_kind("bartlett_window", window_length, dtype)
@@ -226,7 +226,7 @@ def kaiser_window(
     window_length: int, periodic: bool = True, beta: float = 12.0, *, dtype: dtype | None = None, layout: layout | None = None,
     device: device | str | int | None = None, pin_memory: bool = False, requires_grad: bool = False,
 ) -> TensorBase:  # fmt: skip
-    """The Kaiser window of shape ``beta``."""
+    """Return the Kaiser window of shape ``beta``."""
     if pin_memory:
         devices.refuse_pinning(device)
     kind = _old_kind("kaiser_window", window_length, dtype)

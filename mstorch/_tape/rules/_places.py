@@ -48,19 +48,19 @@ class Places:
         return rest.reshape(self.outer)
 
     def take(self, value: TensorBase | np.ndarray) -> Any:
-        """The values at the positions."""
+        """Return the values at the positions."""
         return v.mapped(value, self._taken, self._added, "GatherBackward0")
 
     def add(self, value: Any, label: str = "ScatterAddBackward0") -> Any:
-        """Zeros with values added at the positions."""
+        """Return zeros with values added at the positions."""
         return v.mapped(value, self._added, self._taken, label)
 
     def without(self, value: np.ndarray) -> Any:
-        """A whole array with zeros at the positions."""
+        """Return a whole array with zeros at the positions."""
         return v.mapped(value, self._without, self._without, "ScatterBackward1")
 
     def gradients(self, node: Any, g: np.ndarray, adds: bool) -> tuple[Any, Any]:
-        """What an array and the source that was written to it, or added, get."""
+        """Return what an array and the source that was written to it, or added, get."""
         return (
             None if node.edges[0] is None else g if adds else self.without(g),
             None if node.edges[1] is None else self.take(g),

@@ -174,7 +174,7 @@ def hardswish(node: Any, g: TensorBase | np.ndarray) -> Any:
 
 @v.ways(array=lambda x, flat, straight: x)
 def _bounded(x: TensorBase, flat: np.ndarray, straight: np.ndarray) -> TensorBase:
-    """What is neither flat nor straight: else a slope at infinity would be no number times zero."""
+    """Return what is neither flat nor straight: else a slope at infinity would be no number times zero."""
     return v.where(flat, 0, v.where(straight, 0, x))
 
 

@@ -19,7 +19,7 @@ def _output(
     g: TensorBase | np.ndarray, w: TensorBase | np.ndarray, shape: tuple[int, ...],
     attributes: tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], int],
 ) -> Any:
-    """The convolution that a transposed one is the gradient of. An output padding beyond the stride gives it windows too many."""
+    """Return the convolution that a transposed one is the gradient of. An output padding beyond the stride gives it windows too many."""
     found = _forward(g, w, None, *attributes)
     if v.shape_of(found) == shape:
         return found
@@ -42,7 +42,7 @@ def _by_one_kernel(g: Any, node: Any, attributes: Any) -> Any:
 
 @v.ways(raw=_by_one_kernel)
 def _by_operands(g: np.ndarray, node: Any, attributes: tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], int]) -> Any:
-    """The gradients of the input and the weight."""
+    """Return the gradients of the input and the weight."""
     x, w = node.edges[:2]
     return (
         None if x is None else _input(g, node.kept(g, 1), node.shapes[0], *attributes),

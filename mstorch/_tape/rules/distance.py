@@ -23,7 +23,7 @@ def p_norm(node: Any, g: np.ndarray) -> np.ndarray | None:
 
 
 def _over(value: np.ndarray, norm: np.ndarray, exponent: float = 1) -> np.ndarray:
-    """A value divided by a power of the norm; zero where the norm is."""
+    """Return a value divided by a power of the norm; zero where the norm is."""
     flat = v.is_zero(norm)
     return v.where(flat, 0, v.div(value, _power(v.where(flat, 1, norm), exponent)))
 
@@ -55,7 +55,7 @@ def _power(value: np.ndarray, exponent: float) -> np.ndarray:
 
 
 def _sign(x: np.ndarray) -> np.ndarray:
-    """The sign of each element, NaN of a NaN."""
+    """Return the sign of each element, NaN of a NaN."""
     with quiet():
         return v.like(np.sign(v.host_array(x)), x)
 

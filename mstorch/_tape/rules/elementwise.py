@@ -150,12 +150,12 @@ def _extreme(op: str) -> None:
 
 
 def _share_of(g: Any, share: np.ndarray) -> Any:
-    """A share of the gradient, of which nothing is 0 whatever the gradient is."""
+    """Return a share of the gradient, of which nothing is 0 whatever the gradient is."""
     return v.where(v.above(share, 0), v.mul(g, v.like(share, g)), 0)
 
 
 def _masked(found: np.ndarray, shape: tuple[int, ...]) -> Any:
-    """A gradient in the shape of its operand."""
+    """Return a gradient in the shape of its operand."""
     return found if v.shape_of(found) == shape else v.fit(found, shape)
 
 
@@ -221,7 +221,7 @@ def _mine_of_arrays(x: np.ndarray, y: np.ndarray, op: str) -> np.ndarray:
 
 @v.ways(array=_mine_of_arrays)
 def _mine(x: Any, y: Any, op: str) -> Any:
-    """Where the first of two bare values is the larger or smaller one, or the only number."""
+    """Return where the first of two bare values is the larger or smaller one, or the only number."""
     return v.either((v.ge if op == "fmax" else v.le)(x, y), v.ne(y, y))
 
 

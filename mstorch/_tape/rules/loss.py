@@ -68,7 +68,7 @@ def nll_parts(node: Any, gradients: Any) -> Any:
 
 
 def _by_logs(node: Any, g: Any, total: Any) -> Any:
-    """The gradient for log-probabilities by single operations: the weight of each target in its place."""
+    """Return the gradient for log-probabilities by single operations: the weight of each target in its place."""
     target, weight, ignored, reduction = node.args
     rows, name = (int(target.shape[0]), 1), node.kind.name
     counted = movement.reshaped(v.ne(target, v.constant(ignored, target)), rows)

@@ -23,7 +23,7 @@ def standardised(x: TensorBase | np.ndarray, axes: tuple[int, ...], count: int, 
 
 
 def _single(node: Any, g: np.ndarray, x: np.ndarray, weight: np.ndarray, eps: float) -> Any:
-    """The gradients where each element is normalised alone.
+    """Return the gradients where each element is normalised alone.
 
     Those of x and the weight are zero but for rounding; torch's rounding is kept (its normalised value is what the product
     ``inverse * x`` loses), for with a small epsilon it is not small.
@@ -37,7 +37,7 @@ def _single(node: Any, g: np.ndarray, x: np.ndarray, weight: np.ndarray, eps: fl
 
 
 def _of_nothing(node: Any, g: Any) -> Any:
-    """The gradients of an empty input and its parameters; the input's depends on the one that comes in."""
+    """Return the gradients of an empty input and its parameters; the input's depends on the one that comes in."""
     zeros = tuple(v.like(v.zeros(own, node.kind), g) for own in node.shapes)
     return (v.times(g, 0), *zeros[1:]) if isinstance(g, TensorBase) else zeros
 

@@ -18,7 +18,7 @@ from ..primitives import Primitive
 
 
 def restored(node: Any, g: TensorBase | np.ndarray, dims: tuple[int, ...], keepdim: bool) -> Any:
-    """The gradient with the reduced dimensions back, of length 1."""
+    """Return the gradient with the reduced dimensions back, of length 1."""
     own = node.shapes[0]
     if keepdim or not dims or not own:
         return g
@@ -125,7 +125,7 @@ def prod(node: Any, g: TensorBase | np.ndarray) -> Any:
 
 @v.ways(raw=lambda x, order: dense(v.permute(x, order)))
 def _reordered(x: TensorBase | np.ndarray, order: Sequence[int]) -> Any:
-    """The dimensions in another order, in memory of its own: gradients through it are row-major."""
+    """Return the dimensions in another order, in memory of its own: gradients through it are row-major."""
     inverse = inverse_order(order)
 
     def given(array: np.ndarray) -> np.ndarray:

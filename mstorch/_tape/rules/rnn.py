@@ -17,7 +17,7 @@ def _gate(number: int, width: int) -> tuple[Any, ...]:
 
 
 def _split(value: TensorBase | np.ndarray, count: int) -> list[Any]:
-    """The gates, which lie next to one another; of None as many."""
+    """Return the gates, which lie next to one another; of None as many."""
     if value is None:
         return [None] * count
     width = v.shape_of(value)[-1] // count
@@ -25,7 +25,7 @@ def _split(value: TensorBase | np.ndarray, count: int) -> list[Any]:
 
 
 def _joined(values: list[Any]) -> Any:
-    """The gates side by side again."""
+    """Return the gates side by side again."""
     return v.cat(values, -1)
 
 
@@ -77,7 +77,7 @@ def gru_cell(node: Any, g: TensorBase | np.ndarray) -> Any:
 
 
 def _total(*terms: Any) -> Any:
-    """The sum of products (pairs of factors), of which those with a factor that is None count nothing."""
+    """Return the sum of products (pairs of factors), of which those with a factor that is None count nothing."""
     found = None
     for first, second in terms:
         if first is not None and second is not None:

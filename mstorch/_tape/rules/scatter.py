@@ -25,7 +25,7 @@ _index_write, _index_select, _put, _take = Primitive("index_write"), Primitive("
 
 
 def _scatter_on_device(node: Any, g: Any) -> Any:
-    """The gradients of what was written to, without what was written over, and of what was written."""
+    """Return the gradients of what was written to, without what was written over, and of what was written."""
     (dim, index, how), own = node.args, node.shapes[1]
     single = not own or not node.shapes[0]
     if single:
@@ -108,7 +108,7 @@ def _equal(first: TensorBase | np.ndarray, second: TensorBase | np.ndarray) -> n
 
 
 def _counts(node: Any, places: Places, include_self: bool) -> np.ndarray:
-    """How many elements each mean is of, at least 1."""
+    """Return how many elements each mean is of, at least 1."""
     ones = np.ones(node.shapes[0], node.kind.np)
     rest = v.bare_condition(ones if include_self else places.without(ones))
     return np.asarray(np.maximum(rest + places.add(np.ones(node.shapes[1], node.kind.np)), ones))

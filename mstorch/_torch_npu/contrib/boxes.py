@@ -62,7 +62,7 @@ class _Pairs:
         self.around = torch.maximum(*high) - torch.minimum(*low)
 
     def distance(self) -> Any:
-        """The squared distance of the middles, by that of the corners of the box around both."""
+        """Return the squared distance of the middles, by that of the corners of the box around both."""
         return (self.first[:2] - self.second[:2]).square().sum(0) / (self.around.square().sum(0) + _SMALL)
 
 

@@ -29,7 +29,7 @@ def roll(x: Any, shifts: tuple[int, int], dims: tuple[int, int]) -> Any:
 
 
 def matmul_transpose(tensor1: Any, tensor2: Any) -> Any:
-    """The product of a tensor with another one whose last dimensions change places."""
+    """Return the product of a tensor with another one whose last dimensions change places."""
     return torch.matmul(tensor1, tensor2.transpose(-2, -1))
 
 
@@ -43,7 +43,7 @@ def npu_fast_condition_index_put(x: Any, condition: Any, value: float) -> Any:
 def fuse_add_softmax_dropout(
     training: bool, dropout: Callable[[Any], Any], attn_mask: Any, attn_scores: Any, attn_head_size: float, p: float = 0.5, dim: int = -1
 ) -> Any:
-    """Weights of attention from scores that are scaled and added to a mask, with dropout."""
+    """Return weights of attention from scores that are scaled and added to a mask, with dropout."""
     weights = F.softmax(torch.add(attn_mask, attn_scores, alpha=1 / math.sqrt(attn_head_size)), dim=-1)
     return F.dropout(weights, p, training) if dropout is None else dropout(weights)
 

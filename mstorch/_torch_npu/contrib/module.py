@@ -23,7 +23,7 @@ class _Deprecated(nn.Module):
         deprecated(f"module.{type(self).__name__}", f"torch.nn.{type(self).__name__}")
 
     def forward(self, x: Any) -> Any:
-        """A tensor of the same shape."""
+        """Return a tensor of the same shape."""
         return self.activation(x)
 
 
@@ -63,7 +63,7 @@ class ChannelShuffle(nn.Module):
         self.split_shuffle, self.groups, self.group_len = split_shuffle, groups, in_channels // groups
 
     def forward(self, x1: Any, x2: Any) -> Any:
-        """A tensor of the channels of both, or two."""
+        """Return a tensor of the channels of both, or two."""
         mixed = F.channel_shuffle(torch.cat([x1, x2], dim=1), self.groups)
         return (mixed[:, : self.group_len], mixed[:, self.group_len :]) if self.split_shuffle else mixed
 
@@ -76,7 +76,7 @@ class LabelSmoothingCrossEntropy(nn.Module):
         self.on_value, self.off_value = 1.0 - smooth_factor, smooth_factor / (num_classes - 1)
 
     def forward(self, pred: Any, target: Any) -> Any:
-        """A number, from (N, C) and (N,)."""
+        """Return a number, from (N, C) and (N,)."""
         logs = F.log_softmax(pred, -1)
         wanted = self.off_value * logs.sum(-1) + (self.on_value - self.off_value) * logs.gather(1, target.long().unsqueeze(1)).squeeze(1)
         return torch.mean(-wanted, [0], dtype=torch.float32)
@@ -91,7 +91,7 @@ class NpuDropPath(nn.Module):
         self.keep_prob = 1 - self.drop_prob
 
     def forward(self, x: Any) -> Any:
-        """A tensor of the same shape. RuntimeError for anything else than a tensor."""
+        """Return a tensor of the same shape. RuntimeError for anything else than a tensor."""
         if not isinstance(x, torch.Tensor):
             raise RuntimeError("input type error!")
         if self.drop_prob == 0.0 or not self.training:
@@ -128,7 +128,7 @@ class DropoutWithByteMask(nn.Dropout):
     """Dropout."""
 
     def forward(self, input1: Any) -> Any:
-        """A tensor of the same shape."""
+        """Return a tensor of the same shape."""
         return dropout_with_byte_mask(input1, self.p, self.training, self.inplace)
 
 
@@ -146,7 +146,7 @@ class _Conv(nn.Module):
         return self.act(self.bn(self.conv(x)))
 
     def fuseforward(self, x: Any) -> Any:
-        """The same without the normalisation."""
+        """Return the same without the normalisation."""
         return self.act(self.conv(x))
 
 
@@ -206,7 +206,7 @@ class Prefetcher:
                 self.next_input, self.next_target = (one.npu(non_blocking=True) for one in (self.next_input, self.next_target))
 
     def next(self) -> tuple[Any, Any]:
-        """The next pair; two None when there are no more."""
+        """Return the next pair; two None when there are no more."""
         npu.current_stream().wait_stream(self.stream)
         found = self.next_input, self.next_target
         if found[1] is not None:

@@ -13,7 +13,7 @@ F = nn.functional
 
 
 def _between(images: Any, y: Any, x: Any) -> Any:
-    """The values of images (N, C, H, W) at places (N, P) within them, in pixels, by the four pixels around each: (N, C, P)."""
+    """Return the values of images (N, C, H, W) at places (N, P) within them, in pixels, by the four pixels around each: (N, C, P)."""
     channels, height, width = images.shape[1:]
     flat, found = images.flatten(2), 0
     top, left = y.detach().floor(), x.detach().floor()
@@ -25,7 +25,7 @@ def _between(images: Any, y: Any, x: Any) -> Any:
 
 
 def _with_zeros(images: Any, y: Any, x: Any) -> Any:
-    """The same at any places, with zeros beyond the edges."""
+    """Return the same at any places, with zeros beyond the edges."""
     height, width = images.shape[2:]
     return _between(F.pad(images, (1, 1, 1, 1)), (y + 1).clamp(0, height + 1), (x + 1).clamp(0, width + 1))
 
@@ -71,7 +71,7 @@ class ROIAlign(nn.Module):
         return read.reshape(count, -1, raster[0], ratios[0], raster[1], ratios[1]).mean((3, 5))
 
     def extra_repr(self) -> str:
-        """The settings."""
+        """Return the settings."""
         return ", ".join(f"{name}={getattr(self, name)}" for name in ("output_size", "spatial_scale", "sampling_ratio", "aligned"))
 
 
@@ -123,7 +123,7 @@ class ModulatedDeformConv(nn.Module):
 def modulated_deform_conv(
     x: Any, offset: Any, mask: Any, weight: Any, bias: Any, stride: int, padding: int, dilation: int, groups: int, deformable_groups: int
 ) -> Any:
-    """A convolution of images (N, C, H, W) with offsets (N, 2 · D · K · L, H', W') and a mask (N, D · K · L, H', W')."""
+    """Return a convolution of images (N, C, H, W) with offsets (N, 2 · D · K · L, H', W') and a mask (N, D · K · L, H', W')."""
     count, channels = x.shape[:2]
     high, wide = weight.shape[2:]
     rows, columns = offset.shape[2:]

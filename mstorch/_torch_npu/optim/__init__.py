@@ -7,7 +7,7 @@ import mstorch as torch
 
 
 class _Clipping(torch.optim.Optimizer):
-    """What torch_npu's optimizers have besides torch's methods."""
+    """The methods that torch_npu's optimizers have besides torch's."""
 
     def clip_optimizer_grad_norm_fused_(self, max_norm: float, norm_type: float = 2.0) -> Any:
         """Scale the gradients of all parameters so that their norm is at most this one; gives the norm that it was."""

@@ -12,7 +12,7 @@ from ...profiler import schedule as schedule
 
 
 class ProfilerActivity(enum.Enum):
-    """What is timed: the host's part of operations."""
+    """The activities that are timed: the host's part of operations."""
 
     CPU = 0
     NPU = 5
@@ -35,7 +35,7 @@ class ProfilerLevel(enum.Enum):
 
 
 class AiCMetrics(enum.Enum):
-    """What the device's cores may count."""
+    """The counters of the device's cores."""
 
     AiCoreNone = "AiCoreNone"
     PipeUtilization = "PipeUtilization"
@@ -49,7 +49,7 @@ class AiCMetrics(enum.Enum):
 
 
 class _ExperimentalConfig:
-    """What torch_npu is told to collect of the device; kept. A warning says of counters that none is collected."""
+    """The settings of torch_npu's profiler; they are kept. A warning says that no counter is collected."""
 
     def __init__(
         self, profiler_level: ProfilerLevel = ProfilerLevel.Level0, aic_metrics: AiCMetrics = AiCMetrics.AiCoreNone, l2_cache: bool = False,
@@ -67,14 +67,14 @@ class _ExperimentalConfig:
 
 
 def supported_activities() -> set[ProfilerActivity]:
-    """What may be asked for."""
+    """Return what may be asked for."""
     return set(ProfilerActivity)
 
 
 def tensorboard_trace_handler(
     dir_name: str, worker_name: str | None = None, analyse_flag: bool = True, async_mode: bool = False
 ) -> Callable[[Any], None]:  # fmt: skip
-    """What writes each trace to a file of its own in a folder."""
+    """Return a handler that writes each trace to a file of its own in a folder."""
     return _torch.tensorboard_trace_handler(dir_name, worker_name)
 
 

@@ -60,7 +60,7 @@ class Histograms:
     def _combine_histograms(
         self, orig_hist: Tensor, orig_min: Tensor, orig_max: Tensor, update_hist: Tensor, update_min: Tensor, update_max: Tensor
     ) -> Tensor:
-        """The counts of old between wider bounds, and new ones."""
+        """Return the counts of old between wider bounds, and new ones."""
         if update_min == orig_min and update_max == orig_max:
             return orig_hist + update_hist
         if orig_min == orig_max:  # all that was seen is one number
@@ -72,7 +72,7 @@ class Histograms:
         return update_hist + self._upscale_histogram(orig_hist, orig_min, orig_max, update_min, update_max)
 
     def _upscale_histogram(self, histogram: Tensor, orig_min: Tensor, orig_max: Tensor, update_min: Tensor, update_max: Tensor) -> Tensor:
-        """The counts in bins between wider bounds: each bin's in equal parts, which fall where their middles are."""
+        """Return the counts in bins between wider bounds: each bin's in equal parts, which fall where their middles are."""
         fine = self.bins * self.upsample_rate
         parts = histogram.repeat_interleave(self.upsample_rate) / self.upsample_rate
         half = 0.5 * ((orig_max - orig_min) / fine)
@@ -85,11 +85,11 @@ class Histograms:
 
     @staticmethod
     def _get_norm(delta_begin: Tensor, delta_end: Tensor, density: Tensor) -> Tensor:
-        """The squared error of numbers spread evenly between two distances from where they are rounded to."""
+        """Return the squared error of numbers spread evenly between two distances from where they are rounded to."""
         return density * ((delta_end * delta_end * delta_end - delta_begin * delta_begin * delta_begin) / 3)
 
     def _compute_quantization_error(self, next_start_bin: int, next_end_bin: int) -> float:
-        """The squared error of quantizing between two bins."""
+        """Return the squared error of quantizing between two bins."""
         width = (self.max_val.item() - self.min_val.item()) / self.bins
         step = width * (next_end_bin - next_start_bin + 1) / self.dst_nbins
         if step == 0.0:
@@ -141,14 +141,14 @@ class _Shares:
         self._sums = sums.cpu().numpy()
 
     def first_from(self, start: int, end: int, bound: float) -> int:
-        """The first bin from ``start`` on whose sum reaches a bound; ``end`` if none does."""
+        """Return the first bin from ``start`` on whose sum reaches a bound; ``end`` if none does."""
         place, limit = start, self._sums.dtype.type(bound)
         while place < end and self._sums[place] < limit:
             place += 1
         return place
 
     def last_until(self, end: int, start: int, bound: float) -> int:
-        """The last bin up to ``end`` whose sum does not pass a bound; ``start`` if there is none."""
+        """Return the last bin up to ``end`` whose sum does not pass a bound; ``start`` if there is none."""
         place, limit = end, self._sums.dtype.type(bound)
         while place > start and self._sums[place] > limit:
             place -= 1

@@ -60,7 +60,7 @@ class FakeQuantizeBase(ABC, Module):
 
     @classmethod
     def with_args(cls, **kwargs: Any) -> Any:
-        """What makes instances with these arguments."""
+        """Return a factory of instances with these arguments."""
         made = _with_args(cls, **kwargs)
         made.__module__ = "torch.ao.quantization.fake_quantize"
         return made
@@ -102,7 +102,7 @@ class FakeQuantize(FakeQuantizeBase):
         return self.activation_post_process.calculate_qparams()
 
     def forward(self, X: Any) -> Any:
-        """The tensor rounded, after the observer saw it."""
+        """Return the tensor rounded, after the observer saw it."""
         if self.observer_enabled[0] == 1:
             self.activation_post_process(X.detach())
             self._take(*self.calculate_qparams())
@@ -127,7 +127,7 @@ class FakeQuantize(FakeQuantizeBase):
         return f"quant_min={self.activation_post_process.quant_min}, quant_max={self.activation_post_process.quant_max}, "
 
     def extra_repr(self) -> str:
-        """The switches, the range and what was chosen."""
+        """Return the switches, the range and what was chosen."""
         return (
             f"{self._switches()}{self._limits()}dtype={self.dtype}, qscheme={self.qscheme}, ch_axis={self.ch_axis}, "
             f"scale={self.scale}, zero_point={self.zero_point}"
@@ -175,11 +175,11 @@ class FixedQParamsFakeQuantize(FakeQuantize):
             )
 
     def calculate_qparams(self) -> Any:  # type: ignore[override]
-        """The scale and the zero point."""
+        """Return the scale and the zero point."""
         return self.scale, self.zero_point
 
     def extra_repr(self) -> str:
-        """The switches, the scale and the range."""
+        """Return the switches, the scale and the range."""
         return (
             f"{self._switches()}scale={self.scale}, zero_point={self.zero_point}, dtype={self.dtype}, {self._limits()}"
             f"qscheme={self.qscheme}"
@@ -200,14 +200,14 @@ class FusedMovingAvgObsFakeQuantize(FakeQuantize):
         self.is_symmetric_quant = self.activation_post_process.qscheme in SYMMETRIC
 
     def extra_repr(self) -> str:
-        """The switches, what was chosen, and the range."""
+        """Return the switches, what was chosen, and the range."""
         return (
             f"{self._switches()}scale={self.scale}, zero_point={self.zero_point}, dtype={self.dtype}, {self._limits()}"
             f"qscheme={self.qscheme}, reduce_range={self.activation_post_process.reduce_range}"
         )
 
     def forward(self, X: Tensor) -> Any:
-        """The tensor rounded, after it was observed."""
+        """Return the tensor rounded, after it was observed."""
         made = self.activation_post_process
         return torch.fused_moving_avg_obs_fake_quant(
             X, self.observer_enabled, self.fake_quant_enabled, made.min_val, made.max_val, self.scale, self.zero_point,

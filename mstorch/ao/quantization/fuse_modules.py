@@ -15,7 +15,7 @@ __all__ = ["fuse_known_modules", "fuse_modules", "fuse_modules_qat"]
 
 
 def fuse_known_modules(mod_list: list[Any], is_qat: bool, additional_fuser_method_mapping: dict[Any, Any] | None = None) -> list[Any]:
-    """The layers as one, and an ``Identity`` in the place of each of the others; hooks of the first and the last go along."""
+    """Return the layers as one, and an ``Identity`` in the place of each of the others; hooks of the first and the last go along."""
     types = tuple(type_before_parametrizations(layer) for layer in mod_list)
     fused = get_fuser_method(types, additional_fuser_method_mapping)(is_qat, *mod_list)
     for hook in mod_list[0]._forward_pre_hooks.values():
@@ -51,7 +51,9 @@ def fuse_modules(
     model: Any, modules_to_fuse: Any, inplace: bool = False, fuser_func: Callable[..., Any] = fuse_known_modules,
     fuse_custom_config_dict: Any = None,
 ) -> Any:  # fmt: skip
-    """A copy of a model (itself with ``inplace``) in which the named layers, a list or lists of names, are one; normalisation is folded."""
+    """Return a copy of a model (itself with ``inplace``) in which the named layers, a list or lists of names, are one; normalisation is
+    folded.
+    """
     return _fuse_modules(model, modules_to_fuse, False, inplace, fuser_func, fuse_custom_config_dict)
 
 

@@ -45,23 +45,23 @@ class _PartialWrapper:
         return repr(self.p) + repr(self.callable_args)
 
     def with_args(self, **kwargs: Any) -> Any:
-        """The same with some arguments more."""
+        """Return the same with some arguments more."""
         return _with_args(self, **kwargs)
 
     def with_callable_args(self, **kwargs: Any) -> Any:
-        """The same with arguments that are computed at each call."""
+        """Return the same with arguments that are computed at each call."""
         made = _PartialWrapper(self.p)
         made.callable_args = {**self.callable_args, **kwargs}
         return made
 
 
 def _with_args(cls_or_self: Any, **kwargs: Any) -> Any:
-    """What makes instances of a class with these arguments."""
+    """Return a factory of instances of a class with these arguments."""
     return _PartialWrapper(partial(cls_or_self, **kwargs))
 
 
 def _with_callable_args(cls_or_self: Any, **kwargs: Any) -> Any:
-    """What makes instances of a class with arguments that are computed each time."""
+    """Return a factory of instances of a class whose arguments are computed each time."""
     return _PartialWrapper(partial(cls_or_self)).with_callable_args(**kwargs)
 
 
@@ -187,7 +187,7 @@ class MinMaxObserver(UniformQuantizationObserverBase):
         return self._calculate_qparams(self.min_val, self.max_val)
 
     def extra_repr(self) -> str:
-        """The bounds."""
+        """Return the bounds."""
         return f"min_val={self.min_val}, max_val={self.max_val}"
 
     def reset_min_max_vals(self) -> None:
@@ -273,11 +273,11 @@ class PerChannelMinMaxObserver(UniformQuantizationObserverBase):
         return torch.minimum(low, self.min_val), torch.maximum(high, self.max_val)
 
     def calculate_qparams(self) -> Any:  # type: ignore[override]
-        """Scales and zero points for the channels' bounds."""
+        """Return scales and zero points for the channels' bounds."""
         return self._calculate_qparams(self.min_val, self.max_val)
 
     def extra_repr(self) -> str:
-        """The bounds."""
+        """Return the bounds."""
         return f"min_val={self.min_val}, max_val={self.max_val}"
 
     def reset_min_max_vals(self) -> None:
@@ -364,7 +364,7 @@ class HistogramObserver(Histograms, UniformQuantizationObserverBase):
         return self._calculate_qparams(*self._non_linear_param_search())
 
     def extra_repr(self) -> str:
-        """The bounds."""
+        """Return the bounds."""
         return f"min_val={self.min_val}, max_val={self.max_val}"
 
     def _load_from_state_dict(
@@ -404,11 +404,11 @@ class FixedQParamsObserver(ObserverBase):
         self.qscheme = qscheme
 
     def forward(self, X: Any) -> Any:
-        """The tensor."""
+        """Return the tensor."""
         return X
 
     def calculate_qparams(self) -> Any:  # type: ignore[override]
-        """The scale and the zero point."""
+        """Return the scale and the zero point."""
         return self.scale, self.zero_point
 
 
@@ -416,7 +416,7 @@ class _Unasked(ObserverBase):
     """An observer that has no scale to tell."""
 
     def forward(self, x: Tensor) -> Any:
-        """The tensor."""
+        """Return the tensor."""
         return x
 
     def calculate_qparams(self) -> Any:  # type: ignore[override]
@@ -445,7 +445,7 @@ class PlaceholderObserver(_Unasked):
             )
 
     def extra_repr(self) -> str:
-        """The dtype, and when quantizing is done."""
+        """Return the dtype, and when quantizing is done."""
         return f"dtype={self.dtype}, is_dynamic={self.is_dynamic}"
 
 
@@ -462,7 +462,7 @@ class RecordingObserver(_Unasked):
         return x
 
     def get_tensor_value(self) -> list[Any]:
-        """The copies."""
+        """Return the copies."""
         return self.tensor_val
 
 
@@ -491,7 +491,7 @@ def _is_activation_post_process(module: Any) -> bool:
 
 
 def get_observer_state_dict(mod: Any) -> Any:
-    """What a model's observers have seen, of its state_dict."""
+    """Return what a model's observers have seen, of its state_dict."""
     whole = mod.state_dict()
     found = OrderedDict((key, value) for key, value in whole.items() if "activation_post_process" in key)
     found._metadata = whole._metadata  # type: ignore[attr-defined]

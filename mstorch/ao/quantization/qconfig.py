@@ -51,7 +51,7 @@ from .observer import (
 
 
 class QConfig(namedtuple("QConfig", ["activation", "weight"])):
-    """What makes the observers of a layer's activations and weights: classes, or what ``with_args`` gives."""
+    """Factories of the observers of a layer's activations and weights: classes, or results of ``with_args``."""
 
     __slots__ = ()
 
@@ -132,7 +132,7 @@ def _check_backend(backend: str) -> None:
 
 
 def get_default_qconfig(backend: str = "x86", version: int = 0) -> Any:
-    """The observers for quantizing after training on a backend: x86, fbgemm, qnnpack or onednn."""
+    """Return the observers for quantizing after training on a backend: x86, fbgemm, qnnpack or onednn."""
     _check_backend(backend)
     if version != 0:
         raise AssertionError(f"Version number: {version} in get_default_qconfig is not supported. Version number must be 0")
@@ -141,7 +141,7 @@ def get_default_qconfig(backend: str = "x86", version: int = 0) -> Any:
 
 
 def get_default_qat_qconfig(backend: str = "x86", version: int = 1) -> Any:
-    """What rounds in training for a backend: x86, fbgemm, qnnpack or onednn; version 1 observes and rounds in one operation."""
+    """Return what rounds in training for a backend: x86, fbgemm, qnnpack or onednn; version 1 observes and rounds in one operation."""
     _check_backend(backend)
     if version not in (0, 1):
         raise AssertionError(
@@ -169,7 +169,7 @@ def _assert_valid_qconfig(qconfig: QConfig, mod: Any) -> None:
 
 
 def _add_module_to_qconfig_obs_ctr(qconfig: QConfig, module: Any) -> QConfig | None:
-    """A configuration whose observers are made where the module's parameters are."""
+    """Return a configuration whose observers are made where the module's parameters are."""
     if module is None or qconfig is None or qconfig._fields != ("activation", "weight"):
         return qconfig
 
@@ -201,7 +201,7 @@ _partial_wrapper_equals = _obs_or_fq_ctr_equals
 
 
 def qconfig_equals(q1: Any, q2: Any) -> bool:
-    """Whether two configurations make the same observers."""
+    """Return whether two configurations make the same observers."""
     if q1 is None or q2 is None:
         return q1 is q2
     try:
@@ -211,7 +211,7 @@ def qconfig_equals(q1: Any, q2: Any) -> bool:
 
 
 def _activation_is_memoryless(qconfig: QConfig) -> bool:
-    """Whether a configuration's activations are observed anew each time."""
+    """Return whether a configuration's activations are observed anew each time."""
     found = qconfig.activation()
     if isinstance(found, FakeQuantizeBase) and hasattr(found, "activation_post_process"):
         found = found.activation_post_process

@@ -49,7 +49,7 @@ _DEFAULT_CUSTOM_CONFIG_DICT = {
 
 
 def _deprecated(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that says what torch says of all of this: that it goes away."""
+    """Return a function that says what torch says of all of this: that it goes away."""
 
     @functools.wraps(function)
     def called(*args: Any, **kwargs: Any) -> Any:
@@ -60,12 +60,12 @@ def _deprecated(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def get_default_custom_config_dict() -> dict[str, Any]:
-    """Layers that are observed inside, and what they become."""
+    """Return layers that are observed inside, and what they become."""
     return _DEFAULT_CUSTOM_CONFIG_DICT
 
 
 def _built(kind: type, *args: Any) -> Any:
-    """The class. NotImplementedError with its name for one of torch's that is not built."""
+    """Return the class. NotImplementedError with its name for one of torch's that is not built."""
     return kind(*args) if isinstance(kind, UnbuiltClass) else kind
 
 
@@ -221,7 +221,7 @@ def prepare(
     model: Any, inplace: bool = False, allow_list: Any = None, observer_non_leaf_module_list: Any = None,
     prepare_custom_config_dict: Any = None,
 ) -> Any:  # fmt: skip
-    """A copy of a model (itself with ``inplace``) whose layers that have a ``qconfig`` are observed."""
+    """Return a copy of a model (itself with ``inplace``) whose layers that have a ``qconfig`` are observed."""
     config = get_default_custom_config_dict() if prepare_custom_config_dict is None else prepare_custom_config_dict
     model = model if inplace else copy.deepcopy(model)
     propagate_qconfig_(model, qconfig_dict=None)
@@ -236,7 +236,7 @@ def prepare(
 
 @_deprecated
 def prepare_qat(model: Any, mapping: Any = None, inplace: bool = False) -> Any:
-    """A copy of a model (itself with ``inplace``) in training mode whose layers round weights and results."""
+    """Return a copy of a model (itself with ``inplace``) in training mode whose layers round weights and results."""
     if not model.training:
         raise AssertionError("prepare_qat only works on models in training mode")
     mapping = get_default_qat_module_mappings() if mapping is None else mapping
@@ -255,7 +255,8 @@ def convert(
     module: Any, mapping: Any = None, inplace: bool = False, remove_qconfig: bool = True, is_reference: bool = False,
     convert_custom_config_dict: Any = None, use_precomputed_fake_quant: bool = False,
 ) -> Any:  # fmt: skip
-    """A copy of an observed model (itself with ``inplace``) with layers of quantized tensors in the place of those in ``mapping``."""
+    """Return a copy of an observed model (itself with ``inplace``) with layers of quantized tensors in the place of those in ``mapping``.
+    """
     module = module if inplace else copy.deepcopy(module)
     _convert(module, mapping, True, is_reference, convert_custom_config_dict, use_precomputed_fake_quant)
     if remove_qconfig:
@@ -284,7 +285,7 @@ def _convert(
 
 
 def swap_module(mod: Any, mapping: Any, custom_module_class_mapping: Any, use_precomputed_fake_quant: bool = False) -> Any:
-    """What takes a module's place by a mapping, or the module where it has no ``qconfig`` or stands in none."""
+    """Return the module that replaces this one by a mapping; itself if it has no ``qconfig`` or is not in the mapping."""
     kind = type_before_parametrizations(mod)
     if not _needs_observation(mod) or (kind not in custom_module_class_mapping and kind not in mapping):
         return mod
@@ -314,7 +315,7 @@ def swap_module(mod: Any, mapping: Any, custom_module_class_mapping: Any, use_pr
 
 @_deprecated
 def quantize(model: Any, run_fn: Any, run_args: Any, mapping: Any = None, inplace: bool = False) -> Any:
-    """A model after training, quantized: observed while ``run_fn(model, *run_args)`` runs it, and converted."""
+    """Return a model after training, quantized: observed while ``run_fn(model, *run_args)`` runs it, and converted."""
     mapping = get_default_static_quant_module_mappings() if mapping is None else mapping
     model = model if inplace else copy.deepcopy(model)
     model.eval()
@@ -326,7 +327,7 @@ def quantize(model: Any, run_fn: Any, run_args: Any, mapping: Any = None, inplac
 
 @_deprecated
 def quantize_qat(model: Any, run_fn: Any, run_args: Any, inplace: bool = False) -> Any:
-    """A model quantized while it is trained by ``run_fn(model, *run_args)``."""
+    """Return a model quantized while it is trained by ``run_fn(model, *run_args)``."""
     model = model if inplace else copy.deepcopy(model)
     model.train()
     prepare_qat(model, inplace=True)
@@ -346,7 +347,7 @@ _BY_DTYPE: dict[Any, tuple[Any, tuple[Any, ...]]] = {
 
 @_deprecated
 def quantize_dynamic(model: Any, qconfig_spec: Any = None, dtype: Any = torch.qint8, mapping: Any = None, inplace: bool = False) -> Any:
-    """A model whose linear and recurrent layers keep quantized weights, and quantize their inputs as they come.
+    """Return a model whose linear and recurrent layers keep quantized weights, and quantize their inputs as they come.
 
     ``qconfig_spec``: types and names of layers, a set of them or a dict to configurations.
     """

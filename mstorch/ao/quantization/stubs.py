@@ -18,7 +18,7 @@ class QuantStub(Module):
             self.qconfig = qconfig
 
     def forward(self, x: Tensor) -> Any:
-        """The input."""
+        """Return the input."""
         return x
 
 
@@ -31,7 +31,7 @@ class DeQuantStub(Module):
             self.qconfig = qconfig
 
     def forward(self, x: Tensor) -> Any:
-        """The input."""
+        """Return the input."""
         return x
 
 
@@ -51,5 +51,5 @@ class QuantWrapper(Module):
         self.train(module.training)
 
     def forward(self, X: Tensor) -> Any:
-        """What the module makes of the input."""
+        """Return what the module makes of the input."""
         return self.dequant(self.module(self.quant(X)))

@@ -47,27 +47,27 @@ _RANGES = {
 
 
 def get_combined_dict(default_dict: dict[Any, Any], additional_dict: dict[Any, Any]) -> dict[Any, Any]:
-    """A copy of the first, in which the second has precedence."""
+    """Return a copy of the first, in which the second has precedence."""
     return {**default_dict, **additional_dict}
 
 
 def is_per_tensor(qscheme: Any) -> bool:
-    """Whether a scheme has one scale for all elements."""
+    """Return whether a scheme has one scale for all elements."""
     return qscheme in PER_TENSOR
 
 
 def is_per_channel(qscheme: Any) -> bool:
-    """Whether a scheme has a scale for each channel."""
+    """Return whether a scheme has a scale for each channel."""
     return qscheme in PER_CHANNEL
 
 
 def getattr_from_fqn(obj: Any, fqn: str) -> Any:
-    """What a dotted name leads to."""
+    """Return what a dotted name leads to."""
     return functools.reduce(getattr, fqn.split("."), obj)
 
 
 def to_underlying_dtype(qdtype: Any) -> Any:
-    """The dtype of the integers that a quantized dtype keeps."""
+    """Return the dtype of the integers that a quantized dtype keeps."""
     if qdtype not in _UNDERLYING:
         raise AssertionError("Unsupported dtype: " + str(qdtype))
     return _UNDERLYING[qdtype]
@@ -93,7 +93,7 @@ def get_qparam_dict(observer_or_fake_quant: Any) -> dict[str, Any]:
 
 
 def get_swapped_custom_module_class(custom_module: Any, custom_module_class_mapping: dict[Any, Any], qconfig: Any) -> Any:
-    """The class that stands for a module's own in a mapping by kinds of quantization."""
+    """Return the class that stands for a module's own in a mapping by kinds of quantization."""
     mapping = custom_module_class_mapping.get(get_quant_type(qconfig), {})
     if type(custom_module) not in mapping:
         raise AssertionError(f"did not find corresponding observed module class for {type(custom_module)} in mapping: {mapping}")
@@ -107,53 +107,53 @@ def _given(qconfig: Any, what: str) -> Any:
 
 
 def activation_dtype(qconfig: Any) -> Any:
-    """The dtype of activations."""
+    """Return the dtype of activations."""
     return _given(qconfig, "determine activation dtype").activation().dtype
 
 
 def weight_dtype(qconfig: Any) -> Any:
-    """The dtype of weights."""
+    """Return the dtype of weights."""
     return _given(qconfig, "determine weight dtype").weight().dtype
 
 
 def get_qconfig_dtypes(qconfig: Any) -> tuple[Any, Any, bool]:
-    """The dtypes of activations and weights, and whether activations are quantized as they come."""
+    """Return the dtypes of activations and weights, and whether activations are quantized as they come."""
     activation, weight = _given(qconfig, "extract dtypes").activation(), qconfig.weight()
     return activation.dtype, weight.dtype, getattr(activation, "is_dynamic", False)
 
 
 def activation_is_dynamically_quantized(qconfig: Any) -> bool:
-    """Whether activations are quantized as they come."""
+    """Return whether activations are quantized as they come."""
     return get_qconfig_dtypes(qconfig)[2]
 
 
 def activation_is_statically_quantized(qconfig: Any) -> bool:
-    """Whether activations are quantized by what was observed before."""
+    """Return whether activations are quantized by what was observed before."""
     return activation_dtype(qconfig) in (*_STATIC, torch.float16) and not activation_is_dynamically_quantized(qconfig)
 
 
 def activation_is_int8_quantized(qconfig: Any) -> bool:
-    """Whether activations are bytes."""
+    """Return whether activations are bytes."""
     return activation_dtype(qconfig) in _BYTES
 
 
 def activation_is_int32_quantized(qconfig: Any) -> bool:
-    """Whether activations are integers of 32 bits."""
+    """Return whether activations are integers of 32 bits."""
     return activation_dtype(qconfig) in _LONG
 
 
 def weight_is_quantized(qconfig: Any) -> bool:
-    """Whether weights are quantized or of half precision."""
+    """Return whether weights are quantized or of half precision."""
     return weight_dtype(qconfig) in (*_STATIC, torch.float16, torch.quint4x2)
 
 
 def weight_is_statically_quantized(qconfig: Any) -> bool:
-    """Whether weights are bytes."""
+    """Return whether weights are bytes."""
     return weight_dtype(qconfig) in _BYTES
 
 
 def op_is_int8_dynamically_quantized(qconfig: Any) -> bool:
-    """Whether activations become bytes as they come, and weights are bytes."""
+    """Return whether activations become bytes as they come, and weights are bytes."""
     activation, weight, dynamic = get_qconfig_dtypes(qconfig)
     return activation in (torch.quint8, torch.uint8) and weight in (torch.qint8, torch.int8) and dynamic
 
@@ -176,7 +176,7 @@ def get_quant_type(qconfig: Any) -> QuantType:
 
 
 def check_min_max_valid(min_val: Tensor, max_val: Tensor) -> bool:
-    """Whether bounds were observed; AssertionError for a lower one above the upper."""
+    """Return whether bounds were observed; AssertionError for a lower one above the upper."""
     unseen = min_val.numel() == 0 or max_val.numel() == 0
     if not unseen and (min_val.dim() == 0 or max_val.dim() == 0):
         unseen = bool(min_val == float("inf") and max_val == float("-inf"))
@@ -197,7 +197,7 @@ def validate_qmin_qmax(quant_min: int, quant_max: int) -> None:
 
 
 def calculate_qmin_qmax(quant_min: Any, quant_max: Any, has_customized_qrange: bool, dtype: Any, reduce_range: bool) -> tuple[int, int]:
-    """The range of a dtype, or the given one, with one bit less if wanted."""
+    """Return the range of a dtype, or the given one, with one bit less if wanted."""
     if not has_customized_qrange:
         low, high = _RANGES.get(dtype, (0, 15))
         return (int(low / 2), high // 2) if reduce_range and dtype in _BYTES else (low, high)
@@ -210,7 +210,7 @@ def calculate_qmin_qmax(quant_min: Any, quant_max: Any, has_customized_qrange: b
 def qparams_of(
     low: Any, high: Any, scheme: Any, kind: Any, limits: tuple[int, int], eps: Any, customized: bool, wide: bool = True
 ) -> tuple[Any, Any]:  # fmt: skip
-    """Scales and zero points for observed bounds, each a tensor with a dimension at least.
+    """Return scales and zero points for observed bounds, each a tensor with a dimension at least.
 
     ``wide``: 16 bits without sign have a middle, too.
     """
@@ -234,7 +234,7 @@ def qparams_of(
 
 
 def nothing_observed(like: Any) -> tuple[Any, Any]:
-    """The scale and the zero point of an observer that saw nothing."""
+    """Return the scale and the zero point of an observer that saw nothing."""
     return torch.tensor([1.0], device=like.device.type), torch.tensor([0], device=like.device.type)
 
 
@@ -242,7 +242,7 @@ def determine_qparams(
     min_val: Tensor, max_val: Tensor, quant_min: int, quant_max: int, dtype: Any, eps: Tensor, has_customized_qrange: bool,
     qscheme: Any = torch.per_tensor_affine,
 ) -> tuple[Any, Any]:  # fmt: skip
-    """Scales in double precision and zero points of 64 bits for observed bounds."""
+    """Return scales in double precision and zero points of 64 bits for observed bounds."""
     if not check_min_max_valid(min_val, max_val):
         return nothing_observed(min_val)
     limits = (quant_min, quant_max)
@@ -251,7 +251,7 @@ def determine_qparams(
 
 
 def has_no_children_ignoring_parametrizations(module: Any) -> bool:
-    """Whether a module has no children but what parametrizes it."""
+    """Return whether a module has no children but what parametrizes it."""
     own = module._modules
     return not own or (is_parametrized(module) and list(own) == ["parametrizations"])
 

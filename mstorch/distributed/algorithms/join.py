@@ -14,7 +14,7 @@ _EARLY = "Detected at least one rank that exhausted inputs. Throwing across all 
 
 @by_the_host
 def _counted(group: Any, mine: int) -> int:
-    """The sum of the processes' numbers, by the host whatever carries their tensors."""
+    """Return the sum of the processes' numbers, by the host whatever carries their tensors."""
     sum_of_all = full((1,), float(mine), device="cpu")
     all_reduce(sum_of_all, group=group)
     return int(sum_of_all)
@@ -27,7 +27,7 @@ def _go_on(group: Any) -> Any:
 
 
 class JoinHook:
-    """What a process does for a Joinable when it has no more inputs: ``main_hook`` in each iteration of others, then ``post_hook``."""
+    """The work of a process for a Joinable after its last input: ``main_hook`` in each iteration of others, then ``post_hook``."""
 
     def main_hook(self) -> None:
         """Take part in the others' collectives of one iteration."""
@@ -43,13 +43,13 @@ class _JoinConfig(NamedTuple):
 
 
 class Joinable:
-    """What can go along with others' iterations."""
+    """Base of classes that take part in others' iterations after their own last input."""
 
     def __init__(self) -> None:
         self._join_config = _JoinConfig(False, False, False)
 
     def join_hook(self, **kwargs: Any) -> JoinHook:
-        """What a process does when it has no more inputs."""
+        """Return the hook of a process that has no more inputs."""
         raise NotImplementedError
 
     @property

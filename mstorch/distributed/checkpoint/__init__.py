@@ -42,7 +42,7 @@ class FileSystemReader:
         self.path = os.fspath(path)
 
     def read_metadata(self) -> Metadata:
-        """What the checkpoint says of itself. CheckpointException without one."""
+        """Return what the checkpoint says of itself. CheckpointException without one."""
         return _metadata(self.path)
 
 
@@ -78,7 +78,7 @@ def _metadata(folder: str) -> Metadata:
 
 
 def _states(state: dict[Any, Any]) -> dict[str, Any]:
-    """A state with ``state_dict()`` asked of what has it."""
+    """Return a state with ``state_dict()`` asked of what has it."""
     return {
         key: value.state_dict() if hasattr(value, "state_dict") and not isinstance(value, torch.Tensor) else value
         for key, value in state.items()
@@ -171,7 +171,8 @@ class _Files:
         self._folder, self._read = folder, {}  # type: ignore[var-annotated]
 
     def content(self, name: str) -> Any:
-        """What a file has. CheckpointException for one that lies elsewhere, pickle.UnpicklingError for classes that are not allowed."""
+        """Return what a file has. CheckpointException for one that lies elsewhere, pickle.UnpicklingError for classes that are not allowed.
+        """
         if name not in self._read:
             if not isinstance(name, str) or os.path.basename(name) != name:
                 raise CheckpointException(f"a part of the checkpoint lies outside of its folder: {name!r:.100}")
@@ -218,7 +219,7 @@ def load(
 
 
 def save_state_dict(state_dict: dict[str, Any], storage_writer: Any, process_group: Any = None, coordinator_rank: int = 0, no_dist: bool = False, planner: Any = None) -> Metadata:  # fmt: skip  # noqa: E501
-    """The old name of ``save``."""
+    """Return the old name of ``save``."""
     return save(state_dict, storage_writer=storage_writer, process_group=process_group, no_dist=no_dist, planner=planner)
 
 

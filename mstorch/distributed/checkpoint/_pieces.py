@@ -14,7 +14,7 @@ Path = tuple[Any, ...]
 
 
 def flat(state: Tensor | dict[Any, Any], path: Path = ()) -> dict[Path, Any]:
-    """The entries of nested dictionaries and lists with tensors in them, by the way to each."""
+    """Return the entries of nested dictionaries and lists with tensors in them, by the way to each."""
     if isinstance(state, Mapping) and (not path or state):
         items = list(state.items())
     elif isinstance(state, (list, tuple)) and any(isinstance(one, (Tensor, Mapping, list)) for one in state):
@@ -28,12 +28,12 @@ def flat(state: Tensor | dict[Any, Any], path: Path = ()) -> dict[Path, Any]:
 
 
 def name_of(path: Path) -> str:
-    """An entry's name: a.b.0"""
+    """Return an entry's name: a.b.0"""
     return ".".join(map(str, path))
 
 
 def told(state: Any, path: Path) -> Path:
-    """A path that tells dictionaries from lists: keys are texts, positions numbers."""
+    """Return a path that tells dictionaries from lists: keys are texts, positions numbers."""
     found: list[Any] = []
     for key in path:
         found.append(str(key) if isinstance(state, Mapping) else key)
@@ -66,7 +66,7 @@ def piece(tensor: Tensor) -> tuple[tuple[int, ...], tuple[int, ...], Any, tuple[
 def overlap(
     begin: tuple[int, ...], sizes: tuple[int, ...], other_begin: tuple[int, ...], other_sizes: tuple[int, ...]
 ) -> tuple[Any, Any] | None:
-    """The common part of two parts, as slices of each; None if there is none."""
+    """Return the common part of two parts, as slices of each; None if there is none."""
     mine, theirs = [], []
     for a, n, b, m in zip(begin, sizes, other_begin, other_sizes):
         start, end = max(a, b), min(a + n, b + m)

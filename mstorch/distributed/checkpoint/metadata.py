@@ -1,4 +1,4 @@
-"""What a checkpoint of several processes says of itself."""
+"""The metadata of a checkpoint of several processes."""
 from __future__ import annotations
 
 import dataclasses

@@ -26,7 +26,7 @@ class StateDictOptions:
 
 
 def _plain_name(name: str) -> str:
-    """A parameter's name without what DistributedDataParallel puts before it."""
+    """Return a parameter's name without what DistributedDataParallel puts before it."""
     return name.removeprefix("module.")
 
 
@@ -42,7 +42,7 @@ def _named(model: Any) -> dict[str, Any]:
 
 
 def _given(value: Any, options: StateDictOptions) -> Any:
-    """A value as it is handed out."""
+    """Return a value as it is handed out."""
     if isinstance(value, dict):
         return {key: _given(one, options) for key, one in value.items()}
     if isinstance(value, DTensor) and options.full_state_dict:
@@ -58,7 +58,7 @@ def _kept(found: dict[str, Any], options: StateDictOptions) -> dict[str, Any]:
 
 
 def get_model_state_dict(model: Any, *, submodules: Any = None, options: StateDictOptions | None = None) -> dict[str, Any]:
-    """A model's state, without the prefix of DistributedDataParallel."""
+    """Return a model's state, without the prefix of DistributedDataParallel."""
     options = options or StateDictOptions()
     if submodules is not None:
         raise NotImplementedError("mstorch: get_model_state_dict takes no submodules")
@@ -78,7 +78,7 @@ def _received(state: Any, options: StateDictOptions) -> Any:
 
 
 def _fitted(value: Any, like: Any) -> Any:
-    """A value spread as another one is."""
+    """Return a value spread as another one is."""
     if isinstance(like, DTensor) and isinstance(value, torch.Tensor) and not isinstance(value, DTensor) and value.dim():
         return distribute_tensor(value.detach(), like.device_mesh, like.placements, src_data_rank=None)
     return value
@@ -115,14 +115,14 @@ def _init_optim_state(optimizer: Any) -> None:
 
 
 def _as_spread(value: Any, parameter: Any) -> Any:
-    """What an optimiser keeps of this process's part of a parameter, as a part."""
+    """Return what an optimiser keeps of this process's part of a parameter, as a part."""
     if not isinstance(parameter, DTensor) or not isinstance(value, torch.Tensor) or isinstance(value, DTensor) or not value.dim():
         return value
     return wrapped(value.detach(), *parameter.__dict__["_spec"])
 
 
 def get_optimizer_state_dict(model: Any, optimizers: Any, *, submodules: Any = None, options: StateDictOptions | None = None) -> dict[str, Any]:  # fmt: skip  # noqa: E501
-    """An optimiser's state with the parameters' names in the place of their numbers."""
+    """Return an optimiser's state with the parameters' names in the place of their numbers."""
     options = options or StateDictOptions()
     if options.flatten_optimizer_state_dict:
         raise NotImplementedError("mstorch: get_optimizer_state_dict does not flatten")
@@ -160,7 +160,7 @@ def set_optimizer_state_dict(model: Any, optimizers: Any, optim_state_dict: dict
 
 
 def get_state_dict(model: Any, optimizers: Any, *, submodules: Any = None, options: StateDictOptions | None = None) -> tuple[Any, Any]:
-    """The states of a model and of its optimisers."""
+    """Return the states of a model and of its optimisers."""
     return get_model_state_dict(model, options=options), get_optimizer_state_dict(model, optimizers, options=options)
 
 

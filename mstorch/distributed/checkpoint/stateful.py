@@ -6,7 +6,7 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 
 @runtime_checkable
 class Stateful(Protocol):
-    """What gives its state and takes one."""
+    """An object with ``state_dict`` and ``load_state_dict``."""
 
     def state_dict(self) -> dict[str, Any]:
         """The state."""

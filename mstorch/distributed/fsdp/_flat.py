@@ -60,13 +60,13 @@ class FlatOwner:
         self.put(self.sharded)
 
     def _own(self, part: Any, entry: _Entry) -> Any:
-        """What this process's part has of a parameter: numbers in a row, or none."""
+        """Return what this process's part has of a parameter: numbers in a row, or none."""
         first = min(max(entry.start - self.first, 0), self.each)
         last = min(max(entry.stop - self.first, 0), self.each)
         return part[first:last]
 
     def local(self) -> Any:
-        """What this process has."""
+        """Return what this process has."""
         return self.sharded.detach()
 
     def follow(self) -> None:
@@ -140,7 +140,7 @@ class FlatOwner:
             self.sharded.detach().copy_(whole.detach()[self.first : self.first + self.each])
 
     def gather(self, local: Any, device: Any) -> dict[str, Any]:
-        """Whole tensors by the parameters' names, of this process's flat part."""
+        """Return whole tensors by the parameters' names, of this process's flat part."""
         local = local.to(device)
         whole = local.new_empty(self.shape)
         self.group.all_gather_single(whole, local.contiguous()).wait()

@@ -9,7 +9,7 @@ from .._world import get_rank
 
 
 def _owners(model: Any) -> list[tuple[Any, Any]]:
-    """The flat parameters, and what the names of each have before them."""
+    """Return the flat parameters, and what the names of each have before them."""
     return [(owner, part) for part in model.modules() if hasattr(part, "_shards") for owner in part._shards.owners]
 
 
@@ -29,7 +29,7 @@ def _tensors_like(owner: Any, states: dict[Any, Any]) -> Any:
 
 
 def named_state(model: Any, optimizer: Any, rank0_only: bool, prefix_of: Any, on_cpu: bool = True) -> dict[str, Any]:
-    """An optimiser's state with whole tensors by the parameters' names; {} outside the first process with ``rank0_only``."""
+    """Return an optimiser's state with whole tensors by the parameters' names; {} outside the first process with ``rank0_only``."""
 
     def placed(value: Any) -> Any:
         return value.cpu() if on_cpu and isinstance(value, torch.Tensor) else value
@@ -66,7 +66,7 @@ def named_state(model: Any, optimizer: Any, rank0_only: bool, prefix_of: Any, on
 
 
 def loadable_state(model: Any, optimizer: Any, given: dict[str, Any], prefix_of: Any) -> dict[str, Any]:
-    """What ``optimizer.load_state_dict`` takes, of a state with whole tensors by name."""
+    """Return what ``optimizer.load_state_dict`` takes, of a state with whole tensors by name."""
     numbers = {id(one): number for number, one in enumerate(one for group in optimizer.param_groups for one in group["params"])}
     state: dict[int, Any] = {}
     for owner, part in _owners(model):

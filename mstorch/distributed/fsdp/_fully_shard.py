@@ -51,7 +51,7 @@ class UnshardHandle:
 
 
 class FSDPModule:
-    """What ``fully_shard`` makes of a module besides its own class."""
+    """The methods that ``fully_shard`` adds to a module."""
 
     _shards: Shards
     _reshard_given: bool | int | None
@@ -142,7 +142,7 @@ def register_fsdp_forward_method(module: Any, method_name: str) -> None:
 
 
 def _managed(module: Any, ignored: set[int]) -> dict[Any, list[tuple[Any, str]]]:
-    """The parameters of a module and its parts, without those of parts that are sharded already; where they are."""
+    """Return the parameters of a module and its parts, without those of parts that are sharded already; where they are."""
     found: dict[Any, list[tuple[Any, str]]] = {}
     waiting, seen = [module], set()
     while waiting:
@@ -242,7 +242,7 @@ def before(module: Any, inputs: Any, kwargs: Any) -> Any:
 
 
 def _given(module: Any, shards: Shards, inputs: Any, kwargs: Any) -> Any:
-    """The arguments, moved and cast; None where they are as they were."""
+    """Return the arguments, moved and cast; None where they are as they were."""
     policy = shards.policy
     if shards.device.type != "cpu" and not getattr(module, "_inner", False):
         inputs, kwargs = moved_inputs(inputs, shards.device), moved_inputs(kwargs, shards.device)

@@ -21,12 +21,12 @@ def move_states(tensors: Iterable[Any], device: Any) -> None:
 
 
 def moved_inputs(value: Any, device: Any) -> Any:
-    """Arguments with their tensors on a device; those of the CPU are left, as everything is there."""
+    """Return arguments with their tensors on a device; those of the CPU are left, as everything is there."""
     return value if device.type == "cpu" else tree_map_only(torch.Tensor, lambda one: one.to(device), value)
 
 
 def device_of_id(device_id: Any, rank: int) -> Any:
-    """The device that ``device_id`` names, with its index; None without one."""
+    """Return the device that ``device_id`` names, with its index; None without one."""
     device = device_id if device_id is None or isinstance(device_id, torch.device) else torch.device(device_id)
     if device is not None and device.type == "cpu":
         return device
@@ -44,7 +44,7 @@ def device_of_id(device_id: Any, rank: int) -> Any:
 
 
 def compute_device(parameters: Iterable[Any], named: Any, rank: int) -> Any:
-    """Where a module computes: where its parameters are, on the current accelerator if that is the CPU."""
+    """Return where a module computes: where its parameters are, on the current accelerator if that is the CPU."""
     if named is not None and named.type == "cpu":
         return named
     first = next(iter(parameters), None)

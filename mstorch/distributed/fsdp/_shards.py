@@ -45,7 +45,7 @@ class Owner:
         self.sharded.grad = wrapped(local, self.mesh, self.placements, self.shape)
 
     def local(self) -> Any:
-        """What this process has."""
+        """Return what this process has."""
         return self.sharded.to_local().detach()
 
     def follow(self) -> None:
@@ -93,7 +93,7 @@ class Shards:
             self.begun = wholes, self.group._allgather_pieces(self._rows(wholes), parts)
 
     def _gathered(self) -> list[Any]:
-        """The whole of each parameter."""
+        """Return the whole of each parameter."""
         self.begin()
         assert self.begun is not None
         (wholes, work), self.begun = self.begun, None
@@ -149,7 +149,7 @@ class Shards:
                 whole._array = whole._raw = whole._at = None
 
     def _storage(self, place: int) -> Any:
-        """The memory of a whole parameter in backward, which is put together anew."""
+        """Return the memory of a whole parameter in backward, which is put together anew."""
         owner = self.owners[place]
         if owner.whole is not None:
             return owner.whole._storage
@@ -216,7 +216,7 @@ class Shards:
                         owner.give(part.to(owner.dtype))
 
     def _over_copies(self, owner: Any, part: Any) -> Any:
-        """A part of a gradient, averaged over the copies; None while that is put off."""
+        """Return a part of a gradient, averaged over the copies; None while that is put off."""
         part = part if owner.partial is None else part + owner.partial
         owner.partial = None if self.averages_copies else part
         if not self.averages_copies:
@@ -226,7 +226,7 @@ class Shards:
         return part if divisor is None or self.divisor is not None else part.div_(divisor)
 
     def _way(self, group: Any, parts: Sequence[Any]) -> tuple[ReduceOp, float | None]:
-        """How gradients are combined, and what they are divided by then: HCCL has sums, and no averages."""
+        """Return how gradients are combined, and what they are divided by then: HCCL has sums, and no averages."""
         if self.divisor is None and parts[0].device.type == "cpu":
             return ReduceOp.AVG, None
         return ReduceOp.SUM, group.size() if self.divisor is None else self.divisor
@@ -247,5 +247,5 @@ def _unpack(kept: Any) -> Any:
 
 
 def forgetting() -> saved_tensors_hooks:
-    """A block in which backward keeps no whole parameters, but asks for them again."""
+    """Return a context manager within which backward keeps no whole parameters, but asks for them again."""
     return saved_tensors_hooks(_pack, _unpack)

@@ -10,7 +10,7 @@ from ...nn.modules.batchnorm import _BatchNorm
 
 
 class ShardingStrategy(enum.Enum):
-    """What is spread: parameters, gradients and states; only the latter two; nothing; within machines."""
+    """The values that are spread over processes: parameters, gradients and states; only the latter two; none; or within machines."""
 
     FULL_SHARD = enum.auto()
     SHARD_GRAD_OP = enum.auto()
@@ -27,7 +27,7 @@ class BackwardPrefetch(enum.Enum):
 
 
 class StateDictType(enum.Enum):
-    """What states hold: whole tensors, this process's flat part, or parts that know the whole."""
+    """The form of states: whole tensors, this process's flat part, or parts that know the whole."""
 
     FULL_STATE_DICT = enum.auto()
     LOCAL_STATE_DICT = enum.auto()

@@ -57,7 +57,7 @@ class OptimStateKeyType(enum.Enum):
 
 
 def clean_name(name: str) -> str:
-    """A name without what wrapping put into it."""
+    """Return a name without what wrapping put into it."""
     return name.replace(FSDP_PREFIX, "")
 
 
@@ -151,7 +151,7 @@ class FullyShardedDataParallel(Module):
 
     @property
     def module(self) -> Any:
-        """What is wrapped."""
+        """The wrapped module."""
         return self._modules[FSDP_WRAPPED_MODULE]
 
     @property
@@ -170,12 +170,12 @@ class FullyShardedDataParallel(Module):
 
     @staticmethod
     def fsdp_modules(module: Any, root_only: bool = False) -> list[FullyShardedDataParallel]:
-        """The wrapped modules in a module; with ``root_only`` those that no other one has."""
+        """Return the wrapped modules in a module; with ``root_only`` those that no other one has."""
         found = [part for part in module.modules() if isinstance(part, FullyShardedDataParallel)]
         return [part for part in found if not root_only or part is module or not getattr(part, "_inner", False)]
 
     def check_is_root(self) -> bool:
-        """Whether no other wrapped module has this one."""
+        """Return whether no other wrapped module has this one."""
         return not getattr(self, "_inner", False)
 
     def named_parameters(self, *args: Any, **kwargs: Any) -> Iterator[tuple[str, Any]]:
@@ -196,7 +196,7 @@ class FullyShardedDataParallel(Module):
     # Forward and gradients
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """What the module gives."""
+        """Return what the module gives."""
         root, mixed = not getattr(self, "_inner", False), self.mixed_precision
         if root and mixed.buffer_dtype is not None:
             for buffer in self.module.buffers():
@@ -234,7 +234,7 @@ class FullyShardedDataParallel(Module):
         return self
 
     def no_sync(self) -> AbstractContextManager[None]:
-        """A block in which gradients of the whole add up in each process."""
+        """Return a context manager within which gradients of the whole add up in each process."""
         if getattr(self, "_inner", False):
             raise RuntimeError("`no_sync()` on inner FSDP instances is not supported. Please call `no_sync()` on root FSDP module.")
         return _without_sync([part._shards for part in self.fsdp_modules(self)])
@@ -333,7 +333,7 @@ class FullyShardedDataParallel(Module):
 
     @staticmethod
     def get_state_dict_type(module: Any) -> StateDictSettings:
-        """The kind of states of the wrapped modules in a module."""
+        """Return the kind of states of the wrapped modules in a module."""
         found = [part._settings for part in FullyShardedDataParallel.fsdp_modules(module)]
         if not found:
             return StateDictSettings(StateDictType.FULL_STATE_DICT, FullStateDictConfig(), FullOptimStateDictConfig())
@@ -352,7 +352,7 @@ class FullyShardedDataParallel(Module):
         FullyShardedDataParallel.set_state_dict_type(module, state_dict_type, state_dict_config, optim_state_dict_config)
 
     def state_dict(self, *args: Any, destination: Any = None, prefix: str = "", keep_vars: bool = False) -> Any:
-        """The module's state under its own names: whole tensors, or DTensors over the mesh."""
+        """Return the module's state under its own names: whole tensors, or DTensors over the mesh."""
         names = dict(zip(("destination", "prefix", "keep_vars"), args))
         destination, prefix = names.get("destination", destination), names.get("prefix", prefix)
         kind, config = self._settings.state_dict_type, self._settings.state_dict_config
@@ -380,7 +380,7 @@ class FullyShardedDataParallel(Module):
 
     @staticmethod
     def optim_state_dict(model: Any, optim: Any, optim_state_dict: dict[str, Any] | None = None, group: Any = None) -> dict[str, Any]:
-        """An optimiser's state with whole tensors under the parameters' own names."""
+        """Return an optimiser's state with whole tensors under the parameters' own names."""
         if optim_state_dict is not None:
             _refuse(".optim_state_dict of a state that is given")
         settings = FullyShardedDataParallel.get_state_dict_type(model)
@@ -401,7 +401,7 @@ class FullyShardedDataParallel(Module):
         model: Any, optim: Any, optim_state_dict: dict[str, Any], is_named_optimizer: bool = False, load_directly: bool = False,
         group: Any = None,
     ) -> dict[str, Any]:  # fmt: skip
-        """What ``optim.load_state_dict`` takes here, of a state with whole tensors by name."""
+        """Return what ``optim.load_state_dict`` takes here, of a state with whole tensors by name."""
         if is_named_optimizer:
             _refuse(".optim_state_dict_to_load(is_named_optimizer=True)")
         found = loadable_state(model, optim, optim_state_dict, _prefixes(model))
@@ -430,7 +430,7 @@ def _own_parts(module: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def _names(owner: FlatOwner, module: Any, prefix: str) -> list[str]:
-    """The names of all places of an owner's parameters, all names of a module that stands under several among them."""
+    """Return the names of all places of an owner's parameters, all names of a module that stands under several among them."""
     parts: dict[Any, list[str]] = {}
     for name, part in _own_places(module, ""):
         parts.setdefault(part, []).append(name)

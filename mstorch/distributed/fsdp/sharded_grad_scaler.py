@@ -22,7 +22,7 @@ class ShardedGradScaler(GradScaler):
             self.process_group = process_group
 
     def scale(self, outputs: Any) -> Any:
-        """A tensor, or the tensors of an iterable, multiplied by the scale, in their own dtype."""
+        """Return a tensor, or the tensors of an iterable, multiplied by the scale, in their own dtype."""
         found = super().scale(outputs)
         return found.type(outputs.dtype) if self._enabled and hasattr(outputs, "dtype") else found
 

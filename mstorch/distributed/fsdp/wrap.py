@@ -20,12 +20,12 @@ def _module_wrap_policy(module: Any, recurse: bool, nonwrapped_numel: int, modul
 
 
 def lambda_auto_wrap_policy(module: Any, recurse: bool, nonwrapped_numel: int, lambda_fn: Callable[[Any], bool]) -> bool:
-    """Parts for which a function says so."""
+    """Return parts for which a function says so."""
     return recurse or lambda_fn(module)
 
 
 def transformer_auto_wrap_policy(module: Any, recurse: bool, nonwrapped_numel: int, transformer_layer_cls: set[type]) -> bool:
-    """Parts of some classes."""
+    """Return parts of some classes."""
     return _module_wrap_policy(module, recurse, nonwrapped_numel, transformer_layer_cls)
 
 
@@ -41,7 +41,7 @@ def size_based_auto_wrap_policy(
     module: Any, recurse: bool, nonwrapped_numel: int, min_num_params: int = int(1e8), force_leaf_modules: set[type] | None = None,
     exclude_wrap_modules: set[type] | None = None,
 ) -> bool:  # fmt: skip
-    """Parts with at least so many numbers that are not wrapped yet."""
+    """Return parts with at least so many numbers that are not wrapped yet."""
     leaves = _FORCE_LEAF_MODULES if force_leaf_modules is None else force_leaf_modules
     excluded = _EXCLUDE_WRAP_MODULES if exclude_wrap_modules is None else exclude_wrap_modules
     return nonwrapped_numel >= min_num_params and not isinstance(module, tuple(leaves if recurse else excluded))
@@ -152,7 +152,7 @@ def enable_wrap(undo: Undo, *, wrapper_cls: Any, **wrapper_kwargs: Any) -> None:
 
 
 def wrap(module: Any, **wrap_overrides: Any) -> Any:
-    """The module, wrapped within ``enable_wrap``."""
+    """Return the module, wrapped within ``enable_wrap``."""
     if _Context.wrapper is None:
         return module
     return _Context.wrapper(module, **{**_Context.settings, **wrap_overrides})

@@ -116,7 +116,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
         self._gathered = gathered or []
 
     def state_dict(self) -> dict[str, Any]:
-        """The state of all parameters. RuntimeError where it was not brought together."""
+        """Return the state of all parameters. RuntimeError where it was not brought together."""
         if not self._gathered:
             raise RuntimeError(
                 f"Optimizer state has not been consolidated on this rank. Please call `consolidate_state_dict(to={self.rank})` on all "
@@ -146,7 +146,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
     # Processes with inputs of different lengths
 
     def join_hook(self, **kwargs: Any) -> JoinHook:
-        """What this process does when it has no more inputs."""
+        """Return what this process does when it has no more inputs."""
         return _ZeROJoinHook(self)
 
     @property

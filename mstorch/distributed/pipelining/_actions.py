@@ -1,4 +1,4 @@
-"""What a process does in a step, one thing after another: forward or backward of a stage on a microbatch."""
+"""The actions of a process in a step, in order: forward or backward of a stage on a microbatch."""
 from __future__ import annotations
 
 import re
@@ -76,7 +76,7 @@ class _Action(NamedTuple):
 
 
 def with_reductions(actions: Iterable[_Action | None], microbatches: int) -> list[_Action | None]:
-    """The actions alone, and after a stage's last backward the one that ends its gradients."""
+    """Return the actions alone, and after a stage's last backward the one that ends its gradients."""
     found: list[_Action | None] = []
     done: dict[int, int] = {}
     for action in actions:
@@ -99,7 +99,7 @@ def _backwards(stage: int, numbers: Iterable[int]) -> list[_Action | None]:
 
 
 def gpipe(rank: int, microbatches: int) -> list[_Action | None]:
-    """All forwards, then all backwards."""
+    """Return all forwards, then all backwards."""
     every = range(microbatches)
     return with_reductions(_forwards(rank, every) + _backwards(rank, every), microbatches)
 
@@ -114,7 +114,7 @@ def one_forward_one_backward(rank: int, size: int, microbatches: int) -> list[_A
 
 
 def breadth_first(rank: int, size: int, local: int, microbatches: int) -> list[_Action | None]:
-    """All microbatches through one of the process's stages before its next, and back."""
+    """Return all microbatches through one of the process's stages before its next, and back."""
     stages = range(rank, size * local, size)
     found: list[_Action | None] = [None] * rank
     for stage in stages:
@@ -150,7 +150,7 @@ def interleaved(rank: int, size: int, local: int, microbatches: int, in_round: i
 
 
 def aligned(orders: dict[int, list[_Action | None]], last: int, backward: bool) -> list[dict[int, _Action]]:
-    """What each process does at each time, if all keep their order and nothing begins before what it waits for has ended.
+    """Return what each process does at each time, if all keep their order and nothing begins before what it waits for has ended.
 
     ``last``: the last stage. All processes find the same, so that each knows what is sent to it when. AssertionError where none can go on.
     """

@@ -38,7 +38,7 @@ def _room(known: Any, device: Any) -> Any:
 
 
 def _laid_out(tensor: Any, known: Any) -> Any:
-    """What came in a row, with the strides that it had."""
+    """Return what came in a row, with the strides that it had."""
     if tensor.stride() == known.stride:
         return tensor
     return torch.empty_strided(known.shape, known.stride, dtype=known.dtype, device=tensor.device).copy_(tensor)
@@ -119,7 +119,7 @@ class Run:
         target.receive(number, tensors)
 
     def _arrivals(self, action: _Action) -> list[tuple[Any, ...]]:
-        """What another process's action brings: what waits for it, room for it, whence, and what is to be done when it is there."""
+        """Return what another process's action brings: what waits for it, room for it, whence, and what is to be done when it is there."""
         index, kind, number, _ = action
         target = index + 1 if kind is FORWARD else index - 1
         stage = self._stages.get(target)

@@ -1,4 +1,4 @@
-"""What is known of the tensors that stages exchange, and which process has which stage."""
+"""Descriptions of the tensors that stages exchange, and the process of each stage."""
 from __future__ import annotations
 
 import warnings
@@ -16,7 +16,7 @@ class PipeliningMetadataError(RuntimeError):
 
 @dataclass(frozen=True)
 class _TensorMeta:
-    """What a process has to know to receive a tensor."""
+    """The description that a process needs to receive a tensor."""
 
     shape: Any
     stride: tuple[int, ...]
@@ -40,7 +40,7 @@ class _TensorMeta:
 
 
 def normalized(args: Any, allow_none: bool = False) -> tuple[Any, ...] | None:
-    """Arguments of a stage as a tuple of tensors; PipeliningMetadataError for other things."""
+    """Return arguments of a stage as a tuple of tensors; PipeliningMetadataError for other things."""
     if args is None:
         return None
     if isinstance(args, torch.Tensor):
@@ -59,12 +59,12 @@ def normalized(args: Any, allow_none: bool = False) -> tuple[Any, ...] | None:
 
 
 def metas(tensors: Any) -> Any:
-    """What is known of each tensor."""
+    """Return what is known of each tensor."""
     return None if tensors is None else tuple(None if one is None else _TensorMeta.from_tensor(one) for one in tensors)
 
 
 def differences(what: str, expected: tuple[Any, ...], actual: tuple[Any, ...]) -> list[tuple[str, str]]:
-    """Where tensors are not what was expected: the place and the difference."""
+    """Return where tensors are not what was expected: the place and the difference."""
     if len(expected) != len(actual):
         return [(what, f"expected {len(expected)} tensors, got {len(actual)}")]
     found = []

@@ -63,7 +63,7 @@ def _is_replicated(spec: Any) -> bool:
 
 
 def _split_tensor(tensor: Any, spec: TensorChunkSpec, num_chunks: int) -> Sequence[Any]:
-    """Views of a tensor's parts; those of a leaf keep their gradients."""
+    """Return views of a tensor's parts; those of a leaf keep their gradients."""
     if tensor.size(spec.split_dim) < num_chunks:
         raise AssertionError(f"Tensor size {tensor.size(spec.split_dim)} is smaller than num_chunks")
     if isinstance(tensor, DTensor):
@@ -93,7 +93,7 @@ def _is_mask(value: Any) -> bool:
 
 
 def _cut(values: dict[Any, Any], specs: dict[Any, Any], chunks: int) -> list[dict[Any, Any]]:
-    """A dictionary of arguments for each microbatch."""
+    """Return a dictionary of arguments for each microbatch."""
     if not values:
         return [{} for _ in range(chunks)]
     if len(values) != len(specs):

@@ -26,7 +26,7 @@ def _check_list(microbatches: Any, name: str, number: int) -> None:
 
 
 class _PipelineSchedule(ABC):
-    """What all schedules have: a batch is cut, goes through the stages, and is put together."""
+    """Base of all schedules: a batch is split, goes through the stages, and is merged."""
 
     def __init__(
         self, n_microbatches: int, loss_fn: Any = None, args_chunk_spec: Any = None, kwargs_chunk_spec: Any = None,

@@ -19,7 +19,7 @@ def as_tuple(output: Any) -> tuple[Any, ...]:
 
 
 def _told(value: Any) -> Any:
-    """Arguments for a message: tensors by their shape."""
+    """Return arguments for a message: tensors by their shape."""
 
     def told(one: Any) -> str:
         return f"Tensor({one.shape}, grad={one.requires_grad}, dtype={one.dtype})" if isinstance(one, torch.Tensor) else str(one)
@@ -28,7 +28,7 @@ def _told(value: Any) -> Any:
 
 
 class _PipelineStageBase:
-    """What schedules know of a stage."""
+    """Base of stages, as schedules use it."""
 
     def __init__(
         self, submodule: Any, stage_index: int, num_stages: int, device: Any, group: Any = None, dw_builder: Any = None
@@ -111,7 +111,7 @@ class PipelineStage(_PipelineStageBase):
         self.inputs = inputs
 
     def _wanted(self, known: tuple[Any, ...] | None) -> list[int]:
-        """Which of several tensors have gradients that go between stages."""
+        """Return which of several tensors have gradients that go between stages."""
         return [number for number, one in enumerate(known or ()) if one.requires_grad] if self.has_backward else []
 
     def input_gradients(self) -> list[int]:

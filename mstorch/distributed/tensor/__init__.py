@@ -17,7 +17,9 @@ def distribute_module(
     module: Any, device_mesh: DeviceMesh, partition_fn: Callable[..., None] | None = None, input_fn: Callable[..., Any] | None = None,
     output_fn: Callable[..., Any] | None = None,
 ) -> Any:  # fmt: skip
-    """A module whose parameters are DTensors: ``partition_fn(name, submodule, mesh)`` makes them, those that it leaves are replicated."""
+    """Return a module whose parameters are DTensors: ``partition_fn(name, submodule, mesh)`` makes them, those that it leaves are
+    replicated.
+    """
     for name, part in module.named_modules():
         if partition_fn is not None:
             partition_fn(name, part, device_mesh)
@@ -54,7 +56,7 @@ rand, randn = _made(torch.rand), _made(torch.randn)
 
 
 def full(size: Any, fill_value: Any, **more: Any) -> DTensor:
-    """A DTensor filled with a number."""
+    """Return a DTensor filled with a number."""
     kind, mesh = ({} if more.get("dtype") is None else {"dtype": more["dtype"]}), more["device_mesh"]
     return distribute_tensor(torch.full(tuple(size), fill_value, device=mesh.device_type, **kind), mesh, more.get("placements"))
 

@@ -46,14 +46,14 @@ def _normal(placements: Any, mesh: DeviceMesh, rank: int) -> tuple[Placement, ..
 
 
 def wrapped(local: Any, mesh: DeviceMesh, placements: Sequence[Placement], shape: Sequence[int]) -> DTensor:
-    """A fresh plain tensor, with its history, as what this process has of a DTensor."""
+    """Return a fresh plain tensor, with its history, as what this process has of a DTensor."""
     made = in_class(local, DTensor)
     made.__dict__["_spec"] = (mesh, tuple(placements), tuple(shape))
     return made
 
 
 def _unwrap(tensor: DTensor) -> Any:
-    """What this process has, as a plain tensor with history."""
+    """Return what this process has, as a plain tensor with history."""
     with level_set_to(WITHOUT_SUBCLASSES):
         return in_class(views.alias(tensor), Tensor)
 
@@ -92,27 +92,27 @@ class DTensor(Tensor):
         local_tensor: Any, device_mesh: DeviceMesh, placements: Any = None, *, run_check: bool = False, shape: Any = None,
         stride: Any = None,
     ) -> DTensor:  # fmt: skip
-        """What each process has, as a DTensor. ``shape`` is the whole's where parts differ in size; gradients reach the parts."""
+        """Return what each process has, as a DTensor. ``shape`` is the whole's where parts differ in size; gradients reach the parts."""
         local_tensor = _on(device_mesh, local_tensor)
         found = _normal(placements, device_mesh, local_tensor.dim())
         whole = tuple(shape) if shape is not None else whole_shape(local_tensor, device_mesh, found)
         return wrapped(views.alias(local_tensor), device_mesh, found, whole)
 
     def to_local(self, *, grad_placements: Any = None) -> Any:
-        """What this process has, with history."""
+        """Return what this process has, with history."""
         if grad_placements is not None and tuple(grad_placements) != self.placements:
             raise NotImplementedError("mstorch: DTensor.to_local takes gradients that are spread as the tensor is")
         return _unwrap(self)
 
     def full_tensor(self, *, grad_placements: Any = None) -> Any:
-        """The whole, in every process, with history."""
+        """Return the whole, in every process, with history."""
         return _whole(self)
 
     def redistribute(
         self, device_mesh: DeviceMesh | None = None, placements: Any = None, *, async_op: bool = False, forward_dtype: Any = None,
         backward_dtype: Any = None,
     ) -> DTensor:  # fmt: skip
-        """The same tensor, spread in another way over the same mesh."""
+        """Return the same tensor, spread in another way over the same mesh."""
         mesh, before, shape = self.__dict__["_spec"]
         if device_mesh is not None and device_mesh != mesh:
             raise NotImplementedError("mstorch: a DTensor stays on its mesh")
@@ -122,12 +122,12 @@ class DTensor(Tensor):
         return wrapped(views.alias(move(_unwrap(self), shape, mesh, before, after)), mesh, after, shape)
 
     def _spread_zeros(self) -> DTensor:
-        """Zeros that are spread as this is."""
+        """Return zeros that are spread as this is."""
         mesh, placements, shape = self.__dict__["_spec"]
         return wrapped(torch.zeros_like(_unwrap(self).detach()), mesh, placements, shape)
 
     def _global_norm(self, order: float) -> Any:
-        """The norm of the whole, as a plain tensor."""
+        """Return the norm of the whole, as a plain tensor."""
         mesh, placements, shape = self.__dict__["_spec"]
         local = _unwrap(self).detach()
         if any(isinstance(one, Partial) for one in placements):
@@ -140,7 +140,7 @@ class DTensor(Tensor):
         return part if largest else part.pow(1.0 / order)
 
     def _everywhere(self, value: Any) -> DTensor:
-        """A plain tensor that every process has, as a DTensor over the same mesh."""
+        """Return a plain tensor that every process has, as a DTensor over the same mesh."""
         mesh = self.__dict__["_spec"][0]
         return wrapped(value, mesh, (Replicate(),) * mesh.ndim, value.shape)
 
@@ -202,7 +202,7 @@ _OWN = set(
 
 
 def _name(func: Any) -> tuple[str, str]:
-    """A call's name, and for a property whether it is read or set."""
+    """Return a call's name, and for a property whether it is read or set."""
     owner = getattr(func, "__self__", None)
     if owner is not None and isinstance(owner, property):
         return getattr(owner, "__name__", ""), func.__name__
@@ -342,7 +342,7 @@ def _write_whole(func: Any, target: Any, args: Any, kwargs: Any) -> Any:
 
 
 def _replicated(value: Any, mesh: DeviceMesh) -> Any:
-    """Results that every process has, as DTensors."""
+    """Return results that every process has, as DTensors."""
     leaves, form = tree_flatten(value)
     everywhere = (Replicate(),) * mesh.ndim
     plain = [isinstance(one, Tensor) and not isinstance(one, DTensor) for one in leaves]
@@ -373,7 +373,7 @@ def _write(name: str, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) 
 
 
 def _product(name: str, args: tuple[Any, ...], kwargs: dict[str, Any], mesh: DeviceMesh) -> Any:
-    """A product on a mesh of one dimension, where a cut of one factor allows it to be computed in parts; None elsewhere."""
+    """Return a product on a mesh of one dimension, where a cut of one factor allows it to be computed in parts; None elsewhere."""
     if mesh.ndim != 1 or kwargs or not all(isinstance(one, DTensor) for one in args[:2]):
         return None
     x, w = args[:2]
@@ -406,14 +406,14 @@ def _biased(found: DTensor, bias: DTensor, shape: tuple[int, ...], mesh: DeviceM
 
 
 def _on(mesh: DeviceMesh, tensor: Any) -> Any:
-    """A tensor on the kind of device on which a mesh is."""
+    """Return a tensor on the kind of device on which a mesh is."""
     return tensor if tensor.device.type == mesh.device_type or tensor.is_meta else tensor.to(mesh.device_type)
 
 
 def distribute_tensor(
     tensor: Any, device_mesh: DeviceMesh | None = None, placements: Any = None, *, src_data_rank: int | None = 0
 ) -> DTensor:
-    """A tensor spread over a mesh: that of the first process in each row is taken; None takes each process's own."""
+    """Return a tensor spread over a mesh: that of the first process in each row is taken; None takes each process's own."""
     if device_mesh is None:
         raise NotImplementedError("mstorch: distribute_tensor needs a device_mesh")
     if not tensor.is_leaf:

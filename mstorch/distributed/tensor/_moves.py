@@ -13,7 +13,7 @@ from .placement_types import Partial, Placement, Replicate, Shard
 
 
 def bounds(length: int, parts: int, place: int) -> tuple[int, int]:
-    """Where the part of one process begins and ends, of a dimension cut as ``chunk`` cuts."""
+    """Return where the part of one process begins and ends, of a dimension cut as ``chunk`` cuts."""
     each = -(-length // parts)
     return min(place * each, length), min((place + 1) * each, length)
 
@@ -25,7 +25,7 @@ def cut(tensor: Any, dim: int, group: Any) -> Any:
 
 
 def joined(part: Any, dim: int, length: int, group: Any) -> Any:
-    """The whole tensor of which every process has a part: parts are made equal on the way."""
+    """Return the whole tensor of which every process has a part: parts are made equal on the way."""
     size = group.size()
     each = -(-length // size)
     rows = part.transpose(0, dim).contiguous()
@@ -50,7 +50,7 @@ def summed_part(tensor: Any, dim: int, group: Any, op: Any = ReduceOp.SUM) -> An
 
 
 def total(tensor: Any, group: Any, op: Any = ReduceOp.SUM) -> Any:
-    """The sum of the processes' tensors."""
+    """Return the sum of the processes' tensors."""
     made = tensor.clone(memory_format=torch.contiguous_format)
     plain.all_reduce(made, op, group)
     return made
@@ -139,7 +139,7 @@ _OPS = {"sum": ReduceOp.SUM, "avg": ReduceOp.AVG, "max": ReduceOp.MAX, "min": Re
 
 
 def move(local: Any, shape: Sequence[int], mesh: Any, before: Sequence[Placement], after: Sequence[Placement]) -> Any:
-    """What a process has of a tensor of a shape, spread in another way. NotImplementedError for two cuts of one dimension."""
+    """Return what a process has of a tensor of a shape, spread in another way. NotImplementedError for two cuts of one dimension."""
     changed = [dim for dim in range(mesh.ndim) if before[dim] != after[dim]]
     for placements in (before, after):
         cuts = [one.dim for one in placements if isinstance(one, Shard)]
@@ -162,7 +162,7 @@ def move(local: Any, shape: Sequence[int], mesh: Any, before: Sequence[Placement
 
 
 def part_shape(shape: Sequence[int], mesh: Any, placements: Sequence[Placement]) -> tuple[int, ...]:
-    """The shape of what this process has."""
+    """Return the shape of what this process has."""
     found = list(shape)
     for dim, placement in enumerate(placements):
         if isinstance(placement, Shard):
@@ -173,7 +173,7 @@ def part_shape(shape: Sequence[int], mesh: Any, placements: Sequence[Placement])
 
 
 def whole_shape(local: Any, mesh: Any, placements: Sequence[Placement]) -> tuple[int, ...]:
-    """The shape of the tensor of which the processes have equal parts."""
+    """Return the shape of the tensor of which the processes have equal parts."""
     found = list(local.shape)
     for dim, placement in enumerate(placements):
         if isinstance(placement, Shard):

@@ -11,7 +11,7 @@ from .placement_types import Placement, Shard
 def compute_local_shape_and_global_offset(
     global_shape: Sequence[int], mesh: DeviceMesh, placements: Sequence[Placement]
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The shape of what this process has of a tensor, and where that begins."""
+    """Return the shape of what this process has of a tensor, and where that begins."""
     sizes, begin = list(global_shape), [0] * len(global_shape)
     for dim, placement in enumerate(placements):
         if isinstance(placement, Shard):

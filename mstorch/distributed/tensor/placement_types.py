@@ -8,15 +8,15 @@ class Placement:
     """How a tensor is spread along one dimension of a grid of processes."""
 
     def is_shard(self, dim: int | None = None) -> bool:
-        """Whether it is cut, along a dimension if one is given."""
+        """Return whether it is cut, along a dimension if one is given."""
         return isinstance(self, Shard) and (dim is None or self.dim == dim)
 
     def is_replicate(self) -> bool:
-        """Whether it is the same everywhere."""
+        """Return whether it is the same everywhere."""
         return isinstance(self, Replicate)
 
     def is_partial(self, reduce_op: str | None = None) -> bool:
-        """Whether the processes have parts of a sum."""
+        """Return whether the processes have parts of a sum."""
         return isinstance(self, Partial) and (reduce_op is None or self.reduce_op == reduce_op)
 
 
@@ -28,7 +28,7 @@ class Shard(Placement):
 
     @staticmethod
     def local_shard_size_and_offset(curr_local_size: int, num_chunks: int, rank: int) -> tuple[int, int]:
-        """The length of a process's part of a dimension, and where it begins."""
+        """Return the length of a process's part of a dimension, and where it begins."""
         each = -(-curr_local_size // num_chunks)
         first = min(rank * each, curr_local_size)
         return min(first + each, curr_local_size) - first, first

@@ -60,11 +60,13 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
         _describe(node, tensor)
 
     def is_traced(self, tensor: Tensor) -> bool:
-        """Whether a node stands for a tensor."""
+        """Return whether a node stands for a tensor."""
         return _place(tensor) in self._nodes
 
     def node_of(self, value: Any) -> Any:
-        """The node that stands for a tensor, which becomes an attribute of the graph's module if none does; other values as they are."""
+        """Return the node that stands for a tensor, which becomes an attribute of the graph's module if none does; other values as they
+        are.
+        """
         if not isinstance(value, Tensor):
             return value
         place = _place(value)
@@ -81,7 +83,7 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
         return found
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """The call's result; a node of the graph stands for it."""
+        """Return the call's result; a node of the graph stands for it."""
         kwargs = kwargs or {}
         if tangents.LEVELS:  # tangents are computed with the values, below what a mode sees
             words = "derivatives by forward mode (jvp, jacfwd, hessian) are"
@@ -112,7 +114,7 @@ def _place(tensor: Tensor) -> Any:
 
 
 def get_proxy_mode() -> ProxyTorchDispatchMode | None:
-    """The mode that writes a graph at the moment; None outside of ``make_fx``."""
+    """Return the mode that writes a graph at the moment; None outside of ``make_fx``."""
     return next((mode for mode in reversed(state.dispatchers) if isinstance(mode, ProxyTorchDispatchMode)), None)
 
 
@@ -125,7 +127,7 @@ def disable_proxy_modes_tracing(undo: Undo) -> None:
 
 
 def _names_of(function: Callable[..., Any], args: tuple[Any, ...]) -> list[str]:
-    """The names of positional parameters; ``arg0`` and so on where the function says none."""
+    """Return the names of positional parameters; ``arg0`` and so on where the function says none."""
     plain = inspect.unwrap(function)
     code = getattr(plain, "__code__", None)
     if code is None or code.co_flags & inspect.CO_VARARGS:

@@ -11,7 +11,7 @@ class GuardOnDataDependentSymNode(RuntimeError):
 
 
 def guard_or_false(a: Any) -> bool:
-    """The condition's truth."""
+    """Return the condition's truth."""
     return bool(a)
 
 
@@ -19,7 +19,7 @@ guard_or_true = statically_known_true = guard_size_oblivious = guard_or_false
 
 
 def free_symbols(val: Any) -> set[Any]:
-    """The sizes that vary in a value: none."""
+    """Return the sizes that vary in a value: none."""
     return set()
 
 
@@ -27,17 +27,17 @@ free_unbacked_symbols = free_symbols
 
 
 def has_free_symbols(val: Any) -> bool:
-    """Whether a value has sizes that vary: it has none."""
+    """Return whether a value has sizes that vary: it has none."""
     return False
 
 
 def is_concrete_int(a: Any) -> bool:
-    """Whether a size is a number: it is."""
+    """Return whether a size is a number: it is."""
     return isinstance(a, int)
 
 
 def is_nested_int(s: Any) -> bool:
-    """Whether a size is the length of a ragged dimension."""
+    """Return whether a size is the length of a ragged dimension."""
     return getattr(type(s), "is_symbolic_number", False) and s.node.is_nested_int()
 
 

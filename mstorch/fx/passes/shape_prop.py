@@ -10,7 +10,7 @@ from ..node import Node, map_aggregate
 
 
 class TensorMetadata(NamedTuple):
-    """What is known of a tensor without its values."""
+    """The facts of a tensor without its values."""
 
     shape: Any
     dtype: Any
@@ -22,7 +22,7 @@ class TensorMetadata(NamedTuple):
 
 
 def _extract_tensor_metadata(result: Tensor, include_contiguity: bool = True) -> TensorMetadata:
-    """A tensor's TensorMetadata."""
+    """Return a tensor's TensorMetadata."""
     kind = None
     if include_contiguity:
         candidates = [contiguous_format] + {4: [channels_last], 5: [channels_last_3d]}.get(result.dim(), [])
@@ -34,7 +34,7 @@ class ShapeProp(Interpreter):
     """Runs a graph and writes ``meta["tensor_meta"]`` and ``meta["type"]`` of each node."""
 
     def run_node(self, n: Node) -> Any:
-        """The node's value."""
+        """Return the node's value."""
         result = super().run_node(n)
         found = [False]
 

@@ -1,4 +1,4 @@
-"""What nested tensors of both layouts have in common: one tensor keeps the elements of all parts, and the history.
+"""The common base of nested tensors of both layouts: one tensor keeps the elements of all parts, and the history.
 
 A nested tensor asks that tensor whatever autograd asks it, so a recorded operation on the elements is all that a gradient needs.
 """
@@ -72,7 +72,7 @@ class Nested(Tensor):
         raise NotImplementedError
 
     def ndimension(self) -> int:
-        """The number of dimensions."""
+        """Return the number of dimensions."""
         return self.dim()
 
     ndim = property(lambda self: self.dim(), doc="The number of dimensions.")
@@ -83,7 +83,7 @@ class Nested(Tensor):
         return self.size()  # type: ignore[no-any-return]
 
     def nelement(self) -> int:
-        """The number of elements of all parts."""
+        """Return the number of elements of all parts."""
         return self.numel()
 
     def __len__(self) -> int:
@@ -101,23 +101,23 @@ class Nested(Tensor):
         return object.__format__(self, spec)
 
     def data_ptr(self) -> int:
-        """The address of the first element."""
+        """Return the address of the first element."""
         return self._values.data_ptr()  # type: ignore[no-any-return]
 
     def untyped_storage(self) -> Any:
-        """The storage of the elements."""
+        """Return the storage of the elements."""
         return self._values.untyped_storage()
 
     def storage_offset(self) -> int:
-        """The position of the first element in its storage."""
+        """Return the position of the first element in its storage."""
         return self._values.storage_offset()  # type: ignore[no-any-return]
 
     def get_device(self) -> int:
-        """The index of the device, -1 on the CPU."""
+        """Return the index of the device, -1 on the CPU."""
         return self._values.get_device()  # type: ignore[no-any-return]
 
     def is_pinned(self, device: Any = None) -> bool:
-        """Whether the memory is pinned."""
+        """Return whether the memory is pinned."""
         return self._values.is_pinned()  # type: ignore[no-any-return]
 
     def record_stream(self, s: Any) -> None:
@@ -125,7 +125,7 @@ class Nested(Tensor):
         self._values.record_stream(s)
 
     def tolist(self) -> list[Any]:
-        """The parts as nested lists of Python numbers."""
+        """Return the parts as nested lists of Python numbers."""
         return [part.tolist() for part in self.unbind()]
 
     def numpy(self, *, force: bool = False) -> NoReturn:
@@ -133,11 +133,11 @@ class Nested(Tensor):
         raise RuntimeError("numpy(): not supported for nested tensors; to_padded_tensor() makes a tensor of one shape of them")
 
     def item(self) -> Any:
-        """The only element as a Python number."""
+        """Return the only element as a Python number."""
         return self._values.item()
 
     def to_padded_tensor(self, padding: float, output_size: Any = None) -> Tensor:
-        """A tensor of one shape of the parts, the rest filled with ``padding``."""
+        """Return a tensor of one shape of the parts, the rest filled with ``padding``."""
         return self.FORMS["to_padded_tensor"](None, self, padding, output_size)
 
     def _is_view(self) -> bool:
@@ -184,7 +184,7 @@ class Nested(Tensor):
         return self._values.register_hook(lambda gradient: kept(hook(self._like(gradient))))
 
     def detach(self) -> Tensor:
-        """The same elements, which take no part in autograd."""
+        """Return the same elements, which take no part in autograd."""
         return self._like(self._values.detach())
 
     def detach_(self) -> Any:
@@ -206,13 +206,13 @@ class Nested(Tensor):
     # Movement
 
     def to(self, *args: Any, **kwargs: Any) -> Any:
-        """The tensor in another dtype or on another device; itself where nothing changes."""
+        """Return the tensor in another dtype or on another device; itself where nothing changes."""
         args = tuple(kept(item) for item in args)
         moved = self._values.to(*args, **{key: kept(item) for key, item in kwargs.items()})
         return self if moved is self._values else self._like(moved)
 
     def pin_memory(self, device: Any = None) -> Any:
-        """A copy in pinned memory."""
+        """Return a copy in pinned memory."""
         return self._like(self._values.pin_memory())
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
@@ -227,7 +227,7 @@ class Nested(Tensor):
         return memo[id(self)]
 
     def stored(self) -> tuple[Any, ...]:
-        """What a file holds of the tensor: the arguments of ``restorer``."""
+        """Return the tensor's form in a file: the arguments of ``restorer``."""
         raise NotImplementedError
 
     def __reduce_ex__(self, protocol: int) -> Any:
@@ -241,7 +241,7 @@ class Nested(Tensor):
 
 
 def new(cls: type, values: Tensor) -> Any:
-    """A nested tensor of a class, whose elements ``values`` keeps, without a structure yet."""
+    """Return a nested tensor of a class, whose elements ``values`` keeps, without a structure yet."""
     made: Any = object.__new__(cls)
     made.__dict__["_values"] = values
     return made

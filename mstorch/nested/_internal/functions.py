@@ -33,12 +33,12 @@ def _aligned(kept: np.ndarray) -> bool:
 
 
 def _nested_tensor_from_mask_left_aligned(t: Any, mask: Any) -> bool:
-    """Whether in each row of a mask what is true comes first."""
+    """Return whether in each row of a mask what is true comes first."""
     return _aligned(_checked_mask(t, mask))
 
 
 def _nested_tensor_from_mask(t: Tensor, mask: Tensor, mask_check: bool = True) -> Tensor:
-    """The rows of a padded tensor (N, L, D) up to the lengths that a mask tells, as a nested tensor."""
+    """Return the rows of a padded tensor (N, L, D) up to the lengths that a mask tells, as a nested tensor."""
     kept = _checked_mask(t, mask)
     if mask_check and not _aligned(kept):
         raise RuntimeError("Mask must be left-aligned without gaps")
@@ -47,7 +47,7 @@ def _nested_tensor_from_mask(t: Tensor, mask: Tensor, mask_check: bool = True) -
 
 
 def _nested_from_padded(padded: Tensor, cpu_nested_shape_example: Tensor, fuse_transform_0213: bool = False) -> Tensor:
-    """A nested tensor of the sizes of a table, of what a padded tensor holds; with heads (N, H, L, D) joined if asked."""
+    """Return a nested tensor of the sizes of a table, of what a padded tensor holds; with heads (N, H, L, D) joined if asked."""
     sizes = np.array(array_of(cpu_nested_shape_example), np.int64)
     if fuse_transform_0213:
         dense = padded.transpose(1, 2)
@@ -57,12 +57,12 @@ def _nested_from_padded(padded: Tensor, cpu_nested_shape_example: Tensor, fuse_t
 
 
 def _nested_from_padded_and_nested_example(padded: Any, nt_example: Any) -> Any:
-    """A nested tensor of the sizes of another, of what a padded tensor holds."""
+    """Return a nested tensor of the sizes of another, of what a padded tensor holds."""
     return _nested_from_padded(padded, nt_example._nested_tensor_size())
 
 
 def _nested_tensor_from_tensor_list(list: Any, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: Any = None) -> Any:
-    """A nested tensor of copies of tensors, to which gradients go back."""
+    """Return a nested tensor of copies of tensors, to which gradients go back."""
     return from_list(list, dtype, device)
 
 
@@ -73,78 +73,78 @@ def _nested_compute_contiguous_strides_offsets(nested_size: Tensor) -> tuple[Any
 
 
 def _nested_view_from_buffer(self: Tensor, nested_size: Tensor, nested_strides: Tensor, offsets: Tensor) -> Tensor:
-    """A buffer as a nested tensor."""
+    """Return a buffer as a nested tensor."""
     return in_buffer(alias(self), *(np.array(array_of(table), np.int64) for table in (nested_size, nested_strides, offsets)))
 
 
 def _nested_view_from_buffer_copy(self: Any, nested_size: Any, nested_strides: Any, offsets: Any) -> Any:
-    """A copy of a buffer as a nested tensor."""
+    """Return a copy of a buffer as a nested tensor."""
     return _nested_view_from_buffer(self.clone(), nested_size, nested_strides, offsets)
 
 
 def _nested_view_from_jagged(
     self: Any, offsets: Any, dummy: Any, lengths: Any = None, ragged_idx: int = 1, min_seqlen: Any = None, max_seqlen: Any = None
 ) -> Any:
-    """A view of values as a nested tensor of the jagged layout."""
+    """Return a view of values as a nested tensor of the jagged layout."""
     cache = {name: value for name, value in (("min_seqlen", min_seqlen), ("max_seqlen", max_seqlen)) if value is not None}
     return NestedTensor(alias(self), offsets, lengths=lengths, _ragged_idx=ragged_idx, _metadata_cache=cache)
 
 
 def _nested_view_from_jagged_copy(self: Any, *args: Any, **named: Any) -> Any:
-    """A copy of values as a nested tensor of the jagged layout."""
+    """Return a copy of values as a nested tensor of the jagged layout."""
     return _nested_view_from_jagged(self.clone(), *args, **named)
 
 
 def _nested_from_padded_tensor(
     padded: Tensor, offsets: Tensor, dummy: Any, ragged_idx: int = 1, min_seqlen: Any = None, max_seqlen: Any = None, sum_S: Any = None
 ) -> Tensor:
-    """A nested tensor of the jagged layout, of what a padded tensor holds."""
+    """Return a nested tensor of the jagged layout, of what a padded tensor holds."""
     cache = {name: value for name, value in (("min_seqlen", min_seqlen), ("max_seqlen", max_seqlen)) if value is not None}
     return ops.from_padded(padded, of_values(padded.flatten(0, 1), offsets, None, ragged_idx, cache))
 
 
 def _nested_get_values(self: Any) -> Any:
-    """The values of a nested tensor."""
+    """Return the values of a nested tensor."""
     return self.values()
 
 
 def _nested_get_values_copy(self: Any) -> Any:
-    """A copy of the values of a nested tensor."""
+    """Return a copy of the values of a nested tensor."""
     return self.values().clone()
 
 
 def _nested_get_offsets(self: Any) -> Any:
-    """Where the parts of a nested tensor begin."""
+    """Return where the parts of a nested tensor begin."""
     return self._offsets
 
 
 def _nested_get_lengths(self: Any) -> Any:
-    """How long the parts of a nested tensor are, None where the offsets tell."""
+    """Return how long the parts of a nested tensor are, None where the offsets tell."""
     return self._lengths
 
 
 def _nested_get_ragged_idx(self: Any) -> int:
-    """The dimension in which the parts differ."""
+    """Return the dimension in which the parts differ."""
     return self._ragged_idx  # type: ignore[no-any-return]
 
 
 def _nested_get_min_seqlen(self: Any) -> Any:
-    """What holds the least length, if it is known."""
+    """Return the tensor that holds the least length, if it is known."""
     return self._min_seqlen_tensor
 
 
 def _nested_get_max_seqlen(self: Any) -> Any:
-    """What holds the greatest length, if it is known."""
+    """Return the tensor that holds the greatest length, if it is known."""
     return self._max_seqlen_tensor
 
 
 def _nested_get_jagged_dummy(any: Any) -> Any:
-    """A nested tensor that stands for none in particular."""
+    """Return a nested tensor that stands for none in particular."""
     return _nt_view_dummy()
 
 
 def _jagged_to_padded_dense_forward(values: Any, offsets: Any, max_lengths: Any, padding_value: float = 0.0) -> Any:
-    """One tensor with a length for all parts of values, the rest filled."""
+    """Return one tensor with a length for all parts of values, the rest filled."""
     if len(offsets) != 1 or len(max_lengths) != 1:
         raise RuntimeError("_jagged_to_padded_dense_forward(): only a single jagged dim is supported for now")
     if offsets[0].dim() != 1:
@@ -153,7 +153,7 @@ def _jagged_to_padded_dense_forward(values: Any, offsets: Any, max_lengths: Any,
 
 
 def _padded_dense_to_jagged_forward(dense: Any, offsets: Any, total_L: Any = None) -> Any:
-    """The parts that a padded tensor holds, one after the other."""
+    """Return the parts that a padded tensor holds, one after the other."""
     if len(offsets) != 1:
         raise RuntimeError("_padded_dense_to_jagged_forward(): only a single jagged dim is supported for now")
     if offsets[0].dim() != 1:
@@ -173,12 +173,12 @@ def _nested_tensor_softmax_with_shape(self: Any, query: Any) -> Any:
 
 
 def is_non_overlapping_and_dense(self: Any) -> bool:
-    """Whether the elements fill their memory, each in a place of its own; False for a nested tensor."""
+    """Return whether the elements fill their memory, each in a place of its own; False for a nested tensor."""
     return not is_nested(self) and dense_order(tuple(self.shape), self.stride()) is not None
 
 
 def size(self: Any) -> Any:
-    """The length of each dimension. RuntimeError for a nested tensor."""
+    """Return the length of each dimension. RuntimeError for a nested tensor."""
     if is_nested(self):
         raise RuntimeError(
             "NestedTensor does not support directly calling torch.ops.aten.size; please use `nested_tensor.size()` instead."
@@ -187,17 +187,17 @@ def size(self: Any) -> Any:
 
 
 def sym_stride(self: Any, dim: int | None = None) -> Any:
-    """The stride of each dimension, or of one."""
+    """Return the stride of each dimension, or of one."""
     return self.stride() if dim is None else self.stride(dim)
 
 
 def sym_numel(self: Any) -> int:
-    """The number of elements."""
+    """Return the number of elements."""
     return self.numel()  # type: ignore[no-any-return]
 
 
 def sym_storage_offset(self: Any) -> int:
-    """The position of the first element in its storage."""
+    """Return the position of the first element in its storage."""
     return self.storage_offset()  # type: ignore[no-any-return]
 
 

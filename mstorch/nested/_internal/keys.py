@@ -10,7 +10,7 @@ _WHOLE = object()  # a dimension that the dots stand for
 
 
 def read(input: Any, key: Any, sliced: Callable[[Any, int, slice], Any]) -> Any:
-    """What an index shows; ``sliced`` gives what a slice along a dimension of a nested tensor does."""
+    """Return what an index shows; ``sliced`` gives what a slice along a dimension of a nested tensor does."""
     keys = list(key) if isinstance(key, tuple) else [key]
     taken = sum(item is not None and item is not Ellipsis for item in keys)
     at = next((i for i, item in enumerate(keys) if item is Ellipsis), None)

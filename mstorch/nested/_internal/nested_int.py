@@ -17,12 +17,12 @@ class _Constant:
         return True
 
     def constant_int(self) -> int:
-        """The number."""
+        """Return the number."""
         return self.value
 
 
 def _at_least(one: Any, other: Any) -> bool:
-    """Whether ``one >= other``; ValueError where the lengths decide. A ragged length counts as at least 2."""
+    """Return whether ``one >= other``; ValueError where the lengths decide. A ragged length counts as at least 2."""
     nested, beside = isinstance(one, NestedIntNode), isinstance(other, NestedIntNode)
     if nested and beside and one.t_id == other.t_id:
         return bool(one.coeff >= other.coeff)
@@ -34,18 +34,18 @@ def _at_least(one: Any, other: Any) -> bool:
 
 
 class NestedIntNode:
-    """What ``torch.SymInt`` holds of a ragged length: ``t_id`` names the lengths, ``coeff`` multiplies them."""
+    """The node of a ``torch.SymInt`` for a ragged length: ``t_id`` names the lengths, ``coeff`` multiplies them."""
 
     def __init__(self, t_id: int, coeff: int) -> None:
         self.t_id = t_id
         self.coeff = coeff
 
     def nested_int_coeff(self) -> int:
-        """The factor."""
+        """Return the factor."""
         return self.coeff
 
     def nested_int(self) -> int:
-        """The name of the lengths."""
+        """Return the name of the lengths."""
         return self.t_id
 
     def maybe_as_int(self) -> int | None:
@@ -81,23 +81,23 @@ class NestedIntNode:
         return self
 
     def wrap_int(self, num: int) -> _Constant:
-        """A plain number in the form of an operand."""
+        """Return a plain number in the form of an operand."""
         if type(num) is not int:
             raise AssertionError(f"Expected num to be int, but got {type(num).__name__}")
         return _Constant(num)
 
     def mul(self, other: Any) -> NestedIntNode:
-        """The lengths times a plain number."""
+        """Return the lengths times a plain number."""
         if not other.is_constant():
             raise ValueError(f"unsupported: {type(other)}")
         return NestedIntNode(self.t_id, self.coeff * other.constant_int())
 
     def eq(self, other: Any) -> bool:
-        """Whether both are the same lengths times the same number."""
+        """Return whether both are the same lengths times the same number."""
         return isinstance(other, NestedIntNode) and (self.t_id, self.coeff) == (other.t_id, other.coeff)
 
     def ne(self, other: Any) -> bool:
-        """Whether they are not."""
+        """Return whether they are not."""
         return not self.eq(other)
 
     def ge(self, other: Any) -> bool:

@@ -29,7 +29,7 @@ _tensor_id_counter = 0
 
 
 def get_tensor_symint(tensor: Tensor, *, coeff: int = 1) -> SymInt:
-    """The symbol of the lengths that a tensor of offsets, or lengths, tells; each tensor has one."""
+    """Return the symbol of the lengths that a tensor of offsets, or lengths, tells; each tensor has one."""
     global _tensor_id_counter
     found = _tensor_symint_registry.get(tensor)
     if found is None:
@@ -103,7 +103,7 @@ class NestedTensor(Nested):
         return of_values(values, self._offsets, self._lengths, self._ragged_idx, self._metadata_cache)
 
     def _seed(self, gradient: Tensor) -> Any:
-        """A gradient's elements, as they lie."""
+        """Return a gradient's elements, as they lie."""
         return gradient._values
 
     # What a tensor says of itself
@@ -125,19 +125,19 @@ class NestedTensor(Nested):
         return (self._size[self._ragged_idx] * steps[self._ragged_idx - 1], *steps)
 
     def dim(self) -> int:
-        """The number of dimensions, that of the parts included."""
+        """Return the number of dimensions, that of the parts included."""
         return self._values.dim() + 1  # type: ignore[no-any-return]
 
     def size(self, dim: int | None = None) -> tuple[int, ...]:
-        """The length of each dimension, or of one; that of the ragged one is a symbol."""
+        """Return the length of each dimension, or of one; that of the ragged one is a symbol."""
         return Size(self._size) if dim is None else self._size[wrap_dim(dim, self.dim())]
 
     def stride(self, dim: int | None = None) -> Any:
-        """The stride of each dimension, or of one."""
+        """Return the stride of each dimension, or of one."""
         return self._strides if dim is None else self._strides[wrap_dim(dim, self.dim())]
 
     def numel(self) -> int:
-        """The number of elements of all parts."""
+        """Return the number of elements of all parts."""
         if self._lengths is None:
             return self._values.numel()  # type: ignore[no-any-return]
         rest = np.delete(np.array(self._values.shape), self._ragged_idx - 1).prod()
@@ -149,11 +149,11 @@ class NestedTensor(Nested):
         return self.numel() * self._dtype.itemsize
 
     def is_contiguous(self, memory_format: memory_format = contiguous_format) -> bool:
-        """Whether there are no gaps and the values lie in rows."""
+        """Return whether there are no gaps and the values lie in rows."""
         return self._lengths is None and self._values.is_contiguous(memory_format=memory_format)
 
     def is_same_size(self, other: Any) -> bool:
-        """Whether both have the same lengths, known by the same symbol."""
+        """Return whether both have the same lengths, known by the same symbol."""
         return self._size == other._size
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:
@@ -164,23 +164,23 @@ class NestedTensor(Nested):
     # What it is made of
 
     def values(self) -> Any:
-        """The tensor with all parts, a view."""
+        """Return the tensor with all parts, a view."""
         return alias(self._values)
 
     def offsets(self) -> Tensor:
-        """Where each part begins, and where the last ends."""
+        """Return where each part begins, and where the last ends."""
         return self._offsets
 
     def lengths(self) -> Tensor | None:
-        """How long each part is, None where the offsets tell."""
+        """Return how long each part is, None where the offsets tell."""
         return self._lengths
 
     def part_lengths(self) -> np.ndarray:
-        """How long each part is, on the host."""
+        """Return how long each part is, on the host."""
         return np.diff(lengths_on_host(self._offsets)) if self._lengths is None else lengths_on_host(self._lengths)
 
     def row_lengths(self) -> Tensor:
-        """How long each part is, as a tensor."""
+        """Return how long each part is, as a tensor."""
         return self._offsets.diff() if self._lengths is None else self._lengths
 
     def _cached(self, name: str, function: Any) -> int:
@@ -225,7 +225,7 @@ class NestedTensor(Nested):
         return None if found is None else _load_val_from_tensor(found)
 
     def unbind(self, dim: int = 0) -> Sequence[Tensor]:
-        """The parts, views of the values."""
+        """Return the parts, views of the values."""
         if dim != 0:
             raise RuntimeError("unbind(): only supported for NestedTensor on dim=0")
         place = self._ragged_idx - 1
@@ -244,14 +244,14 @@ class NestedTensor(Nested):
         return [self._values.narrow(place, start, length) for start, length in zip(starts, lengths)]
 
     def _view_func(self, new_base: Any) -> Any:
-        """The same view of another base."""
+        """Return the same view of another base."""
         values = self._values
         return self._like(new_base.as_strided(values.shape, values.stride(), values.storage_offset()))
 
     # Copies
 
     def to(self, *args: Any, **kwargs: Any) -> Any:
-        """The tensor in another dtype or on another device; itself where nothing changes."""
+        """Return the tensor in another dtype or on another device; itself where nothing changes."""
         moved = super().to(*args, **kwargs)
         return moved if moved is self else moved._following()
 
@@ -269,7 +269,7 @@ class NestedTensor(Nested):
         return self
 
     def clone(self, *, memory_format: memory_format | None = None) -> Tensor:
-        """A copy; without gaps if ``memory_format`` asks for rows."""
+        """Return a copy; without gaps if ``memory_format`` asks for rows."""
         if self._lengths is not None and memory_format is contiguous_format:
             if self._ragged_idx != 1:
                 raise AssertionError("NJT with ragged_idx != 1 not supported for contiguous clone")
@@ -293,7 +293,7 @@ class NestedTensor(Nested):
         return memo[id(self)]
 
     def stored(self) -> tuple[Any, ...]:
-        """What a file holds of the tensor."""
+        """Return what a file holds of the tensor."""
         return ({
             "values": self._values.detach(), "offsets": self._offsets, "lengths": self._lengths, "_ragged_idx": self._ragged_idx,
             "_metadata_cache": self._metadata_cache, "requires_grad": self.requires_grad,
@@ -316,7 +316,7 @@ class NestedTensor(Nested):
 def of_values(
     values: Any, offsets: Any, lengths: Any = None, _ragged_idx: int = 1, _metadata_cache: dict[str, Any] | None = None
 ) -> Any:
-    """A nested tensor over values, whose history is its own."""
+    """Return a nested tensor over values, whose history is its own."""
     tensor = new(NestedTensor, values)
     tensor._offsets, tensor._lengths, tensor._ragged_idx = offsets, lengths, _ragged_idx
     tensor._metadata_cache = {} if _metadata_cache is None else dict(_metadata_cache)
@@ -326,7 +326,7 @@ def of_values(
 def nested_from_padded(
     padded: Tensor, offsets: Tensor, ragged_idx: int = 1, min_seqlen: Any = None, max_seqlen: Any = None, sum_S: int | None = None
 ) -> Tensor:
-    """The parts that a padded tensor holds at their start, as a nested tensor."""
+    """Return the parts that a padded tensor holds at their start, as a nested tensor."""
     return above.torch._nested_from_padded_tensor(
         padded, offsets, None, ragged_idx, **_extremes(min_seqlen, max_seqlen)
     )
@@ -347,12 +347,12 @@ class ViewBufferFromNested(Function):
 
     @staticmethod
     def forward(ctx: Any, x: Any) -> Any:
-        """The values."""
+        """Return the values."""
         return x._values.detach()
 
     @staticmethod
     def backward(ctx: Any, gO: Any) -> Any:
-        """The gradient as it is."""
+        """Return the gradient as it is."""
         return gO
 
 
@@ -361,20 +361,20 @@ class ViewNestedFromBuffer:
 
     @staticmethod
     def apply(values: Any, offsets: Any, metadata_cache: dict[str, Any] | None = None) -> Any:
-        """A view of ``values``."""
+        """Return a view of ``values``."""
         known = metadata_cache or {}
         return of_values(alias(values), offsets, None, 1, _extremes(known.get("min_seqlen"), known.get("max_seqlen")))
 
 
 def buffer_from_jagged(jagged: Any) -> Any:
-    """The values of a nested tensor, with its history."""
+    """Return the values of a nested tensor, with its history."""
     return jagged.values()
 
 
 def jagged_from_list(
     tensors: Sequence[Any], offsets: Any, dtype: dtype | None = None, device: device | str | int | None = None
 ) -> tuple[Any, Any]:
-    """A nested tensor of copies of tensors that differ in at most one dimension, and its offsets."""
+    """Return a nested tensor of copies of tensors that differ in at most one dimension, and its offsets."""
     if len(tensors) == 0:
         raise RuntimeError("Cannot construct a nested tensor from an empty tensor list")
     for what, of in (("dtype", lambda t: t.dtype), ("device", lambda t: t.device), ("dim", lambda t: t.dim())):
@@ -401,7 +401,7 @@ def jagged_from_list(
 
 
 def jagged_from_tensor_and_lengths(tensor: Tensor, starts: Tensor, lengths: Tensor) -> tuple[Any, Any, Any]:
-    """A view of a part of each row of a tensor; its offsets and, where there are gaps, its lengths."""
+    """Return a view of a part of each row of a tensor; its offsets and, where there are gaps, its lengths."""
     count = tensor.shape[0]
     if any(tuple(item.shape) not in ((), (1,), (count,)) for item in (starts, lengths)):
         raise RuntimeError(
@@ -439,7 +439,7 @@ def _nt_view_dummy() -> Any:
 def nested_view_from_values_offsets(
     values: Tensor, offsets: Tensor, ragged_idx: int = 1, min_seqlen: int | None = None, max_seqlen: int | None = None
 ) -> Tensor:
-    """A view of values as a nested tensor."""
+    """Return a view of values as a nested tensor."""
     return nested_view_from_values_offsets_lengths(values, offsets, None, ragged_idx, min_seqlen, max_seqlen)
 
 
@@ -447,7 +447,7 @@ def nested_view_from_values_offsets_lengths(
     values: Tensor, offsets: Tensor, lengths: Tensor | None, ragged_idx: int = 1, min_seqlen: int | None = None,
     max_seqlen: int | None = None
 ) -> Tensor:
-    """A view of values as a nested tensor, with gaps where there are lengths."""
+    """Return a view of values as a nested tensor, with gaps where there are lengths."""
     return NestedTensor(
         alias(values), offsets, lengths=lengths, _ragged_idx=ragged_idx, _metadata_cache=_extremes(min_seqlen, max_seqlen)
     )

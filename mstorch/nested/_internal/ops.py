@@ -33,7 +33,7 @@ form = FORMS.enter
 
 
 def like(input: Any, values: Any, ragged_idx: int | None = None) -> Any:
-    """Values as a nested tensor of the lengths of ``input``."""
+    """Return values as a nested tensor of the lengths of ``input``."""
     place = input._ragged_idx if ragged_idx is None else ragged_idx
     found = of_values(values, input._offsets, input._lengths, place, input._metadata_cache)
     if values._auto is not None and values._auto.base is input._values:
@@ -42,7 +42,7 @@ def like(input: Any, values: Any, ragged_idx: int | None = None) -> Any:
 
 
 def wrapped(result: Any, input: Any, ragged_idx: int | None = None) -> Any:
-    """The tensors of a result as nested tensors; ``input`` itself where its values were written."""
+    """Return the tensors of a result as nested tensors; ``input`` itself where its values were written."""
     if result is input._values:
         return input
     if isinstance(result, TensorBase):
@@ -59,7 +59,7 @@ def needs_plain(input: Tensor, name: str, argument: str = "self") -> None:
 
 
 def inner(input: Any, dim: int, name: str, ragged: bool = False, more: int = 0) -> int:
-    """A dimension of the values, of one of ``input``. RuntimeError for the first, and unless ``ragged`` for the ragged one."""
+    """Return a dimension of the values, of one of ``input``. RuntimeError for the first, and unless ``ragged`` for the ragged one."""
     place = wrap_dim(dim, input.dim() + more)
     if place == input._ragged_idx and not ragged:
         raise RuntimeError(f"{name}(): not supported for NestedTensor on ragged dim")
@@ -69,7 +69,7 @@ def inner(input: Any, dim: int, name: str, ragged: bool = False, more: int = 0) 
 
 
 def matches(input: Any, size: Sequence[Any]) -> bool:
-    """Whether a size begins as that of ``input`` does, up to the ragged dimension; -1 matches anything."""
+    """Return whether a size begins as that of ``input`` does, up to the ragged dimension; -1 matches anything."""
     own = input._size[: input._ragged_idx + 1]
     given = tuple(size)[: input._ragged_idx + 1]
     return len(own) == len(given) and all(one == other or isinstance(other, int) and other == -1 for one, other in zip(own, given))
@@ -79,7 +79,7 @@ def matches(input: Any, size: Sequence[Any]) -> bool:
 
 
 def padded_values(input: Any, padding: Any, length: int) -> Tensor:
-    """One tensor with ``length`` along the ragged dimension, the rest filled; what is longer is cut off."""
+    """Return one tensor with ``length`` along the ragged dimension, the rest filled; what is longer is cut off."""
     place = input._ragged_idx - 1
     rows = input._values.movedim(place, 0) if place else input._values
     starts, lengths = lengths_on_host(input._offsets)[:-1], input.part_lengths()
@@ -101,7 +101,7 @@ def padded_values(input: Any, padding: Any, length: int) -> Tensor:
 
 
 def from_padded(dense: Any, input: Any) -> Tensor:
-    """The parts, as long as those of ``input``, that a padded tensor holds at their start."""
+    """Return the parts, as long as those of ``input``, that a padded tensor holds at their start."""
     place = input._ragged_idx
     rows = dense.movedim(place, 1) if place > 1 else dense
     lengths, width = lengths_on_host(input._offsets), rows.shape[1]
@@ -119,14 +119,14 @@ def from_padded(dense: Any, input: Any) -> Tensor:
 
 
 def longest(input: Any) -> int:
-    """The length to pad to: the known maximum, or what is enough for any part."""
+    """Return the length to pad to: the known maximum, or what is enough for any part."""
     known = input._maybe_max_seqlen
     return input._values.shape[input._ragged_idx - 1] if known is None else known
 
 
 @form("to_padded_tensor", "nested_to_padded_tensor")
 def to_padded_tensor(public: Function, input: Any, padding: Any, output_size: Any = None, out: Tensor | None = None) -> Tensor:
-    """One tensor of all parts, the rest filled with ``padding``."""
+    """Return one tensor of all parts, the rest filled with ``padding``."""
     if input._lengths is not None:
         raise RuntimeError("to_padded_tensor(): not supported for nested tensors with holes")
     if output_size is not None:
@@ -140,7 +140,7 @@ def to_padded_tensor(public: Function, input: Any, padding: Any, output_size: An
 
 
 def pointwise(lead: Tensor, public: Function, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """An operation on each element, computed on the values."""
+    """Return an operation on each element, computed on the values."""
     for item in args:
         if getattr(type(item), "is_symbolic_number", False):
             raise RuntimeError(f"NestedTensor {name}: invalid argument {item}")
@@ -166,7 +166,7 @@ def _mismatch(name: str, args: Sequence[Any], lead: Any, other: Any) -> RuntimeE
 
 
 def _beside(dense: Any, lead: Any, name: str, args: Sequence[Any]) -> Any:
-    """A plain tensor in the form in which it meets the values of a nested one."""
+    """Return a plain tensor in the form in which it meets the values of a nested one."""
     if dense.dim() > lead.dim():
         raise NotImplementedError("NYI: broadcasting NT with T with larger dim")
     small = dense
@@ -190,7 +190,7 @@ NestedTensor.FORMS = FORMS  # type: ignore[attr-defined]
 
 @form("where")
 def where(public: Function, condition: Tensor, input: Tensor | None = None, other: Tensor | None = None, **named: Any) -> Tensor:
-    """Elements of one operand or another."""
+    """Return elements of one operand or another."""
     input, other = named.get("input", named.get("self", input)), named.get("other", other)
     lead = next(nested_among((condition, input, other)))
     return pointwise(lead, public, "where", (condition, input, other), {})
@@ -198,13 +198,13 @@ def where(public: Function, condition: Tensor, input: Tensor | None = None, othe
 
 @form("zeros_like", "ones_like", "empty_like", "full_like", "rand_like", "randn_like", "randint_like")
 def made_like(public: Function, input: Any, *args: Any, layout: layout | None = None, **named: Any) -> Tensor:
-    """Other values of the same lengths."""
+    """Return other values of the same lengths."""
     return like(input, public(input._values, *args, **named))._following()
 
 
 @form("copy_")
 def copy_(public: Function, input: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
-    """Elements of another nested tensor, whose parts have the same shapes."""
+    """Return elements of another nested tensor, whose parts have the same shapes."""
     if not isinstance(src, NestedTensor) or not isinstance(input, NestedTensor):
         raise ValueError(
             "NestedTensor copy_(self: jt_all, src: jt_all, non_blocking: any?): expected src to be a jagged layout NestedTensor"
@@ -222,14 +222,14 @@ def copy_(public: Function, input: Tensor, src: Tensor, non_blocking: bool = Fal
 
 @form("apply_")
 def apply_(public: Function, input: Any, function: Any) -> Any:
-    """A Python function of each element."""
+    """Return a Python function of each element."""
     input._values.detach().apply_(function)
     return input
 
 
 @form("new_empty", "new_zeros", "new_ones", "new_full")
 def new_tensor(public: Function, input: Tensor, size: int, *args: Any, **named: Any) -> Any:
-    """A tensor of no dimension."""
+    """Return a tensor of no dimension."""
     if not isinstance(size, (tuple, list)) or len(size):
         raise RuntimeError("new_empty() not supported for NJT with shape != ()")
     return public(input._values, size, *args, **named)
@@ -237,7 +237,7 @@ def new_tensor(public: Function, input: Tensor, size: int, *args: Any, **named: 
 
 @form("equal")
 def equal(public: Function, input: Any, other: Any) -> bool:
-    """Whether both have the same lengths and elements."""
+    """Return whether both have the same lengths and elements."""
     return is_nested(input) and is_nested(other) and input._size == other._size and public(input._values, other._values)
 
 
@@ -262,7 +262,7 @@ def _padding_of(name: str, input: Tensor) -> float:
 
 @form(*_NEUTRAL)
 def reduced(public: Function, input: Any, dim: Any = None, keepdim: Any = False, **named: Any) -> Any:
-    """A reduction: of everything, along the ragged dimension (a plain tensor is left), or along others."""
+    """Return a reduction: of everything, along the ragged dimension (a plain tensor is left), or along others."""
     name = public_name(public)
     if isinstance(dim, TensorBase) or "other" in named:
         other = named.get("other", dim)
@@ -372,7 +372,7 @@ def rms_norm(public: Function, input: Any, normalized_shape: Any, weight: Any = 
 
 @form("linear")
 def linear(public: Function, input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """The layer on the last dimension of all parts at once."""
+    """Return the layer on the last dimension of all parts at once."""
     needs_plain(input, "linear_default")
     return like(input, public(input._values, weight, bias))
 
@@ -390,7 +390,7 @@ def embedding(public: Function, input: Tensor, weight: Tensor, *rest: Any, **nam
 
 @form("embedding_bag")
 def embedding_bag(public: Function, input: Any, weight: Any, offsets: Any = None, *args: Any, **named: Any) -> Tensor:
-    """Sums, means or maxima of rows of a table, one for each part of numbers of rows."""
+    """Return sums, means or maxima of rows of a table, one for each part of numbers of rows."""
     if offsets is not None:
         raise ValueError("embedding_bag(): offsets must be None when input is a nested tensor")
     if is_nested(named.get("per_sample_weights")):
@@ -401,7 +401,7 @@ def embedding_bag(public: Function, input: Any, weight: Any, offsets: Any = None
 
 @form("conv1d", "conv2d", "conv3d")
 def convolution(public: Function, input: Any, *args: Any, **named: Any) -> Any:
-    """A convolution of all parts, along whose dimension it does not go."""
+    """Return a convolution of all parts, along whose dimension it does not go."""
     needs_plain(input, "convolution_default", "input")
     return like(input, public(input._values, *args, **named))
 
@@ -426,7 +426,7 @@ def attention(
 
 
 def _longest_part(input: Any) -> int:
-    """The length of the longest part, at least 1."""
+    """Return the length of the longest part, at least 1."""
     lengths = input.part_lengths()
     return max(int(lengths.max()) if len(lengths) else 0, 1)
 
@@ -473,13 +473,13 @@ def share_memory_(public: Function, input: Any) -> Any:
 
 @form("is_shared")
 def is_shared(public: Function, input: Any) -> bool:
-    """Whether values and offsets are in memory that processes share."""
+    """Return whether values and offsets are in memory that processes share."""
     return bool(input._values.is_shared() and input._offsets.is_shared())
 
 
 @form("masked_select")
 def masked_select(public: Function, input: Any, mask: Any) -> Tensor:
-    """The elements of each part where a mask is true."""
+    """Return the elements of each part where a mask is true."""
     if input.dim() > 2:
         raise RuntimeError("masked_select only support 2-D selections currently")
     if input.shape != mask.shape:

@@ -27,14 +27,14 @@ _on_host: Any = WeakTensorKeyDictionary()  # arrays of offsets and lengths, with
 
 
 def with_host(array: np.ndarray, device: device | str | int) -> Tensor:
-    """An array as a tensor on a device, whose values need not be read from there again."""
+    """Return an array as a tensor on a device, whose values need not be read from there again."""
     tensor = made(np.ascontiguousarray(array, np.int64)).to(device)
     _on_host[tensor] = (tensor._counter.version, np.array(array, np.int64))
     return tensor
 
 
 def on_device(array: np.ndarray, beside: Any) -> Tensor:
-    """Positions as a tensor beside another."""
+    """Return positions as a tensor beside another."""
     return made(np.ascontiguousarray(array, np.int64)).to(beside.device)
 
 
@@ -42,7 +42,7 @@ _positions: Any = WeakTensorKeyDictionary()  # of offsets: their version, and by
 
 
 def padded_positions(offsets: Tensor, width: int) -> Tensor:
-    """Where the rows of parts, cut off at ``width``, stand in a tensor (parts, width), counted in rows; kept for the next call."""
+    """Return where the rows of parts, cut off at ``width``, stand in a tensor (parts, width), counted in rows; kept for the next call."""
     known = _positions.get(offsets)
     if known is None or known[0] != offsets._counter.version:
         known = _positions[offsets] = (offsets._counter.version, {})
@@ -61,7 +61,7 @@ def steps_within(lengths: np.ndarray) -> np.ndarray:
 
 
 def places(sizes: np.ndarray, outer: Sequence[int]) -> tuple[np.ndarray, int]:
-    """Where rows of parts stand in a tensor of shape (parts, *outer), counted in rows, and how many elements are a row.
+    """Return where rows of parts stand in a tensor of shape (parts, *outer), counted in rows, and how many elements are a row.
 
     Trailing dimensions that all parts have as a whole are one row.
     """
@@ -81,7 +81,7 @@ def places(sizes: np.ndarray, outer: Sequence[int]) -> tuple[np.ndarray, int]:
 
 
 def padded(rows: Tensor, sizes: np.ndarray, outer: Sequence[int], padding: float) -> Tensor:
-    """A tensor of shape (parts, *outer) of the elements of parts that lie one after the other, the rest filled."""
+    """Return a tensor of shape (parts, *outer) of the elements of parts that lie one after the other, the rest filled."""
     position, width = places(sizes, outer)
     shape = (len(sizes), *outer)
     if len(position) * width == int(np.prod(shape, dtype=np.int64)):
@@ -91,7 +91,7 @@ def padded(rows: Tensor, sizes: np.ndarray, outer: Sequence[int], padding: float
 
 
 def unpadded(dense: Tensor, sizes: np.ndarray) -> Tensor:
-    """The elements of parts of these sizes, which a padded tensor holds at its start, one after the other."""
+    """Return the elements of parts of these sizes, which a padded tensor holds at its start, one after the other."""
     position, width = places(sizes, tuple(dense.shape[1:]))
     rows = dense.reshape(-1, width) if width else dense.reshape(0, 0)
     if len(position) == len(rows):

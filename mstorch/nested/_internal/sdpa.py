@@ -13,7 +13,7 @@ from .padding import padded, unpadded
 
 
 def mask_of(lengths: np.ndarray, query: Tensor, width: int, is_causal: bool = False) -> Any:
-    """Which of ``width`` padded keys the padded queries may look at; None where all keys are there."""
+    """Return which of ``width`` padded keys the padded queries may look at; None where all keys are there."""
     if (lengths == width).all():
         return None
     kept = (np.arange(width) < lengths[:, None]).reshape(len(lengths), *(1,) * (query.dim() - 2), width)

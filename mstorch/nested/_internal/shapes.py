@@ -31,7 +31,7 @@ def _sizes(shape: tuple[Any, ...]) -> list[Any]:
 
 @form("transpose")
 def transpose(public: Function, input: Any, dim0: int, dim1: int) -> Tensor:
-    """Two dimensions exchanged, neither of them the first."""
+    """Return two dimensions exchanged, neither of them the first."""
     one, other = wrap_dim(dim0, input.dim()), wrap_dim(dim1, input.dim())
     place = input._ragged_idx
     if place in (one, other):
@@ -43,13 +43,13 @@ def transpose(public: Function, input: Any, dim0: int, dim1: int) -> Tensor:
 
 @form("mT of a tensor")
 def matrix_transpose(public: Function, input: Any) -> Any:
-    """The last two dimensions exchanged."""
+    """Return the last two dimensions exchanged."""
     return transpose(public, input, -2, -1)
 
 
 @form("permute")
 def permute(public: Function, input: Any, *dims: Any) -> Tensor:
-    """The dimensions in another order, in which the first stays."""
+    """Return the dimensions in another order, in which the first stays."""
     order = _sizes(dims)
     if len(order) != input.dim():
         raise ValueError(
@@ -67,7 +67,7 @@ def permute(public: Function, input: Any, *dims: Any) -> Tensor:
 
 
 def _viewed(input: Any, size: list[Any], name: str, function: Any = None) -> Tensor:
-    """The values in another shape, in which the parts keep their length."""
+    """Return the values in another shape, in which the parts keep their length."""
     if input._ragged_idx != 1 and tuple(input._size) != tuple(size):
         raise RuntimeError(
             f"view(): does not support ragged_idx != 1 except when inp._size == size. inp._size is ({input._size}) and size is "
@@ -82,7 +82,7 @@ def _viewed(input: Any, size: list[Any], name: str, function: Any = None) -> Ten
 
 @form("view")
 def view(public: Function, input: Any, *shape: Any) -> Tensor:
-    """Another shape, a view."""
+    """Return another shape, a view."""
     size = _sizes(shape)
     if len(size) == 1 and not isinstance(size[0], int) and not getattr(type(size[0]), "is_symbolic_number", False):
         return like(input, input._values.view(size[0]))  # another dtype
@@ -91,25 +91,25 @@ def view(public: Function, input: Any, *shape: Any) -> Tensor:
 
 @form("reshape")
 def reshape(public: Function, input: Tensor, *shape: Any) -> Any:
-    """Another shape, a copy where a view cannot be."""
+    """Return another shape, a copy where a view cannot be."""
     return _viewed(input, _sizes(shape), "reshape")
 
 
 @form("_unsafe_view")
 def unsafe_view(public: Function, input: Any, size: Any) -> Any:
-    """Another shape, in which nobody sees a view."""
+    """Return another shape, in which nobody sees a view."""
     return _viewed(input, list(size), "view", public)
 
 
 @form("view_as", "reshape_as")
 def view_as(public: Function, input: Any, other: Any) -> Any:
-    """The shape of another tensor."""
+    """Return the shape of another tensor."""
     return _viewed(input, list(other.shape), public_name(public).removesuffix("_as"))
 
 
 @form("flatten")
 def flatten(public: Function, input: Any, start_dim: int = 0, end_dim: int = -1) -> Tensor:
-    """Dimensions as one, none of them the first or the ragged one."""
+    """Return dimensions as one, none of them the first or the ragged one."""
     start, end = (inner(input, dim, "flatten") + 1 for dim in (start_dim, end_dim))
     if start == end:
         return input
@@ -119,14 +119,14 @@ def flatten(public: Function, input: Any, start_dim: int = 0, end_dim: int = -1)
 
 @form("unflatten")
 def unflatten(public: Function, input: Any, dim: int, sizes: Any) -> Tensor:
-    """A dimension as several."""
+    """Return a dimension as several."""
     place = inner(input, dim, "unflatten")
     return like(input, input._values.unflatten(place, sizes), input._ragged_idx + (len(sizes) - 1 if place < input._ragged_idx - 1 else 0))
 
 
 @form("squeeze")
 def squeeze(public: Function, input: Any, dim: Any = None) -> Tensor:
-    """A dimension of length 1 removed."""
+    """Return a dimension of length 1 removed."""
     if dim is None:
         raise NotImplementedError("squeeze() of a nested tensor needs a dimension")
     needs_plain(input, "squeeze_dim")
@@ -135,14 +135,14 @@ def squeeze(public: Function, input: Any, dim: Any = None) -> Tensor:
 
 @form("unsqueeze")
 def unsqueeze(public: Function, input: Any, dim: int) -> Tensor:
-    """A dimension of length 1 inserted, not as the first."""
+    """Return a dimension of length 1 inserted, not as the first."""
     place = inner(input, dim, "unsqueeze", True, 1)
     return like(input, input._values.unsqueeze(place), input._ragged_idx + (place <= input._ragged_idx - 1))
 
 
 @form("expand")
 def expand(public: Function, input: Any, *shape: Any) -> Tensor:
-    """Dimensions of length 1 repeated, without a copy."""
+    """Return dimensions of length 1 repeated, without a copy."""
     size = _sizes(shape)
     if not matches(input, size):
         raise RuntimeError(f"expand(): cannot expand shape {input._size} -> {size}")
@@ -151,7 +151,7 @@ def expand(public: Function, input: Any, *shape: Any) -> Tensor:
 
 @form("expand_as")
 def expand_as(public: Function, input: Any, other: Any) -> Any:
-    """A tensor in the shape of a nested one."""
+    """Return a tensor in the shape of a nested one."""
     if is_nested(input):
         return expand(public, input, *other.shape)
     return like(other, input.expand_as(other._values))
@@ -159,7 +159,7 @@ def expand_as(public: Function, input: Any, other: Any) -> Any:
 
 @form("broadcast_to")
 def broadcast_to(public: Function, input: Any, size: Any) -> Any:
-    """Dimensions of length 1 repeated, without a copy."""
+    """Return dimensions of length 1 repeated, without a copy."""
     if len(size) <= input.dim():
         return expand(public, input, *(1,) * (input.dim() - len(size)), *size)
     raise ValueError(
@@ -187,7 +187,7 @@ def broadcast_tensors(public: Function, *tensors: Any) -> Any:
 def split(
     public: Function, input: Any, split_size: int | Sequence[int] | None = None, dim: int = 0, *, split_sizes: Sequence[int] | None = None
 ) -> tuple[Tensor, ...]:
-    """Pieces along a dimension other than the first and the ragged one."""
+    """Return pieces along a dimension other than the first and the ragged one."""
     sizes = split_size if split_sizes is None else split_sizes
     name = "split" if isinstance(sizes, int) else "split_with_sizes"
     needs_plain(input, "split_tensor" if isinstance(sizes, int) else "split_with_sizes_default")
@@ -197,7 +197,7 @@ def split(
 
 @form("chunk")
 def chunk(public: Function, input: Any, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
-    """Pieces along a dimension other than the ragged one; along the first some of the parts each."""
+    """Return pieces along a dimension other than the ragged one; along the first some of the parts each."""
     needs_plain(input, "chunk_default")
     if chunks <= 0:
         raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
@@ -215,14 +215,14 @@ def chunk(public: Function, input: Any, chunks: int, dim: int = 0) -> tuple[Tens
 
 @form("narrow")
 def narrow(public: Function, input: Any, dim: int, start: int, length: int) -> Any:
-    """A piece along a dimension other than the first and the ragged one."""
+    """Return a piece along a dimension other than the first and the ragged one."""
     needs_plain(input, "narrow")
     return like(input, input._values.narrow(inner(input, dim, "narrow"), start, length))
 
 
 @form("select")
 def select(public: Function, input: Any, dim: int, index: int) -> Tensor:
-    """What stands at an index: along the first dimension a part."""
+    """Return the entry at an index: along the first dimension a part."""
     if wrap_dim(dim, input.dim()) == 0:
         return input.unbind()[index]
     place = inner(input, dim, "select")
@@ -245,7 +245,7 @@ def _sliced(input: Any, dim: int, key: slice) -> Tensor:
 
 
 def _put(input: Any, indices: Sequence[Any], values: Any, accumulate: bool, in_place: bool) -> Tensor:
-    """Values written at indices."""
+    """Return values written at indices."""
     indices = list(indices)
     if len(indices) > input.dim():
         raise AssertionError(f"Too many indices: got {len(indices)} but tensor has {input.dim()} dimensions")
@@ -271,13 +271,13 @@ def _put(input: Any, indices: Sequence[Any], values: Any, accumulate: bool, in_p
 
 @form("index_put")
 def index_put(public: Function, input: Tensor, indices: Sequence[Tensor], values: Tensor, accumulate: bool = False) -> Tensor:
-    """A copy with values written at indices."""
+    """Return a copy with values written at indices."""
     return _put(input, indices, values, accumulate, False)
 
 
 @form("index_put_")
 def index_put_(public: Function, input: Any, indices: Any, values: Any, accumulate: bool = False) -> Any:
-    """Values written at indices."""
+    """Return values written at indices."""
     return _put(input, indices, values, accumulate, True)
 
 
@@ -297,7 +297,7 @@ def setitem(public: Function, input: Any, key: Any, value: Any) -> None:
 
 @form("cat")
 def cat(public: Function, tensors: Sequence[Any], dim: int = 0, *, out: Tensor | None = None) -> Tensor:
-    """Tensors of the same lengths joined along a dimension other than the first and the ragged one."""
+    """Return tensors of the same lengths joined along a dimension other than the first and the ragged one."""
     lead = next(nested_among(tensors))
     tensors = [item if is_nested(item) else expand_as(public, item, lead) for item in tensors]
     place = inner(lead, dim, "cat")
@@ -306,7 +306,7 @@ def cat(public: Function, tensors: Sequence[Any], dim: int = 0, *, out: Tensor |
 
 @form("stack")
 def stack(public: Function, tensors: Sequence[Any], dim: int = 0, *, out: Tensor | None = None) -> Tensor:
-    """Tensors of the same lengths along a dimension of its own."""
+    """Return tensors of the same lengths along a dimension of its own."""
     for item in tensors:
         if not isinstance(item, NestedTensor):
             raise RuntimeError("stack(): expected all nested tensors inputs")
@@ -320,7 +320,7 @@ def stack(public: Function, tensors: Sequence[Any], dim: int = 0, *, out: Tensor
 
 @form("matmul", "__matmul__", "__rmatmul__")
 def matmul(public: Function, input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
-    """Products of matrices within the parts, or of all parts with one matrix."""
+    """Return products of matrices within the parts, or of all parts with one matrix."""
     if public_name(public) == "__rmatmul__":
         input, other = other, input
     left, right = is_nested(input), is_nested(other)
@@ -349,7 +349,7 @@ def matmul(public: Function, input: Any, other: Any, *, out: Tensor | None = Non
 
 @form("bmm")
 def bmm(public: Function, input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Any:
-    """Products of matrices, one for each part."""
+    """Return products of matrices, one for each part."""
     for name, item in (("input", input), ("mat2", mat2)):
         if item.dim() != 3:
             raise ValueError(f"bmm(): {name} must be 3D")

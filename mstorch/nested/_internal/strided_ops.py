@@ -32,7 +32,7 @@ def needs_rows(input: Tensor, text: str) -> None:
 
 
 def wrapped(result: Any, lead: Any) -> Any:
-    """A result on elements as a nested tensor of the structure of ``lead``; ``lead`` itself where its elements were written."""
+    """Return a result on elements as a nested tensor of the structure of ``lead``; ``lead`` itself where its elements were written."""
     if result is lead._values:
         return lead
     if isinstance(result, TensorBase):
@@ -41,7 +41,7 @@ def wrapped(result: Any, lead: Any) -> Any:
 
 
 def pointwise(lead: Any, public: Function, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """An operation on each element, computed on the buffer."""
+    """Return an operation on each element, computed on the buffer."""
     pair = [item for item in args[:2] if isinstance(item, TensorBase)]
     if name == "eq" and len(pair) == 2 and is_nested(pair[1]):
         raise RuntimeError("eq does not support nested tensor as other value.")
@@ -86,7 +86,7 @@ def made_like(
     public: Function, input: Any, *args: Any, memory_format: Any = None, layout: layout | None = None, requires_grad: bool = False,
     **named: Any
 ) -> Tensor:
-    """Other values of the same sizes."""
+    """Return other values of the same sizes."""
     if memory_format not in (None, preserve_format, contiguous_format):
         raise RuntimeError(
             f"empty_like_nested only supports memory format Preserve or Contiguous, but got {_FORMAT_NAMES[repr(memory_format)]} instead."
@@ -104,7 +104,7 @@ _FORMAT_NAMES = {"torch.channels_last": "ChannelsLast", "torch.channels_last_3d"
 
 @form("clone")
 def clone(public: Function, input: Any, *, memory_format: memory_format | None = None) -> Tensor:
-    """A copy; without gaps if ``memory_format`` asks for rows."""
+    """Return a copy; without gaps if ``memory_format`` asks for rows."""
     if memory_format not in (None, preserve_format, contiguous_format):
         raise RuntimeError(
             "Nested tensor clone supports Preserve and Contiguous memory formats, called clone with memory format: "
@@ -123,7 +123,7 @@ StridedNested.FORMS = FORMS  # type: ignore[attr-defined]
 
 
 def rows_of(input: Any, rank: int = 1) -> Any:
-    """The elements as rows of the last ``rank`` dimensions, where all parts have those in common; else None."""
+    """Return the elements as rows of the last ``rank`` dimensions, where all parts have those in common; else None."""
     tail = input._sizes[:, input._sizes.shape[1] - rank :]
     if not len(tail) or tail.shape[1] < rank or not (tail == tail[0]).all() or not input.is_contiguous():
         return None
@@ -133,7 +133,7 @@ def rows_of(input: Any, rank: int = 1) -> Any:
 
 @form("sum")
 def summed(public: Function, input: Any, dim: int | None = None, keepdim: bool = False, *, dtype: dtype | None = None) -> Tensor:
-    """The sum along the last dimension, which stays with length 1."""
+    """Return the sum along the last dimension, which stays with length 1."""
     dims = [dim] if isinstance(dim, int) else list(dim or ())
     if dim is None:
         raise NotImplementedError("Could not run 'aten::sum' with arguments from the 'NestedTensorCPU' backend.")
@@ -194,7 +194,7 @@ def layer_norm(
 
 @form("linear")
 def linear(public: Function, input: Any, weight: Any, bias: Any = None) -> Tensor:
-    """The layer on the last dimension of all parts at once."""
+    """Return the layer on the last dimension of all parts at once."""
     if is_nested(weight):
         raise RuntimeError("Linear does not support nested weight when input is a nested tensor.")
     needs_rows(input, "for now linear only supports contiguous nested tensor")
@@ -216,7 +216,7 @@ def linear(public: Function, input: Any, weight: Any, bias: Any = None) -> Tenso
 
 @form("embedding")
 def embedding(public: Function, input: Any, weight: Any, *rest: Any, **named: Any) -> Any:
-    """Rows of a table, for parts of one dimension of numbers of rows."""
+    """Return rows of a table, for parts of one dimension of numbers of rows."""
     if is_nested(weight):
         raise RuntimeError("NestedTensor weight not supported for embedding")
     sizes = np.concatenate([input._sizes, np.full((len(input._sizes), 1), weight.shape[1])], 1)
@@ -228,7 +228,7 @@ def embedding(public: Function, input: Any, weight: Any, *rest: Any, **named: An
 
 @form("bmm")
 def bmm(public: Function, input: Any, mat2: Any, *, out: Any = None) -> Any:
-    """Products of matrices, part by part."""
+    """Return products of matrices, part by part."""
     if input.dim() != 3:
         raise RuntimeError("batch1 must be a 3D tensor")
     if mat2.dim() != 3:
@@ -252,7 +252,7 @@ def _as_nested(input: Tensor) -> Any:
 
 @form("matmul", "__matmul__", "__rmatmul__")
 def matmul(public: Function, input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
-    """Products of matrices, part by part; with a plain matrix, of all parts at once."""
+    """Return products of matrices, part by part; with a plain matrix, of all parts at once."""
     if public_name(public) == "__rmatmul__":
         input, other = other, input
     if is_nested(input) and not is_nested(other):
@@ -313,7 +313,7 @@ def attention(
 
 @form("to_padded_tensor", "nested_to_padded_tensor")
 def to_padded_tensor(public: Function, input: Any, padding: float, output_size: Any = None, out: Tensor | None = None) -> Tensor:
-    """One tensor of all parts, the rest filled with ``padding``."""
+    """Return one tensor of all parts, the rest filled with ``padding``."""
     needs_rows(input, "for now to_padded_tensor only supports contiguous nested tensor")
     if not input._sizes.size:
         return input._values.clone().reshape((len(input._sizes),) if len(input._sizes) else (0,))
@@ -335,7 +335,7 @@ def to_padded_tensor(public: Function, input: Any, padding: float, output_size: 
 
 @form("copy_")
 def copy_(public: Function, input: Any, src: Any, non_blocking: bool = False) -> Tensor:
-    """Elements of another nested tensor of the same sizes."""
+    """Return elements of another nested tensor of the same sizes."""
     if not is_nested(src) or not is_nested(input) or not input.is_same_size(src):
         raise RuntimeError("copy_ only supports tensors that are the same size for Nested implementations")
     input._values.copy_(input._seed(src), non_blocking)

@@ -28,7 +28,7 @@ _FEATURE = (
 
 @form("transpose")
 def transpose(public: Function, input: Any, dim0: int, dim1: int) -> Tensor:
-    """Two dimensions of the parts exchanged: a view."""
+    """Return two dimensions of the parts exchanged: a view."""
     one, other = wrap_dim(dim0, input.dim()), wrap_dim(dim1, input.dim())
     if one == other:
         return input
@@ -41,13 +41,13 @@ def transpose(public: Function, input: Any, dim0: int, dim1: int) -> Tensor:
 
 @form("mT of a tensor")
 def matrix_transpose(public: Function, input: Any) -> Any:
-    """The last two dimensions exchanged."""
+    """Return the last two dimensions exchanged."""
     return transpose(public, input, -2, -1)
 
 
 @form("squeeze")
 def squeeze(public: Function, input: Any, dim: int | None = None) -> Tensor:
-    """A dimension of length 1 removed: a view."""
+    """Return a dimension of length 1 removed: a view."""
     if dim is None:
         raise RuntimeError(
             "squeeze(): For nested tensors, squeeze without the dim argument is not supported at the moment, however you can use "
@@ -65,7 +65,7 @@ def squeeze(public: Function, input: Any, dim: int | None = None) -> Tensor:
 
 @form("unsqueeze")
 def unsqueeze(public: Function, input: Any, dim: int) -> Tensor:
-    """A dimension of length 1 inserted: a view."""
+    """Return a dimension of length 1 inserted: a view."""
     place = wrap_dim(dim, input.dim() + 1)
     if place == 0:
         raise RuntimeError(_FEATURE.format("unsqueeze", "unsqueezing dimension 0 is"))
@@ -75,7 +75,7 @@ def unsqueeze(public: Function, input: Any, dim: int) -> Tensor:
 
 
 def _reshaped_sizes(input: Any, shape: Sequence[int], name: str) -> np.ndarray:
-    """The sizes of parts of a proposed shape, in which -1 stands for a part's own length."""
+    """Return the sizes of parts of a proposed shape, in which -1 stands for a part's own length."""
     if not shape:
         raise RuntimeError("shape '[]' is invalid for a nested tensor")
     if not len(input._sizes):
@@ -106,7 +106,7 @@ def _lengths(shape: tuple[Any, ...]) -> list[int]:
 
 @form("view")
 def view(public: Function, input: Tensor, *shape: Any) -> Tensor:
-    """The parts in other shapes, a view. RuntimeError where that needs a copy."""
+    """Return the parts in other shapes, a view. RuntimeError where that needs a copy."""
     sizes = _reshaped_sizes(input, _lengths(shape), "view")
     steps = []
     for part, size in zip(parts(input), sizes.tolist()):
@@ -122,7 +122,7 @@ def view(public: Function, input: Tensor, *shape: Any) -> Tensor:
 
 @form("reshape")
 def reshape(public: Function, input: Tensor, *shape: Any) -> Any:
-    """The parts in other shapes, a copy where a view cannot be."""
+    """Return the parts in other shapes, a copy where a view cannot be."""
     _reshaped_sizes(input, _lengths(shape), "reshape")
     try:
         return view(public, input, *shape)
@@ -135,7 +135,7 @@ def reshape(public: Function, input: Tensor, *shape: Any) -> Any:
 
 @form("select")
 def select(public: Function, input: Any, dim: int, index: int) -> Tensor:
-    """A part, or in each part what stands at an index: a view."""
+    """Return a part, or in each part what stands at an index: a view."""
     place, count = wrap_dim(dim, input.dim()), len(input._sizes)
     if place == 0:
         if not count:
@@ -156,7 +156,7 @@ def select(public: Function, input: Any, dim: int, index: int) -> Tensor:
 
 @form("__getitem__")
 def getitem(public: Function, input: Tensor, key: int) -> Tensor:
-    """Numbers, ``None`` and the dots; slices only of a part."""
+    """Return numbers, ``None`` and the dots; slices only of a part."""
     return read(input, key, _no_slice)
 
 
@@ -168,7 +168,7 @@ def _no_slice(input: Any, dim: int, key: slice) -> Any:
 
 @form("narrow")
 def narrow(public: Function, input: Any, dim: int, start: int, length: int) -> Any:
-    """Some of the parts: a view."""
+    """Return some of the parts: a view."""
     if wrap_dim(dim, input.dim()) != 0:
         raise RuntimeError(f"narrow(): only dim=0 supported for nested tensors, but got: {dim}")
     count = len(input._sizes)
@@ -196,7 +196,7 @@ def _split_last(input: Any, lengths: Sequence[int]) -> list[Any]:
 
 @form("chunk")
 def chunk(public: Function, input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
-    """The last dimension in equal pieces: views."""
+    """Return the last dimension in equal pieces: views."""
     if wrap_dim(dim, input.dim()) != input.dim() - 1:
         raise RuntimeError("Chunk for nested tensors is currently only supported for the last dimension.")
     if chunks <= 0:
@@ -213,7 +213,7 @@ def chunk(public: Function, input: Tensor, chunks: int, dim: int = 0) -> tuple[T
 
 @form("split_with_sizes", "split")
 def split_with_sizes(public: Function, input: Any, split_sizes: Any, dim: int = 0) -> Any:
-    """The last dimension in pieces: views."""
+    """Return the last dimension in pieces: views."""
     if wrap_dim(dim, input.dim()) != input.dim() - 1:
         raise RuntimeError("split_with_sizes for nested tensors is currently only supported for the last dimension.")
     if isinstance(split_sizes, int) or public_name(public) == "split":
@@ -232,7 +232,7 @@ def split_with_sizes(public: Function, input: Any, split_sizes: Any, dim: int = 
 
 @form("cat")
 def cat(public: Function, tensors: Sequence[Any], dim: int = 0, *, out: Tensor | None = None) -> Tensor:
-    """Parts one after the other, or each part joined to that of the others."""
+    """Return parts one after the other, or each part joined to that of the others."""
     first = next(nested_among(tensors))
     place = wrap_dim(dim, first.dim())
     for tensor in tensors:

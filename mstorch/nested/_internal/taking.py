@@ -44,7 +44,7 @@ _ELEMENTWISE: dict[str, bool] = {}
 
 
 def is_pointwise(name: str) -> bool:
-    """Whether an operation of that name computes each element by itself."""
+    """Return whether an operation of that name computes each element by itself."""
     known = _ELEMENTWISE.get(name)
     if known is None:
         names = (name, name.removesuffix("_"), f"special_{name}")
@@ -78,13 +78,13 @@ def nested_among(values: Any) -> Iterator[Any]:
 
 
 def operation_name(public: Function) -> str:
-    """The name of the operation that a public function, method or operator is."""
+    """Return the name of the operation that a public function, method or operator is."""
     name = public_name(public)
     return _OPERATORS.get(name, name)
 
 
 def take(public: Function, function: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """What becomes of a public call; NotImplemented where no operand is a nested tensor."""
+    """Return what becomes of a public call; NotImplemented where no operand is a nested tensor."""
     lead = next(nested_among((*args, *kwargs.values())), None)
     if lead is None:
         return NotImplemented

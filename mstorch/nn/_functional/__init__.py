@@ -1,1 +1,1 @@
-"""What torch.nn.functional adds to the operations, one file a family; nn/functional.py is the face."""
+"""The functions of torch.nn.functional beside the operations, one file a family; nn/functional.py exports them."""

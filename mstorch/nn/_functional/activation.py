@@ -33,7 +33,7 @@ def _done(function: Callable[..., Any], input: Tensor, inplace: bool, *args: Any
 
 
 def _not_below_zero(result: Tensor, name: str, slope: float, inplace: bool) -> Tensor:
-    """The result; where a slope below 0 was written in place, the sign of the input is lost, and backward raises."""
+    """Return the result; where a slope below 0 was written in place, the sign of the input is lost, and backward raises."""
     if inplace and slope < 0 and result.requires_grad:
 
         def refuse(gradient: Tensor) -> Any:
@@ -69,7 +69,7 @@ def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
 
 
 def selu(input: Tensor, inplace: bool = False) -> Tensor:
-    """The activation of self-normalising networks (https://arxiv.org/abs/1706.02515)."""
+    """Return the activation of self-normalising networks (https://arxiv.org/abs/1706.02515)."""
     return _done(acts.selu, input, inplace)
 
 
@@ -155,7 +155,7 @@ def sigmoid(input: Any) -> Any:
 
 
 def tanh(input: Any) -> Any:
-    """The hyperbolic tangent."""
+    """Return the hyperbolic tangent."""
     return maths.tanh(input)
 
 
@@ -203,19 +203,19 @@ def softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: 
 
 
 def softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
-    """The softmax of ``-x``."""
+    """Return the softmax of ``-x``."""
     dim = _get_softmax_dim("softmin", input.dim(), _stacklevel) if dim is None else dim
     return soft.softmax(neg(input), dim, dtype)
 
 
 def log_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
-    """The logarithm of softmax, computed without overflow."""
+    """Return the logarithm of softmax, computed without overflow."""
     dim = _get_softmax_dim("log_softmax", input.dim(), _stacklevel) if dim is None else dim
     return soft.log_softmax(input, dim, dtype)
 
 
 def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Tensor:
-    """Samples of the Gumbel-softmax distribution (https://arxiv.org/abs/1611.01144); ``hard`` makes them one-hot."""
+    """Return samples of the Gumbel-softmax distribution (https://arxiv.org/abs/1611.01144); ``hard`` makes them one-hot."""
     if eps != 1e-10:
         warn("`eps` parameter is deprecated and has no effect.")
     gumbels = neg(maths.log(exponential_(empty_like(logits).detach())))
@@ -228,7 +228,7 @@ def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: floa
 
 
 def glu(input: Tensor, dim: int = -1) -> Tensor:
-    """The first half along ``dim`` times the sigmoid of the second (https://arxiv.org/abs/1612.08083)."""
+    """Return the first half along ``dim`` times the sigmoid of the second (https://arxiv.org/abs/1612.08083)."""
     if not shape_of(input):
         raise RuntimeError("glu does not support scalars because halving size must be even")
     return acts.glu(input, dim)

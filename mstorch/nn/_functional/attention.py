@@ -100,7 +100,7 @@ def _past(queries: int, keys: int, like: Tensor) -> Tensor:
 
 
 def _causal_too(mask: Tensor, queries: int, keys: int) -> Any:
-    """A mask that hides what comes later, too."""
+    """Return a mask that hides what comes later, too."""
     past = _past(queries, keys, mask)
     return logical_and(mask, past) if mask._dtype is bool_ else where(past, mask, float("-inf"))
 
@@ -163,7 +163,7 @@ def _composed(
 def _canonical_mask(
     mask: Any, mask_name: str, other_type: dtype | None, other_name: str, target_type: dtype, check_other: bool = True
 ) -> Tensor | None:
-    """A mask that is to be added: -inf where a boolean one is true."""
+    """Return a mask that is to be added: -inf where a boolean one is true."""
     if mask is None:
         return None
     if mask._dtype is not bool_ and not mask.is_floating_point():
@@ -182,7 +182,7 @@ def _canonical_mask(
 
 
 def _mha_shape_check(query: Tensor, key: Tensor, value: Tensor, key_padding_mask: Any, attn_mask: Tensor | None, num_heads: int) -> bool:
-    """Whether the input has a batch dimension; AssertionError if the shapes do not fit."""
+    """Return whether the input has a batch dimension; AssertionError if the shapes do not fit."""
     rank = len(shape_of(query))
     if rank not in (2, 3):
         raise AssertionError(f"query should be unbatched 2D or batched 3D tensor but received {rank}-D query tensor")
@@ -222,7 +222,7 @@ def _projected(query: Tensor, key: Tensor, value: Tensor, weights: tuple[Any, An
 def _attended(
     q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, dropout_p: float, is_causal: bool, heads: int, need_weights: bool
 ) -> tuple[Any, Any]:
-    """The attention of q (N * heads, L, E) to k, v (N * heads, S, E): (L * N, heads * E), and the weights (N * heads, L, S)."""
+    """Return the attention of q (N * heads, L, E) to k, v (N * heads, S, E): (L * N, heads * E), and the weights (N * heads, L, S)."""
     together, length, head = shape_of(q)
     batch = together // heads
     rows = length * batch, head * heads
@@ -329,7 +329,7 @@ def _one_more(mask: Tensor | None) -> Any:
 
 
 def _checked_mask(mask: Tensor | None, length: int, source: int, heads: int) -> Tensor | None:
-    """The mask with three dimensions."""
+    """Return the mask with three dimensions."""
     if mask is None:
         return None
     shape = shape_of(mask)

@@ -26,7 +26,7 @@ _BATCHES, _HEADS = 2048, 256
 
 
 def fits(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout_p: float) -> bool:
-    """Whether a device's kernel takes this call: heads of its sizes, no dropout, a mask of booleans or none."""
+    """Return whether a device's kernel takes this call: heads of its sizes, no dropout, a mask of booleans or none."""
     if dropout_p > 0 or not fused("attention", query._dtype, query, key, value, mask):
         return False
     q, k = query._shape, key._shape
@@ -61,7 +61,7 @@ def attention_with_sums(query: Any, key: Any, value: Any, mask: Any, causal: boo
 
 
 def _hidden(mask: Any, shape: tuple[int, ...], keys: int, single: bool) -> tuple[Any, Any]:
-    """The rows that may attend to something (None if all are known to), and what is hidden, in a shape that the kernel takes."""
+    """Return the rows that may attend to something (None if all are known to), and what is hidden, in a shape that the kernel takes."""
     if single and len(mask._shape) == 3:
         mask = views.unsqueeze(mask, 1)
     while len(mask._shape) > 2 and mask._shape[0] == 1 and len(mask._shape) < 4:
@@ -79,7 +79,7 @@ def _hidden(mask: Any, shape: tuple[int, ...], keys: int, single: bool) -> tuple
 
 
 def filled_rows(mask: Any) -> Tensor | None:
-    """Which rows of a boolean mask hold a true element, as a column; None if all are known to."""
+    """Return which rows of a boolean mask hold a true element, as a column; None if all are known to."""
     if not is_known(mask):
         return any_of(mask, -1, True)
     filled = array_of(mask).any(-1, keepdims=True)
@@ -87,6 +87,6 @@ def filled_rows(mask: Any) -> Tensor | None:
 
 
 def without_empty_rows(mask: Tensor) -> tuple[Any, Any]:
-    """Which rows hold something (None if all are known to), and the mask with rows that hold nothing all true."""
+    """Return which rows hold something (None if all are known to), and the mask with rows that hold nothing all true."""
     filled = filled_rows(mask)
     return filled, mask if filled is None else logical_or(mask, logical_not(filled))

@@ -21,7 +21,7 @@ _LABEL = "ScaledDotProductFlashAttentionForCpuBackward0"
 
 
 def fits(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout_p: float) -> bool:
-    """Whether the call can be one node: where torch has a kernel in one piece, on tensors of one floating dtype."""
+    """Return whether the call can be one node: where torch has a kernel in one piece, on tensors of one floating dtype."""
     if not query._dtype.is_floating_point or key._dtype is not query._dtype or value._dtype is not query._dtype:
         return False
     if key._shape != value._shape or key._shape[:2] != query._shape[:2]:

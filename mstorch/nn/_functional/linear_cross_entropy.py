@@ -18,7 +18,7 @@ _POLICIES = ("auto", "accurate", "balanced", "compact")
 
 
 def _factor(method: str) -> int | None:
-    """The N of "aspect_ratio:N", 1 for "aspect_ratio"; None for what is neither."""
+    """Return the N of "aspect_ratio:N", 1 for "aspect_ratio"; None for what is neither."""
     name, colon, factor = method.partition(":")
     factor = factor if colon else "1"
     return int(factor) if name == "aspect_ratio" and factor.isdigit() and int(factor) > 0 else None
@@ -54,7 +54,7 @@ class LinearCrossEntropyOptions:
 
 
 def _rows(options: Any, batch: int, features: int, classes: int, half: bool) -> int:
-    """How many rows of the batch make a chunk."""
+    """Return how many rows of the batch make a chunk."""
     method, given = options.chunking_method, options.batch_chunk_size
     if method == "auto":
         method = None if given is not None else "aspect_ratio" if half else "aspect_ratio:2"

@@ -54,7 +54,7 @@ def layer_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = Non
 
 
 def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None, eps: float | None = None) -> Tensor:
-    """The input divided by the root of its mean square over the last dimensions."""
+    """Return the input divided by the root of its mean square over the last dimensions."""
     return _rms_norm(input, normalized_shape, weight, eps)
 
 
@@ -68,7 +68,7 @@ def group_norm(input: Tensor, num_groups: int, weight: Tensor | None = None, bia
 
 
 def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Any:
-    """The input divided by ``(k + alpha * mean of squares over neighbouring channels) ** beta``."""
+    """Return the input divided by ``(k + alpha * mean of squares over neighbouring channels) ** beta``."""
     shape = shape_of(input)
     rank = len(shape)
     if rank < 3:

@@ -62,13 +62,13 @@ adaptive_max_pool3d, adaptive_max_pool3d_with_indices = _adaptive_maximum(3)
 
 
 def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
-    """Means of windows that divide (N, C, H, W) or (C, H, W) into ``output_size`` parts; None keeps a size."""
+    """Return means of windows that divide (N, C, H, W) or (C, H, W) into ``output_size`` parts; None keeps a size."""
     return pools.adaptive_avg_pool(2, input, output_size)
 
 
 @operation
 def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
-    """Means of windows that divide (N, C, D, H, W) or (C, D, H, W) into ``output_size`` parts; None keeps a size."""
+    """Return means of windows that divide (N, C, D, H, W) or (C, D, H, W) into ``output_size`` parts; None keeps a size."""
     return pools.adaptive_avg_pool(3, input, output_size)
 
 
@@ -82,17 +82,17 @@ def _power_average(rank: int, input: Tensor, norm_type: float, kernel_size: Any,
 
 
 def lp_pool1d(input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Tensor:
-    """The sum of the powers in each window, to the power 1 / norm_type, of (N, C, L) or (C, L)."""
+    """Return the sum of the powers in each window, to the power 1 / norm_type, of (N, C, L) or (C, L)."""
     return _power_average(1, input, norm_type, kernel_size, stride, ceil_mode)
 
 
 def lp_pool2d(input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Tensor:
-    """The sum of the powers in each window, to the power 1 / norm_type, of (N, C, H, W) or (C, H, W)."""
+    """Return the sum of the powers in each window, to the power 1 / norm_type, of (N, C, H, W) or (C, H, W)."""
     return _power_average(2, input, norm_type, kernel_size, stride, ceil_mode)
 
 
 def lp_pool3d(input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Tensor:
-    """The sum of the powers in each window, to the power 1 / norm_type, of (N, C, D, H, W) or (C, D, H, W)."""
+    """Return the sum of the powers in each window, to the power 1 / norm_type, of (N, C, D, H, W) or (C, D, H, W)."""
     return _power_average(3, input, norm_type, kernel_size, stride, ceil_mode)
 
 

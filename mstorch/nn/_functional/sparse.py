@@ -19,7 +19,7 @@ def embedding(
     input: Tensor, weight: Tensor, padding_idx: int | None = None, max_norm: float | None = None, norm_type: float = 2.0,
     scale_grad_by_freq: bool = False, sparse: bool = False,
 ) -> Any:  # fmt: skip
-    """Rows of ``weight`` (rows, D) at indices (*): (*, D)."""
+    """Return rows of ``weight`` (rows, D) at indices (*): (*, D)."""
     padding = _padding(padding_idx, weight)
     if max_norm is not None:
         emb.renorm_rows_(weight, input, max_norm, norm_type)
@@ -41,7 +41,7 @@ def embedding_bag(
     scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False, per_sample_weights: Tensor | None = None,
     include_last_offset: bool = False, padding_idx: int | None = None,
 ) -> Any:  # fmt: skip
-    """Sums, means or maxima of rows of ``weight`` for bags of indices: (B, N), or (N) with ``offsets`` (B)."""
+    """Return sums, means or maxima of rows of ``weight`` for bags of indices: (B, N), or (N) with ``offsets`` (B)."""
     if weight._dtype is int64 and not input._dtype.is_integral:
         warn(
             "Argument order of nn.functional.embedding_bag was changed. Usage `embedding_bag(weight, input, ...)` is deprecated, "

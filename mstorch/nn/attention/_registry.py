@@ -10,14 +10,14 @@ _logger = logging.getLogger(__name__)
 
 
 class FlashAttentionHandle(Protocol):
-    """What an activation returns: it can be undone."""
+    """The result of an activation, which it can undo."""
 
     def remove(self) -> None:
         """Undo the activation."""
 
 
 class _Registry:
-    """What was registered, and which of it is active with its handle."""
+    """The registered implementations, and the active one with its handle."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -50,12 +50,12 @@ def activate_flash_attention_impl(impl: str) -> None:
 
 
 def list_flash_attention_impls() -> list[str]:
-    """The names that were registered, sorted."""
+    """Return the names that were registered, sorted."""
     return sorted(_registry.known)
 
 
 def current_flash_attention_impl() -> str | None:
-    """The name of the active implementation; None for the default."""
+    """Return the name of the active implementation; None for the default."""
     return None if _registry.active is None else _registry.active[0]
 
 

@@ -26,7 +26,7 @@ class CausalBias(torch.Tensor):
     seq_len_kv: int
 
     def __new__(cls, variant: Any, seq_len_q: int, seq_len_kv: int) -> CausalBias:
-        """The mask's values; with more queries than keys the lower right one has empty rows."""
+        """Return the mask's values; with more queries than keys the lower right one has empty rows."""
         if not isinstance(variant, CausalVariant):
             raise AssertionError(f"variant must be a CausalVariant, got {type(variant).__name__}")
         lower = variant == CausalVariant.LOWER_RIGHT
@@ -56,12 +56,12 @@ def _made(name: str, variant: CausalVariant, size: tuple[int, ...]) -> CausalBia
 
 
 def causal_upper_left(*size: int) -> CausalBias:
-    """The causal mask whose diagonal starts in the upper left corner."""
+    """Return the causal mask whose diagonal starts in the upper left corner."""
     return _made("causal_upper_left", CausalVariant.UPPER_LEFT, size)
 
 
 def causal_lower_right(*size: int) -> CausalBias:
-    """The causal mask whose diagonal ends in the lower right corner."""
+    """Return the causal mask whose diagonal ends in the lower right corner."""
     return _made("causal_lower_right", CausalVariant.LOWER_RIGHT, size)
 
 

@@ -33,7 +33,7 @@ class AuxOutput(NamedTuple):
 
 
 def noop_mask(batch: Tensor, head: Tensor, token_q: Tensor, token_kv: Tensor) -> Tensor:
-    """The mask that lets everything through."""
+    """Return the mask that lets everything through."""
     return batch.new_ones((), dtype=torch.bool)
 
 
@@ -57,23 +57,23 @@ def _combined(name: str, start: bool, mask_mods: tuple[Any, ...]) -> Callable[..
 
 
 def or_masks(*mask_mods: Any) -> Callable[..., Any]:
-    """The mask that lets through what any of the masks does."""
+    """Return the mask that lets through what any of the masks does."""
     return _combined("or_mask", False, mask_mods)
 
 
 def and_masks(*mask_mods: Any) -> Callable[..., Any]:
-    """The mask that lets through what all masks do."""
+    """Return the mask that lets through what all masks do."""
     return _combined("and_mask", True, mask_mods)
 
 
 def _indices(B: int, H: int, Q: int, KV: int, device: Any) -> list[Any]:
-    """The four indices, each along a dimension of its own."""
+    """Return the four indices, each along a dimension of its own."""
     shapes = ((-1, 1, 1, 1), (-1, 1, 1), (-1, 1), (-1,))
     return [torch.arange(n, device=device).view(shape) for n, shape in zip((B, H, Q, KV), shapes)]
 
 
 def _takes_scores(mod: Callable[..., Any]) -> bool:
-    """Whether a function takes a score before the indices (five arguments in all) or the indices only."""
+    """Return whether a function takes a score before the indices (five arguments in all) or the indices only."""
     count = sum(
         p.default is inspect.Parameter.empty for p in inspect.signature(mod).parameters.values()
         if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
@@ -84,7 +84,7 @@ def _takes_scores(mod: Callable[..., Any]) -> bool:
 
 
 def create_mask(mod_fn: Any, B: int | None, H: int | None, Q_LEN: int, KV_LEN: int, device: Any = None) -> Any:
-    """A mask function (or what a score function leaves above -inf) as a bool tensor (B, H, Q_LEN, KV_LEN)."""
+    """Return a mask function (or what a score function leaves above -inf) as a bool tensor (B, H, Q_LEN, KV_LEN)."""
     size = (B or 1, H or 1, Q_LEN, KV_LEN)
     places = _indices(*size, device or "cpu")
     if _takes_scores(mod_fn):
@@ -100,7 +100,7 @@ def _ordered(dense: Tensor) -> tuple[Any, Any]:
 
 
 def _dense(counts: Tensor, columns: Tensor, width: int) -> Tensor:
-    """The inverse of ``_ordered``: 1 where a block is set."""
+    """Return the inverse of ``_ordered``: 1 where a block is set."""
     valid = torch.arange(columns.shape[-1], device=columns.device) < counts.unsqueeze(-1)
     places = torch.where(valid, columns.to(torch.int64), width)
     room = torch.zeros((*columns.shape[:-1], width + 1), dtype=torch.int32, device=columns.device)
@@ -144,7 +144,7 @@ class BlockMask:
         BLOCK_SIZE: Any = _DEFAULT_SPARSE_BLOCK_SIZE, mask_mod: Any = None, seq_lengths: tuple[int, int] | None = None,
         compute_q_blocks: bool = True,
     ) -> BlockMask:  # fmt: skip
-        """A mask from the blocks of each row: their number and their indices."""
+        """Return a mask from the blocks of each row: their number and their indices."""
         if kv_indices.dim() < 2:
             raise RuntimeError("BlockMask must have at least 2 dimensions")
         if (full_kv_num_blocks is None) != (full_kv_indices is None):
@@ -183,11 +183,11 @@ class BlockMask:
         )  # fmt: skip
 
     def numel(self) -> int:
-        """The number of pairs of positions."""
+        """Return the number of pairs of positions."""
         return math.prod(self.shape)
 
     def sparsity(self) -> float:
-        """The share of pairs that are in no block, in percent."""
+        """Return the share of pairs that are in no block, in percent."""
         blocks = int(self.kv_num_blocks.sum())
         if self.full_kv_num_blocks is not None:
             blocks += int(self.full_kv_num_blocks.sum())
@@ -201,7 +201,7 @@ class BlockMask:
         return partial | _dense(self.full_kv_num_blocks, self.full_kv_indices, self.full_kv_indices.shape[-1])
 
     def to_string(self, grid_size: int | tuple[int, int] = (20, 20), limit: int = 4) -> str:
-        """The blocks as characters, for the first ``limit`` heads."""
+        """Return the blocks as characters, for the first ``limit`` heads."""
         dense = self.to_dense()
         *batch, rows, columns = dense.shape
         most = (grid_size, grid_size) if isinstance(grid_size, int) else grid_size
@@ -223,7 +223,7 @@ class BlockMask:
         return f"BlockMask(shape={self.shape}, sparsity={self.sparsity():.2f}%, \n{self.to_string().strip()}\n)"
 
     def to(self, device: Any) -> BlockMask:
-        """The mask on another device."""
+        """Return the mask on another device."""
         moved = {name: None if getattr(self, name) is None else getattr(self, name).to(device) for name in self._TENSORS}
         return BlockMask(self.seq_lengths, **moved, BLOCK_SIZE=self.BLOCK_SIZE, mask_mod=self.mask_mod)
 
@@ -232,7 +232,7 @@ def create_block_mask(
     mask_mod: Any, B: int | None, H: int | None, Q_LEN: int, KV_LEN: int, device: Any = None,
     BLOCK_SIZE: int | tuple[int, int] = _DEFAULT_SPARSE_BLOCK_SIZE, _compile: bool = False, separate_full_blocks: bool = True,
 ) -> BlockMask:  # fmt: skip
-    """The blocks of ``mask_mod(b, h, q_idx, kv_idx)`` over B × H × Q_LEN × KV_LEN (None for what the mask does not look at)."""
+    """Return the blocks of ``mask_mod(b, h, q_idx, kv_idx)`` over B × H × Q_LEN × KV_LEN (None for what the mask does not look at)."""
     if _takes_scores(mask_mod):
         raise AssertionError(f"create-block_mask requires a mask_mod function! Got {mask_mod}")
     rows, columns = (BLOCK_SIZE, BLOCK_SIZE) if isinstance(BLOCK_SIZE, int) else BLOCK_SIZE

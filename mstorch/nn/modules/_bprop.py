@@ -37,7 +37,7 @@ def _either_side(plain: Callable[..., Any], border: Callable[..., Any]) -> Calla
 
 
 def _is_bprop(function: Any, forward: Callable[..., Any]) -> bool:
-    """Whether a method takes what ``forward`` takes, its output and the gradient of it."""
+    """Return whether a method takes what ``forward`` takes, its output and the gradient of it."""
     if not inspect.isfunction(function) or not inspect.isfunction(forward):
         return False
     names = list(inspect.signature(function).parameters)

@@ -1,4 +1,4 @@
-"""What MindSpore sees of a Module: a Cell with parameters under dotted names, calls with MindSpore's tensors, graphs."""
+"""A Module in the eyes of MindSpore: a Cell with parameters under dotted names, calls with MindSpore's tensors, graphs."""
 from __future__ import annotations
 
 from collections import OrderedDict
@@ -47,7 +47,7 @@ class CellMixin:
 
     @property
     def _params(self) -> Mapping[str, Any]:
-        """What a Cell around this module asks for: parameters, and buffers that belong to the state."""
+        """Return the parameters and the buffers of the state, which a Cell around this module asks for."""
         members = self.__dict__
         found = OrderedDict(
             (name, native_parameter(parameter, name))
@@ -110,7 +110,7 @@ class CellMixin:
         )
 
     def _add_mixed_precision_flag(self, **flags: Any) -> None:
-        """What Cell's ``to_float`` says to each network."""
+        """Keep the dtype that Cell's ``to_float`` sets for each network."""
         kind = _precision.wanted(flags)
         if kind is not None:
             self.__dict__["_mstorch_float_type"] = kind
@@ -146,7 +146,7 @@ class CellMixin:
     construct.__wrapped__ = _unreadable  # type: ignore[attr-defined]
 
     def _mstorch_run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
-        """A call, compiled if ``compile()`` or MindSpore's graph mode ask for it."""
+        """Return a call, compiled if ``compile()`` or MindSpore's graph mode ask for it."""
         if self._mstorch_float_type is not None:
             return _precision.run(self, self._mstorch_run_as_is, args, kwargs)
         return self._mstorch_run_as_is(*args, **kwargs)

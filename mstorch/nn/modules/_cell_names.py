@@ -50,7 +50,7 @@ class CellName:
 
 
 def _is_probed(frame: Any) -> bool:
-    """Whether a program's own code calls a function that asks for the attribute, and does not name it itself."""
+    """Return whether a program's own code calls a function that asks for the attribute, and does not name it itself."""
     room = frame.f_globals.get("__name__", "").partition(".")[0]
     if room == "mindspore" or room == _HOME:
         return False
@@ -76,13 +76,13 @@ STATE_OF_CELLS = frozenset(name for name in vars(Cell()) if name.startswith("_")
 if TYPE_CHECKING:
 
     class CellNames:
-        """What type checkers are to know of Cell's names: nothing."""
+        """Cell's names, hidden from type checkers."""
 else:
     CellNames = type("CellNames", (), {"__module__": __name__, "__doc__": __doc__, **_cell_names()})
 
 
 def is_free(module: Any, name: str) -> bool:
-    """Whether a name that the module has is only Cell's."""
+    """Return whether a name that the module has is only Cell's."""
     members = module.__dict__
     if name in members or any(name in members.get(kind, ()) for kind in _MEMBERS):
         return False

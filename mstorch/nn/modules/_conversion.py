@@ -21,7 +21,7 @@ from ._native import apply_native
 
 
 class ConversionMixin:
-    """What changes all parameters and buffers of a module and of those below it."""
+    """Methods that change all parameters and buffers of a module and its children."""
 
     _parameters: dict[str, Any]
     _buffers: dict[str, Any]
@@ -134,7 +134,7 @@ class ConversionMixin:
 
 
 def _converted(module: Any, name: str, parameter: Tensor, fn: Callable[[Tensor], Tensor]) -> Tensor:
-    """The parameter, or what takes its place, with ``fn`` applied to it and to its gradient."""
+    """Return the parameter, or what takes its place, with ``fn`` applied to it and to its gradient."""
     with no_grad():
         fresh = fn(parameter)
     gradient = parameter.grad

@@ -106,7 +106,7 @@ class HookMixin:
 
 
 def forward_with_hooks(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """A call of a module that has hooks (or any module while global hooks exist)."""
+    """Return a call of a module that has hooks (or any module while global hooks exist)."""
     members = module.__dict__
     called: set[int] = set()
     try:
@@ -190,7 +190,7 @@ class _BackwardHooks:
         self.count = 0
 
     def watch_inputs(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
-        """The arguments with a node of the tape between them and the module."""
+        """Return the arguments with a node of the tape between them and the module."""
         self.count = len(args)
         self.positions = [i for i, a in enumerate(args) if isinstance(a, TensorBase) and is_tracked(a)]
         if not self.positions or not self.after:
@@ -202,7 +202,7 @@ class _BackwardHooks:
         return tuple(changed)
 
     def watch_outputs(self, result: Any) -> Any:
-        """The result with a node of the tape behind it."""
+        """Return the result with a node of the tape behind it."""
         if not isinstance(result, (TensorBase, tuple)):
             warn(
                 "For backward hooks to be called, module output should be a Tensor or a tuple of Tensors but received "
@@ -275,7 +275,7 @@ class _BackwardHooks:
 
 
 def _through(tensors: list[Any], reached: Callable[[list[Any]], list[Any]]) -> list[Any]:
-    """Other tensors over the same values; their gradients pass through ``reached`` on the way back."""
+    """Return other tensors over the same values; their gradients pass through ``reached`` on the way back."""
     tape.refuse_in_trace("a module has backward hooks")
     refuse_trained("a module with backward hooks")
     node = _Reaching([edge_of(tensor) for tensor in tensors])
@@ -301,7 +301,7 @@ class _Reaching(Node):
     label = "BackwardHookFunctionBackward"
 
     def run(self, gradients: Sequence[Tensor | np.ndarray], recorded: bool) -> Any:
-        """What the hooks make of the gradients; None stands for the gradient of what nobody used."""
+        """Return what the hooks make of the gradients; None stands for the gradient of what nobody used."""
         full = [None if gradient is None else dressed(gradient) for gradient in gradients]
         full += [None] * (self.count - len(gradients))
         # What nobody used is zeros to torch, which a hook may replace.

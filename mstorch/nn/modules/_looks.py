@@ -1,4 +1,4 @@
-"""What Python's own tools see of a Module: signatures, ``dir``, truth, and the way back from a pickle."""
+"""A Module in the eyes of Python's own tools: signatures, ``dir``, truth, and restoring from a pickle."""
 from __future__ import annotations
 
 import copyreg
@@ -36,7 +36,7 @@ class Signature:
 
 
 def _read(function: Callable[..., Any], evaluated: bool) -> inspect.Signature:
-    """A function's signature, where that can be had with types in the place of their names."""
+    """Return a function's signature, where that can be had with types in the place of their names."""
     try:
         return inspect.signature(function, eval_str=evaluated)
     except NameError:  # a name that only type checkers import
@@ -93,7 +93,7 @@ class LooksMixin:
         return self.forward(*input, **kwargs)
 
     def _get_backward_hooks(self) -> tuple[list[Any], list[Any]]:
-        """The hooks of backward of this module and of all: those of the whole module, and the deprecated ones of a node."""
+        """Return the hooks of backward of this module and of all: those of the whole module, and the deprecated ones of a node."""
         hooks, full = list(self.__dict__["_backward_hooks"].values()), self.__dict__["_is_full_backward_hook"]
         return (hooks, []) if full is True else ([], hooks) if full is False else ([], [])
 
@@ -109,7 +109,7 @@ class LooksMixin:
             )  # fmt: skip
 
     def _replicate_for_data_parallel(self) -> Any:
-        """A module of the same class over copies of its dictionaries, without parameters of its own: what data parallel fills."""
+        """Return a module of the same class over copies of its dictionaries, without parameters of its own: what data parallel fills."""
         replica = type(self).__new__(type(self))
         replica.__dict__.update(self.__dict__)
         replica.__dict__.update(_parameters={}, _buffers=self._buffers.copy(), _modules=self._modules.copy(), _is_replica=True)

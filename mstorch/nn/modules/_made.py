@@ -10,17 +10,17 @@ from ..parameter import Parameter
 
 
 def parameter(*size: int, device: device | str | int | None = None, dtype: dtype | None = None) -> Parameter:
-    """A parameter of values that are still to be drawn."""
+    """Return a parameter of values that are still to be drawn."""
     return Parameter(above.torch.empty(size, device=device, dtype=dtype))
 
 
 def parameter_of(value: float, *size: int, device: device | str | int | None = None, dtype: dtype | None = None) -> Parameter:
-    """A parameter of ones or zeros."""
+    """Return a parameter of ones or zeros."""
     return Parameter((above.torch.ones if value else above.torch.zeros)(size, device=device, dtype=dtype))
 
 
 def numbers(value: Any, rank: int) -> tuple[Any, ...]:
-    """One value for each dimension."""
+    """Return one value for each dimension."""
     return tuple(value) if isinstance(value, (tuple, list)) else (value,) * rank
 
 
@@ -28,7 +28,7 @@ _FACTORY_NAMES = ("device", "dtype", "memory_format")
 
 
 def factory_kwargs(kwargs: dict[str, Any] | None) -> dict[str, Any]:
-    """The arguments for ``empty`` among ``kwargs`` and ``kwargs["factory_kwargs"]``; TypeError for others and for doubles."""
+    """Return the arguments for ``empty`` among ``kwargs`` and ``kwargs["factory_kwargs"]``; TypeError for others and for doubles."""
     if kwargs is None:
         return {}
     unknown = kwargs.keys() - {*_FACTORY_NAMES, "factory_kwargs"}

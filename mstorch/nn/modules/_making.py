@@ -16,7 +16,7 @@ class _Last:
 
 
 def made(cls: type, owner: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """A new object; ``__new__`` of a base that stands behind ``owner`` is called, as if that had none (torch's Module has none)."""
+    """Return a new object; ``__new__`` of a base that stands behind ``owner`` is called, as if that had none (torch's Module has none)."""
     line = cls.__mro__
     for base in line[line.index(owner) + 1 : -1]:
         if "__new__" in base.__dict__ and not issubclass(Cell, base) and base is not _Last:

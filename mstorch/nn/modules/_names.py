@@ -1,4 +1,4 @@
-"""What MindSpore's layers call the tensors of ours: read and written under those names, too, and saved under them in its files."""
+"""The names of MindSpore's layers for our tensors: read and written under those names, too, and saved under them in its files."""
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ SLOPE: Mapping[str, tuple[str, ...]] = {"weight": ("w", "a")}
 
 
 def torchs_name(module: Any, name: str) -> str | None:
-    """What torch calls the tensor that MindSpore's layer of this kind calls ``name``."""
+    """Return what torch calls the tensor that MindSpore's layer of this kind calls ``name``."""
     for own, names in type(module)._mstorch_names.items():
         if names[0] == name:
             return own

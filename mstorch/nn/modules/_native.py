@@ -22,7 +22,7 @@ _BUFFERS = ("moving_mean", "moving_variance")
 
 
 def as_torchs(name: str, value: Tensor | float | tuple[int, int]) -> Any:
-    """A mindspore.Parameter that is assigned to a Module, as the Parameter of torch's over its memory; all else as it is."""
+    """Return a mindspore.Parameter that is assigned to a Module, as the Parameter of torch's over its memory; all else as it is."""
     if native.is_raw(value) and native.is_parameter(value):
         known = [tensor for tensor in native.tensors_of(value) if isinstance(tensor, Parameter)]
         tensor = known[0] if known else from_mindspore(value)
@@ -39,7 +39,7 @@ def as_torchs(name: str, value: Tensor | float | tuple[int, int]) -> Any:
 
 
 def is_native(child: Any) -> bool:
-    """Whether a child is a Cell that is no Module."""
+    """Return whether a child is a Cell that is no Module."""
     return native.is_cell(child) and not isinstance(child, HookMixin)
 
 
@@ -73,7 +73,7 @@ def _refuse_torchs(cell: Any, name: str, value: Any) -> None:
 
 
 def _call(plain: Callable[..., Any], cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
-    """A native Cell called with torch's tensors."""
+    """Return a native Cell called with torch's tensors."""
     if modes.native is not None or not modes.grad:
         with native_calls.not_recorded(cell) if modes.native is None else nullcontext():
             return as_mstorch(plain(cell, *as_native(args), **as_native(kwargs)))
@@ -112,7 +112,7 @@ def _walk(cell: Any, prefix: str, kept: dict[str, Any]) -> Iterator[tuple[str, T
 
 
 def native_state(module: Any, child: str | None = None) -> Iterator[tuple[str, Tensor]]:
-    """What the native children of a module (or one of them) keep, with names below the module."""
+    """Return the state of a module's native children (or of one of them), with names below the module."""
     members = module.__dict__
     for name, cell in members["_modules"].items():
         if (child is None or name == child) and is_native(cell):
@@ -120,12 +120,12 @@ def native_state(module: Any, child: str | None = None) -> Iterator[tuple[str, T
 
 
 def has_native(module: Any) -> bool:
-    """Whether a module has native children."""
+    """Return whether a module has native children."""
     return any(is_native(cell) for cell in module.__dict__["_modules"].values())
 
 
 def is_buffer(name: str, tensor: Any) -> bool:
-    """Whether one of the things that a native child keeps is a buffer for torch."""
+    """Return whether one of the things that a native child keeps is a buffer for torch."""
     return not isinstance(tensor, Parameter) or name.rpartition(".")[2] in _BUFFERS
 
 

@@ -14,7 +14,7 @@ _BOTH = (
 
 
 def _why_not(layer: Any, query: Any, key: Any, value: Any, masked: bool) -> str | None:
-    """Why torch does not compute a call, None where it does."""
+    """Return why torch does not compute a call, None where it does."""
     kind = query.dtype
     weight, bias = layer.in_proj_weight, layer.in_proj_bias
     reasons = (
@@ -39,7 +39,8 @@ def _why_not(layer: Any, query: Any, key: Any, value: Any, masked: bool) -> str 
 
 
 def attend(layer: Any, query: Any, key: Any, value: Any, masked: bool, need_weights: bool, average: bool) -> tuple[Any, Any]:
-    """The layer's result and, if wanted, its weights, which are zero where a part has nothing. AssertionError outside of inference."""
+    """Return the layer's result and, if wanted, its weights, which are zero where a part has nothing. AssertionError outside of inference.
+    """
     reason = _why_not(layer, query, key, value, masked)
     if reason is not None:
         raise AssertionError(
@@ -54,7 +55,7 @@ def attend(layer: Any, query: Any, key: Any, value: Any, masked: bool, need_weig
 
 
 def _weights(query: Any, key: Any, average: bool) -> Any:
-    """The weights of each head, or their mean, (parts, [heads,] length, length)."""
+    """Return the weights of each head, or their mean, (parts, [heads,] length, length)."""
     q, k = query.to_padded_tensor(0.0), key.to_padded_tensor(0.0)
     there = query.detach().clone().fill_(1.0).to_padded_tensor(0.0)[:, :1, :, :1].bool()
     scores = (q @ k.transpose(-2, -1)) * q.shape[-1] ** -0.5

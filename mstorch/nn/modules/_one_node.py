@@ -64,7 +64,8 @@ class _OneNode(Node):
 
 
 def _alike(first: Any, second: Any) -> bool:
-    """Whether two runs gave the same: the same bits on the host; on a device, whose sums may have no order, all but their last ones."""
+    """Return whether two runs gave the same: the same bits on the host; on a device, whose sums may have no order, all but their last ones.
+    """
     once, again = first.asnumpy(), second.asnumpy()
     if once.shape != again.shape or once.dtype.kind not in "fc" or runtime.HOST_TARGET == "CPU":
         return bool(np.array_equal(once, again, equal_nan=once.dtype.kind in "fc"))
@@ -93,7 +94,7 @@ def _leaves(tree: Any, is_leaf: Callable[[Any], bool]) -> list[Any]:
 def one_node(
     plain: Callable[..., Any], cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any, state: Any
 ) -> Tensor:  # fmt: skip
-    """What a Cell gave, with the call as its history."""
+    """Return what a Cell gave, with the call as its history."""
     inputs = _leaves((args, kwargs), lambda leaf: isinstance(leaf, TensorBase))
     weights = list({id(p): p for p in cell.trainable_params()}.values())
     tensors = [tensor for weight in weights for tensor in native.tensors_of(weight)[:1]]

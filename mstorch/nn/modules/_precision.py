@@ -24,7 +24,7 @@ _KEPT = ("running_mean", "running_var", "normalized_shape", "num_groups")
 
 
 def wanted(flags: Mapping[str, Any]) -> dtype | None:
-    """The dtype that MindSpore's flags ask for; None if they say nothing about it."""
+    """Return the dtype that MindSpore's flags ask for; None if they say nothing about it."""
     found = None
     for name, kind in _FLAGS.items():
         if flags.get(name):
@@ -60,7 +60,7 @@ def auto() -> AbstractContextManager[Any]:
 
 
 def run(module: Any, call: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
-    """A call of a module in the dtype that ``to_float`` chose."""
+    """Return a call of a module in the dtype that ``to_float`` chose."""
     kind = module._mstorch_float_type
     args, kwargs = changed((args, kwargs), lambda leaf: _cast(leaf, kind))
     with _parameters_cast(module):

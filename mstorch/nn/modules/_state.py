@@ -21,7 +21,7 @@ _EXTRA = "_extra_state"
 
 
 class _IncompatibleKeys(namedtuple("IncompatibleKeys", ["missing_keys", "unexpected_keys"])):
-    """What load_state_dict did not find, and what it had no place for."""
+    """The keys that ``load_state_dict`` did not find, and those that it had no place for."""
 
     __slots__ = ()
 
@@ -69,7 +69,7 @@ class StateMixin:
     _version: int
 
     def get_extra_state(self) -> Any:
-        """What a subclass adds to its state_dict."""
+        """Return the extra state that a subclass adds to its ``state_dict``."""
         raise RuntimeError(
             "Reached a code path in Module.get_extra_state() that should never be called. Please file an issue at "
             "https://github.com/pytorch/pytorch/issues/new?template=bug-report.yml to report this bug."
@@ -137,7 +137,7 @@ class StateMixin:
             destination[prefix + _EXTRA] = self.get_extra_state()
 
     def state_dict(self, *args: Any, destination: Any = None, prefix: str = "", keep_vars: bool = False) -> dict[str, Any]:
-        """Parameters and persistent buffers by dotted name; the tensors share memory with the module's."""
+        """Return parameters and persistent buffers by dotted name; the tensors share memory with the module's."""
         for value, name in zip(args, ("destination", "prefix", "keep_vars")):
             destination = value if name == "destination" else destination
             prefix = value if name == "prefix" else prefix
@@ -246,7 +246,7 @@ def _load_tree(module: Any, prefix: str, state: Any, metadata: Any, assign: bool
 def loaded_keys(
     module: Any, kind: str, source: str, missing: list[str], unexpected: list[str], errors: list[str], strict: bool
 ) -> _IncompatibleKeys:
-    """The keys that a load found missing or unexpected; RuntimeError with torch's text for errors, and for them if ``strict``."""
+    """Return the keys that a load found missing or unexpected; RuntimeError with torch's text for errors, and for them if ``strict``."""
     if strict:
         if unexpected:
             errors.insert(0, f"Unexpected key(s) in {source}: {_quoted(unexpected)}. ")
@@ -303,7 +303,7 @@ def _load_one(
 
 
 def _as_parameter(given: Tensor, value: Tensor) -> Tensor:
-    """A parameter of what is given, with gradients where the module's own has them."""
+    """Return a parameter of what is given, with gradients where the module's own has them."""
     if isinstance(given, Parameter):
         return given.requires_grad_(is_tracked(value))
     return Parameter(given, requires_grad=is_tracked(value))

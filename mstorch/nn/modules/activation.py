@@ -34,7 +34,7 @@ class Threshold(Module):
         return F.threshold(input, self.threshold, self.value, self.inplace)
 
     def extra_repr(self) -> str:
-        """The arguments."""
+        """Return the arguments."""
         return f"threshold={self.threshold}, value={self.value}{', inplace=True' if self.inplace else ''}"
 
 
@@ -52,7 +52,7 @@ class ReLU(Module):
         return F.relu(input, self.inplace)
 
     def extra_repr(self) -> str:
-        """The arguments."""
+        """Return the arguments."""
         return _in_place_text(self)
 
 
@@ -72,7 +72,7 @@ class RReLU(Module):
         return F.rrelu(input, self.lower, self.upper, self.training, self.inplace)
 
     def extra_repr(self) -> str:
-        """The arguments."""
+        """Return the arguments."""
         return f"lower={self.lower}, upper={self.upper}{', inplace=True' if self.inplace else ''}"
 
 
@@ -107,7 +107,7 @@ class Hardtanh(Module):
         return F.hardtanh(input, self.min_val, self.max_val, self.inplace)
 
     def extra_repr(self) -> str:
-        """The arguments."""
+        """Return the arguments."""
         return f"min_val={self.min_val}, max_val={self.max_val}{', inplace=True' if self.inplace else ''}"
 
 
@@ -118,7 +118,7 @@ class ReLU6(Hardtanh):
         super().__init__(0.0, 6.0, inplace)
 
     def extra_repr(self) -> str:
-        """The arguments."""
+        """Return the arguments."""
         return _in_place_text(self)
 
 
@@ -158,7 +158,7 @@ class SiLU(_InPlace):
     _function = staticmethod(F.silu)
 
     def extra_repr(self) -> str:
-        """The arguments."""
+        """Return the arguments."""
         return _in_place_text(self)
 
 
@@ -169,7 +169,7 @@ class Mish(_InPlace):
     _function = staticmethod(F.mish)
 
     def extra_repr(self) -> str:
-        """The arguments."""
+        """Return the arguments."""
         return _in_place_text(self)
 
 
@@ -180,7 +180,7 @@ class SELU(_InPlace):
     _function = staticmethod(F.selu)
 
     def extra_repr(self) -> str:
-        """The arguments."""
+        """Return the arguments."""
         return _in_place_text(self)
 
 
@@ -199,7 +199,7 @@ class ELU(Module):
         return F.elu(input, self.alpha, self.inplace)
 
     def extra_repr(self) -> str:
-        """The arguments."""
+        """Return the arguments."""
         return f"alpha={self.alpha}{', inplace=True' if self.inplace else ''}"
 
 
@@ -218,7 +218,7 @@ class CELU(Module):
         return F.celu(input, self.alpha, self.inplace)
 
     def extra_repr(self) -> str:
-        """The arguments."""
+        """Return the arguments."""
         return f"alpha={self.alpha}{', inplace=True' if self.inplace else ''}"
 
 
@@ -276,7 +276,7 @@ class GLU(Module):
         return F.glu(input, self.dim)
 
     def extra_repr(self) -> str:
-        """The arguments."""
+        """Return the arguments."""
         return f"dim={self.dim}"
 
 
@@ -294,7 +294,7 @@ class GELU(Module):
         return F.gelu(input, approximate=self.approximate)
 
     def extra_repr(self) -> str:
-        """The arguments."""
+        """Return the arguments."""
         return f"approximate={self.approximate!r}"
 
 
@@ -312,7 +312,7 @@ class Hardshrink(Module):
         return F.hardshrink(input, self.lambd)
 
     def extra_repr(self) -> str:
-        """The arguments."""
+        """Return the arguments."""
         return f"{self.lambd}"
 
 
@@ -330,7 +330,7 @@ class Softshrink(Module):
         return F.softshrink(input, self.lambd)
 
     def extra_repr(self) -> str:
-        """The arguments."""
+        """Return the arguments."""
         return str(self.lambd)
 
 
@@ -349,7 +349,7 @@ class LeakyReLU(Module):
         return F.leaky_relu(input, self.negative_slope, self.inplace)
 
     def extra_repr(self) -> str:
-        """The arguments."""
+        """Return the arguments."""
         return f"negative_slope={self.negative_slope}{', inplace=True' if self.inplace else ''}"
 
 
@@ -368,7 +368,7 @@ class Softplus(Module):
         return F.softplus(input, self.beta, self.threshold)
 
     def extra_repr(self) -> str:
-        """The arguments."""
+        """Return the arguments."""
         return f"beta={self.beta}, threshold={self.threshold}"
 
 
@@ -394,7 +394,7 @@ class PReLU(Module):
         return F.prelu(input, self.weight)
 
     def extra_repr(self) -> str:
-        """The arguments."""
+        """Return the arguments."""
         return f"num_parameters={self.num_parameters}"
 
 
@@ -411,7 +411,7 @@ class _Softmax(Module):
         return type(self)._function(input, self.dim)
 
     def extra_repr(self) -> str:
-        """The arguments."""
+        """Return the arguments."""
         return f"dim={self.dim}"
 
 

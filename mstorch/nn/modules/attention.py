@@ -112,7 +112,7 @@ class MultiheadAttention(Module):
         return (output.transpose(1, 0) if self.batch_first and batched else output), weights
 
     def _goes_fast(self, query: Any, key: Tensor, value: Tensor, *masks: Tensor | None) -> bool:
-        """Whether torch takes its way for inference, which gives a contiguous result and looks at no hint that a mask is causal."""
+        """Return whether torch takes its way for inference, which gives a contiguous result and looks at no hint that a mask is causal."""
         if not self.batch_first or self.training or query is not key or key is not value or query.dim() != 3:
             return False
         if modes.grad and (query.requires_grad or any(p.requires_grad for p in self.parameters())):
@@ -126,7 +126,7 @@ class MultiheadAttention(Module):
     def merge_masks(
         self, attn_mask: Tensor | None, key_padding_mask: Tensor | None, query: Tensor
     ) -> tuple[Tensor | None, int | None]:
-        """Both masks as one, and its kind: 1 for padding alone, 2 for (N, heads, L, L)."""
+        """Return both masks as one, and its kind: 1 for padding alone, 2 for (N, heads, L, L)."""
         if attn_mask is None:
             return key_padding_mask, None if key_padding_mask is None else 1
         batch, length, _ = query.shape

@@ -79,7 +79,7 @@ class _NormBase(Module):
         raise NotImplementedError
 
     def extra_repr(self) -> str:
-        """The arguments."""
+        """Return the arguments."""
         return (
             f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, bias={self.bias is not None}, "
             f"track_running_stats={self.track_running_stats}"
@@ -100,7 +100,7 @@ class _NormBase(Module):
 @own_init
 class _BatchNorm(_NormBase):
     def _average_factor(self) -> float:
-        """The share of this batch in the running statistics; counts the batch."""
+        """Return the share of this batch in the running statistics; counts the batch."""
         factor = 0.0 if self.momentum is None else self.momentum
         if self.training and self.track_running_stats and self.num_batches_tracked is not None:
             self.num_batches_tracked.add_(1)
@@ -147,7 +147,7 @@ class BatchNorm3d(_BatchNorm):
 
 
 def _in_a_group(group: Any) -> bool:
-    """Whether there are several processes; nothing is loaded to find out."""
+    """Return whether there are several processes; nothing is loaded to find out."""
     loaded = above.processes
     return loaded is not None and loaded.is_initialized() and loaded.get_world_size(group) > 1
 
@@ -183,7 +183,7 @@ class SyncBatchNorm(_BatchNorm):
 
     @classmethod
     def convert_sync_batchnorm(cls, module: Module, process_group: Any = None) -> Module:
-        """The module with each BatchNorm*d in it replaced by a SyncBatchNorm of the same parameters and statistics."""
+        """Return the module with each BatchNorm*d in it replaced by a SyncBatchNorm of the same parameters and statistics."""
         converted: Any = module
         if isinstance(module, _BatchNorm):
             converted = SyncBatchNorm(

@@ -124,7 +124,7 @@ class Sequential(Module):
         return iter(self._modules.values())  # type: ignore[arg-type]
 
     def forward(self, input: Any) -> Any:
-        """What the last module gives."""
+        """Return what the last module gives."""
         for module in self:
             input = module(input)
         return input
@@ -285,7 +285,7 @@ class ModuleDict(Module):
         return self._modules.pop(key)  # type: ignore[return-value]
 
     def keys(self) -> KeysView[str]:
-        """The names."""
+        """Return the names."""
         return self._modules.keys()
 
     def items(self) -> ItemsView[str, Module]:
@@ -293,7 +293,7 @@ class ModuleDict(Module):
         return self._modules.items()  # type: ignore[return-value]
 
     def values(self) -> ValuesView[Module]:
-        """The modules."""
+        """Return the modules."""
         return self._modules.values()  # type: ignore[return-value]
 
     def update(self, modules: Any) -> None:
@@ -374,7 +374,7 @@ class ParameterList(Module):
         return self
 
     def extra_repr(self) -> str:
-        """The values, one a line."""
+        """Return the values, one a line."""
         return "\n".join(f"  ({i}): {_described(value)}" for i, value in enumerate(self))
 
     def __call__(self, *args: Any, **kwargs: Any) -> None:
@@ -422,14 +422,14 @@ class ParameterDict(Module):
         return reversed(list(self._keys))
 
     def copy(self) -> ParameterDict:
-        """Another dictionary of the same values."""
+        """Return another dictionary of the same values."""
         return ParameterDict(OrderedDict((key, self[key]) for key in self._keys))
 
     def __contains__(self, key: object) -> bool:
         return key in self._keys
 
     def setdefault(self, key: str, default: Any | None = None) -> Any:
-        """The value of a key, set to ``default`` if there is none."""
+        """Return the value of a key, set to ``default`` if there is none."""
         if key not in self:
             self[key] = default
         return self[key]
@@ -452,23 +452,23 @@ class ParameterDict(Module):
         return key, self.pop(key)
 
     def get(self, key: str, default: Any | None = None) -> Any:
-        """The value of a key, or ``default``."""
+        """Return the value of a key, or ``default``."""
         return self[key] if key in self else default
 
     def fromkeys(self, keys: Iterable[str], default: Any | None = None) -> ParameterDict:
-        """A dictionary with one value for all keys."""
+        """Return a dictionary with one value for all keys."""
         return ParameterDict((key, default) for key in keys)
 
     def keys(self) -> KeysView[str]:
-        """The keys."""
+        """Return the keys."""
         return self._keys.keys()
 
     def items(self) -> Any:
-        """Keys and values."""
+        """Return keys and values."""
         return ((key, self[key]) for key in self._keys)
 
     def values(self) -> Any:
-        """The values."""
+        """Return the values."""
         return (self[key] for key in self._keys)
 
     def update(self, parameters: Any) -> None:
@@ -480,7 +480,7 @@ class ParameterDict(Module):
             self[key] = value
 
     def extra_repr(self) -> str:
-        """The values, one a line."""
+        """Return the values, one a line."""
         return "\n".join(f"  ({key}): {_described(value)}" for key, value in self.items())
 
     def __call__(self, input: Any) -> None:

@@ -18,7 +18,7 @@ _MODES = {"zeros", "reflect", "replicate", "circular"}
 
 
 class _ConvNd(Module):
-    """What all convolutions share: weight (out, in / groups, *kernel), or (in, out / groups, *kernel) if transposed."""
+    """Base of all convolutions: weight (out, in / groups, *kernel), or (in, out / groups, *kernel) if transposed."""
 
     __constants__ = [
         "stride", "padding", "dilation", "groups", "padding_mode", "output_padding", "in_channels", "out_channels",
@@ -84,7 +84,7 @@ class _ConvNd(Module):
                 init.uniform_(self.bias, -bound, bound)
 
     def extra_repr(self) -> str:
-        """The arguments that differ from the defaults."""
+        """Return the arguments that differ from the defaults."""
         text = f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}"
         if self.padding != (0,) * len(self.padding):
             text += f", padding={self.padding}"
@@ -172,7 +172,7 @@ class _ConvTransposeNd(_ConvNd):
         )  # fmt: skip
 
     def _output_padding(self, input: Tensor, output_size: Any) -> tuple[int, ...]:
-        """The output padding that gives the wanted size."""
+        """Return the output padding that gives the wanted size."""
         if output_size is None:
             return self.output_padding
         rank = self._rank

@@ -41,7 +41,7 @@ class LazyModuleMixin:
         raise NotImplementedError(f"initialize_parameters is not implemented for {type(self).__name__}")
 
     def has_uninitialized_params(self: Any) -> bool:
-        """Whether parameters or buffers are still without a size."""
+        """Return whether parameters or buffers are still without a size."""
         return any(is_lazy(value) for value in itertools.chain(self._parameters.values(), self._buffers.values()))
 
     def _infer_parameters(self: Any, module: Any, args: tuple[Tensor, ...], kwargs: dict[Any, Any] | None = None) -> None:

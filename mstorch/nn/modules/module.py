@@ -144,7 +144,7 @@ class Module(LooksMixin, StateMixin, HookMixin, ConversionMixin, CellNames, Cell
     # Calls
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """What the module computes; defined by each subclass (or ``construct``, as in MindSpore)."""
+        """Compute the module's result; each subclass defines this (or ``construct``, as in MindSpore)."""
         raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
 
     def _call_impl(self, *args: Any, **kwargs: Any) -> Any:
@@ -227,7 +227,7 @@ class Module(LooksMixin, StateMixin, HookMixin, ConversionMixin, CellNames, Cell
         return hasattr(self, name) and not is_free(self, name)
 
     def _mstorch_has(self, name: str) -> bool:
-        """Whether a name is more than MindSpore's word for a tensor of this layer."""
+        """Return whether a name is more than MindSpore's word for a tensor of this layer."""
         members = self.__dict__
         return name in members or any(name in members.get(kind, ()) for kind in _MEMBERS) or hasattr(type(self), name)
 
@@ -405,7 +405,7 @@ class Module(LooksMixin, StateMixin, HookMixin, ConversionMixin, CellNames, Cell
                 yield from module.named_modules(memo, prefix + ("." if prefix else "") + name, remove_duplicate)
 
     def get_submodule(self, target: str) -> Module:
-        """The module at a dotted name."""
+        """Return the module at a dotted name."""
         module: Any = self
         for part in target.split(".") if target else ():
             if not hasattr(module, part):
@@ -430,11 +430,11 @@ class Module(LooksMixin, StateMixin, HookMixin, ConversionMixin, CellNames, Cell
         setattr(parent, name, module)
 
     def get_parameter(self, target: str) -> Parameter:
-        """The parameter at a dotted name."""
+        """Return the parameter at a dotted name."""
         return self._mstorch_member_at(target, Parameter, "an nn.Parameter")
 
     def get_buffer(self, target: str) -> Tensor:
-        """The buffer at a dotted name."""
+        """Return the buffer at a dotted name."""
         path, _, name = target.rpartition(".")
         module = self.get_submodule(path)
         if not hasattr(module, name):
@@ -500,7 +500,7 @@ class Module(LooksMixin, StateMixin, HookMixin, ConversionMixin, CellNames, Cell
         return type(self).__name__
 
     def extra_repr(self) -> str:
-        """The module's own part of its repr."""
+        """Return the module's own part of its repr."""
         return ""
 
     def __repr__(self) -> str:

@@ -34,7 +34,7 @@ class _MaxPoolNd(Module):
         )  # fmt: skip
 
     def extra_repr(self) -> str:
-        """The arguments."""
+        """Return the arguments."""
         return (
             f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}, dilation={self.dilation}, "
             f"ceil_mode={self.ceil_mode}"
@@ -78,7 +78,7 @@ class _AvgPoolNd(Module):
     padding: Any
 
     def extra_repr(self) -> str:
-        """The arguments."""
+        """Return the arguments."""
         return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
 
 
@@ -163,7 +163,7 @@ class _LPPoolNd(Module):
         return type(self)._function(input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
 
     def extra_repr(self) -> str:
-        """The arguments."""
+        """Return the arguments."""
         return (
             f"norm_type={self.norm_type}, kernel_size={self.kernel_size}, stride={self.stride}, ceil_mode={self.ceil_mode}"
         )
@@ -207,7 +207,7 @@ class _AdaptiveMaxPoolNd(Module):
         return type(self)._function(input, self.output_size, self.return_indices)
 
     def extra_repr(self) -> str:
-        """The arguments."""
+        """Return the arguments."""
         return f"output_size={self.output_size}"
 
 
@@ -245,7 +245,7 @@ class _AdaptiveAvgPoolNd(Module):
         return type(self)._function(input, self.output_size)
 
     def extra_repr(self) -> str:
-        """The arguments."""
+        """Return the arguments."""
         return f"output_size={self.output_size}"
 
 
@@ -288,7 +288,7 @@ class _MaxUnpoolNd(Module):
         return type(self)._function(input, indices, self.kernel_size, self.stride, self.padding, output_size)
 
     def extra_repr(self) -> str:
-        """The arguments."""
+        """Return the arguments."""
         return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
 
 

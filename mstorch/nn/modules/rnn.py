@@ -25,12 +25,12 @@ _GATES = {"LSTM": 4, "GRU": 3, "RNN_TANH": 1, "RNN_RELU": 1}
 
 
 def apply_permutation(tensor: Tensor, permutation: Tensor, dim: int = 1) -> Tensor:
-    """The entries of a dimension in another order."""
+    """Return the entries of a dimension in another order."""
     return tensor.index_select(dim, permutation)
 
 
 class RNNBase(Module):
-    """What recurrent layers share: for each layer and direction w_ih, w_hh, b_ih, b_hh, uniform in ±1/sqrt(hidden_size)."""
+    """Base of recurrent layers: for each layer and direction w_ih, w_hh, b_ih, b_hh, uniform in ±1/sqrt(hidden_size)."""
 
     __constants__ = [
         "mode", "input_size", "hidden_size", "num_layers", "bias", "batch_first", "dropout", "bidirectional", "proj_size",
@@ -170,7 +170,7 @@ class RNNBase(Module):
         return self.num_layers * (2 if self.bidirectional else 1), batch, size
 
     def get_expected_hidden_size(self, input: Tensor, batch_sizes: Tensor | None) -> tuple[int, int, int]:
-        """The size of the state (the first of two) for an input, which is packed where ``batch_sizes`` are given."""
+        """Return the size of the state (the first of two) for an input, which is packed where ``batch_sizes`` are given."""
         return self._expected(self.proj_size if self.proj_size > 0 else self.hidden_size, self._batch_of(input, batch_sizes))
 
     def _batch_of(self, input: Tensor, batch_sizes: Tensor | None) -> int:
@@ -189,7 +189,7 @@ class RNNBase(Module):
         self._check_states(hidden if isinstance(hidden, tuple) else (hidden,), self._batch_of(input, batch_sizes))
 
     def permute_hidden(self, hx: Tensor, permutation: Tensor | None) -> Any:
-        """The states with the batch in another order."""
+        """Return the states with the batch in another order."""
         if permutation is None:
             return hx
         if isinstance(hx, tuple):
@@ -227,7 +227,8 @@ class RNNBase(Module):
     def _as_function(
         self, input: Tensor, states: tuple[Tensor, ...], batch_sizes: Tensor | None = None
     ) -> tuple[Tensor, tuple[Tensor, ...]]:
-        """The layer as the function of its weights that torch's layers call, which modes see; of packed rows with their batch sizes."""
+        """Return the layer as the function of its weights that torch's layers call, which modes see; of packed rows with their batch sizes.
+        """
         function = getattr(above.torch, self.mode.lower())
         rows, form = ((input,), (self.batch_first,)) if batch_sizes is None else ((input, batch_sizes), ())
         output, *last = function(
@@ -297,7 +298,7 @@ class RNNBase(Module):
         return output, last
 
     def extra_repr(self) -> str:
-        """The arguments that differ from the defaults."""
+        """Return the arguments that differ from the defaults."""
         text = f"{self.input_size}, {self.hidden_size}"
         if self.proj_size != 0:
             text += f", proj_size={self.proj_size}"
@@ -349,7 +350,7 @@ class LSTM(RNNBase):
         super().__init__("LSTM", *args, **kwargs)
 
     def get_expected_cell_size(self, input: Tensor, batch_sizes: Tensor | None) -> tuple[int, int, int]:
-        """The size of the second state for an input, which is packed where ``batch_sizes`` are given."""
+        """Return the size of the second state for an input, which is packed where ``batch_sizes`` are given."""
         return self._expected(self.hidden_size, self._batch_of(input, batch_sizes))
 
     @overload
@@ -417,7 +418,7 @@ class RNNCellBase(Module):
             init.uniform_(weight, -bound, bound)
 
     def extra_repr(self) -> str:
-        """The arguments that differ from the defaults."""
+        """Return the arguments that differ from the defaults."""
         text = f"{self.input_size}, {self.hidden_size}"
         if self.bias is not True:
             text += f", bias={self.bias}"

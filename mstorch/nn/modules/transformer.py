@@ -161,7 +161,7 @@ class TransformerEncoder(Module):
         return output if self.norm is None else self.norm(output)
 
     def _zeroed(self, src: Tensor, mask: Tensor | None, padding: Tensor | None, first: TransformerEncoderLayer) -> Tensor | None:
-        """Zeros for padded positions where torch, in inference, computes without them and fills in zeros."""
+        """Return zeros for padded positions where torch, in inference, computes without them and fills in zeros."""
         if (
             not self.use_nested_tensor or first.training or src.dim() != 3 or padding is None or mask is not None
             or (modes.grad and (src.requires_grad or any(p.requires_grad for p in first.parameters())))

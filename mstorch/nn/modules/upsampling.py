@@ -38,7 +38,7 @@ class Upsample(Module):
         )  # fmt: skip
 
     def extra_repr(self) -> str:
-        """The arguments."""
+        """Return the arguments."""
         if self.scale_factor is not None:
             return f"scale_factor={self.scale_factor!r}, mode={self.mode!r}"
         return f"size={self.size!r}, mode={self.mode!r}"

@@ -8,7 +8,7 @@ __all__ = ["consume_prefix_in_state_dict_if_present"]
 
 
 def _ntuple(n: int, name: str = "parse") -> Callable[[Any], tuple[Any, ...]]:
-    """A function that gives ``n`` times a value, or the values of an iterable, as a tuple."""
+    """Return a function that gives ``n`` times a value, or the values of an iterable, as a tuple."""
 
     def parse(x: int | tuple[int, ...]) -> tuple[Any, ...]:
         return tuple(x) if isinstance(x, Iterable) else (x,) * n
@@ -23,12 +23,12 @@ _single, _pair, _triple, _quadruple = (
 
 
 def _reverse_repeat_tuple(t: Sequence[Any], n: int) -> tuple[Any, ...]:
-    """The items from the last to the first, each ``n`` times: a convolution's padding as ``F.pad`` takes it."""
+    """Return the items from the last to the first, each ``n`` times: a convolution's padding as ``F.pad`` takes it."""
     return tuple(item for item in t[::-1] for _ in range(n))
 
 
 def _list_with_default(out_size: int | tuple[Any, int], defaults: Sequence[int]) -> Any:
-    """The sizes, those that are None from the end of ``defaults``."""
+    """Return the sizes, those that are None from the end of ``defaults``."""
     if isinstance(out_size, int):
         return out_size
     if len(defaults) <= len(out_size):

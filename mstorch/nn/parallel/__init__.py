@@ -20,7 +20,7 @@ _found_later = _missing(__name__, ("distributed",))
 
 
 def __getattr__(name: str) -> Any:
-    """What stands on process groups, which few programs need, is loaded when it is asked for."""
+    """Load the modules on process groups, which few programs need, when they are asked for."""
     if name == "DistributedDataParallel":
         return importlib.import_module(f"{__name__}.distributed").DistributedDataParallel
     return _found_later(name)

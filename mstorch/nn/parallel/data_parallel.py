@@ -25,7 +25,7 @@ class DataParallel(Module):
         self.dim = dim
 
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
-        """What ``module`` gives for the arguments."""
+        """Return what ``module`` gives for the arguments."""
         return self.module(*inputs, **kwargs)
 
 

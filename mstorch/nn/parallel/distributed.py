@@ -45,7 +45,7 @@ def _check_alike(parameters: list[Any], group: Any) -> None:
 
 
 class _DDPJoinHook(JoinHook):
-    """What a process that has no more input does while others go on."""
+    """The hook of a process that has no more input while others go on."""
 
     def __init__(self, ddp: DistributedDataParallel, divide_by_initial_world_size: bool) -> None:
         self.ddp, self.initial = ddp, divide_by_initial_world_size
@@ -145,7 +145,7 @@ class DistributedDataParallel(Module, Joinable):
     # Forward
 
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
-        """What the module gives. RuntimeError if the last backward left gradients out."""
+        """Return what the module gives. RuntimeError if the last backward left gradients out."""
         syncs = is_grad_enabled() and self.require_backward_grad_sync
         if syncs:
             self.reducer.finished()
@@ -163,7 +163,7 @@ class DistributedDataParallel(Module, Joinable):
         return output
 
     def will_sync_module_buffers(self) -> bool:
-        """Whether the next forward takes the first process's buffers."""
+        """Return whether the next forward takes the first process's buffers."""
         return self.require_forward_param_sync and self.broadcast_buffers and bool(self.modules_buffers)
 
     def _will_sync_buffers(self) -> bool:
@@ -177,7 +177,7 @@ class DistributedDataParallel(Module, Joinable):
 
     @by_the_host
     def _common_rank(self, running: bool) -> int:
-        """The highest of the processes that go on."""
+        """Return the highest of the processes that go on."""
         rank = tensor([self.process_group.rank() if running else -1])
         self.process_group.allreduce([rank], ReduceOp.MAX).wait()
         return int(rank)
@@ -188,7 +188,9 @@ class DistributedDataParallel(Module, Joinable):
         return self
 
     def no_sync(self) -> values_set_to:
-        """A block in which gradients add up in each process; the first backward of a forward after it averages the sums."""
+        """Return a context manager within which gradients add up in each process; the first backward of a forward after it averages the
+        sums.
+        """
         return values_set_to(self, require_backward_grad_sync=False)
 
     # Hooks
@@ -223,11 +225,11 @@ class DistributedDataParallel(Module, Joinable):
     def join(
         self, divide_by_initial_world_size: bool = True, enable: bool = True, throw_on_early_termination: bool = False
     ) -> Join:
-        """A block in which processes may have different numbers of inputs: who has no more goes along with nothing."""
+        """Return a context manager within which processes may have different numbers of inputs: who has no more goes along with nothing."""
         return Join([self], enable, throw_on_early_termination, divide_by_initial_world_size=divide_by_initial_world_size)
 
     def join_hook(self, **kwargs: Any) -> JoinHook:
-        """What this process does when it has no more inputs."""
+        """Return what this process does when it has no more inputs."""
         self.reducer.may_rebuild = False  # a process without inputs does not see an order
         self._divide_initially = kwargs.get("divide_by_initial_world_size", True)
         return _DDPJoinHook(self, self._divide_initially)

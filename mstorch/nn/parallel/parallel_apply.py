@@ -9,7 +9,7 @@ from ..modules.module import Module
 
 
 def get_a_var(obj: Tensor | list[Any] | tuple[Any, ...] | dict[Any, Any]) -> Tensor | None:
-    """The first tensor in nested lists, tuples and dictionaries; None if there is none."""
+    """Return the first tensor in nested lists, tuples and dictionaries; None if there is none."""
     if isinstance(obj, Tensor):
         return obj
     parts = obj.items() if isinstance(obj, dict) else obj if isinstance(obj, (list, tuple)) else ()
@@ -20,7 +20,7 @@ def get_a_var(obj: Tensor | list[Any] | tuple[Any, ...] | dict[Any, Any]) -> Ten
 def parallel_apply(
     modules: Sequence[Module], inputs: Sequence[Any], kwargs_tup: Sequence[dict[str, Any]] | None = None, devices: Any = None
 ) -> list[Any]:
-    """The result of each module for its inputs, one after the other."""
+    """Return the result of each module for its inputs, one after the other."""
     keywords = kwargs_tup if kwargs_tup is not None else [{}] * len(modules)
     assert len(modules) == len(inputs) == len(keywords)
     return [

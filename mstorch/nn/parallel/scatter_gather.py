@@ -16,7 +16,7 @@ def _one(devices: Sequence[Any], what: str) -> int:
 
 
 def scatter(inputs: Any, target_gpus: Sequence[Any], dim: int = 0) -> list[Any]:
-    """A list with the inputs on the one device given. NotImplementedError for several."""
+    """Return a list with the inputs on the one device given. NotImplementedError for several."""
     device = _one(target_gpus, "scatter")
     return [tree_map_only(Tensor, lambda tensor: tensor.to(device), inputs)]
 
@@ -24,12 +24,12 @@ def scatter(inputs: Any, target_gpus: Sequence[Any], dim: int = 0) -> list[Any]:
 def scatter_kwargs(
     inputs: tuple[Any, ...], kwargs: dict[str, Any] | None, target_gpus: Sequence[Any], dim: int = 0
 ) -> tuple[tuple[Any, ...], tuple[dict[str, Any], ...]]:
-    """The positional and the keyword arguments for each device."""
+    """Return the positional and the keyword arguments for each device."""
     return tuple(scatter(inputs, target_gpus, dim)), tuple(scatter(kwargs or {}, target_gpus, dim))
 
 
 def gather(outputs: Any, target_device: Any, dim: int = 0) -> Any:
-    """The only one of a list of results, on a device. NotImplementedError for several."""
+    """Return the only one of a list of results, on a device. NotImplementedError for several."""
     return tree_map_only(Tensor, lambda tensor: tensor.to(target_device), _one(outputs, "gather"))
 
 

@@ -39,7 +39,7 @@ def set_tensor(module: Module, name: str, tensor: Any) -> None:
 
 
 def swap_tensor(module: Module, name: str, tensor: Any, allow_missing: bool = False) -> Any:
-    """The same, returning what was there. ``_MISSING`` for no tensor: to be removed, or none was there (with ``allow_missing``)."""
+    """Return the same, returning what was there. ``_MISSING`` for no tensor: to be removed, or none was there (with ``allow_missing``)."""
     _check_module(module)
     if tensor is not _MISSING and tensor is not None and not isinstance(tensor, Tensor):
         raise TypeError(f"{tensor} is not an instance of torch.Tensor")
@@ -86,7 +86,7 @@ class NamedMemberAccessor:
         self.memo: dict[str, Module] = {}
 
     def get_submodule(self, name: str) -> Module:
-        """The submodule of a name; "" is the module itself."""
+        """Return the submodule of a name; "" is the module itself."""
         if not name:
             return self.module
         if name not in self.memo:
@@ -101,7 +101,7 @@ class NamedMemberAccessor:
         return self.memo[name]
 
     def home(self, name: str) -> tuple[Module, str]:
-        """The module that has the tensor or module of a dotted name, and its last part."""
+        """Return the module that has the tensor or module of a dotted name, and its last part."""
         prefix, _, last = name.rpartition(".")
         return self.get_submodule(prefix), last
 
@@ -111,7 +111,7 @@ class NamedMemberAccessor:
         return swap_submodule(home, last, value)
 
     def get_tensor(self, name: str) -> Any:
-        """The tensor of a name; TypeError if it is none."""
+        """Return the tensor of a name; TypeError if it is none."""
         home, last = self.home(name)
         try:
             found = getattr(home, last)
@@ -137,7 +137,7 @@ class NamedMemberAccessor:
         return swap_tensor(home, last, value, allow_missing)
 
     def get_tensors(self, names: Iterable[str]) -> list[Any]:
-        """The tensors of these names."""
+        """Return the tensors of these names."""
         return [self.get_tensor(name) for name in names]
 
     def set_tensors(self, names: Iterable[str], values: Iterable[Any]) -> None:
@@ -181,17 +181,17 @@ class NamedMemberAccessor:
         return before, missing
 
     def check_keys(self, keys: Iterable[str]) -> tuple[list[str], list[str]]:
-        """The names of tensors that are not among the keys, and the keys that are no tensors' names."""
+        """Return the names of tensors that are not among the keys, and the keys that are no tensors' names."""
         given = set(keys)
         known = {name for name, _ in self.named_tensors(remove_duplicate=False)}
         return sorted(known - given), sorted(given - known)
 
     def named_parameters(self, remove_duplicate: bool = True) -> Iterator[tuple[str, Any]]:
-        """The module's parameters with their names."""
+        """Return the module's parameters with their names."""
         return self.module.named_parameters(remove_duplicate=remove_duplicate)
 
     def named_buffers(self, remove_duplicate: bool = True) -> Iterator[tuple[str, Any]]:
-        """The module's buffers with their names."""
+        """Return the module's buffers with their names."""
         return self.module.named_buffers(remove_duplicate=remove_duplicate)
 
     def named_tensors(self, remove_duplicate: bool = True) -> Iterator[tuple[str, Any]]:
@@ -200,7 +200,7 @@ class NamedMemberAccessor:
         yield from self.named_buffers(remove_duplicate)
 
     def named_modules(self, remove_duplicate: bool = True) -> Iterator[tuple[str, Module]]:
-        """The module and all below it, with their names."""
+        """Return the module and all below it, with their names."""
         return self.module.named_modules(remove_duplicate=remove_duplicate)
 
 

@@ -23,7 +23,7 @@ def _gradients(parameters: Any) -> list[Tensor]:
 
 
 def _norm(part: Tensor, order: float) -> Tensor:
-    """A tensor's norm; one that is spread over processes knows its own."""
+    """Return a tensor's norm; one that is spread over processes knows its own."""
     spread = getattr(part, "_global_norm", None)
     if part._dtype.is_integral:
         raise RuntimeError(f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {type_word(part._dtype)}")
@@ -31,7 +31,7 @@ def _norm(part: Tensor, order: float) -> Tensor:
 
 
 def _together(gradients: Sequence[Any]) -> Any:
-    """The gradients one after the other, where a device's kernel may take all of them at once; else None."""
+    """Return the gradients one after the other, where a device's kernel may take all of them at once; else None."""
     if len(gradients) < 2 or hasattr(gradients[0], "_global_norm") or len({part._dtype for part in gradients}) > 1 or is_taken(*gradients):
         return None
     return laid_out(gradients) if can_be_laid_out(gradients) else None
@@ -40,14 +40,14 @@ def _together(gradients: Sequence[Any]) -> Any:
 def get_total_norm(
     tensors: Any, norm_type: float = 2.0, error_if_nonfinite: bool = False, foreach: bool | None = None
 ) -> Tensor:
-    """The norm of the norms of all tensors; of tensors that are spread over processes it is one that all of them have."""
+    """Return the norm of the norms of all tensors; of tensors that are spread over processes it is one that all of them have."""
     with no_grad():
         parts = [tensors] if isinstance(tensors, TensorBase) else list(tensors)
         return _total_norm(parts, _together(parts), float(norm_type), error_if_nonfinite)
 
 
 def _total_norm(parts: Sequence[Any], flat: Any, order: float, error_if_nonfinite: bool) -> Tensor:
-    """The norm of all tensors; ``flat``: the same one after the other, or None."""
+    """Return the norm of all tensors; ``flat``: the same one after the other, or None."""
     if not parts:
         return above.torch.tensor(0.0)
     with no_grad():
@@ -105,7 +105,7 @@ def clip_grad_norm_(
 def clip_grad_norm(
     parameters: Any, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False, foreach: bool | None = None
 ) -> Tensor:
-    """The old name of ``clip_grad_norm_``."""
+    """Return the old name of ``clip_grad_norm_``."""
     warn(
         "torch.nn.utils.clip_grad_norm is now deprecated in favor of torch.nn.utils.clip_grad_norm_.", FutureWarning
     )

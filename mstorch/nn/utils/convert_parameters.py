@@ -9,7 +9,7 @@ from ..._tensor import Tensor
 
 
 def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
-    """All parameters in one vector."""
+    """Return all parameters in one vector."""
     return above.torch.cat([parameter.view(-1) for parameter in parameters])
 
 

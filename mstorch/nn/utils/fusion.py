@@ -19,7 +19,7 @@ def _check_eval(layer: Any, bn: Any) -> None:
 
 
 def fuse_conv_bn_eval(conv: Any, bn: Any, transpose: bool = False) -> Any:
-    """A copy of a convolution that computes what ``bn`` after ``conv`` does, both in eval mode (else AssertionError)."""
+    """Return a copy of a convolution that computes what ``bn`` after ``conv`` does, both in eval mode (else AssertionError)."""
     _check_eval(conv, bn)
     fused = copy.deepcopy(conv)
     fused.weight, fused.bias = fuse_conv_bn_weights(
@@ -44,7 +44,7 @@ def fuse_conv_bn_weights(
 
 
 def fuse_linear_bn_eval(linear: Any, bn: Any) -> Any:
-    """A copy of a linear layer that computes what ``bn`` after ``linear`` does, both in eval mode (else AssertionError)."""
+    """Return a copy of a linear layer that computes what ``bn`` after ``linear`` does, both in eval mode (else AssertionError)."""
     _check_eval(linear, bn)
     if bn.num_features not in (linear.out_features, 1):
         raise AssertionError(

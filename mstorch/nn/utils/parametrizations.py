@@ -27,7 +27,7 @@ def _is_orthogonal(matrix: Tensor) -> bool:
 
 
 def _made_orthogonal(matrix: Tensor) -> Tensor:
-    """The orthogonal factor of the QR decomposition with a positive diagonal."""
+    """Return the orthogonal factor of the QR decomposition with a positive diagonal."""
     factors, tau = above.torch.geqrf(matrix)
     return above.torch.linalg.householder_product(factors, tau) * factors.diagonal(dim1=-2, dim2=-1).sgn().unsqueeze(-2)
 
@@ -79,7 +79,7 @@ class _Orthogonal(Module):
 
     @no_grad()
     def right_inverse(self, q: Tensor) -> Tensor:
-        """A matrix that ``forward`` maps to ``q``, made orthogonal if it is not."""
+        """Return a matrix that ``forward`` maps to ``q``, made orthogonal if it is not."""
         if q.shape != self.shape:
             raise ValueError(f"Expected a matrix or batch of matrices of shape {self.shape}. Got a tensor of shape {q.shape}.")
         given = q
@@ -144,7 +144,7 @@ class _WeightNorm(Module):
         return scaled_weight(weight_v, weight_g, self.dim)
 
     def right_inverse(self, weight: Tensor) -> tuple[Any, Any]:
-        """The norms, and the weight itself for their directions."""
+        """Return the norms, and the weight itself for their directions."""
         return above.torch.norm_except_dim(weight, 2, self.dim), weight
 
 
@@ -216,7 +216,7 @@ class _SpectralNorm(Module):
         return weight / above.torch.vdot(u, above.torch.mv(matrix, v))
 
     def right_inverse(self, value: Tensor) -> Tensor:
-        """The value itself: it may have any norm."""
+        """Return the value itself: it may have any norm."""
         return value
 
 

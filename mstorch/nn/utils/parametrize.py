@@ -163,11 +163,11 @@ class ParametrizationList(ModuleList):
         _set(place, part)
 
     def originals(self) -> list[Tensor]:
-        """The tensors that the first parametrization starts from."""
+        """Return the tensors that the first parametrization starts from."""
         return [self.original] if self.is_tensor else [getattr(self, f"original{i}") for i in range(self.ntensors)]
 
     def forward(self) -> Tensor:
-        """The parametrized tensor."""
+        """Return the parametrized tensor."""
         first, *rest = self
         value = first(*self.originals())
         for module in rest:
@@ -272,7 +272,7 @@ def register_parametrization(
 
 
 def is_parametrized(module: Module, tensor_name: str | None = None) -> bool:
-    """Whether the tensor of that name, or any tensor of the module, is parametrized."""
+    """Return whether the tensor of that name, or any tensor of the module, is parametrized."""
     found = getattr(module, "parametrizations", None)
     if not isinstance(found, ModuleDict):
         return False
@@ -311,7 +311,7 @@ def remove_parametrizations(module: Module, tensor_name: str, leave_parametrized
 
 
 def type_before_parametrizations(module: Module) -> type:
-    """The module's class without the properties that parametrizations added."""
+    """Return the module's class without the properties that parametrizations added."""
     return type(module).__bases__[0] if is_parametrized(module) else type(module)
 
 

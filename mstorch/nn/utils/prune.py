@@ -39,7 +39,7 @@ class BasePruningMethod(ABC):
         """The mask (1 keeps an entry) for importance scores ``t``, within the mask that there is already."""
 
     def apply_mask(self, module: Module) -> Any:
-        """The parameter with what is pruned set to zero."""
+        """Return the parameter with what is pruned set to zero."""
         if self._tensor_name is None:
             raise AssertionError(f"Module {module} has to be pruned")
         mask = getattr(module, f"{self._tensor_name}_mask")
@@ -81,7 +81,7 @@ class BasePruningMethod(ABC):
         return method
 
     def prune(self, t: Any, default_mask: Any = None, importance_scores: Any = None) -> Any:
-        """A tensor with what the method prunes set to zero."""
+        """Return a tensor with what the method prunes set to zero."""
         if importance_scores is None:
             importance_scores = t
         elif importance_scores.shape != t.shape:
@@ -148,7 +148,7 @@ class PruningContainer(BasePruningMethod):
         return self._pruning_methods[idx]
 
     def compute_mask(self, t: Any, default_mask: Any) -> Any:
-        """The mask after the last method."""
+        """Return the mask after the last method."""
         method = self._pruning_methods[-1]
         chosen = _chosen_by(method, t, default_mask)
         mask = default_mask.to(dtype=t.dtype)
@@ -158,7 +158,7 @@ class PruningContainer(BasePruningMethod):
 
 
 def _chosen_by(method: Any, t: Tensor, mask: Tensor) -> Any:
-    """The index of what a method may still prune."""
+    """Return the index of what a method may still prune."""
     if method.PRUNING_TYPE == "unstructured":
         return mask == 1
     if method.PRUNING_TYPE == "global":
@@ -177,7 +177,7 @@ def _chosen_by(method: Any, t: Tensor, mask: Tensor) -> Any:
 
 
 def _along(rank: int, dim: int, index: Tensor) -> tuple[Any, ...]:
-    """An index that takes ``index`` along one dimension and all of the others."""
+    """Return an index that takes ``index`` along one dimension and all of the others."""
     return tuple(index if d == dim % rank else slice(None) for d in range(rank))
 
 
@@ -194,7 +194,7 @@ class _Amount(BasePruningMethod):
         self.amount = amount
 
     def _count(self, size: int) -> int:
-        """How many of ``size`` are pruned."""
+        """Return how many of ``size`` are pruned."""
         count = _compute_nparams_toprune(self.amount, size)
         if count > size:
             raise ValueError(f"amount={count} should be smaller than the number of parameters to prune={size}")
@@ -202,7 +202,7 @@ class _Amount(BasePruningMethod):
 
 
 def _compute_nparams_toprune(amount: float, tensor_size: int) -> int:
-    """How many entries a number, or a share of the size, stands for."""
+    """Return how many entries a number, or a share of the size, stands for."""
     return int(amount) if isinstance(amount, numbers.Integral) else round(amount * tensor_size)
 
 
@@ -214,7 +214,7 @@ class _Entries(_Amount):
         raise NotImplementedError
 
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
-        """The chosen entries set to 0."""
+        """Return the chosen entries set to 0."""
         count = self._count(t.numel())
         mask = default_mask.clone(memory_format=contiguous_format)
         if count:
@@ -249,7 +249,7 @@ class Identity(BasePruningMethod):
     PRUNING_TYPE = "unstructured"
 
     def compute_mask(self, t: Any, default_mask: Any) -> Any:
-        """The mask that there is."""
+        """Return the mask that there is."""
         return default_mask
 
     @classmethod
@@ -290,7 +290,7 @@ class RandomStructured(_Channels):
         self.dim = dim
 
     def compute_mask(self, t: Any, default_mask: Any) -> Any:
-        """Random channels set to 0."""
+        """Return random channels set to 0."""
         channels = self._channels(t)
         count = self._count(channels)
         if count == 0:
@@ -313,7 +313,7 @@ class LnStructured(_Channels):
         self.dim = dim
 
     def compute_mask(self, t: Any, default_mask: Any) -> Any:
-        """The channels of the smallest norm set to 0."""
+        """Return the channels of the smallest norm set to 0."""
         channels = self._channels(t)
         count = self._count(channels)
         if count == 0:
@@ -336,7 +336,7 @@ class CustomFromMask(BasePruningMethod):
         self.mask = mask
 
     def compute_mask(self, t: Any, default_mask: Any) -> Any:
-        """Both masks together."""
+        """Return both masks together."""
         if default_mask.shape != self.mask.shape:
             raise AssertionError(f"default_mask shape {default_mask.shape} must match self.mask shape {self.mask.shape}")
         return default_mask * self.mask.to(dtype=default_mask.dtype)
@@ -421,7 +421,7 @@ def remove(module: Any, name: str) -> Any:
 
 
 def is_pruned(module: Module) -> bool:
-    """Whether a parameter of the module, or of one below, is pruned."""
+    """Return whether a parameter of the module, or of one below, is pruned."""
     return any(
         isinstance(hook, BasePruningMethod) for below in module.modules() for hook in below._forward_pre_hooks.values()
     )

@@ -50,39 +50,39 @@ class PackedSequence(PackedSequence_):
         return type(self)(data, self.batch_sizes, self.sorted_indices, self.unsorted_indices)
 
     def pin_memory(self) -> PackedSequence:
-        """The same with its data in pinned memory."""
+        """Return the same with its data in pinned memory."""
         return self._changed(self.data.pin_memory())
 
     def to(self, *args: Any, **kwargs: Any) -> PackedSequence:
-        """The same with its data converted or moved."""
+        """Return the same with its data converted or moved."""
         return self._changed(self.data.to(*args, **kwargs))
 
     def cpu(self) -> PackedSequence:
-        """The same on the CPU."""
+        """Return the same on the CPU."""
         return self._changed(self.data.cpu())
 
     def cuda(self, *args: Any, **kwargs: Any) -> PackedSequence:
-        """The same on a GPU."""
+        """Return the same on a GPU."""
         return self._changed(self.data.cuda(*args, **kwargs))
 
     def double(self) -> PackedSequence:
-        """The same in float64."""
+        """Return the same in float64."""
         return self._changed(self.data.double())
 
     def float(self) -> PackedSequence:
-        """The same in float32."""
+        """Return the same in float32."""
         return self._changed(self.data.float())
 
     def half(self) -> PackedSequence:
-        """The same in float16."""
+        """Return the same in float16."""
         return self._changed(self.data.half())
 
     def long(self) -> PackedSequence:
-        """The same in int64."""
+        """Return the same in int64."""
         return self._changed(self.data.long())
 
     def int(self) -> PackedSequence:
-        """The same in int32."""
+        """Return the same in int32."""
         return self._changed(self.data.int())
 
     @property
@@ -91,12 +91,12 @@ class PackedSequence(PackedSequence_):
         return self.data.is_cuda
 
     def is_pinned(self) -> bool:
-        """Whether the data is in pinned memory."""
+        """Return whether the data is in pinned memory."""
         return self.data.is_pinned()
 
 
 def invert_permutation(permutation: Tensor | None) -> Tensor | None:
-    """Where each place went to."""
+    """Return where each place went to."""
     if permutation is None:
         return None
     places = above.torch.arange(permutation.numel(), device=permutation.device)
@@ -140,7 +140,7 @@ def pack_padded_sequence(
 def pad_packed_sequence(
     sequence: PackedSequence, batch_first: bool = False, padding_value: float = 0.0, total_length: int | None = None
 ) -> tuple[Tensor, Tensor]:
-    """The padded sequences (T, B, *), or (B, T, *) if ``batch_first``, and their lengths."""
+    """Return the padded sequences (T, B, *), or (B, T, *) if ``batch_first``, and their lengths."""
     sizes = [int(n) for n in sequence.batch_sizes.tolist()]
     longest = len(sizes)
     if total_length is not None:
@@ -171,7 +171,7 @@ def pad_packed_sequence(
 def pad_sequence(
     sequences: Any, batch_first: bool = False, padding_value: float = 0.0, padding_side: str = "right"
 ) -> Tensor:
-    """Sequences (L, *) of several lengths L in one tensor (T, B, *), or (B, T, *) if ``batch_first``."""
+    """Return sequences (L, *) of several lengths L in one tensor (T, B, *), or (B, T, *) if ``batch_first``."""
     if not isinstance(sequences, Iterable):
         raise RuntimeError(
             "pad_sequence: Expected iterable for input sequences, but got arg of type: " f"{type(sequences)}"
@@ -194,19 +194,19 @@ def pad_sequence(
 
 
 def unpad_sequence(padded_sequences: Tensor, lengths: Tensor, batch_first: bool = False) -> list[Tensor]:
-    """The sequences that ``pad_sequence`` put together, without their padding."""
+    """Return the sequences that ``pad_sequence`` put together, without their padding."""
     x = padded_sequences if batch_first else padded_sequences.transpose(0, 1)
     return [x[i, : int(n)] for i, n in enumerate(lengths.tolist())]
 
 
 def pack_sequence(sequences: Sequence[Tensor], enforce_sorted: bool = True) -> PackedSequence:
-    """Sequences (L, *) of several lengths as a PackedSequence."""
+    """Return sequences (L, *) of several lengths as a PackedSequence."""
     lengths = [sequence.size(0) for sequence in sequences]
     return pack_padded_sequence(pad_sequence(sequences), lengths, enforce_sorted=enforce_sorted)
 
 
 def unpack_sequence(packed_sequences: PackedSequence) -> list[Tensor]:
-    """The sequences that were packed."""
+    """Return the sequences that were packed."""
     padded, lengths = pad_packed_sequence(packed_sequences, batch_first=True)
     return unpad_sequence(padded, lengths, batch_first=True)
 

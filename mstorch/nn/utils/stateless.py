@@ -20,7 +20,7 @@ def _named_tensors(module: Module) -> dict[str, Any]:
 
 
 def _with_ties(module: Module, given: dict[str, Any]) -> dict[str, Any]:
-    """The given tensors also under the other names of each tensor that the module has under several."""
+    """Return the given tensors also under the other names of each tensor that the module has under several."""
     names_of: dict[int, list[str]] = {}
     for name, tensor in _named_tensors(module).items():
         names_of.setdefault(id(tensor), []).append(name)

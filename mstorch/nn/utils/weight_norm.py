@@ -12,7 +12,7 @@ __all__ = ["WeightNorm", "remove_weight_norm", "weight_norm"]
 
 
 def scaled_weight(direction: Any, size: Any, dim: int) -> Any:
-    """The directions with other norms."""
+    """Return the directions with other norms."""
     return direction * (size / above.torch.norm_except_dim(direction, 2, dim))
 
 
@@ -27,7 +27,7 @@ class WeightNorm:
         self.dim = -1 if dim is None else dim
 
     def compute_weight(self, module: Module) -> Any:
-        """The weight now."""
+        """Return the weight now."""
         return scaled_weight(getattr(module, f"{self.name}_v"), getattr(module, f"{self.name}_g"), self.dim)
 
     @staticmethod

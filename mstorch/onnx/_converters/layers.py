@@ -29,7 +29,7 @@ def _matmul(w: Writer, step: Step, self: Value, mat2: Any = None, vec: Any = Non
 
 
 def _weight_of(value: Value) -> Value | None:
-    """The parameter whose transpose a value is, as in ``F.linear``: it keeps its name and shape in the model."""
+    """Return the parameter whose transpose a value is, as in ``F.linear``: it keeps its name and shape in the model."""
     step = value.step
     if step is None or step.name != "t" or not step.arguments["self"].name or step.arguments["self"].depends:
         return None

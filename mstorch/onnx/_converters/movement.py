@@ -16,12 +16,12 @@ _END = 2**63 - 1
 
 
 def reshaped(w: Writer, x: str, sizes: Sequence[Any]) -> str:
-    """A tensor in another shape."""
+    """Return a tensor in another shape."""
     return w.op("Reshape", x, w.sizes(sizes), allowzero=1 if 0 in sizes and w.opset >= 14 else None)
 
 
 def sizes_of(step: Step) -> list[Any]:
-    """The sizes of a step's result."""
+    """Return the sizes of a step's result."""
     return list(step.results[0].shape)
 
 
@@ -209,7 +209,7 @@ def _reversed_view(w: Writer, step: Step, self: Value, view: str, like: Value, *
 def _scattered(
     w: Writer, step: Step, self: Value, src: Value, dim: int = 0, index: Any = None, start: Any = None, end: Any = None, step_: Any = 1
 ) -> str:
-    """A part of a tensor replaced: the places of the part by a range, the part by ScatterND along the first dimension."""
+    """Return a part of a tensor replaced: the places of the part by a range, the part by ScatterND along the first dimension."""
     rank = len(self.shape)
     axis = wrapped(dim, rank)
     part = w.t(src) if step.name == "slice_scatter" else w.op("Unsqueeze", w.t(src), w.ints([axis]))

@@ -23,7 +23,7 @@ def _ordered(value: Value, gates: Sequence[int]) -> np.ndarray:
 
 
 def _zero(value: Value) -> bool:
-    """Whether a first state is the one that ONNX starts from anyway."""
+    """Return whether a first state is the one that ONNX starts from anyway."""
     return value.array is not None and not array(value.array).any() or (value.step is not None and value.step.name == "zeros")
 
 

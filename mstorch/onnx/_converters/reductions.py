@@ -14,7 +14,7 @@ from .table import converter, dims_of, wrapped
 
 
 def reduced(w: Writer, kind: str, x: str, dims: Sequence[int], keepdim: bool) -> str:
-    """A reduction over dimensions, whose place in the node differs between opsets."""
+    """Return a reduction over dimensions, whose place in the node differs between opsets."""
     since = {"ReduceSum": 13}.get(kind, 18)
     if w.opset >= since:
         return w.op(kind, x, w.ints(dims), keepdims=int(keepdim))

@@ -27,26 +27,26 @@ def converter(*names: str) -> Callable[[Converter], Converter]:
 
 
 def wrapped(dim: int, rank: int) -> int:
-    """A dimension from the front."""
+    """Return a dimension from the front."""
     return dim % rank if rank else 0
 
 
 def dims_of(dim: Any, rank: int) -> list[int]:
-    """The dimensions of a reduction, from the front; None and an empty list are all."""
+    """Return the dimensions of a reduction, from the front; None and an empty list are all."""
     if dim is None or (isinstance(dim, (list, tuple)) and not dim):
         return list(range(rank))
     return [wrapped(one, rank) for one in (dim if isinstance(dim, (list, tuple)) else [dim])]
 
 
 def fixed(value: Any, what: str) -> int:
-    """A number that ONNX takes as a number of the node; refused where it varies."""
+    """Return a number that ONNX takes as a number of the node; refused where it varies."""
     if isinstance(value, Size):
         raise OnnxExporterError(f"mstorch: torch.onnx.export cannot let {what} depend on a size that varies")
     return int(value)
 
 
 def common(first: Any, second: Any) -> torch_dtype:
-    """The dtype in which two operands meet, tensors or numbers."""
+    """Return the dtype in which two operands meet, tensors or numbers."""
     return result_type(_small(first), _small(second))
 
 

@@ -194,7 +194,7 @@ def _state_of_callable(function: Any) -> dict[str, Any] | None:
 
 
 class _LambdaScheduler(LRScheduler):
-    """What LambdaLR and MultiplicativeLR share: one function for each group."""
+    """Base of LambdaLR and MultiplicativeLR: one function for each group."""
 
     def __init__(self, optimizer: Optimizer, lr_lambda: Callable | list[Callable], last_epoch: int) -> None:
         self.optimizer = optimizer

@@ -12,7 +12,7 @@ from .plateau import ReduceLROnPlateau
 
 
 class _Composite(LRScheduler):
-    """What SequentialLR and ChainedScheduler share: checks, and a state that nests the parts' states."""
+    """Base of SequentialLR and ChainedScheduler: checks, and a state that nests the parts' states."""
 
     _schedulers: Sequence[LRScheduler]
 

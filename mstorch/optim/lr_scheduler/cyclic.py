@@ -15,7 +15,7 @@ Rates = list[float | Tensor]
 
 
 class _MomentumCycle(LRScheduler):
-    """What CyclicLR and OneCycleLR share: a momentum, or beta1, that moves against the learning rate."""
+    """Base of CyclicLR and OneCycleLR: a momentum, or beta1, that moves against the learning rate."""
 
     def _mstorch_check_momentum(self) -> None:
         defaults = self.optimizer.defaults

@@ -41,7 +41,7 @@ def set_rng_seed(seed: int = SEED) -> None:
 
 
 def freeze_rng_state(*args: Any, **kwargs: Any) -> Any:
-    """A block after which torch's random numbers go on as if it had drawn none."""
+    """Return a context manager that puts the state of the random numbers back."""
     return torch.random.fork_rng(*args, **kwargs)
 
 
@@ -106,7 +106,7 @@ class TestCase(unittest.TestCase):
 
 
 def _is_numeric(value: Any) -> bool:
-    """Whether ``assert_close`` takes it."""
+    """Return whether ``assert_close`` takes it."""
     if isinstance(value, (list, tuple)) and not isinstance(value, str):
         return all(_is_numeric(one) for one in value)
     if isinstance(value, dict):
@@ -119,7 +119,9 @@ _HOLDERS = (Mapping, list, tuple, torch.Tensor)
 
 
 def _parts(x: Any, y: Any) -> list[tuple[Any, Any]] | None:
-    """The pairs that two containers of the same keys or length hold, of which some are no numbers; None if they are no such containers."""
+    """Return the pairs that two containers of the same keys or length hold, of which some are no numbers; None if they are no such
+    containers.
+    """
     if isinstance(x, Mapping) and isinstance(y, Mapping) and x.keys() == y.keys():
         return [(x[key], y[key]) for key in x]
     if isinstance(x, (list, tuple)) and isinstance(y, (list, tuple)) and len(x) == len(y):
@@ -128,7 +130,7 @@ def _parts(x: Any, y: Any) -> list[tuple[Any, Any]] | None:
 
 
 def _comparable(value: Any, other: Any) -> Any:
-    """Numbers, arrays and lists as a tensor beside a tensor; an array as a tensor beside a number."""
+    """Return numbers, arrays and lists as a tensor beside a tensor; an array as a tensor beside a number."""
     if isinstance(value, np.ndarray) and not isinstance(other, np.ndarray):
         value = torch.from_numpy(value)
     if isinstance(other, torch.Tensor) and not isinstance(value, torch.Tensor) and _is_numeric(value) and not isinstance(value, dict):
@@ -185,7 +187,7 @@ class parametrize:
 
 
 def _word(name: str, value: Any, place: int) -> str:
-    """An argument in the name of a case; one that has no short text by its place."""
+    """Return an argument in the name of a case; one that has no short text by its place."""
     if isinstance(value, torch.dtype):
         return str(value).rpartition(".")[2]
     if isinstance(value, torch.device):
@@ -222,7 +224,7 @@ def _case(test: Callable[..., Any], name: str, values: dict[str, Any], decorator
 
 
 def slowTest(fn: Callable[..., Any]) -> Callable[..., Any]:
-    """A test that runs only where slow tests are asked for, which they are not."""
+    """Return a test that runs only where slow tests are asked for, which they are not."""
     return unittest.skip("test is slow; run with PYTORCH_TEST_WITH_SLOW to enable test")(fn)
 
 

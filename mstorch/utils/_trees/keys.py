@@ -16,7 +16,7 @@ class SequenceKey:
         return f"[{self.idx!r}]"
 
     def get(self, sequence: Any) -> Any:
-        """The item."""
+        """Return the item."""
         return sequence[self.idx]
 
 
@@ -30,7 +30,7 @@ class MappingKey:
         return f"[{self.key!r}]"
 
     def get(self, mapping: Any) -> Any:
-        """The value."""
+        """Return the value."""
         return mapping[self.key]
 
 
@@ -44,17 +44,17 @@ class GetAttrKey:
         return f".{self.name}"
 
     def get(self, obj: Any) -> Any:
-        """The attribute's value."""
+        """Return the attribute's value."""
         return getattr(obj, self.name)
 
 
 def keystr(kp: Iterable[Any]) -> str:
-    """A path as text: ``[0]['a'].x``."""
+    """Return a path as text: ``[0]['a'].x``."""
     return "".join(map(str, kp))
 
 
 def key_get(obj: Any, kp: Iterable[Any]) -> Any:
-    """What stands at a path."""
+    """Return the subtree at a path."""
     for key in kp:
         obj = key.get(obj)
     return obj

@@ -132,7 +132,7 @@ def register_constant(cls: type) -> None:
 
 
 def is_constant_class(cls: type) -> bool:
-    """Whether ``register_constant`` was called with the type."""
+    """Return whether ``register_constant`` was called with the type."""
     return isinstance(cls, type) and cls in CONSTANT_NODES
 
 
@@ -148,7 +148,7 @@ def deregister_pytree_node(cls: type) -> None:
 
 
 def is_namedtuple_class(cls: Any) -> bool:
-    """Whether the class is one of ``namedtuple`` or derived from one."""
+    """Return whether the class is one of ``namedtuple`` or derived from one."""
     fields = getattr(cls, "_fields", None) if isinstance(cls, type) and issubclass(cls, tuple) else None
     return (
         type(fields) is tuple and all(isinstance(name, str) for name in fields)
@@ -157,17 +157,17 @@ def is_namedtuple_class(cls: Any) -> bool:
 
 
 def is_namedtuple(obj: Any) -> bool:
-    """Whether it is a named tuple or a class of them."""
+    """Return whether it is a named tuple or a class of them."""
     return is_namedtuple_class(obj if isinstance(obj, type) else type(obj))
 
 
 def is_namedtuple_instance(obj: Any) -> bool:
-    """Whether it is a named tuple."""
+    """Return whether it is a named tuple."""
     return is_namedtuple_class(type(obj))
 
 
 def is_structseq_class(cls: Any) -> bool:
-    """Whether the class is a named tuple of C's kind, as of ``time.struct_time`` and ``torch.return_types``."""
+    """Return whether the class is a named tuple of C's kind, as of ``time.struct_time`` and ``torch.return_types``."""
     return (
         isinstance(cls, type) and cls.__bases__ == (tuple,)
         and all(isinstance(getattr(cls, name, None), int) for name in ("n_fields", "n_sequence_fields", "n_unnamed_fields"))
@@ -175,17 +175,17 @@ def is_structseq_class(cls: Any) -> bool:
 
 
 def is_structseq(obj: Any) -> bool:
-    """Whether it is a named tuple of C's kind or a class of them."""
+    """Return whether it is a named tuple of C's kind or a class of them."""
     return is_structseq_class(obj if isinstance(obj, type) else type(obj))
 
 
 def is_structseq_instance(obj: Any) -> bool:
-    """Whether it is a named tuple of C's kind."""
+    """Return whether it is a named tuple of C's kind."""
     return is_structseq_class(type(obj))
 
 
 def node_type(tree: Any) -> Any:
-    """The registered type of a container; ``collections.namedtuple`` for all classes of named tuples."""
+    """Return the registered type of a container; ``collections.namedtuple`` for all classes of named tuples."""
     kind = type(tree)
     return namedtuple if kind not in SUPPORTED_NODES and is_namedtuple_class(kind) else kind
 
@@ -194,93 +194,93 @@ def node_type(tree: Any) -> Any:
 
 
 def list_flatten(d: list[Any]) -> tuple[list[Any], Any]:
-    """The items; no context."""
+    """Return the items; no context."""
     return d, None
 
 
 def tuple_flatten(d: tuple[Any, ...]) -> tuple[list[Any], Any]:
-    """The items; no context."""
+    """Return the items; no context."""
     return list(d), None
 
 
 def list_unflatten(values: Iterable[Any], context: Any) -> list[Any]:
-    """The list of the items."""
+    """Return the list of the items."""
     return list(values)
 
 
 def tuple_unflatten(values: Iterable[Any], context: Any) -> tuple[Any, ...]:
-    """The tuple of the items."""
+    """Return the tuple of the items."""
     return tuple(values)
 
 
 def sequence_flatten_with_keys(d: Any) -> tuple[list[tuple[Any, Any]], Any]:
-    """The items with their places; no context."""
+    """Return the items with their places; no context."""
     return [(SequenceKey(place), item) for place, item in enumerate(d)], None
 
 
 def dict_flatten(d: dict[Any, Any]) -> tuple[list[Any], Any]:
-    """The values; the keys are the context."""
+    """Return the values; the keys are the context."""
     return list(d.values()), list(d)
 
 
 def dict_flatten_with_keys(d: dict[Any, Any]) -> tuple[list[tuple[Any, Any]], Any]:
-    """The values with their keys; the keys are the context."""
+    """Return the values with their keys; the keys are the context."""
     return [(MappingKey(key), value) for key, value in d.items()], list(d)
 
 
 def dict_unflatten(values: Iterable[Any], context: Any) -> dict[Any, Any]:
-    """The dictionary of keys and values."""
+    """Return the dictionary of keys and values."""
     return dict(zip(context, values))
 
 
 def ordereddict_unflatten(values: Iterable[Any], context: Any) -> OrderedDict[Any, Any]:
-    """The ordered dictionary of keys and values."""
+    """Return the ordered dictionary of keys and values."""
     return OrderedDict(zip(context, values))
 
 
 def deque_flatten(d: deque[Any]) -> tuple[list[Any], Any]:
-    """The items; the greatest length is the context."""
+    """Return the items; the greatest length is the context."""
     return list(d), d.maxlen
 
 
 def deque_flatten_with_keys(d: deque[Any]) -> tuple[list[tuple[Any, Any]], Any]:
-    """The items with their places; the greatest length is the context."""
+    """Return the items with their places; the greatest length is the context."""
     return sequence_flatten_with_keys(d)[0], d.maxlen
 
 
 def deque_unflatten(values: Iterable[Any], context: Any) -> deque[Any]:
-    """The queue of the items."""
+    """Return the queue of the items."""
     return deque(values, maxlen=context)
 
 
 def defaultdict_flatten(d: defaultdict[Any, Any]) -> tuple[list[Any], Any]:
-    """The values; the factory and the keys are the context."""
+    """Return the values; the factory and the keys are the context."""
     return list(d.values()), [d.default_factory, list(d)]
 
 
 def defaultdict_flatten_with_keys(d: defaultdict[Any, Any]) -> tuple[list[tuple[Any, Any]], Any]:
-    """The values with their keys; the factory and the keys are the context."""
+    """Return the values with their keys; the factory and the keys are the context."""
     return dict_flatten_with_keys(d)[0], [d.default_factory, list(d)]
 
 
 def defaultdict_unflatten(values: Iterable[Any], context: Any) -> defaultdict[Any, Any]:
-    """The dictionary of keys and values, with its factory."""
+    """Return the dictionary of keys and values, with its factory."""
     factory, keys = context
     return defaultdict(factory, zip(keys, values))
 
 
 def namedtuple_flatten(d: Any) -> tuple[list[Any], Any]:
-    """The fields; the class is the context."""
+    """Return the fields; the class is the context."""
     return list(d), type(d)
 
 
 def namedtuple_flatten_with_keys(d: Any) -> tuple[list[tuple[Any, Any]], Any]:
-    """The fields with their names; the class is the context."""
+    """Return the fields with their names; the class is the context."""
     return [(GetAttrKey(name), item) for name, item in zip(d._fields, d)], type(d)
 
 
 def namedtuple_unflatten(values: Iterable[Any], context: Any) -> Any:
-    """The named tuple of the class."""
+    """Return the named tuple of the class."""
     return context(*values)
 
 

@@ -26,7 +26,7 @@ class TreeSpec:
 
     @property
     def context(self) -> Any:
-        """What the container needs beside its items to be put together."""
+        """The data that the container needs besides its items to be rebuilt."""
         return self._context
 
     @property
@@ -35,19 +35,19 @@ class TreeSpec:
         return self._children
 
     def children(self) -> list[TreeSpec]:
-        """The structures of the items, in a list of their own."""
+        """Return the structures of the items, in a list of their own."""
         return list(self._children)
 
     def child(self, index: int) -> TreeSpec:
-        """The structure of one item."""
+        """Return the structure of one item."""
         return self._children[index]
 
     def is_leaf(self) -> bool:
-        """Whether this is a leaf."""
+        """Return whether this is a leaf."""
         return self.type is None
 
     def unflatten(self, leaves: Iterable[Any]) -> Any:
-        """The tree of this structure with these leaves; ValueError unless there are as many as it has."""
+        """Return the tree of this structure with these leaves; ValueError unless there are as many as it has."""
         leaves = leaves if isinstance(leaves, (list, tuple)) else list(leaves)
         if len(leaves) != self.num_leaves:
             raise ValueError(
@@ -62,7 +62,7 @@ class TreeSpec:
         return SUPPORTED_NODES[self.type].unflatten_fn([child._build(leaves) for child in self._children], self._context)
 
     def flatten_up_to(self, tree: Any) -> list[Any]:
-        """What stands in a tree where this structure has leaves; ValueError if the tree is built in another way."""
+        """Return the subtrees of a tree at the leaves of this structure; ValueError if the tree has another structure."""
         found: list[Any] = []
         self._collect(tree, found)
         return found

@@ -23,7 +23,7 @@ class EnumEncoder(json.JSONEncoder):
 
 
 def enum_object_hook(obj: dict[str, Any]) -> Any:
-    """The enum member that ``EnumEncoder`` wrote; other dictionaries as they are."""
+    """Return the enum member that ``EnumEncoder`` wrote; other dictionaries as they are."""
     if "__enum__" not in obj:
         return obj
     module, _, path = obj["fqn"].partition(":")
@@ -34,7 +34,7 @@ def enum_object_hook(obj: dict[str, Any]) -> Any:
 
 
 def treespec_dumps(treespec: TreeSpec, protocol: int | None = None) -> str:
-    """A structure as text. NotImplementedError for a type without a name in text."""
+    """Return a structure as text. NotImplementedError for a type without a name in text."""
     if not isinstance(treespec, TreeSpec):
         raise TypeError(
             f"treespec_dumps(treespec, protocol): Expected `treespec` to be instance of TreeSpec but got item of type {type(treespec)}."
@@ -73,7 +73,7 @@ def _described(spec: TreeSpec) -> dict[str, Any]:
 
 
 def treespec_loads(serialized: str) -> TreeSpec:
-    """The structure of a text that ``treespec_dumps`` wrote, here or in torch."""
+    """Return the structure of a text that ``treespec_dumps`` wrote, here or in torch."""
     version, described = json.loads(serialized)
     if version != 1:
         raise ValueError(f"Unknown protocol {version}. Available protocols: [1]")
@@ -98,5 +98,5 @@ class _Star:
 
 
 def treespec_pprint(treespec: TreeSpec) -> str:
-    """The structure as Python shows a tree of stars."""
+    """Return the structure as Python shows a tree of stars."""
     return repr(treespec.unflatten([_Star() for _ in range(treespec.num_leaves)]))

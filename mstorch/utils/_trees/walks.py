@@ -14,12 +14,12 @@ IsLeaf = Callable[[Any], bool] | None
 
 
 def tree_is_leaf(tree: Any, is_leaf: IsLeaf = None) -> bool:
-    """Whether a tree is a leaf: no container, or one that ``is_leaf`` says is a leaf."""
+    """Return whether a tree is a leaf: no container, or one that ``is_leaf`` says is a leaf."""
     return (is_leaf is not None and is_leaf(tree)) or node_type(tree) not in SUPPORTED_NODES
 
 
 def tree_flatten(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[Any], TreeSpec]:
-    """The leaves in order, and the structure. ``is_leaf`` says which containers count as leaves."""
+    """Return the leaves in order, and the structure. ``is_leaf`` says which containers count as leaves."""
     leaves: list[Any] = []
     return leaves, _flatten(tree, leaves, is_leaf)
 
@@ -34,7 +34,7 @@ def _flatten(tree: Any, leaves: list[Any], is_leaf: IsLeaf) -> TreeSpec:
 
 
 def tree_unflatten(leaves: Iterable[Any], treespec: TreeSpec) -> Any:
-    """The tree of a structure with these leaves; ValueError unless their number is right."""
+    """Return the tree of a structure with these leaves; ValueError unless their number is right."""
     if not isinstance(treespec, TreeSpec):
         raise TypeError(f"Expected `treespec` to be an instance of PyTreeSpec but got item of type {type(treespec)}.")
     return treespec.unflatten(leaves)
@@ -50,17 +50,17 @@ def tree_iter(tree: Any, is_leaf: IsLeaf = None) -> Iterator[Any]:
 
 
 def tree_leaves(tree: Any, is_leaf: IsLeaf = None) -> list[Any]:
-    """The leaves in order."""
+    """Return the leaves in order."""
     return list(tree_iter(tree, is_leaf))
 
 
 def tree_structure(tree: Any, is_leaf: IsLeaf = None) -> TreeSpec:
-    """The structure."""
+    """Return the structure."""
     return tree_flatten(tree, is_leaf)[1]
 
 
 def tree_map(func: Callable[..., Any], tree: Any, *rests: Any, is_leaf: IsLeaf = None) -> Any:
-    """The tree of ``func(leaf, …)``, with what stands in further trees at the place of each leaf."""
+    """Return the tree of ``func(leaf, …)``, with what stands in further trees at the place of each leaf."""
     leaves, spec = tree_flatten(tree, is_leaf)
     return spec.unflatten([func(*group) for group in zip(leaves, *map(spec.flatten_up_to, rests))])
 
@@ -74,7 +74,7 @@ def tree_map_(func: Callable[..., Any], tree: Any, *rests: Any, is_leaf: IsLeaf 
 
 
 def map_only(type_or_types_or_pred: Any, /) -> Callable[[Callable[..., Any]], Callable[[Any], Any]]:
-    """A decorator: the function takes values of these types, or for which the predicate holds, and leaves others alone."""
+    """Return a decorator: the function takes values of these types, or for which the predicate holds, and leaves others alone."""
     if isinstance(type_or_types_or_pred, (type, tuple, types.UnionType)):
 
         def chosen(value: Any) -> bool:
@@ -107,27 +107,27 @@ def tree_map_only_(
 
 
 def tree_all(pred: Callable[[Any], bool], tree: Any, is_leaf: IsLeaf = None) -> bool:
-    """Whether the predicate holds for all leaves."""
+    """Return whether the predicate holds for all leaves."""
     return all(map(pred, tree_iter(tree, is_leaf)))
 
 
 def tree_any(pred: Callable[[Any], bool], tree: Any, is_leaf: IsLeaf = None) -> bool:
-    """Whether the predicate holds for some leaf."""
+    """Return whether the predicate holds for some leaf."""
     return any(map(pred, tree_iter(tree, is_leaf)))
 
 
 def tree_all_only(type_or_types: Any, /, pred: Callable[[Any], bool], tree: Any, is_leaf: IsLeaf = None) -> bool:
-    """Whether the predicate holds for all leaves of these types."""
+    """Return whether the predicate holds for all leaves of these types."""
     return all(pred(leaf) for leaf in tree_iter(tree, is_leaf) if isinstance(leaf, type_or_types))
 
 
 def tree_any_only(type_or_types: Any, /, pred: Callable[[Any], bool], tree: Any, is_leaf: IsLeaf = None) -> bool:
-    """Whether the predicate holds for some leaf of these types."""
+    """Return whether the predicate holds for some leaf of these types."""
     return any(pred(leaf) for leaf in tree_iter(tree, is_leaf) if isinstance(leaf, type_or_types))
 
 
 def arg_tree_leaves(*args: Any, **kwargs: Any) -> list[Any]:
-    """The leaves of positional and then of keyword arguments."""
+    """Return the leaves of positional and then of keyword arguments."""
     return [leaf for tree in (*args, *kwargs.values()) for leaf in tree_iter(tree)]
 
 
@@ -150,12 +150,12 @@ def _paths(path: tuple[Any, ...], tree: Any, is_leaf: IsLeaf) -> Iterator[tuple[
 
 
 def tree_leaves_with_path(tree: Any, is_leaf: IsLeaf = None) -> list[tuple[tuple[Any, ...], Any]]:
-    """The path and the leaf, for all leaves in order."""
+    """Return the path and the leaf, for all leaves in order."""
     return list(_paths((), tree, is_leaf))
 
 
 def tree_flatten_with_path(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[tuple[tuple[Any, ...], Any]], TreeSpec]:
-    """The paths with the leaves, and the structure."""
+    """Return the paths with the leaves, and the structure."""
     return tree_leaves_with_path(tree, is_leaf), tree_structure(tree, is_leaf)
 
 
@@ -168,7 +168,7 @@ def tree_map_with_path(func: Callable[..., Any], tree: Any, *rests: Any, is_leaf
 
 
 def broadcast_to_and_flatten(tree: Any, treespec: TreeSpec, is_leaf: IsLeaf = None) -> list[Any] | None:
-    """The leaves of a tree that is a prefix of the structure, each for all leaves below it; None if it is no prefix."""
+    """Return the leaves of a tree that is a prefix of the structure, each for all leaves below it; None if it is no prefix."""
     if tree_is_leaf(tree, is_leaf):
         return [tree] * treespec.num_leaves
     if treespec.is_leaf():
@@ -190,5 +190,5 @@ def broadcast_to_and_flatten(tree: Any, treespec: TreeSpec, is_leaf: IsLeaf = No
 
 
 def is_constant_holder(spec: TreeSpec) -> bool:
-    """Whether the structure is of a value registered with ``register_constant``."""
+    """Return whether the structure is of a value registered with ``register_constant``."""
     return spec.type in CONSTANT_NODES

@@ -1,4 +1,4 @@
-"""What a loader does for a dataset that is a pipe: shuffling, one seed for all processes, each one's share."""
+"""The work of a loader for a dataset that is a pipe: shuffling, one seed for all processes, each one's share."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def wrapped(dataset: Any) -> Any:
 
 
 def is_pipe(dataset: Any) -> bool:
-    """Whether the dataset is a pipe of either kind."""
+    """Return whether the dataset is a pipe of either kind."""
     return isinstance(dataset, IterDataPipe | MapDataPipe)
 
 

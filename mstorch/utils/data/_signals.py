@@ -13,7 +13,7 @@ _handlers: list[Any] = []  # the one of SIGCHLD that was there before ours
 
 
 def _ending(pid: int) -> str:
-    """What is to be said of a worker that ended badly; "" of others."""
+    """Return what is to be said of a worker that ended badly; "" of others."""
     try:
         found = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
     except ChildProcessError:

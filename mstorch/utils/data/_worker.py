@@ -1,4 +1,4 @@
-"""What a worker process of a DataLoader does, and how batches are fetched there and without workers."""
+"""The worker process of a DataLoader, and how batches are fetched there and without workers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ RESTART = "restart"
 
 @dataclass(frozen=True)
 class WorkerInfo:
-    """What a worker knows of itself: its number, how many there are, its seed, its copy of the dataset."""
+    """The facts of a worker: its number, how many there are, its seed, its copy of the dataset."""
 
     id: int
     num_workers: int
@@ -44,7 +44,7 @@ def get_worker_info() -> WorkerInfo | None:
 
 @dataclass(frozen=True)
 class Job:
-    """What all workers of a loader do alike."""
+    """The settings that all workers of a loader share."""
 
     dataset: Any
     iterable: bool
@@ -100,7 +100,7 @@ class _Lines(str):
 
 
 def numpy_seed(base_seed: int, worker_id: int) -> list[int]:
-    """The four words that NumPy's generator of a worker begins with."""
+    """Return the four words that NumPy's generator of a worker begins with."""
     words = [worker_id, base_seed & 0xFFFFFFFF, base_seed >> 32, 0]
     return [int(word) for word in np.random.SeedSequence(words).generate_state(4)]
 
@@ -169,7 +169,7 @@ def _fetched(fetch, index, iterable: bool, worker: int) -> Any:
 
 
 class _Pickler(ForkingPickler):
-    """What queues pickle with, but for tensors, whose elements go through the pipe: a worker may end before they are read."""
+    """The pickler of queues. It sends tensors' elements through the pipe, for a worker may end before they are read."""
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)

@@ -23,7 +23,7 @@ class FileWriter:
         self.event_writer = EventFileWriter(str(log_dir), max_queue, flush_secs, filename_suffix)
 
     def get_logdir(self) -> str:
-        """The folder."""
+        """Return the folder."""
         return self.event_writer.get_logdir()
 
     def add_event(self, event: Any, step: Any = None, walltime: float | None = None) -> None:
@@ -51,7 +51,7 @@ class FileWriter:
 
 
 def _figure_image(figure: Any, close: bool) -> np.ndarray:
-    """A matplotlib figure as channels, height, width."""
+    """Return a matplotlib figure as channels, height, width."""
     from matplotlib import pyplot
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
@@ -96,7 +96,7 @@ class SummaryWriter:
         return self.file_writer
 
     def get_logdir(self) -> Any:
-        """The folder."""
+        """Return the folder."""
         return self.log_dir
 
     def _add(self, message: Any, step: Any, walltime: float | None) -> None:

@@ -60,7 +60,7 @@ class OffloadWrapper(ActivationWrapper):
     """Keeps what backward needs on the host."""
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """What the module gives."""
+        """Return what the module gives."""
         with save_on_cpu(pin_memory=True):
             return self._checkpoint_wrapped_module(*args, **kwargs)
 
@@ -79,7 +79,7 @@ class CheckpointWrapper(ActivationWrapper):
         self.checkpoint_fn = partial(checkpoint_fn, **checkpoint_fn_kwargs)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """What the module gives."""
+        """Return what the module gives."""
         if self.checkpoint_impl is CheckpointImpl.NO_REENTRANT or not kwargs:
             return self.checkpoint_fn(self._checkpoint_wrapped_module, *args, **kwargs)
         names, count = list(kwargs), len(args)  # the re-entrant way takes tensors by position only
@@ -91,7 +91,7 @@ class CheckpointWrapper(ActivationWrapper):
 
 
 def offload_wrapper(module: Module) -> Module:
-    """A module that keeps what backward needs on the host."""
+    """Return a module that keeps what backward needs on the host."""
     return OffloadWrapper(module)
 
 
@@ -99,7 +99,7 @@ def checkpoint_wrapper(
     module: Module, checkpoint_impl: CheckpointImpl = CheckpointImpl.NO_REENTRANT, checkpoint_fn: Any = None,
     **checkpoint_fn_kwargs: Any,
 ) -> Module:  # fmt: skip
-    """A module that backward runs once more."""
+    """Return a module that backward runs once more."""
     return CheckpointWrapper(module, checkpoint_impl, checkpoint_fn, **checkpoint_fn_kwargs)
 
 

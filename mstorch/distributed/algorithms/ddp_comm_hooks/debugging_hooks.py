@@ -7,7 +7,7 @@ from ....futures import Future
 
 
 def noop_hook(_: Any, bucket: Any) -> Any:
-    """The gradients as they are, each process's own."""
+    """Return the gradients as they are, each process's own."""
     done: Future[Any] = Future()
     done.set_result(bucket.buffer())
     return done

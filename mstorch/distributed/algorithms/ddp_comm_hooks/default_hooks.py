@@ -10,14 +10,14 @@ from ..._world import chosen
 
 
 def _mean(group: Any, tensor: Any) -> Any:
-    """A future of a tensor's mean over the processes, computed in its memory."""
+    """Return a future of a tensor's mean over the processes, computed in its memory."""
     found = chosen(group)
     tensor.div_(found.size())
     return found.allreduce([tensor]).get_future().then(lambda done: done.value()[0])
 
 
 def allreduce_hook(process_group: Any, bucket: Any) -> Any:
-    """The mean of the gradients."""
+    """Return the mean of the gradients."""
     return _mean(process_group, bucket.buffer())
 
 
@@ -32,12 +32,12 @@ def _compressed(process_group: Any, bucket: Any, kind: Any) -> Any:
 
 
 def fp16_compress_hook(process_group: Any, bucket: Any) -> Any:
-    """The mean of the gradients, in float16 on the way."""
+    """Return the mean of the gradients, in float16 on the way."""
     return _compressed(process_group, bucket, float16)
 
 
 def bf16_compress_hook(process_group: Any, bucket: Any) -> Any:
-    """The mean of the gradients, in bfloat16 on the way."""
+    """Return the mean of the gradients, in bfloat16 on the way."""
     return _compressed(process_group, bucket, bfloat16)
 
 
@@ -58,12 +58,12 @@ def _wrapped(hook: Callable[[Any, Any], Any], kind: Any) -> Callable[[Any, Any],
 
 
 def fp16_compress_wrapper(hook: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    """A hook that gets the gradients in float16."""
+    """Return a hook that gets the gradients in float16."""
     return _wrapped(hook, float16)
 
 
 def bf16_compress_wrapper(hook: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    """A hook that gets the gradients in bfloat16."""
+    """Return a hook that gets the gradients in bfloat16."""
     return _wrapped(hook, bfloat16)
 
 

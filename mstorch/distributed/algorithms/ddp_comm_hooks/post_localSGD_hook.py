@@ -28,7 +28,7 @@ class PostLocalSGDState:
 
 
 def post_localSGD_hook(state: PostLocalSGDState, bucket: Any) -> Any:
-    """The mean of the gradients over those that the state names; later each process's own, if it says so."""
+    """Return the mean of the gradients over those that the state names; later each process's own, if it says so."""
     if state.iter < state.start_localSGD_iter:
         state.maybe_increase_iter(bucket)
         return default_hooks.allreduce_hook(state.process_group, bucket)

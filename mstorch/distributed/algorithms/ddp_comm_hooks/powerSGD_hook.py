@@ -65,7 +65,7 @@ class PowerSGDState:
             self.iter += 1
 
     def compression_stats(self) -> tuple[float, int, int]:
-        """How many times smaller what was sent is; numbers before and after."""
+        """Return how many times smaller what was sent is; numbers before and after."""
         before, after = self.total_numel_before_compression, self.total_numel_after_compression
         return (before / after if after > 0 else 0), before, after
 
@@ -120,7 +120,7 @@ def _windows(memory: Any, matrices: list[Any], dim: int, rank: int) -> list[Any]
 
 
 def _stacked(state: PowerSGDState, matrices: list[Any]) -> list[list[Any]]:
-    """Matrices that are approximated together."""
+    """Return matrices that are approximated together."""
     shapes: dict[Any, list[Any]] = {}
     for one in matrices:
         shapes.setdefault(one.shape, []).append(one)
@@ -130,7 +130,7 @@ def _stacked(state: PowerSGDState, matrices: list[Any]) -> list[list[Any]]:
 
 
 def powerSGD_hook(state: PowerSGDState, bucket: Any) -> Any:
-    """The mean of the gradients, each matrix approximated by a product of thin ones; until the start iteration as it is."""
+    """Return the mean of the gradients, each matrix approximated by a product of thin ones; until the start iteration as it is."""
     group, flat = chosen(state.process_group), bucket.buffer()
     if state.iter < state.start_powerSGD_iter:
         state.maybe_increase_iter(bucket)
@@ -180,7 +180,7 @@ def powerSGD_hook(state: PowerSGDState, bucket: Any) -> Any:
 
 
 def batched_powerSGD_hook(state: PowerSGDState, bucket: Any) -> Any:
-    """The mean of the gradients, all of a bucket as one square matrix approximated by a product of thin ones."""
+    """Return the mean of the gradients, all of a bucket as one square matrix approximated by a product of thin ones."""
     group, flat = chosen(state.process_group), bucket.buffer()
     if state.iter < state.start_powerSGD_iter:
         state.maybe_increase_iter(bucket)

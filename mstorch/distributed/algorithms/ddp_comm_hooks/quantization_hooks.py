@@ -26,7 +26,7 @@ def _all(group: Any, tensor: Any) -> list[Any]:
 
 
 def _mean_of_rows(group: Any, rows: Any) -> Any:
-    """The mean of the processes' rows."""
+    """Return the mean of the processes' rows."""
     scale, zero = _scales(rows)
     narrow = (torch.round(rows / scale[:, None]) + zero[:, None]).clamp(0, _STEPS).to(torch.uint8)
     total = torch.zeros_like(rows)
@@ -42,12 +42,12 @@ def _done(value: Any) -> Any:
 
 
 def quantization_pertensor_hook(process_group: Any, bucket: Any) -> Any:
-    """The mean of the gradients, in 8 bits on the way, with one scale for a bucket."""
+    """Return the mean of the gradients, in 8 bits on the way, with one scale for a bucket."""
     return _done(_mean_of_rows(chosen(process_group), bucket.buffer()[None])[0])
 
 
 def quantization_perchannel_hook(process_group: Any, bucket: Any, bucket_size: int = 512) -> Any:
-    """The mean of the gradients, in 8 bits on the way, with one scale for ``bucket_size`` numbers."""
+    """Return the mean of the gradients, in 8 bits on the way, with one scale for ``bucket_size`` numbers."""
     buffer = bucket.buffer()
     rows = torch.nn.functional.pad(buffer, (0, bucket_size - len(buffer) % bucket_size)).view(-1, bucket_size)
     return _done(_mean_of_rows(chosen(process_group), rows).flatten()[: len(buffer)])

@@ -10,7 +10,7 @@ __all__ = ["implicit_replication", "local_map"]
 
 
 def implicit_replication() -> item_set_to:
-    """A ``with`` block in which plain tensors beside DTensors count as replicated over their mesh."""
+    """Return a context manager within which plain tensors beside DTensors count as replicated over their mesh."""
     return item_set_to(replicating, 0, True)
 
 

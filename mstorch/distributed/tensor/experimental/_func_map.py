@@ -48,7 +48,7 @@ def _called(func: Callable[..., Any], options: dict[str, Any], /, *args: Any, **
 
 
 def _part(tensor: DTensor, place: int, options: dict[str, Any]) -> Any:
-    """The local part of an argument, placed as is asked for."""
+    """Return the local part of an argument, placed as is asked for."""
     if options["in_placements"] is not None:
         wanted = options["in_placements"][place]
         if wanted is None:
@@ -69,7 +69,7 @@ def _part(tensor: DTensor, place: int, options: dict[str, Any]) -> Any:
 
 
 def _spread(found: Any, placements: Any, mesh: Any) -> Any:
-    """The results as DTensors."""
+    """Return the results as DTensors."""
     leaves, form = tree_flatten(found)
     each = placements if isinstance(placements, tuple) else (placements,)
     if len(leaves) != len(each):

@@ -61,7 +61,9 @@ def _cross_entropy(
 
 
 def loss_parallel() -> item_set_to:
-    """A block in which ``cross_entropy`` of logits that are cut along their classes needs no whole logits; targets may be plain."""
+    """Return a context manager within which ``cross_entropy`` of logits that are cut along their classes needs no whole logits; targets may
+    be plain.
+    """
     return item_set_to(HANDLERS, "cross_entropy", _cross_entropy)
 
 

@@ -13,14 +13,14 @@ from ..placement_types import Replicate, Shard
 
 
 def _spread(value: Any, layout: Any, mesh: DeviceMesh) -> Any:
-    """A plain tensor as a DTensor of a layout."""
+    """Return a plain tensor as a DTensor of a layout."""
     if layout is None or isinstance(value, DTensor) or not isinstance(value, Tensor):
         return value
     return DTensor.from_local(value, mesh, (layout,))
 
 
 def _as(value: Any, layout: Any, mesh: DeviceMesh) -> Any:
-    """A DTensor in another layout."""
+    """Return a DTensor in another layout."""
     if layout is None or not isinstance(value, DTensor) or value.placements == (layout,):
         return value
     return value.redistribute(mesh, (layout,))
@@ -32,7 +32,7 @@ def _handed_out(value: Any, layout: Any, local: bool, mesh: DeviceMesh) -> Any:
 
 
 def _each(values: Any, layouts: Any, function: Callable[[Any, Any], Any]) -> Any:
-    """A function of each value and its layout; ValueError where they are not as many."""
+    """Return a function of each value and its layout; ValueError where they are not as many."""
     if layouts is None:
         return values
     layouts = layouts if isinstance(layouts, tuple) else (layouts,)

@@ -24,13 +24,13 @@ class PassBase(abc.ABC):
 
     @abc.abstractmethod
     def call(self, graph_module: GraphModule) -> PassResult | None:
-        """What the pass does."""
+        """Run the pass."""
 
     def requires(self, graph_module: GraphModule) -> None:  # noqa: B027  # a pass need not check anything
-        """What has to hold before."""
+        """Check what has to hold before the pass."""
 
     def ensures(self, graph_module: GraphModule) -> None:  # noqa: B027
-        """What holds afterwards."""
+        """Check what has to hold after the pass."""
 
 
 __all__ = ["PassBase", "PassResult"]

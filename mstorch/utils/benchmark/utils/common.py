@@ -1,4 +1,4 @@
-"""What was timed, the times, and their texts."""
+"""The statement that was timed, the times, and their texts."""
 from __future__ import annotations
 
 import contextlib
@@ -21,14 +21,15 @@ _UNITS = {"ns": (1e-9, "nanosecond"), "us": (1e-6, "microsecond"), "ms": (1e-3, 
 
 
 def _log10(x: float) -> float:
-    """The decimal logarithm, rounded to float32 as torch's is; infinite and NaN without a warning. NumPy's of float32 is less exact."""
+    """Return the decimal logarithm, rounded to float32 as torch's is; infinite and NaN without a warning. NumPy's of float32 is less exact.
+    """
     with np.errstate(all="ignore"):
         return float(np.float32(np.log10(np.float64(np.float32(x)))))
 
 
 @dataclasses.dataclass(repr=False, frozen=True)
 class TaskSpec:
-    """What a Timer runs, and how it is labelled."""
+    """The statement that a Timer runs, and its labels."""
 
     stmt: str
     setup: str
@@ -49,7 +50,7 @@ class TaskSpec:
         return f"{name}: {self.sub_label}" if self.sub_label else name
 
     def setup_str(self) -> str:
-        """The setup with its heading, empty where there is none."""
+        """Return the setup with its heading, empty where there is none."""
         if self.setup in ("", "pass"):
             return ""
         return f"setup:\n{textwrap.indent(self.setup, '  ')}" if "\n" in self.setup else f"setup: {self.setup}"
@@ -136,7 +137,7 @@ class Measurement:
         return bool(self._warnings)
 
     def meets_confidence(self, threshold: float = _SPREAD) -> bool:
-        """Whether the interquartile range is below this part of the median."""
+        """Return whether the interquartile range is below this part of the median."""
         return self.iqr / self.median < threshold
 
     @property
@@ -146,7 +147,7 @@ class Measurement:
 
     @property
     def as_row_name(self) -> str:
-        """What a table calls the row."""
+        """Return the row's label in a table."""
         return self.task_spec.sub_label or self.task_spec.stmt or "[Unknown]"
 
     def __repr__(self) -> str:
@@ -165,7 +166,7 @@ class Measurement:
 
     @staticmethod
     def merge(measurements: Iterable[Measurement]) -> list[Measurement]:
-        """One measurement for each task, of all its times; metadata are left behind."""
+        """Return one measurement for each task, of all its times; metadata are left behind."""
         times: dict[TaskSpec, list[float]] = {}
         for measurement in measurements:
             times.setdefault(measurement.task_spec, []).extend(measurement.times)
@@ -173,18 +174,18 @@ class Measurement:
 
 
 def select_unit(t: float) -> tuple[str, float]:
-    """The unit that suits a time in seconds, and its length in seconds."""
+    """Return the unit that suits a time in seconds, and its length in seconds."""
     unit = {-3: "ns", -2: "us", -1: "ms"}.get(int(_log10(t) // 3), "s")
     return unit, _UNITS[unit][0]
 
 
 def unit_to_english(u: str) -> str:
-    """The name of a unit."""
+    """Return the name of a unit."""
     return _UNITS[u][1]
 
 
 def trim_sigfig(x: float, n: int) -> float:
-    """The number rounded to ``n`` significant figures, in float32."""
+    """Return the number rounded to ``n`` significant figures, in float32."""
     if n != int(n):
         raise AssertionError("Number of significant figures must be an integer")
     scale = 10 ** (int(np.ceil(_log10(abs(x)))) - n)
@@ -192,7 +193,7 @@ def trim_sigfig(x: float, n: int) -> float:
 
 
 def ordered_unique(elements: Iterable[Any]) -> list[Any]:
-    """The elements without repetitions, in the order in which they first come."""
+    """Return the elements without repetitions, in the order in which they first come."""
     return list(dict.fromkeys(elements))
 
 

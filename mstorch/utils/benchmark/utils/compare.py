@@ -80,7 +80,7 @@ class Table:
         ]
 
     def _names(self) -> list[str]:
-        """The texts of the first column. The environment stands there where it changes, if there are several."""
+        """Return the texts of the first column. The environment stands there where it changes, if there are several."""
         environments: list[Any] = ordered_unique(result.task_spec.env for result in self.results)
         several = len(environments) > 1
         width = 4 + (max(map(len, environments)) if several else 0)
@@ -92,7 +92,7 @@ class Table:
         return names
 
     def _best(self, line: int, place: int) -> float:
-        """The time that a cell is compared with: the best of its row, or of its column among rows of as many threads."""
+        """Return the time that a cell is compared with: the best of its row, or of its column among rows of as many threads."""
         if self._colorize == Colorize.ROWWISE:
             others = self._cells[line]
         else:
@@ -101,7 +101,7 @@ class Table:
         return min(cell.median for cell in others if cell is not None)
 
     def render(self) -> str:
-        """The table: title, head, rows, and what the numbers mean."""
+        """Return the table: title, head, rows, and what the numbers mean."""
         texts = [["", *self.column_keys]]
         for name, cells in zip(self._names(), self._cells):
             texts.append([name, *(column.text(cell) for column, cell in zip(self._columns, cells))])

@@ -19,7 +19,7 @@ Callback = Callable[[int, float], Any]
 
 
 def timer() -> float:
-    """The time in seconds, after waiting for an accelerator where there is one."""
+    """Return the time in seconds, after waiting for an accelerator where there is one."""
     if torch.accelerator.is_available():
         torch.accelerator.synchronize()
     return timeit.default_timer()
@@ -72,7 +72,7 @@ class Timer:
         return common.Measurement(number_per_run=number, raw_times=times, task_spec=self._task_spec)
 
     def timeit(self, number: int = 1000000) -> common.Measurement:
-        """One measurement of ``number`` runs, after a hundredth of them as warm-up."""
+        """Return one measurement of ``number`` runs, after a hundredth of them as warm-up."""
         with common.set_torch_threads(self._task_spec.num_threads):
             self._timeit(max(int(number // 100), 2))
             return self._measured(number, [self._timeit(number)])
@@ -112,7 +112,7 @@ class Timer:
         return self._measured(number, times)
 
     def blocked_autorange(self, callback: Callback | None = None, min_run_time: float = 0.2) -> common.Measurement:
-        """Measurements of so many runs that the clock does not count, until they took ``min_run_time`` seconds."""
+        """Return measurements of so many runs that the clock does not count, until they took ``min_run_time`` seconds."""
         with common.set_torch_threads(self._task_spec.num_threads):
             number = self._block_size(min_run_time)
             return self._loop(number, lambda times: True, min_run_time, None, callback)
@@ -120,7 +120,7 @@ class Timer:
     def adaptive_autorange(
         self, threshold: float = 0.1, *, min_run_time: float = 0.01, max_run_time: float = 10.0, callback: Callback | None = None
     ) -> common.Measurement:
-        """Measurements until the interquartile range of at least four is below ``threshold`` medians, or time is up."""
+        """Return measurements until the interquartile range of at least four is below ``threshold`` medians, or time is up."""
 
         def enough(times: list[float]) -> bool:
             return len(times) > 3 and self._measured(number, times).meets_confidence(threshold)

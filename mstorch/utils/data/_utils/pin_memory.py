@@ -9,7 +9,7 @@ from .._collate import like_mapping, like_sequence
 
 
 def pin_memory(data: Any, device: Any = None) -> Any:
-    """The batch with everything pinned that can be, in containers like the batch's own."""
+    """Return the batch with everything pinned that can be, in containers like the batch's own."""
     if hasattr(data, "pin_memory"):
         return data.pin_memory()
     if isinstance(data, (str, bytes)):

@@ -23,7 +23,7 @@ class ManagerWatchdog:
         self.manager_dead = False
 
     def is_alive(self) -> bool:
-        """Whether it did, now and at each question before."""
+        """Return whether it did, now and at each question before."""
         if not self.manager_dead:
             self.manager_dead = os.getppid() != self.manager_pid
         return not self.manager_dead

@@ -1,4 +1,4 @@
-"""What a pipe's `__iter__` does beside its own work: one live iterator a pipe, counts, names in profiles and in errors."""
+"""The additions to a pipe's `__iter__`: one live iterator a pipe, counts, names in profiles and in errors."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def _measured(datapipe: Any, profiled: bool, step: Callable[[], Any]) -> Any:
 
 
 class IteratorDecorator:
-    """What `iter()` gives for a pipe whose `__iter__` is no generator: its iterator, checked and counted."""
+    """The iterator of a pipe whose `__iter__` is no generator, checked and counted."""
 
     def __init__(self, iterator: Any, datapipe: Any, iterator_id: int, has_next_method: bool) -> None:
         self.iterator = iterator

@@ -12,11 +12,11 @@ from ._hook_iterator import _SnapshotState, hook_iterator
 
 
 class Integer(numbers.Integral):
-    """What `int` stands for among types, so that bool is none."""
+    """The type of `int` arguments, which excludes bool."""
 
 
 class Boolean(numbers.Integral):
-    """What `bool` stands for among types, so that it is no int."""
+    """The type of `bool` arguments, which excludes int."""
 
 
 TYPE2ABC: dict[Any, Any] = {
@@ -44,7 +44,7 @@ def _alternatives(kind: Any) -> list[Any] | None:
 
 
 def issubtype(left: Any, right: Any, recursive: bool = True) -> bool:
-    """Whether each type that `left` allows is one that `right` allows; without `recursive`, parameters are not compared."""
+    """Return whether each type that `left` allows is one that `right` allows; without `recursive`, parameters are not compared."""
     left, right = TYPE2ABC.get(left, left), TYPE2ABC.get(right, right)
     if right is Any or left == right or get_origin(right) is Generic:
         return True
@@ -86,7 +86,7 @@ def _is_one(variant: Any, kind: Any, recursive: bool) -> bool:
 
 
 def issubinstance(data: Any, data_type: Any) -> bool:
-    """Whether an object, with what it contains, is of a type."""
+    """Return whether an object, with what it contains, is of a type."""
     if not issubtype(type(data), data_type, recursive=False):
         return False
     kinds = get_args(data_type)
@@ -120,7 +120,7 @@ class _DataPipeType:
         return hash(self.param)
 
     def issubtype(self, other: Any) -> bool:
-        """Whether each value of this type is one of the other."""
+        """Return whether each value of this type is one of the other."""
         if isinstance(other, _DataPipeType):
             return issubtype(self.param, other.param)
         if isinstance(other, type):
@@ -128,7 +128,7 @@ class _DataPipeType:
         raise TypeError(f"Expected '_DataPipeType' or 'type', but found {type(other)}")
 
     def issubtype_of_instance(self, other: Any) -> bool:
-        """Whether an object is of this type."""
+        """Return whether an object is of this type."""
         return issubinstance(other, self.param)
 
 

@@ -46,7 +46,7 @@ class DataChunk(list[_T]):
 
 
 class _Pipe:
-    """What both kinds of pipes share: functional forms, hooks of pickling and printing.
+    """Base of both kinds of pipes: functional forms, hooks of pickling and printing.
 
     `functions` and the hooks are looked up on IterDataPipe and MapDataPipe themselves, so that all subclasses share them.
     """

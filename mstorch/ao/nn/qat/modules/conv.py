@@ -39,12 +39,12 @@ class _ConvNd(_Floating):
         self.weight_fake_quant = qconfig.weight(factory_kwargs=made)
 
     def forward(self, input: Tensor) -> Any:
-        """The convolution with its weight rounded."""
+        """Return the convolution with its weight rounded."""
         return self._conv_forward(input, self.weight_fake_quant(self.weight), self.bias)  # type: ignore[attr-defined, operator]
 
     @classmethod
     def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> Any:
-        """The same convolution, of a floating one that has a ``qconfig``."""
+        """Return the same convolution, of a floating one that has a ``qconfig``."""
         qconfig = expect_float(cls, mod, f", got {type(mod).__name__}")
         if isinstance(mod, _FusedModule):
             mod = mod[0]  # type: ignore[index]
@@ -64,7 +64,7 @@ class _ConvNd(_Floating):
         return take_values(made, self, "weight", "bias")
 
     def to_float(self) -> Any:
-        """The floating convolution with these parameters, and ReLU if this one has it."""
+        """Return the floating convolution with these parameters, and ReLU if this one has it."""
         made = self._plain()
         if not isinstance(self, _FusedModule):
             return made

@@ -16,14 +16,14 @@ __all__ = ["Linear"]
 
 
 def expect_qconfig(qconfig: Any) -> Any:
-    """The configuration. AssertionError where there is none."""
+    """Return the configuration. AssertionError where there is none."""
     if not qconfig:
         raise AssertionError("qconfig must be provided for QAT module")
     return qconfig
 
 
 def expect_float(cls: Any, mod: Any, end: str = "") -> Any:
-    """The configuration of a floating module. AssertionError where the class is not made of such, or it has none."""
+    """Return the configuration of a floating module. AssertionError where the class is not made of such, or it has none."""
     if type_before_parametrizations(mod) != cls._FLOAT_MODULE:
         raise AssertionError(f"qat.{cls.__name__}.from_float only works for {cls._FLOAT_MODULE.__name__}{end}")
     if not hasattr(mod, "qconfig"):
@@ -55,12 +55,12 @@ class Linear(nn.Linear):
         self.weight_fake_quant = qconfig.weight(factory_kwargs=made)
 
     def forward(self, input: Any) -> Any:
-        """The layer with its weight rounded."""
+        """Return the layer with its weight rounded."""
         return F.linear(input, self.weight_fake_quant(self.weight), self.bias)
 
     @classmethod
     def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> Any:
-        """The same layer, of a floating one that has a ``qconfig``."""
+        """Return the same layer, of a floating one that has a ``qconfig``."""
         expect_float(cls, mod, f", got {type_before_parametrizations(mod).__name__}")
         if type_before_parametrizations(mod) == LinearReLU:
             mod = mod[0]
@@ -73,7 +73,7 @@ class Linear(nn.Linear):
         return made
 
     def to_float(self) -> Any:
-        """The floating layer with these parameters."""
+        """Return the floating layer with these parameters."""
         made = nn.Linear(self.in_features, self.out_features, self.bias is not None)
         take_values(made, self, "weight", "bias")
         made.train(self.training)

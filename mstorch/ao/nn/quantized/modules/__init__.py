@@ -29,19 +29,19 @@ class Quantize(Module):
         self.dtype = dtype
 
     def forward(self, X: Any) -> Any:
-        """The quantized tensor."""
+        """Return the quantized tensor."""
         return torch.quantize_per_tensor(X, float(self.scale), int(self.zero_point), self.dtype)
 
     @staticmethod
     def from_float(mod: Any, use_precomputed_fake_quant: bool = False) -> Any:
-        """What quantizes as an observed stub's observer chose."""
+        """Return what quantizes as an observed stub's observer chose."""
         if not hasattr(mod, "activation_post_process"):
             raise AssertionError(f"Module {type(mod).__name__} must have activation_post_process attribute")
         scale, point = mod.activation_post_process.calculate_qparams()
         return Quantize(scale.float().item(), point.long().item(), mod.activation_post_process.dtype)
 
     def extra_repr(self) -> str:
-        """The scale, the zero point and the dtype."""
+        """Return the scale, the zero point and the dtype."""
         return f"scale={self.scale}, zero_point={self.zero_point}, dtype={self.dtype}"
 
 
@@ -49,12 +49,12 @@ class DeQuantize(Module):
     """Makes a quantized tensor a floating one."""
 
     def forward(self, Xq: Any) -> Any:
-        """The floating tensor."""
+        """Return the floating tensor."""
         return Xq.dequantize()
 
     @staticmethod
     def from_float(mod: Any, use_precomputed_fake_quant: bool = False) -> Any:
-        """What makes floating tensors."""
+        """Return a factory of floating tensors."""
         return DeQuantize()
 
 

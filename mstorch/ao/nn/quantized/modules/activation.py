@@ -18,7 +18,7 @@ class ReLU6(nn.ReLU):
         self.inplace = inplace
 
     def forward(self, input: Any) -> Any:
-        """The bounded tensor."""
+        """Return the bounded tensor."""
         return torch.ops.quantized.relu6(input, self.inplace)
 
     def _get_name(self) -> str:
@@ -26,5 +26,5 @@ class ReLU6(nn.ReLU):
 
     @staticmethod
     def from_float(mod: Any, use_precomputed_fake_quant: bool = False) -> Any:
-        """The quantized layer of a floating one."""
+        """Return the quantized layer of a floating one."""
         return ReLU6(mod.inplace)

@@ -32,7 +32,7 @@ class _BatchNorm(_Floating):
         return f"batch_norm{self._rank}d"
 
     def forward(self, input: Any) -> Any:
-        """The normalised tensor."""
+        """Return the normalised tensor."""
         function = getattr(torch.ops.quantized, self._operator())
         return function(
             input, self.weight, self.bias, self.running_mean, self.running_var, self.eps, float(self.scale), int(self.zero_point)
@@ -40,7 +40,7 @@ class _BatchNorm(_Floating):
 
     @classmethod
     def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> Any:
-        """The quantized layer of an observed one."""
+        """Return the quantized layer of an observed one."""
         observer = mod.activation_post_process
         if type(mod) is cls._NNI_BN_RELU_MODULE:
             mod = mod[0]
@@ -52,7 +52,7 @@ class _BatchNorm(_Floating):
 
     @classmethod
     def from_reference(cls, bn: Any, output_scale: Any, output_zero_point: Any) -> Any:
-        """The quantized layer of a floating one."""
+        """Return the quantized layer of a floating one."""
         made: Any = cls(bn.num_features, bn.eps, bn.momentum, device=bn.weight.device, dtype=bn.weight.dtype)
         for name in ("weight", "bias", "running_mean", "running_var"):
             setattr(made, name, getattr(bn, name))

@@ -74,15 +74,15 @@ class _ConvNd(WeightedQuantizedModule):
         return getattr(torch.ops.quantized, f"conv{self._rank}d_unpack")(self._packed_params)  # type: ignore[no-any-return]
 
     def weight(self) -> Any:
-        """The quantized weight."""
+        """Return the quantized weight."""
         return self._weight_bias()[0]
 
     def bias(self) -> Tensor:
-        """The floating bias, or None."""
+        """Return the floating bias, or None."""
         return self._weight_bias()[1]
 
     def extra_repr(self) -> str:
-        """The sizes, and how the output is quantized."""
+        """Return the sizes, and how the output is quantized."""
         found = (
             f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}, scale={self.scale}, "
             f"zero_point={self.zero_point}"
@@ -97,7 +97,7 @@ class _ConvNd(WeightedQuantizedModule):
         return f"conv{self._rank}d"
 
     def forward(self, input: Tensor) -> Any:
-        """The convolution of a quantized tensor."""
+        """Return the convolution of a quantized tensor."""
         if len(input.shape) != self._rank + 2:
             raise ValueError(f"Input shape must be `(N, C, {('L', 'H, W', 'D, H, W')[self._rank - 1]})`!")
         if self.padding_mode != "zeros":
@@ -139,7 +139,7 @@ class _ConvNd(WeightedQuantizedModule):
 
     @classmethod
     def get_qconv(cls, mod: Any, activation_post_process: Any, weight_post_process: Any = None) -> Any:
-        """The quantized convolution of a floating one and its observers."""
+        """Return the quantized convolution of a floating one and its observers."""
         observer = mod.qconfig.weight() if weight_post_process is None else weight_post_process
         observer(mod.weight)
         if observer.dtype != torch.qint8:
@@ -157,7 +157,7 @@ class _ConvNd(WeightedQuantizedModule):
 
     @classmethod
     def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> Any:
-        """The quantized convolution of an observed one."""
+        """Return the quantized convolution of an observed one."""
         activation = getattr(mod, "activation_post_process", None)
         if hasattr(mod, "weight_fake_quant"):
             if hasattr(mod, "bn"):
@@ -172,7 +172,7 @@ class _ConvNd(WeightedQuantizedModule):
 
     @classmethod
     def from_reference(cls, ref_qconv: Any, output_scale: Any, output_zero_point: Any) -> Any:
-        """The quantized convolution of a reference module."""
+        """Return the quantized convolution of a reference module."""
         made: Any = cls(
             ref_qconv.in_channels, ref_qconv.out_channels, ref_qconv.kernel_size, ref_qconv.stride, ref_qconv.padding, ref_qconv.dilation,
             ref_qconv.groups, ref_qconv.bias is not None, ref_qconv.padding_mode,

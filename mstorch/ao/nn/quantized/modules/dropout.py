@@ -12,7 +12,7 @@ class Dropout(nn.Dropout):
     """The input as it is: quantized networks are not trained."""
 
     def forward(self, input: Any) -> Any:
-        """The input."""
+        """Return the input."""
         return input
 
     def _get_name(self) -> str:
@@ -20,10 +20,10 @@ class Dropout(nn.Dropout):
 
     @classmethod
     def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> Any:
-        """The layer of a floating one."""
+        """Return the layer of a floating one."""
         return cls(mod.p, mod.inplace)
 
     @classmethod
     def from_reference(cls, mod: Any, scale: Any, zero_point: Any) -> Any:
-        """The layer of a floating one."""
+        """Return the layer of a floating one."""
         return cls(mod.p, mod.inplace)

@@ -38,7 +38,7 @@ class FXFloatFunctional(nn.Module):
         return torch.mul(x, y)
 
     def cat(self, x: Sequence[Any], dim: int = 0) -> Tensor:
-        """The tensors one after the other."""
+        """Return the tensors one after the other."""
         return torch.cat(list(x), dim=dim)
 
     def add_relu(self, x: Tensor, y: Tensor) -> Tensor:
@@ -80,7 +80,7 @@ class FloatFunctional(nn.Module):
         return torch.mul(x, y)
 
     def cat(self, x: Sequence[Any], dim: int = 0) -> Tensor:
-        """The tensors one after the other."""
+        """Return the tensors one after the other."""
         return self.activation_post_process(torch.cat(list(x), dim=dim))
 
     def add_relu(self, x: Tensor, y: Tensor) -> Tensor:
@@ -119,7 +119,7 @@ class QFunctional(nn.Module):
         return "QFunctional"
 
     def extra_repr(self) -> str:
-        """The scale and the zero point."""
+        """Return the scale and the zero point."""
         return f"scale={self.scale}, zero_point={self.zero_point}"
 
     def forward(self, x: Any) -> Any:
@@ -146,7 +146,7 @@ class QFunctional(nn.Module):
         return torch.ops.quantized.mul_scalar(x, y)
 
     def cat(self, x: Sequence[Any], dim: int = 0) -> Tensor:
-        """The tensors one after the other."""
+        """Return the tensors one after the other."""
         found = torch.ops.quantized.cat(x, scale=self.scale, zero_point=self.zero_point, dim=dim)
         return self.activation_post_process(found)
 
@@ -160,7 +160,7 @@ class QFunctional(nn.Module):
 
     @classmethod
     def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> Any:
-        """The quantized operations of observed ones."""
+        """Return the quantized operations of observed ones."""
         if type(mod) is not FloatFunctional:
             raise AssertionError("QFunctional.from_float expects an instance of FloatFunctional")
         scale, point = mod.activation_post_process.calculate_qparams()

@@ -42,7 +42,7 @@ class LinearPackedParams(nn.Module):
         return torch.ops.quantized.linear_unpack(self._packed_params)  # type: ignore[no-any-return]
 
     def forward(self, x: Any) -> Any:
-        """The input: the layer around this one computes."""
+        """Return the input: the layer around this one computes."""
         return x
 
     def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
@@ -91,7 +91,7 @@ class Linear(WeightedQuantizedModule):
         return "QuantizedLinear"
 
     def extra_repr(self) -> str:
-        """The sizes, and how the output and the weight are quantized."""
+        """Return the sizes, and how the output and the weight are quantized."""
         return (
             f"in_features={self.in_features}, out_features={self.out_features}, scale={self.scale}, zero_point={self.zero_point}, "
             f"qscheme={self.weight().qscheme()}"
@@ -101,7 +101,7 @@ class Linear(WeightedQuantizedModule):
         return text_without(self, LinearPackedParams)
 
     def forward(self, x: Tensor) -> Any:
-        """The layer of a quantized tensor."""
+        """Return the layer of a quantized tensor."""
         return torch.ops.quantized.linear(x, self._packed_params._packed_params, self.scale, self.zero_point)
 
     def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
@@ -123,11 +123,11 @@ class Linear(WeightedQuantizedModule):
         return self._packed_params._weight_bias()
 
     def weight(self) -> Any:
-        """The quantized weight."""
+        """Return the quantized weight."""
         return self._weight_bias()[0]
 
     def bias(self) -> Any:
-        """The floating bias, or None."""
+        """Return the floating bias, or None."""
         return self._weight_bias()[1]
 
     def set_weight_bias(self, w: Any, b: Tensor | None) -> None:
@@ -136,7 +136,7 @@ class Linear(WeightedQuantizedModule):
 
     @classmethod
     def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> Any:
-        """The quantized layer of an observed one."""
+        """Return the quantized layer of an observed one."""
         activation = mod.activation_post_process if hasattr(mod, "activation_post_process") else None
         if hasattr(mod, "weight_fake_quant"):
             if type_before_parametrizations(mod) == nniqat.LinearBn1d:
@@ -163,7 +163,7 @@ class Linear(WeightedQuantizedModule):
 
     @classmethod
     def from_reference(cls, ref_qlinear: Any, output_scale: Any, output_zero_point: Any) -> Any:
-        """The quantized layer of a reference module."""
+        """Return the quantized layer of a reference module."""
         made = cls(ref_qlinear.in_features, ref_qlinear.out_features)
         made.set_weight_bias(ref_qlinear.get_quantized_weight(), ref_qlinear.bias)
         made.scale, made.zero_point = float(output_scale), int(output_zero_point)

@@ -36,7 +36,7 @@ def _needs_weight_clamping(observer: Any, dtype: Any) -> bool:
 
 
 def _clamp_weights(qweight: Tensor, observer: Any, scale: Any, zp: Any) -> Tensor:
-    """The weight with its integers in the observer's range."""
+    """Return the weight with its integers in the observer's range."""
     if not _needs_weight_clamping(observer, qweight.dtype):
         return qweight
     observer = _get_weight_observer(observer)
@@ -47,7 +47,7 @@ def _clamp_weights(qweight: Tensor, observer: Any, scale: Any, zp: Any) -> Tenso
 
 
 def _quantize_weight(float_wt: Tensor, observer: Any) -> Tensor:
-    """A weight in the integers that its observer chose."""
+    """Return a weight in the integers that its observer chose."""
     scale, point = observer.calculate_qparams()
     if is_per_tensor(observer.qscheme):
         found = torch.quantize_per_tensor(float_wt, float(scale), int(point), torch.qint8)
@@ -59,12 +59,12 @@ def _quantize_weight(float_wt: Tensor, observer: Any) -> Tensor:
 
 
 def indented(text: str) -> str:
-    """A text whose lines after the first stand two columns further in."""
+    """Return a text whose lines after the first stand two columns further in."""
     return text.replace("\n", "\n  ")
 
 
 def text_without(module: Any, hidden: Any) -> str:
-    """A module's text as any module's, without the children of some classes."""
+    """Return a module's text as any module's, without the children of some classes."""
     extra = module.extra_repr().split("\n") if module.extra_repr() else []
     children = [f"({name}): {indented(repr(child))}" for name, child in module._modules.items() if not isinstance(child, hidden)]
     lines = [*extra, *children]

@@ -36,7 +36,7 @@ class ProcessFailure:
         self.message = f"Signal {-self.exitcode} ({self.signal_name()}) received by PID {self.pid}" if self.exitcode < 0 else _HINT
 
     def _read(self) -> bool:
-        """Whether the error file holds a report: a process that was killed as it wrote it left a part of one."""
+        """Return whether the error file holds a report: a process that was killed as it wrote it left a part of one."""
         try:
             with open(self.error_file) as file:
                 found = json.loads(file.read(_MOST_TEXT))
@@ -48,7 +48,7 @@ class ProcessFailure:
         return True
 
     def signal_name(self) -> str:
-        """The name of the signal that ended it."""
+        """Return the name of the signal that ended it."""
         if self.exitcode >= 0:
             return ""
         try:
@@ -78,12 +78,12 @@ class ChildFailedError(Exception):
         super().__init__(self.format_msg())
 
     def get_first_failure(self) -> tuple[int, ProcessFailure]:
-        """The number of the process that failed first, and what is known of it."""
+        """Return the number of the process that failed first, and what is known of it."""
         rank = min(self.failures, key=lambda one: self.failures[one].timestamp)
         return rank, self.failures[rank]
 
     def format_msg(self, boarder_delim: str = "=", section_delim: str = "-") -> str:
-        """The report."""
+        """Return the report."""
         cause, first = self.get_first_failure()
         others = [(rank, failure) for rank, failure in self.failures.items() if rank != cause]
         rest = "\n".join(_lines(number, rank, failure) for number, (rank, failure) in enumerate(others, 1)) or "  <NO_OTHER_FAILURES>"
@@ -95,7 +95,7 @@ class ChildFailedError(Exception):
 
 
 def record(fn: Callable[..., Any], error_handler: Any = None) -> Callable[..., Any]:
-    """A program's main function that writes down what it raises, where the launcher looks for it."""
+    """Return a program's main function that writes down what it raises, where the launcher looks for it."""
 
     @functools.wraps(fn)
     def wrapper(*args: Any, **kwargs: Any) -> Any:

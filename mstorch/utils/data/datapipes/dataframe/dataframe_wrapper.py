@@ -1,4 +1,4 @@
-"""What pipes do with data frames: by default pandas', if it is installed; by `set_df_wrapper` another library's."""
+"""Data frames in pipes: by default pandas', if it is installed; by `set_df_wrapper` another library's."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ class PandasWrapper:
 
     @classmethod
     def is_dataframe(cls, data: Any) -> bool:
-        """Whether it is a frame."""
+        """Return whether it is a frame."""
         return _with_pandas() and isinstance(data, _pandas().DataFrame)
 
     @classmethod
     def is_column(cls, data: Any) -> bool:
-        """Whether it is a column."""
+        """Return whether it is a column."""
         return _with_pandas() and isinstance(data, _pandas().Series)
 
     @classmethod
@@ -94,7 +94,7 @@ def create_dataframe(data: Any, columns: Any = None) -> Any:
 
 
 def is_dataframe(data: Any) -> bool:
-    """Whether it is a frame."""
+    """Return whether it is a frame."""
     return default_wrapper.is_dataframe(data)
 
 
@@ -104,7 +104,7 @@ def get_columns(data: Any) -> list:
 
 
 def is_column(data: Any) -> bool:
-    """Whether it is a column."""
+    """Return whether it is a column."""
     return default_wrapper.is_column(data)
 
 

@@ -88,7 +88,7 @@ def _context(schema: Any = None) -> dict[str, Any]:
 
 
 class Capture:
-    """Something that will have a value when a frame is there: what is done with it is noted."""
+    """A value that is known when a frame is there: what is done with it is noted."""
 
     ctx: dict[str, Any]
 

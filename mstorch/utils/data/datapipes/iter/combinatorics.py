@@ -17,7 +17,7 @@ _T_co = TypeVar("_T_co", covariant=True)
 
 
 class SamplerIterDataPipe(IterDataPipe[_T_co]):
-    """What a sampler, made with the pipe as its `data_source`, gives. Raises AssertionError for a pipe without length."""
+    """The indices of a sampler that is made with the pipe as its `data_source`. Raises AssertionError for a pipe without length."""
 
     datapipe: IterDataPipe
     sampler: Sampler

@@ -113,7 +113,7 @@ class ForkerIterDataPipe(IterDataPipe):
 
 
 class _ForkerIterDataPipe(PartlyKept, IterDataPipe, _ContainerTemplate):
-    """What the children of a fork share: the source's iterator, and the samples that some have read and others not.
+    """The state that the children of a fork share: the source's iterator, and the samples that some have read and others not.
 
     A pointer counts the samples read: of each child, of the slowest and of the one ahead.
     """
@@ -188,7 +188,7 @@ class _ForkerIterDataPipe(PartlyKept, IterDataPipe, _ContainerTemplate):
                 self._cleanup()
 
     def is_every_instance_exhausted(self) -> bool:
-        """Whether all children have come to the end."""
+        """Return whether all children have come to the end."""
         return self.end_ptr is not None and all(self._child_stop)
 
     def get_length_by_instance(self, instance_id: int) -> int:
@@ -281,7 +281,7 @@ class DemultiplexerIterDataPipe(IterDataPipe):
 
 
 class _DemultiplexerIterDataPipe(PartlyKept, IterDataPipe, _ContainerTemplate):
-    """What the children of a split share: the source's iterator, and for each child the samples that wait for it."""
+    """The state that the children of a split share: the source's iterator, and for each child the samples that wait for it."""
 
     def __init__(
         self, datapipe: IterDataPipe, num_instances: int, classifier_fn: Callable[[Any], int | None], drop_none: bool, buffer_size: int
@@ -357,7 +357,7 @@ class _DemultiplexerIterDataPipe(PartlyKept, IterDataPipe, _ContainerTemplate):
             self._cleanup(instance_id)
 
     def is_every_instance_exhausted(self) -> bool:
-        """Whether the source and all children have come to the end."""
+        """Return whether the source and all children have come to the end."""
         return self.main_datapipe_exhausted and all(self._child_stop)
 
     def get_length_by_instance(self, instance_id: int) -> int:

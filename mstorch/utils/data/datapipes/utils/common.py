@@ -1,4 +1,4 @@
-"""What pipes share: checks of functions, files by name, streams that close themselves, deprecations."""
+"""Helpers of pipes: checks of functions, files by name, streams that close themselves, deprecations."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def _check_unpickable_fn(fn: Callable) -> None:
 
 
 def match_masks(name: str, masks: str | list[str]) -> bool:
-    """Whether a file's name fits one of the patterns; any does if there is none."""
+    """Return whether a file's name fits one of the patterns; any does if there is none."""
     patterns = [masks] if isinstance(masks, str) else masks
     return not masks or any(fnmatch.fnmatch(name, pattern) for pattern in patterns)
 

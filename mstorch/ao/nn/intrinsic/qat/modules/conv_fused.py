@@ -25,7 +25,7 @@ _NORMS = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d)
 
 
 class FrozenNorm:
-    """What a layer with batch normalisation inside does about its statistics, which can be frozen."""
+    """Mixin of layers with a batch normalisation inside whose statistics can be frozen."""
 
     bn: Any
     freeze_bn: bool
@@ -66,7 +66,7 @@ class FrozenNorm:
             setattr(self.bn, name, getattr(bn, name))
 
     def _slope(self) -> Tensor:
-        """What the normalisation multiplies each channel by, by the running statistics."""
+        """Return what the normalisation multiplies each channel by, by the running statistics."""
         if self.bn.running_var is None:
             raise AssertionError("self.bn.running_var must not be None")
         return self.bn.weight / torch.sqrt(self.bn.running_var + self.bn.eps)
@@ -126,12 +126,12 @@ class _ConvBnNd(FrozenNorm, _Floating, nni._FusedModule):
         return [-1, *rest], [1, -1, *rest[1:]]
 
     def _convolved(self, input: Tensor, weight: Tensor) -> Tensor:
-        """The convolution without a bias, which torch gives as a bias of zeros."""
+        """Return the convolution without a bias, which torch gives as a bias of zeros."""
         like = self.weight if self.bias is None else self.bias
         return self._conv_forward(input, weight, torch.zeros(self.out_channels, device=like.device, dtype=input.dtype))  # type: ignore[attr-defined, operator]
 
     def _scaled(self, input: Tensor, slope: Tensor) -> Tensor:
-        """The convolution with the weight that is quantized later."""
+        """Return the convolution with the weight that is quantized later."""
         return self._convolved(input, self.weight_fake_quant(self.weight * slope.reshape(self._shapes()[0])))
 
     def _forward_approximate(self, input: Tensor) -> Tensor:
@@ -167,7 +167,7 @@ class _ConvBnNd(FrozenNorm, _Floating, nni._FusedModule):
         return found
 
     def forward(self, input: Tensor) -> Any:
-        """The layers with the weight rounded."""
+        """Return the layers with the weight rounded."""
         found = self._forward(input)
         return F.relu(found) if self._FLOAT_RELU_MODULE is not None else found
 
@@ -186,7 +186,7 @@ class _ConvBnNd(FrozenNorm, _Floating, nni._FusedModule):
 
     @classmethod
     def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> Any:
-        """The same layers, of floating ones that have a ``qconfig``."""
+        """Return the same layers, of floating ones that have a ``qconfig``."""
         qconfig = expect_float(cls, mod)
         conv, bn = mod[0], mod[1]
         made: Any = cls(
@@ -198,7 +198,7 @@ class _ConvBnNd(FrozenNorm, _Floating, nni._FusedModule):
         return made
 
     def to_float(self) -> Any:
-        """The floating convolution with the normalisation folded in, and ReLU if there is one."""
+        """Return the floating convolution with the normalisation folded in, and ReLU if there is one."""
         cls = type(self)
         conv = cls._FLOAT_CONV_MODULE(
             self.in_channels, self.out_channels, self.kernel_size, self.stride, self.padding, self.dilation, self.groups,
@@ -277,7 +277,7 @@ class _ConvReLU:
     _FLOAT_RELU_MODULE: Any = nn.ReLU
 
     def forward(self, input: Tensor) -> Any:
-        """The layers with the weight rounded."""
+        """Return the layers with the weight rounded."""
         return F.relu(super().forward(input))  # type: ignore[misc]
 
 

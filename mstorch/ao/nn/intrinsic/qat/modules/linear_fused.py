@@ -44,7 +44,7 @@ class LinearBn1d(FrozenNorm, nn.Linear, nni._FusedModule):
         init.zeros_(self.bn.bias)
 
     def forward(self, input: Any) -> Any:
-        """The layers with the weight rounded."""
+        """Return the layers with the weight rounded."""
         slope = self._slope()
         weight = self.weight_fake_quant(self.weight * slope.reshape(-1, 1))
         found = F.linear(input, weight, torch.zeros(self.out_features, device=weight.device)) / slope.reshape(1, -1)
@@ -54,7 +54,7 @@ class LinearBn1d(FrozenNorm, nn.Linear, nni._FusedModule):
 
     @classmethod
     def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> Any:
-        """The same layers, of floating ones that have a ``qconfig``."""
+        """Return the same layers, of floating ones that have a ``qconfig``."""
         qconfig = expect_float(cls, mod)
         linear, bn = mod[0], mod[1]
         made = cls(linear.in_features, linear.out_features, linear.bias is not None, bn.eps, bn.momentum, False, qconfig)
@@ -63,7 +63,7 @@ class LinearBn1d(FrozenNorm, nn.Linear, nni._FusedModule):
         return made
 
     def to_float(self) -> Any:
-        """The floating layer with the normalisation folded in."""
+        """Return the floating layer with the normalisation folded in."""
         made = nn.Linear(self.in_features, self.out_features)
         if self.bn.running_var is None or self.bn.running_mean is None:
             raise AssertionError("self.bn.running_var and self.bn.running_mean must not be None")

@@ -21,10 +21,10 @@ class LinearReLU(Linear, nni._FusedModule):
         super().__init__(in_features, out_features, bias, qconfig)
 
     def forward(self, input: Tensor) -> Any:
-        """The layers with the weight rounded."""
+        """Return the layers with the weight rounded."""
         return F.relu(super().forward(input))
 
     def to_float(self) -> Any:
-        """The floating layers with these parameters."""
+        """Return the floating layers with these parameters."""
         made = nn.Linear(self.in_features, self.out_features, self.bias is not None)
         return nni.LinearReLU(take_values(made, self, "weight", "bias"), nn.ReLU())

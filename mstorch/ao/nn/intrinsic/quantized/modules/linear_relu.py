@@ -21,7 +21,7 @@ class LinearReLU(Linear):
         super().__init__(in_features, out_features, bias, dtype)
 
     def forward(self, x: Tensor) -> Any:
-        """The layers of a quantized tensor."""
+        """Return the layers of a quantized tensor."""
         return torch.ops.quantized.linear_relu(x, self._packed_params._packed_params, self.scale, self.zero_point)
 
     def _get_name(self) -> str:
@@ -29,5 +29,5 @@ class LinearReLU(Linear):
 
     @classmethod
     def from_reference(cls, ref_linear_relu: Any, output_scale: Any, output_zero_point: Any) -> Any:
-        """The quantized layers of a reference module."""
+        """Return the quantized layers of a reference module."""
         return super().from_reference(ref_linear_relu[0], output_scale, output_zero_point)

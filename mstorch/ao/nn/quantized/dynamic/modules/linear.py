@@ -25,7 +25,7 @@ class Linear(nnq.Linear):
         self.version: int | None = 4
 
     def forward(self, x: Any) -> Any:
-        """The layer of a floating tensor."""
+        """Return the layer of a floating tensor."""
         packed, kind = self._packed_params._packed_params, self._packed_params.dtype
         if kind == torch.qint8:
             found = torch.ops.quantized.linear_dynamic(x, packed, reduce_range=self.version is not None and self.version >= 4)
@@ -39,7 +39,7 @@ class Linear(nnq.Linear):
         return "DynamicQuantizedLinear"
 
     def extra_repr(self) -> str:
-        """The sizes, and how the weight is quantized."""
+        """Return the sizes, and how the weight is quantized."""
         kind = self._packed_params.dtype
         found = f"in_features={self.in_features}, out_features={self.out_features}, dtype={kind}"
         return found + (f", qscheme={self.weight().qscheme()}" if kind == torch.qint8 else "")
@@ -52,7 +52,7 @@ class Linear(nnq.Linear):
 
     @classmethod
     def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> Any:
-        """The layer of a floating one that has a ``qconfig``."""
+        """Return the layer of a floating one that has a ``qconfig``."""
         kinds = [nn.Linear, nn.modules.linear.NonDynamicallyQuantizableLinear, nni.LinearReLU, qat.Linear]
         if type(mod) not in kinds:
             names = str([kind.__name__ for kind in kinds])
@@ -72,7 +72,7 @@ class Linear(nnq.Linear):
 
     @classmethod
     def from_reference(cls, ref_qlinear: Any) -> Any:  # type: ignore[override]
-        """The layer of a reference module."""
+        """Return the layer of a reference module."""
         made = cls(ref_qlinear.in_features, ref_qlinear.out_features, dtype=ref_qlinear.weight_dtype)
         made.set_weight_bias(ref_qlinear.get_quantized_weight(), ref_qlinear.bias)
         return made

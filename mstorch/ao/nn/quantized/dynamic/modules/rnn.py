@@ -29,13 +29,13 @@ def apply_permutation(tensor: Tensor, permutation: Tensor, dim: int = 1) -> Tens
 
 
 def pack_weight_bias(qweight: Any, bias: Any, dtype: Any) -> Any:
-    """Packed weights of one product: quantized ones, or ones in half precision."""
+    """Return packed weights of one product: quantized ones, or ones in half precision."""
     pack = torch.ops.quantized.linear_prepack if dtype == torch.qint8 else torch.ops.quantized.linear_prepack_fp16
     return pack(qweight, bias)
 
 
 def _cell(dtype: Any, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor, b_hh: Tensor, version: int | None) -> Any:
-    """Packed weights of one layer in one direction."""
+    """Return packed weights of one layer in one direction."""
     packed = pack_weight_bias(w_ih, b_ih, dtype), pack_weight_bias(w_hh, b_hh, dtype)
     if dtype != torch.qint8:
         return torch.ops.quantized.make_quantized_cell_params_fp16(*packed)
@@ -43,7 +43,7 @@ def _cell(dtype: Any, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor, b_hh: Tensor, ve
 
 
 def _weights_of(mod: Any) -> tuple[Any, Any]:
-    """The dtype that a module's weights get, and what makes them so."""
+    """Return the dtype that a module's weights get, and what makes them so."""
     given = mod.qconfig is not None and mod.qconfig.weight is not None
     make = (mod.qconfig if given else default_dynamic_qconfig).weight
     dtype = make().dtype
@@ -113,7 +113,7 @@ class RNNBase(nn.Module):
         self._fill({name: self._drawn(name) for name in self._names()})
 
     def _names(self) -> list[str]:
-        """The names of the floating layer's parameters, layer by layer."""
+        """Return the names of the floating layer's parameters, layer by layer."""
         ends = ["", "_reverse"] if self.bidirectional else [""]
         kinds = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
         return [f"{kind}_l{layer}{end}" for layer in range(self.num_layers) for end in ends for kind in kinds]
@@ -140,7 +140,7 @@ class RNNBase(nn.Module):
         return "DynamicQuantizedRNN"
 
     def extra_repr(self) -> str:
-        """The sizes, and what is not as usual."""
+        """Return the sizes, and what is not as usual."""
         found = f"{self.input_size}, {self.hidden_size}"
         usual = {"num_layers": 1, "bias": True, "batch_first": False, "dropout": 0, "bidirectional": False}
         return found + "".join(f", {name}={getattr(self, name)}" for name, value in usual.items() if getattr(self, name) != value)
@@ -157,7 +157,7 @@ class RNNBase(nn.Module):
             raise RuntimeError(f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got {input.size(-1)}")
 
     def get_expected_hidden_size(self, input: Tensor, batch_sizes: Tensor | None) -> tuple[int, int, int]:
-        """The shape of a state."""
+        """Return the shape of a state."""
         batch = int(batch_sizes[0]) if batch_sizes is not None else input.size(0 if self.batch_first else 1)
         return self.num_layers * (2 if self.bidirectional else 1), batch, self.hidden_size
 
@@ -176,7 +176,7 @@ class RNNBase(nn.Module):
             self.check_hidden_size(state, wanted, f"Expected hidden{place} size {{}}, got {{}}")
 
     def _run(self, input: Any, states: Any, count: int, function: Any, **options: Any) -> tuple[Any, Any]:
-        """The results and last states of a layer that has so many states."""
+        """Return the results and last states of a layer that has so many states."""
         packed = isinstance(input, PackedSequence)
         parts: Any = input if packed else (input, None, None, None)
         data, sizes, order, back = parts
@@ -210,7 +210,7 @@ class RNNBase(nn.Module):
 
     @classmethod
     def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> Any:
-        """The layer of a floating one that has a ``qconfig``."""
+        """Return the layer of a floating one that has a ``qconfig``."""
         if type(mod) not in (nn.LSTM, nn.GRU):
             raise AssertionError("nn.quantized.dynamic.RNNBase.from_float only works for nn.LSTM and nn.GRU")
         expect_observed(mod)
@@ -237,16 +237,16 @@ class RNNBase(nn.Module):
         return found
 
     def get_weight(self) -> dict[str, Any]:
-        """The weights by name."""
+        """Return the weights by name."""
         return self._weight_bias()["weight"]
 
     def get_bias(self) -> dict[str, Any]:
-        """The biases by name."""
+        """Return the biases by name."""
         return self._weight_bias()["bias"]
 
     @classmethod
     def from_reference(cls, ref_mod: Any) -> Any:
-        """The layer of a reference module."""
+        """Return the layer of a reference module."""
         if not hasattr(ref_mod, "weight_ih_l0_dtype"):
             raise AssertionError(
                 f"We are assuming weight_ih_l0 exists in {cls.__name__}, may need to relax the assumption to support the use case"
@@ -271,11 +271,11 @@ class LSTM(RNNBase):
         return "DynamicQuantizedLSTM"
 
     def forward(self, input: Any, hx: Any = None) -> Any:
-        """The results of all steps, and the last hidden state and cell."""
+        """Return the results of all steps, and the last hidden state and cell."""
         return self._run(input, hx, 2, torch.quantized_lstm, dtype=self.dtype, use_dynamic=True)
 
     def permute_hidden(self, hx: tuple[Tensor, Tensor], permutation: Tensor | None) -> Any:
-        """The states in another order of sequences."""
+        """Return the states in another order of sequences."""
         return hx if permutation is None else tuple(_apply_permutation(part, permutation) for part in hx)
 
     def check_forward_args(self, input: Tensor, hidden: tuple[Tensor, Tensor], batch_sizes: Tensor | None) -> None:
@@ -295,11 +295,11 @@ class GRU(RNNBase):
         return "DynamicQuantizedGRU"
 
     def forward(self, input: Any, hx: Any = None) -> Any:
-        """The results of all steps, and the last state."""
+        """Return the results of all steps, and the last state."""
         return self._run(input, None if hx is None else (hx,), 1, torch.quantized_gru)
 
     def permute_hidden(self, hx: Tensor, permutation: Tensor | None) -> Tensor:
-        """The states in another order of sequences."""
+        """Return the states in another order of sequences."""
         return hx if permutation is None else _apply_permutation(hx, permutation)
 
     def check_forward_args(self, input: Tensor, hidden: Tensor, batch_sizes: Tensor | None) -> None:
@@ -335,7 +335,7 @@ class RNNCellBase(nn.Module):
         return "DynamicQuantizedRNNBase"
 
     def extra_repr(self) -> str:
-        """The sizes, and what is not as usual."""
+        """Return the sizes, and what is not as usual."""
         found = f"{self.input_size}, {self.hidden_size}"
         for name, usual in (("bias", True), ("nonlinearity", "tanh")):
             value = self.__dict__.get(name, usual)
@@ -366,7 +366,7 @@ class RNNCellBase(nn.Module):
 
     @classmethod
     def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> Any:
-        """The cell of a floating one that has a ``qconfig``."""
+        """Return the cell of a floating one that has a ``qconfig``."""
         kinds = {nn.LSTMCell: LSTMCell, nn.GRUCell: GRUCell, nn.RNNCell: RNNCell}
         if type(mod) not in kinds:
             raise AssertionError("nn.quantized.dynamic.RNNCellBase.from_float only works for nn.LSTMCell, nn.GRUCell and nn.RNNCell")
@@ -381,7 +381,7 @@ class RNNCellBase(nn.Module):
 
     @classmethod
     def from_reference(cls, ref_mod: Any) -> Any:
-        """The cell of a reference module."""
+        """Return the cell of a reference module."""
         if not hasattr(ref_mod, "weight_ih_dtype"):
             raise AssertionError(
                 "We are assuming weight_ih exists in reference module, may need to relax the assumption to support the use case"
@@ -398,11 +398,11 @@ class RNNCellBase(nn.Module):
         return found
 
     def get_weight(self) -> dict[str, Any]:
-        """The weights by name."""
+        """Return the weights by name."""
         return self._weight_bias()["weight"]
 
     def get_bias(self) -> dict[str, Any]:
-        """The biases by name."""
+        """Return the biases by name."""
         return self._weight_bias()["bias"]
 
     def set_weight_bias(self, weight_bias_dict: dict[str, Any]) -> None:
@@ -436,7 +436,7 @@ class RNNCell(RNNCellBase):
         return "DynamicQuantizedRNNCell"
 
     def forward(self, input: Tensor, hx: Tensor | None = None) -> Any:
-        """The next state."""
+        """Return the next state."""
         if self.nonlinearity not in ("tanh", "relu"):
             raise RuntimeError(f"Unknown nonlinearity: {self.nonlinearity}")
         return self._run(f"rnn_{self.nonlinearity}", input, hx, 1)
@@ -452,7 +452,7 @@ class LSTMCell(RNNCellBase):
         return "DynamicQuantizedLSTMCell"
 
     def forward(self, input: Tensor, hx: tuple[Tensor, Tensor] | None = None) -> Any:
-        """The next hidden state and cell."""
+        """Return the next hidden state and cell."""
         return self._run("lstm", input, hx, 2)
 
 
@@ -466,5 +466,5 @@ class GRUCell(RNNCellBase):
         return "DynamicQuantizedGRUCell"
 
     def forward(self, input: Tensor, hx: Tensor | None = None) -> Any:
-        """The next state."""
+        """Return the next state."""
         return self._run("gru", input, hx, 1)

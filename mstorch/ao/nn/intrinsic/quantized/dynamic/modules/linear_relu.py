@@ -21,7 +21,7 @@ class LinearReLU(Linear):
         super().__init__(in_features, out_features, bias, dtype)
 
     def forward(self, x: Tensor) -> Any:
-        """The layers of a floating tensor."""
+        """Return the layers of a floating tensor."""
         packed, kind = self._packed_params._packed_params, self._packed_params.dtype
         if kind == torch.qint8:
             found = torch.ops.quantized.linear_relu_dynamic(x, packed, reduce_range=True)
@@ -36,5 +36,5 @@ class LinearReLU(Linear):
 
     @classmethod
     def from_reference(cls, ref_qlinear_relu: Any) -> Any:  # type: ignore[override]
-        """The layers of a reference module."""
+        """Return the layers of a reference module."""
         return super().from_reference(ref_qlinear_relu[0])
