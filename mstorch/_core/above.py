@@ -21,7 +21,7 @@ copy_watchers: list[Callable[[Any], None]] = []
 
 
 def copied(tensor: Any, array: Any) -> Any:
-    """Return the array to which a device's tensor was copied; those who wait for copies are told."""
+    """Return the host array that holds a copy of a device's tensor; listeners of copies are told."""
     for watch in copy_watchers:
         watch(tensor)
     return array

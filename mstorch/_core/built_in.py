@@ -1,4 +1,4 @@
-"""Functions in the form that torch's have: built in, so that a class whose attribute is one does not pass its instance.
+"""Functions as built-in objects, as torch's are: a class whose attribute is one does not bind its instance.
 
 ``class Block(nn.Module): act = torch.relu`` calls ``relu(x)`` in torch. A function written in Python would get the block as well. So
 the public form of what torch writes in C is an object of Python's own type for that, whose code is the interpreter's entry for calls of
@@ -46,9 +46,7 @@ def written(function: Function) -> Function:
 
 
 def _parameters(function: Function) -> str:
-    """Return the parameters of a function as Python reads them from the text of a built-in one; ``...`` for defaults that have no short
-    text.
-    """
+    """Return the parameters of a function as Python shows them for a built-in one; ``...`` for defaults without a short text."""
     while not hasattr(function, "__signature__") and hasattr(function, "__wrapped__"):
         function = function.__wrapped__
     if hasattr(function, "__signature__"):
@@ -84,7 +82,7 @@ def _of_signature(signature: inspect.Signature) -> str:
 
 
 class _Text:
-    """A default that is written as the text for it."""
+    """A default value, shown in a signature by this text."""
 
     def __init__(self, value: Any) -> None:
         self._text = _text(value)

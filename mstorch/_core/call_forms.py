@@ -1,4 +1,4 @@
-"""How torch reads a call of one of its compiled functions: by the forms that the function has, each argument by its type.
+"""The calls that torch's compiled functions accept: their forms, and the type of each argument.
 
 The forms are those that type checkers read (``_stubs``), a line each. Nobody asks for them before a call has failed.
 """
@@ -23,9 +23,7 @@ from .tensor_base import TensorBase
 
 
 def kind_of(value: Any) -> str:
-    """Return the name of a value's class as torch's messages have it: of classes that are written in C, its own among them, with the
-    module.
-    """
+    """Return the name of a value's class as in torch's messages: classes written in C, torch's own among them, with their module."""
     kind = type(value)
     if kind.__module__ == "builtins" or issubclass(kind, TensorBase):
         return kind.__name__
@@ -121,7 +119,7 @@ class Form(NamedTuple):
 
 @functools.cache
 def forms_of(room: str, name: str) -> tuple[Form, ...]:
-    """Return the forms of a function of torch, of one of its rooms or of Tensor; none where they are not known."""
+    """Return the forms of a function of torch, of one of its namespaces or of Tensor; none where they are not known."""
     lines = (_BY_HAND if room == "Tensor" and name in _BY_HAND else _BY_HAND_OF_BOTH if room in ("Tensor", "torch") else {}).get(name)
     if lines is not None:
         first = "self" if room == "Tensor" else "input: Tensor"
@@ -138,7 +136,7 @@ def forms_of(room: str, name: str) -> tuple[Form, ...]:
 
 
 def _read(line: str, method: bool) -> Any:
-    """Return a line of a stub as a form; ``spread`` for one of any number of integers, None for what torch has in Python."""
+    """Parse a line of a stub into a form; ``spread`` for one of any number of integers, None for a function that torch has in Python."""
     arguments = ast.parse(line).body[0].args  # type: ignore[attr-defined]
     if arguments.vararg is not None:
         return "spread" if ast.unparse(arguments.vararg.annotation) == "IntLike" else None
@@ -165,7 +163,7 @@ def _parameter(item: ast.arg, optional: bool, by_word: bool, default: ast.expr |
 
 
 def refusal(room: str, last: str, args: tuple[Any, ...], named: dict[str, Any]) -> str | None:
-    """Return what torch says of a call that fits no form, or has lists with something else than integers in them; None of others.
+    """Return torch's message for a call that fits no form, or whose lists hold other things than integers; None for other calls.
 
     ``args`` are without the tensor whose method it is.
     """
@@ -203,14 +201,14 @@ _NAMED_OF = "TensorBase" if sys.version_info >= (3, 11) else "Tensor"
 
 
 def _of_nothing(name: str, placed: int, named: int) -> str | None:
-    """Return the words of Python itself, which reads calls of methods that take nothing."""
+    """Return Python's own message for arguments of a method that takes none."""
     if named:
         return f"{_NAMED_OF}.{name}() takes no keyword arguments"
     return f"TensorBase.{name}() takes no arguments ({placed} given)" if placed else None
 
 
 def combination(name: str, args: tuple[Any, ...], named: dict[str, Any], forms: tuple[Form, ...]) -> str:
-    """Return the words for a call in no form."""
+    """Return torch's message for a call that fits none of several forms."""
     given = ", ".join([kind_of(item) for item in args] + [f"{key}={kind_of(item)}" for key, item in named.items()])
     lines = "".join(f"\n * ({', '.join(parameter.name for parameter in form.parameters)})" for form in forms)
     end = ", " if named and not args else ""  # as torch has it
@@ -218,7 +216,7 @@ def combination(name: str, args: tuple[Any, ...], named: dict[str, Any], forms: 
 
 
 def _gathered(form: Form, args: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return the arguments by place, with integers that are given as arguments of their own as one list."""
+    """Return the positional arguments, with integers that were given one by one gathered into a list."""
     return (args,) if form.spread and args and not isinstance(args[0], (tuple, list)) and _is(args[0], _INT) else args
 
 
@@ -226,7 +224,7 @@ _INT = frozenset(("Int",))
 
 
 def _unpacked(name: str, form: Form, args: tuple[Any, ...], named: dict[str, Any]) -> str | None:
-    """Return what torch, which looks at the first item of a list when it chooses a form, says of another that is no integer."""
+    """Return torch's message for a list whose first item is an integer and another one is not: torch chooses a form by the first."""
     args = _gathered(form, args)
     for place, parameter in enumerate(form.parameters):
         value = args[place] if place < len(args) else named.get(parameter.name)
@@ -246,7 +244,7 @@ def _index(value: Any) -> bool:
 
 
 def _wrong(name: str, form: Form, args: tuple[Any, ...], named: dict[str, Any]) -> str | None:
-    """Return what is wrong with a call in one form, in torch's words."""
+    """Return the reason why a call does not fit one form, in torch's words."""
     parameters, by_place = form.parameters, form.by_place
     args = _gathered(form, args)
     if len(args) > by_place:
@@ -274,7 +272,7 @@ def _wrong(name: str, form: Form, args: tuple[Any, ...], named: dict[str, Any]) 
 
 
 def _key(name: str, named: dict[str, Any]) -> str | None:
-    """Return the word that a parameter is given by: its own, or NumPy's for it."""
+    """Return the keyword by which a parameter was given: torch's name, or NumPy's for it."""
     return name if name in named else next((other for other in NUMPY_NAMES.get(name, ()) if other in named), None)
 
 
@@ -323,7 +321,7 @@ _NUMBERS = frozenset(("Int", "IntLike", "Float", "Scalar"))
 def with_numbers(
     room: str, last: str, args: tuple[Any, ...], named: dict[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
-    """Return the call with numbers for the tensors of no dimension that stand where torch takes a number; None if there are none."""
+    """Return the call with numbers in place of 0-d tensors where torch takes a number; None if there are none."""
     for form in forms_of(room, last):
         spread = _gathered(form, args) is not args
         kinds = [frozenset(("Int",))] * len(args) if spread else [parameter.kinds for parameter in form.parameters]
@@ -338,7 +336,7 @@ def with_numbers(
 
 
 def _as_number(value: Any, kinds: frozenset[str]) -> Any:
-    """Return a tensor of no dimension as a number, of a list with such the list with numbers, where a parameter takes them."""
+    """Return a 0-d tensor as a number, and a list that holds some as a list of numbers, where a parameter takes numbers."""
     if "Ints" in kinds and isinstance(value, (tuple, list)) and any(map(_number_tensor, value)):
         return type(value)(_as_number(item, frozenset(("Int",))) for item in value)
     if kinds & _NUMBERS or "Ints" in kinds:

@@ -1,4 +1,4 @@
-"""Whether "cuda" names the Ascend device, as scripts written for GPUs ask for. All that has such a name asks here, at each use.
+"""Whether "cuda" names the Ascend device, as scripts written for GPUs expect. Everything named so asks here, at each use.
 
 ``from torch_npu.contrib import transfer_to_npu``, ``TORCH_TRANSFER_TO_NPU=1`` and ``python -m mstorch --cuda-is-npu`` turn it on.
 """
@@ -61,7 +61,7 @@ _EITHER = _Either("npu")
 
 
 def meant(kind: str) -> str:
-    """Return the type of device that a type names: for "cuda" that of the Ascend device while the switch is on."""
+    """Return the device type that a name means: for "cuda" the Ascend's while the switch is on."""
     return _EITHER if _switch.on and kind in ("cuda", "npu") else kind
 
 
@@ -70,7 +70,7 @@ is_cuda = property(lambda self: self.device.type == meant("cuda"), doc="Whether 
 
 
 def tell() -> None:
-    """Say once to a script that asks for GPUs that there is an Ascend device. Packages, which ask for all devices, are told nothing."""
+    """Tell a script that asks for GPUs, once, that there is an Ascend device. Packages, which ask for all devices, are not told."""
     if runtime.device_type() != "npu" or _switch.on:
         return
     file = sys._getframe(2).f_code.co_filename

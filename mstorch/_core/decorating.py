@@ -8,7 +8,7 @@ from typing import Any
 
 
 def around_generator(made: Callable[[], AbstractContextManager[Any]], function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a generator function each of whose stretches between two yields runs in a context of its own, which ``made()`` gives."""
+    """Return a generator function in which each stretch between two yields runs in a new context from ``made()``."""
 
     @functools.wraps(function)
     def decorated(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:

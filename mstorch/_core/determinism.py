@@ -30,16 +30,16 @@ def refuse(name: str) -> None:
 
 
 def fills() -> bool:
-    """Return whether memory that has no values yet is filled, as torch does where determinism is asked for."""
+    """Return whether uninitialised memory is filled, as torch does when deterministic algorithms are asked for."""
     return bool(state["mode"] and state["fill"])
 
 
 def filler(kind: dtype) -> float:
-    """Return what such memory is filled with: NaN, or the largest integer."""
+    """Return the value that uninitialised memory is filled with: NaN, or the largest integer."""
     return float("nan") if not kind.is_integral else True if kind.category == 0 else int(np.iinfo(kind.np).max)
 
 
 def fill(array: np.ndarray, kind: dtype) -> None:
-    """Fill memory that has no values yet, where determinism is asked for."""
+    """Fill uninitialised memory if deterministic algorithms are asked for."""
     if fills():
         array[...] = filler(kind)

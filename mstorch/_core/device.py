@@ -83,7 +83,7 @@ class device(Block):
 
 
 class _Defaults(threading.local):
-    """Where a thread's new tensors live: what the innermost ``with`` block names, else what ``set_default_device`` chose."""
+    """The device of a thread's new tensors: that of the innermost ``with`` block, else the one given to ``set_default_device``."""
 
     chosen: device | None = None
 
@@ -138,14 +138,14 @@ def index_of(wanted: Any) -> int:
 
 
 def default() -> device:
-    """Return where new tensors live that name no device."""
+    """Return the device of new tensors for which none is named."""
     if defaults.blocks:
         return resolve(defaults.blocks[-1])
     return CPU if defaults.chosen is None else resolve(defaults.chosen)
 
 
 def is_meta(wanted: Any) -> bool:
-    """Return whether a new tensor for which this device is asked (None: the default) has no memory."""
+    """Return whether a new tensor on this device (None: the default) has no memory."""
     return resolve(wanted) is META
 
 
@@ -158,7 +158,7 @@ def refuse_pinning(wanted: Any) -> None:
 
 
 def named(wanted: Any) -> device:
-    """Return the device as it is named, where ``resolve`` would find one: without an index it leaves open which of several."""
+    """Return the device under the name it was given, if ``resolve`` finds it: without an index it may be any of several."""
     found = wanted if isinstance(wanted, device) else device(wanted)
     if found.index is None and meant(found.type) == _TYPE != "cpu":
         binding.check(binding.index())

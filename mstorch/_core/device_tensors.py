@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def device_tensor(base: Raw, kind: dtype, shape: tuple[int, ...], strides: Strides | None) -> Any:
-    """Return a base tensor that shows the elements of ``base``, in the order in which they lie, with a shape and strides."""
+    """Return a tensor over the elements of ``base``, in their order in memory, with a shape and strides."""
     made = window(DeviceMemory(base), kind, shape, strides, 0)
     if modes.inference:
         auto_of(made).inference = True
@@ -31,5 +31,5 @@ def without_values(
 
 
 def as_asked(tensor: TensorBase, place: Any) -> TensorBase:
-    """Return a tensor of few elements that was made on the host; for a device that holds no values one like it there."""
+    """Return a small tensor that was made on the host; for a device that holds no values, one like it there."""
     return to_meta(tensor, tensor.requires_grad) if devices.is_meta(place) else tensor

@@ -80,7 +80,7 @@ DTYPES = (
 
 
 class _Lacking(dtype):
-    """A dtype that torch has and MindSpore has not: it can be named and compared, a tensor of it cannot be made."""
+    """A dtype that torch has and MindSpore lacks: it can be named and compared, but no tensor of it can be made."""
 
     __slots__ = ("_unsigned",)
 

@@ -10,13 +10,13 @@ from .._backend.raw import Raw
 
 
 class Ends:
-    """The ends that stand for our tensors on MindSpore's tape, by identity there."""
+    """The leaves of MindSpore's tape that stand for our tensors, by MindSpore's identity of them."""
 
     def __init__(self) -> None:
         self._known: dict[Any, tuple[weakref.ref[Raw], Any]] = {}
 
     def add(self, raw: Raw, tensor: Any) -> None:
-        """Let a leaf of MindSpore's tape stand for a tensor; the leaf keeps the tensor's history alive."""
+        """Let a leaf of MindSpore's tape stand for a tensor, and keep the tensor's history alive as long as the leaf."""
         key = id(raw)
         self._known[key] = (weakref.ref(raw, lambda _: self._known.pop(key, None)), tensor)
 

@@ -43,7 +43,7 @@ class Generator:
 
     @property
     def engine(self) -> Engine | DeviceStream:
-        """The stream underneath, of MindSpore's seed where ``mindspore.set_seed`` was called since the last look."""
+        """The stream underneath; a new one if ``mindspore.set_seed`` was called since it was last used."""
         if self is default_generator and seeds.seed_is_new():
             _follow_mindspore()
         return self._engine
@@ -58,7 +58,7 @@ class Generator:
         return self
 
     def _settle(self) -> None:
-        """The stream is where a call of torch's put it, whatever MindSpore's seed was before."""
+        """Mark the stream as set by a call of torch's, so that an earlier seed of MindSpore's no longer counts."""
         if self is default_generator:
             seeds.note_seed()
 
@@ -139,7 +139,7 @@ def _follow_mindspore() -> None:
 
 
 def _default_engine() -> Engine | DeviceStream:
-    """Return the default generator's stream. Each draw comes here."""
+    """Return the default generator's stream; every draw asks for it here."""
     if seeds.seed_is_new():
         _follow_mindspore()
     return default_generator._engine
@@ -176,7 +176,7 @@ def seed_devices(seed: int) -> None:
 
 
 class _Blocks(threading.local):
-    """The functions of single examples that the thread runs, the innermost last."""
+    """The ``randomness`` of each vmapped function that this thread runs, the innermost last."""
 
     def __init__(self) -> None:
         self.stack: list[randomness] = []
@@ -187,7 +187,7 @@ _OF_A_COUNT = frozenset(("dropout_mask",))  # draws whose first argument is a nu
 
 
 class randomness(Block):
-    """How random numbers are drawn while a function runs on slice after slice: "error", "same" or "different" (torch.vmap).
+    """The way random numbers are drawn while a function runs on one slice after another: "error", "same" or "different" (torch.vmap).
 
     torch draws for all slices at once, operation by operation. So the first slice draws for all of them, and each slice takes
     its part, or all take the same. What is drawn from values of a slice's own can only be drawn with them. The context gives a
@@ -209,7 +209,7 @@ class randomness(Block):
         return begin_slice
 
     def draw(self, engine: Engine, name: str, args: tuple[Any, ...], further: Callable[[tuple[Any, ...]], Any]) -> np.ndarray:
-        """Return what this slice gets of ``further(args)``, a draw for it alone."""
+        """Return this slice's draw: ``further(args)``, for it alone."""
         self._place += 1
         if any(isinstance(arg, np.ndarray) for arg in args):
             return self._of_values(engine, args, further)
@@ -242,7 +242,7 @@ class randomness(Block):
 
 
 def drawn_in_slices(engine: Engine, name: str, args: tuple[Any, ...], draw: Callable[[tuple[Any, ...]], Any]) -> Any:
-    """``draw(args)``, as the functions of single examples that run now want it."""
+    """Return ``draw(args)``, drawn as the vmapped functions that run now demand."""
     further = draw
     for block in _blocks.stack:
         further = functools.partial(block.draw, engine, name, further=further)
@@ -283,8 +283,7 @@ def mask_engine(tensor: TensorBase) -> Any:
 
 
 def engine_beside(tensor: TensorBase) -> Any:
-    """Return the stream for numbers that are written to a tensor, or drawn with it: the host's, and what MindSpore trains draws there, too.
-    """
+    """Return the stream for numbers written to a tensor, or drawn for it: the host's also for tensors that MindSpore trains."""
     native = modes.native is not None and not modes.native.captured
     if ON_CPU or native or tensor._storage.__class__ not in NATIVE:
         return engine_of(None)
@@ -293,5 +292,5 @@ def engine_beside(tensor: TensorBase) -> Any:
 
 
 def draws_on_device(value: Any) -> bool:
-    """Return whether numbers whose parameter this is are drawn on a device, which is not asked for its values."""
+    """Return whether numbers with this tensor as a parameter are drawn on a device, which then reads no values."""
     return not ON_CPU and modes.native is None and isinstance(value, TensorBase) and value._storage.__class__ in NATIVE

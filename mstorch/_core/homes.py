@@ -1,4 +1,4 @@
-"""The module and name that torch gives to each class and function that stands here.
+"""The module and name that torch gives to each class and function of mstorch.
 
 A class or function in ``mstorch.x`` is one of ``torch.x``; ``homes.txt`` has what torch has elsewhere, or under another name
 (``torch.special.digamma`` says that it is ``special_digamma`` of ``torch._C._special``), and which private files are torch's, too.
@@ -15,7 +15,7 @@ _SHARED = "="  # the line of private files that torch has too
 
 @cache
 def _read() -> tuple[dict[tuple[str, str], tuple[str, str]], frozenset[str]]:
-    """By our module and name: torch's module, as ours would be called, and its name there; and the private files that are torch's, too."""
+    """Read the table: by our module and name, torch's module and name; and the private files that torch has, too."""
     told: dict[tuple[str, str], tuple[str, str]] = {}
     shared: frozenset[str] = frozenset()
     for line in Path(__file__).with_suffix(".txt").read_text("utf-8").splitlines():
@@ -38,7 +38,7 @@ def _full(place: str) -> str:
 
 
 def home(module: str, name: str) -> tuple[str, str]:
-    """Return the module and name that a class or function of ours has as one of torch's, the module as ours would be called.
+    """Return the module and name that torch gives a class or function of ours; the module begins with our package's name.
 
     What torch has not keeps its own.
     """
@@ -57,7 +57,7 @@ def home(module: str, name: str) -> tuple[str, str]:
 
 @cache
 def elsewhere() -> dict[str, dict[str, tuple[str, str]]]:
-    """By torch's module, as ours would be called: its names that stand in another module here, and where."""
+    """Return by torch's module the names that stand in another module here, and that module."""
     found: dict[str, dict[str, tuple[str, str]]] = {}
     for own, (module, name) in _read()[0].items():
         if "." not in own[1] and (module, name) != own:

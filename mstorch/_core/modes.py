@@ -55,5 +55,5 @@ class grad_set_to(Block):
 
 
 def shapes_only() -> values_set_to:
-    """Tensors without memory may be read in the block, as zeros: what is computed of them is taken for its shape."""
+    """Let tensors without memory be read within the block, as zeros: results count for their shapes only."""
     return values_set_to(modes, shapes=True)

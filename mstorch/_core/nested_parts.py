@@ -17,14 +17,14 @@ def nested_in(*values: Any) -> bool:
 
 
 def kept(value: Any) -> Any:
-    """Return the tensor that holds a nested tensor's elements, and any other value as it is; lists and tuples item by item."""
+    """Return the tensor that holds a nested tensor's elements, any other value unchanged; of lists and tuples each item."""
     if is_nested(value):
         return value._values
     return tuple(map(kept, value)) if isinstance(value, (list, tuple)) else value
 
 
 def kept_gradients(roots: Any, gradients: Any) -> Any:
-    """Return gradients for roots, of nested ones in the order in which the root's elements lie. RuntimeError for one of another shape."""
+    """Return the gradients for roots; those of nested roots in the order of the root's elements. RuntimeError for another shape."""
     if isinstance(roots, TensorBase):
         roots = (roots,)
     if gradients is None or isinstance(gradients, TensorBase):

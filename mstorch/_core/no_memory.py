@@ -48,7 +48,7 @@ def lacks_memory(error: BaseException) -> bool:
 
 
 def limit_reached(error: BaseException) -> RuntimeError | None:
-    """Return the error to raise in place of one that says that memory, or NumPy's dimensions, are at an end; None for all others."""
+    """Return the error to raise in place of one about memory that ran out or about NumPy's limit of dimensions; None for all others."""
     if lacks_memory(error):
         return no_memory(error)
     if isinstance(error, (ValueError, IndexError)) and _TOO_MANY.search(str(error)):
@@ -58,7 +58,7 @@ def limit_reached(error: BaseException) -> RuntimeError | None:
 
 
 def tells_no_memory(function: Function) -> Function:
-    """Return a function whose errors about memory, and about NumPy's dimensions, are torch's."""
+    """Return the function with torch's errors in place of those about memory and about NumPy's limit of dimensions."""
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -75,7 +75,7 @@ def tells_no_memory(function: Function) -> Function:
 
 @tells_no_memory
 def zeroed(count: int, kind: np.dtype) -> np.ndarray:
-    """Return an array of so many zeros, with torch's errors about sizes that there cannot be."""
+    """Return an array of so many zeros; torch's errors for sizes that cannot be."""
     if count * kind.itemsize >= 2**63:
         raise ValueError("Overflow when unpacking long long")
     if count < 0:

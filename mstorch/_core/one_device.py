@@ -124,7 +124,7 @@ def on_one_device(function: Function, name: str) -> Function:
 
 
 def _kind_of_parts(parts: Any) -> type | None:
-    """Return the storage class of the tensors in a sequence, or None if some are on the CPU and some on a device."""
+    """Return the storage class that all tensors in a sequence share, or None if some are on the CPU and some on a device."""
     kinds = {part._storage.__class__ for part in parts if isinstance(part, TensorBase)}
     return None if {DeviceMemory, Storage} <= kinds else next(iter(kinds))
 

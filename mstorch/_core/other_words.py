@@ -1,4 +1,4 @@
-"""Keywords that torch takes for an argument that is called otherwise here: its own name of it, and NumPy's (``x``, ``x1``, ``axis``).
+"""Other names of keyword arguments: torch's where ours differ, and NumPy's (``x``, ``x1``, ``axis``).
 
 Nothing is looked at beforehand: a call that failed over a word is read again.
 """
@@ -18,7 +18,7 @@ _TARGETS = {other: name for name, others in NUMPY_NAMES.items() for other in oth
 def in_own_words(
     spoken: str, function: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any], error: Exception
 ) -> dict[str, Any] | None:
-    """Return the keywords of a call that failed with ``error``, by the function's own names; None where they do not explain it."""
+    """Return the keyword arguments of a call that failed with ``error`` under the function's own names; None if these do not explain it."""
     if not named or error.__class__ is not TypeError:
         return None
     *path, last = spoken.split(".")

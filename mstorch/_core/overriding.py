@@ -1,4 +1,4 @@
-"""The one way into an operation: who may take a call over, and what a call with a subclass, a duck type or a mode becomes.
+"""Entry into operations: which subclass, duck type or mode handles a call, and what happens if none does.
 
 Every public function and every method and property of ``Tensor`` is entered through ``entry`` or ``entered_property``, which
 are made where names enter a namespace or the class. A call whose arguments are all of classes in ``PLAIN`` goes on to the
@@ -38,7 +38,7 @@ F = TypeVar("F", bound=Function)
 
 
 class _Missing:
-    """Stands for an argument that was not given."""
+    """The default that means "not given"."""
 
 
 _MISSING = _Missing()
@@ -54,7 +54,7 @@ _plain = PLAIN.issuperset
 
 
 def join(cls: type) -> None:
-    """Enter a finished tensor class among those that nobody needs to ask."""
+    """Register a finished tensor class as one that never handles calls itself."""
     TENSORS.add(cls)
     PLAIN.add(cls)
 
@@ -70,7 +70,7 @@ ON, WITHOUT_SUBCLASSES, OFF = 0, 1, 2
 
 
 class _State(threading.local):
-    """A thread's modes and the maps that it runs (torch.vmap), the innermost last, and how much of overriding is on.
+    """A thread's modes and running maps (torch.vmap), the innermost last, and whether overriding is on.
 
     ``levels``: of differentiation (torch.func) that the thread is in. ``dispatchers``: modes that see calls by the names of torch's own
     library, below autograd (``TorchDispatchMode``), the innermost last. ``skips``: the next call asks nobody.
@@ -100,12 +100,12 @@ FUNCTION_TRANSFORMS: list[Function] = []
 
 
 def disabled(*args: Any, **kwargs: Any) -> Any:
-    """Return what a class sets ``__torch_function__`` to, to have its instances treated as plain tensors."""
+    """Return the ``__torch_function__`` of classes whose instances are treated as plain tensors."""
     return NotImplemented
 
 
 def disabled_dispatch(*args: Any, **kwargs: Any) -> Any:
-    """Return what a class has for ``__torch_dispatch__`` that takes no calls below autograd."""
+    """Return the ``__torch_dispatch__`` of classes that handle no calls below autograd."""
     return NotImplemented
 
 
@@ -127,7 +127,7 @@ def enabled() -> values_set_to:
 
 
 class without_innermost_mode(Block):
-    """The innermost mode, which is not asked inside."""
+    """Leave out the innermost mode within the block."""
 
     def __enter__(self) -> Any:
         mode = state.modes[-1]
@@ -142,7 +142,7 @@ def mode_is_on() -> bool:
 
 
 def is_taken(*values: Any) -> bool:
-    """Return whether a mode takes calls, above autograd or below it, or the class of one of these values does."""
+    """Return whether a mode, or the class of one of these values, handles calls above or below autograd."""
     return mode_is_on() or bool(state.dispatchers) or any(type(value) not in PLAIN and dispatches(type(value)) for value in values)
 
 
@@ -167,7 +167,7 @@ def dispatches(kind: type) -> bool:
 
 
 def collect(values: Iterable[Any], found: list[Any]) -> bool:
-    """Append the values that take calls over, subclasses before their bases; whether one has forms of its own."""
+    """Append the values that handle calls, subclasses before their bases; return whether one of them has forms of its own."""
     formed = False
     for value in values:
         kind = type(value)
@@ -188,7 +188,7 @@ def collect(values: Iterable[Any], found: list[Any]) -> bool:
 
 
 def ask(public: Function, found: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Return what the thread's innermost mode, or the first of the values, makes of a call; NotImplemented if none does."""
+    """Return the answer of the thread's innermost mode, or of the first value that gives one; NotImplemented if none does."""
     kinds = tuple(map(type, found))
     if mode_is_on():
         with without_innermost_mode() as mode:
@@ -216,7 +216,7 @@ def dispatch(
     public: Function, function: Function, args: tuple[Any, ...], kwargs: dict[str, Any], form: Function | None = None,
     operator: bool = False, data: bool = False,
 ) -> Any:  # fmt: skip
-    """Return a call that is not plain: taken over, or gone on with. An operator that all refuse is left to Python.
+    """Handle a call that is not plain: by whoever takes it, else as usual. If all refuse an operator, Python tries the other operand.
 
     ``data``: the arguments are data, which only modes are asked about, not an operation's operands.
     """
@@ -245,7 +245,7 @@ def dispatch(
 def _as_handed_on(
     public: Function, found: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[Function, list[Any], tuple[Any, ...], dict[str, Any]]:
-    """Return what a handler gets of a call: of a function that torch writes in Python the form in which that hands it on."""
+    """Return the arguments as a handler gets them: for a function that torch writes in Python, in the form in which that passes them on."""
     handed = _handed.get(public)
     if handed is None:
         return public, found, args, kwargs
@@ -256,7 +256,7 @@ def _as_handed_on(
 
 
 def refuse_in_transform(name: str, further: str = "") -> None:
-    """Raise torch's error for what no function that is being differentiated may do."""
+    """Raise torch's error for calls that are not allowed inside of a function that is being differentiated."""
     raise RuntimeError(
         f"You are attempting to call Tensor.{name}{further} inside of a function being transformed by a functorch transform. This is "
         f"unsupported, please attempt to use the functorch transforms (e.g. grad, vjp, jacrev, jacfwd, hessian) or call {name} outside "
@@ -265,7 +265,7 @@ def refuse_in_transform(name: str, further: str = "") -> None:
 
 
 def drawing(function: Function) -> Function:
-    """Return a function that draws random numbers: the map that is running says for how many slices."""
+    """Return a function that draws random numbers, under vmap as its ``randomness`` says."""
 
     @functools.wraps(function)
     def drawn(*args: Any, **kwargs: Any) -> TensorBase:
@@ -276,7 +276,7 @@ def drawing(function: Function) -> Function:
 
 
 def for_maps(function: F) -> F:
-    """Return a function made of operations of this library, not of public ones: a map computes it as one."""
+    """Return a composite function: under vmap it is computed as one, not by the rules of its parts."""
 
     @functools.wraps(function)
     def mapped(*args: Any, **kwargs: Any) -> Any:
@@ -291,7 +291,7 @@ def for_maps(function: F) -> F:
 
 
 def offered(function: Function) -> Function:
-    """Return a function of the families that other functions call, with tensors whose class computes it itself below autograd."""
+    """Return a function for internal use that maps (torch.vmap) and classes of tensors may compute themselves below autograd."""
 
     @functools.wraps(function)
     def called(*args: Any, **kwargs: Any) -> TensorBase:
@@ -309,7 +309,7 @@ _IN_PYTHON = ("torch.nn.", "torch.functional.")  # torch's functions there speak
 
 
 def spoken(function: Function) -> str:
-    """Return the name that users know a public function or method by."""
+    """Return the name by which users know a public function or method."""
     owner = getattr(function, "__self__", None)
     if isinstance(owner, property):
         return f"torch.Tensor.{getattr(owner, '__name__', '')}.{function.__name__}"
@@ -323,7 +323,7 @@ def spoken(function: Function) -> str:
 
 
 def public_name(function: Function) -> str:
-    """Return the last part of the name that users know a public function or method by: ``inv``, where it says that it is ``linalg_inv``."""
+    """Return the last part of the public name of a function or method: ``inv`` for ``linalg_inv``."""
     return spoken(function).rpartition(".")[2]
 
 
@@ -440,7 +440,8 @@ def _watched(function: Function, module: str, name: str) -> Function:
 
 
 def entry_of_one(function: Function, module: str, name: str) -> Function:
-    """Return the public form of a method that asks its own tensor alone: its other arguments are no operands (the memo of a deep copy)."""
+    """Return the public form of a method for which only its own tensor counts: other arguments are no operands (the memo of a deep copy).
+    """
     told = tells_no_memory(function)
 
     @functools.wraps(function)
@@ -470,7 +471,7 @@ def _named(entered: Function, module: str, name: str) -> Function:
 
 
 def _with_link(doc: str | None, module: str, name: str) -> str | None:
-    """Return a docstring with the place where torch's own documentation tells the rest: its forms, formulas and examples."""
+    """Return a docstring with a link to torch's documentation, which has forms, formulas and examples."""
     if not doc or "/docs.pytorch.org/" in doc or any(part.startswith("_") for part in f"{module}.{name}".split(".")):
         return doc
     return f"{doc}\n\nhttps://docs.pytorch.org/docs/stable/search.html?q=torch{module.removeprefix(_HOME)}.{name}"
@@ -493,7 +494,7 @@ def _known(entered: Function, function: Function, module: str, name: str) -> Fun
 
 
 def shown_built_in(function: Function, module: str, name: str) -> Function:
-    """Return a function in the form of built-in ones, of a module that goes by torch's name where ``import torch`` gets this library."""
+    """Return a function in built-in form, from a module that goes by torch's name where ``import torch`` gets this library."""
     module, name = homes.home(module, name)
     known = built_in(function, name, _shown(module))
     _entries.append(known)
@@ -501,7 +502,7 @@ def shown_built_in(function: Function, module: str, name: str) -> Function:
 
 
 def _shortest(function: Function) -> Function:
-    """Return the function without what looks at keywords, and at more than two arguments, alone: a call that has none needs none of it."""
+    """Return the function for calls without keywords and with at most two arguments, which skips all checks that those do not need."""
     while getattr(function, "for_keywords", None) is function:
         function = function.__wrapped__  # type: ignore[attr-defined]
     return function
@@ -517,7 +518,7 @@ def _shown(module: str) -> str:
 
 
 def name_entries(package: str) -> None:
-    """Let entries say that they are of this package: pickles and generated code find them there."""
+    """Set the entries' module to this package, where pickles and generated code find them."""
     before = _package[0]
     if package != before:
         _package[0] = package

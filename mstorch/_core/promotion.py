@@ -59,14 +59,14 @@ _WITH_CLASS = frozenset(("float16", "float32", "float64", "uint8", "int8", "int1
 
 
 def type_text(kind: dtype, layout: str = "") -> str:
-    """Return how torch's messages name the type of a tensor: ``torch.FloatTensor``; by its device where no class has a name of old."""
+    """Return the name of a tensor's type in torch's messages: ``torch.FloatTensor``; with the device where no class has an old name."""
     if kind.name in _WITH_CLASS:
         return f"torch.{layout + '.' if layout else ''}{WORDS[kind.name]}Tensor"
     return f"{'Sparse' if layout else ''}CPU{WORDS[kind.name]}Type"
 
 
 def scalar_dtype(value: Any) -> dtype:
-    """Return the dtype that a Python number stands for in promotion."""
+    """Return the dtype of a Python number in type promotion."""
     if isinstance(value, bool):
         return bool_
     if isinstance(value, int):

@@ -1,4 +1,4 @@
-"""Which public functions and methods torch has, and which of them it writes in Python: ``public_names.txt``, written of torch itself."""
+"""The public functions and methods of torch, and which of them it writes in Python, as listed in ``public_names.txt``."""
 from __future__ import annotations
 
 import pathlib

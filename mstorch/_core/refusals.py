@@ -64,8 +64,7 @@ _EMPTY = inspect.Parameter.empty
 def in_numbers(
     spoken: str, args: tuple[Any, ...], named: dict[str, Any], refused: bool
 ) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
-    """Return the arguments of a call that failed with numbers for tensors of no dimension, where torch takes numbers; None if there are
-    none.
+    """Return the arguments of a failed call with numbers for 0-d tensors, where torch takes numbers; None if there are none.
 
     A call that was ``refused`` in torch's words is read again only if the tensors stand in lists.
     """
@@ -88,7 +87,7 @@ def _alone(value: Any) -> bool:
 
 
 def of_mindspore(args: tuple[Any, ...], named: dict[str, Any], error: Exception) -> TypeError | None:
-    """Return what to do where a tensor of MindSpore's own was among the arguments of a call that ended in ``error``."""
+    """Return the advice for a call that failed with ``error`` on a tensor of MindSpore's own."""
     if not isinstance(error, (TypeError, AttributeError)) or "from_mindspore" in str(error):
         return None
     given = (*args, *named.values())
@@ -192,7 +191,7 @@ def explained(
 
 
 def _unread(room: str, name: str, args: tuple[Any, ...], named: dict[str, Any]) -> str | None:
-    """Return what torch, which reads the arguments before anything else, says of those that fit no form of its compiled function."""
+    """Return torch's message for arguments that fit no form of its compiled function, which it checks before anything else."""
     if _names_no_forms(name) or name.startswith("__") or (room == "functional" and not _is_compiled_layer(name)):
         return None
     given = (*args, *named.values())
@@ -207,7 +206,7 @@ def _unread(room: str, name: str, args: tuple[Any, ...], named: dict[str, Any]) 
 
 
 def _foreign(error: Exception) -> bool:
-    """Return whether an attribute was looked for on something that is no object of ours."""
+    """Return whether an error, if it is an AttributeError, came from a value of one of Python's own types."""
     return not isinstance(error, AttributeError) or error.obj.__class__ in (
         str, int, float, bool, list, tuple, dict, bytes, complex, type(None)
     )
@@ -256,7 +255,7 @@ def _first_wrong(
 
 
 def _wanted(parameter: inspect.Parameter, value: Any) -> str | None:
-    """Return what a parameter takes and is not given: ``int, not str``. None where the argument may be right."""
+    """Return the type that a parameter takes beside that of the argument, as ``int, not str``; None if the argument may be right."""
     kind, name = str(parameter.annotation), parameter.name
     if value is None and (parameter.default is None or "None" in kind):
         return None

@@ -46,7 +46,7 @@ def are_deterministic_algorithms_enabled() -> bool:
 
 
 def is_deterministic_algorithms_warn_only_enabled() -> bool:
-    """Return whether only a warning was asked for where none is deterministic."""
+    """Return whether non-deterministic operations only warn."""
     return _deterministic["warn_only"]
 
 

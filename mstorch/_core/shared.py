@@ -57,7 +57,7 @@ class Block:
 
 
 def mapped(filename: str, shared: bool, nbytes: int) -> np.ndarray:
-    """Return a file's first bytes in memory (all of them for 0). Shared, the file grows to so many."""
+    """Map a file's first bytes into memory (all of them for 0). If shared, the file grows to that size."""
     if nbytes < 0:
         raise RuntimeError(f"unable to mmap {nbytes} bytes from file <{filename}>: Cannot allocate memory (12)")
     doing = f"unable to open file <{filename}> in {'read-write' if shared else 'read-only'} mode"

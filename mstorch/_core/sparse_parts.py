@@ -11,5 +11,5 @@ MAKERS: dict[str, Callable[..., Any]] = {}  # "coo": (indices (dimensions, nnz),
 
 
 def is_sparse(value: Any) -> bool:
-    """Return whether a value is a tensor of a sparse layout, of any kind; ``Tensor.is_sparse`` is torch's, and asks for COO."""
+    """Return whether a value is a tensor of any sparse layout; ``Tensor.is_sparse`` is torch's, and True for COO alone."""
     return isinstance(value, TensorBase) and value._sparse

@@ -84,7 +84,7 @@ class Storage:
         return self.memory.nbytes
 
     def share_with(self, parameter: Any) -> None:
-        """Let a mindspore.Parameter over this memory be known; MindSpore may give it other memory, which is followed."""
+        """Note a mindspore.Parameter over this memory; MindSpore may give it other memory, which the storage then takes over."""
         self.parameter = parameter
         self.moved = True
 
@@ -106,17 +106,17 @@ class Storage:
         return Storage(self.memory.copy())
 
     def is_shown_by(self, tensor: TensorBase) -> bool:
-        """Return whether a tensor is all of the memory, row by row."""
+        """Return whether a tensor shows all of the memory, in row-major order."""
         return tensor._stride is None and not tensor._offset and self.nbytes == math.prod(tensor._shape) * tensor._dtype.itemsize
 
     def whole(self, tensor: TensorBase) -> Raw:
-        """MindSpore's tensor over all of the memory, which a tensor shows."""
+        """Return the MindSpore tensor over all of the memory, which a tensor shows."""
         if self.parameter is not None:
             self.follow()
         return from_numpy(self.memory.view(tensor._dtype.np).reshape(tensor._shape))
 
     def let_go(self) -> None:
-        """Give the memory back; nothing is left to be shown."""
+        """Free the memory."""
         self.exchange(np.empty(0, np.uint8))
 
     def exchange(self, memory: np.ndarray) -> None:
@@ -130,13 +130,13 @@ FIXED: weakref.WeakSet[Storage] = weakref.WeakSet()  # over memory of others, wh
 
 
 def refuse_growth(storage: Storage) -> None:
-    """Raise torch's error if the storage is over memory that is not its own."""
+    """Raise torch's error for growing a storage over memory that is not its own."""
     if storage in FIXED:
         raise RuntimeError("Trying to resize storage that is not resizable")
 
 
 class Absent:
-    """No memory: what tensors on the meta device have, and a wrapper subclass, which keeps its elements elsewhere."""
+    """No memory: tensors on the meta device, and wrapper subclasses, whose elements are elsewhere."""
 
     __slots__ = ("device", "version", "nbytes", "__weakref__")
 
@@ -184,7 +184,7 @@ class Absent:
 
 
 def _given(strides: Strides | None, shape: tuple[int, ...]) -> Strides:
-    """Return the strides of a window, for which None stands where they are row-major."""
+    """Return the strides of a window; None stands for row-major ones."""
     return contiguous_strides(shape) if strides is None else strides
 
 
@@ -225,7 +225,7 @@ class DeviceMemory(_Native):
 
     @property
     def reads_are_free(self) -> bool:
-        """Whether the array is still there that the elements were made of."""
+        """Whether the host array that the elements came from is still there, so that reading costs nothing."""
         return self.shadow is not None
 
     def fuses(self, op: str, name: str) -> bool:
@@ -233,15 +233,15 @@ class DeviceMemory(_Native):
         return serves(op, name)
 
     def is_shown_by(self, tensor: Any) -> bool:
-        """Return whether a tensor is all of the memory, row by row."""
+        """Return whether a tensor shows all of the memory, in row-major order."""
         return is_all_of_device_memory(tensor) and tuple(self.base.shape) == tensor._shape
 
     def whole(self, tensor: Any) -> Raw:
-        """MindSpore's tensor that is the memory."""
+        """Return the MindSpore tensor that is the memory."""
         return self.base
 
     def is_free(self, tensor: Any) -> bool:
-        """Return whether a kernel may write a tensor's elements in place, which are all of the memory, and nobody else holds it."""
+        """Return whether a tensor is all of the memory and its only user, so that a kernel may write into it."""
         return is_all_of_device_memory(tensor) and not self.lent and self.parameter is None
 
     def __init__(self, base: Raw, shadow: np.ndarray | None = None) -> None:
@@ -261,7 +261,7 @@ class DeviceMemory(_Native):
         self.parameter = parameter
 
     def read(self, name: str, shape: tuple[int, ...], strides: Strides | None, offset: int) -> Raw:
-        """Return the elements of a window whose dtype has this name: in the memory, but for a copy where the base is of another dtype."""
+        """Return the window's elements in a dtype: views of the memory, or a copy if the base has another dtype."""
         if forked.here:
             forked.refuse_device()
         base = self.base
@@ -297,7 +297,7 @@ class DeviceMemory(_Native):
         return False
 
     def shadowed(self, kind: np.dtype, shape: tuple[int, ...], strides: Strides, offset: int) -> np.ndarray | None:
-        """Return a window on the array that integers were made of, which nobody writes to; None where it has another dtype."""
+        """Return a window on the host array that integers were made from, not to be written to; None if it has another dtype."""
         assert self.shadow is not None
         shadow, size = self.shadow, kind.itemsize
         if shadow.dtype != kind or 0 in shape:
@@ -317,7 +317,7 @@ class DeviceMemory(_Native):
         return True
 
     def change(self, op: str, args: tuple[Any, ...], kind: str, shape: tuple[int, ...], strides: Strides | None, offset: int) -> bool:
-        """Write what an operation makes of a window and ``args`` into the window; False where no kernel of the device does."""
+        """Write the result of an operation on a window and ``args`` into the window; return False if the device has no kernel for it."""
         if NAME_OF[self.base.dtype] != kind or not device_memory.changes(op):
             return False
         self.shadow = None
@@ -329,16 +329,16 @@ class DeviceMemory(_Native):
             self.exchange(base)
 
     def forget(self) -> None:
-        """Look no more at what the elements were made of: they are others."""
+        """Forget the host array that the elements came from: they have changed."""
         self.shadow = None
 
     def let_go(self) -> None:
-        """Give the memory back; nothing is left to be shown."""
+        """Free the memory."""
         self.shadow = None
         self.exchange(device_memory.zeros((0,), NAME_OF[self.base.dtype]))
 
     def exchange(self, base: Raw) -> None:
-        """Take another base; tensors over this storage show it from now on. A parameter stays the base, and takes its memory."""
+        """Take another base; tensors over this storage show it from now on. If a parameter is the base, it stays and takes the memory."""
         if self.parameter is not None:
             set_value(self.parameter, base)
             base = self.parameter
@@ -380,9 +380,7 @@ class DeviceMemory(_Native):
 
 
 def is_all_of_device_memory(tensor: Any) -> bool:
-    """Return whether a tensor is the whole of a device's memory in row-major order and of its dtype, so that a kernel may write into its
-    base.
-    """
+    """Return whether a tensor is all of a device's memory, row-major and in its dtype, so that a kernel may write into the base."""
     storage = tensor._storage
     if storage.__class__ is not DeviceMemory or tensor._stride is not None or tensor._offset:
         return False
@@ -391,7 +389,7 @@ def is_all_of_device_memory(tensor: Any) -> bool:
 
 
 class Value(_Native):
-    """The current value of a tensor in a capture; a write computes a new value and takes its place.
+    """The current value of a tensor in a capture; a write computes a new value, which replaces it.
 
     The elements of ``raw`` in row-major order are what offsets and strides speak of.
     """
@@ -419,7 +417,7 @@ class Value(_Native):
         return _gather[name](raw, from_numpy(flat_index(shape, _given(strides, shape), offset)))
 
     def write(self, new: Raw, shape: tuple[int, ...], strides: Strides | None, offset: int) -> None:
-        """Let a value in which the elements of a window are those of ``new`` take the place."""
+        """Replace the value by one in which the window holds the elements of ``new``."""
         name, held, own = NAME_OF[new.dtype], NAME_OF[self.raw.dtype], tuple(self.raw.shape)
         if name == held and strides is None and not offset and self.raw.size == new.size:
             self.raw = new if tuple(new.shape) == own else _reshape[name](new, own)
@@ -467,7 +465,7 @@ NATIVE: Any = frozenset((DeviceMemory, Value))
 
 
 class Mirror:
-    """Another storage's memory, whose elements are seen conjugated, negated or both: what lies beneath torch's lazy conjugates."""
+    """Another storage's memory, seen conjugated, negated or both: the storage of torch's lazy conjugates."""
 
     __slots__ = ("inner", "conj", "neg", "__weakref__")
 
@@ -507,19 +505,19 @@ class Mirror:
     is_shown_by = _never  # a parameter gets plain memory
 
     def turned(self, array: np.ndarray) -> Any:
-        """Return elements that lie in the memory as they are seen, and the reverse."""
+        """Return elements with this mirror's signs applied; the same function goes both ways."""
         found = np.conjugate(array) if self.conj else array
         return np.negative(found) if self.neg else found
 
     def turned_raw(self, raw: Raw) -> Raw:
-        """Return the same of MindSpore's tensor."""
+        """Return a MindSpore tensor with this mirror's signs applied."""
         name = NAME_OF[raw.dtype]
         found = _conj[name](raw) if self.conj else raw
         return _neg[name](found) if self.neg else found
 
 
 class Counter:
-    """A version of its own for a tensor over memory that others share: what ``.data`` gives."""
+    """A version counter of its own for a tensor over shared memory: the result of ``.data``."""
 
     __slots__ = ("version",)
 
@@ -528,7 +526,7 @@ class Counter:
 
 
 class NativeBlock(Block):
-    """A stretch of a thread's work on MindSpore's side: values stand in for the host memory that is used in it.
+    """Work on MindSpore's side within a thread, during which values stand for the host memory that is used.
 
     ``captured`` says that a graph is being captured: what is written then stays in the values, and is read from them.
     """
@@ -543,7 +541,7 @@ class NativeBlock(Block):
         self._cells: dict[int, tuple[Storage, Value]] = {}
 
     def cell(self, storage: Storage, kind: np.dtype, leaf: TensorBase | None = None) -> Value:
-        """Return the value that stands for a storage whose elements are asked for in a dtype; ``leaf`` is ours that it belongs to."""
+        """Return the value that stands for a storage in a dtype; ``leaf`` is the tensor that it belongs to, for gradients."""
         found = self._cells.get(id(storage))
         if found is None:
             if self.captured and not ON_CPU and storage.__class__ is Storage:
@@ -584,5 +582,5 @@ def home(tensor: TensorBase) -> Any:
 
 
 def face(array: np.ndarray) -> Raw:
-    """MindSpore's tensor over the memory of an array; of a copy where the array is not row-major."""
+    """Return a MindSpore tensor over the memory of an array; over a copy if the array is not row-major."""
     return from_numpy(array if array.flags.c_contiguous else np.ascontiguousarray(array).reshape(array.shape))

@@ -226,7 +226,7 @@ def broadcast_shape(first: Sequence[int], second: Sequence[int]) -> tuple[int, .
 
 
 def beyond_storage(size: Sequence[int], stride: Sequence[int], offset: int, itemsize: int, held: int) -> RuntimeError:
-    """torch's error for a window that ends behind its storage of ``held`` bytes."""
+    """torch's error for a window that reaches beyond the ``held`` bytes of its storage."""
     need = (offset + 1 + sum((length - 1) * step for length, step in zip(size, stride))) * itemsize
     return RuntimeError(
         f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, and itemsize {itemsize} requiring a storage "

@@ -8,7 +8,7 @@ from .tensor_base import TensorBase
 
 
 def swap_tensors(t1: TensorBase, t2: TensorBase) -> None:
-    """Exchange all that two tensors are (class, attributes, elements, history), so that who holds one has the other.
+    """Exchange two tensors' class, elements and history, so that every reference to one sees the other.
 
     Raises RuntimeError where a weak reference or a recorded graph knows one of them.
     """

@@ -53,7 +53,7 @@ def _forget(level: int) -> None:
 
 
 class below(Block):
-    """A block in which, of the levels that are entered now, only those around ``level`` are seen."""
+    """Leave only the levels around ``level`` visible within the block, of those entered by now."""
 
     def __init__(self, level: int) -> None:
         self.level = level
@@ -65,7 +65,7 @@ class below(Block):
 
 
 class without(Block):
-    """A block in which one level is not seen."""
+    """Hide one level within the block."""
 
     def __init__(self, level: int) -> None:
         self.level = level
@@ -76,17 +76,17 @@ class without(Block):
 
 
 def seen(level: int) -> bool:
-    """Return whether a level is seen."""
+    """Return whether a level is visible."""
     return modes.forward and not modes.inference and level not in modes.hidden
 
 
 def on() -> bool:
-    """Return whether any level is seen."""
+    """Return whether any level is visible."""
     return bool(LEVELS) and modes.forward and not modes.inference and not modes.hidden.issuperset(LEVELS)
 
 
 def levels_of(tensor: TensorBase) -> list[int]:
-    """Return the levels, among those seen, at which a tensor has a tangent, the outermost first."""
+    """Return the visible levels at which a tensor has a tangent, the outermost first."""
     auto = tensor._auto
     if auto is None or not on():
         return []
@@ -99,12 +99,12 @@ def levels_of(tensor: TensorBase) -> list[int]:
 
 
 def is_dual(tensor: TensorBase) -> bool:
-    """Return whether a tensor has a tangent at a level that is seen."""
+    """Return whether a tensor has a tangent at a visible level."""
     return bool(levels_of(tensor))
 
 
 def levels_of_all(tensors: Sequence[Any]) -> list[int]:
-    """Return the levels at which one of several tensors (or what else is among them) has a tangent."""
+    """Return the levels at which one of several values has a tangent."""
     if not on():
         return []
     hidden, found = modes.hidden, set()
@@ -120,7 +120,7 @@ def levels_of_all(tensors: Sequence[Any]) -> list[int]:
 
 
 def keep(auto: Any, level: int, tangent: TensorBase | None) -> None:
-    """Enter a tangent where a tensor keeps what autograd knows of it."""
+    """Store a tangent beside a tensor's autograd state."""
     if level not in _holders:
         return
     if auto.tangents is None:
@@ -130,5 +130,5 @@ def keep(auto: Any, level: int, tangent: TensorBase | None) -> None:
 
 
 def forget(auto: Any, level: int) -> None:
-    """Let a view have no tangent at a level, whatever its base has."""
+    """Let a view have no tangent at a level, even if its base has one."""
     keep(auto, level, None)

@@ -38,7 +38,7 @@ on_subclass: list[Callable[[type], None]] = []  # called with each class that is
 
 
 class SparseOperand(NotImplementedError):
-    """A strided operation was given a sparse tensor."""
+    """Raised where a strided operation gets a sparse tensor."""
 
 
 class TensorBase(Methods):
@@ -104,7 +104,7 @@ def _host(array: np.ndarray) -> TensorBase:
 def fresh(
     array: np.ndarray, kind: Any = None, shape: Any = None, stride: Strides | None = None, source: np.ndarray | None = None
 ) -> TensorBase:
-    """``tensor_of`` for what a host kernel gave, in rows (of known dtype and shape, if given): no block of MindSpore's is on.
+    """Return ``tensor_of`` a kernel's row-major result (of known dtype and shape, if given), outside of MindSpore's blocks.
 
     ``source`` is row-major memory that all of the array, of the strides ``stride``, shows.
     """
@@ -139,7 +139,7 @@ def fresh(
 
 
 def _dense(array: np.ndarray) -> tuple[Strides | None, np.ndarray, np.ndarray]:
-    """Return strides, memory in order, and window of an array that is not row-major; a copy where it has gaps."""
+    """Return the strides, the memory in order, and the window of an array that is not row-major; of a copy if it has gaps."""
     size = array.itemsize
     if array.size and array.ndim:
         strides = tuple(step // size for step in array.strides)
@@ -234,7 +234,7 @@ def in_class(tensor: TensorBase, cls: type) -> Any:
 
 
 def _wrapper_like(tensor: TensorBase, made: TensorBase) -> TensorBase:
-    """Return a fresh tensor in the class of one that keeps its elements elsewhere, with what it keeps."""
+    """Return a fresh tensor in the wrapper subclass of another one, with that one's attributes."""
     made = in_class(made, tensor.__class__)
     for name in set(copyreg._slotnames(tensor.__class__)).difference(TensorBase.__slots__):  # type: ignore[attr-defined]
         if hasattr(tensor, name):
@@ -287,7 +287,7 @@ def array_of(tensor: Any) -> np.ndarray:
 
 
 def as_it_lies(tensor: TensorBase) -> TensorBase:
-    """Return the tensor without the signs of its mirror: the same elements of memory, place in history and count of writes."""
+    """Return the tensor without its mirror's signs: the same memory, place in history and count of writes."""
     made = twin(tensor)
     made._storage, made._auto, made._array = tensor._storage.inner, tensor._auto, None
     return made
@@ -310,7 +310,7 @@ def meta_tensor(shape: tuple[int, ...], kind: dtype, strides: Strides | None = N
 
 
 def to_meta(tensor: TensorBase, requires_grad: bool = False) -> TensorBase:
-    """Return one of the same shape, strides and dtype on the meta device."""
+    """Return a tensor of the same shape, strides and dtype on the meta device."""
     return meta_tensor(tensor._shape, tensor._dtype, tensor._stride, requires_grad)
 
 
@@ -346,7 +346,7 @@ def _device_value(tensor: Any, storage: DeviceMemory) -> Raw:
 
 
 def _leaf_of(tensor: TensorBase) -> TensorBase | None:
-    """Return the leaf that a tensor is or is a view of, if gradients are to reach it."""
+    """Return the leaf that a tensor is, or is a view of, if it gets gradients."""
     auto = tensor._auto
     if auto is None or not modes.grad:
         return None
@@ -405,14 +405,14 @@ def auto_of(tensor: Any) -> Auto:
 
 
 def recording(tensors: Sequence[Any]) -> bool:
-    """Return whether a derivative of an operation on these tensors is wanted: it is to be recorded, or one of them has a tangent."""
+    """Return whether a derivative of an operation on these tensors is needed: it is recorded, or one of them has a tangent."""
     if modes.grad and any(is_tracked(tensor) for tensor in tensors):
         return True
     return bool(LEVELS) and any(is_dual(tensor) for tensor in tensors)
 
 
 def make_window(source: TensorBase, shape: tuple[int, ...], strides: Strides, offset: int) -> TensorBase:
-    """``make_view`` on host memory, where nothing has to be read."""
+    """``make_view`` on host memory, whose values need not be read."""
     made: Any = _new(_class[0])
     made._storage = source._storage
     made._dtype = source._dtype
@@ -463,7 +463,7 @@ def put_array(tensor: TensorBase, values: np.ndarray) -> None:
 
 
 def put_constant(tensor: TensorBase, array: np.ndarray) -> None:
-    """``put_array``, which a device is told by a number alone where it is one."""
+    """``put_array`` of one number, which a device gets as a number, not as an array."""
     storage = tensor._storage
     if storage.__class__ is DeviceMemory and modes.native is None and not array.ndim and storage.fill(
         tensor._dtype.name, number_in(array), tensor._shape, tensor._stride, tensor._offset
@@ -546,7 +546,7 @@ def turn_into(tensor: TensorBase, other: TensorBase) -> None:
 
 
 def _kept_counter(tensor: TensorBase) -> Any:
-    """Return the tensor's count of writes, which views and detached tensors go on sharing when the tensor gets other memory."""
+    """Return the tensor's version counter, which views and detached tensors share even after the tensor gets other memory."""
     counter = tensor._counter
     # A storage counts its own writes. Where nobody else holds it (the tensor does twice, this function twice), a count of its own
     # lets go of the memory.

@@ -1,4 +1,4 @@
-"""Whether a tensor may be written to now: its history, views, and memory that is read at the same time."""
+"""Checks before a write to a tensor: its history, its views, and memory that is read at the same time."""
 from __future__ import annotations
 
 import re
@@ -46,14 +46,14 @@ def check_history(tensor: TensorBase) -> None:
 
 
 def check_view(tensor: TensorBase) -> None:
-    """Raise torch's error if the tensor is a view that came about so that nothing with a history may be written to it."""
+    """Raise torch's error if a tensor with history may not be written to this view (of ``unbind``, ``split``, or made without grad)."""
     auto = tensor._auto
     if auto is not None and auto.base is not None and auto.origin != DEFAULT:
         raise RuntimeError(refused_view(tensor, auto))
 
 
 def may_not_be_asked(tensor: TensorBase) -> bool:
-    """Return whether a tensor is a view that came about so, and whose base was written since, that its history is an error."""
+    """Return whether the view's base was modified in place since, so that its ``grad_fn`` raises."""
     auto = tensor._auto
     return auto is not None and auto.origin != DEFAULT and auto.seen != tensor._counter.version
 
@@ -77,7 +77,7 @@ _WHY = {
 
 
 def refused_view(tensor: TensorBase, auto: Auto, indirect: bool = False) -> str:
-    """torch's message for a view that came about so that it, or (``indirect``) its base, may not be written to."""
+    """Return torch's message for a write to a view (of ``unbind``, ``split``, or made without grad), or (``indirect``) to its base."""
     node = tensor._node
     written = "and its base or another view of its base has been modified inplace" if indirect else "and is being modified inplace"
     maker = "" if node is None else f"Output {tensor._number} of {re.sub('Backward[0-9]*$', '', node.name())} is a view"
@@ -104,7 +104,7 @@ def check_writable(tensor: TensorBase, uniform: bool = False) -> None:
 
 
 def refuse_shared_places(tensor: TensorBase) -> None:
-    """Raise torch's error if several elements of the tensor stand in one place of its memory."""
+    """Raise torch's error if elements of the tensor overlap in memory."""
     if tensor._stride is not None and overlaps(tensor._shape, tensor._stride):
         raise RuntimeError(_OVERLAP)
 
@@ -116,7 +116,7 @@ SHARED = (
 
 
 def refuse_partial_overlap(target: TensorBase, source: TensorBase, alike: bool = True) -> None:
-    """Raise torch's error if a write to ``target`` would change elements of ``source`` that stand elsewhere in it.
+    """Raise torch's error if ``target`` overlaps ``source`` in memory without being the same window.
 
     Without ``alike`` it may not change any of them.
     """
@@ -138,7 +138,7 @@ def refuse_partial_overlap(target: TensorBase, source: TensorBase, alike: bool =
 
 
 def change_raw(tensor: Any, op: str, *args: Any) -> bool:
-    """Let a device's kernel of an operation write its result into the tensor, its first operand; False where there is none."""
+    """Write a device kernel's result into the tensor, its first operand; return False if there is no such kernel."""
     storage = tensor._storage
     if storage.__class__ is not DeviceMemory or modes.native is not None:
         return False

@@ -106,7 +106,7 @@ def _saved_names(node: Applied) -> tuple[str, ...]:
 
 
 class Derivative:
-    """How the gradient of an operation is made: the rule, what it needs, and the name that torch gives the node.
+    """The derivative of an operation: its rule, the values that the rule needs, and torch's name of the node.
 
     ``keep`` lists the inputs to save, by position; "result" in it saves the (first) result, "result1" the next one.
     ``rule(node, gradient)`` gives one
@@ -166,7 +166,7 @@ def backward_name(op: str) -> str:
 
 def apply(op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tuple[Any, ...] = (), *, label: str | None = None,
           strides: Any = None, pointwise: bool = False) -> Any:  # fmt: skip
-    """Compute ``op`` in a dtype on tensors (or arrays that stand for constants, or lists of tensors), and record it.
+    """Compute ``op`` in a dtype on tensors (or arrays as constants, or lists of tensors), and record it.
 
     ``inputs`` come first in the kernel's arguments, ``args`` (Python values, arrays) after them. Results have ``strides``. ``pointwise``:
     each element is computed of those in its place alone, so that a device computes in the order of the result's memory.
@@ -215,7 +215,7 @@ _ELSEWHERE = (None,)  # what no array is
 
 
 def _watch_arguments(result: TensorBase, args: Sequence[Any]) -> None:
-    """Have the node of a result look, as torch does, whether the positions that it was told were written to since."""
+    """Let a result's node check, as torch does, whether index tensors were written to since."""
     if result.__class__ is tuple:
         result = next(item for item in result if isinstance(item, TensorBase))
     tensors = [part for arg in args for part in (arg if arg.__class__ is tuple else (arg,)) if isinstance(part, TensorBase)]
@@ -356,7 +356,7 @@ def _record_pair(op: Kernel, kind: dtype, x: TensorBase, y: TensorBase, result: 
 
 
 def _refuse_integers(op: Kernel, inputs: Sequence[Any], result: TensorBase) -> None:
-    """Raise torch's error where integers that have a history (a tensor with gradients was written into them) go through an operation."""
+    """Raise torch's error if integers that have a history (a tensor with gradients was written into them) are inputs of an operation."""
     if op.op in RULES and any(isinstance(item, TensorBase) and item._dtype.is_integral and is_tracked(item) for item in inputs):
         refuse_history(result._dtype)
 
@@ -421,16 +421,14 @@ def _kept(derivative: Derivative, inputs: Sequence[Any], edges: Sequence[Any], r
 
 
 def of_sizes(result: TensorBase) -> TensorBase:
-    """Return a result whose operation was told positions that were made of sizes alone, or that no gradient asks for: backward may go
-    through it again.
-    """
+    """Return a result whose index tensors depend on sizes alone, or get no gradient: backward may run through it again."""
     if result._node is not None and getattr(result._node, "saved", None) is USED_UP:
         result._node.saved, result._node.watched = (), None
     return result
 
 
 class Constant:
-    """An input that is no tensor, in the place of a saved one."""
+    """An input that is no tensor, stored where a saved tensor would be."""
 
     __slots__ = ("array",)
 
@@ -441,5 +439,5 @@ class Constant:
     output = False
 
     def value(self, node: Any, recorded: bool) -> Any:
-        """Return the array, as a tensor if the gradient is one."""
+        """Return the array, or a tensor of it if the gradient is a tensor."""
         return tensor_of(self.array) if recorded and isinstance(self.array, np.ndarray) else self.array

@@ -1,4 +1,4 @@
-"""Where our tape and MindSpore's meet: tensors cross with their memory and their gradients.
+"""The border between our tape and MindSpore's: tensors cross it with their memory and their gradients.
 
 A tensor that goes to MindSpore's side gets an end there, a leaf of MindSpore's tape; what comes back is a node of ours that
 asks MindSpore for the gradients of the ends below it and sends them on to the tensors that the ends stand for.
@@ -25,7 +25,7 @@ from .node import Accumulate, Edge, Node, bare_twin, edge_of, named
 
 
 class _Crossing(Node):
-    """A node whose gradient MindSpore's tape computes, from a tensor that came from there."""
+    """A node whose gradient MindSpore's tape computes, for a tensor that came from there."""
 
     __slots__ = ("raw", "ends", "hosts")
     raw: Any
@@ -52,7 +52,7 @@ def tape_value(gradient: np.ndarray) -> Raw:
 
 
 def to_mindspore(tensor: TensorBase) -> Raw:
-    """Return the mindspore.Tensor over the same memory; where the tensor has a history, gradients find their way back to it."""
+    """Return the mindspore.Tensor over the same memory; if the tensor has a history, gradients flow back into it."""
     storage = tensor._storage
     raw = value_of(tensor)
     if modes.native is not None or storage.__class__ not in _HELD:
@@ -88,7 +88,7 @@ _from_torch = tape.function_node("FromTorch", _keep_forward, _keep_backward)
 
 
 def _native_ends(tensor: TensorBase) -> list[tuple[Raw, Node]]:
-    """Return the tensors of MindSpore's side that a tensor was made of, each with the end of our tape that stands for it."""
+    """Return the MindSpore tensors that a tensor was computed from, each with its leaf on our tape."""
     edge = edge_of(tensor)
     waiting = [] if edge is None else [edge[0]]
     seen: set[Node] = set(waiting)
@@ -124,7 +124,7 @@ def _as_native_node(tensor: TensorBase, ends: list[tuple[Raw, Node]]) -> Raw:
 
 
 def from_mindspore(raw: Raw) -> Any:
-    """Return a tensor over a mindspore.Tensor, with what it was made of as its history."""
+    """Return a tensor over a mindspore.Tensor, with that one's history."""
     if modes.native is not None:
         return wrap(raw)
     made = wrap(raw)

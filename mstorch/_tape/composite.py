@@ -34,13 +34,13 @@ class Composite(Node):
 
 
     def release(self) -> None:
-        """Let go of what was saved; where that is nothing, backward may go through again."""
+        """Free the saved tensors; if there are none, backward may run again."""
         if self.rest or self.saved is USED_UP or any(item is not None and item.__class__ is not _Like for item in self.saved or ()):
             self.saved = None
 
 
 class _Like:
-    """In the place of an input of which backward needs the shape and the dtype."""
+    """The shape and dtype of an input, saved in its place."""
 
     __slots__ = ("shape", "dtype", "there")
 
@@ -56,7 +56,7 @@ class _Like:
 
 
 class Refused(Node):
-    """The node of an operation that has a gradient in name only: backward through it raises torch's error."""
+    """The node of an operation without a derivative: backward through it raises torch's error."""
 
     __slots__ = ("error",)
     error: Exception
@@ -69,7 +69,7 @@ class Refused(Node):
 def refuse(
     label: str, op: str, input: TensorBase, result: TensorBase, error: Exception | None = None, other: TensorBase | None = None
 ) -> TensorBase:
-    """Let a result take part in autograd, without a derivative of the operation that made it of the input, or the two inputs."""
+    """Let a result require grad, though its operation has no derivative in the input, or the two inputs: backward raises."""
     inputs = [item for item in (input, other) if item is not None]
     if LEVELS and any(map(is_dual, inputs)):
         raise NotImplementedError(

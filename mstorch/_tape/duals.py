@@ -1,4 +1,4 @@
-"""Tangents on tensors: read, given, handed on to views and twins, and written when their tensors are."""
+"""Tangents of tensors: read, set, carried to views and twins, and updated by writes."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -31,7 +31,7 @@ def tangent_of(tensor: TensorBase, level: int) -> Any:
 
 
 def give(tensor: TensorBase, level: int, tangent: Any) -> None:
-    """Let a tensor have a tangent, which takes the order of the tensor's memory."""
+    """Set a tangent of a tensor; it takes the tensor's strides."""
     if tangent._stride != tensor._stride:
         with below(level):
             tangent = relaid[0](tangent, tensor)
@@ -39,13 +39,13 @@ def give(tensor: TensorBase, level: int, tangent: Any) -> None:
 
 
 def carry(source: TensorBase, made: TensorBase) -> None:
-    """Let a tensor over the same elements have the tangents of another."""
+    """Give a tensor over the same elements the tangents of another."""
     for level in levels_of(source):
         keep(auto_of(made), level, tangent_of(source, level))
 
 
 def mapped(source: TensorBase, made: Any, function: Callable[[Any], Any]) -> None:
-    """Give what a linear function made of a tensor the tangents that it makes of the tensor's."""
+    """Give the result of a linear function of a tensor its tangents: the same function of the tensor's."""
     if not made._dtype.is_integral:
         for level in levels_of(source):
             with below(level):
@@ -54,7 +54,7 @@ def mapped(source: TensorBase, made: Any, function: Callable[[Any], Any]) -> Non
 
 
 def mapped_apart(source: TensorBase, made: Sequence[Any], function: Callable[[Any], Sequence[Any]]) -> None:
-    """As ``mapped``, for a function of several results."""
+    """``mapped`` for a function with several results."""
     for level in levels_of(source):
         with below(level):
             tangents = function(tangent_of(source, level))
@@ -69,12 +69,12 @@ def offset_in(tangent: TensorBase, source: TensorBase, offset: int, kind: Any = 
 
 
 def write(target: TensorBase, made: Any | None) -> None:
-    """Tangents of a tensor that has just been written to: those of the written value, or (None) of a constant."""
+    """Update the tangents of a tensor that was just written to: to those of the written value, or none for a constant (None)."""
     write_parts(target, made, write_into[0], True)
 
 
 def write_parts(target: Any, source: Any | None, put: Callable[[Any, Any], None], whole: bool = False) -> None:
-    """Tangents of a tensor of which parts have just been written, with values of ``source``, as ``put(tensor, values)`` does it.
+    """Update the tangents of a tensor parts of which were just written, with values of ``source``, by ``put(tensor, values)``.
 
     A tangent that is there is written in place, so that views of it see the change; else that of the base is made.
     """

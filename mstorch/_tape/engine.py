@@ -59,7 +59,7 @@ class _Running(threading.local):
 
 
 class Pass:
-    """A backward pass: its number in the process, whether it keeps the graph, where it begins, and which nodes run (None: all)."""
+    """A backward pass: its number, whether it keeps the graph, its roots, and the nodes that run (None: all)."""
 
     __slots__ = ("number", "keep", "first", "needed", "node")
 
@@ -68,7 +68,7 @@ class Pass:
         self.node: Node | None = None  # that runs
 
     def runs(self, node: Node) -> bool:
-        """Return whether a node gets gradients from others that run; where a pass begins at one node, that is none of them, as in torch."""
+        """Return whether a node gets gradients from other nodes that run; False for the one node where a pass begins, as in torch."""
         if len(self.first) == 1 and node is self.first[0]:
             return False
         return node in (self.order() if self.needed is None else self.needed)
@@ -93,7 +93,7 @@ running = _Running()
 
 
 class _Watch(threading.local):
-    """Anomaly detection, which the public room switches on: ``check`` is called after a node with its gradients."""
+    """Anomaly detection, switched on by torch.autograd: ``check`` gets each node after it ran, with its gradients."""
 
     check: Callable[[Node, Sequence[Any]], None] | None = None
 
@@ -124,7 +124,7 @@ def add(first: Any, second: Any) -> Any:
 
 
 def _dependencies(nodes: Sequence[Node]) -> dict[Node, int]:
-    """For each node below the roots, how many edges lead to it."""
+    """Return for each node below the roots the number of edges that lead to it."""
     counts: dict[Node, int] = {}
     seen = set(nodes)
     waiting = list(nodes)
@@ -166,7 +166,7 @@ def _needed(nodes: Sequence[Node], ends: set[Node]) -> set[Node]:
 def _targets(
     first: list[Node], wanted: Sequence[Edge | None] | None, only: Sequence[Node] | None
 ) -> tuple[dict[Node, list[int]], set[Node] | None]:
-    """Return the numbers of the outputs whose gradients are wanted, by node, and the nodes that have to run (None: all)."""
+    """Return the output numbers whose gradients are wanted, by node, and the nodes that have to run (None: all)."""
     catching: dict[Node, list[int]] = {}
     if wanted is not None:
         for edge in wanted:
@@ -303,7 +303,7 @@ def run(
 
 
 def _run_marked(node: Node, gradients: list[Any], tensors: bool, check: Any) -> Sequence[Any]:
-    """Run a node that has marks, or under a mode or the check for anomalies."""
+    """Run a node with hooks, or under a mode or anomaly detection."""
     marks = node.marks
     if marks is not None and marks.watched:
         for item in marks.watched:
@@ -317,7 +317,7 @@ def _run_marked(node: Node, gradients: list[Any], tensors: bool, check: Any) -> 
 
 
 def _catch(node: Node, gradients: list[Any], numbers: list[int], caught: dict[Edge, Any], needed: Any) -> bool:
-    """Keep the wanted gradients of a node's outputs; return whether a node below it has to run."""
+    """Store the wanted gradients of a node's outputs; return whether a node below it has to run."""
     _fit(node, gradients)
     for number in numbers:
         caught[node, number] = gradients[number] if number < len(gradients) else None
@@ -365,7 +365,7 @@ def _run_node(node: Node, gradients: list[Any], recorded: bool) -> Sequence[Any]
 
 
 def _hooked(node: Node, found: Sequence[Any], gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
-    """Return what the node's hooks make of its gradients."""
+    """Return the node's gradients after its hooks."""
     made = tuple(dressed(gradient) for gradient in found)
     given = tuple(dressed(gradient) for gradient in gradients)
     for hook in list((node.hooks or {}).values()):
@@ -430,7 +430,7 @@ def put_gradient(node: Accumulate, gradient: Any, recorded: bool) -> None:
 
 
 def _in_leafs_order(gradient: np.ndarray, leaf: TensorBase) -> np.ndarray:
-    """Return the gradient of a leaf whose shape has changed since: as torch does, itself if it has the leaf's strides, else a copy in them."""
+    """Return the gradient of a leaf whose shape has changed since: itself if it has the leaf's strides, else a copy in them."""
     given = [step // gradient.itemsize for step in gradient.strides] if gradient.size else contiguous_strides(gradient.shape)
     own = strides_of(leaf)
     if dense_order(leaf._shape, own) is None:  # beside gaps or shared places only rows will do
@@ -445,7 +445,7 @@ def _in_leafs_order(gradient: np.ndarray, leaf: TensorBase) -> np.ndarray:
 
 
 def _fit(node: Node, gradients: list[Any]) -> None:
-    """Bring gradients to what they are for, before hooks and callers see them: of a leaf, to the shape that it had in forward."""
+    """Reshape gradients before hooks and callers see them: those of a leaf to the shape that it had in forward."""
     gradient = gradients[0]
     if node.__class__ is not Accumulate or not isinstance(gradient, (np.ndarray, TensorBase)) or is_sparse(gradient):
         node.fit(gradients)
@@ -465,7 +465,7 @@ def check_fit(node: Node, own: Sequence[int], shape: Sequence[int]) -> None:
 
 
 def _maker(end: Node) -> str:
-    """Return what node the gradient of another came from, of several the first to run, and which of its gradients it is."""
+    """Return the node that made a gradient (of several the one that runs first) and the number of its output."""
     waiting = list(running.passes[-1].first)
     seen, makers = set(waiting), []
     while waiting:
@@ -579,7 +579,7 @@ _PER_CALL = _references(object()) - 2
 
 
 def _alone(gradient: np.ndarray, tensor: TensorBase) -> bool:
-    """Return whether the callers' three names (and the argument here) are all that hold the array, in the order of the leaf's memory."""
+    """Return whether no one else holds the array (besides three names of the callers and this argument), in the leaf's order of memory."""
     if not gradient.flags.writeable or sys.getrefcount(gradient) > 5 + 3 * _PER_CALL:
         return False
     base = gradient.base

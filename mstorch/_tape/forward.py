@@ -46,7 +46,7 @@ SOMEWHERE: Any = (Node(()), 0)  # the edge of an input that has a tangent; nothi
 
 
 class Held:
-    """A tensor (or an array that stands for a constant) among what a rule needs, at the moment of the operation."""
+    """A tensor (or an array as a constant) that a rule needs, as it was when the operation ran."""
 
     __slots__ = ("item",)
 
@@ -107,7 +107,7 @@ class Call:
         return apply(self.op, self.kind, given, self.args)
 
     def pull(self, tangent: TensorBase | np.ndarray, place: int = 0) -> Any:
-        """Return what the rule of the gradient makes of a value."""
+        """Return the gradient rule's result for a value."""
         node = applied_node(RULES[self.op.op], self.kind, self.inputs, self.args, self.results, [True] * len(self.inputs))
         found = node.run([tangent], not self.plain)
         return found[place]
@@ -140,7 +140,7 @@ def applied_node(
 
 
 def _push_operation(op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tuple[Any, ...], result: TensorBase) -> None:
-    """Give the results of an operation on tensors their tangents."""
+    """Give the results of an operation their tangents."""
     flat: list[Any] = []
     for item in inputs:
         if isinstance(item, (list, tuple)):
@@ -195,7 +195,7 @@ def _push_function(
     function: Callable[..., Any], given: list[Any], args: tuple[Any, ...], tensors: list[Any], results: Any,
     again: Callable[[Sequence[Any]], Any] | None = None,
 ) -> None:  # fmt: skip
-    """Give the results of a function of MindSpore's tensors their tangents; ``again`` applies it to them, if it is linear."""
+    """Give the results of a function of MindSpore tensors their tangents; ``again`` applies the function to tangents if it is linear."""
 
     def direct(tangents: list[Any], outputs: Any, inputs: Any) -> Any:
         assert again is not None
@@ -212,7 +212,7 @@ def _push_gradient(
     again: Callable[[list[Any]], list[Any]], function: Callable[..., Any], tensors: list[Any], places: list[int], count: int,
     results: list[Any],
 ) -> None:  # fmt: skip
-    """Give gradients that MindSpore computed of ``tensors``, the first ``count`` values and what they are pulled back from, tangents.
+    """Give gradients that MindSpore computed of ``tensors`` (the first ``count`` values, then the incoming gradients) their tangents.
 
     They are linear in the latter, where ``again`` is applied to the tangents. With respect to the values they are a product with a
     symmetric matrix of second derivatives, so that one pass back from the tangents gives it: a third one, MindSpore's of some
@@ -320,7 +320,7 @@ def _plain(items: Sequence[Any]) -> bool:
 
 
 def transposed(node: Any, tangents: Sequence[Any], results: Sequence[Any], probe: bool = True) -> list[Any]:
-    """Return the tangents of a node's results: its gradients, as functions of what they are pulled back from, pulled back themselves.
+    """Return the tangents of a node's results: the transpose of its gradients, which are linear in the incoming ones.
 
     ``probe``: pull back from values that would show a gradient whose history got lost; else from zeros, which no gradient refuses.
     """
@@ -452,7 +452,7 @@ _COPIED = Move(_copied, cloned)
 
 
 def in_storage(tangent: TensorBase, like: TensorBase) -> TensorBase:
-    """Return a tangent in memory of the size of a tensor's whole storage, at the same place: views may look beyond the tensor."""
+    """Return a tangent as large as a tensor's whole storage, at the same offset: views may reach beyond the tensor."""
     whole = tensor_of(np.zeros(like._storage.nbytes // like._dtype.itemsize, tangent._dtype.np))
     made = window(whole._storage, tangent._dtype, like._shape, like._stride, like._offset)
     write_into[0](made, tangent)

@@ -28,7 +28,7 @@ def signs_of(tensor: TensorBase) -> tuple[bool, bool]:
 
 
 def can_be_lazy(tensor: TensorBase) -> bool:
-    """Return whether signs of a tensor can be left to its readers: values of devices, captures and tangents are computed at once."""
+    """Return whether a tensor's signs may stay lazy: values of devices, captures and tangents are computed at once."""
     return tensor._storage.__class__ in (Storage, Mirror) and modes.native is None and not LEVELS
 
 
@@ -54,7 +54,7 @@ def turned(input: TensorBase, conj: bool = False, neg: bool = False) -> TensorBa
 
 
 def resolved(tensor: Any) -> Any:
-    """Return a tensor over a mirror as a plain one in memory of its own, which is no step of the history; any other as it is."""
+    """Return a tensor over a mirror as a plain one in new memory, without a node in the history; any other unchanged."""
     if tensor.__class__ not in CLASSES or tensor._storage.__class__ is not Mirror:
         return tensor
     made = laid_out(array_of(tensor), preserved_strides(tensor._shape, strides_of(tensor)))
@@ -88,7 +88,7 @@ def _resolved(value: TensorBase | float) -> Any:
 
 
 def seen_alike(found: TensorBase | tuple[TensorBase, TensorBase], source: TensorBase, lying: TensorBase) -> Any:
-    """Return the views that a function made of ``lying`` (``source`` as it lies in memory), seen as ``source`` is; None for copies."""
+    """Return the views that a function made of ``lying`` (``source`` without its signs), with the signs of ``source``; None for copies."""
     if found is lying:
         return source
     if isinstance(found, (tuple, list)):

@@ -47,7 +47,7 @@ SAME = Move(_unchanged, lambda raw: raw)
 
 
 def apply_map(function: Map | Move, raw: Raw) -> Raw:
-    """Return a linear map of a value of a device: in the words that it has for one, or else by the host, which reads it."""
+    """Apply a linear map to a device's value: by the map's own form for devices if it has one, else on the host."""
     if isinstance(function, Move):
         return function.raw(raw)
     return from_numpy(np.array(function(raw.asnumpy()), order="C"))
@@ -125,8 +125,8 @@ def stacked(raws: Sequence[Raw], dim: int) -> Raw:
 
 
 def _spans(key: Any, shape: tuple[int, ...]) -> tuple[list[slice], list[int], list[int]]:
-    """Return what a key of numbers, slices, None and Ellipsis takes of each dimension, as slices with positive steps; the dimensions that
-    are taken the other way round; the shape of the part.
+    """Return for each dimension a slice with a positive step, by a key of numbers, slices, None and Ellipsis; the dimensions to reverse;
+    the shape of the part.
     """
     items = list(key) if key.__class__ is tuple else [key]
     lengthless = items.count(None)
@@ -264,7 +264,7 @@ def _covers(own: Geometry, low: int, high: int) -> bool:
 
 
 def window(raw: Raw, own: Geometry, other: Geometry) -> Raw:
-    """Return what another window on the memory shows of a tensor's elements; zeros where they are not."""
+    """Return what another window on the memory shows of a tensor's elements; zeros outside of them."""
     low, high = _memory_of(own, other)
     shape, strides, offset = other
     name = NAME_OF[raw.dtype]

@@ -63,7 +63,7 @@ def _dense(tensor: Any) -> bool:
 
 
 def brought(tensor: TensorBase, place: device) -> TensorBase:
-    """Return a tensor on a device, without a copy where it is there already; NotImplementedError where it has no values to copy."""
+    """Return a tensor on a device, without a copy if it is there; NotImplementedError if it has no values to copy."""
     if is_meta(tensor) and place is not devices.META:
         raise NotImplementedError("Cannot copy out of meta tensor; no data!")
     if place is devices.META:
@@ -77,7 +77,7 @@ def brought(tensor: TensorBase, place: device) -> TensorBase:
 
 
 def beside(constant: TensorBase, like: Any) -> Any:
-    """Return a constant that a function made on the host, where the tensor is that it goes with."""
+    """Return a constant that was made on the host, on the device of a tensor."""
     if modes.native is None and is_meta(like):
         return constant if is_meta(constant) else meta_tensor(constant._shape, constant._dtype)
     if ON_CPU or modes.native is not None or like._storage.__class__ not in NATIVE or constant._storage.__class__ in NATIVE:
@@ -86,7 +86,7 @@ def beside(constant: TensorBase, like: Any) -> Any:
 
 
 def stays_readable(made: Any, source: Any, kind: Any) -> None:
-    """Let integers that were cast on a device be read without a transfer, as those that they were made of."""
+    """Let integers that were cast on a device be read without a transfer, like those they came from."""
     storage = made._storage
     if storage.__class__ is DeviceMemory and source._storage.reads_are_free:
         storage.shadow = numpy_cast(array_of(source), kind.np)

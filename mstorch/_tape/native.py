@@ -1,4 +1,4 @@
-"""Operations without a rule: MindSpore's own tape differentiates the kernel when backward comes by."""
+"""Operations without a rule: MindSpore's tape differentiates the kernel in backward."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -56,7 +56,7 @@ def _pulled(
     function: Callable[..., Any], values: list[Any], given: Sequence[Any], args: tuple[Any, ...], places: list[int], seeds: list[Any],
     chosen: list[int], count: int, recorded: bool,
 ) -> list[Any]:  # fmt: skip
-    """Return the gradients of some outputs of a function of MindSpore's tensors with respect to its inputs at ``places``."""
+    """Return the gradients of some outputs of a function of MindSpore tensors with respect to its inputs at ``places``."""
 
     def forward(*raws: Raw) -> list[Raw]:
         rest = iter(raws)
@@ -91,7 +91,7 @@ def _raw(item: Any) -> Raw:
 
 
 def _found(function: Callable[..., Any], tensors: list[Any], results: int, count: int, places: list[int]) -> list[Any]:
-    """Recorded gradients: the pull itself as an operation that MindSpore's tape can differentiate."""
+    """Return recorded gradients: an operation that MindSpore's tape can differentiate again."""
     missing: list[int] = []
 
     def whole(*raws: Raw) -> tuple[Raw, ...]:
@@ -121,7 +121,7 @@ def _unwrapped(raw: Raw, tensors: list[Any]) -> np.ndarray:
 
 
 def refuse_trained(what: str) -> None:
-    """Raise RuntimeError within a Module that MindSpore trains: its tape knows nothing of what is asked for."""
+    """Raise RuntimeError within a Module that MindSpore trains, whose tape cannot do what is asked for."""
     if modes.native is not None:
         raise RuntimeError(f"mstorch: {what} cannot be trained by MindSpore itself")
 
@@ -133,7 +133,7 @@ def attach_native(label: str, op: Kernel, kind: dtype, inputs: tuple[Any, ...], 
 
 
 def operands(inputs: tuple[Any, ...]) -> tuple[list[Any], list[Any]]:
-    """Return what a function of MindSpore's tensors is given (None for a tensor, a number for that many, or a constant), and the tensors.
+    """Return the arguments of a function of MindSpore tensors (None for a tensor, a number for that many, or a constant), and the tensors.
     """
     given: list[Any] = []
     flat: list[Any] = []
@@ -168,7 +168,7 @@ def through(
     label: str, function: Callable[..., Any], tensors: Sequence[Any], constants: Sequence[Any] = (),
     host: Callable[..., Any] | None = None, linear: bool = False,
 ) -> TensorBase:  # fmt: skip
-    """``function(*tensors, *constants)`` of MindSpore's tensors, on tensors, recorded by MindSpore's own derivative of it.
+    """Return ``function(*tensors, *constants)`` of MindSpore tensors, applied to tensors and recorded by MindSpore's own derivative.
 
     ``linear``: in all tensors together, so that forward mode applies it to their tangents.
 

@@ -100,19 +100,19 @@ class Node:
         self.marks: _Marks | None = None
 
     def __init_subclass__(cls) -> None:
-        """A class that has a label is called so, as users see it in ``type(grad_fn)``."""
+        """Set the name that users see in ``type(grad_fn)`` to the class's label."""
         if "label" in cls.__dict__:
             cls.__name__ = cls.label
 
     def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
-        """The gradients for the edges."""
+        """Return the gradients for the edges."""
         raise NotImplementedError
 
     def fit(self, gradients: list[Any]) -> None:
-        """Bring gradients, in their list, to what the outputs were, before hooks see them."""
+        """Reshape the gradients in their list to the outputs, before hooks see them."""
 
     def release(self) -> None:
-        """Let go of what was saved, which the engine asks for where there is something: the graph is used up."""
+        """Free the saved tensors after backward; the graph is used up."""
         if self.saved:
             self.saved = None
 
@@ -210,7 +210,7 @@ def edge_of(tensor: Any) -> Edge | None:
 
 
 def node_of(tensor: Any) -> Node | None:
-    """Return the node that made a tensor (torch's ``grad_fn``); a view whose base was written since finds its history anew."""
+    """Return the node that made a tensor (torch's ``grad_fn``); computed anew for a view whose base was written to since."""
     auto = tensor._auto
     if auto is not None and auto.base is not None:
         version = tensor._counter.version
@@ -239,7 +239,7 @@ def _look_again(tensor: TensorBase, auto: Any, version: int) -> None:
 
 
 def _cut_off(tensor: TensorBase, base: TensorBase, node: Node) -> TensorBase:
-    """Return the history that a write to a view gave it, where the base was detached since, which no version tells."""
+    """Return a view's history of its last write, where the base was detached since, of which versions tell nothing."""
     base._node, base._number = node, 0
     try:
         return _look[0](tensor)
@@ -264,7 +264,7 @@ _CUT = (
 
 
 class Passed(Node):
-    """The node of a tensor that stands for another one, whose gradients its own are."""
+    """The node of a tensor that stands for another: gradients pass through."""
 
     __slots__ = ()
 
@@ -274,7 +274,7 @@ class Passed(Node):
 
 
 class SavedInput:
-    """An input that backward needs, and the version that it had, where no hooks are about."""
+    """An input that backward needs, with its version then, where no saved-tensor hooks are set."""
 
     __slots__ = ("tensor", "version")
 
@@ -305,7 +305,7 @@ USED_UP = (None,)  # in the place of what is saved: nothing, but backward goes t
 
 
 class Watched:
-    """The version of a tensor that torch saves, where our gradient has no use for it. It lives, as in torch, until backward came by."""
+    """The version of a tensor that torch saves although our gradient does not need it; kept, as in torch, until backward is done."""
 
     __slots__ = ("_counter", "_dtype", "_shape", "_node", "_number", "version", "own")
 
@@ -324,7 +324,7 @@ class Watched:
 
 
 def watch(result: TensorBase, *tensors: Any) -> TensorBase:
-    """Return the result (of one node), which refuses backward once one of the tensors (it among them, or None) was written to."""
+    """Return the result (of one node); its backward raises if one of the tensors (None: the result itself) was written to."""
     node = result._node
     if node is not None and modes.grad:  # else it is the node that an ``out=`` had
         found = [Watched(tensor, tensor is result) for tensor in tensors if isinstance(tensor, TensorBase)]
@@ -335,7 +335,7 @@ def watch(result: TensorBase, *tensors: Any) -> TensorBase:
 
 
 class SavedWindow(SavedInput):
-    """An input that torch saves through a view of it: the memory that it had, although it may have been given another since."""
+    """An input that torch saves as a view: the memory it had then, even if it was given other memory since."""
 
     __slots__ = ("storage", "array", "counter")
 
@@ -358,12 +358,12 @@ class SavedWindow(SavedInput):
 
 
 def saved_input(tensor: TensorBase) -> Any:
-    """Return what a node keeps of an input; no hooks see a number that a gradient is multiplied by."""
+    """Return the record of an input that a node saves; hooks do not see a number that gradients are multiplied by."""
     return Saved(tensor) if modes.saved_hooks and not tensor.__dict__.get("_wrapped_number") else SavedInput(tensor)
 
 
 class Saved:
-    """A tensor that backward needs, and the version that it had; or what a pair of hooks made of it."""
+    """A tensor that backward needs, with its version then; or the result of a pair of saved-tensor hooks."""
 
     __slots__ = ("tensor", "version", "unpack", "packed", "output", "number")
 
@@ -443,7 +443,7 @@ def bare_twin(tensor: Any) -> TensorBase:
 
 
 def shown_name(tensor: TensorBase) -> str | None:
-    """Return the name in print of the node that made a tensor; "Invalid" for a view whose base was written to so that it has no history."""
+    """Return the node's name for printing a tensor; "Invalid" for a view whose base was written to so that its ``grad_fn`` raises."""
     if may_not_be_asked(tensor) and is_tracked(tensor):
         return "Invalid"
     node = node_of(tensor)
@@ -457,7 +457,7 @@ def refuse_history(kind: dtype) -> None:
 
 
 def does_not_fit(node: Any, error: Exception) -> RuntimeError:
-    """Return the error of a node whose gradient, or what it saved, has not the shape that it had in forward."""
+    """Return the error for a gradient, or a saved tensor, whose shape is not the one it had in forward."""
     return RuntimeError(f"Function {node.name()} got a gradient, or has saved a tensor, of a shape that it cannot use: {error}")
 
 
@@ -490,7 +490,7 @@ def on_host(tensor: TensorBase) -> bool:
 
 
 def dressed(value: TensorBase | np.ndarray) -> Any:
-    """Return a bare value as a tensor over the same memory."""
+    """Return a tensor over the memory of a bare value."""
     if isinstance(value, TensorBase) or value is None:
         return value
     if isinstance(value, np.ndarray):
@@ -499,7 +499,7 @@ def dressed(value: TensorBase | np.ndarray) -> Any:
 
 
 def repeats(array: np.ndarray) -> bool:
-    """Return whether an array holds elements more than once, as what was broadcast does."""
+    """Return whether an array is expanded, so that elements repeat."""
     if array.size > 1:
         return 0 in array.strides
     if array.size:  # a new axis has a stride of zero too, and may be written to; the strides of what is reshaped say nothing
@@ -522,8 +522,7 @@ def _expanded(array: np.ndarray) -> TensorBase:
 
 
 def _expanded_raw(raw: Any) -> TensorBase:
-    """Return a tensor of a device's value that repeats elements, which stays expanded, or lies in another order; of another window a copy.
-    """
+    """Return a tensor of a device's expanded or permuted value, which keeps its strides; a copy of any other window."""
     steps, shape = tuple(raw.stride()), tuple(raw.shape)
     if 0 not in steps:
         return wrap(raw, steps if raw.size > 1 and dense_order(shape, steps) is not None else None)
@@ -539,7 +538,7 @@ def _expanded_raw(raw: Any) -> TensorBase:
 
 
 def bare_of(value: Any, recorded: bool) -> Any:
-    """Return what a hook or the user gave, as the engine passes it on."""
+    """Return the bare form of a tensor from a hook or the user."""
     if recorded or not isinstance(value, TensorBase) or value._sparse or is_meta(value):
         return value  # a sparse gradient stays a tensor, and one without memory
     if type(value) not in PLAIN and dispatches(type(value)):

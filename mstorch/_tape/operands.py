@@ -109,7 +109,7 @@ def tensors_as_raw(item: Any) -> Any:
 
 
 def in_order_of_memory(function: Any, name: str, inputs: Sequence[Any], strides: Strides) -> Any:
-    """Return what a pointwise kernel of a device gives, in memory that lies as ``strides`` say: operands are shown to it in that order."""
+    """Return a device kernel's pointwise result with these strides: the kernel gets the operands permuted into that order."""
     shape: tuple[int, ...] = ()
     for item in inputs:
         shape = broadcast_shape(shape, item._shape if isinstance(item, TensorBase) else np.shape(item))
@@ -203,8 +203,7 @@ _COMPUTE = {"host": _in_arrays, "mirrored": _in_arrays, "absent": _of_shapes, "d
 def compute(
     op: Any, name: str, inputs: Sequence[Any], args: tuple[Any, ...] = (), strides: Any = None, pointwise: bool = False
 ) -> tuple[Any, Any]:  # fmt: skip
-    """Return what a kernel makes of operands, as where they lie computes it, and what a node is told of the arguments: arrays, or
-    MindSpore's.
+    """Return a kernel's result for operands, on the device they are on, and the arguments for a node: arrays, or MindSpore's.
 
     ``op`` has a function of MindSpore's tensors by the dtype's ``name``, and one of arrays in ``op.host``. The result has ``strides``;
     ``pointwise`` as in ``apply``.
@@ -216,6 +215,5 @@ def compute(
 
 
 def computed(kernel_: Kernel, *operands: Any) -> Any:
-    """Return what a kernel makes of tensors of one dtype, and of what else it takes, as tensors without a history where the first one is.
-    """
+    """Return a kernel's result for tensors of one dtype and further arguments as tensors without history, on the first one's device."""
     return compute(kernel_, operands[0]._dtype.name, operands)[0]

@@ -1,4 +1,4 @@
-"""Where the operands of an operation are: on the host, on a device, on the meta device, and what may stand beside what."""
+"""The device of an operation's operands, and which operands may be combined."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
@@ -12,8 +12,7 @@ from .._core.tensor_base import TensorBase, is_meta, meta_tensor
 
 
 def kind_among(inputs: Sequence[Any]) -> str:
-    """Return the kind of home that computes with these operands: that of one without memory, or a mirror; else a device's, else the host's.
-    """
+    """Return the storage class that computes with these operands: one without memory, or a mirror's; else a device's; else the host's."""
     if modes.native is not None:
         return "captured"
     found = "host"
@@ -32,7 +31,7 @@ def kind_among(inputs: Sequence[Any]) -> str:
 
 
 def elsewhere(inputs: Sequence[Any]) -> RuntimeError:
-    """torch's error where tensors of a device stand beside others of the host than numbers."""
+    """torch's error for tensors of a device and of the host in one operation, other than numbers."""
     places = [item.device for item in _flat(inputs)]
     other = next(place for place in places if place != places[0])
     return RuntimeError(f"Expected all tensors to be on the same device, but found at least two devices, {places[0]} and {other}!")
@@ -89,7 +88,7 @@ class Shaped(NamedTuple):
 
 
 def shaped(value: np.ndarray) -> Any:
-    """Return arrays of no values as what they show: shape and dtype."""
+    """Return arrays without values as their shape and dtype."""
     if isinstance(value, (np.ndarray, np.generic)):
         return Shaped(value.shape, value.dtype)
     return tuple(map(shaped, value)) if isinstance(value, (tuple, list)) else value

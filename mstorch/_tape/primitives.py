@@ -54,7 +54,7 @@ class Primitive:
 
 
 def _strides(operands: tuple[Any, ...]) -> tuple[int, ...] | None:
-    """Return the strides of an elementwise result: gradients keep the order of memory that values have, as torch's do."""
+    """Return the strides of an elementwise result, so that gradients are laid out like values, as in torch."""
     if all(operand._stride is None for operand in operands):
         return None
     shape = np.broadcast_shapes(*[operand._shape for operand in operands])
@@ -79,7 +79,7 @@ _HALVES = frozenset(("float16", "bfloat16"))
 
 
 def factor(number: float, like: TensorBase | np.ndarray) -> Any:
-    """Return a 0-d value to multiply another with: as a constant, but in single precision beside 16 bits in the host's memory."""
+    """Return a 0-d factor for a value: a constant, in single precision for half precision on the host."""
     name = dtype_name(like)
     if name not in _HALVES or not (like.__class__ is np.ndarray or (isinstance(like, TensorBase) and like._storage.__class__ is Storage)):
         return constant(number, like)

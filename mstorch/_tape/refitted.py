@@ -1,4 +1,4 @@
-"""Tensors that got another shape or dtype without autograd being told: their gradients must fit what was recorded."""
+"""Tensors whose shape or dtype was changed without autograd's knowledge: their gradients must fit what was recorded."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from .primitives import dtype_name
 
 
 class Refitted(Node):
-    """Stands before the node of a tensor that has another shape or dtype than what the node made, and is called as that."""
+    """A node before that of a tensor whose shape or dtype has changed; it has that node's name."""
 
     __slots__ = ("shape", "kind", "recorded", "number")
     shape: tuple[int, ...]
@@ -48,7 +48,7 @@ class Refitted(Node):
 
 
 def refit(tensor: TensorBase, shape: tuple[int, ...], kind: dtype) -> None:
-    """Let gradients of a tensor, which had a shape and a dtype when its node made it, and has others now, be fitted to those."""
+    """Fit the gradients of a tensor whose shape or dtype has changed since its node made it."""
     node = tensor._node
     if node is None or shape == tensor._shape and kind is tensor._dtype or isinstance(node, Refitted):
         return

@@ -9,9 +9,7 @@ from .._core.tensor_base import TensorBase, is_meta
 
 
 def replaced(hook: Callable[..., Any] | str, held: Any, changed: TensorBase | int | Sequence[TensorBase]) -> TensorBase | None:
-    """Return the tensor that a hook, or one of that name, gives for a gradient; TypeError for no tensor, RuntimeError for another type or
-    size.
-    """
+    """Return a hook's gradient; TypeError if it is no tensor, RuntimeError for another type or size. ``name`` is for the message."""
     if changed is None:
         return None
     if not isinstance(changed, TensorBase):

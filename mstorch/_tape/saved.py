@@ -24,7 +24,7 @@ class SavedTensor:
 
     @property
     def data(self) -> Any:
-        """The tensor; without history where the node keeps it so. None once the graph is used up."""
+        """The saved tensor; detached where the node keeps it so. None once the graph is used up."""
         if self._node.saved is None:
             return None
         item = self._kept[self._place]
@@ -36,7 +36,7 @@ class SavedTensor:
         return None if item is None else item.value(self._node, True)
 
     def register_hooks(self, *hooks: Callable[[Any], Any]) -> None:
-        """Keep what the first of two hooks makes of the tensor; the second gives it back."""
+        """Pack the saved tensor by the first of two hooks; the second unpacks it."""
         if len(hooks) != 2 or not all(callable(hook) for hook in hooks):
             raise TypeError(
                 "register_hooks(): incompatible function arguments. The following argument types are supported:\n"

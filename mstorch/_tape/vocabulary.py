@@ -113,14 +113,14 @@ def spread(value: Any, shape: tuple[int, ...]) -> Any:
 
 
 def alias(value: TensorBase | np.ndarray) -> Any:
-    """Return a view of a single number: what torch's expanding one to its own shape gives."""
+    """Return a view of a 0-d value, as torch's ``expand`` to its own shape gives."""
     if value.__class__ is np.ndarray:
         return expanded(value, value.shape)
     return mapped(value, np.ndarray.view, np.asarray, "ExpandBackward0", movement.same, movement.same)
 
 
 def expanded(array: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-    """``np.broadcast_to``, which takes 4 µs, of an array in rows of a common type in a tenth of that."""
+    """``np.broadcast_to`` in a tenth of its 4 µs, for row-major arrays of common dtypes."""
     lead = len(shape) - array.ndim
     if lead < 0 or array.dtype.char not in "fd" or not array.flags.c_contiguous or not array.size:
         return np.broadcast_to(array, shape)
@@ -209,7 +209,7 @@ def bare_condition(value: TensorBase | np.ndarray) -> Any:
 
 
 def sum_of(first: TensorBase | np.ndarray | None, second: TensorBase | np.ndarray | None) -> Any:
-    """Return the sum of two values, of which None counts nothing."""
+    """Return the sum of two values; None stands for zero."""
     return second if first is None else first if second is None else add(first, second)
 
 
@@ -352,9 +352,7 @@ def at_least_zero(value: TensorBase | np.ndarray) -> Any:
 
 
 def in_one_kernel(op: str, slope: Callable[[Any, Any], Any], array: Callable[[Any, Any], Any] | None = None) -> Callable[[Any, Any], Any]:
-    """Return a gradient ``slope(g, value)`` that is the row ``op`` on bare real values of a device, and on arrays another function, if
-    given.
-    """
+    """Return the gradient ``slope(g, value)``: the kernel ``op`` on bare real values of a device, for arrays another function if given."""
     row = Primitive(op)
     return ways(array=array, raw=lambda g, value: row(g, value) if dtype_name(g) in _REAL else None)(slope)
 
@@ -407,7 +405,7 @@ def signs(value: Any) -> np.ndarray:
 
 
 def shares(first: TensorBase | np.ndarray, second: TensorBase | np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return how much of a maximum's gradient each of two real values gets, bare: equal ones a half each, with a NaN both all."""
+    """Return each of two real values' share of a maximum's gradient, bare: half each if equal; both all of it for a NaN."""
     a, b = _raw(first), _raw(second)
     if a is not None and b is not None:
         name = dtype_name(a)
@@ -436,7 +434,7 @@ def wide_where_bare(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def wide(function: Callable[..., Any]) -> Callable[..., Any]:
-    """``wide_where_bare``, and the values are those of one step where the gradient is recorded, too: for torch's own kernels."""
+    """As ``wide_where_bare``, and a recorded gradient has the values of one step: for torch's own kernels."""
     in_one_step = wide_where_bare(function)
 
     def computed(*values: Any) -> Any:
@@ -449,7 +447,9 @@ def wide(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _with_values(found: TensorBase, values: np.ndarray) -> TensorBase:
-    """Recorded results of a composition, with values that were computed in one step: as torch's, which are differentiated step by step."""
+    """Return the recorded results of a composition with values that were computed in one step, as torch's, whose derivative is step by
+    step.
+    """
     for result, value in zip(found, values) if found.__class__ is tuple else ((found, values),):
         if isinstance(result, TensorBase):
             array_of(result)[...] = value
@@ -487,7 +487,7 @@ def comparable(value: TensorBase | np.ndarray) -> np.ndarray:
 
 
 def nothing(g: Any, shape: tuple[int, ...] | None = None) -> Any:
-    """Return zeros that depend on nothing, in the gradient's shape and order, or row-major in a given shape."""
+    """Return zeros, in the gradient's shape and order or row-major in a given shape, that do not depend on it."""
     own = shape_of(g)
     if g.__class__ is Raw:
         return movement.zeros(own if shape is None else shape, dtype_name(g))
@@ -501,7 +501,7 @@ def nothing(g: Any, shape: tuple[int, ...] | None = None) -> Any:
 
 
 def flat_in(found: TensorBase | np.ndarray, value: Any) -> Any:
-    """Return a gradient whose slope in ``value`` is zero nearly everywhere: recorded as depending on it, as torch's is."""
+    """Return a gradient whose slope in ``value`` is zero almost everywhere: recorded as depending on it, as torch's is."""
     if not isinstance(found, TensorBase) or not is_tracked(value):
         return found
     shape, name = value._shape, value._dtype.name

@@ -1,4 +1,4 @@
-"""Functions that are written in several ways: what an operand's elements lie in chooses, so that nobody has to ask.
+"""Functions with one implementation for each kind of storage, chosen by an operand.
 
 ``@ways(array=…, raw=…)`` above a function declares the ways of one or another kind of memory. A way that gives None does not take the
 call, which the function itself then computes, as it does for every kind that has no way of its own.
@@ -26,7 +26,7 @@ def ways(
     *, at: int = 0, array: Function | None = None, raw: Function | None = None, native: Function | None = None,
     host: Function | None = None, device: Function | None = None, captured: Function | None = None, absent: Function | None = None,
 ) -> Callable[[Function], Function]:  # fmt: skip
-    """Declare how a function is computed for each kind of its operand number ``at`` (of a list the first of it).
+    """Declare a function's implementations by the storage of its operand number ``at`` (of a list its first item).
 
     Bare values: ``array`` of the host, ``raw`` of MindSpore. Tensors, by their home: ``host``, ``device``, ``captured``, ``absent``.
     ``native``: whatever MindSpore holds, bare or a tensor.
@@ -59,17 +59,17 @@ def is_known(tensor: TensorBase) -> bool:
 
 
 def values_if_any(tensor: TensorBase) -> np.ndarray | None:
-    """Return the values, for which a device is waited, and which end a capture; None of a tensor on the meta device, which has none."""
+    """Return the values; a device is waited for, and a capture ends. None for a tensor on the meta device."""
     return None if home(tensor).kind == "absent" else array_of(tensor)
 
 
 def in_arrays(*tensors: Any) -> bool:
-    """Return whether NumPy's functions may be given the elements of tensors, and what they make of them is the result."""
+    """Return whether the result may be computed by NumPy's functions from the tensors' elements."""
     return all(home(tensor).kind == "host" for tensor in tensors)
 
 
 def fused(op: str, kind: dtype, *tensors: Any) -> bool:
-    """Return whether where tensors are one kernel computes an operation that is composed of others elsewhere, and nobody asks for tangents.
+    """Return whether the device has one kernel for an operation that is composed elsewhere, and no tangents are wanted.
 
     None among the tensors counts for nothing.
     """
@@ -82,7 +82,5 @@ def fused(op: str, kind: dtype, *tensors: Any) -> bool:
 
 
 def followed(tensors: Sequence[Any]) -> bool:
-    """Return whether a derivative of an operation on these tensors is wanted of our own tape, not of MindSpore's: one node may stand for
-    it.
-    """
+    """Return whether our own tape (not MindSpore's) needs a derivative of an operation on these tensors: one node may record it."""
     return modes.native is None and recording(tensors)

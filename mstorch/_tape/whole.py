@@ -18,7 +18,7 @@ Slope = Callable[..., Sequence[Any]]
 
 
 class _Whole(Node):
-    """The node of such an operation. ``slope(gradient, *inputs)`` takes and gives arrays, ``composed(*inputs)`` tensors.
+    """The node of such an operation. ``slope(gradient, *inputs)`` is in arrays, ``composed(*inputs)`` in tensors.
 
     ``result`` is the operation's own, where that must be as it was.
     """
@@ -67,7 +67,7 @@ def apart(tensor: Any, edge: Edge | None) -> TensorBase:
 
 
 def in_one_piece(tensors: Sequence[Any]) -> bool:
-    """Return whether tensors are where such an operation computes: in the host's memory, without tangents, hooks or a capture."""
+    """Return whether all tensors are in host memory, without tangents, hooks or a capture, so that such an operation computes."""
     if modes.native is not None or modes.saved_hooks:
         return False
     for tensor in tensors:
@@ -89,7 +89,7 @@ def record(
     result: TensorBase, tensors: Sequence[Any], label: str, slope: Slope, composed: Callable[..., Any], unchanged: bool = False,
     direct: bool = False,
 ) -> Any:  # fmt: skip
-    """Give ``result`` the node of its operation, which with ``unchanged`` refuses a result that was written to since.
+    """Set the node of ``result``; if ``unchanged``, backward raises when the result was written to since.
 
     ``direct``: ``composed(gradient, *inputs)`` gives the gradients themselves.
     """

@@ -72,7 +72,7 @@ _PASSING = {"AliasBackward0", "ExpandBackward0"}  # nodes that may leave a gradi
 
 
 def linear(tensor: Any, forward: Map, back: Map, label: str) -> Any:
-    """Return a linear map of a tensor, recorded. Where the map of its array is a view, so is the result; else it has memory of its own."""
+    """Return a linear map of a tensor, recorded. If the map of its array is a view, so is the result; else it has new memory."""
     if is_meta(tensor):
         with shapes_only():
             found = np.asarray(forward(array_of(tensor)))
@@ -104,7 +104,7 @@ def linear(tensor: Any, forward: Map, back: Map, label: str) -> Any:
 
 
 def _owner(array: np.ndarray) -> np.ndarray:
-    """Return the array at the bottom of views."""
+    """Return the array that owns the memory of a view."""
     while isinstance(array.base, np.ndarray):
         array = array.base
     return array
@@ -160,7 +160,7 @@ class Sort(NamedTuple):
 def sorted_view(
     source: TensorBase, label: str, shape: tuple[int, ...], strides: Strides, offset: int, sort: Sort, argument: Any
 ) -> TensorBase:
-    """Return a view of ``source`` with its history; ``argument`` is what its sort says more of it by."""
+    """Return a view of ``source`` with its history; ``argument`` completes the description of its kind."""
     if source._storage.__class__ is not Storage or modes.native is not None:
         own, read = source._shape, sort.read(source._dtype.name, argument)
         forward, back = sort.maps(own, argument)
@@ -185,8 +185,7 @@ def _part_maps(shape: tuple[int, ...], key: int | slice | tuple[int | slice, int
 
 
 def _is_all(key: Any, shape: tuple[int, ...]) -> bool:
-    """Return whether a key of basic indexing names all of an array, as it is but for new dimensions; torch does not look at a single slice.
-    """
+    """Return whether a key of basic indexing selects all of an array, new dimensions aside; torch does not look into a single slice."""
     if key.__class__ is slice:
         return False
     parts = [part for part in (key if key.__class__ is tuple else (key,)) if part is not None]
@@ -250,7 +249,7 @@ def _window_again(made: TensorBase) -> Callable[[Any], Any]:
 
 
 def _same_view(tensor: Any, base: Any) -> TensorBase:
-    """Return what a view shows of its base, of another tensor with the same strides."""
+    """Return the same view of another tensor with the strides of its base."""
     own = tensor._auto.base
     if base._offset == own._offset:
         return (tensor._auto.again or _window_again(tensor))(base)
@@ -264,7 +263,7 @@ same_view.append(_same_view)
 
 
 def look_again(tensor: Any) -> TensorBase:
-    """Return the history of a view of a base that was written to: a window on what the base is now, which leads nowhere if it has none."""
+    """Return the history of a view whose base was written to: a window on the base's new value; none if that has none."""
     base = tensor._auto.base
     with grad_set_to(not tensor._dtype.is_integral and not base._dtype.is_integral):
         made = (tensor._auto.again or _window_again(tensor))(base)
@@ -354,7 +353,7 @@ def _end(shape: Sequence[int], strides: Sequence[int], offset: int) -> int:
 
 
 def no_view(tensor: Any) -> Any:
-    """Return the tensor, a view of what nobody else holds, as a tensor without a base: the result of an operation made of others."""
+    """Return the result of a composition, a view of memory that nobody else holds, as a tensor without a base."""
     auto = tensor._auto
     if auto is not None and auto.base is not None:
         auto.base, auto.again, auto.origin = None, None, DEFAULT
@@ -362,7 +361,7 @@ def no_view(tensor: Any) -> Any:
 
 
 def view_of_hidden(tensor: Any) -> Any:
-    """Return the tensor as a view, made without grad, of one that nobody sees: what an expanded gradient is in torch."""
+    """Return the tensor as a view, made without grad, of a hidden one: as torch's expanded gradients are."""
     auto = auto_of(tensor)
     auto.base, auto.origin, auto.seen = bare_twin(tensor), WITHOUT_GRAD, tensor._counter.version
     return tensor
@@ -372,7 +371,7 @@ def view_of_hidden(tensor: Any) -> Any:
 
 
 class Parts(Node):
-    """The node of views that share an operation: ``unbind``, ``split``. One gradient is put together from all parts'."""
+    """The node of views that share an operation: ``unbind``, ``split``. The parts' gradients are put together into one."""
 
     __slots__ = ("shape", "keys", "kind")
     shape: Any
@@ -481,7 +480,7 @@ def views(
 
 
 def set_apart(parts: Sequence[Any], label: str) -> Any:
-    """Return views that autograd takes for tensors of their own: each may be written to, and counts its own writes."""
+    """Return views that autograd treats as tensors of their own: each may be written to, and has a version of its own."""
     for part in parts:
         tangents = None if part._auto is None else part._auto.tangents
         part._auto = None

@@ -1,4 +1,4 @@
-"""Histories of writes: what becomes of a tensor, and of the base that it is a view of, when values are put into it."""
+"""Histories of writes: the new history of a tensor, and of its base, after values were written into it."""
 from __future__ import annotations
 
 import sys
@@ -44,7 +44,7 @@ _clone = kernel("clone")
 
 
 class CopySlices(Node):
-    """The node of a tensor whose part was written: what is left of the old value, and the new part."""
+    """The node of a tensor part of which was written to: gradients go to the old value outside of the part, and to the new part."""
 
     __slots__ = ("forward", "back", "shape", "same")
     forward: Any
@@ -74,7 +74,7 @@ class CopySlices(Node):
         return rest, part
 
     def release(self) -> None:
-        """As in torch, the written part's history can be gone through once, whatever it keeps."""
+        """Free the written part's history: as in torch, backward runs through it once."""
         super().release()
         self.forward = None
 
@@ -91,7 +91,7 @@ class CopySlices(Node):
 
 
 class Ended(Node):
-    """The node of a tensor that got other values altogether: nothing of its gradient reaches the old ones."""
+    """The node of a tensor that was overwritten: its old history gets no gradient."""
 
     __slots__ = ()
 
@@ -107,7 +107,7 @@ def _zeros_like(gradient: np.ndarray) -> Any:
 
 
 class Copied(Node):
-    """The node of a tensor that got the values of another: its gradient is that one's, and zeros are that of what it was before."""
+    """The node of a tensor that got the values of another: gradients go to that one, and zeros to the old value."""
 
     __slots__ = ()
 
@@ -117,7 +117,7 @@ class Copied(Node):
 
 
 class _Target(threading.local):
-    """The tensor whose in-place form the thread computes, where nothing is recorded: a kernel may write into it at once."""
+    """The tensor whose in-place operation this thread computes without recording it: a kernel may write into it."""
 
     tensor: Any = None
 
@@ -126,7 +126,7 @@ _target = _Target()
 
 
 def computed_for(target: TensorBase, function: Callable[[], Any], others: Sequence[Any]) -> TensorBase:
-    """Return what an in-place form stores in its target, which it may give itself: then a kernel has written into it (``change``)."""
+    """Return the in-place operation's result for its target; it may be the target itself, if a kernel wrote into it (``change``)."""
     if target._storage.__class__ is not DeviceMemory or modes.native is not None or LEVELS:
         return function()
     if modes.grad and any(isinstance(item, TensorBase) and is_tracked(item) for item in (target, *others)):
@@ -140,12 +140,12 @@ def computed_for(target: TensorBase, function: Callable[[], Any], others: Sequen
 
 
 def change(target: TensorBase, op: str, *args: Any) -> bool:
-    """Write the result of an operation into its first operand if that is the one that is to be written; whether it was."""
+    """Write the result of an operation into its first operand if that is the target of an in-place operation; return whether it did."""
     return target is _target.tensor and change_raw(target, op, *map(as_raw, args))
 
 
 def snapshot(target: TensorBase) -> TensorBase:
-    """Return the target of a write as the operation's input: it can keep the old value when the target has another."""
+    """Return an operation's input for the target of a write: one that keeps the old value if the target is given another."""
     if modes.grad:
         node_of(target)
     made = twin(target)
@@ -167,7 +167,7 @@ def snapshot(target: TensorBase) -> TensorBase:
 
 
 def _marked(view: Any) -> bool:
-    """Return whether users hung something on the history of a view, or of one that it is a view of, on the way to their base."""
+    """Return whether users attached hooks to the history of a view between it and its base."""
     node, end = view._node, view._auto.base._node
     while isinstance(node, Linear) and node is not end:
         if node.marks is not None:
@@ -184,7 +184,7 @@ _COPY = Move(_copy, cloned)
 
 
 def detach_snapshot(made: TensorBase) -> None:
-    """Give a snapshot that was saved for backward memory of its own, before the target is written."""
+    """Copy a saved snapshot into memory of its own before the target is written to."""
     if on_host(made) or (modes.native is None and made._storage.__class__ in NATIVE):
         version = made._counter.version
         become(made, tensor_of(np.array(array_of(made), order="C")) if on_host(made) else on_device(_own_value(made)))
@@ -213,7 +213,7 @@ def assign(target: TensorBase, made: TensorBase, label: str = "CopyBackwards", g
 
 
 def _has_memory_alone(made: Any) -> bool:
-    """Return whether a device's tensor is the only one over its memory."""
+    """Return whether no other tensor shares the device tensor's memory."""
     storage = made._storage
     held = 1 + (made._counter is storage) + (made._at is not None and made._at[0] is storage)
     return not on_host(made) and sys.getrefcount(storage) <= held + 2  # the name here, and the question
@@ -229,8 +229,7 @@ write_into.append(assign)
 
 
 def settle(target: Any, made: Any | None, label: str = "CopyBackwards", copied: bool = False) -> None:
-    """The history of a target that has just been written to: that of ``made``, which was ``copied`` or is of nobody else, or (None) of
-    a constant.
+    """Set the history of a tensor that was just written to: that of ``made`` (``copied``, or nobody else's), or none for a constant (None).
     """
     if modes.native is not None:
         return  # MindSpore's tape sees to it
@@ -266,7 +265,7 @@ def settle(target: Any, made: Any | None, label: str = "CopyBackwards", copied: 
 
 
 def review(target: TensorBase, view: TensorBase) -> None:
-    """Let a tensor show what a view of it shows, with the view's history behind its own."""
+    """Let a tensor show what a view of it shows; the view's history follows its own."""
     node, number = view._node, view._number
     tangents = {level: tangent_of(view, level) for level in levels_of(view)} if LEVELS else {}
     shape, kind = target._shape, target._dtype
@@ -308,7 +307,7 @@ def _maps_by_bytes(base: TensorBase, target: TensorBase) -> tuple[Map, Map]:
 
 
 def _move_hooks(tensor: TensorBase, node: Node, number: int) -> None:
-    """``retain_grad`` follows a tensor to its new node; other hooks stay with the old one."""
+    """Move ``retain_grad`` to a tensor's new node; other hooks stay with the old one."""
     auto = tensor._auto
     if auto is None or auto.hooked is None:
         return

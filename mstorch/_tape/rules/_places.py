@@ -1,4 +1,4 @@
-"""Positions in an array: what stands there taken, added up there, or cut out; each linear, with its transpose."""
+"""Positions in an array: read, added to, or cleared; each a linear map with its transpose."""
 from __future__ import annotations
 
 from typing import Any
@@ -60,7 +60,7 @@ class Places:
         return v.mapped(value, self._without, self._without, "ScatterBackward1")
 
     def gradients(self, node: Any, g: np.ndarray, adds: bool) -> tuple[Any, Any]:
-        """Return what an array and the source that was written to it, or added, get."""
+        """Return the gradients of an array and of the source that was written, or added, to it."""
         return (
             None if node.edges[0] is None else g if adds else self.without(g),
             None if node.edges[1] is None else self.take(g),

@@ -14,7 +14,7 @@ from .reduce import restored
 
 @rule("p_norm", keep=(0, "result"))
 def p_norm(node: Any, g: np.ndarray) -> np.ndarray | None:
-    """Of a norm; or of a distance, in which each of several equal maxima has the gradient and a NaN the sign NaN."""
+    """Gradient of a norm, or of a distance: each of several equal maxima gets the gradient, and the sign of a NaN is NaN."""
     p, dims, keepdim, share = node.args
     if p == 0:
         return None if share else v.nothing(g, node.shapes[0])

@@ -150,7 +150,7 @@ def _extreme(op: str) -> None:
 
 
 def _share_of(g: Any, share: np.ndarray) -> Any:
-    """Return a share of the gradient, of which nothing is 0 whatever the gradient is."""
+    """Return a share of the gradient, 0 where the share is 0 whatever the gradient is."""
     return v.where(v.above(share, 0), v.mul(g, v.like(share, g)), 0)
 
 
@@ -172,7 +172,7 @@ def abs(node: Any, g: TensorBase | np.ndarray) -> Any:
 
 
 def _clamp_on_device(node: Any, g: Any) -> Any:
-    """On a device: between the bounds, below the lower, above the upper one, which goes first."""
+    """The gradient of clamp on a device: 1 between the bounds; the lower bound is applied before the upper one."""
     x, low, high = [as_raw(node.kept(g, place)) for place in range(3)]
     by_x, by_low, by_high = node.edges
     beside = None if low is None or high is None else (v.lt(low, high), v.lt(high, low))
@@ -221,12 +221,12 @@ def _mine_of_arrays(x: np.ndarray, y: np.ndarray, op: str) -> np.ndarray:
 
 @v.ways(array=_mine_of_arrays)
 def _mine(x: Any, y: Any, op: str) -> Any:
-    """Return where the first of two bare values is the larger or smaller one, or the only number."""
+    """Return where the first of two bare values is the extreme, or the other is NaN."""
     return v.either((v.ge if op == "fmax" else v.le)(x, y), v.ne(y, y))
 
 
 def _extreme_number(op: str) -> None:
-    """The larger or smaller of two, of which a NaN is none."""
+    """The larger or smaller of two, ignoring NaN."""
 
     @rule(op, keep=(0, 1))
     def chosen(node: Any, g: TensorBase | np.ndarray) -> Any:

@@ -178,7 +178,7 @@ def prod(call: Call) -> Any:
 
 
 def _beside(tangent: TensorBase | np.ndarray, normal: TensorBase | np.ndarray, axes: tuple[int, ...], count: int) -> Any:
-    """Return what is left of a tangent without its mean and its part along the standardised values."""
+    """Return a tangent less its mean and its projection on the normalised values."""
     number = v.constant(count, normal)
     moved = v.sub(tangent, v.div(v.total(tangent, axes), number))
     return v.sub(moved, v.mul(normal, v.div(v.total(v.mul(moved, normal), axes), number)))

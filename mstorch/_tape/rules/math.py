@@ -210,7 +210,7 @@ def angle(node: Any, g: TensorBase | np.ndarray) -> Any:
 
 @v.wide
 def _sgn_slope(g: np.ndarray, z: np.ndarray, turned: np.ndarray) -> np.ndarray:
-    """Return what is left of the gradient across the direction of the number, divided by its size, which is ``z * conj(turned)``."""
+    """Return the gradient's component across the number's direction, divided by its absolute value, which is ``z * conj(turned)``."""
     flat = v.is_zero(z)
     across = v.sub(g, v.mul(v.conj(g), v.mul(turned, turned)))
     return v.where(flat, 0, v.div(across, v.where(flat, 1, v.times(v.mul(z, v.conj(turned)), 2))))

@@ -17,7 +17,7 @@ def pad(node: Any, g: Any) -> Any:
 
 
 def _along(g: Any, axis: int, length: int, before: int, after: int, mode: str) -> Any:
-    """Return the gradient along an axis: the middle, and what stands around it added where it was taken from."""
+    """Return the gradient along an axis: the middle, plus the padding's gradients at the positions that it was copied from."""
     if not (before or after):
         return g
     lead = (slice(None),) * axis

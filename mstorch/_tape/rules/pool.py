@@ -32,9 +32,7 @@ _max_pool, _fold = v.Primitive("max_pool"), v.Primitive("col2im")
 
 
 def _max_pool_on_device(node: Any, g: Raw) -> Any:
-    """Return the gradient window element by window element, by the device's kernels: the first largest one gets it, or the last that is
-    NaN.
-    """
+    """Return the gradient window element by window element, by the device's kernels: it goes to the first largest, or to the last NaN."""
     kernel, stride, padding, dilation, out = node.args
     shape = node.shapes[0]
     x = node.kept(g, 0)

@@ -88,7 +88,7 @@ _cumprod = Primitive("cumprod")
 
 
 def _moved(value: TensorBase | np.ndarray) -> Any:
-    """One place on along the last dimension, a one in front."""
+    """Return the elements shifted by one along the last dimension, with a one in front."""
     return v.pad(value, (1, -1), 1)
 
 

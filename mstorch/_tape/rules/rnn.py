@@ -77,7 +77,7 @@ def gru_cell(node: Any, g: TensorBase | np.ndarray) -> Any:
 
 
 def _total(*terms: Any) -> Any:
-    """Return the sum of products (pairs of factors), of which those with a factor that is None count nothing."""
+    """Return the sum of products (pairs of factors); a pair with None is left out."""
     found = None
     for first, second in terms:
         if first is not None and second is not None:

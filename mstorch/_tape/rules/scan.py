@@ -97,7 +97,7 @@ def _without_division(g: TensorBase, x: TensorBase, y: TensorBase, dim: int, nod
 
 
 def _around_zeros(g: np.ndarray, x: np.ndarray, y: np.ndarray, dim: int) -> np.ndarray:
-    """By division before the first zero, and by a product from there to the second; nothing behind has a gradient."""
+    """Return the gradient of cumprod: by division before the first zero, by a product up to the second, and 0 beyond."""
     zero = v.is_zero(x)
     count = np.cumsum(zero, dim)
     before, first = count == 0, zero & (count == 1)

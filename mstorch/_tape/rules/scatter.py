@@ -25,7 +25,7 @@ _index_write, _index_select, _put, _take = Primitive("index_write"), Primitive("
 
 
 def _scatter_on_device(node: Any, g: Any) -> Any:
-    """Return the gradients of what was written to, without what was written over, and of what was written."""
+    """Return the gradients of the tensor that was written to (0 where it was overwritten) and of the source."""
     (dim, index, how), own = node.args, node.shapes[1]
     single = not own or not node.shapes[0]
     if single:

@@ -28,7 +28,7 @@ def _erfinv_slope(y: TensorBase | np.ndarray) -> Any:
 
 
 def _log_density(x: TensorBase | np.ndarray, y: TensorBase | np.ndarray) -> Any:
-    """Return the slope of the logarithm of the distribution; where that is minus infinity there is none."""
+    """Return the derivative of the log-distribution; NaN where that is minus infinity."""
     slope = v.times(v.reciprocal(_erfcx(v.times(x, -math.sqrt(0.5)))), math.sqrt(2 / math.pi))
     return v.where(v.at_most(y, -math.inf), math.nan, slope)
 
