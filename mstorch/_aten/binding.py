@@ -1,4 +1,4 @@
-"""Which overload of torch's own library a public call is, and with what arguments."""
+"""Find the overload of torch's own library that a public call is, and its arguments."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -147,7 +147,7 @@ _KINDS: dict[str, Any] = {
 
 
 def _value(argument: Argument, value: Tensor | float, loosely: bool) -> Any:
-    """Return the value as the overload takes it, or ``_NO``."""
+    """Return the value in the form that the overload takes, or ``_NO``."""
     kind = argument.type
     if kind.endswith("?"):
         if value is None:

@@ -26,11 +26,11 @@ Call = Callable[..., Any]
 
 
 class NotInTerms(NotImplementedError):
-    """Raised of what is not known as calls of torch's own library: it is then one call as a whole."""
+    """Raised if a function is not known as calls of torch's own library: it is then handled as one call."""
 
 
 class _Below(threading.local):
-    """The calls of the thread that are being taken, the innermost last."""
+    """The calls below autograd that this thread is handling, the innermost last."""
 
     def __init__(self) -> None:
         self.pending: list[_Pending] = []
@@ -40,7 +40,7 @@ below = _Below()
 
 
 class _Pending:
-    """A call that somebody takes: computed with these very arguments while it lasts, it is recorded by the operation itself."""
+    """A call that is being handled: an operation computed with these very arguments records it."""
 
     __slots__ = ("operator", "args", "records", "found")
 
@@ -76,12 +76,12 @@ def takers(values: Any, found: list[Any]) -> list[Any]:
 
 
 def active(args: Sequence[Any], kwargs: dict[str, Any]) -> bool:
-    """Return whether somebody takes a call with these arguments."""
+    """Return whether a mode or a tensor handles a call with these arguments."""
     return bool(MODES and state.dispatchers) or bool(takers(args, []) or kwargs and takers(kwargs.values(), []))
 
 
 class without_innermost(Block):
-    """The innermost mode of the thread, which is off in the block."""
+    """Switch off the thread's innermost mode within the block."""
 
     def __enter__(self) -> Any:
         *others, mode = state.dispatchers
@@ -91,12 +91,12 @@ class without_innermost(Block):
 
 
 def unseen() -> values_set_to:
-    """No mode of the thread is on in the block."""
+    """Switch off all modes of the thread within the block."""
     return values_set_to(state, dispatchers=[])
 
 
 def _taken(operator: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Return what the innermost mode, or the first of the tensors, makes of a call."""
+    """Return the answer of the innermost mode, or of the first of the tensors."""
     found = takers(kwargs.values(), takers(args, []))
     kinds = tuple(map(type, found))
     with level_set_to(WITHOUT_SUBCLASSES) if found and not state.dispatchers else nullcontext():
@@ -120,7 +120,7 @@ def _taken(operator: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 
 class Derived(Node):
-    """A node whose gradient is written with tensors, in the terms of torch's own library."""
+    """A node whose gradient is computed by calls of torch's own library."""
 
     __slots__ = ("formula", "operator", "plan", "options", "shapes", "kinds", "results", "places")
     formula: Any
@@ -138,11 +138,11 @@ class Derived(Node):
         return self.results
 
     def needs(self, number: int) -> bool:
-        """Return whether the gradient of the tensor of that number among the arguments is wanted."""
+        """Return whether the gradient of the tensor argument of that number is needed."""
         return self.edges[number] is not None
 
     def arg(self, number: int) -> Any:
-        """Return an argument as it was, tensors with their history."""
+        """Return an argument as it was given, tensors with their history."""
         return _filled(self.plan[number], self)
 
     def result(self, number: int = 0) -> Tensor:
@@ -150,7 +150,7 @@ class Derived(Node):
         return self.saved[len(self.shapes) + number].value(self, True)
 
     def shape(self, number: int) -> tuple[int, ...]:
-        """Return the shape of the tensor of that number among the arguments."""
+        """Return the shape of the tensor argument of that number."""
         return self.shapes[number]
 
     def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
@@ -212,7 +212,8 @@ DERIVATIVES: dict[str, tuple[str, Call]] = {}  # of overloads: the node's name, 
 
 
 def derivative(*overloads: str, label: str) -> Callable[[Call], Call]:
-    """Enter a function of the node and its gradients as the gradient of overloads: one for each tensor among the arguments."""
+    """Register a function of the node and its gradients as the gradient of overloads; it returns one for each tensor among the arguments.
+    """
 
     def enter(function: Call) -> Call:
         for overload in overloads:
@@ -257,7 +258,7 @@ def _label(operator: Any) -> str:
 
 
 def _by_itself(operator: Any, node: Derived, *gradients: Any) -> list[Tensor | None]:
-    """Return the gradient of an operator that has no formula here: one call, whose taker computes it of what it holds."""
+    """Return the gradient of an operator without a formula here: one call, which its handler computes."""
     args = [_filled(value, node) for value in node.plan]
     options = {key: _filled(value, node) for key, value in node.options.items()}
     wanted = [edge is not None for edge in node.edges]
@@ -266,7 +267,7 @@ def _by_itself(operator: Any, node: Derived, *gradients: Any) -> list[Tensor | N
 
 
 def _attach(node: Derived, result: Tensor | tuple[Tensor, ...]) -> Any:
-    """Return the call's results with the node as their history; results that came in as arguments stay themselves."""
+    """Give the call's results the node as their history; results that are arguments stay as they are."""
     results = list(result) if isinstance(result, (tuple, list)) else [result]
     node.results = len(results)
     made = []
@@ -283,7 +284,7 @@ def _attach(node: Derived, result: Tensor | tuple[Tensor, ...]) -> Any:
 
 
 def _anew(tensor: Tensor) -> Any:
-    """Return the same data without history, for what has one already."""
+    """Return a tensor over the same data without history."""
     return bare_twin(tensor)
 
 
@@ -291,7 +292,7 @@ def _anew(tensor: Tensor) -> Any:
 
 
 def call(operator: Any, *args: Any, **kwargs: Any) -> Any:
-    """Return a call of an overload, shown to whoever takes it, and recorded."""
+    """Call an overload: whoever handles it sees it, and it is recorded."""
     tensors = tensors_in((*args, *kwargs.values()))
     recorded = modes.grad and any(is_tracked(tensor) for tensor in tensors)
     if not recorded or operator._is_detached:
@@ -338,7 +339,7 @@ def _same_items(result: Any, twins: Any) -> bool:
 
 
 def _take_over(operator: Any, recorded: tuple[Tensor, Tensor], result: tuple[Tensor, Tensor]) -> None:
-    """Give what an operator recorded the values that ``__torch_dispatch__`` gave instead."""
+    """Give what an operator recorded the values that ``__torch_dispatch__`` returned."""
     pairs = list(zip(tensors_in((recorded,)), tensors_in((result,))))
     for own, other in pairs:
         fits = own._shape == other._shape and own._dtype is other._dtype and own._storage.__class__ is other._storage.__class__ is Storage
@@ -350,7 +351,7 @@ def _take_over(operator: Any, recorded: tuple[Tensor, Tensor], result: tuple[Ten
 
 
 def _see(node: Derived, result: Tensor | tuple[Tensor, ...], edges: list[Any]) -> None:
-    """Let backward run ``node`` in the place of the one that recorded the result, while somebody looks."""
+    """Let backward run ``node`` instead of the result's own node while a mode is on."""
     results = list(result) if isinstance(result, (tuple, list)) else [result]
     real = node_of(results[0])
     if real is None or [edge for edge in real.edges if edge is not None] != [edge for edge in edges if edge is not None]:
@@ -361,7 +362,7 @@ def _see(node: Derived, result: Tensor | tuple[Tensor, ...], edges: list[Any]) -
 
 
 def _shown(operator: Any, args: tuple[Any, ...], kwargs: dict[str, Any], records: bool) -> tuple[Any, Any]:
-    """Return what the taker gives, and what the operation recorded itself."""
+    """Return the handler's answer, and what the operation recorded itself."""
     pending = _Pending(operator, args, records)
     below.pending.append(pending)
     before, modes.grad = modes.grad, False
@@ -373,7 +374,7 @@ def _shown(operator: Any, args: tuple[Any, ...], kwargs: dict[str, Any], records
 
 
 def compute(operator: Any, function: Call, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Return the overload's own computation, which nobody takes; recorded if it is the call that is being taken."""
+    """Compute an overload without showing it to anyone; recorded if it is the call that is being handled."""
     pending = below.pending[-1] if below.pending else None
     if pending is None or not pending.takes(operator, args):
         return function(*args, **kwargs)
@@ -395,7 +396,7 @@ def compute(operator: Any, function: Call, args: tuple[Any, ...], kwargs: dict[s
 
 
 def _run_watched(node: Node, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
-    """Return a node's gradients while a mode sees calls: those of operations that record themselves are not in its terms."""
+    """Return a node's gradients while a mode is on: operations that record themselves are not shown as torch's calls."""
     seen = node.__dict__.get("seen") if not isinstance(node, Derived) else None
     if seen is not None:
         found = iter(seen.run(gradients, recorded))

@@ -1,4 +1,4 @@
-"""Operators that torch makes of others, taken apart as torch does: what a mode below autograd sees of them."""
+"""Composite operators, taken apart as torch does: the calls that a mode below autograd sees."""
 from __future__ import annotations
 
 import builtins
@@ -26,7 +26,7 @@ COMPOSITES: dict[str, Function] = {}
 
 
 def composite(*names: str) -> Callable[[Function], Function]:
-    """Enter what a public name is made of; NotImplemented leaves a call to be bound to an overload."""
+    """Register the decomposition of a public function; if it returns NotImplemented, the call is bound to an overload."""
 
     def enter(function: Function) -> Function:
         for name in names:
@@ -37,7 +37,7 @@ def composite(*names: str) -> Callable[[Function], Function]:
 
 
 def aten(name: str, *args: Any, **kwargs: Any) -> Any:
-    """Return a call of an overload: ``aten("sum.dim_IntList", x, [0])``."""
+    """Call an overload: ``aten("sum.dim_IntList", x, [0])``."""
     packet, _, which = name.partition(".")
     return getattr(getattr(ops.aten, packet), which or "default")(*args, **kwargs)
 
@@ -47,7 +47,7 @@ def _sizes(size: tuple[Any, ...]) -> list[int]:
 
 
 def _whole(shape: Sequence[int], count: int) -> list[int]:
-    """Return the shape with the length that -1 stands for."""
+    """Return the shape with -1 replaced by its length."""
     known = math.prod(n for n in shape if n != -1)
     return [count // known if n == -1 else n for n in shape]
 

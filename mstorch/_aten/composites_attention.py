@@ -68,19 +68,19 @@ def _attention_layer(
 
 
 def _added(mask: Tensor | None, query: Tensor) -> Tensor | None:
-    """Return a mask of numbers, which are added to the scores; of one of truths -inf where it is True."""
+    """Return the mask to add to the scores; a boolean one becomes -inf where it is True."""
     if mask is None or mask.dtype.is_floating_point:
         return mask
     return aten("masked_fill_.Scalar", aten("zeros_like", mask, dtype=query.dtype, pin_memory=False), mask, -math.inf)
 
 
 def _longer(mask: Tensor | None) -> Tensor | None:
-    """Return a mask for one key more, which nothing hides."""
+    """Return the mask with one more key, which is never masked."""
     return None if mask is None else functional.pad(mask, (0, 1))
 
 
 def _both(masks: list[Any], batch: int, heads: int, keys: int) -> Tensor | None:
-    """Return the mask of scores and that of keys, as one for all heads of all samples."""
+    """Return the masks of scores and of keys as one, for all heads of all samples."""
     mask, of_keys = masks
     if of_keys is None:
         return mask
@@ -137,7 +137,7 @@ def _attention(
 def _attention_of_parts(
     query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout_p: float, is_causal: bool, scale: Any
 ) -> Tensor:
-    """Attention by products, where torch has no kernel for it."""
+    """Attention by matrix products, for cases in which torch has no kernel."""
     root = math.sqrt(1.0 / math.sqrt(query.shape[-1]) if scale is None else scale)
     query = aten("mul.Scalar", query, root)
     if is_causal:

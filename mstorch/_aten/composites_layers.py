@@ -207,7 +207,7 @@ def _adaptive_avg_pool2d(input: Tensor, output_size: int | tuple[int, int]) -> T
 
 @composite("dropout")
 def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """Zeros with a probability, the rest scaled up."""
+    """Set elements to zero with a probability and scale up the rest."""
     if inplace:
         return NotImplemented
     if p == 0 or not training:

@@ -33,7 +33,7 @@ def _einsum(*args: Any) -> Tensor:
 
 
 def _spread_out(operand: Tensor, term: str, order: list[str]) -> Tensor:
-    """Return the operand with a dimension for each letter, of length 1 for those that it has not."""
+    """Return the operand with a dimension for each letter, of length 1 for letters that it lacks."""
     places = [term.find(letter) for letter in order]
     missing = iter(range(len(term), len(order)))
     places = [place if place >= 0 else next(missing) for place in places]

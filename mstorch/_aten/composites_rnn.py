@@ -37,7 +37,7 @@ _CELLS: dict[str, Cell] = {"lstm": _lstm_cell, "gru": _gru_cell, "rnn_tanh": _rn
 
 
 def _direction(cell: Cell, x: Tensor, state: State, weights: Sequence[Any], backwards: bool) -> tuple[Any, State]:
-    """Return one direction of one layer over (T, N, F): outputs (T, N, H) and the last state."""
+    """Run one direction of one layer over (T, N, F): outputs (T, N, H) and the last state."""
     w_ih, w_hh, b_ih, b_hh, w_hr = weights
     gates = functional.linear(x, w_ih, b_ih).unbind(0)
     outputs: list[Any] = []

@@ -114,7 +114,7 @@ for _count in (1, 2, 3):
 
 @composite("pad_like")
 def _pad_like(input: Tensor, pad: Sequence[int], mode: str) -> Tensor:
-    """Return the tensor with its own elements around it."""
+    """Return the tensor with elements of its own around it."""
     rank = len(pad) // 2
     if mode == "circular":
         for number in range(rank):

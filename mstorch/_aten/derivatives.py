@@ -244,7 +244,7 @@ def _cumsum(node: Derived, grad: Tensor) -> Tensor:
 
 
 def _spread(grad: Tensor, shape: tuple[int, ...], dims: Sequence[int], keepdim: bool) -> Any:
-    """Return a reduced gradient in the shape that it was reduced from."""
+    """Return a reduced gradient, expanded to the shape before the reduction."""
     if dims is not None and not keepdim and shape:
         for dim in sorted(d % len(shape) for d in dims) if len(dims) > 1 else dims:
             grad = grad.unsqueeze(dim)
@@ -314,7 +314,7 @@ def _max(node: Derived, grad: Tensor) -> Tensor:
 
 
 def _shared(node: Derived, grad: Tensor, dims: Sequence[int], keepdim: bool) -> Tensor:
-    """Return the gradient of an extreme, in equal parts to all elements that are one."""
+    """Return the gradient of an extreme, in equal shares for all elements equal to it."""
     x, result = node.arg(0), node.result()
     if dims and not keepdim:
         shape = [1 if i in [d % len(x.shape) for d in dims] else n for i, n in enumerate(x.shape)]

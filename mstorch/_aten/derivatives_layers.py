@@ -30,7 +30,7 @@ def _left(grad: Tensor, first: Tensor, second: Tensor) -> Any:
 
 
 def _right(grad: Tensor, first: Tensor, second: Tensor) -> Tensor:
-    """Return the same for the second factor."""
+    """Return the gradient of a product for its second factor."""
     if _in_columns(second):
         return aten("t", aten("mm", aten("t", grad), first.conj()))
     return aten("mm", aten("t", first), grad)
@@ -82,7 +82,7 @@ def _dot(node: Derived, grad: Tensor) -> Any:
 
 
 def _mask(node: Derived, *numbers: int) -> list[bool]:
-    """Return which gradients are wanted, of arguments that may be None."""
+    """Return a mask of the gradients that are needed, for arguments that may be None."""
     place, found = 0, []
     for number in numbers:
         present = node.plan[number] is not None
@@ -126,7 +126,7 @@ def _batch_norm(node: Derived, grad: Tensor, *_: Any) -> list[Tensor | None]:
 
 
 def _unchecked(node: Derived, place: int) -> Any:
-    """Return a running moment, which the operator itself writes to."""
+    """Return a running statistic without the check for writes, since the operator itself writes to it."""
     plan = node.plan[place]
     return None if plan is None else node.saved[plan.number].tensor
 
@@ -255,7 +255,7 @@ def _index_select(node: Derived, grad: Tensor) -> tuple[Tensor, Any]:
 
 
 def _enter_in_place() -> None:
-    """Operators that write in place have the gradient of those that do not."""
+    """Register gradients of in-place operators: those of the operators that are not in place."""
     names = "add.Tensor sub.Tensor mul.Tensor div.Tensor div.Scalar relu.default tanh.default sigmoid.default exp.default neg.default "
     names += "sqrt.default rsqrt.default leaky_relu.default elu.default hardtanh.default clamp.default abs.default masked_fill.Scalar "
     names += "pow.Scalar silu.default mish.default hardswish.default hardsigmoid.default"

@@ -1,4 +1,4 @@
-"""Operations that are made of others, run so that their parts are public calls: who takes calls below autograd sees each of those.
+"""Run composite functions with public calls in place of their internal ones, so that whoever handles calls below autograd sees each part.
 
 The function that computes such an operation calls functions of the families, which nobody is asked about. Here it runs with the same
 code and other names: where it names an operation it finds the public form, where it names a kernel, or reads memory, the call is given
@@ -27,7 +27,7 @@ _KERNELS = frozenset((
 
 
 class NotInParts(Exception):
-    """Raised where a function computes something itself."""
+    """Raised if a function computes something itself."""
 
 
 def _computes(*args: Any, **kwargs: Any) -> Any:
@@ -45,7 +45,7 @@ def _finish(result: Any, out: Any, *operands: Any, **words: Any) -> Any:
 
 
 def _unread(tensor: Tensor) -> None:
-    """No memory is read, checks of values are left to the parts."""
+    """Do nothing in place of a read of memory: the parts check values."""
 
 
 def _sliced(x: Tensor, dim: int, start: int, stop: int, step: int = 1) -> Tensor:
@@ -77,7 +77,7 @@ _STANDING: dict[str, Function] = {
 
 
 class _Names(dict[str, Any]):
-    """The global names of a module, operations in their public form."""
+    """A module's globals in which operations are replaced by their public forms."""
 
     def __init__(self, module: dict[str, Any]) -> None:
         super().__init__()
@@ -91,7 +91,7 @@ class _Names(dict[str, Any]):
 
 
 class _Room:
-    """A module of a family, whose operations are found in their public form."""
+    """A module of operations as seen by such code: attributes are the public forms."""
 
     def __init__(self, module: types.ModuleType) -> None:
         self._module = module
@@ -101,7 +101,7 @@ class _Room:
 
 
 def _home(value: Any) -> str:
-    """Return the module here that a function was written in, or that is a module's own name, whatever goes by a name of torch's."""
+    """Return the name of the module in which a function was written, or of a module itself, whatever torch calls it."""
     space = vars(value) if isinstance(value, types.ModuleType) else value.__globals__
     return getattr(space.get("__spec__"), "name", "")
 
@@ -130,8 +130,7 @@ _spaces: dict[int, _Names] = {}
 
 
 def in_parts(function: Function) -> Function:
-    """Return the function that does the same with public forms of what it calls; raises ``NotInParts`` where it computes anything itself.
-    """
+    """Return the function with public forms of what it calls; raises ``NotInParts`` if it computes anything itself."""
     inner: Any = inspect.unwrap(function)
     found = _made.get(inner)
     if found is None:

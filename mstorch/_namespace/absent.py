@@ -61,7 +61,7 @@ def empty_quantized(
     size: Any, qtensor: Any, *, dtype: dtype | None = None, layout: layout | None = None, device: device | str | int | None = None,
     pin_memory: bool = False, requires_grad: bool = False, memory_format: memory_format | None = None,
 ) -> NoReturn:  # fmt: skip
-    """Raises NotImplementedError: there are no quantized tensors."""
+    """Raises NotImplementedError: the tensor is not quantized."""
     if not isinstance(size, (tuple, list)):
         raise TypeError(f"empty_quantized(): argument 'size' (position 1) must be tuple of ints, not {type(size).__name__}")
     _absent("empty_quantized")

@@ -87,12 +87,12 @@ def set_enabled(device_type: str, enabled: bool) -> None:
 
 
 def _place(tensor: Any) -> str:
-    """Return the type of device whose regions cast a tensor; "meta" has none."""
+    """Return the device type whose autocast regions cast a tensor; "meta" has none."""
     return str((tensor._kept if tensor._sparse else tensor).device.type)
 
 
 def _region(values: tuple[TensorBase | Sequence[TensorBase | int], ...]) -> str | None:
-    """Return the type of device whose region an operation on these tensors is in: the accelerator's goes before the CPU's."""
+    """Return the device type of the autocast region around an operation: the accelerator's goes before the CPU's."""
     found = {_place(item) for item in instances(values, TensorBase)}
     return next((place for place in reversed(PLACES) if place in found and state.enabled.get(place)), None)
 
@@ -122,7 +122,7 @@ def _cast(value: TensorBase | float | tuple[int, int], kind: dtype, place: str) 
 
 
 def _widest(values: Sequence[TensorBase | int | Sequence[TensorBase]], kind: dtype) -> dtype:
-    """float32 if one of the tensors is, else the lower precision."""
+    """Return float32 if one of the tensors is, else the lower precision."""
     for value in values:
         if isinstance(value, (list, tuple)):
             kind = _widest(value, kind)
@@ -161,7 +161,7 @@ def outside(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[st
 
 
 def lowered(function: Callable[..., Any], *args: Any) -> Any:
-    """Return the function's result, outside of the region, with its arguments in the lower precision where a region casts them."""
+    """Return the function's result, outside of the region, for arguments cast to the lower precision if a region casts them."""
     place = _region(args)
     if place is not None:
         kind = fast_dtype(place)
@@ -173,7 +173,7 @@ Choice = Callable[[tuple[Any, ...], str], dtype | None]
 
 
 def _cast_first(function: Callable[..., Any], choices: Mapping[str, Choice]) -> Callable[..., Any]:
-    """Return the function, cast by what is chosen for the type of device of its tensors."""
+    """Return the function with its arguments cast as the device type of its tensors requires."""
 
     @functools.wraps(function)
     def casting(*args: Any, **kwargs: Any) -> Any:
@@ -199,7 +199,7 @@ def _cast_first(function: Callable[..., Any], choices: Mapping[str, Choice]) -> 
 
 
 def lists(device_type: str) -> tuple[tuple[frozenset[str], Choice], ...]:
-    """Return the names of the operations, and what each of them casts to, on a type of device."""
+    """Return the names of the cast operations, with the dtype of each, for a device type."""
     if device_type == "cpu":
         return (LOWER, _to_lower), (FLOAT32, _to_float32), (WIDEST, _to_widest), (AS_GIVEN, _to_none)
     return (FAST_LOWER, _to_lower), (FAST_FLOAT32, _to_float32), (FAST_WIDEST, _to_widest)
@@ -209,7 +209,7 @@ ASKED: set[str] = set()  # the names of the functions that were declared as oper
 
 
 def casting(function: Callable[..., Any], places: tuple[str, ...] = PLACES) -> Callable[..., Any]:
-    """Return the function, which casts its arguments in an autocast region if it stands in a list of one of these types of devices."""
+    """Return the function with its arguments cast in an autocast region, if a list of one of these device types names it."""
     ASKED.add(function.__name__)
     choices = {place: _choices(place)[function.__name__] for place in places if function.__name__ in _choices(place)}
     return _cast_first(function, choices) if choices else function

@@ -56,5 +56,5 @@ TEXTS = {
 
 
 def warn_of(name: str) -> None:
-    """Tell of what is used, the first time. torch's warning of storages is Python's own, which ``set_warn_always`` does not concern."""
+    """Warn at the first use. torch's warning of storages is Python's own, which ``set_warn_always`` does not concern."""
     warn_once(TEXTS[name], strictly=name == "storage")

@@ -1,4 +1,4 @@
-"""How an operation gets from tensors to a kernel and back: promotion, casts, recording, strides, ``out=``, in place."""
+"""From tensors to a kernel and back: promotion, casts, recording, strides, ``out=``, in place."""
 from __future__ import annotations
 
 import functools
@@ -98,7 +98,7 @@ def with_format(result: TensorBase, *sources: Any) -> TensorBase:
 
 
 def _cast_recorded(tensor: TensorBase, kind: dtype) -> TensorBase | None:
-    """Return the tensor in another dtype with its history; None where it has none to take along."""
+    """Return the tensor in another dtype with its history; None if it has no history."""
     if kind.is_integral or not recording((tensor,)):
         return None
     there, back = (functools.partial(_cast_in_order, target=target) for target in (kind.np, tensor._dtype.np))
@@ -141,7 +141,7 @@ def cast_tensor(tensor: Any, kind: dtype, strides: Any = None) -> Any:
 
 
 def _cast_in_order(array: np.ndarray, target: np.dtype[Any]) -> np.ndarray:
-    """Return an array in another dtype in the same order of memory; one that is expanded from one element stays so where it has no more."""
+    """Return an array in another dtype with the same order of memory; one expanded from one element stays expanded."""
     found = numpy_cast(array, target=target, order="K")
     if found.size == 1 and found.ndim and repeats(array):
         found.flags.writeable = False
@@ -277,7 +277,7 @@ def type_word(kind: dtype) -> str:
 
 
 def refuse_dtype(kernel: str, kind: dtype, below: int = 1, operands: Sequence[Any] = ()) -> None:
-    """Raise torch's error for a dtype that its kernel lacks: bool, or with ``below=2`` all integers; shapes that do not fit come first."""
+    """Raise torch's error for a dtype without a kernel: bool, or with ``below=2`` all integers. Errors of shapes come first."""
     if kind.category < below:
         shape: tuple[int, ...] = ()
         for operand in operands:
@@ -339,7 +339,7 @@ def write(target: TensorBase, values: TensorBase, uniform: bool = False) -> None
 
 
 def write_array(target: TensorBase, array: np.ndarray, uniform: bool = False, label: str = "CopyBackwards") -> None:
-    """Write an array, of the target's dtype, that broadcasts to its shape: a constant, as far as history is concerned."""
+    """Write an array of the target's dtype that broadcasts to its shape, as a constant without history."""
     check_writable(target, uniform)
     put_constant(target, array)
     if modes.grad:
@@ -349,7 +349,7 @@ def write_array(target: TensorBase, array: np.ndarray, uniform: bool = False, la
 
 
 def refuse_operands(out: TensorBase | None, operands: Sequence[Any]) -> None:
-    """Raise torch's error if ``out`` overlaps in part with an operand of an elementwise operation, or is one that must grow."""
+    """Raise torch's error if ``out`` partly overlaps an operand of an elementwise operation, or would have to grow."""
     if isinstance(out, TensorBase) and operands:
         refuse_shared_places(out)  # before it gets another size
         shape, own = out._shape[:0], False
@@ -385,7 +385,7 @@ def cpp_word(kind: dtype) -> str:
 
 
 def finish(result: Any, out: Any, *operands: Any) -> Any:
-    """Return the result, stored in ``out`` if that is given; what has an ``out=`` never returns a view.
+    """Return the result, stored in ``out`` if given; an operation with ``out=`` never returns a view.
 
     The operands of an elementwise operation may not overlap with ``out``.
     """
@@ -433,19 +433,17 @@ def finish_recorded(result: Any, out: Any, words: str = "") -> Any:
 
 
 def without_grad() -> grad_set_to:
-    """Nothing is recorded inside."""
+    """Record nothing within the block."""
     return grad_set_to(False)
 
 
 def readable(tensor: Any) -> np.ndarray | None:
-    """Return the values, for a check of arguments; None while a graph is captured, which holds no such check, where there are none, and
-    where they are a device's, which is not waited for.
-    """
+    """Return the values for a check of arguments; None in a capture, on the meta device, and on a device, which is not waited for."""
     return array_of(tensor) if home(tensor).reads_are_free else None
 
 
 def values_of(tensor: TensorBase) -> np.ndarray | None:
-    """Return the values, for which a device is waited; None where there are none to read: in a graph that is captured, on a meta device."""
+    """Return the values; a device is waited for. None where there are none: in a capture, or on the meta device."""
     return array_of(tensor) if home(tensor).has_elements else None
 
 
@@ -455,7 +453,7 @@ def shape_of(tensor: Any) -> tuple[int, ...]:
 
 
 def whole(value: Any) -> int:
-    """Return an integer argument as one; TypeError, which torch's words replace, for a truth value and what is no integer."""
+    """Return an integer argument as an int; TypeError (with torch's message later) for a bool or anything else."""
     if value.__class__ is not int:
         if value.__class__ is bool:
             raise TypeError("'bool' object cannot be interpreted as an integer")

@@ -1,4 +1,4 @@
-"""Other ways to write a call that torch takes: second names of parameters, sizes as a keyword, orders of older versions.
+"""Alternative forms of calls that torch accepts: second names of parameters, sizes as a keyword, orders of older versions.
 
 Functions declare theirs with ``_operation.operation``, and those with a ``dtype`` take Python's types; what ``inspect.signature`` shows
 of them holds the second names too.
@@ -17,8 +17,8 @@ from .._core.warned import warn_once
 
 
 class Forms(NamedTuple):
-    """Second names (``names``: second → first, or several of which the first free one is meant), the keyword for what stands
-    as ``*sizes``, and orders of older versions.
+    """Second names (``names``: second → first, or several first ones, the first free one being meant), the keyword for ``*sizes``, and
+    orders of older versions.
     """
 
     names: dict[str, Any] = {}
@@ -27,7 +27,7 @@ class Forms(NamedTuple):
 
 
 def old_sum(*rest: str) -> tuple[tuple[str, ...], ...]:
-    """Return the orders of ``beta * input + alpha * product``, as function and as method."""
+    """Return the older orders of arguments of ``beta * input + alpha * product``, as function and as method."""
     return (
         ("beta", "input", "alpha", *rest), ("beta", "input", *rest), ("input", "beta", "alpha", *rest), ("input", "beta", *rest),
     )  # fmt: skip
@@ -92,7 +92,7 @@ def _in_order(name: str, args: tuple[Any, ...], orders: tuple[tuple[str, ...], .
 
 
 def without_out_dtype(name: str, out_dtype: dtype | None) -> None:
-    """torch takes the dtype of a product on GPUs only; here and on its CPU there is no such kernel."""
+    """Refuse ``out_dtype``: torch takes it on GPUs only."""
     if isinstance(out_dtype, TensorBase):
         raise TypeError(f"{name}() received an invalid combination of arguments - got a Tensor in the place of a dtype")
     if out_dtype is not None:

@@ -1,4 +1,4 @@
-"""``out=`` of functions that make tensors of no tensor: what torch lets them write to, and what becomes of its history."""
+"""``out=`` of factories: tensors that torch lets them write to, and their history afterwards."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -23,18 +23,18 @@ def no_derivative(name: str) -> RuntimeError:
 
 
 def is_of_leaf(tensor: TensorBase) -> bool:
-    """Return whether a tensor is a leaf that requires gradients, or a view of a leaf with one's history."""
+    """Return whether a tensor is a leaf that requires gradients, or a view of one with that one's history."""
     base = None if tensor._auto is None else tensor._auto.base
     return is_tracked(tensor) and (_is_leaf(tensor) or (base is not None and base.is_leaf))
 
 
 def _is_leaf(tensor: TensorBase) -> bool:
-    """Return the same as ``is_leaf``, and True for a view whose history nobody may ask for."""
+    """Return the same as ``is_leaf``, and True for a view whose ``grad_fn`` raises."""
     return may_not_be_asked(tensor) or bool(tensor.is_leaf)
 
 
 def underivable(word: str, input: TensorBase, out: TensorBase) -> TensorBase:
-    """``out`` with a history, of which the input is part, that cannot be differentiated."""
+    """torch's error for an ``out`` with a history that includes the input, which cannot be differentiated."""
     return refuse("NotImplemented", word, input, out, RuntimeError(f"derivative for {word} is not implemented"))
 
 

@@ -1,4 +1,4 @@
-"""In-place forms: what a function returns is stored in its first operand."""
+"""In-place forms: a function's result is stored in its first operand."""
 from __future__ import annotations
 
 import contextlib
@@ -33,7 +33,7 @@ _NUMBERS_FIRST = {"clamp", "div", "pow"}  # but shapes later
 
 
 def _check_target(tensor: TensorBase, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-    """Raise torch's error if the tensor's elements share memory: that of the arguments where torch has looked at them by then."""
+    """Raise torch's error if the tensor's elements overlap in memory; errors of the arguments come first where torch checks those first."""
     if tensor._stride is None or not overlaps(tensor._shape, tensor._stride):
         return
     check_history(tensor)
@@ -57,7 +57,7 @@ def in_place(tensor: TensorBase, function: Callable[..., Any], *args: Any, **kwa
 
 
 def _refuse_overlaps(tensor: TensorBase, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-    """Raise torch's error if an operand shows a part of the memory that is written."""
+    """Raise torch's error if an operand partly overlaps the memory that is written."""
     for value in (*args, *kwargs.values()) if kwargs else args:
         if isinstance(value, TensorBase) and value._storage is tensor._storage:
             name = getattr(function, "__name__", "")
@@ -100,7 +100,7 @@ def stored(tensor: TensorBase, function: Callable[..., Any], args: tuple[Any, ..
 
 
 def _kept_outputs(node: Any) -> list[Any]:
-    """Return what a node keeps of its operation's own result."""
+    """Return the results of the operation that its node saves."""
     if not isinstance(node, Applied) or not node.saved:
         return []
     return [item for item in node.saved if item is not None and getattr(item, "output", False) and item.unpack is None]

@@ -1,4 +1,4 @@
-"""The order of memory that torch gives results: of elementwise operations, and of several in a row."""
+"""The strides of results: of elementwise operations, and of several in a row."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -29,23 +29,23 @@ def result_strides(
 
 
 def _converted(tensor: TensorBase) -> tuple[int, ...]:
-    """Return the strides of a conversion, or a copy, of a tensor."""
+    """Return the strides of a converted tensor, or of a copy."""
     return preserved_strides(tensor._shape, strides_of(tensor)) or contiguous_strides(tensor._shape)
 
 
 def in_order_of(found: TensorBase, *operands: Any, with_numbers: bool = False) -> Any:
-    """Return a fresh result of several operations in the order of memory that one elementwise operation of the operands gives."""
+    """Return a fresh result of several operations with the strides of one elementwise operation on the operands."""
     strides = result_strides(operands, found._shape, with_numbers)
     return found if found._stride is strides is None else in_order(found, strides or contiguous_strides(found._shape))
 
 
 def kept_order(found: TensorBase, input: TensorBase) -> Any:
-    """Return a fresh result of the size of ``input`` in the order of memory that a copy of this has."""
+    """Return a fresh result of the size of ``input`` with the strides of a copy of it."""
     if found._stride is input._stride is None:
         return found
     return in_order(found, _converted(input))
 
 
 def row_major(found: TensorBase) -> TensorBase:
-    """Return a fresh result with just row-major strides, where those of single or no elements say nothing, too."""
+    """Return a fresh result with exactly row-major strides, also where lengths of 0 or 1 leave them open."""
     return found if found._stride is None else in_order(found, contiguous_strides(found._shape))

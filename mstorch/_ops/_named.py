@@ -1,4 +1,4 @@
-"""torch's names for nodes of operations that are one there and several steps here."""
+"""torch's node names for operations that are one node there and several steps here."""
 from __future__ import annotations
 
 import functools
@@ -10,7 +10,7 @@ from .._tape.node import named, watch
 
 
 def call_node(result: TensorBase, label: str) -> TensorBase:
-    """Return the tensor, whose node is called so from now on; one that refuses backward keeps its name."""
+    """Rename the tensor's node and return the tensor; a node that refuses backward keeps its name."""
     node = result._node
     if node is not None and type(node).label not in (label, "NotImplemented"):
         node.__class__ = named(type(node), label)
@@ -18,7 +18,7 @@ def call_node(result: TensorBase, label: str) -> TensorBase:
 
 
 def node_called(label: str | Callable[..., str], watched: str = "") -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Return a function whose results say that a node of torch's name made them; ``label`` may ask the arguments for it.
+    """Return a function whose results have a node of torch's name; ``label`` may depend on the arguments.
 
     So does what is printed (``grad_fn=<NllLossBackward0>``); the nodes below are our steps. ``watched`` names arguments that torch
     saves and our steps do not ("result" the result): backward refuses where they are written to in between.
@@ -47,17 +47,17 @@ def node_called(label: str | Callable[..., str], watched: str = "") -> Callable[
 
 
 def watching(names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """``node_called`` for a function of several nodes in torch, too, which keeps its name."""
+    """``node_called`` for a function of several nodes in torch, too, whose names stay."""
     return node_called("", names)
 
 
 def _made_before(node: Any, args: tuple[Any, ...]) -> bool:
-    """Return whether a node is that of an argument, which was given back as it came."""
+    """Return whether a node belongs to an argument that was returned unchanged."""
     return any(isinstance(item, TensorBase) and item._node is node for item in args)
 
 
 def by_value(label: str, place: int, name: str, number: int = 0) -> Callable[..., str]:
-    """``label`` followed by ``number`` (0 or 1) where the argument in this place is a number, by the other one for a tensor."""
+    """Return ``label`` followed by ``number`` (0 or 1) if the argument in this place is a number, by the other one for a tensor."""
 
     def chosen(*args: Any, **kwargs: Any) -> str:
         value = args[place] if len(args) > place else kwargs.get(name)
@@ -67,5 +67,5 @@ def by_value(label: str, place: int, name: str, number: int = 0) -> Callable[...
 
 
 def by_rank(label: str, beside: int) -> Callable[..., str]:
-    """``label`` with the number of dimensions in it that the input has ``beside`` batch and channels."""
+    """Return ``label`` with the number of the input's dimensions ``beside`` batch and channels."""
     return lambda input, *args, **kwargs: label.format(len(input._shape) - beside)

@@ -17,7 +17,7 @@ _LARGEST = {"float16": 65504.0, "bfloat16": 3.3895313892515355e38, "float32": 3.
 
 
 def integer_fits(value: Any, kind: dtype) -> bool:
-    """Return whether a number fits an integer type; a negative integer goes round in an unsigned one, no further than its size."""
+    """Return whether a number fits an integer dtype; negative ones wrap around in an unsigned one, up to its size."""
     limits = np.iinfo(kind.np)
     low = -limits.max if limits.min == 0 and isinstance(value, int) else limits.min
     return bool(low <= value <= limits.max)
@@ -51,10 +51,10 @@ def fitting(value: Any, kind: dtype, through: str | None = None) -> Any:
 
 
 def written(value: Any, kind: dtype) -> complex:
-    """As ``fitting``, where torch makes a tensor of the number first: 16-bit types are reached by way of double."""
+    """``fitting`` where torch first makes a tensor of the number: 16-bit types are reached by way of double."""
     return fitting(value, kind, "float64" if kind.name in ("float16", "bfloat16") else None)
 
 
 def filling(value: Any, kind: dtype, count: int) -> complex:
-    """As ``fitting``, for a tensor of ``count`` elements that is filled: torch writes a single one another way."""
+    """``fitting`` for filling a tensor of ``count`` elements: torch treats a single one differently."""
     return written(value, kind) if count == 1 else fitting(value, kind)

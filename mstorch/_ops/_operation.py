@@ -16,7 +16,7 @@ def operation(function: Function, /) -> Function: ...
 @overload
 def operation(*, forms: Forms | None = None, numpy_names: bool = False) -> Callable[[Function], Function]: ...
 def operation(function: Any = None, /, *, forms: Forms | None = None, numpy_names: bool = False) -> Any:
-    """Declare an operation of torch's.
+    """Declare an operation: its other forms of calls, and its cast in autocast.
 
     ``forms``: other ways to write a call of it (second names, orders of older versions). ``numpy_names``: it takes NumPy's keywords, too
     (``axis`` for ``dim``). A ``dtype`` may be one of Python's types. In an autocast region it casts as torch's lists say (``_autocast``).

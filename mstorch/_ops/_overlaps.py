@@ -13,7 +13,7 @@ from ._dispatch import shape_of
 
 
 def refuse_overlap(out: TensorBase | None, *inputs: Any) -> None:
-    """Raise torch's error if ``out`` holds an element twice, or shares one with an input: for what is read while it writes.
+    """Raise torch's error if ``out`` overlaps itself or an input: for operations that read while they write.
 
     As in torch, only windows without gaps are looked at, but a tensor shares with itself even where it is empty.
     """
@@ -29,7 +29,7 @@ def refuse_overlap(out: TensorBase | None, *inputs: Any) -> None:
 
 
 def refuse_parts(out: Any, input: TensorBase, shape: tuple[int, ...] | None = None) -> None:
-    """Raise torch's error if the first of ``out`` (a pair, or None) shows a part of the input: for what reads after it wrote.
+    """Raise torch's error if the first of ``out`` (a pair, or None) partly overlaps the input: for operations that read after they wrote.
 
     ``shape``: the size that it will have, row-major if that is another than it has.
     """

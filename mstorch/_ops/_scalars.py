@@ -1,4 +1,4 @@
-"""Python numbers as 0-d arrays, and how wide a number stands beside half precision."""
+"""Python numbers as 0-d arrays, and their precision beside half precision."""
 from __future__ import annotations
 
 import functools
@@ -63,7 +63,7 @@ def widened(second: TensorBase | float, tensors: list[Any], kind: dtype) -> Any:
 
 
 def is_inexact(second: Any, kind: dtype) -> bool:
-    """Return whether an operand is a number that a dtype of half precision has not."""
+    """Return whether an operand is a number that half precision cannot represent."""
     if isinstance(second, TensorBase):
         return False
     number = scalar_array(second.item() if isinstance(second, np.generic) else second, float32)

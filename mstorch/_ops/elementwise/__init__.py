@@ -1,1 +1,1 @@
-"""Arithmetic, comparisons, activations and special functions: each element of the result of those at the same place."""
+"""Elementwise operations: arithmetic, comparisons, activations, special functions."""

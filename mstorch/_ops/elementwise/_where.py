@@ -16,7 +16,8 @@ _where = kernel("where")
 
 
 def chosen(condition: TensorBase, input: TensorBase | float, other: TensorBase | float, kind: dtype, tensors: list[Any]) -> TensorBase:
-    """``input`` where the boolean condition holds, else ``other``, as elements of ``kind``; ``tensors`` are those among the three."""
+    """Return ``input`` where the boolean condition holds, else ``other``, as elements of ``kind``; ``tensors`` are those among the three.
+    """
     shape = condition._shape
     for tensor in tensors[1:]:
         shape = broadcast_shape(shape, tensor._shape)

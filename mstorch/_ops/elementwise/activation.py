@@ -55,7 +55,7 @@ def _apply(kernel_: Kernel, name: str, input: TensorBase, *args: Any, inplace: b
 
 
 def _stored(result: TensorBase, out: TensorBase, input: TensorBase) -> Any:
-    """``out`` of the result's dtype, with the result in it; it does not overlap in part with the input."""
+    """Return ``out``, of the result's dtype, with the result stored in it; partial overlap with the input is refused."""
     if isinstance(out, TensorBase):
         refuse_partial_overlap(out, input)
     return finish_exactly(result, out, FOUND)
@@ -67,7 +67,7 @@ def _floating(name: str, input: TensorBase) -> None:
 
 
 def _check_wide(input: Any, *numbers: Any) -> None:
-    """Raise torch's error for a number that does not fit what torch computes the input's dtype in."""
+    """Raise torch's error for a number that does not fit the dtype in which torch computes."""
     if isinstance(input, TensorBase):
         for number in numbers:
             fitting(number, float32 if input._dtype.itemsize == 2 else input._dtype)

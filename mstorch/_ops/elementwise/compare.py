@@ -316,7 +316,7 @@ def clamp(input: TensorBase, min: Any = None, max: Any = None, *, out: TensorBas
 
 
 def _refuse_truth(low: Any, high: Any) -> None:
-    """Raise torch's error for bounds of truth values: a tensor is one for one end alone."""
+    """Raise torch's error for boolean bounds: a tensor is one if given for one end alone."""
     scalar = not isinstance(low, TensorBase) and not isinstance(high, TensorBase)
     if scalar or low is not None and high is not None:
         end = "" if low is not None and high is not None else "_max" if low is None else "_min"

@@ -60,7 +60,7 @@ _square, _sqrt, _rsqrt, _reciprocal = kernel("square"), kernel("sqrt"), kernel("
 
 
 def with_args(kernel: Kernel, input: TensorBase, *args: Any, kind: dtype | None = None, out: TensorBase | None = None) -> Any:
-    """Return an elementwise operation of one tensor whose kernel takes Python values besides."""
+    """Return an elementwise operation of one tensor and Python values."""
     strides, source = result_strides((input,), input._shape, kind=kind), input
     if kind is not None and kind is not input._dtype:
         input = cast_tensor(input, kind)
@@ -73,7 +73,7 @@ def kind_of(value: TensorBase | complex) -> dtype:
 
 
 def _scaled(other: Any, alpha: complex, first: Any) -> Any:
-    """``alpha * other`` in the dtype that torch computes the sum in, after its checks of alpha."""
+    """Return ``alpha * other`` in the dtype in which torch computes the sum, after its checks of alpha."""
     kind = result_dtype((first, other))
     if isinstance(alpha, bool) and kind.category != 0:
         raise RuntimeError("Boolean alpha only supported for Boolean results.")
@@ -103,7 +103,7 @@ def adds_in_one_kernel(input: Any, other: Any, alpha: Any, op: str = "add_scaled
 
 
 def _added_scaled(input: Any, other: Any, alpha: Any, label: str, out: Any) -> Any:
-    """``input + alpha * other`` by that kernel; RuntimeError for a number that the dtype cannot hold."""
+    """Return ``input + alpha * other`` by that kernel; RuntimeError for a number that the dtype cannot hold."""
     fitting(alpha, input._dtype)
     return finish(elementwise_in(input._dtype, _add_scaled, (input, other), (float(alpha),), label=label), out)
 
@@ -199,7 +199,7 @@ def _number_times(number: complex, tensor: TensorBase) -> TensorBase:
 
 
 def _number_less(number: float, tensor: TensorBase) -> TensorBase:
-    """``number - tensor``, whose node is called so."""
+    """``number - tensor``, with a node of that name."""
     return rsub(tensor, number)
 
 
@@ -310,7 +310,7 @@ def pow(input: TensorBase, exponent: Any, *, out: TensorBase | None = None) -> T
 
 
 def _number_to_the(base: Any, exponent: TensorBase, kind: dtype, out: TensorBase | None) -> TensorBase:
-    """Return a number to the power of a tensor: torch gives row-major strides here."""
+    """Return a number to the power of a tensor, with row-major strides as in torch."""
     exponent = exponent if exponent._dtype is kind else cast_tensor(exponent, kind)
     result = apply(_pow, kind, (scalar_array(python_number(base), kind), exponent), label="PowBackward2")
     return finish(result, out, exponent)
@@ -495,7 +495,7 @@ def addcdiv(input: TensorBase, tensor1: TensorBase, tensor2: TensorBase, *, valu
 
 
 def _scaled_first(input: TensorBase, tensor1: TensorBase, tensor2: TensorBase, value: Any) -> TensorBase:
-    """``value * tensor1`` in the dtype of the result; of an integer one torch cuts the value's fraction."""
+    """Return ``value * tensor1`` in the dtype of the result; for integers torch truncates the value."""
     kind = result_dtype((input, tensor1, tensor2))
     if isinstance(value, TensorBase):
         return mul(tensor1, value)
@@ -543,7 +543,7 @@ def lerp(input: Any, end: Any, weight: Any, *, out: TensorBase | None = None) ->
 def _lerp_slopes(
     gradients: Sequence[TensorBase], outputs: Sequence[Any], inputs: Sequence[TensorBase]
 ) -> tuple[TensorBase, TensorBase, TensorBase]:
-    """Return the gradients for the two ends and the weight, which do not depend on the end that is nearer."""
+    """Return the gradients for the two ends and the weight, which do not depend on which end is nearer."""
     (g,), (first, end, weight) = gradients, inputs
     if g is None:
         return None, None, None
@@ -551,7 +551,7 @@ def _lerp_slopes(
 
 
 def unkept(input: TensorBase, number: Any, label: str, operation: Callable[..., Any] = mul) -> TensorBase:
-    """Return a tensor times (or divided by) a number, of which backward keeps nothing, so that it can be gone through again."""
+    """Return a tensor times (or divided by) a number; backward saves nothing, so it can run again."""
     real = isinstance(number, (int, float)) and input._dtype.is_floating_point
     if not real or not in_arrays(input) or not recording((input,)):
         return operation(input, number)
@@ -563,7 +563,7 @@ def unkept(input: TensorBase, number: Any, label: str, operation: Callable[..., 
 
 
 def _rest(weight: Any, kind: dtype) -> float:
-    """``1 - weight`` in the precision that torch computes in: float32, unless the tensor is wider."""
+    """Return ``1 - weight`` in the precision in which torch computes: float32, unless the tensor is wider."""
     if kind.name in ("float64", "complex128") or isinstance(weight, complex):
         return 1 - weight
     return float(np.float32(1) - np.float32(weight))

@@ -212,7 +212,7 @@ def hypot(input: TensorBase, other: TensorBase, *, out: TensorBase | None = None
 
 @node_called(by_value("CopysignBackward", 1, "other", number=1))
 def copysign(input: TensorBase, other: TensorBase | float, *, out: TensorBase | None = None) -> TensorBase:
-    """Return the size of ``input`` with the sign of ``other``."""
+    """Return the magnitude of ``input`` with the sign of ``other``."""
     expect_tensor("copysign", input)
     return binary(_copysign, input, other, out, to_float=True)
 
@@ -296,7 +296,7 @@ def _exponents_moved(input: TensorBase, other: TensorBase, moved: bool, out: Ten
 
 
 def _moved_on_device(input: Any, other: Any) -> Any:
-    """Return the same by powers of two none of which is too large or too small for single precision, or double."""
+    """Return the same, by powers of two within the range of single precision, or double."""
     double = input._dtype.name == "float64"
     most, count = (1000, 3) if double else (120, 3)
     found, left = to_dtype(input, float64 if double else float32), clamp(to_dtype(other, int32), -most * count, most * count)
@@ -309,7 +309,7 @@ def _moved_on_device(input: Any, other: Any) -> Any:
 
 @ways(native=_moved_on_device)
 def _moved(input: TensorBase, other: TensorBase) -> TensorBase:
-    """Numbers whose exponents are moved; as in torch, by the lower 32 bits of longer integers."""
+    """Return numbers with shifted exponents; as in torch, by the lower 32 bits of longer integers."""
     kind = input._dtype
     strides = result_strides((input, other), broadcast_shape(input._shape, other._shape))
     numbers = array_of(cast_tensor(input, float32) if kind.itemsize == 2 else input)
@@ -319,7 +319,7 @@ def _moved(input: TensorBase, other: TensorBase) -> TensorBase:
 
 
 def _ldexp_backward(gradients: Sequence[TensorBase], outputs: Sequence[TensorBase], inputs: Sequence[TensorBase]) -> Any:
-    """Return the gradient, made of the exponents and the result."""
+    """Return the gradient, computed from the exponents and the result."""
     (g,), (result,), (input, other) = gradients, outputs, inputs
     if g is None:
         return None, None
@@ -372,7 +372,7 @@ def ceil(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
 
 
 def trunc(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
-    """Return each element without the part after the point."""
+    """Return each element without its fraction."""
     return _rounding(_trunc, input, out)
 
 
@@ -385,7 +385,7 @@ def round(input: TensorBase, *, decimals: int = 0, out: TensorBase | None = None
 
 
 def frac(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
-    """Return the part of each element after the point."""
+    """Return the fraction of each element."""
     if out is not None:
         expect_out_dtype(out, input._dtype, FOUND)
     return unary(_frac, input, out)

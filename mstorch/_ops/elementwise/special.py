@@ -97,7 +97,7 @@ def log_ndtr(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
 
 
 def lgamma(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
-    """Return the logarithm of the size of the gamma function."""
+    """Return the logarithm of the absolute value of the gamma function."""
     return unary(_lgamma, input, out, to_float=True)
 
 

@@ -1,4 +1,4 @@
-"""Elements that are put at flat positions of a device's tensor, and where the elements of an index stand there."""
+"""Writes at flat positions of a device's tensor, and the flat positions of an index."""
 from __future__ import annotations
 
 from typing import Any
@@ -29,12 +29,12 @@ def _made_there(value: Any, current: Any, shape: tuple[int, ...]) -> Any:
 
 @ways(at=1, device=_made_there)
 def filling(value: Any, current: TensorBase, shape: tuple[int, ...]) -> TensorBase:
-    """Return a value in the shape of what it is written to; a number is made where that is."""
+    """Return a value expanded to the part it is written to; a number is made on the device of that."""
     return fitted(value, current, shape)
 
 
 def flat_positions(shape: Any, dims: Any, indices: tuple[Any, ...], common: Any, adjacent: bool, beside_: Any) -> Any:
-    """Return where the elements that index tensors name stand in a row-major tensor, on the device of another one."""
+    """Return the flat positions, in a row-major tensor, of the elements that index tensors name, on the device of another tensor."""
     indices = tuple(beside(index, beside_) for index in indices)
     return call(_linear, (indices[0],), shape, dims, indices, common, adjacent, dtype=int64)
 
@@ -58,7 +58,7 @@ def _put_by_one_kernel(target: Any, dims: Any, indices: tuple[Any, ...], common:
 
 @ways(device=_put_by_one_kernel)
 def put_by_one_kernel(target: Any, dims: Any, indices: tuple[Any, ...], common: Any, adjacent: bool, source: Any, adding: bool) -> bool:
-    """Put (or add) elements at index tensors where nothing is recorded, by the device's kernel; False where that does not serve.
+    """Put (or add) elements at index tensors by the device's kernel, if nothing is recorded; return False if it cannot.
 
     The kernel takes indices of the first dimensions: the window is told with the indexed ones first.
     """
@@ -66,7 +66,7 @@ def put_by_one_kernel(target: Any, dims: Any, indices: tuple[Any, ...], common: 
 
 
 def put_on_device(target: Any, positions: Any, source: Any, watched: tuple[Any, ...] = ()) -> None:
-    """The elements of ``source`` at flat positions of a target on a device; ``watched`` as in ``put_at``."""
+    """Put the elements of ``source`` at flat positions of a target on a device; ``watched`` as in ``put_at``."""
     check_writable(target, uniform=True)  # torch only warns of memory that stands in several places
     source = beside(source, target)
     source = source if source._stride is None else contiguous_copy(source)
@@ -89,7 +89,7 @@ class Put(Node):
 
     @classmethod
     def recorded(cls, before: TensorBase, source: TensorBase, **members: Any) -> TensorBase:
-        """Return a tensor that has the history of the written one: a node with these members."""
+        """Return a tensor with the history of the one written to: a node with these members."""
         made = bare_twin(before)
         node = cls((edge_of(before), edge_of(source)))
         for name, value in members.items():
@@ -105,7 +105,7 @@ class _FlatPut(Put):
     positions: Any
 
     def run(self, gradients: Any, recorded: bool) -> Any:
-        """Return zeros where elements were put, and the gradient that is found there."""
+        """Return the gradient with zeros where elements were put, and the gradient at those positions."""
         gradient, raw = gradients[0], value_of(self.positions)
         whole = dressed(gradient)
         rest = part = None

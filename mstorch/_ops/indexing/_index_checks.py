@@ -1,4 +1,4 @@
-"""Tensors of positions: their dtype and their range, as torch checks them in gather, scatter and the like."""
+"""Checks of index tensors: dtype and range, as torch does in gather, scatter and the like."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -39,7 +39,7 @@ def check_index_dim(index: TensorBase, dim: int, shape: tuple[int, ...]) -> None
 
 
 def expect_dtype_of(target: TensorBase, value: TensorBase) -> None:
-    """Raise torch's error unless a tensor that is put at indices has the target's dtype."""
+    """Raise torch's error unless the source of a write at indices has the target's dtype."""
     if value._dtype is not target._dtype:
         raise RuntimeError(
             "Index put requires the source and destination dtypes match, got "

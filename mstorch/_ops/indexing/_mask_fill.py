@@ -1,4 +1,4 @@
-"""``tensor[mask] = number`` on a device: as in torch one fill where the mask holds, without the positions of what is true."""
+"""``tensor[mask] = number`` on a device: as in torch a masked fill, without the positions of true elements."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -54,7 +54,7 @@ def _window_of_mask(self: Any, key: Any, value: Any, expanded: Any, basic: Any) 
 def window_of_mask(
     self: TensorBase, key: Any, value: TensorBase | complex, expanded: Callable[..., Any], basic: Callable[..., Any]
 ) -> tuple[Any, Any] | None:
-    """The part of a device's tensor that a key shows around its one mask, and the mask in a shape that fits; None for other keys.
+    """Return the part of a device's tensor that a key selects besides its one mask, and the mask in a fitting shape; None for other keys.
 
     ``expanded`` and ``basic`` read keys (``subscript.py``).
     """
@@ -62,7 +62,7 @@ def window_of_mask(
 
 
 def fill(part: tuple[Any, Any], value: Any) -> None:
-    """Fill a part where its mask holds."""
+    """Fill a part of a tensor where its mask is true."""
     current, mask = part
     if is_number(value):
         number_as(value, current)  # as in torch, the number is looked at first, then the history

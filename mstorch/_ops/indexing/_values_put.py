@@ -1,4 +1,4 @@
-"""Values that are written to a part of a tensor: as tensors of its dtype and shape."""
+"""Values to be written to a part of a tensor, converted to its dtype and shape."""
 from __future__ import annotations
 
 from typing import Any
@@ -15,7 +15,7 @@ from ..shape import views
 
 
 def without_leading_ones(value: TensorBase) -> TensorBase:
-    """Return a value in the shape that torch compares with the place that it goes to."""
+    """Return a value in the shape that torch compares with that of the target."""
     shape = value._shape
     while shape and shape[0] == 1:
         shape = shape[1:]
@@ -23,7 +23,7 @@ def without_leading_ones(value: TensorBase) -> TensorBase:
 
 
 def stands_in(value: TensorBase, target: TensorBase) -> bool:
-    """Return whether a value, broadcast to the target, is what stands in the target's memory already."""
+    """Return whether a value, broadcast to the target, is the memory that the target has already."""
     if value._storage is not target._storage or value._offset != target._offset or value._dtype is not target._dtype:
         return False
     shape, own, steps = target._shape, value._shape, strides_of(value)
@@ -38,7 +38,7 @@ def stands_in(value: TensorBase, target: TensorBase) -> bool:
 
 
 def number_as(value: Any, target: TensorBase) -> np.ndarray:
-    """Return a number as a 0-d array of the target's dtype; torch's error where it does not fit."""
+    """Return a number as a 0-d array of the target's dtype; torch's error if it does not fit."""
     return scalar_array(written(python_number(value), target._dtype), target._dtype)
 
 

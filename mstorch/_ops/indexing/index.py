@@ -1,4 +1,4 @@
-"""Taking elements by index tensors, filling and selecting by masks."""
+"""Read elements by index tensors; fill and select by masks."""
 from __future__ import annotations
 
 from typing import Any
@@ -77,14 +77,14 @@ _SAME = "{}(): self and result must have the same scalar type"
 
 
 def keep_layout(input: TensorBase, found: TensorBase) -> Any:
-    """Return a fresh contiguous result of the size of ``input``, in its strides if they are dense."""
+    """Return a fresh contiguous result of the size of ``input``, in the strides of ``input`` if they are dense."""
     if input._stride is None or found is input:
         return found
     return in_order(found, preserved_strides(found._shape, input._stride))
 
 
 def keep_gaps(input: TensorBase, found: TensorBase) -> TensorBase:
-    """As ``keep_layout``, but where memory has gaps, those of ``input`` are kept, in a copy of all of its memory."""
+    """``keep_layout``, but with the gaps of ``input`` if its memory has any: in a copy of all of its memory."""
     strides = strides_of(input)
     if not in_arrays(input, found) or overlaps(input._shape, strides) or is_dual(found) or (input._stride is None and not input._offset):
         return keep_layout(input, found)
@@ -331,7 +331,7 @@ _MANY = 1 << 22  # elements whose positions take more memory than they are worth
 
 
 def _add_without_places(target: TensorBase, key: tuple[Any, ...], values: TensorBase) -> TensorBase:
-    """Add values at index tensors without a table of all positions; returns the tensor."""
+    """Add values at index tensors without computing flat positions; returns the tensor."""
     shape = shape_of(target)
     shown = subscript.getitem(views.expand(tensor_of(np.zeros((1,) * len(shape), np.int8)), shape), key)  # checks the key
     spread = views.expand(values, shape_of(shown))
@@ -403,7 +403,7 @@ def index_fill(input: Any, dim: int, index: Any, value: Any) -> TensorBase:
 
 
 def _check_empty_fill(input: Any, dim: int, count: int) -> None:
-    """Raise torch's error where entries to fill, which there are none of, would lie behind the memory."""
+    """Raise torch's error if no entries are to be filled and their position would be outside of the memory."""
     lengths = [count if d == dim else length for d, length in enumerate(input._shape)]
     steps = [0 if d == dim else step for d, step in enumerate(strides_of(input))]
     size, offset = input._dtype.itemsize, input._offset
@@ -416,7 +416,7 @@ def _check_empty_fill(input: Any, dim: int, count: int) -> None:
 
 
 def _flags(size: int, positions: TensorBase) -> TensorBase:
-    """Return a boolean vector that holds at the positions, which may count from the end."""
+    """Return a boolean vector that is True at the positions, which may be negative."""
     values = readable(positions)
     if values is not None:
         chosen = np.zeros(size, np.bool_)
@@ -485,7 +485,7 @@ def masked_scatter_(self: TensorBase, mask: TensorBase, source: TensorBase) -> T
 
 
 def _masked_scatter_without_counting(input: Any, mask: Any, source: Any) -> Any:
-    """``masked_scatter`` in a graph: each place takes the element whose number is that of true places before it."""
+    """``masked_scatter`` in a capture: each true position takes the element numbered by the true positions before it."""
     before = call(_cumsum, (views.reshape(mask, (-1,)).to(int64),), 0, dtype=int64) - 1
     flat = views.reshape(source, (-1,))
     taken = index_select(flat, 0, clamp(before, 0, shape_of(flat)[0] - 1))

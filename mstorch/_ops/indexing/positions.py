@@ -108,7 +108,7 @@ def _segment_slopes(
     gradients: Sequence[TensorBase], outputs: Sequence[TensorBase], inputs: Sequence[TensorBase], reduce: str, axis: int,
     spans: Sequence[tuple[int, int]], initial: float | None
 ) -> tuple[TensorBase]:
-    """Return the gradient: of equal extremes (NaN are equal) a share, of a zero or NaN in a product the product of the others."""
+    """Return the gradient: equal extremes (NaN are equal) get equal shares; a zero or NaN in a product gets the product of the others."""
     (g,), (y,), (x,) = gradients, outputs, inputs
     if g is None:
         return (None,)
@@ -184,7 +184,7 @@ def hash_tensor(
 
 
 def slice_of(self: Any, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Any:
-    """Return the view ``self[start:end:step]`` of one dimension."""
+    """Return ``self[start:end:step]`` along one dimension: a view."""
     rank = len(shape_of(self))
     if not rank:
         raise IndexError("slice() cannot be applied to a 0-dim tensor.")

@@ -33,7 +33,7 @@ _reduce = kernel("scatter_reduce")
 
 
 def _checked(input: TensorBase, dim: int, index: TensorBase, source: TensorBase | None, name: str) -> tuple[int, Any, Any]:
-    """Return the dimension, the index values, and the part of the source that the index covers; torch's errors."""
+    """Return the dimension, the index values, and the part of the source that the index covers, after torch's checks."""
     shape = shape_of(input)
     dim = wrap_dim(dim, len(shape))
     positions = index_tensor(index, name, text=f"{name}(): Expected dtype int32/int64 for index")
@@ -126,7 +126,7 @@ def _scattered(input: TensorBase, dim: int, positions: TensorBase, source: Tenso
 
 
 def _without_indices(found: TensorBase, source: TensorBase) -> TensorBase:
-    """Return a sum whose positions only the gradient of the source asks for: where it gets none, backward keeps nothing."""
+    """Return a sum whose index tensor only the source's gradient needs: without that, backward saves nothing."""
     return found if is_tracked(source) else of_sizes(found)
 
 
@@ -174,7 +174,7 @@ def put_flat(input: TensorBase, index: Any, source: TensorBase, accumulate: bool
 
 
 def _checked_rows(name: str, input: TensorBase, dim: int, index: TensorBase, source: TensorBase) -> tuple[int, Any]:
-    """Return the dimension from the front and the positions as int64, of ``index_add`` and ``index_reduce``; torch's errors."""
+    """Return the dimension and the positions (int64) of ``index_add`` and ``index_reduce``, after torch's checks."""
     shape, other = shape_of(input), shape_of(source)
     dim = wrap_dim(dim, len(shape))
     positions = index_tensor(
@@ -242,7 +242,7 @@ def _nothing_added(
 
 
 def _added_in_steps(input: Any, dim: int, positions: Any, source: Any, alpha: Any) -> TensorBase:
-    """``index_add`` of halves with a factor: torch rounds the factor, each product and each sum."""
+    """``index_add`` of half precision with a factor: torch rounds the factor, each product and each sum."""
     shape = input._shape
     places = np.arange(count_of(shape)).reshape(shape).take(array_of(positions).reshape(-1), dim)
     with grad_set_to(False):

@@ -134,12 +134,12 @@ def _expanded(key: Any, rank: int) -> list[Any]:
 
 @ways(captured=lambda item: home(item).has_elements)
 def _is_read(item: TensorBase) -> bool:
-    """Return whether the number in an index tensor is asked for: a graph has none."""
+    """Return whether the value of a number in an index tensor is read: not in a capture."""
     return True
 
 
 def _basic(self: Any, key: Any) -> tuple[Any, dict[int, Any]]:
-    """Return the view that the key's ints, slices and Nones make, and its index tensors by dimension of that view."""
+    """Return the view by the key's ints, slices and Nones, and its index tensors by dimension of that view."""
     current = self
     dim = 0
     advanced: dict[int, Any] = {}
@@ -187,7 +187,7 @@ def _basic(self: Any, key: Any) -> tuple[Any, dict[int, Any]]:
 
 
 def _around(self: TensorBase, key: TensorBase | tuple[Any, ...]) -> TensorBase:
-    """Return the view that a key's ints, slices and Nones make, whatever its index tensors and masks say."""
+    """Return the view by a key's ints, slices and Nones, ignoring its index tensors and masks."""
     items: list[Any] = []
     for item in _expanded(key, len(self._shape)):
         if not isinstance(item, (TensorBase, np.ndarray, list, tuple, range)):
@@ -199,7 +199,7 @@ def _around(self: TensorBase, key: TensorBase | tuple[Any, ...]) -> TensorBase:
 
 
 def _add_mask(current: TensorBase, dim: int, mask: Any, advanced: dict[int, Any]) -> tuple[int, Any]:
-    """A boolean mask stands for the index tensors of its true positions, one for each of its dimensions."""
+    """Replace a boolean mask by the index tensors of its true positions, one for each of its dimensions."""
     shape = current._shape
     if not mask._shape:
         current = views.unsqueeze(current, dim)
@@ -230,7 +230,7 @@ def _sliced(current: TensorBase, dim: int, item: slice) -> TensorBase:
 
 
 def _plan(shape: tuple[int, ...], advanced: dict[int, Any]) -> tuple[tuple[int, ...], tuple[int, ...], bool]:
-    """Broadcast shape of the index tensors, the indexed dimensions, and whether the result leads with the former."""
+    """Return the broadcast shape of the index tensors, the indexed dimensions, and whether the former leads in the result."""
     if len(advanced) == 1:
         ((dim, index),) = advanced.items()
         return index._shape, (dim,), True
@@ -245,7 +245,7 @@ def _plan(shape: tuple[int, ...], advanced: dict[int, Any]) -> tuple[tuple[int, 
 
 
 def _refuse_places_in_nothing(shape: tuple[int, ...], advanced: dict[int, Any]) -> None:
-    """torch looks at no positions where nothing is taken, but that nothing can be taken of nothing."""
+    """Raise torch's error for reading from an empty dimension; positions are not checked if nothing is read."""
     for dim, index in advanced.items():
         if not shape[dim] and 0 not in index._shape:
             raise IndexError("index is out of bounds for dimension with size 0")
@@ -268,7 +268,7 @@ def _check_bounds(shape: tuple[int, ...], advanced: dict[int, Any]) -> None:
 
 
 def _first_out_of_bounds(shape: tuple[int, ...], advanced: dict[int, Any]) -> IndexError:
-    """torch's error, for the first element that has a position out of bounds."""
+    """torch's error for the first index that is out of bounds."""
     dims = sorted(advanced)
     values = np.broadcast_arrays(*(array_of(advanced[dim]) for dim in dims))
     wrong = np.stack([(found < -shape[dim]) | (found >= shape[dim]) for dim, found in zip(dims, values)], -1)
@@ -346,7 +346,7 @@ def getitem(self: TensorBase, key: TensorBase | int | tuple[Any, ...]) -> Tensor
 
 
 def take_advanced(current: TensorBase, advanced: dict[int, Any]) -> TensorBase:
-    """Return the elements that index tensors name, recorded."""
+    """Return the elements at index tensors, recorded."""
     shape = current._shape
     common, dims, adjacent = _plan(shape, advanced)
     _check_bounds(shape, advanced)
@@ -358,7 +358,7 @@ def take_advanced(current: TensorBase, advanced: dict[int, Any]) -> TensorBase:
 def _taken_strides(
     source: TensorBase, dims: tuple[int, ...], indices: tuple[Any, ...], common: tuple[int, ...], adjacent: bool
 ) -> tuple[int, ...] | None:
-    """Return the strides that torch gives what index tensors take: in the order of the source's other dimensions and the indices'."""
+    """Return the strides of elements read by index tensors in torch: by those of the source's other dimensions and the indices'."""
     shape = source._shape
     rest = [d for d in range(len(shape)) if d not in dims]
     lengths = [shape[d] for d in rest]
@@ -504,7 +504,7 @@ def _put_indexed_unread(current: TensorBase, advanced: dict[int, Any], source: T
 def _put_indexed(
     current: Any, advanced: dict[int, Any], source: Any, indices: tuple[Any, ...], common: tuple[int, ...], adjacent: bool
 ) -> None:
-    """Write ``source`` at index tensors, by dimension ``advanced`` and in order ``indices``, which have a shape in common."""
+    """Write ``source`` at index tensors, by dimension ``advanced`` and in order ``indices``, which have a common shape."""
     positions = flat_positions(current._shape, tuple(sorted(advanced)), indices, common, adjacent, current)
     kernel_of = _scatter[current._dtype.name]
 
@@ -521,7 +521,7 @@ def _unread(old: np.ndarray, new: np.ndarray) -> np.ndarray:
 
 
 def planned(input: Any, key: Any) -> tuple[Any, ...]:
-    """For a key of index tensors, masks and whole slices: the dimensions, the indices, their shape, and whether they are adjacent."""
+    """Return for a key of index tensors, masks and full slices: the dimensions, the indices, their shape, and whether they are adjacent."""
     current, advanced = _basic(input, key)
     common, dims, adjacent = _plan(current._shape, advanced)
     _check_bounds(current._shape, advanced)
@@ -560,7 +560,7 @@ class _IndexPut(Put):
     shape: Any
 
     def run(self, gradients: Sequence[TensorBase | np.ndarray], recorded: bool) -> Any:
-        """Return zeros where elements were put, and the gradient that is found there."""
+        """Return the gradient with zeros where elements were put, and the gradient at those positions."""
         gradient = gradients[0]
         rest = None if self.edges[0] is None else self._map(gradient, self._without, self._without)
         part = None if self.edges[1] is None else self._map(gradient, self._taken, self._given)

@@ -134,7 +134,7 @@ def _batched(input: TensorBase, rank: int, name: str) -> tuple[Any, bool]:
 
 
 def _same(input: TensorBase, weight: TensorBase, stride: Sizes, dilation: Sizes) -> tuple[Any, Sizes]:
-    """Return the input padded where the sides differ by one, and the padding that is left for both sides."""
+    """Return the input padded where the two sides differ by one, and the remaining padding for both sides."""
     if any(s != 1 for s in stride):
         raise RuntimeError("padding='same' is not supported for strided convolutions")
     totals = tuple(d * (k - 1) for k, d in zip(shape_of(weight)[2:], dilation))
@@ -183,7 +183,7 @@ _BESIDE = runtime.HOST_TARGET != "CPU"
 
 @ways(host=lambda input: bool(FOUND or _BESIDE))
 def _any_rank(input: TensorBase) -> bool:
-    """Return whether the kernel of ``conv2d`` takes one and three dimensions too, and groups its transposed form: the host's does.
+    """Return whether the kernel of ``conv2d`` also takes one and three dimensions and groups of its transpose: the host's does.
 
     Without oneDNN MindSpore's is faster, but for beside an Ascend, where it would compute there.
     """
@@ -197,14 +197,14 @@ def _is_direct_on_host(input: TensorBase, plain: bool) -> bool:
 
 @ways(host=_is_direct_on_host, captured=lambda input, plain: False)
 def _is_direct(input: TensorBase, plain: bool) -> bool:
-    """Return whether the kernel that has a rule of its own takes a dtype, and the call, which is ``plain`` where every such kernel does."""
+    """Return whether the kernel with a rule of its own takes the dtype and the call, which is ``plain`` if every such kernel takes it."""
     return plain and input._dtype.name in _DIRECT
 
 
 def _direct(
     rank: int, input: TensorBase, weight: TensorBase, bias: TensorBase | None, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int
 ) -> TensorBase:
-    """In single precision, whose kernel has a rule of its own."""
+    """Compute in single precision, by the kernel with a rule of its own."""
     lifted = rank == 1 and not _any_rank(input)
     if lifted:
         input, weight = views.unsqueeze(input, 2), views.unsqueeze(weight, 2)
@@ -322,7 +322,7 @@ def convolution(
     input: TensorBase, weight: TensorBase, bias: TensorBase, stride: Any, padding: Any, dilation: Any,
     transposed: bool, output_padding: Any, groups: int,
 ) -> Any:  # fmt: skip
-    """Return the convolution that all others are cases of."""
+    """Return the general convolution, of which all others are cases."""
     rank = len(shape_of(weight)) - 2
     if transposed:
         return _convolve_transposed(rank, input, weight, bias, stride, padding, output_padding, groups, dilation)

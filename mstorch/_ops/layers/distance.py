@@ -113,7 +113,7 @@ def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: str | None = "use_mm_f
 
 
 def normalize(input: TensorBase, p: float = 2.0, dim: Any = 1, eps: float = 1e-12, out: TensorBase | None = None) -> TensorBase:
-    """Return the input divided by its p-norm over ``dim``, which counts as ``eps`` at least."""
+    """Return the input divided by its p-norm over ``dim``, but at least by ``eps``."""
     if input._dtype.is_integral:
         raise RuntimeError(
             f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {_word(input._dtype)}"

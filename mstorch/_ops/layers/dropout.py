@@ -28,7 +28,7 @@ def _check(p: float) -> None:
 
 
 def _refuse_others(input: TensorBase, whole: tuple[int, ...]) -> None:
-    """Raise torch's error for complex numbers, and for these categories that have no fractions."""
+    """Raise torch's error for complex numbers, and for dtypes of these categories."""
     kind = input._dtype
     if kind.is_complex:
         raise NotImplementedError(f"\"bernoulli_scalar_cpu_\" not implemented for '{type_word(kind)}'")
@@ -37,12 +37,12 @@ def _refuse_others(input: TensorBase, whole: tuple[int, ...]) -> None:
 
 
 def _noise(input: TensorBase, p: float, channels: bool) -> TensorBase:
-    """1 / (1 - p) where a number is kept and 0 where it is dropped, for each element or for each channel."""
+    """Return the factors of dropout: 1 / (1 - p) for kept and 0 for dropped elements, or channels."""
     return _kept(input, p, channels, 1 / (1 - p))
 
 
 def _kept(input: TensorBase, p: float, channels: bool, scale: float) -> TensorBase:
-    """``scale`` with probability 1 - p, else 0, for each element or each channel of ``input``."""
+    """Return ``scale`` with probability 1 - p, else 0, for each element or each channel of ``input``."""
     own, kind = input._shape, input._dtype
     shape = (*own[:2], *([1] * (len(own) - 2))) if channels else own
     keep = draw("dropout_mask", mask_engine(input), math.prod(shape), 1 - p)
@@ -59,13 +59,13 @@ def _kept(input: TensorBase, p: float, channels: bool, scale: float) -> TensorBa
 
 
 def _order_of_memory(shape: tuple[int, ...], strides: tuple[int, ...]) -> Sequence[int] | None:
-    """Return the dimensions of a tensor as its elements lie in memory, whose order draws for it follow; None for the order of its shape."""
+    """Return the dimensions of a tensor in the order of its memory, in which numbers for it are drawn; None for row-major."""
     dense = elementwise_strides(shape, [(shape, strides)])
     return None if dense is None else dense_order(shape, dense)
 
 
 def _in_memory_order(drawn: np.ndarray, shape: tuple[int, ...], strides: tuple[int, ...]) -> np.ndarray:
-    """Return what was drawn for a tensor, in its shape."""
+    """Return numbers that were drawn in the order of a tensor's memory in its shape."""
     order = _order_of_memory(shape, strides)
     if order is None:
         return drawn.reshape(shape)
@@ -110,12 +110,12 @@ def _feature_dims(input: TensorBase) -> None:
 
 
 def dropout(input: TensorBase, p: float, train: bool) -> TensorBase:
-    """Each element set to 0 with probability ``p``, the others divided by 1 - p."""
+    """Return the input with each element set to 0 with probability ``p`` and the others divided by 1 - p."""
     return _dropped(input, p, train, False)
 
 
 def feature_dropout(input: TensorBase, p: float, train: bool) -> TensorBase:
-    """Each channel (N, C) set to 0 with probability ``p``, the others divided by 1 - p."""
+    """Return the input with each channel (N, C) set to 0 with probability ``p`` and the others divided by 1 - p."""
     return _dropped(input, p, train, True)
 
 

@@ -61,7 +61,7 @@ def _lookup_sparse(weight: TensorBase, input: TensorBase, padding: int, by_frequ
 def _rows_gradient(
     padding: int, gradients: Sequence[TensorBase], outputs: Sequence[TensorBase], inputs: Sequence[TensorBase], indices: TensorBase
 ) -> tuple[TensorBase]:
-    """Return the gradient of a table of which rows were taken, as a sparse tensor."""
+    """Return the gradient of an embedding table as a sparse tensor."""
     (gradient,), (weight,) = gradients, inputs
     if gradient is None:
         return (None,)
@@ -83,7 +83,7 @@ def _lookup(weight: TensorBase, input: TensorBase, padding: int, by_frequency: b
 
 
 def _padding_apart(found: Any, input: Any, padding: int) -> Any:
-    """A graph is differentiated as it stands: rows of the padding are taken as they are."""
+    """In a capture, return the rows with those of the padding detached; None elsewhere."""
     return None if home(found).has_elements else where(views.unsqueeze(ne(input, padding), -1), found, views.detach(found))
 
 
@@ -192,7 +192,7 @@ def bag(
     weight: TensorBase, indices: TensorBase, starts: np.ndarray, mode: str, by_frequency: bool, per_sample_weights: TensorBase | None,
     padding_idx: int | None, sparse: bool = False,
 ) -> TensorBase:  # fmt: skip
-    """Return sums, means or maxima of the rows in each bag; bag ``i`` holds the indices from ``starts[i]`` to ``starts[i + 1]``."""
+    """Return the sum, mean or maximum of the rows in each bag; bag ``i`` holds the indices from ``starts[i]`` to ``starts[i + 1]``."""
     _check_bag(weight, indices, mode, per_sample_weights, padding_idx)
     rows = array_of(indices).astype(np.int64)
     count, width = len(starts) - 1, shape_of(weight)[1]
@@ -220,8 +220,8 @@ def bag(
 
 
 def _shares(used: np.ndarray) -> np.ndarray:
-    """Return what torch multiplies each index's gradient by: one over the count of that index that stands, when all are sorted, at the
-    place that its own rank among the different ones names.
+    """Return the factors of each index's gradient in torch: one over the count of the index found, among all sorted ones, at the rank that
+    this index has among the distinct ones.
     """
     ranks = np.unique(used, return_inverse=True)[1].reshape(-1)
     ranked = np.sort(ranks)

@@ -1,4 +1,4 @@
-"""Windows as columns, and columns added up again."""
+"""``unfold`` and ``fold``: windows as columns, and columns added up."""
 from __future__ import annotations
 
 from typing import Any

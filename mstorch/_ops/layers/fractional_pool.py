@@ -32,7 +32,7 @@ def _sizes(name: str, value: Any, rank: int, function: str) -> tuple[int, ...]:
 
 
 def _starts(samples: np.ndarray, size: int, out: int, window: int) -> np.ndarray:
-    """Return where the windows of one dimension begin, a row of ``out`` for each sample, in the samples' own precision."""
+    """Return the start of each window of one dimension, a row of ``out`` for each sample, in the samples' precision."""
     steps = np.empty((*samples.shape, out), np.int64)
     if out > 1:
         kind = samples.dtype.type

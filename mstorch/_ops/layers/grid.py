@@ -80,14 +80,14 @@ def affine_grid(theta: Any, size: Any, align_corners: bool | None = None) -> Ten
 
 
 def _pixels(x: TensorBase, n: int, corners: bool) -> TensorBase:
-    """Return positions from -1 to 1 as positions from 0 to n - 1."""
+    """Return coordinates in -1 to 1 as pixel coordinates 0 to n - 1."""
     if corners:
         return mul(div(add(x, 1), 2), n - 1)
     return div(sub(mul(add(x, 1), n), 1), 2)
 
 
 def _reflected(x: TensorBase, low2: int, high2: int) -> TensorBase:
-    """Return positions mirrored at the borders low2 / 2 and high2 / 2."""
+    """Return coordinates reflected at the borders low2 / 2 and high2 / 2."""
     if low2 == high2:
         return mul(x, 0)
     low, span = low2 / 2, (high2 - low2) / 2
@@ -111,7 +111,7 @@ def _mirrored(x: TensorBase, n: int, corners: bool) -> TensorBase:
 
 
 def _clipped(x: TensorBase, n: int, unknown: int) -> TensorBase:
-    """Return positions from 0 to n - 1; ``unknown`` for NaN. As in torch an infinite gradient at both ends and beyond, times 0, is NaN."""
+    """Return coordinates clipped to 0 to n - 1; ``unknown`` for NaN. As in torch an infinite gradient times 0 is NaN outside."""
     at = x.detach()
     known = eq(at, at)
     if not is_tracked(x):
@@ -123,7 +123,7 @@ def _clipped(x: TensorBase, n: int, unknown: int) -> TensorBase:
 
 
 def _taken(flat: TensorBase, places: list[Any], sizes: tuple[int, ...]) -> tuple[Any, Any]:
-    """Return the elements at whole positions (N, L) of each axis, 0 outside: (N, C, L); and which are inside, (N, L)."""
+    """Return the elements at integer coordinates (N, L) of each axis, 0 outside: (N, C, L); and which are inside, (N, L)."""
     inside = index = None
     for place, n in zip(places, sizes):
         good = logical_and(ge(place, 0), le(place, n - 1))
@@ -243,7 +243,7 @@ def _linear(flat: TensorBase, coordinates: list[Any], sizes: tuple[int, ...]) ->
 
 
 def _sides(coordinates: Sequence[Any], lows: list[Any], corner: tuple[int, ...], inside: TensorBase | None) -> list[Any]:
-    """Return how much each axis gives to a corner, nothing to one that is not inside."""
+    """Return the weight of each axis for a corner, 0 if the corner is outside."""
     parts = [sub(c, low) for c, low in zip(coordinates, lows)]
     parts = [part if side else sub(1, part) for part, side in zip(parts, corner)]
     return parts if inside is None else [where(inside, part, 0.0) for part in parts]
@@ -266,7 +266,7 @@ def _volume_backward(
     gradients: Sequence[TensorBase], outputs: Sequence[TensorBase], inputs: Sequence[TensorBase], lows: list[Any],
     corners: list[tuple[int, ...]], inside: Sequence[Any]
 ) -> tuple[TensorBase, ...]:
-    """Return the gradients for the values at the corners and for the positions.
+    """Return the gradients of the values at the corners and of the coordinates.
 
     Those for the positions are differences of large terms: they are added one after the other in torch's order, channels
     outside and corners inside, for another order shows in the result.

@@ -1,4 +1,4 @@
-"""Operations under the names that torch's own layers call them by: normalisation with its statistics, dropout with its mask."""
+"""Operations by the names of torch's own layers: normalisation with its statistics, dropout with its mask."""
 from __future__ import annotations
 
 import math
@@ -66,7 +66,7 @@ def native_group_norm(
 def _moments_backward(
     gradients: Sequence[TensorBase | None], outputs: Sequence[TensorBase], inputs: Sequence[TensorBase]
 ) -> tuple[TensorBase | None, ...]:
-    """Return the gradient of the statistics of groups, which torch counts only where both of them are used."""
+    """Return the gradient of the statistics of groups, which torch adds only if both are used."""
     nothing = (None,) * len(inputs)
     if gradients[0] is None or gradients[1] is None or not inputs[0].numel():
         return nothing
@@ -141,7 +141,7 @@ def native_channel_shuffle(input: TensorBase, groups: int) -> TensorBase:
 
 
 def norm_except_dim(v: TensorBase, pow: int = 2, dim: int = 0) -> TensorBase:
-    """Return the norm over all dimensions but one, which all keep their place; over all of them for ``dim=-1``."""
+    """Return the norm over all dimensions but one, all kept; over all of them for ``dim=-1``."""
     rank = len(shape_of(v))
     if dim == -1:
         return norm(v, pow)

@@ -44,14 +44,13 @@ def _check_channels(name: str, tensor: TensorBase | None, channels: int) -> None
 
 
 def _beside_singles(input: TensorBase, *parameters: Any) -> bool:
-    """Return whether half precision is normalised with float32 parameters: torch computes in float32 then and rounds the result alone."""
+    """Return whether half precision is normalised with float32 parameters: torch then computes in float32 and rounds only the result."""
     kind = input._dtype
     return kind.itemsize == 2 and kind.is_floating_point and any(item is not None and item._dtype is float32 for item in parameters)
 
 
 def _moves_running(input: TensorBase, *statistics: Any) -> bool:
-    """Return whether a device's kernel normalises and moves the running statistics: whole tensors of single precision that nobody records.
-    """
+    """Return whether a device's kernel can normalise and update the running statistics: whole tensors of single precision, not recorded."""
     if 0 in input._shape or not fused("batch_norm_parts", input._dtype, input, *statistics):
         return False
     return all(item is None or (item._storage.is_free(item) and item._dtype is float32 and not is_tracked(item)) for item in statistics)
@@ -209,7 +208,7 @@ def group_norm(
 
 
 def _scaled(y: Any, weight: TensorBase | None, bias: Any) -> TensorBase:
-    """``y`` times a weight and plus a bias of each channel."""
+    """Return ``y`` times a weight plus a bias of each channel."""
     wide = (1, -1, *([1] * (len(shape_of(y)) - 2)))
     if weight is not None:
         y = mul(y, views.reshape(weight, wide))
@@ -252,7 +251,7 @@ def instance_norm(
 
 
 def _rounded_instance_norm(input: TensorBase, weight: TensorBase | None, bias: TensorBase | None, eps: float) -> TensorBase:
-    """In half precision the statistics are rounded, and then the result."""
+    """Return instance norm in half precision: the statistics are rounded, and then the result."""
     kind, wide = input._dtype, input.float()
     dims = tuple(range(2, len(input._shape)))
     centre = mean(wide, dims, True).to(kind).float()

@@ -1,4 +1,4 @@
-"""Fused optimiser steps on tensors, and the counters that optimisers keep."""
+"""Fused steps of optimizers on tensors, and their counters."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -16,7 +16,7 @@ from ..._tape.ways import fused, in_arrays, ways
 
 
 def can_fuse(params: Sequence[Any], grads: Sequence[Any], *states: Sequence[Any]) -> bool:
-    """Return whether the fused kernels may write these tensors: float32 of one shape, each a whole storage, nothing recorded."""
+    """Return whether the fused kernels can write to these tensors: float32 of one shape, each a whole storage, not recorded."""
     for group in (params, grads, *states):
         if any(tensor._sparse for tensor in group) or not in_arrays(*group):
             return False
@@ -31,7 +31,7 @@ def can_fuse(params: Sequence[Any], grads: Sequence[Any], *states: Sequence[Any]
 
 
 def has_kernels(op: str, params: Sequence[Any], grads: Sequence[Any], *states: Sequence[Any]) -> bool:
-    """Return whether a device's kernel of a step may be given these tensors: float32, each a whole value, nothing recorded."""
+    """Return whether a device's kernel of a step takes these tensors: float32, each a whole value, not recorded."""
     for group in (params, grads, *states):
         for tensor in group:
             if tensor._sparse or tensor._dtype is not float32 or tensor._stride is not None or not fused(op, float32, tensor):
@@ -60,7 +60,7 @@ _MOST = 1 << 22  # elements that are gathered: what is made of gradients for a s
 
 
 class Steps:
-    """Fused updates of parameters, gathered in a ``with`` block and done together where it ends."""
+    """Fused updates of parameters, collected in a ``with`` block and run together at its end."""
 
     def __init__(self) -> None:
         self.jobs: list[tuple[Any, list[np.ndarray], int]] = []
@@ -75,7 +75,7 @@ class Steps:
         self.run()
 
     def run(self) -> None:
-        """Do what was gathered."""
+        """Run the collected updates."""
         jobs, written = self.jobs, self.written
         self.jobs, self.written = [], []
         self.memory.clear()
@@ -85,7 +85,7 @@ class Steps:
             touch(tensor)
 
     def before(self, *tensors: Any) -> None:
-        """Do what was gathered if tensors share memory with it, or are sparse, whose memory nobody asks for."""
+        """Run the collected updates if tensors share memory with them, or are sparse."""
         memory = self.memory
         if memory and any(tensor._sparse or id(tensor._storage) in memory for tensor in tensors):
             self.run()
@@ -104,7 +104,7 @@ class Steps:
         self, param: TensorBase, grad: TensorBase, exp_avg: TensorBase, exp_avg_sq: TensorBase, step: float, lr: float, beta1: float,
         beta2: float, eps: float, decay: float,
     ) -> None:  # fmt: skip
-        """Adam's update of one parameter, which first loses ``lr * decay`` of itself, and its moments; ``step`` counts from 1."""
+        """Update one parameter by Adam, after decay by ``lr * decay``, and its moments; ``step`` counts from 1."""
         shrink = None if decay == 0 else 1 - lr * decay
 
         def update(p: np.ndarray, m: np.ndarray, v: np.ndarray, g: np.ndarray) -> None:
@@ -115,11 +115,11 @@ class Steps:
             self.written.append(param)  # written twice
 
     def momentum(self, param: TensorBase, grad: TensorBase, buffer: TensorBase, lr: float, momentum: float) -> None:
-        """The update of one parameter and its momentum buffer."""
+        """Update one parameter and its momentum buffer."""
         self._gather(lambda p, b, g: _momentum_arrays(p, g, b, lr, momentum), (param, buffer), grad, 6)
 
     def plain(self, param: TensorBase, grad: TensorBase, lr: float) -> None:
-        """Gradient descent's update of one parameter."""
+        """Update one parameter by gradient descent."""
         self._gather(lambda p, g: _descend(p, g, lr), (param,), grad, 4)
 
 
@@ -170,7 +170,7 @@ def adamw_on_device(
     param: Any, grad: Any, exp_avg: Any, exp_avg_sq: Any, counter: Any, lr: float, beta1: float, beta2: float, decay: float,
     penalty: float, eps: float, maximize: bool,
 ) -> None:  # fmt: skip
-    """A step of one parameter, its moments and its counter by a device's kernel, which writes into their memory.
+    """Run a step for one parameter, its moments and its counter by a device's kernel, which writes to their memory.
 
     ``decay`` shrinks the parameter, ``penalty`` times the parameter is added to the gradient.
     """
@@ -186,5 +186,5 @@ def adamw_on_device(
 
 
 def momentum_on_device(buffer: Any, grad: Any, momentum: float) -> None:
-    """``buffer = grad + momentum * buffer`` by one kernel of a device."""
+    """Compute ``buffer = grad + momentum * buffer`` by one kernel of a device."""
     put_raw(buffer, _add_kernel["float32"](value_of(grad), value_of(buffer), momentum))

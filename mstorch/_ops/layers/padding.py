@@ -17,7 +17,7 @@ _pad_like = kernel("pad_like")
 
 
 def constant_pad_nd(input: TensorBase, pad: Sequence[int], value: float = 0) -> TensorBase:
-    """Return constants around the last dimensions."""
+    """Pad the last dimensions with a constant."""
     shape, pads = shape_of(input), tuple(int(p) for p in pad)
     if len(pads) % 2:
         raise RuntimeError(f"Length of pad must be even but instead it equals {len(pads)}")
@@ -43,7 +43,7 @@ def constant_pad_nd(input: TensorBase, pad: Sequence[int], value: float = 0) -> 
 
 
 def pad(input: TensorBase, pad: Any, mode: str = "constant", value: float | None = None) -> TensorBase:
-    """Return elements around the last dimensions: (before, after) of the last dimension first.
+    """Pad the last dimensions: (before, after) of the last dimension first.
 
     ``mode`` is ``constant`` (with ``value``), ``reflect``, ``replicate`` or ``circular``.
     """
@@ -100,13 +100,13 @@ def pad(input: TensorBase, pad: Any, mode: str = "constant", value: float | None
 
 @operation
 def reflection_pad(input: TensorBase, pads: tuple[int, ...]) -> TensorBase:
-    """Return the elements mirrored at the edges of the last one or two dimensions; ``pad`` has checked the arguments."""
+    """Pad by reflection in the last one or two dimensions; ``pad`` has checked the arguments."""
     found = call(_pad_like, (input,), pads, "reflect", label=f"ReflectionPad{len(pads) // 2}DBackward0")
     return with_format(watch(found, input), input)
 
 
 @operation
 def replication_pad(input: TensorBase, pads: tuple[int, ...]) -> TensorBase:
-    """Return the elements at the edges repeated; ``pad`` has checked the arguments."""
+    """Pad by repeating the edges; ``pad`` has checked the arguments."""
     found = call(_pad_like, (input,), pads, "replicate", label=f"ReplicationPad{len(pads) // 2}DBackward0")
     return with_format(watch(found, input), input)

@@ -19,7 +19,7 @@ def _image(name: str, shape: tuple[int, ...]) -> None:
 
 
 def _like(made: TensorBase, input: Any) -> TensorBase:
-    """Return a fresh result with its channels innermost, where the image has them so."""
+    """Return a fresh result channels last if the image is."""
     stride = input._stride
     last = stride is not None and suggests_channels_last(input._shape, stride)
     return in_order(made, channels_last_strides(made._shape)) if last else made

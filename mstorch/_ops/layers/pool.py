@@ -37,7 +37,7 @@ def _numbers(value: Any, rank: int, function: str, name: str, or_one: bool = Tru
 def pooled_sizes(
     sizes: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, ceil_mode: bool
 ) -> Sizes:
-    """Return how many windows each dimension has; with ``ceil_mode`` also one that begins inside and ends outside."""
+    """Return the number of windows in each dimension; with ``ceil_mode`` also one that begins inside and ends outside."""
     found = []
     for n, k, s, p, d in zip(sizes, kernel, stride, padding, dilation):
         reach = n + 2 * p - d * (k - 1) - 1 + (s - 1 if ceil_mode else 0)
@@ -52,7 +52,7 @@ def _prepare(
     function: str, rank: int, input: TensorBase, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool,
     indices: bool = False,
 ) -> tuple[Any, bool, Sizes, Sizes, Sizes, Sizes, Sizes]:
-    """Return the batched input, whether it came without a batch, kernel, stride, padding, dilation, output sizes."""
+    """Return the batched input, whether it had no batch, kernel, stride, padding, dilation, output sizes."""
     kernel_ = _numbers(kernel_size, rank, function, "kernel_size")
     if stride is None or (isinstance(stride, (tuple, list)) and not stride):
         stride_ = kernel_
@@ -94,7 +94,7 @@ def _prepare(
 
 
 def _check_line(shape: Sizes, kernel_: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes) -> None:
-    """torch's errors of ``max_pool1d`` where the positions are not wanted."""
+    """Check the arguments of ``max_pool1d`` without indices, with torch's errors."""
     if len(shape) not in (2, 3) or 0 in shape[len(shape) - 2 :]:
         raise RuntimeError(
             f"max_pool1d: Expected 2D or 3D (batch mode) tensor with optional 0 dim batch size for input, but got:{list(shape)}"
@@ -112,7 +112,7 @@ def _check_line(shape: Sizes, kernel_: Sizes, stride: Sizes, padding: Sizes, dil
 
 
 def _check_not_empty(rank: int, shape: Sizes) -> None:
-    """torch's errors of the maximum's pools for dimensions of length 0."""
+    """Raise torch's errors of max pooling for dimensions of length 0."""
     first = len(shape) - rank - 1
     if 0 not in shape[first:]:
         return
@@ -135,7 +135,7 @@ def _dims(name: str, values: Sizes) -> str:
 
 
 def _of_a_line(rank: int, *args: Any) -> str:
-    """torch takes the height of the image that it made of a line out again."""
+    """Return torch's name for the node that removes the height of the image that it makes of a line; "" for images."""
     return "SqueezeBackward1" if rank == 1 else ""
 
 
@@ -165,19 +165,19 @@ def max_pool(
 
 
 def _in_format(values: TensorBase, input: TensorBase, single: bool) -> TensorBase:
-    """Return the result in the input's memory format; a single volume, whose batch was put in, has one if it has no gaps."""
+    """Return the result in the input's memory format; a single volume, batched for the kernel, has one if it has no gaps."""
     if single and input._stride is not None and is_channels_last(input._shape, input._stride):
         return in_order(values, normalize(values._shape, channels_last_strides(values._shape)))
     return with_format(values, input)
 
 
 def _label(name: str, rank: int, rest: str = "") -> str:
-    """torch's name of a pool's node; a line is pooled as an image of height 1 there."""
+    """Return torch's name of a pool's node; a line is pooled as an image of height 1."""
     return f"{name}{max(rank, 2)}D{rest}Backward0"
 
 
 def _formatted(rank: int, values: Any, input: TensorBase) -> TensorBase:
-    """Return the result in the input's memory format, where torch has a kernel for that: not in three dimensions."""
+    """Return the result in the input's memory format if torch has a kernel for it: not in three dimensions."""
     return values if rank == 3 else with_format(values, input)
 
 
@@ -247,7 +247,7 @@ def _adaptive(rank: int, name: str, input: TensorBase, output_size: Any) -> tupl
 
 @node_called(_of_a_line)
 def adaptive_avg_pool(rank: int, input: TensorBase, output_size: Any) -> TensorBase:
-    """Return means of windows that divide the input into ``output_size`` parts."""
+    """Return the means of windows that divide the input into ``output_size`` parts."""
     input, single, out = _adaptive(rank, f"adaptive_avg_pool{rank}d", input, output_size)
     if set(out) == {1} and rank > 1 and input._dtype.is_integral:
         raise RuntimeError(
@@ -268,7 +268,7 @@ def adaptive_avg_pool(rank: int, input: TensorBase, output_size: Any) -> TensorB
 
 @node_called(_of_a_line)
 def adaptive_max_pool(rank: int, input: TensorBase, output_size: Any) -> tuple[Any, Any]:
-    """Largest values of windows that divide the input into ``output_size`` parts, and their positions."""
+    """Return the largest values of windows that divide the input into ``output_size`` parts, and their positions."""
     input, single, out = _adaptive(rank, f"adaptive_max_pool{rank}d", input, output_size)
     refuse_dtype("adaptive_max_pool3d_cpu" if rank == 3 else "adaptive_max_pool2d", input._dtype, 2)
     values, positions = call(_adaptive_max_pool, (input,), out, label=_label("AdaptiveMaxPool", rank))

@@ -65,7 +65,7 @@ class _Sequence(Node):
         return engine.run(roots, True, recorded, ends)  # type: ignore[arg-type]
 
     def release(self) -> None:
-        """Let go of the states."""
+        """Free the states."""
         self.saved = self.kept = None
 
 
@@ -82,7 +82,7 @@ def fits(mode: str, batch_sizes: Sequence[int], tensors: Sequence[Any], w_hr: An
 def run(
     mode: str, gates: TensorBase, steps: int, state: tuple[Any, ...], w: TensorBase, b: Any, reverse: bool, slow: Slow
 ) -> tuple[Any, tuple[Any, ...]]:
-    """Return all steps: outputs (steps * N, H) and the last state, from what the input gives to the gates (steps * N, gates * H)."""
+    """Run all steps: outputs (steps * N, H) and the last state, from the input's part of the gates (steps * N, gates * H)."""
     rows, size = state[0]._shape
     given = np.array(array_of(gates), order="C").reshape(steps, rows, -1)
     if reverse:

@@ -1,4 +1,4 @@
-"""Max unpooling: values put back where max pooling found them."""
+"""Max unpooling: values put back at the positions of the maxima."""
 from __future__ import annotations
 
 from typing import Any
@@ -46,7 +46,7 @@ def _sizes(
 def max_unpool(
     rank: int, input: Any, indices: Any, kernel_size: Any, stride: Any, padding: Any, output_size: Any
 ) -> TensorBase:
-    """Return zeros, and the input's values at the positions that max pooling gave."""
+    """Return zeros with the input's values at the positions that max pooling gave."""
     determinism.refuse(f"max_unpooling{max(rank, 2)}d_forward_out")
     kernel = expand_numbers(kernel_size, rank, "kernel_size")
     stride = kernel if stride is None or (isinstance(stride, (tuple, list)) and not stride) else expand_numbers(

@@ -28,7 +28,7 @@ _upsample = kernel("upsample")
 
 
 def _scale(size: int, out: int, factor: float | None, corners: bool, kind: type) -> Any:
-    """Return how far apart output elements lie in the input, in the precision that torch uses."""
+    """Return the distance between output elements in the input, in torch's precision."""
     if corners:
         return kind((size - 1) / (out - 1)) if out > 1 else kind(0)
     if factor is not None and factor > 0:
@@ -38,7 +38,7 @@ def _scale(size: int, out: int, factor: float | None, corners: bool, kind: type)
 
 @lru_cache(512)
 def _nearest(size: int, out: int, factor: float | None, exact: bool, image: bool) -> np.ndarray:
-    """Return the positions to take. In images, sizes that are equal, or twice as large, count for more than the factor."""
+    """Return the positions to read. In images torch ignores the factor if the size stays or doubles."""
     if image and not exact and out in (size, 2 * size):
         return np.arange(out) // (out // size)
     scale = _scale(size, out, factor, False, np.float32)
@@ -63,7 +63,7 @@ Weights = tuple[np.ndarray, np.ndarray]
 
 
 def _weights(size: int, out: int, sources: np.ndarray, targets: np.ndarray, weights: np.ndarray) -> Weights:
-    """Return a matrix (size, out), and the taps that it adds up: (source, target, weight) of each, those of weight zero too."""
+    """Return a matrix (size, out), and the taps that add up to it: (source, target, weight) of each, those of weight zero too."""
     matrix = np.zeros((size, out), weights.dtype)
     np.add.at(matrix, (sources, targets), weights)
     return matrix, np.stack((sources, targets, weights))
@@ -71,7 +71,7 @@ def _weights(size: int, out: int, sources: np.ndarray, targets: np.ndarray, weig
 
 @lru_cache(512)
 def _matrix(size: int, out: int, factor: float | None, corners: bool, cubic: bool, double: bool, rounded: str = "") -> Weights:
-    """Return the weights of linear or cubic interpolation, each ``rounded`` to a dtype of that name."""
+    """Return the matrix of linear or cubic interpolation, its weights ``rounded`` to a dtype of that name."""
 
     def weight_of(exact: np.ndarray) -> np.ndarray:
         return numpy_cast(numpy_cast(exact, by_name(rounded).np), kind) if rounded else exact
@@ -118,7 +118,7 @@ _FILTERS = {"bilinear": (_triangle, 2), "bicubic": (_cubic_filter, 4), "lanczos"
 
 @lru_cache(512)
 def _smooth_matrix(size: int, out: int, factor: float | None, corners: bool, mode: str) -> Weights:
-    """Return the weights of interpolation whose filter widens with the step, against aliasing."""
+    """Return the matrix of an antialiasing filter, which widens with the step."""
     function, width = _FILTERS[mode]
     scale = float(_scale(size, out, factor, corners, np.float64))
     support = width / 2 * scale if scale >= 1 else width * 0.5
@@ -140,7 +140,7 @@ _LINEAR = {"linear": 1, "bilinear": 2, "trilinear": 3, "bicubic": 2, "lanczos": 
 
 
 def _check_kind(input: TensorBase, mode: str, rank: int, antialias: bool) -> None:
-    """torch's errors for integers, which only bytes may be, and for complex numbers."""
+    """Raise torch's errors for integers other than bytes, and for complex numbers."""
     kind, nearest = input._dtype, mode.startswith("nearest")
     if kind.is_floating_point and not (antialias and kind.itemsize == 2):
         return
@@ -199,7 +199,7 @@ _NEAREST = ("nearest", "nearest-exact")
 def _axes(
     sizes: tuple[int, ...], out: tuple[int, ...], factors: tuple[float | None, ...], mode: str, corners: bool, antialias: bool, kind: dtype
 ) -> list[tuple[int, tuple[Any, ...]]]:
-    """Return the axes in the order in which the host takes them, each with the positions to take, or with a matrix and its taps."""
+    """Return the axes in the host's order, each with the positions to read, or with a matrix and its taps."""
     lengths = [*enumerate(zip(sizes, out, factors), 2)]
     if mode in _NEAREST:
         return [(axis, (_nearest(n, o, f, mode != "nearest", len(sizes) == 2),)) for axis, (n, o, f) in lengths]
@@ -216,7 +216,7 @@ _BYTES = ("bilinear", "bicubic", "lanczos")
 def _resize_bytes(
     input: TensorBase, out: tuple[int, ...], factors: tuple[Any, ...], mode: str, corners: bool, antialias: bool
 ) -> TensorBase:
-    """Images of bytes: each pass rounds to bytes, with weights of 16-bit integers, as torch and Pillow compute them."""
+    """Resize images of bytes: each pass rounds to bytes, with weights of 16-bit integers, as torch and Pillow do."""
     sizes = shape_of(input)[2:]
     for i in reversed(range(len(sizes))):
         n, o, f = sizes[i], out[i], factors[i]

@@ -57,7 +57,7 @@ def einsum(*args: Any) -> TensorBase:
 
 
 def _from_lists(args: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
-    """Return the equation that operands followed by lists of numbers stand for."""
+    """Return the equation for operands that are each followed by a list of numbers."""
 
     def text(items: Sequence[Any]) -> str:
         for item in items:
@@ -180,7 +180,7 @@ def _contracted(terms: list[list[str]], result: list[str] | None, operands: Sequ
 
 
 def _diagonals(operand: TensorBase, labels: list[Any], number: int) -> tuple[Any, list[Any]]:
-    """Return the operand with each repeated subscript taken along its diagonal."""
+    """Return the operand with the diagonal of each repeated subscript."""
     for label in dict.fromkeys(labels):
         while labels.count(label) > 1:
             first = labels.index(label)
@@ -198,7 +198,7 @@ def _diagonals(operand: TensorBase, labels: list[Any], number: int) -> tuple[Any
 def _pair(
     a: Any, first: list[Any], b: Any, second: list[Any], keep: set[Any], sizes: dict[Any, int], places: dict[Any, int]
 ) -> tuple[Any, list[Any]]:
-    """Return the product of two operands, summed over what nobody needs any more: one batched matrix product.
+    """Return the product of two operands, summed over all labels that are not needed further: one batched matrix product.
 
     Its dimensions stand in the order of ``places``, as far as a product of matrices allows.
     """
@@ -251,7 +251,7 @@ def _without(operand: TensorBase, dim: int) -> TensorBase:
 
 
 def _lined_up(operand: TensorBase, own: list[Any], order: list[Any]) -> Any:
-    """Return the operand with its dimensions in the order of labels, and one of length 1 for each that it has not."""
+    """Return the operand with its dimensions in the order of labels, of length 1 for labels that it lacks."""
     there = [label for label in order if label in own]
     moved = views.permute(operand, tuple(own.index(label) for label in there)) if there != own else operand
     for place, label in enumerate(order):
@@ -430,7 +430,7 @@ def _cheapest(matrices: Sequence[Any], lengths: list[int]) -> TensorBase:
 
 
 def _nothing_of(tensor: TensorBase) -> Any:
-    """Return zeros, whatever the tensor holds, through which it still gets a gradient: of zeros."""
+    """Return zeros that depend on the tensor, whatever its elements: its gradient is zeros."""
     def nothing(raw: Any) -> Any:
         return zeros(tuple(raw.shape), tensor._dtype.name)
 
@@ -444,7 +444,7 @@ _UNSEEN = {"addmm": (2, 3), "addbmm": (2, 3), "addmv": (2,)}
 
 
 def _scaled_sum(name: str, input: Any, product: Any, beta: Any, alpha: Any) -> TensorBase:
-    """``beta * input + alpha * product``; with ``beta`` 0 the input is not even looked at."""
+    """Return ``beta * input + alpha * product``; with ``beta`` 0 the input is ignored."""
     if input._dtype is not product._dtype:
         raise RuntimeError(
             f"self and mat2 must have the same dtype, but got {type_word(input._dtype)} and {type_word(product._dtype)}"
@@ -466,7 +466,7 @@ def _scaled_sum(name: str, input: Any, product: Any, beta: Any, alpha: Any) -> T
 
 
 def _row_major(result: TensorBase) -> TensorBase:
-    """Return a fresh result row by row, whatever the order of the summand."""
+    """Return a fresh result in row-major order, whatever the order of the summand."""
     return result if result._stride is None else in_order(result, contiguous_strides(result._shape))
 
 

@@ -108,7 +108,7 @@ def permutation_of(pivots: TensorBase, rows: int, like: dtype) -> TensorBase:
 
 
 def _factored(A: TensorBase, name: str) -> tuple[Any, Any, Any, Any]:
-    """LU, pivots, P and the raw failure codes."""
+    """Return LU, pivots, P and the raw error codes."""
     check_floating(A, name)
     if len(shape_of(A)) < 2:
         raise RuntimeError(f"{name}: Expected tensor with 2 or more dimensions. Got size: {list(shape_of(A))} instead")
@@ -382,7 +382,7 @@ def _no_gradients(gradients: Sequence[TensorBase], outputs: Sequence[TensorBase]
 
 
 def _in_lapack_columns(solution: TensorBase, rows: int) -> Any:
-    """Solutions column by column, each in the place of the right-hand side of ``rows`` that LAPACK overwrites with it."""
+    """Return solutions in column-major order, each in the place of the right-hand side of ``rows`` that LAPACK overwrites."""
     *lead, own, columns = shape_of(solution)
     if rows <= own:
         return by_columns(solution)
@@ -512,7 +512,7 @@ def matrix_norm(
 
 
 def _most(sizes: TensorBase, dim: int, keepdim: bool) -> TensorBase:
-    """Return the largest of numbers that are not negative; 0 of none."""
+    """Return the largest of non-negative numbers; 0 if there are none."""
     return reduce.amax(sizes, dim, keepdim) if shape_of(sizes)[dim] else reduce.sum(sizes, dim, keepdim)
 
 

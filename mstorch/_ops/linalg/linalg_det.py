@@ -26,7 +26,7 @@ _lu, _svd = kernel("linalg_lu_factor"), kernel("linalg_svd")
 
 
 def _cofactors(A: TensorBase) -> Any:
-    """Return the gradient of the determinant by singular values, which is right for singular matrices too."""
+    """Return the gradient of the determinant by singular values, which also holds for singular matrices."""
     u, s, vh = map(array_of, computed(_svd, A.detach(), True))
     size = s.shape[-1]
     others = np.broadcast_to(s[..., None, :], (*s.shape, size)).copy()
@@ -92,7 +92,7 @@ def signed_log(A: TensorBase, name: str) -> tuple[Any, Any]:
 
 @ways(absent=lambda A: tuple(meta_tensor(shape_of(A)[:-2], kind) for kind in (A._dtype, A._dtype.to_real())))
 def _sign_and_log(A: TensorBase) -> tuple[Any, ...]:
-    """Return the sign of the determinant and the logarithm of its size, without a history."""
+    """Return the sign of the determinant and the logarithm of its absolute value, without a history."""
     kinds = A._dtype, A._dtype.to_real()
     diagonal, sign = _sign_of(A)
     with quiet():
@@ -104,5 +104,5 @@ def _sign_and_log(A: TensorBase) -> tuple[Any, ...]:
 
 
 def slogdet(A: TensorBase, *, out: Any = None) -> Any:
-    """Return the sign of the determinant and the logarithm of its size."""
+    """Return the sign of the determinant and the logarithm of its absolute value."""
     return finish_exactly(return_types.linalg_slogdet(signed_log(A, "linalg.slogdet")), out)

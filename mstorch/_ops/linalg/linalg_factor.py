@@ -45,7 +45,7 @@ Tensors = Sequence[TensorBase]
 def attach(
     name: str, backward: Backward, inputs: Sequence[Any], results: Sequence[Any], *rest: Any, kept: Sequence[int] | None = None
 ) -> tuple[Any, ...]:
-    """Return tensors without history, as a kernel's results are, with ``backward(gradients, outputs, inputs, *rest)`` as gradient.
+    """Give tensors without history, such as a kernel's results, ``backward(gradients, outputs, inputs, *rest)`` as gradient.
 
     ``kept`` says which inputs ``backward`` needs more of than the shape, where it does not need all.
     """
@@ -126,7 +126,7 @@ def check_info(info: TensorBase, text: str, name: str, error: type[Exception] | 
 
 
 def batch_of(tensor: TensorBase, batch: tuple[int, ...]) -> TensorBase:
-    """Return the matrices repeated to a batch shape."""
+    """Return the matrices expanded to a batch shape."""
     shape = shape_of(tensor)
     return tensor if shape[:-2] == batch else views.expand(tensor, (*batch, *shape[-2:]))
 
@@ -138,7 +138,7 @@ def finite(tensor: TensorBase) -> bool:
 
 
 def by_columns(found: TensorBase) -> Any:
-    """Return a fresh tensor of matrices as one that lies column by column, as torch's results of LAPACK do."""
+    """Return a fresh tensor of matrices in column-major order, as torch's results of LAPACK have."""
     return in_order(found, columns_first(shape_of(found)))
 
 
@@ -154,7 +154,7 @@ def _solve_backward(gradients: Tensors, outputs: Tensors, inputs: Tensors) -> tu
 
 
 def solve_matrices(matrix: TensorBase, right: TensorBase) -> tuple[Any, Any]:
-    """Return the solution of ``matrix @ X = right`` for matrices on the right, and the raw failure codes."""
+    """Solve ``matrix @ X = right``; return X and the raw error codes."""
     batch = broadcast_shape(shape_of(matrix)[:-2], shape_of(right)[:-2])
     matrix, right = batch_of(matrix, batch), batch_of(right, batch)
     found, info = computed(_solve, matrix, right)
@@ -260,7 +260,7 @@ def _triangle_backward(gradients: Tensors, outputs: Tensors, inputs: Tensors, up
 
 
 def triangular(matrix: TensorBase, right: TensorBase, upper: bool, unit: bool = False) -> Any:
-    """Return the solution of ``matrix @ X = right``, where one triangle of the matrix is read."""
+    """Solve ``matrix @ X = right``, reading one triangle of the matrix."""
     batch = broadcast_shape(shape_of(matrix)[:-2], shape_of(right)[:-2])
     matrix, right = batch_of(matrix, batch), batch_of(right, batch)
     found = computed(_triangular, matrix, right, upper, unit)
@@ -306,7 +306,7 @@ def _cholesky_backward(gradients: Tensors, outputs: Tensors, inputs: Tensors, up
 
 
 def cholesky_factor(A: TensorBase, upper: bool) -> tuple[Any, Any]:
-    """L (or its adjoint), and the raw failure codes."""
+    """Return L (or its adjoint), and the raw error codes."""
     check_floating(A, "linalg.cholesky")
     check_square(A, "linalg.cholesky")
     if upper:
@@ -544,7 +544,7 @@ def _svd_backward(gradients: Any, outputs: Any, inputs: Any) -> Any:
 
 
 def _refuse_nan(A: TensorBase, name: str) -> None:
-    """Raise torch's error for the first matrix that has a NaN in it; infinities only make NaN of the results."""
+    """Raise torch's error for the first matrix with a NaN; infinities only make the results NaN."""
     values = values_if_any(A)
     wrong = None if values is None else np.isnan(values).any((-2, -1))
     if wrong is not None and wrong.any():

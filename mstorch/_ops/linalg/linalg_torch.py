@@ -87,7 +87,7 @@ def lu_solve(b: TensorBase, LU_data: TensorBase, LU_pivots: TensorBase, *, out: 
 
 
 def slogdet(input: TensorBase, *, out: tuple[TensorBase, TensorBase] | None = None) -> Any:
-    """Return the sign of the determinant and the logarithm of its size."""
+    """Return the sign of the determinant and the logarithm of its absolute value."""
     return finish_exactly(return_types.slogdet(signed_log(input, "linalg.slogdet")), out)
 
 
@@ -121,7 +121,7 @@ def cholesky_solve(B: TensorBase, L: TensorBase, upper: bool = False, *, out: Te
 
 
 def triangular_pair(right: TensorBase, factors: TensorBase, upper: bool) -> TensorBase:
-    """Return the solution of ``L @ L.mH @ X = right``, or of ``U.mH @ U @ X = right``."""
+    """Solve ``L @ L.mH @ X = right``, or ``U.mH @ U @ X = right``."""
     first, second = (factors.mH, factors) if upper else (factors, factors.mH)
     return triangular(second, triangular(first, right, False), True)
 
@@ -150,7 +150,7 @@ def _inverse_backward(
 
 
 def _zero_of(name: str, zero: np.ndarray) -> str:
-    """torch's words about the first zero of diagonals."""
+    """Return torch's message for a zero on a diagonal."""
     *batch, place = np.argwhere(zero)[0].tolist()
     element = f"(Batch element {int(np.ravel_multi_index(batch, zero.shape[:-1]))}): " if batch else ""
     return (

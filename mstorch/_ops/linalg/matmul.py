@@ -56,7 +56,7 @@ def _check_lengths(a: tuple[int, ...], b: tuple[int, ...]) -> None:
 
 
 def _nothing(first: TensorBase, second: TensorBase, shape: tuple[int, ...]) -> TensorBase:
-    """Return a product of batches that has no elements, or sums of none, of two dtypes or of bool; autograd follows it."""
+    """Return the product of empty batches, or of two dtypes or bool where torch allows it: zeros that autograd follows."""
     made = second.new_zeros(shape)
     if second._dtype.is_integral:
         if modes.grad and (is_tracked(first) or is_tracked(second)):
@@ -200,7 +200,7 @@ def matmul(input: TensorBase, other: TensorBase, *, out: TensorBase | None = Non
 
 
 def _sized_first(input: TensorBase, other: TensorBase, out: TensorBase) -> tuple[int, ...] | None:
-    """Return the size that torch gives ``out=`` before it looks at dtypes and lengths; None where it looks first."""
+    """Return the size that torch gives ``out=`` before it checks dtypes and lengths; None if it checks first."""
     a, b = input._shape, other._shape
     if not isinstance(out, TensorBase) or not out._storage.grows or recording((input, other, out)):
         return None
@@ -213,7 +213,7 @@ def _sized_first(input: TensorBase, other: TensorBase, out: TensorBase) -> tuple
 
 
 def _matmul(input: TensorBase, other: TensorBase, out: TensorBase | None) -> TensorBase:
-    """Return the product in torch's way: as one product of matrices where that needs no copy, else as products of batches."""
+    """Return the product as torch computes it: one matrix product where that needs no copy, else batched products."""
     a, b = input._shape, other._shape
     given = isinstance(out, TensorBase)
     if len(a) == 1 and len(b) == 1:
@@ -249,7 +249,7 @@ def _turned(tensor: TensorBase) -> TensorBase:
 
 
 def _folds(larger: TensorBase, smaller: TensorBase, first: int, given: bool) -> bool:
-    """Return whether the product of three and more dimensions with one or two is one of matrices."""
+    """Return whether the product of three and more dimensions with one or two is one matrix product."""
     if len(smaller._shape) > 2:
         return False
     if is_tracked(smaller) and not given:
@@ -292,7 +292,9 @@ def _batched(input: TensorBase, other: TensorBase, out: TensorBase | None) -> Te
 
 
 def _folded_name(input: TensorBase) -> str:
-    """Return how torch ends a layer of three and more dimensions: it adds the bias alone where rows do not follow each other in memory."""
+    """Return the end of a layer's node names in torch for three and more dimensions: the bias is added separately if rows are not
+    contiguous.
+    """
     own = input._stride
     return "ViewBackward0" if own is None or is_contiguous(input._shape, own) else "AddBackward0"
 

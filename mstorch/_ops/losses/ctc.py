@@ -99,7 +99,7 @@ def _reduced_losses(
 
 
 def _infinite(log_probs: TensorBase, inputs: np.ndarray, fits: np.ndarray) -> Any:
-    """Return the losses of targets that no alignment reaches: infinite, with torch's gradient, NaN at each step of the input."""
+    """Return the infinite losses of targets that no alignment reaches, with torch's gradient: NaN at each step of the input."""
     if not is_tracked(log_probs):
         return float("inf")
     counted = made((np.arange(shape_of(log_probs)[0])[:, None] < inputs)[:, :, None] & ~fits[:, None])

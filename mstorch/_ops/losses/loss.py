@@ -89,7 +89,7 @@ def _between(
     label: str, losses: Callable[..., Any], slope: Callable[..., Any], of_array: Callable[..., Any], array_slope: Callable[..., Any],
     input: TensorBase, target: TensorBase, reduction: str, *rest: Any,
 ) -> TensorBase:  # fmt: skip
-    """Return a loss of each difference, reduced, as one node, which keeps input and target as torch's does.
+    """Return a loss of each difference, reduced, as one node that saves input and target, as torch's does.
 
     ``losses(input, target, *rest)``; ``slope(difference, gradient, share, *rest)``, ``share`` being that of one loss in the result.
     ``of_array(difference, *rest)`` and ``array_slope`` are the same of arrays, for two of one shape in the host's memory.
@@ -141,7 +141,7 @@ def _slopes_between(
 
 
 def _difference(input: TensorBase, target: TensorBase) -> TensorBase:
-    """``input - target``, of truth values as well."""
+    """Return ``input - target``, for booleans too."""
     kind = result_dtype((input, target))
     return sub(*(to_dtype(item, kind) if item._dtype is bool_ else item for item in (input, target)))
 
@@ -312,7 +312,7 @@ def _logits_slopes(
     gradients: Sequence[TensorBase], outputs: Sequence[Any], inputs: Sequence[TensorBase], weight: TensorBase | None, pos_weight: Any,
     mean: bool,
 ) -> list[TensorBase]:
-    """Return the gradients of input and target, of which nothing cancels out."""
+    """Return the gradients of input and target, computed without cancellation."""
     (g,), (x, y) = gradients, inputs
     if pos_weight is None:
         slopes = [sub(x.sigmoid(), y).mul_(g), x.mul(neg(g))]

@@ -44,7 +44,7 @@ def _check_target(target: TensorBase) -> None:
 
 
 def _classes(target: TensorBase, classes: int, ignore_index: int) -> tuple[np.ndarray, np.ndarray | None]:
-    """Return the target classes, and which of them count if some do not."""
+    """Return the target classes, and a mask of those that count if some do not."""
     values = array_of(target)
     if values.size == 0 or (values.min() >= 0 and values.max() < classes and not 0 <= ignore_index < classes):
         return values, None
@@ -139,7 +139,7 @@ def _is_plain(input: TensorBase) -> bool:
 
 
 def _mean_of_rows(input: TensorBase, target: TensorBase, classes: np.ndarray) -> TensorBase:
-    """Return the mean of (N, C) at the classes (N), which are all in range, negated."""
+    """Return the negated mean of (N, C) at the classes (N), which are all in range."""
     places, shape = (np.arange(len(classes)), classes), input._shape
 
     def mean(array: np.ndarray) -> np.ndarray:
@@ -154,7 +154,7 @@ def _mean_of_rows(input: TensorBase, target: TensorBase, classes: np.ndarray) ->
 
 
 def _mean_of_logits(input: TensorBase, target: TensorBase, classes: np.ndarray) -> TensorBase:
-    """Return the same of the log softmax of (N, C), in one piece, which keeps what torch's keeps: the logarithms, not the logits."""
+    """Return the same of the log softmax of (N, C), in one piece; it saves the log-probabilities, as torch does, not the logits."""
     logs = tensor_of(log_softmax_of(array_of(input), 1))
     result = tensor_of(mean_of_rows(array_of(logs), classes))
     if not followed((input,)):
@@ -169,7 +169,7 @@ def _mean_of_logits(input: TensorBase, target: TensorBase, classes: np.ndarray) 
 
 
 def _nll_in_graph(input: TensorBase, target: TensorBase, weight: TensorBase | None, ignore_index: int, reduction: str) -> TensorBase:
-    """Return the same where a graph is captured: which targets count is a part of the graph."""
+    """Return the same in a capture: the graph computes which targets count."""
     x, t = shape_of(input), shape_of(target)
     n, classes = (1, x[0]) if len(x) == 1 else x[:2]
     count = math.prod(t) // n if n else math.prod(x[2:])
@@ -183,7 +183,7 @@ def _nll_in_graph(input: TensorBase, target: TensorBase, weight: TensorBase | No
 
 
 def _shares_in_graph(target: TensorBase, weight: TensorBase | None, ignore_index: int, kind: dtype) -> tuple[Any, Any, Any]:
-    """Return which targets count, the classes with 0 in place of the others, and the weight of each target."""
+    """Return a mask of the targets that count, the classes with 0 for the others, and the weight of each target."""
     counted = ne(target, ignore_index)
     known = where(counted, to_dtype(target, int64), 0)
     shares = to_dtype(counted, kind)
@@ -202,7 +202,7 @@ def _in_one_kernel(kernel_: Kernel, input: TensorBase, target: TensorBase, weigh
 
 
 def _by_one_kernel(kernel_: Any, input: Any, target: Any, weight: Any, ignore_index: int, reduction: str) -> Any:
-    """Return the loss of a device's tensors, in rows; classes that are here anyhow are checked."""
+    """Return the loss of a device's tensors, in rows; classes that are on the host are checked."""
     x = shape_of(input)
     classes = x[0] if len(x) == 1 else x[1]
     if readable(target) is not None:
@@ -256,7 +256,7 @@ def _smoothed(
     logs: TensorBase, loss: TensorBase, target: TensorBase, weight: TensorBase | None, ignore_index: int, reduction: str,
     smoothing: float, axis: int
 ) -> TensorBase:
-    """Return a part of the probability spread over all classes (https://arxiv.org/abs/1512.00567)."""
+    """Return the loss with a share of the probability spread over all classes (https://arxiv.org/abs/1512.00567)."""
     x = shape_of(logs)
     classes = x[axis]
     wide = logs if weight is None else mul(logs, views.reshape(weight, _channel_shape(len(x), axis)))
@@ -270,7 +270,7 @@ def _smoothed(
 
 
 def _counted_terms(terms: TensorBase, target: TensorBase, weight: TensorBase | None, ignore_index: int) -> tuple[Any, Any]:
-    """Return the terms with 0 for targets that do not count, and by what their mean divides."""
+    """Return the terms, 0 for targets that do not count, and the divisor of their mean."""
     values = readable(target)
     if values is None:
         counted, _, shares = _shares_in_graph(target, weight, ignore_index, terms._dtype)

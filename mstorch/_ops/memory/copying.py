@@ -109,7 +109,7 @@ def contiguous(self: TensorBase, *, memory_format: memory_format = contiguous_fo
 
 
 def _suggested(input: TensorBase) -> memory_format:
-    """Return the memory format that a tensor's strides tell, also where they leave gaps."""
+    """Return the memory format that a tensor's strides suggest, gaps or not."""
     shape = input._shape
     if input._stride is not None and suggests_channels_last(shape, input._stride):
         return channels_last if len(shape) == 4 else channels_last_3d
@@ -155,7 +155,7 @@ _TO = (
 
 
 def _fits(name: str, value: Any) -> bool:
-    """Return whether ``to`` takes a value under a name."""
+    """Return whether ``to`` takes a value as the argument of that name."""
     if name == "device":
         return value is None or isinstance(value, (str, int, device_class)) and not isinstance(value, bool)
     if name == "dtype":
@@ -192,7 +192,7 @@ def parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[dtype | Non
 
 
 def _kind_of(value: TensorBase | complex | dtype | None) -> str:
-    """Return the name of a value's type, as torch's messages have it."""
+    """Return the name of a value's type in torch's messages."""
     if isinstance(value, TensorBase):
         return value.__class__.__name__
     return f"torch.{value.__class__.__name__}" if isinstance(value, (dtype, device_class, memory_format)) else value.__class__.__name__
@@ -291,7 +291,7 @@ def as_dtype(name: Any) -> dtype:
 
 
 def type_as(self: TensorBase, other: TensorBase) -> TensorBase:
-    """Converted to the dtype of ``other``."""
+    """Return the tensor in the dtype of ``other``."""
     return to_dtype(self, other._dtype)
 
 
@@ -338,7 +338,7 @@ def npu(self: Any, device: Any = None, non_blocking: bool = False, *, memory_for
 def rebuilt(
     cls: Any, array: np.ndarray, name: str, geometry: tuple[Any, Any, int], requires_grad: bool, state: dict[str, Any], place: str = "cpu"
 ) -> Any:
-    """Return what a pickle of a tensor becomes; RuntimeError if it was on a device that is not here."""
+    """Rebuild a tensor from a pickle; RuntimeError if it was on a device that is not here."""
     flat = made_of(array.view(by_name(name).np) if name == "bfloat16" else array)
     if place != "cpu":
         flat = brought(flat, devices.resolve(place))
@@ -352,7 +352,7 @@ def rebuilt(
 
 
 def place_of(tensor: TensorBase) -> tuple[str, ...]:
-    """Return what ``rebuilt`` needs to know of a tensor's device: nothing for the CPU's."""
+    """Return the argument of ``rebuilt`` for a tensor's device: none for the CPU."""
     name = str(tensor.device)
     return () if name in ("cpu", "meta") else (name,)
 

@@ -89,7 +89,7 @@ def _size_and_out(
 
 
 def _unspecified(layout: layout, shape: tuple[int, ...], kind: dtype | None, requires_grad: bool) -> TensorBase:
-    """Return a tensor of a sparse layout in which no element is specified."""
+    """Return a tensor of a sparse layout without specified elements."""
     return above.nothing_of(layout, shape, kind or get_default_dtype(), requires_grad)
 
 
@@ -128,7 +128,7 @@ def ones(
 
 
 def _unset(tensor_: TensorBase) -> TensorBase:
-    """Return a new tensor whose values are not defined, filled where determinism is asked for."""
+    """Return a new uninitialised tensor, filled if deterministic algorithms are asked for."""
     if determinism.state["mode"] and home(tensor_).has_elements:
         determinism.fill(memory_of(tensor_), tensor_._dtype)
     return tensor_
@@ -386,7 +386,7 @@ def _refuse_row(name: str, kind: dtype) -> None:
 
 
 def _deliver_in_order(name: str, result: TensorBase, out: TensorBase, requires_grad: bool) -> TensorBase:
-    """Store a row of elements in ``out``, whatever its shape; one of another size is resized."""
+    """Store a vector of elements in ``out``, whatever its shape; one of another size is resized."""
     return fresh_out(name, result, out, requires_grad, _in_order)
 
 
@@ -423,7 +423,7 @@ def range(
 
 
 def _steps(name: str, start: TensorBase | float, end: TensorBase | float, steps: int) -> int:
-    """Return how many values: an int, or a tensor of one integer."""
+    """Return the number of values, given as an int or as a tensor of one integer."""
     if isinstance(steps, (bool, float, complex, str)) or not hasattr(steps, "__index__"):
         got = ", ".join("Tensor" if isinstance(value, TensorBase) else type(value).__name__ for value in (start, end, steps))
         keywords = (

@@ -1,4 +1,4 @@
-"""Factories on a device: memory that the device fills by itself, told by a shape and a number."""
+"""Factories that a device fills itself, from a shape and a number."""
 from __future__ import annotations
 
 import math
@@ -41,7 +41,7 @@ def filled(shape: tuple[int, ...], strides: tuple[int, ...] | None, kind: dtype,
 
 
 def made_on_device(function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-    """Return what a factory (called with ``device="meta"``) makes on a device without a copy from the host; None for others."""
+    """Return a factory's result, made on a device without a copy from the host; None for other factories."""
     name = function.__name__
     if name not in _NUMBERS and name not in _GIVEN and name != "arange":
         return None

@@ -74,7 +74,7 @@ def _python_array(data: Any, kind: dtype | None) -> np.ndarray:
 
 
 def _spread(data: Any) -> Any:
-    """Nested lists with a tuple of numbers in the place of each bytes object."""
+    """Return nested lists with tuples of numbers in place of bytes objects."""
     return tuple(data) if isinstance(data, bytes) else [_spread(item) for item in data] if isinstance(data, (list, tuple)) else data
 
 
@@ -311,7 +311,7 @@ def _has_buffer(obj: Any) -> bool:
 
 
 def _with_history(obj: Any, found: TensorBase, requires_grad: bool | None) -> TensorBase:
-    """Return what ``asarray`` made of ``obj``, with a gradient as asked for."""
+    """Return the result of ``asarray`` with the gradient that was asked for."""
     own = isinstance(obj, TensorBase) and obj.requires_grad
     if requires_grad is None and own:
         warn(

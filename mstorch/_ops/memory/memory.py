@@ -1,4 +1,4 @@
-"""Methods of Tensor about its memory, its place and its history, most of which are seldom called."""
+"""Methods of Tensor for its memory, its device and its history, most of them rarely called."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -42,7 +42,7 @@ def storage(self: Any) -> Any:
 
 
 def _typed_storage(self: Any) -> Any:
-    """Return the same, without a warning: torch's own code and packages call it."""
+    """Return the same, without a warning, for torch's own code and packages."""
     return above.storages.typed_storage(self)
 
 
@@ -57,7 +57,7 @@ def is_shared(self: Any) -> bool:
 
 
 def share_memory_(self: Any) -> Any:
-    """Move the memory to where other processes see it that get the tensor; returns the tensor."""
+    """Move the memory to shared memory, so that processes that get the tensor share it; returns the tensor."""
     untyped_storage(self).share_memory_()
     return self
 
@@ -171,7 +171,7 @@ def new(self: TensorBase, *args: Any, device: device | str | int | None = None) 
 
 
 def _integer(value: Any, kind: dtype) -> int:
-    """Return a number as one of a dtype; of unsigned ones torch takes what lies as far below zero, too."""
+    """Return a number in a dtype; for unsigned ones torch takes numbers as far below zero, too."""
     if isinstance(value, (str, complex)) or value is None:
         raise TypeError(f"'{type(value).__name__}' object cannot be interpreted as an integer")
     found, limits = int(value), np.iinfo(kind.np)
@@ -201,7 +201,7 @@ def _elementwise(self: TensorBase, name: str, function: Callable[..., Any], othe
 
 
 def _as_elements(values: list[Any], kind: dtype) -> np.ndarray:
-    """Return what a Python function gave, as an array of a dtype."""
+    """Return the results of a Python function as an array of a dtype."""
     if kind.is_integral:
         values = [bool(value) if kind.category == 0 else _integer(value, kind) for value in values]
     else:
@@ -232,7 +232,7 @@ def map2_(self: TensorBase, x: TensorBase, y: TensorBase, callable: Callable[[An
 
 
 def module_load(self: Any, other: Any, assign: bool = False) -> Any:
-    """Return what ``load_state_dict`` puts in place of this tensor for ``other``: a new tensor over its values, or over this one's."""
+    """Return the tensor that ``load_state_dict`` puts in place of this one: a new one over the values of ``other``, or of this one."""
     return other.detach() if assign else self.copy_(other).detach()
 
 
@@ -244,7 +244,7 @@ def as_strided_(input: TensorBase, size: tuple[int, ...], stride: tuple[int, ...
 
 
 def record_stream(self: Any, s: Any) -> None:
-    """Mark the memory as used by a stream: MindSpore's allocator keeps track by itself."""
+    """Mark the memory as used by a stream: nothing to do, MindSpore's allocator keeps track."""
     if not devices.accelerator_is():
         raise NotImplementedError("Could not run 'aten::record_stream' with arguments from the 'CPU' backend.")
 
@@ -267,7 +267,7 @@ def _not_here(name: str) -> Callable[..., Any]:
         raise NotImplementedError(f"Could not run 'aten::{name}' with arguments from the 'CPU' backend.")
 
     method.__name__, method.__qualname__ = name, f"Tensor.{name}"
-    method.__doc__ = "Raises NotImplementedError: there are no quantized tensors."
+    method.__doc__ = "Raises NotImplementedError: the tensor is not quantized."
     return method
 
 
@@ -284,7 +284,7 @@ def _no_device(name: str, error: type[Exception], text: str) -> Callable[..., An
 
 @operation(forms=Forms({"input": "tensor", "tensors": "tensor"}))
 def dequantize(tensor: TensorBase | Sequence[TensorBase]) -> TensorBase:
-    """Return the tensor in floating numbers: itself, for there are no quantized tensors."""
+    """Return a strided tensor in floating point: itself. Quantized tensors have their own."""
     if not isinstance(tensor, TensorBase):
         raise NotImplementedError("Could not run 'aten::dequantize.tensors' with arguments from the 'CPU' backend.")
     return tensor.float()
@@ -306,7 +306,7 @@ def get_device(input: Any) -> int:
 
 
 def int_repr(input: TensorBase) -> Any:
-    """Raises NotImplementedError: there are no quantized tensors."""
+    """Raise NotImplementedError: the tensor is not quantized."""
     return _not_here("int_repr")(input)
 
 

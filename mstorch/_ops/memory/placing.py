@@ -1,4 +1,4 @@
-"""Tensors between the host and an accelerator, recorded; and factories that put what they make on one."""
+"""Recorded copies between the host and an accelerator, and factories that put their results there."""
 from __future__ import annotations
 
 import functools
@@ -22,7 +22,7 @@ def placed(function: Callable[..., Any], /) -> Callable[..., Any]: ...
 @overload
 def placed(*, like: bool = False, drawn: bool = False) -> Callable[[Callable[..., Any]], Callable[..., Any]]: ...
 def placed(function: Any = None, /, *, like: bool = False, drawn: bool = False) -> Any:
-    """Declare a factory that puts what it makes on the accelerator that ``device=`` names; no change where there is none.
+    """Declare a factory that puts its result on the accelerator that ``device=`` names; unchanged where there is none.
 
     ``like``: it makes something like its first argument, and puts it where that is. ``drawn``: random numbers, which accelerators draw by
     themselves, so that only a stand-in for one is given what the host draws from the device's stream.
@@ -38,7 +38,7 @@ def _on_accelerators(function: Callable[..., Any], like: bool, drawn: bool) -> C
 
 
 def _of_stream(kwargs: dict[str, Any], place: Any, like: bool) -> dict[str, Any]:
-    """Return the keywords of a draw for a device, of whose stream the host draws."""
+    """Return the keywords of a draw on the host from a device's stream."""
     generator = kwargs.get("generator")
     if isinstance(generator, generators.Generator):
         generators.check_place(generator, place)

@@ -1,4 +1,4 @@
-"""Instances of subclasses of Tensor: how they are made, and what operations make of them unless they say otherwise."""
+"""Instances of subclasses of Tensor: how they are made, and the results of operations on them by default."""
 from __future__ import annotations
 
 import copy
@@ -54,7 +54,7 @@ def make_wrapper_subclass(
     dtype: Any = None, layout: layout | None = None, device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
     dispatch_sizes_strides_policy: str | None = None, dispatch_device: bool = False, dispatch_layout: bool = False,
 ) -> Any:  # fmt: skip
-    """Return a leaf of a subclass of Tensor with a shape, a dtype and a device, and no memory: what reads its elements raises.
+    """Return a leaf of a subclass of Tensor with a shape, a dtype and a device, and no memory: reading its elements raises.
 
     The class has ``__torch_dispatch__``, which computes with its tensors.
     """
@@ -74,7 +74,7 @@ def make_wrapper_subclass(
 
 
 def _asked_below(cls: type) -> None:
-    """As in torch, a class that takes calls below autograd is asked there alone, unless it says how above."""
+    """Switch off ``__torch_function__`` of a class that handles calls below autograd, unless it defines one, as torch does."""
     names = [kind.__name__ for kind in cls.__mro__]
     above = cls.__mro__[: names.index("Tensor")] if "Tensor" in names else ()
     if above and dispatches(cls) and not any("__torch_function__" in vars(kind) for kind in above):
@@ -85,7 +85,7 @@ on_subclass.append(_asked_below)
 
 
 def slots_of(tensor: TensorBase) -> dict[str, Any]:
-    """Return what a tensor of a subclass keeps in slots of its own."""
+    """Return the values of a subclass's own slots on a tensor."""
     names = copyreg._slotnames(type(tensor))  # type: ignore[attr-defined]
     return {name: getattr(tensor, name) for name in names if name not in TensorBase.__slots__ and hasattr(tensor, name)}
 
@@ -96,7 +96,7 @@ def keeps_elsewhere(tensor: Any) -> bool:
 
 
 def cloned(tensor: TensorBase) -> Any:
-    """Return a copy as the class makes it. RuntimeError for a class that gives something else."""
+    """Return the copy that the class's own ``clone`` makes. RuntimeError if that gives something else."""
     made = tensor.clone()
     if type(made) is not type(tensor):
         raise RuntimeError(
@@ -123,7 +123,7 @@ def default_handler(
     cls: type, func: Callable[..., Any], types: tuple[type, ...], args: tuple[TensorBase | int, ...] = (),
     kwargs: dict[Any, Any] | None = None,
 ) -> Any:
-    """Return what a call with an instance of a subclass becomes: the same on plain tensors, with results of the subclass."""
+    """Handle a call with an instance of a subclass: the same call on plain tensors, with results in the subclass."""
     if not all(issubclass(cls, kind) for kind in types):
         return NotImplemented
     if _running.functions[-1:] == [func]:
@@ -142,7 +142,7 @@ def default_handler(
 
 
 def _counterpart(func: Callable[..., Any]) -> Any:
-    """Return what has the name here that a function has in an installed torch, or None."""
+    """Return mstorch's function of the name that a function of an installed torch has, or None."""
     naming = getattr(sys.modules.get("torch"), "overrides", None)
     name = None if naming is None else naming.resolve_name(func)
     found = None if name is None else above.torch
@@ -162,7 +162,7 @@ _running = _Running()
 
 
 def convert(result: TensorBase | float, cls: type) -> Any:
-    """Return tensors in a result as instances of a subclass."""
+    """Return a result with its tensors as instances of a subclass."""
     if isinstance(result, TensorBase):
         return result if isinstance(result, cls) else as_subclass(result, cls)
     if isinstance(result, (tuple, list)):

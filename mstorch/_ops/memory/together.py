@@ -1,4 +1,4 @@
-"""Tensors of a device that are laid one after the other, so that an operation on all of them is one kernel."""
+"""Tensors of a device placed one after the other in memory, so that one kernel can operate on all of them."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ LAYS_OUT = device_memory.HAS_WINDOWS
 
 
 def can_be_laid_out(tensors: Sequence[Any]) -> bool:
-    """Return whether tensors are each the whole of a device's memory, which nobody else holds or records."""
+    """Return whether each tensor is the whole of a device's memory, not shared and not recorded."""
     if not LAYS_OUT or LEVELS:
         return False
     alone = len({id(tensor._storage) for tensor in tensors}) == len(tensors)
@@ -22,7 +22,7 @@ def can_be_laid_out(tensors: Sequence[Any]) -> bool:
 
 
 def laid_out(tensors: Sequence[Any]) -> Any:
-    """Return the elements of tensors one after the other, with gaps; in their own memory where ``put_back`` left them so."""
+    """Return the elements of tensors one after the other, with gaps; without a copy if ``put_back`` left them so."""
     raw = device_memory.laid_out([value_of(tensor) for tensor in tensors])
     raw._of_storage = False  # whose parts are meant to be seen in its memory
     return on_device(raw)
@@ -34,7 +34,7 @@ def has_clean_gaps(flat: Any) -> bool:
 
 
 def put_back(flat: Any, tensors: Sequence[Any], clean: bool = True) -> None:
-    """Let tensors have the elements of what ``laid_out`` gave of them, and its version's changes; ``clean``: its gaps are zeros still."""
+    """Give tensors the elements of ``laid_out``'s result after an operation; ``clean``: its gaps are still zeros."""
     raw, writes = value_of(flat), flat._counter.version
     if not writes:
         return

@@ -39,7 +39,7 @@ from . import random_device
 
 @tells_no_memory
 def draw(name: str, engine: Any, *args: Any) -> Any:
-    """Return what ``_mt19937`` or, for an accelerator's stream, ``random_device`` draws under a name; one thread at a time."""
+    """Draw numbers from ``_mt19937`` or, for an accelerator's stream, ``random_device``, by name; one thread at a time."""
     source = _mt19937 if isinstance(engine, _mt19937.Engine) else random_device
     function = getattr(source, name, None)
     if function is None:
@@ -56,7 +56,7 @@ def draw(name: str, engine: Any, *args: Any) -> Any:
 
 
 def _stream(generator: Generator | None, like: TensorBase, name: str) -> Any:
-    """Return where numbers are drawn that go with a tensor: the generator that is given, else the tensor's device, if it has such draws."""
+    """Return the stream for numbers drawn for a tensor: the given generator's, else its device's, if that has such draws."""
     if generator is not None:
         return engine_of(generator)
     stream = engine_beside(like)
@@ -64,13 +64,13 @@ def _stream(generator: Generator | None, like: TensorBase, name: str) -> Any:
 
 
 def _named_stream(generator: Generator | None, device: device | str | int | None) -> Any:
-    """Return where a factory draws: of the generator that is given, else of the device that is asked for (None: the default)."""
+    """Return a factory's stream: the given generator's, else that of the device asked for (None: the default)."""
     return engine_of(generator, devices.resolve(device) if generator is None else device)
 
 
 @ways(raw=lambda raw, args: raw)
 def _as_raw(array: Any, args: tuple[Any, ...]) -> Raw:
-    """Drawn values as a captured graph takes them in."""
+    """Return drawn values as inputs of a captured graph."""
     wanted = bfloat16.np if any(isinstance(arg, str) and arg == "bfloat16" for arg in args) else np.asarray(array).dtype
     return from_numpy(numpy_cast(np.asarray(array), wanted))
 
@@ -89,7 +89,7 @@ def _tensor(array: np.ndarray, kind: dtype, requires_grad: bool, out: TensorBase
 
 
 def _sampled(array: Any, kind: dtype, parameters: Sequence[Any], out: TensorBase | None) -> TensorBase:
-    """Return numbers that were drawn with tensors as parameters, on their device; of a shape alone, on the meta device."""
+    """Return numbers drawn with tensors as parameters, on their device; of a shape alone, on the meta device."""
     sample = finish(meta_tensor(array, kind), out) if array.__class__ is tuple else _tensor(array, kind, False, out)
     if out is None:
         for parameter in parameters:
@@ -100,7 +100,7 @@ def _sampled(array: Any, kind: dtype, parameters: Sequence[Any], out: TensorBase
 
 
 def _no_gradient(gradients: Sequence[TensorBase], outputs: Sequence[Any], inputs: Sequence[TensorBase]) -> Any:
-    """Parameters of a draw get zeros."""
+    """Return zeros as the gradients of a draw's parameters."""
     return tuple(like.detach() * 0 for like in inputs)
 
 
@@ -275,7 +275,7 @@ def randint_like(
 
 
 def _fresh(tensor: Any, requires_grad: bool) -> TensorBase:
-    """Return a tensor whose first values do not count as a write."""
+    """Return a tensor whose first fill does not count as a write."""
     tensor._counter.version = 0
     return tensor.requires_grad_() if requires_grad else tensor
 
@@ -299,7 +299,7 @@ def _store(array: np.ndarray, tensor: TensorBase) -> None:
 
 @ways(absent=lambda tensor, draw: np.zeros((), tensor._dtype.np))
 def _drawn(tensor: TensorBase, draw: Callable[..., Any]) -> np.ndarray:
-    """Return what ``draw(shape, contiguous)`` gives, laid out as torch fills the tensor; nothing is drawn for one without memory."""
+    """Return the result of ``draw(shape, contiguous)``, laid out as torch fills the tensor; nothing is drawn without memory."""
     shape = shape_of(tensor)
     if tensor._stride is None or is_contiguous(tensor):
         return draw(shape, True)
@@ -389,13 +389,13 @@ def normal(
 def _drawn_around(
     given: list[Any], mean: TensorBase, std: TensorBase | float, engine: Any, kind: dtype, out: TensorBase | None
 ) -> TensorBase:
-    """Return normal numbers of means and deviations, of which those ``given`` are tensors."""
+    """Return normal numbers with given means and deviations; those named in ``given`` are tensors."""
     centre, spread = (_array(item) if isinstance(item, TensorBase) else float(item) for item in (mean, std))
     return _sampled(draw("normal_around", engine, centre, spread, kind.name), kind, given, out)
 
 
 def _around(mean: Any, std: Any, kind: dtype, out: Any) -> Any:
-    """Return normal numbers of the means and deviations of a device's tensors, none of which is read."""
+    """Return normal numbers with the means and deviations of a device's tensors, without reading these."""
     given = [item for item in (mean, std) if isinstance(item, TensorBase)]
     here = next(filter(draws_on_device, given))
     shape = np.broadcast_shapes(*(shape_of(item) for item in given))
@@ -442,13 +442,13 @@ def bernoulli_(self: TensorBase, p: Any = 0.5, *, generator: Generator | None = 
 
 
 def _array(tensor: Any) -> np.ndarray:
-    """Return the values for the functions that draw: bfloat16, which NumPy lacks, as float32."""
+    """Return the values for drawing functions: bfloat16, which NumPy lacks, as float32."""
     values = array_of(tensor)
     return numpy_cast(values, np.dtype(np.float32)) if tensor._dtype.name == "bfloat16" else values
 
 
 def _draws_there(engine: Any, tensor: TensorBase) -> bool:
-    """Return whether a device draws by values of its own, which nobody reads."""
+    """Return whether a device draws with values of its own, without a read."""
     return isinstance(engine, DeviceStream) and draws_on_device(tensor)
 
 
@@ -471,7 +471,7 @@ def _probabilities(p: TensorBase) -> np.ndarray:
 def bernoulli(
     input: TensorBase, p: float | None = None, *, generator: Generator | None = None, out: TensorBase | None = None
 ) -> TensorBase:
-    """1 with the probability that ``input`` says (or ``p``), else 0, in the dtype of ``input``."""
+    """Return 1 with the probability in ``input`` (or ``p``), else 0, in the dtype of ``input``."""
     if out is not None and out is not input:
         # As in torch, what is drawn are numbers of the dtype of ``out``.
         if out._dtype is not input._dtype:

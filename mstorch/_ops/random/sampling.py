@@ -45,7 +45,7 @@ def _drawn_places(input: TensorBase, num_samples: int, replacement: bool, genera
 
 
 def _weights(input: TensorBase, engine: Any, num_samples: int, replacement: bool) -> Any:
-    """Return weights to draw by, which are looked at unless a device draws by its own."""
+    """Return weights for a draw, checked unless a device draws from its own."""
     if _draws_there(engine, input):
         return input
     weights = _array(input)

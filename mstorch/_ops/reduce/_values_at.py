@@ -1,4 +1,4 @@
-"""Values at one place of each row, or at places that differ: what sorting and extremes take of their input."""
+"""Values at one index of each row, or at distinct indices: the results of sorting and of extremes."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ _gather = kernel("gather")
 
 
 class _Chosen(Node):
-    """The node of values taken at places that differ. ``places`` count in the row-major order of the input."""
+    """The node of values at distinct indices. ``places`` are flat positions in the input."""
 
     __slots__ = ("places", "shape", "own")
     places: Any
@@ -39,13 +39,13 @@ class _Chosen(Node):
         return array.reshape(-1)[self.places].reshape(self.own)
 
     def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
-        """Return the gradient of the input: zeros but for the places."""
+        """Return the gradient of the input: zeros but at the indices."""
         self.saved[0].value(self, False)  # torch saves the indices, and refuses ones that were written to
         return (v.mapped(gradients[0], self._spread, self._taken, "ValueSelectingReductionBackward0"),)
 
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
-        """No values are kept, places alone."""
+        """No values are saved, only indices."""
         return ()
 
 
@@ -68,7 +68,7 @@ def _values_in_array(
 
 @ways(host=_values_in_array)
 def values_at(input: TensorBase, dim: int, indices: TensorBase, label: str, shown: TensorBase, keepdim: bool = True) -> Any:
-    """``input`` at ``indices`` along ``dim``, which name no place twice; ``keepdim`` False drops the dimension, of length 1.
+    """Return ``input`` at ``indices`` along ``dim``, each at most once; ``keepdim`` False removes the dimension, of length 1.
 
     ``shown``: the indices as the caller gets them.
     """
@@ -78,7 +78,7 @@ def values_at(input: TensorBase, dim: int, indices: TensorBase, label: str, show
 
 @ways(captured=lambda found, dim, label: views.squeeze(found, dim))
 def _without(found: TensorBase, dim: int, label: str) -> TensorBase:
-    """Return values without a dimension of length 1: one step in torch."""
+    """Return values without a dimension of length 1, as one step in torch."""
     squeezed = views.squeeze(found, dim)
     return squeezed if LEVELS else call_node(no_view(squeezed), label)
 
@@ -90,5 +90,5 @@ def _dim_dropped(indices: TensorBase, dim: int) -> TensorBase:
 
 @ways(host=_dim_dropped, captured=views.squeeze)
 def without_dim(indices: TensorBase, dim: int) -> TensorBase:
-    """Return indices without a dimension of length 1, no view of others."""
+    """Return indices without a dimension of length 1, not as a view."""
     return no_view(views.squeeze(indices, dim))

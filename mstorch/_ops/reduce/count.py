@@ -55,7 +55,7 @@ def _numbers(count: int) -> TensorBase:
 
 
 def _groups(starts: TensorBase, count: int) -> tuple[Any, Any, Any]:
-    """Return where runs of equal elements begin, each element's run, and how long each run is."""
+    """Return the start of each run of equal elements, each element's run, and the length of each run."""
     places = views.reshape(nonzero(starts), (-1,))
     group = cumsum(starts, 0) - 1
     lengths = diff(cat((places, places.new_full((1,), count))))
@@ -101,7 +101,7 @@ def unique(
 
 
 def _order_with_nan(rows: np.ndarray) -> np.ndarray:
-    """Return the order of rows where NaN is neither smaller nor larger than anything, as torch compares them here."""
+    """Return the order of rows as torch sorts them here: NaN is neither smaller nor larger than anything."""
 
     def compare(first: int, second: int) -> int:
         for one, other in zip(rows[first], rows[second]):
@@ -113,7 +113,7 @@ def _order_with_nan(rows: np.ndarray) -> np.ndarray:
 
 
 def _entry_by_entry(shape: tuple[int, ...], dim: int) -> tuple[int, ...] | None:
-    """Return the strides of a tensor whose entries of ``dim`` lie one after the other."""
+    """Return the strides of a tensor whose entries along ``dim`` are contiguous, one after the other."""
     if not shape:
         return None
     inner = list(contiguous_strides((*shape[:dim], *shape[dim + 1 :])))
@@ -431,7 +431,7 @@ def _edges(values: TensorBase, bins: int, limits: Any, place: int) -> Any:
 
 
 def _binned(points: TensorBase, edges: Sequence[Any], weight: TensorBase | None, density: bool, name: str) -> Any:
-    """Return counts of the rows of ``points`` in the boxes between edges, a dimension each."""
+    """Return the counts of the rows of ``points`` in the boxes between edges."""
     kind = points._dtype
     total: Any = None
     keep: Any = None

@@ -97,7 +97,7 @@ def renorm(input: Any, p: Any, dim: int, maxnorm: Any, *, out: TensorBase | None
 def _renorm_slope(
     gradients: Sequence[TensorBase], outputs: Sequence[Any], inputs: Sequence[TensorBase], p: float, others: tuple[int, ...], maxnorm: float
 ) -> tuple[TensorBase]:
-    """Return the gradient, which stays as it is where the entry does."""
+    """Return the gradient, unscaled for entries that are not scaled."""
     (g,), (x,) = gradients, inputs
     if g is None:
         return (None,)

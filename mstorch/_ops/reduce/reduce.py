@@ -57,12 +57,12 @@ _LONG = 1 << 16
 
 
 def summed_dtype(input: TensorBase, asked: dtype | None, out: Any) -> dtype:
-    """Return the dtype that sums and products are computed in: what is asked for, that of ``out``, or the input's, int64 for integers."""
+    """Return the dtype of sums and products: the one asked for, that of ``out``, or the input's, int64 for integers."""
     return asked or (out._dtype if isinstance(out, TensorBase) else int64 if input._dtype.is_integral else input._dtype)
 
 
 def _refuse_recorded(name: str, input: TensorBase, out: TensorBase | None) -> None:
-    """Raise torch's error where a result for ``out=`` would be recorded, whatever its dtype."""
+    """Raise torch's error if the operation would be recorded though it has an ``out=``, whatever its dtype."""
     if isinstance(out, TensorBase) and recording((input, out)):
         raise no_derivative(name)
 
@@ -335,7 +335,7 @@ def min(input: TensorBase, dim: int | None = None, keepdim: bool = False, *, oth
 def _extremes(
     arg_kernel: Kernel, name: str, kind: type, input: TensorBase, dim: int, keepdim: bool, out: Any
 ) -> Any:
-    """Return values and indices; torch gives an ``out=`` its size before it reads, also where that is the input."""
+    """Return values and indices; torch resizes an ``out=`` before it reads, even if that is the input."""
     expect_parts(name, out)
     found = _with_indices(arg_kernel, name, kind, input, dim, keepdim)
     refuse_parts(out, input, found[0]._shape)
@@ -385,7 +385,7 @@ def any(input: TensorBase, dim: int | None = None, keepdim: bool = False, *, out
 
 
 def _rounded_once(input: TensorBase, compute: Callable[[Any], Any]) -> Any:
-    """Return what is computed of a tensor; of half precision in float32, and rounded at the end."""
+    """Return the function's result; for half precision computed in float32 and rounded at the end."""
     if input._dtype.name not in ("float16", "bfloat16"):
         return compute(input)
     found = compute(input.float())
@@ -411,7 +411,7 @@ def _variance(input: TensorBase, dim: int | tuple[int, ...] | None, correction: 
 
 
 def _warn_of_freedom(input: TensorBase, rest: float, name: str) -> None:
-    """torch's warning where nothing is left of the count, or nothing was counted."""
+    """Warn as torch does if the degrees of freedom are not positive."""
     if rest <= 0 or 0 in input._shape:
         warn(
             f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor (input numel divided "
@@ -420,7 +420,7 @@ def _warn_of_freedom(input: TensorBase, rest: float, name: str) -> None:
 
 
 def _spread(input: TensorBase, dim: int | tuple[int, ...] | None, correction: int, keepdim: bool, name: str) -> Any:
-    """Return the variance alone, or its root if ``name`` is "std": in one piece where the host computes it so."""
+    """Return the variance, or its root if ``name`` is "std": in one piece where the host can."""
     if input._shape and input._dtype.name in ("float32", "float64") and in_one_piece((input,)):
         dims = wrap_dims(dim, len(input._shape))
         count = math.prod(input._shape[d] for d in dims)
@@ -483,7 +483,7 @@ def std(
 
 
 def _deviation(variance: TensorBase) -> TensorBase:
-    """Return the root of a variance, whose gradient is zero where it is zero."""
+    """Return the root of a variance; its gradient is zero where the variance is."""
     if not recording((variance,)):
         return variance.sqrt()
     values = readable(variance)
@@ -538,7 +538,7 @@ def _spread_and_mean(input: TensorBase, dim: int | tuple[int, int] | None, corre
 
 
 def _running(centre: TensorBase, x: TensorBase, dims: tuple[int, ...]) -> TensorBase:
-    """Means, NaN where a value follows the first infinite one, as in torch, which carries means from one value to the next."""
+    """Return means, NaN after the first infinite one, as in torch, whose means are updated value by value."""
     if not count_of(centre._shape) or not (infinite := centre.isinf()).any():
         return centre
     last, every = x, x.isinf()

@@ -53,7 +53,7 @@ _kth = kernel("kth_index")
 
 @ways(host=lambda input: input.detach() if input._dtype is bool_ else None)  # whose kernel takes them
 def _sortable(input: TensorBase) -> TensorBase:
-    """Return the input as what an order is asked of: without its history, of a dtype that kernels take (only the order is asked for)."""
+    """Return the input for computing an order: without history, in a dtype that kernels take."""
     wider = _WIDER.get(input._dtype.name)
     if wider is not None:
         return cast_tensor(input.detach(), by_name(wider))
@@ -74,13 +74,11 @@ def _refuse_unsigned(input: TensorBase) -> None:
 
 @ways(host=_refuse_unsigned)
 def _refuse_digits(input: TensorBase) -> None:
-    """Raise torch's error for integers whose digits torch's CPU does not sort by."""
+    """Raise torch's error for integers that its CPU cannot sort by radix."""
 
 
 def _sorted_order(input: TensorBase, dim: int, descending: bool, stable: bool) -> TensorBase:
-    """Return the indices of torch's sort, which takes vectors of many integers by their digits, and expanded ones as they are: that is
-    stable.
-    """
+    """Return the indices of torch's sort: by radix for vectors of many integers, unchanged for expanded ones; these are stable."""
     shape = shape_of(input)
     if input._stride is not None and shape and not input._stride[dim]:
         stable = True
@@ -98,7 +96,7 @@ def _loose_order_of_no_numbers(input: TensorBase, dim: int) -> TensorBase | None
 
 @ways(host=_loose_order_of_no_numbers)
 def _loose_order(input: TensorBase, dim: int) -> TensorBase:
-    """Return the indices of a sort in which equal elements may change places, and NaN stand as torch's CPU leaves them."""
+    """Return the indices of an unstable sort, with NaN where torch's CPU leaves them."""
     return _order(input, dim, False, False)
 
 
@@ -136,7 +134,7 @@ def sort(input: Any, dim: int = -1, descending: bool = False, stable: Any = Fals
 
 
 def _is_one_element(target: TensorBase, input: TensorBase) -> bool:
-    """Return whether two tensors are the same window of one element, which is shown several times."""
+    """Return whether two tensors are the same window of one element, expanded."""
     own, other = strides_of(target), strides_of(input)
     same = target._storage is input._storage and target._offset == input._offset and target._shape == input._shape and own == other
     return same and not any(own) and any(length > 1 for length in target._shape)
@@ -206,7 +204,7 @@ _UNSIGNED = ("uint16", "uint32", "uint64")
 
 
 def _refuse_kinds(kernel_: str, input: TensorBase, *others: str) -> None:
-    """Raise torch's error for dtypes that its selections lack."""
+    """Raise torch's error for dtypes that its selections do not take."""
     name = input._dtype.name
     if input._dtype.is_complex or name in _UNSIGNED or name in others:
         raise NotImplementedError(f"\"{kernel_}\" not implemented for '{type_word(input._dtype)}'")
@@ -243,7 +241,7 @@ def kthvalue(input: TensorBase, k: int, dim: int = -1, keepdim: bool = False, *,
 
 
 def _median_of_all(input: TensorBase, ignore_nan: bool) -> TensorBase:
-    """Return one median, whose gradient all elements that are it share, as all NaN do where it is one."""
+    """Return one median; its gradient is shared by all equal elements, or by all NaN if it is one."""
     found = _median(views.reshape(input.detach(), (-1,)), 0, False, ignore_nan, None)[0]
     if not recording((input,)):
         return found
@@ -270,7 +268,7 @@ def _median_of_all(input: TensorBase, ignore_nan: bool) -> TensorBase:
 
 
 def _share_of_the_median(gradients: Sequence[TensorBase], outputs: Sequence[TensorBase], inputs: Sequence[TensorBase]) -> tuple[TensorBase]:
-    """Return the gradient of a median whose value nobody has read."""
+    """Return the gradient of a median, without reading its value."""
     (g,), (found,), (input,) = gradients, outputs, inputs
     inside = input.detach()
     chosen = where(isnan(found), isnan(inside), eq(inside, found))
@@ -340,13 +338,13 @@ def median(input: TensorBase, dim: int | None = None, keepdim: bool = False, *, 
 
 @operation(numpy_names=True)
 def nanmedian(input: TensorBase, dim: int | None = None, keepdim: bool = False, *, out: Any = None) -> Any:
-    """Return the median of what is not NaN."""
+    """Return the median of the elements that are not NaN."""
     return _median(input, dim, keepdim, True, out)
 
 
 @operation(numpy_names=True)
 def mode(input: TensorBase, dim: int = -1, keepdim: bool = False, *, out: tuple[TensorBase, TensorBase] | None = None) -> Any:
-    """Return the most frequent value along ``dim`` (the smallest of several) and the last index where it stands."""
+    """Return the most frequent value along ``dim`` (the smallest of several) and the last index of it."""
     shape = shape_of(input)
     dim = wrap_dim(dim, len(shape))
     _check_rows("mode", shape, dim)
@@ -459,5 +457,5 @@ def nanquantile(
     input: TensorBase, q: TensorBase | float, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear",
     out: TensorBase | None = None
 ) -> TensorBase:
-    """Return the quantiles of what is not NaN."""
+    """Return the quantiles of the elements that are not NaN."""
     return _quantile(input, q, dim, keepdim, interpolation, True, out)

@@ -59,7 +59,7 @@ def _rounded(x: TensorBase, p: float, dims: Any, keepdim: bool) -> TensorBase:
 
 
 def norm_slope(gradients: Any, outputs: Any, inputs: Any, p: float, dims: Any, keepdim: bool) -> Any:
-    """Return the gradient, made of what torch keeps, the vector and its norm; zero where the norm, or an element, has no slope."""
+    """Return the gradient, computed from the vector and its norm, as torch saves them; zero where the norm, or an element, has no slope."""
     (g,), (y,), (x,) = gradients, outputs, inputs
     if p == 0 or g is None:
         return (None,)

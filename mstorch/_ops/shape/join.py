@@ -176,7 +176,7 @@ def _each_at_least(tensors: tuple[Any, ...], rank: int) -> Any:
 
 
 def atleast_1d(*tensors: Any) -> Any:
-    """Return the tensors, those of no dimension with one."""
+    """Return the tensors, 0-d ones with one dimension."""
     return _each_at_least(tensors, 1)
 
 
@@ -334,7 +334,7 @@ def _interleaved(input: TensorBase, counts: TensorBase, dim: int, output_size: i
 
 
 def flip(input: TensorBase, dims: Sequence[int]) -> TensorBase:
-    """Return the order of the entries reversed along the dimensions, as a copy."""
+    """Return a copy with the order of the entries reversed along the dimensions."""
     if not isinstance(dims, (list, tuple)):
         raise TypeError(f"flip(): argument 'dims' (position 2) must be tuple of ints, not {type(dims).__name__}")
     rank = len(shape_of(input))
@@ -344,7 +344,7 @@ def flip(input: TensorBase, dims: Sequence[int]) -> TensorBase:
 
 
 def _flip_method(self: TensorBase, *dims: Any, **named: Any) -> TensorBase:
-    """Return the order of the entries reversed along the dimensions, as a copy."""
+    """Return a copy with the order of the entries reversed along the dimensions."""
     if not dims and not named:
         raise TypeError('flip() missing 1 required positional arguments: "dims"')
     return flip(self, **named) if named else flip(self, shape_args(dims))
@@ -356,14 +356,14 @@ def _tile_method(self: TensorBase, *dims: Any, **named: Any) -> TensorBase:
 
 
 def fliplr(input: TensorBase) -> TensorBase:
-    """Return the columns in reverse order, as a copy."""
+    """Return a copy with the columns in reverse order."""
     if len(shape_of(input)) < 2:
         raise RuntimeError("Input must be >= 2-d.")
     return flip(input, (1,))
 
 
 def flipud(input: TensorBase) -> TensorBase:
-    """Return the rows in reverse order, as a copy."""
+    """Return a copy with the rows in reverse order."""
     if not shape_of(input):
         raise RuntimeError("Input must be >= 1-d.")
     return flip(input, (0,))
@@ -394,7 +394,7 @@ def roll(input: TensorBase, shifts: Any, dims: Any = None) -> TensorBase:
 
 
 def rot90(input: Any, k: int = 1, dims: Any = (0, 1)) -> TensorBase:
-    """Turned by 90 degrees ``k`` times, from the first towards the second of ``dims``."""
+    """Return the tensor rotated by 90 degrees ``k`` times, from the first towards the second of ``dims``."""
     dims, k = tuple(dims), whole(k)
     rank = len(shape_of(input))
     if len(dims) != 2:

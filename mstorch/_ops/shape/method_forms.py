@@ -82,7 +82,7 @@ def istft(
 
 
 def to_padded_tensor(self: TensorBase, padding: float, output_size: Any = None) -> Any:
-    """Raises NotImplementedError: there are no nested tensors."""
+    """Raise NotImplementedError: the tensor is not nested."""
     raise NotImplementedError("Could not run 'aten::to_padded_tensor' with arguments from the 'CPU' backend. It takes a nested tensor.")
 
 
@@ -92,7 +92,7 @@ def _dims(dims: tuple[Any, ...]) -> Any:
 
 
 def squeeze(self: TensorBase, *dims: Any, dim: int | None = None) -> Any:
-    """Without the dimensions of length 1 (all of them, or those named)."""
+    """Return a view without the dimensions of length 1 (all of them, or those named)."""
     return views.squeeze(self, _dims(dims) if dims else dim)
 
 

@@ -110,12 +110,12 @@ def triu_indices(
 
 
 def _beside(src: TensorBase, input: TensorBase) -> Any:
-    """Return a source where the tensor is that it is copied into, as by torch, whose copy comes from any device."""
+    """Return a source of a copy on the device of its target, as torch copies from any device."""
     return src if src._storage.__class__ is input._storage.__class__ else src.to(input.device)
 
 
 def _scattered(input: TensorBase, src: TensorBase, part: Callable[[Any], Any]) -> TensorBase:
-    """Return a copy of ``input`` with the part that a view function shows replaced by ``src``."""
+    """Return a copy of ``input`` with the part that a view function returns replaced by ``src``."""
     shape = shape_of(input)
     places = part(tensor_of(np.arange(views.numel_of(shape), dtype=np.int64).reshape(shape)))
     if shape_of(src) != shape_of(places):
