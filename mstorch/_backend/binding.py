@@ -1,4 +1,4 @@
-"""Which of several accelerators a process computes on: it may be chosen until the first use, and is the same from then on.
+"""The accelerator that a process computes on, of several: it may be chosen until its first use, and stays the same.
 
 MindSpore binds a process to one device with its first kernel (``mindspore.set_device`` before it). The stand-in plays
 ``MSTORCH_FAKE_DEVICES`` devices, one a process.
@@ -34,7 +34,7 @@ def let_cuda_choose() -> None:
 
 
 def _visible() -> str | None:
-    """Return the numbers of the devices that the environment lets this process see; None: all. RuntimeError where it says two things."""
+    """Return the numbers of the devices that the environment makes visible; None: all. RuntimeError if variables contradict each other."""
     ascend = os.environ.get(_VISIBLE)
     cuda = os.environ.get(_OF_CUDA) if _bound.cuda and not _bound.used else None
     if cuda is None:
@@ -48,7 +48,7 @@ def _visible() -> str | None:
 
 
 def _numbers(visible: str | None) -> list[int]:
-    """Return the numbers in a list of devices, up to the first that names none, as CUDA and CANN read it."""
+    """Return the numbers in a list of devices, up to the first invalid entry, as CUDA and CANN read it."""
     found: list[int] = []
     for part in (visible or "").split(","):
         if not part.strip().isdigit():
@@ -79,7 +79,7 @@ def is_used() -> bool:
 
 
 def when_bound(name: str, do: Callable[[], None]) -> None:
-    """Call what uses MindSpore's runtime as soon as that leaves the choice of a device alone; the last one of a name counts."""
+    """Call a function that uses MindSpore's runtime once the device is chosen for good; of several of one name the last."""
     if _bound.used or runtime.DEVICE_TARGET == "CPU":
         do()
     else:

@@ -26,7 +26,7 @@ Work = Callable[[int, int], None]
 
 
 class _Here(threading.local):
-    """Whether this thread is a worker: it works on a part alone."""
+    """Whether this thread is a worker, which does not share its work further."""
 
     worker = False
 
@@ -35,14 +35,14 @@ _here = _Here()
 
 
 class _Worker:
-    """A thread that waits for parts of ranges to work on. (An executor's takes 10 µs more to be told and to answer.)"""
+    """A thread that works on parts of ranges. (An executor's takes 10 µs more to be started and to answer.)"""
 
     def __init__(self) -> None:
         self.tasks: SimpleQueue[tuple[Work, int, int, SimpleQueue[BaseException | None]] | None] = SimpleQueue()
         threading.Thread(target=self.serve, name="mstorch", daemon=True).start()
 
     def serve(self) -> None:
-        """Work until there is nothing more to come."""
+        """Take work until there is none."""
         _here.worker = True
         signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())  # they are for the threads of the program
         while (task := self.tasks.get()) is not None:
@@ -57,7 +57,7 @@ class _Worker:
 
 
 class _Team:
-    """So many workers, which end when nobody has work for them any more."""
+    """A number of workers, which end when nobody refers to them."""
 
     def __init__(self, count: int) -> None:
         self.workers = [_Worker() for _ in range(count)]
@@ -77,12 +77,12 @@ class _Threads:
             os.register_at_fork(after_in_child=self.forget)
 
     def forget(self) -> None:
-        """In a forked process: the threads stayed behind."""
+        """Forget the threads in a forked process, which does not have them."""
         self.team = None
         self.count = 1
 
     def use(self, count: int) -> None:
-        """Work on so many threads from now on; a call that is going on keeps its own."""
+        """Work on this number of threads from now on; a call in progress keeps its own."""
         if count != self.count:
             self.count, self.team = count, None
 
@@ -122,7 +122,7 @@ _MANY_WORTH = 4_000_000  # of many short ones, whose threads stand in each other
 
 
 def share(work: Callable[[int, int], None], length: int, nanoseconds: float, unit: int = 1) -> None:
-    """Call ``work(start, end)`` for parts of a range on threads, where it takes long: so many nanoseconds for each step of it.
+    """Call ``work(start, end)`` for parts of a range, on threads if it takes long; each step takes so many nanoseconds.
 
     The parts are whole multiples of ``unit``.
     """
@@ -133,7 +133,7 @@ def share(work: Callable[[int, int], None], length: int, nanoseconds: float, uni
 
 
 def by_rows(work: Callable[[int, int], None], rows: int, width: int, passes: int) -> None:
-    """Call ``work(start, end)`` for all of so many rows: long ones in blocks that fit the cache, on threads where that is worth it.
+    """Call ``work(start, end)`` for all rows: long ones in blocks that fit the cache, on threads if it is worth it.
 
     ``passes``: how many times about an element is read or written.
     """
@@ -150,7 +150,7 @@ def by_rows(work: Callable[[int, int], None], rows: int, width: int, passes: int
 
 
 def on_threads(work: Callable[[int, int], None], rows: int, width: int, passes: int) -> None:
-    """As ``by_rows`` without blocks: for copies, of which many small ones would take longer than a few large ones."""
+    """``by_rows`` without blocks, for copies: many small ones would take longer than a few large ones."""
     cost = width * passes * _PASS
     if rows * cost < _MANY_WORTH:
         work(0, rows)
@@ -164,7 +164,7 @@ _CALL = 1 << 18  # elements that are worth a call where threads stand in each ot
 
 
 def elementwise(jobs: Sequence[tuple[Step, Sequence[np.ndarray], int]]) -> None:
-    """Call steps that write into row-major arrays of one size, each with its arrays and how often about an element is read or written.
+    """Run steps that write to row-major arrays of one size, each with its arrays and its cost per element.
 
     No step sees what another one writes: every thread does its part of all the long arrays, where ``share`` puts its part of a
     product, so that it finds in its cache what it wrote.

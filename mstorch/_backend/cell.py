@@ -19,7 +19,7 @@ _context = context._context()
 
 
 def init_cell(cell: Any) -> None:
-    """Make a Cell of an object, as Cell's constructor does but for the attributes that it puts into the instance.
+    """Make an object a Cell, as Cell's constructor does, but without the attributes that it sets on the instance.
 
     Those would meet the user's: a subclass may have properties of any name, which cannot be set.
     """
@@ -29,7 +29,7 @@ def init_cell(cell: Any) -> None:
 
 
 class _Capturing(threading.local, Block):
-    """A block in which a thread's calls of Modules run as graphs, the outermost each as one."""
+    """A block within which a thread's outermost calls of Modules run as one graph each."""
 
     on = False
 
@@ -79,14 +79,14 @@ def as_parameter(raw: Raw, name: str, requires_grad: bool) -> Parameter:
 
 
 def _set_requires_grad(parameter: Any, value: bool) -> None:
-    """``requires_grad`` of a parameter that tensors of ours stand for: they follow."""
+    """Set ``requires_grad`` of a parameter, and of our tensors that stand for it."""
     for tensor in tensors_of(parameter):
         tensor.requires_grad_(value)
     Parameter.requires_grad.fset(parameter, value)
 
 
 def _set_name(parameter: Any, name: str | None) -> None:
-    """A name that MindSpore's side gives; it stays from now on."""
+    """Set the name that MindSpore's side gives; it stays."""
     Parameter.name.fset(parameter, name)
     parameter.__dict__["_mstorch_named"] = True
 
@@ -130,7 +130,7 @@ _become: list[Callable[[Any, Any], None]] = []
 
 
 def when_changed(become: Callable[[Any, Any], None]) -> None:
-    """Say what is done with a tensor when its parameter gets another shape or dtype: ``become(tensor, parameter)``."""
+    """Register ``become(tensor, parameter)``, which is called when a tensor's parameter gets another shape or dtype."""
     _become[:] = [become]
 
 
@@ -151,7 +151,7 @@ def _shared_members(kind: Any) -> dict[str, Any]:
 
 
 def share(parameter: Parameter, tensor: Any) -> None:
-    """Let a tensor stand for a mindspore.Parameter: what MindSpore's side says of ``requires_grad`` is true of both."""
+    """Let a tensor stand for a mindspore.Parameter: setting ``requires_grad`` of either sets it for both."""
     parameter.__class__ = namesake(type(parameter), "shared", _shared_members)
     known = parameter.__dict__.setdefault("_mstorch_tensors", [])
     known[:] = [reference for reference in known if reference() is not None]

@@ -25,7 +25,7 @@ def handle_calls(ours: Callable[[Any], bool], call: Callable[..., Any], check: C
 
 
 def convert_calls(cell: Any) -> None:
-    """Let a Cell be called with arguments that are ours: it becomes of a class of the same name that looks at them."""
+    """Let a Cell take our tensors: its class becomes one of the same name that converts them."""
     cell.__class__ = namesake(type(cell), "converting", _converting_members)
 
 
@@ -53,7 +53,7 @@ def _converting_members(kind: type) -> dict[str, Any]:
 
 
 def _made_again(kind: type, function: Callable[..., Any], given: Sequence[Any]) -> Any:
-    """Return the copy of a Cell whose calls are converted, before it gets its state."""
+    """Return a copy of a Cell whose calls are converted, without its state yet."""
     return function(namesake(kind, "converting", _converting_members), *given)
 
 
@@ -67,7 +67,7 @@ def differentiates_itself(cell: Any) -> bool:
 
 @undoing
 def not_recorded(undo: Undo, cell: Any) -> None:
-    """For a block, calls of the Cell are not recorded; ``mindspore.grad`` inside of it works.
+    """Do not record calls of the Cell within the block; ``mindspore.grad`` inside of it works.
 
     Hooks of the backward are put aside: MindSpore asks a graph of its own for them, even where nothing is recorded.
     """
@@ -81,13 +81,13 @@ def not_recorded(undo: Undo, cell: Any) -> None:
 
 
 def random_state() -> Any:
-    """Return where MindSpore's generator stands."""
+    """Return the state of MindSpore's generator."""
     return mindspore.get_rng_state()
 
 
 @contextmanager
 def as_it_was(cell: Any, state: Any, keeps: Callable[[Any], bool]) -> Iterator[None]:
-    """For a block, the generator as it was when the Cell was called; statistics that the block changes are put back."""
+    """Restore the generator's state at the Cell's call within the block, and its statistics afterwards."""
     now = mindspore.get_rng_state()
     parts = [p for _, part in cell.cells_and_names() for p in part._params.values() if p is not None] if keeps(cell) else []
     values = [(p, p.asnumpy().copy()) for p in parts if not p.requires_grad]

@@ -29,14 +29,14 @@ OPS = {"SUM": "sum", "PRODUCT": "prod", "MIN": "min", "MAX": "max"}
 
 
 def free_address() -> str:
-    """Return an address of this machine at which nobody listens."""
+    """Return an unused address of this machine."""
     with socket.socket() as listener:
         listener.bind(("", 0))
         return f"{os.environ.get('MASTER_ADDR', '127.0.0.1')}:{listener.getsockname()[1]}"
 
 
 def row_of(raw: Raw) -> Raw:
-    """Return a copy of the elements in a row, in memory of its own: what a collective fills begins where its memory begins."""
+    """Return a contiguous copy of the elements in a row: collectives write from the start of the memory."""
     name = NAME_OF[raw.dtype]
     return _clone[name](_reshape[name](raw, (-1,)))
 
@@ -47,7 +47,7 @@ def shaped(flat: Raw, shape: Sequence[int]) -> Raw:
 
 
 def joined(parts: Sequence[Raw]) -> Raw:
-    """Return parts as one row in memory of its own, of one element where they have none: MindSpore's kernels take no empty tensors."""
+    """Return parts as one row in new memory, of one element if they have none: MindSpore's kernels take no empty tensors."""
     name, full = NAME_OF[parts[0].dtype], [part for part in parts if part.size]
     if not full:
         return zeros((1,), name)
@@ -61,7 +61,7 @@ def padded(parts: Sequence[Raw], size: int) -> Raw:
 
 
 def cut(flat: Raw, start: int, sizes: Sequence[int]) -> list[Raw]:
-    """Return parts of a row of these sizes, from ``start`` on, to be read: they may share its memory."""
+    """Return the parts of these sizes of a row, from ``start`` on, for reading: they may share its memory."""
     ends, name = list(itertools.accumulate(sizes, initial=start)), NAME_OF[flat.dtype]
     nothing = from_numpy(np.empty(0, NP_DTYPE[name]))
     return [_slice[name](flat, 0, first, last, 1) if first < last else nothing for first, last in zip(ends, ends[1:])]
@@ -98,7 +98,9 @@ class Communication:
         self._native.destroy_process_group(group)
 
     def new_group(self, ranks: Sequence[int]) -> str:
-        """Return the name of a group of some processes, which ask for it, in the order of their numbers. RuntimeError if it isn't made."""
+        """Return the name of a new group of processes in the order of their numbers; its members ask for it. RuntimeError if it cannot be
+        made.
+        """
         name = self._native.new_group(list(ranks))
         if not name:
             raise RuntimeError(f"HCCL makes no group of the processes {list(ranks)}; MindSpore's log says why")
@@ -109,7 +111,7 @@ class Communication:
         return self._native.all_reduce(flat, OPS[op], group, True)
 
     def broadcast(self, group: Any, flat: Raw, root: int) -> Any:
-        """Fill a tensor with that of a process, given by its number among all."""
+        """Fill a tensor with that of the process with this number among all."""
         return self._native.broadcast(flat, root, group, True)
 
     def all_gather(self, group: Any, output: Raw, flat: Raw) -> Any:
@@ -117,7 +119,7 @@ class Communication:
         return self._native.all_gather_into_tensor(output, flat, group, True)
 
     def all_gather_list(self, group: Any, outputs: Sequence[Raw], flat: Raw) -> Any:
-        """Fill a tensor for each member with its."""
+        """Fill one tensor for each member with its tensor."""
         return self._native.all_gather(list(outputs), flat, group, True)
 
     def reduce_scatter(self, group: Any, output: Raw, flat: Raw, op: str) -> Any:
@@ -125,15 +127,15 @@ class Communication:
         return self._native.reduce_scatter_tensor(output, flat, OPS[op], group, True)
 
     def reduce(self, group: Any, flat: Raw, op: str, root: int) -> Any:
-        """Replace a process's tensor by the combination of all members'; what the others' becomes is left open."""
+        """Replace a process's tensor by the combination of all members'; the others' are undefined afterwards."""
         return self._native.reduce(flat, root, OPS[op], group, True)
 
     def scatter(self, group: Any, output: Raw, parts: Sequence[Raw], root: int) -> Any:
-        """Fill each member's tensor with what a process has for it; the others give as many tensors, which are not read."""
+        """Fill each member's tensor with its part from one process; the others give as many tensors, which are not read."""
         return self._native.scatter(output, list(parts), root, group, True)
 
     def all_to_all(self, group: Any, output: Raw, flat: Raw, taken: Sequence[int], given: Sequence[int]) -> Any:
-        """Fill a tensor with the members' parts for this one; ``taken`` and ``given`` tell how long the parts are."""
+        """Fill a tensor with the members' parts for this one; ``taken`` and ``given`` are the lengths of the parts."""
         return self._native.all_to_all_single(output, flat, list(taken), list(given), group, True)
 
     def send(self, group: Any, flat: Raw, to: int) -> Any:
@@ -145,12 +147,12 @@ class Communication:
         return self._native.irecv(flat, source, group)
 
     def together(self, group: Any, calls: Sequence[tuple[str, Raw, int]]) -> Any:
-        """Send and receive ("isend", "irecv") several tensors at a time, so that none waits for another."""
+        """Send and receive ("isend", "irecv") several tensors at once, so that none waits for another."""
         ops = [self._native.P2POp(name, flat, peer, group) for name, flat, peer in calls]
         return self._native.batch_isend_irecv(ops)[0]
 
     def barrier(self, group: Any) -> None:
-        """Wait for all members, and for what this device was asked for before."""
+        """Wait for all members, and for earlier work of this device."""
         self._native.barrier(group)
 
     def is_done(self, handle: Any) -> bool:

@@ -1,4 +1,4 @@
-"""Numbers that kernels of a device take beside tensors: brought there once, not at each use."""
+"""Numbers as operands of a device's kernels: transferred once, not at each use."""
 from __future__ import annotations
 
 from collections import OrderedDict
@@ -30,7 +30,7 @@ def number_of(number: Any, name: str) -> Raw:
 
 
 def constant_of(array: np.ndarray) -> Raw:
-    """Return an array as a tensor that kernels read and nobody writes to; on a device small ones are kept for the next time."""
+    """Return an array as a tensor for reading only; small ones are kept on the device for the next time."""
     if ON_CPU or array.nbytes > _SMALL:
         return from_numpy(np.ascontiguousarray(array).reshape(array.shape))
     key = (array.dtype, array.shape, array.tobytes())

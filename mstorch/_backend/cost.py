@@ -19,7 +19,7 @@ _PACKAGE = str(Path(__file__).parents[1])
 
 
 def _asked() -> str:
-    """Return who asks: the user's line, and the line of mstorch that does it, beneath what every operation goes through."""
+    """Return the user's line that asks, and the line of mstorch that does the work, below the common entry points."""
     own = ""
     frame: Any = sys._getframe(1)
     while frame is not None:
@@ -36,7 +36,7 @@ def _asked() -> str:
 
 @cache
 def _launches() -> dict[str, int]:
-    """Return the number of kernels of each row that launches more than one, as tools/kernel_map.py counted them on sample calls."""
+    """Return the number of kernels of each row that launches several, as tools/kernel_map.py counted them on sample calls."""
     found: dict[str, int] = json.loads(Path(__file__).with_name("ascend").joinpath("launches.json").read_text())
     return found
 
@@ -59,11 +59,11 @@ class Cost:
 
     @property
     def host(self) -> float:
-        """Seconds of the host outside of kernels, copies and reads, less those that reading the clock for them took."""
+        """Seconds of the host outside of kernels, copies and reads, less those of reading the clock for them."""
         return self.seconds - self.in_kernels - self.timed * _of_the_clock()
 
     def end(self) -> Cost:
-        """Take the time that passed."""
+        """Add the time since the beginning."""
         self.seconds = time.thread_time() - self._began
         return self
 
@@ -89,7 +89,7 @@ class Cost:
 
 
 class _Meter:
-    """Watches the stand-in, and writes what it sees into the cost that is open."""
+    """Counts the stand-in's work into the open cost."""
 
     def __init__(self) -> None:
         self.open: list[Cost] = []
@@ -124,7 +124,7 @@ class _Meter:
 
 @cache
 def _of_the_clock() -> float:
-    """Return the seconds that timing a kernel adds to the host's own: of a row that does nothing, the least of some rounds."""
+    """Return the seconds that timing a kernel adds to the host's time: for an empty row, the least of some rounds."""
     row, count, rounds = fake.played("", _nothing, lambda: _nothing, lambda: _nothing), 200, []
     for _ in range(10):
         cost = Cost()
@@ -142,7 +142,7 @@ def _of_the_clock() -> float:
 
 
 def _nothing() -> None:
-    """Do what a row does that costs nothing."""
+    """Do nothing: an empty row."""
 
 
 _meter = _Meter()
@@ -166,7 +166,7 @@ def counted() -> Iterator[Cost]:
 
 
 def stepwise(report: Callable[[Cost], None]) -> Callable[[], None]:
-    """Count from now on; each call of what is returned reports what was counted since the last one."""
+    """Count from now on; each call of the returned function reports the counts since the last one."""
     current = [Cost()]
     _meter.open.append(current[0])
 

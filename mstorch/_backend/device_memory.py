@@ -47,22 +47,22 @@ def window(base: Raw, shape: Sizes, strides: Sizes, offset: int) -> Raw:
 
 
 def primitive_window(base: Raw, shape: Sizes, strides: Sizes, offset: int) -> Raw:
-    """Return the same of a window that has elements. The offset counts from the base's own first element, if that is a view, too."""
+    """Return the same of a window with elements. The offset counts from the base's first element, also if the base is a view."""
     return run("AsStrided", base, shape, strides, offset + base.storage_offset())  # which counts from where the memory begins
 
 
 def is_dense(raw: Raw) -> bool:
-    """Return whether a tensor is in row-major order from the first byte of its memory on."""
+    """Return whether a tensor is row-major and begins at the start of its memory."""
     return raw.is_contiguous() and not raw.storage_offset()
 
 
 def dense(raw: Raw) -> Raw:
-    """Return a tensor in row-major order from the first byte of its memory on: itself, or a copy."""
+    """Return a row-major tensor at the start of its memory: itself, or a copy."""
     return raw if is_dense(raw) else _clone[NAME_OF[raw.dtype]](raw)
 
 
 def shows_others(raw: Raw) -> bool:
-    """Return whether a tensor is a storage's, or a view of one that somebody else holds."""
+    """Return whether a tensor is a storage's base, or a view that somebody else holds."""
     if getattr(raw, "_of_storage", False):
         return True
     while True:
@@ -79,7 +79,7 @@ _APART = 128
 
 
 def _starts(shapes: Sequence[Sizes]) -> list[int]:
-    """Return where each of several tensors begins that lie one after the other, and where the last one ends."""
+    """Return the start of each of several tensors placed one after the other, and the end of the last."""
     found = [0]
     for shape in shapes:
         found.append(found[-1] + -(-math.prod(shape) // _APART) * _APART)
@@ -92,9 +92,7 @@ def _gap(length: int, name: str) -> Raw:
 
 
 def laid_out(raws: Sequence[Raw]) -> Raw:
-    """Return tensors one after the other in one of one dimension: the one that they are the parts of (``parts``), else a copy by one
-    kernel.
-    """
+    """Return tensors one after the other in a 1-d tensor: the one that they are parts of (``parts``), else a copy by one kernel."""
     starts = _starts([tuple(raw.shape) for raw in raws])
     flat = getattr(raws[0], "_part", (None, 0))[0]
     if flat is not None and flat.size == starts[-1]:
@@ -120,7 +118,7 @@ def parts(flat: Raw, shapes: Sequence[Sizes]) -> list[Raw]:
 
 
 def owned(raw: Raw) -> Raw:
-    """Return what a kernel gave as the base of a storage, in row-major order and memory that nobody else shows: itself, or a copy."""
+    """Return a kernel's result as the base of a storage, row-major and in memory of its own: itself, or a copy."""
     if not is_dense(raw) or shows_others(raw):
         raw = _clone[NAME_OF[raw.dtype]](raw)
     raw._of_storage = True
@@ -155,7 +153,7 @@ def _made(name: str, args: tuple[Any, ...], host: Callable[[], np.ndarray]) -> R
 
 
 def _probe() -> bool:
-    """Return whether a write into a strided window is seen in the base: a write of two numbers, and one read."""
+    """Return whether a write to a strided window is seen in the base, by writing two numbers and reading once."""
     base = from_numpy(np.zeros(6, np.float32))
     try:
         run("InplaceCopy", primitive_window(base, (2,), (2,), 1), from_numpy(np.ones(2, np.float32)))
@@ -165,7 +163,7 @@ def _probe() -> bool:
 
 
 def writes_reach_base() -> bool:
-    """Return whether a write into a part of a base is seen in it; found out once, with a warning on a device where it is not."""
+    """Return whether a write to a part of a base is seen in it; tried once, with a warning on a device where it is not."""
     if not _reaches_base:
         _reaches_base.append(_probe())
         if not _reaches_base[0]:
@@ -177,7 +175,7 @@ def writes_reach_base() -> bool:
 
 
 def _apart(value: Any, base: Raw, shape: Sizes, strides: Sizes, offset: int) -> Any:
-    """Return an operand of a kernel that writes into a window: a copy where the two overlap, since kernels read as they write."""
+    """Return an operand for a kernel that writes to a window: a copy if the two overlap, since kernels read as they write."""
     if isinstance(value, (tuple, list)):
         return type(value)(_apart(item, base, shape, strides, offset) for item in value)
     if not isinstance(value, Raw) or not value.size or memory_of(value) is not memory_of(base):
@@ -189,7 +187,7 @@ def _apart(value: Any, base: Raw, shape: Sizes, strides: Sizes, offset: int) -> 
 
 
 def memory_of(raw: Raw) -> Raw:
-    """Return the tensor whose memory a view shows; another tensor itself."""
+    """Return the tensor whose memory a view shows; any other tensor itself."""
     while getattr(raw, "_shown", None) is not None:
         raw = raw._shown
     return raw
@@ -201,7 +199,7 @@ def _reach(shape: Sizes, strides: Sizes) -> int:
 
 
 def put(base: Raw, shape: Sizes, strides: Sizes, offset: int, new: Raw) -> Raw:
-    """Write ``new`` (of the window's shape and the base's dtype) into a window; returns the base, another one where it had to be made."""
+    """Write ``new`` (of the window's shape and the base's dtype) to a window; return the base, a new one if it had to be made."""
     if 0 in shape:
         return base
     new = _apart(new, base, shape, strides, offset)
@@ -236,7 +234,7 @@ def fill(base: Raw, shape: Sizes, strides: Sizes, offset: int, value: Any) -> Ra
 
 
 def change(base: Raw, shape: Sizes, strides: Sizes, offset: int, op: str, args: tuple[Any, ...]) -> Raw:
-    """Let an operation write its result into the window that is its first operand; returns the base as ``put`` does."""
+    """Write an operation's result to the window that is its first operand; return the base as ``put`` does."""
     if 0 in shape:
         return base
     args = tuple(_apart(arg, base, shape, strides, offset) for arg in args)

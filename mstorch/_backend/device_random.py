@@ -1,4 +1,4 @@
-"""Random numbers of an accelerator: MindSpore's generator, and mint's kernels, of which the CPU has none."""
+"""Random numbers of an accelerator: MindSpore's generator, and mint's kernels, which the CPU lacks."""
 from __future__ import annotations
 
 import os

@@ -1,4 +1,4 @@
-"""Fills the table with the rows of the device that MindSpore computes on; the CPU's are there anyhow."""
+"""Register the rows of the device that MindSpore computes on; the CPU's are always there."""
 from __future__ import annotations
 
 from . import runtime, table

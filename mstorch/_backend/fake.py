@@ -73,7 +73,7 @@ _seen: list[str] = []
 
 
 def quiet() -> bool:
-    """Return whether the stand-in itself is at work, in the host's memory."""
+    """Return whether the stand-in itself is computing, in the host's memory."""
     return bool(_quiet[0])
 
 
@@ -112,8 +112,7 @@ def uncounted() -> item_set_to:
 def played(
     op: str, row: Callable[..., Any], host: Callable[[], Callable[..., Any]], of_cpu: Callable[[], Callable[..., Any]]
 ) -> Callable[..., Any]:
-    """Return a row of Ascend on the CPU: itself where its primitives have kernels; else the host's row, or, where MindSpore records, the
-    CPU's.
+    """Return a row of Ascend for the CPU: itself if its primitives have kernels; else the host's row, or, if MindSpore records, the CPU's.
     """
 
     def call(*args: Any) -> Any:
@@ -151,7 +150,7 @@ def _tell(names: list[str]) -> None:
 
 
 def _passed(began: float) -> None:
-    """Tell the time that a kernel took, with what the stand-in did for it."""
+    """Count a kernel's time, with the stand-in's own share."""
     if on_time:
         passed = time.thread_time() - began
         for told in on_time:
@@ -184,7 +183,7 @@ class StandIn:
 
     @staticmethod
     def write(name: str, base: Raw, shape: Sequence[int], strides: Sequence[int], offset: int, new: Any) -> Raw:
-        """Return a write into a window by NumPy, on the memory that the CPU shows of a base; of a base that is itself a view, on a copy."""
+        """Return a function that writes to a window by NumPy, in the memory of a base; if the base is itself a view, in a copy."""
         forked.refuse_device()
         began = time.thread_time()
         with uncounted():
@@ -213,7 +212,7 @@ class StandIn:
 
 
 def _refuse_overlap(target: np.ndarray, values: Any) -> None:
-    """Raise AssertionError where a kernel would read the memory that it writes: a device's result is left open."""
+    """Raise AssertionError if a kernel would read the memory that it writes: a device's result is undefined."""
     for value in values:
         if isinstance(value, (tuple, list)):
             _refuse_overlap(target, value)
@@ -222,7 +221,7 @@ def _refuse_overlap(target: np.ndarray, values: Any) -> None:
 
 
 def changed(op: str, array: np.ndarray, name: str, args: tuple[Any, ...]) -> np.ndarray:
-    """Return what an in-place kernel of a device leaves in its first operand; ``array`` holds a copy of that."""
+    """Return the first operand after an in-place kernel of a device; ``array`` holds a copy of it."""
     if op != "index_put":
         return kernel(op).host[name](array, *map(to_arrays, args))
     source, indices, adding = map(to_arrays, args)
@@ -234,9 +233,7 @@ def changed(op: str, array: np.ndarray, name: str, args: tuple[Any, ...]) -> np.
 
 
 def _shown(base: Raw, shape: Sequence[int], strides: Sequence[int], offset: int) -> tuple[Raw, np.ndarray]:
-    """Return a window as NumPy's, on the memory that the CPU shows of a base; of a base that is itself a view, on a copy, which comes
-    first.
-    """
+    """Return a window as a NumPy array, on the memory of a base; if the base is itself a view, on a copy, also returned."""
     face = base.asnumpy()
     if not np.may_share_memory(face, base.asnumpy()):
         base = from_numpy(np.array(face, order="C"))

@@ -8,20 +8,20 @@ from . import runtime
 
 
 class _Forked:
-    """Whether this process is such a one (``here``), and what has to be done as it begins (``told``)."""
+    """Whether this process is a forked one (``here``), and the functions to call when one begins (``told``)."""
 
     def __init__(self) -> None:
         self.here = False
         self.told: list[Callable[[], None]] = []
 
     def note(self) -> None:
-        """Say that it is."""
+        """Mark this process as forked."""
         self.here = True
         for function in self.told:
             function()
 
     def refuse(self, op: str, device: str = "CPU") -> None:
-        """Raise RuntimeError in a forked process, for an operation that has no kernel of the host's, or that works on a device."""
+        """Raise RuntimeError in a forked process for an operation without a kernel of the host's, or on a device."""
         if device != "CPU":
             self.refuse_device()
         if self.here:

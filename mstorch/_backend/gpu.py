@@ -1,4 +1,4 @@
-"""The rows of GPUs, of which MindSpore's plugin runs the older primitives: most are what the CPU's rows are composed of."""
+"""The rows of GPUs; MindSpore's plugin runs the older primitives, so most are composed as the CPU's are."""
 from __future__ import annotations
 
 from functools import partial

@@ -1,4 +1,4 @@
-"""Between half and single precision: what NumPy converts element by element, or in software, by bits and by oneDNN."""
+"""Conversions between half and single precision, by bits and by oneDNN: NumPy's are in software or element by element."""
 from __future__ import annotations
 
 import numpy as np
@@ -41,7 +41,7 @@ _SHIFT, _KEPT, _SCALE = np.int32(13), np.int32(-0x70002000), np.float32(2.0**112
 
 
 def _from_float16(array: np.ndarray) -> np.ndarray | None:
-    """float16 in single precision by its bits, which NumPy 1 converts in software; None where one is infinite or no number."""
+    """Return float16 in single precision by its bits (NumPy 1 converts in software); None if one is infinite or NaN."""
     flat = _flat(array.view(np.int16))
     if flat is None:
         return None
@@ -59,7 +59,7 @@ def _from_float16(array: np.ndarray) -> np.ndarray | None:
 
 
 def narrowed(array: np.ndarray, kind: np.dtype) -> np.ndarray:
-    """Return an array in a dtype of fewer bits, rounded to nearest; what is too large for it is infinite."""
+    """Return an array in a narrower dtype, rounded to nearest; numbers out of its range become infinite."""
     if array.size > _FEW and FOUND_HALVES and kind == BFLOAT16 and array.dtype == _SINGLE:
         flat = _flat(array)
         if flat is not None:
@@ -69,7 +69,7 @@ def narrowed(array: np.ndarray, kind: np.dtype) -> np.ndarray:
 
 
 def rounded(array: np.ndarray) -> np.ndarray:
-    """Return a row-major array of single precision in bfloat16, where numbers below 1.2e-38 may be taken for 0, as oneDNN takes them."""
+    """Return a row-major array of single precision in bfloat16; numbers below 1.2e-38 may become 0, as in oneDNN."""
     if not FOUND_HALVES or array.size <= _FEW:
         return narrowed(array, BFLOAT16)
     line, flat = np.empty(array.size, _BITS), array.reshape(-1)
@@ -78,7 +78,7 @@ def rounded(array: np.ndarray) -> np.ndarray:
 
 
 def flat_bits(array: np.ndarray) -> np.ndarray | None:
-    """Return the bits of an array of bfloat16 in the order of its memory, a view; None where there are gaps."""
+    """Return the bits of an array of bfloat16 in the order of its memory, a view; None if there are gaps."""
     return _flat(array.view(_BITS))
 
 
@@ -89,7 +89,7 @@ def _flat(array: np.ndarray) -> np.ndarray | None:
 
 
 def _in_order(line: np.ndarray, like: np.ndarray) -> np.ndarray:
-    """Return a flat array in the shape and the order of another one, whose memory it goes through."""
+    """Return a flat array in the shape and memory order of another one."""
     if like.flags.c_contiguous:
         return line.reshape(like.shape)
     return line.reshape(like.shape[::-1]).T
@@ -116,7 +116,7 @@ def _rounded(flat: np.ndarray) -> np.ndarray:
 
 
 def has_zeros(bits: np.ndarray) -> bool:
-    """Return whether bits of bfloat16 hold a 0.0 or -0.0, which the processor may have put for a subnormal number."""
+    """Return whether bits of bfloat16 hold a 0.0 or -0.0, to which the processor may have flushed a subnormal number."""
     return not np.minimum.reduce(bits) or np.minimum.reduce(bits.view(np.int16)) == -0x8000  # 0.0, and the lowest of those with a sign
 
 

@@ -1,4 +1,4 @@
-"""While mstorch is imported nobody looks for garbage: modules stay, and to look through all of them took a third of the time."""
+"""Pause garbage collection while mstorch is imported: modules stay, and a third of the time went into looking through them."""
 from __future__ import annotations
 
 import gc
@@ -10,6 +10,6 @@ gc.disable()
 
 
 def finished() -> None:
-    """The import is done."""
+    """Resume garbage collection."""
     if _collecting:
         gc.enable()

@@ -1,4 +1,4 @@
-"""MindSpore's initializers: values that its functions draw, from NumPy's global generator."""
+"""Values of MindSpore's initializers, drawn from NumPy's global generator."""
 from __future__ import annotations
 
 from typing import Any
@@ -9,7 +9,7 @@ from .raw import Raw
 
 
 def drawn(raw: Raw) -> Raw:
-    """Return a tensor's values, drawn now if ``initializer(…)`` has put that off."""
+    """Return a tensor's values, drawn now if ``initializer(…)`` has not drawn them."""
     return raw.init_data() if getattr(raw, "has_init", False) else raw
 
 
@@ -19,5 +19,5 @@ def is_initializer(value: Any) -> bool:
 
 
 def initial(kind: Any, shape: tuple[int, ...], dtype: Any) -> Raw:
-    """Return what an initializer (an object, or its name) draws for a shape."""
+    """Return values of a shape drawn by an initializer (an object, or its name)."""
     return initializer(kind, list(shape), dtype).init_data()

@@ -1,4 +1,4 @@
-"""Subclasses that bear the names of MindSpore's classes. Single instances are given one, so that MindSpore's classes stay as they are."""
+"""Subclasses with the names of MindSpore's classes, for single instances, so that MindSpore's own classes stay unchanged."""
 from __future__ import annotations
 
 from collections.abc import Callable

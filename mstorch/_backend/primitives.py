@@ -43,21 +43,21 @@ _PRODUCTS = frozenset(("MatMulExt", "Dense", "BatchMatMul"))
 
 
 def with_steps(name: str, item: Any) -> bool:
-    """Return whether a tensor has steps that Ascend's kernel of a primitive refuses."""
+    """Return whether a tensor has strides that Ascend's kernel of a primitive refuses."""
     if name in _IN_ROWS:
         return not item.is_contiguous()
     return name in _PRODUCTS and len(item.shape) > 2 and not item.is_contiguous()
 
 
 def refuses_steps(name: str, args: Any) -> bool:
-    """Return whether a tensor among the arguments has them."""
+    """Return whether a tensor among the arguments has strides that the kernel refuses."""
     if name not in _IN_ROWS and name not in _PRODUCTS:
         return False
     return any(refuses_steps(name, item) if item.__class__ is tuple else isinstance(item, Raw) and with_steps(name, item) for item in args)
 
 
 def run(name: str, *args: Any, at: tuple[Any, ...] = ()) -> Any:
-    """Return what the primitive ``name`` with the attributes ``at`` gives."""
+    """Run the primitive ``name`` with the attributes ``at``."""
     if forked.here:
         forked.refuse_device()
     found = primitive(name, *at)
@@ -72,7 +72,7 @@ def run(name: str, *args: Any, at: tuple[Any, ...] = ()) -> Any:
 
 
 def run_direct(name: str, found: Any, args: tuple[Any, ...]) -> Any:
-    """Return the same by the function under the primitive's call."""
+    """Run the function beneath a primitive's call."""
     function = getattr(gen_ops_prim, DIRECT[name])
 
     def call(*given: Any) -> Any:

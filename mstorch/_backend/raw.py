@@ -19,7 +19,7 @@ else:  # MindSpore's own NumPy type, which is there for NumPy 1 alone
 
 
 class _Known(dict[str, Any]):
-    """A mapping of the dtypes that MindSpore has; another name of torch's raises NotImplementedError."""
+    """A mapping with MindSpore's dtypes; other names of torch's raise NotImplementedError."""
 
     def __missing__(self, name: str) -> Any:
         raise NotImplementedError(f"mstorch: MindSpore has no tensors of torch.{name}")

@@ -146,7 +146,7 @@ DRAWS: dict[str, Callable[..., np.ndarray]] = {
 
 
 def begin() -> None:
-    """Let MindSpore say that it computes on an Ascend, before mstorch asks."""
+    """Let MindSpore report that it computes on an Ascend, before mstorch asks."""
     mindspore.runtime.launch_blocking()
     context = mindspore.get_context
     figures = dict.fromkeys(("total_allocated_memory", "max_allocated_memory", "total_reserved_memory", "max_reserved_memory"), 0)

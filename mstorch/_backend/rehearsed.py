@@ -59,7 +59,7 @@ def play_writes() -> None:
 
 
 def _refused(op: str, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    """In the place of a kernel of MindSpore's that computes tensors of the CPU: beside an Ascend it would compute there."""
+    """Refuse kernels of MindSpore's for tensors of the CPU: beside an Ascend they would run there."""
 
     if op in LENT:
         return function
@@ -71,7 +71,7 @@ def _refused(op: str, name: str, function: Callable[..., Any]) -> Callable[..., 
 
 
 def _written(played: Any, name: str, target: Any, *rest: Any) -> Any:
-    """Return a write into a tensor, or into the window that it is of another one's memory."""
+    """Return a function that writes to a tensor, or to the window that it is of another one's memory."""
     base = device_memory.memory_of(target)
     if base.storage_offset() or not base.is_contiguous():
         raise RuntimeError(f"{name} into a view whose base nobody holds")

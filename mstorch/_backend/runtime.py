@@ -130,7 +130,7 @@ if "OMP_NUM_THREADS" not in os.environ:
 
 
 def _take_first_failure() -> None:
-    """Let the first operation of a tensor and a number fail: a module of MindSpore's looks for NumPy 1 then, once, and goes on without.
+    """Provoke the first operation of a tensor and a number, which fails on NumPy 2: a module of MindSpore's looks for NumPy 1 once.
 
     It says so in the log, which C++ writes straight to the file descriptor of the standard error.
     """
@@ -168,7 +168,7 @@ if TUNE and _keep_memory():
 
 
 def keep_interrupts() -> None:
-    """Put Python's handler of SIGINT back. MindSpore's, which ends the process, comes with the first parameter."""
+    """Restore Python's handler of SIGINT after MindSpore's, which ends the process, was installed with the first parameter."""
     handler = signal.getsignal(signal.SIGINT)
     if handler is not None and threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, handler)

@@ -1,4 +1,4 @@
-"""MindSpore's seeds: ``mindspore.set_seed`` is noticed at the next draw, and ``torch.manual_seed`` reaches its generators."""
+"""MindSpore's seeds: the next draw follows ``mindspore.set_seed``, and ``torch.manual_seed`` seeds its generators."""
 from __future__ import annotations
 
 import sys
@@ -18,7 +18,7 @@ _OURS = ("mstorch", 0)
 
 
 def note_seed() -> None:
-    """Take MindSpore's seed as known: what is called before the next ``set_seed`` is not new."""
+    """Mark MindSpore's seed as known: only later calls of ``set_seed`` count as new."""
     _counters[_OURS] = 1
 
 

@@ -57,8 +57,9 @@ LIKE_THE_FIRST: dict[str, Callable[..., Sizes]] = {"cat": _cat, "stack": _stack,
 
 
 def told(op: str, kernel: Function, inputs: Sequence[Any], args: Sequence[Any]) -> Any:
-    """Return arrays of the shapes and dtypes that a kernel's results have, whose elements say nothing; ``inputs`` are arrays or tuples of
-    them. A function that is no row has no name."""
+    """Return uninitialised arrays of a kernel's result shapes and dtypes; ``inputs`` are arrays or tuples of them. A function that is no
+    row has no name.
+    """
     if op in LIKE_THE_FIRST:
         first = inputs[0]
         kind = first[0].dtype if first.__class__ is tuple else first.dtype

@@ -36,7 +36,7 @@ class StandInStream:
 
 
 class StandInEvent:
-    """A moment of the clock: what was called before is done."""
+    """A point in time: all work before it is done."""
 
     def __init__(self, enable_timing: bool = False, blocking: bool = False) -> None:
         self.moment = 0.0
@@ -82,17 +82,17 @@ def _stand_in() -> list[Any]:
 
 
 def default_stream() -> Any:
-    """Return the stream that work is given to unless another is chosen."""
+    """Return the device's default stream."""
     return _stand_in()[0] if runtime.FAKE_DEVICE else _native.default_stream()
 
 
 def current_stream() -> Any:
-    """Return the stream that work is given to now."""
+    """Return the device's current stream."""
     return _stand_in()[1] if runtime.FAKE_DEVICE else _native.current_stream()
 
 
 def set_current(stream: Any) -> None:
-    """Give work to a stream from now on."""
+    """Make a stream the current one."""
     if runtime.FAKE_DEVICE:
         _stand_in()[1] = stream
     else:
@@ -100,7 +100,7 @@ def set_current(stream: Any) -> None:
 
 
 def current_again() -> Callable[[], Any]:
-    """Return a function that makes the present stream the current one again."""
+    """Return a function that makes the current stream current again."""
     now = current_stream()
     return partial(setitem, _stand_in(), 1, now) if runtime.FAKE_DEVICE else partial(_native.set_cur_stream, now)
 
@@ -113,7 +113,7 @@ _NAMES = {  # torch's names of MindSpore's figures
 
 
 def memory_stats() -> dict[str, int]:
-    """Return what MindSpore's pool tells, by torch's names; zeros for a stand-in device, which has no pool."""
+    """Return the statistics of MindSpore's pool by torch's names; zeros for a stand-in device, which has no pool."""
     told = {} if runtime.FAKE_DEVICE else _native.memory_stats()
     return {name: int(told.get(own, 0)) for name, own in _NAMES.items()}
 

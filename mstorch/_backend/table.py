@@ -64,7 +64,7 @@ def define(
     via: Mapping[str, str] | None = None,
     numpy_reason: str = "",
 ) -> None:
-    """Enter an operation: its CPU kernel with the dtypes that it was held against torch for.
+    """Define an operation: its CPU kernel, with the dtypes in which it was compared with torch.
 
     ``numpy_reason`` marks a kernel that leaves MindSpore for NumPy or SciPy and says why there is no other.
     """
@@ -80,7 +80,7 @@ def define(
 def define_on(
     device: str, op: str, function: Function, dtypes: tuple[str, ...] = ALL, via: Mapping[str, str] | None = None
 ) -> None:
-    """Enter the kernel of an operation on a device ("Ascend" or "GPU")."""
+    """Define the kernel of an operation on a device ("Ascend" or "GPU")."""
     row = _row_without(device, op)
     row.functions[device] = function
     row.dtypes[device] = frozenset(dtypes)
@@ -88,14 +88,14 @@ def define_on(
 
 
 def same_on(device: str, reason: str, *ops: str) -> None:
-    """Let operations run the CPU's kernel of MindSpore's operations on a device; ``reason`` says why that serves."""
+    """Let operations run the CPU's kernel of MindSpore operations on a device; ``reason`` says why that is right."""
     for op in ops:
         define_on(device, op, ROWS[op].functions["CPU"])
         ROWS[op].reasons[device] = reason
 
 
 def absent_on(device: str, reason: str, *ops: str) -> None:
-    """Say that a device has no kernel for operations, and why."""
+    """Declare that a device has no kernel for operations, and why."""
     for op in ops:
         _row_without(device, op).reasons[device] = reason
 
@@ -136,7 +136,7 @@ LOCK = threading.RLock()
 
 
 def _begin_forked() -> None:
-    """In a forked process: forget who holds the lock, and resolve kernels anew, with the spare ones."""
+    """In a forked process, release the lock and resolve kernels again, with the spare ones."""
     LOCK._at_fork_reinit()  # type: ignore[attr-defined]
     for found in _KERNELS.values():
         found.host.clear()
@@ -146,7 +146,7 @@ forked.told.append(_begin_forked)
 
 
 class HostRow(NamedTuple):
-    """NumPy's kernel of an operation, with the dtypes that it was held against torch for."""
+    """NumPy's kernel of an operation, with the dtypes in which it was compared with torch."""
 
     function: Function
     dtypes: frozenset[str]
@@ -162,7 +162,7 @@ def define_host(
     op: str, function: Function, dtypes: tuple[str, ...] = ALL, via: Mapping[str, str] | None = None, *, spare: bool = False,
     wide: tuple[int, ...] = (),
 ) -> None:  # fmt: skip
-    """Enter the kernel that serves an operation on host memory: a function of NumPy arrays, which gives fresh memory.
+    """Define the kernel of an operation on host memory: a function of NumPy arrays that returns new memory.
 
     ``wide`` results (by number) keep the dtype that ``via`` computes in. A ``spare`` one serves in forked processes only: MindSpore's
     is faster.
@@ -177,7 +177,7 @@ DIRECT: dict[tuple[str, str], tuple[Function, int]] = {}
 
 
 def define_direct(op: str, name: str, function: Function, least: int = 0) -> None:
-    """Enter a kernel that computes an operation of one dtype on host memory without the detour that its row goes through.
+    """Define a kernel of one dtype on host memory that skips the row's conversions.
 
     It gives None for arrays that it does not compute, which then go through the row. ``least``: it is not asked where the first and the
     last argument are arrays of fewer elements.
@@ -188,7 +188,7 @@ def define_direct(op: str, name: str, function: Function, least: int = 0) -> Non
 
 
 def _else(direct: Function, least: int, spare: Function) -> Function:
-    """Return what one kernel computes, or where it gives None another."""
+    """Return a kernel that tries one function, and another where the first returns None."""
 
     def call(*args: Any) -> Any:
         found = direct(*args)
@@ -304,7 +304,7 @@ class Kernel(dict):
         return function
 
     def beside_host(self, name: str) -> Function:
-        """Return the function of MindSpore's tensors for what lies in host memory, whatever device the process has: the CPU's."""
+        """Return MindSpore's function for host memory: the CPU's, whatever device the process has."""
         return self[name] if runtime.DEVICE_TARGET == "CPU" else self._resolved(name, "CPU")
 
     def by_host(self, name: str) -> Function:
@@ -364,7 +364,7 @@ on_fallback: list[Callable[[str], None]] = []
 
 
 def _locked(function: Function, op: str, device: str) -> Function:
-    """Return the function for one thread at a time; ``op`` names one that needs MindSpore's threads."""
+    """Return the function with a lock around it; ``op`` names an operation that needs MindSpore's threads."""
 
     def call(*args: Any) -> Any:
         if op and forked.here:
@@ -398,7 +398,7 @@ def torch_type_name(name: str) -> str:
 
 
 def serves(op: str, name: str) -> bool:
-    """Return whether the device of this process has a kernel of an operation for a dtype, without a detour through another."""
+    """Return whether the process's device has a kernel of an operation in a dtype without conversion."""
     return name in ROWS[op].dtypes.get(runtime.DEVICE_TARGET, ())
 
 
@@ -409,7 +409,7 @@ _KERNELS: dict[str, Kernel] = {}
 
 
 def kernel(op: str) -> Kernel:
-    """Return the kernel of an operation. Asking is free; a missing one raises when it is first used."""
+    """Return the kernel of an operation. This is cheap; a missing kernel raises when it is first used."""
     found = _KERNELS.get(op)
     if found is None:
         found = _KERNELS[op] = Kernel(op)

@@ -90,7 +90,7 @@ def is_recording() -> bool:
 
 
 def set_recording(on: bool) -> None:
-    """Put the flag back as it was around something of MindSpore's that switches it by itself."""
+    """Restore the recording flag after MindSpore's code that sets it."""
     _set_recording(on)
 
 
@@ -100,14 +100,14 @@ def recording_again() -> Callable[[], Any]:
 
 
 def stop_recording() -> None:
-    """Switch the flag off if it was off before us: MindSpore's own training finds no graph of its own where it is on."""
+    """Clear the recording flag if we set it: MindSpore's own training misses its graph if it is set."""
     if _started[0]:
         _set_recording(False)
         _started[0] = False
 
 
 def values_read() -> None:
-    """Whoever looks at results is done recording: MindSpore's own code may be next. Not so inside of a node or a hook."""
+    """Stop recording when values are read: MindSpore's own code may be next. Not within a node or a hook."""
     if _started[0] and grad_mode.enabled and not _running[0] and tracing() is None:
         stop_recording()
 
@@ -119,7 +119,7 @@ def read(raw: Raw) -> Any:
 
 
 class lent(Block):
-    """MindSpore's side calls ours: where it records, nothing of ours switches that off; where it does not, all is as before."""
+    """Run our code from MindSpore's: if that records, ours cannot switch it off; if not, all is as before."""
 
     def __enter__(self) -> None:
         if _recording():
@@ -132,7 +132,7 @@ class lent(Block):
 
 @undoing
 def own_dtypes(undo: Undo) -> None:
-    """Operations get the dtypes that they are given, whatever ``Cell.to_float`` asks for around this block."""
+    """Keep the dtypes of operations within the block, whatever ``Cell.to_float`` asks for."""
     set_type = _pynative_executor._executor.set_mixed_precision_type
     none = _native.MixedPrecisionType.NOTSET
     end = functools.partial(set_type, none, False)
@@ -141,7 +141,7 @@ def own_dtypes(undo: Undo) -> None:
 
 
 def auto_dtype() -> str | None:
-    """Return the name of the dtype that the level "auto" of mindspore.amp asks for around this call, if it does."""
+    """Return the dtype that level "auto" of mindspore.amp asks for in this call, if any."""
     strategy = get_curr_amp_strategy()
     if strategy is None or strategy.get_amp_level() != AmpLevel.AmpAuto:
         return None
@@ -149,12 +149,12 @@ def auto_dtype() -> str | None:
 
 
 def forget() -> None:
-    """Drop what MindSpore has recorded so far: an error in the middle leaves a graph that spoils its next gradients."""
+    """Drop MindSpore's recorded operations: after an error they would spoil its next gradients."""
     _pynative_executor.clear_res()
 
 
 def mark_leaf(raw: Raw, requires_grad: bool = True) -> None:
-    """Let the tape follow (or no longer follow) a raw tensor that no operation made."""
+    """Let MindSpore's tape record (or no longer record) operations on a raw tensor."""
     raw.requires_grad_(requires_grad)
 
 
@@ -164,7 +164,7 @@ def is_recorded(raw: Raw) -> bool:
 
 
 def is_end(raw: Raw) -> bool:
-    """Return whether gradients end at this tensor: one that requires them and that no operation made."""
+    """Return whether a tensor is a leaf that requires gradients."""
     return raw._requires_grad and raw._is_leaf
 
 
@@ -245,13 +245,13 @@ def register_hook(raw: Raw, hook: Callable[[Raw], Raw | None]) -> Any:
 if hasattr(_native, "_unsafe_set_version_counter"):
 
     def bump_versions(raws: Sequence[Raw]) -> None:
-        """Tell the tape that the memory of these tensors was written, so that a stale backward is refused."""
+        """Count a write to these tensors' memory on the tape, so that a stale backward is refused."""
         _native._unsafe_set_version_counter(list(raws), [raw._version + 1 for raw in raws])
 
 else:  # MindSpore 2.7: a tensor copied onto itself counts as written
 
     def bump_versions(raws: Sequence[Raw]) -> None:
-        """Tell the tape that the memory of these tensors was written, so that a stale backward is refused."""
+        """Count a write to these tensors' memory on the tape, so that a stale backward is refused."""
         enabled = grad_mode.enabled
         set_grad_enabled(False)
         for raw in raws:
@@ -276,10 +276,10 @@ class Function(_NativeFunction):
 
 
 class _NoNode:
-    """The ``ctx`` of a forward that is traced: nobody will ask for what it keeps."""
+    """The ``ctx`` of a traced forward, which keeps nothing."""
 
     def save_for_backward(self, *raws: Raw) -> None:
-        """Keeps nothing."""
+        """Save nothing."""
 
 
 _add = mindspore.ops.Add()
@@ -290,7 +290,7 @@ def _in_own_memory(gradient: Any) -> Any:
 
 
 def eager_node(name: str, forward: Callable[..., Any], backward: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a raw operation from two functions ``forward(ctx, *args)`` and ``backward(ctx, *gradients)``; not for a trace.
+    """Return a raw operation from ``forward(ctx, *args)`` and ``backward(ctx, *gradients)``; not for a trace.
 
     MindSpore's engine loses the history of a gradient that is a view (2.7.2 to 2.10): double backward through Reshape,
     Transpose, BroadcastTo, ReduceSum or ReduceMean gives None, or a part of the sum, without a word. So what is recorded of
@@ -308,7 +308,7 @@ def eager_node(name: str, forward: Callable[..., Any], backward: Callable[..., A
 
 
 def function_node(name: str, forward: Callable[..., Any], backward: Callable[..., Any]) -> Callable[..., Any]:
-    """``eager_node``, of which a trace captures ``forward`` only: a graph has the derivatives of what it is made of."""
+    """``eager_node``, of which a trace captures ``forward`` only: a graph is differentiated operation by operation."""
     recorded = eager_node(name, forward, backward)
 
     def apply(*args: Any) -> Any:
@@ -318,7 +318,7 @@ def function_node(name: str, forward: Callable[..., Any], backward: Callable[...
 
 
 def refuse_in_trace(what: str, kind: str = "graph") -> None:
-    """End a capture that is going on, if any: ``what`` has no place in a graph.
+    """End the current capture, if any: a graph cannot hold ``what``.
 
     ``kind``: "graph", or "kernel" for what MindSpore's graphs lack, or "step" for gradients, around which the rest may be graphs.
     """
@@ -328,7 +328,7 @@ def refuse_in_trace(what: str, kind: str = "graph") -> None:
 
 
 def refuse_cpu_in_trace(what: str) -> None:
-    """End a capture beside a device, if one is going on: MindSpore would compute tensors of the CPU on the device."""
+    """End the current capture beside a device, if any: MindSpore would compute tensors of the CPU on the device."""
     refuse_in_trace(f"{what}, and MindSpore's graphs compute on the device", "kernel")
 
 

@@ -64,7 +64,9 @@ class KernelBreak(GraphBreak):
 
 
 class StepBreak(GraphBreak):
-    """The function computes gradients: it runs as it is, and the modules that it calls as graphs, forward and backward each as one."""
+    """Raised if the function computes gradients: it runs eagerly, and the modules that it calls run as graphs, forward and backward one
+    each.
+    """
 
 
 # What gives a program values, or a shape that depends on values, so that torch too has no graph of it.
@@ -187,7 +189,7 @@ class Capture(_jit.TraceJitContext):  # type: ignore[misc]
     # What MindSpore calls while its ``jit_context`` is this object
 
     def run_op(self, prim: Any, prim_res: Any, *args: Any) -> Any:
-        """An operation called from Python has run; what this returns is its result."""
+        """Note an operation called from Python; return its result, or the value that replaces it."""
         key = id(prim_res)
         if key in self.replaced:
             return self.replaced[key]
@@ -212,7 +214,7 @@ class Capture(_jit.TraceJitContext):  # type: ignore[misc]
         return prim_res
 
     def prepare_op(self, prim_name: str, prim_res: Any, *args: Any) -> Any:
-        """An operation called from C++ has run and is about to be recorded."""
+        """Note an operation called from C++ before it is recorded."""
         args = self._enter(prim_name, prim_res, args)
         return prim_res, _FILES, _LINES, args
 
@@ -238,7 +240,7 @@ class Capture(_jit.TraceJitContext):  # type: ignore[misc]
         return tuple(_jit._convert_arg_for_operators(arg, name) for arg in args)
 
     def _cut(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Return arguments that ``no_grad`` code made, without their history: the graph is differentiated as a whole."""
+        """Detach arguments that ``no_grad`` code made: the graph is differentiated as a whole."""
 
         def cut(value: Any) -> Any:
             if isinstance(value, Raw) and id(value) in self.uncut:
@@ -268,7 +270,7 @@ class Capture(_jit.TraceJitContext):  # type: ignore[misc]
         self.stop({"graph": GraphBreak, "kernel": KernelBreak, "step": StepBreak}[kind](what))
 
     def read(self, raw: Any, how: str) -> None:
-        """The host reads the values of ``raw``."""
+        """Note that the host reads the values of ``raw``."""
         if not self.watching or threading.get_ident() != self.thread or id(raw) not in self.depends:
             return
         if self.raise_at_reads:
@@ -307,13 +309,13 @@ def current() -> Capture | None:
 
 
 def depends(raw: Raw) -> bool:
-    """Return whether a capture goes on of whose inputs a raw tensor was made, so that its values are not known."""
+    """Return whether a capture is on and a raw tensor depends on its inputs, so that its values are unknown."""
     context = current()
     return context is not None and id(raw) in context.depends
 
 
 def drawn(make: Callable[[], Any], raw_of: Callable[[Any], Raw]) -> Any:
-    """``make()``; in a capture what ``raw_of`` makes of its result is an input of the graph, made again for each run."""
+    """Return ``make()``; in a capture the result, by ``raw_of``, is an input of the graph and made again for each run."""
     context = current()
     return make() if context is None else context.draw(lambda: raw_of(make()))
 
@@ -326,7 +328,7 @@ _READERS = tuple(
 
 
 class _reads_watched(Block):
-    """While a capture goes on, the methods that read a mindspore.Tensor's values tell it; at the end it is over, and they are restored."""
+    """Watch the methods that read a mindspore.Tensor's values during a capture, and end it at a read; they are restored afterwards."""
 
     def __init__(self, context: Capture) -> None:
         self._context = context
@@ -390,7 +392,7 @@ def _begin(context: Capture, name: str, inputs: Sequence[Raw]) -> str:
 
 
 def _nothing() -> Raw:
-    """Return the input of a graph that takes none: MindSpore wants one."""
+    """Return the dummy input of a graph without inputs, which MindSpore requires."""
     return mindspore.Tensor(0)
 
 
@@ -435,7 +437,7 @@ def capture(
 
 
 def round_trips(function: Callable[..., Any], inputs: Sequence[Raw]) -> list[str]:
-    """Return where a function of raw tensors reads values that depend on them: one text for each place, none if it is pure."""
+    """Return the places where a function of raw tensors reads values that depend on them, one text each; none if it is pure."""
     fresh = [tape.detached(raw) for raw in inputs]
     context = Capture(fresh, raise_at_reads=False)
     every = fresh or [_nothing()]

@@ -7,7 +7,7 @@ _VIA = {**VIA_HALF, "uint8": "int32", "int8": "int32", "int16": "int32"}
 
 
 def _narrow(op: str, refused: frozenset[str]) -> None:
-    """Take dtypes from a row; halves and small integers go through wider ones where those are left."""
+    """Remove dtypes from a row; halves and small integers go through the wider ones that are left."""
     row = ROWS[op]
     row.dtypes["Ascend"] -= refused
     wider = {name: wide for name, wide in _VIA.items() if name in refused and wide in row.dtypes["Ascend"]}

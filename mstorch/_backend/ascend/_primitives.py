@@ -65,7 +65,7 @@ def by_host(op: str, x: Raw, *args: Any) -> Any:
 
 
 def of_vectors(function: Function) -> Function:
-    """Return a row along a dimension, for a tensor without dimensions too, which the device's kernels do not take."""
+    """Return a row along a dimension that also takes 0-d tensors, which the device's kernels refuse."""
 
     def call(x: Any, *args: Any) -> Any:
         if x.shape:

@@ -10,7 +10,7 @@ from .math import expm1
 
 
 def _elu(x: Raw, alpha: float, scale: float, input_scale: float) -> Raw:
-    """Elu for the usual scales; Selu and Celu are Elu of other arguments times a number."""
+    """Compute Elu for the usual scales; Selu and Celu are Elu of other arguments times a number."""
     if scale == 1 and input_scale == 1:
         return run("EluExt", x, at=(float(alpha),))
     if input_scale == 1:
@@ -21,7 +21,7 @@ def _elu(x: Raw, alpha: float, scale: float, input_scale: float) -> Raw:
 
 
 def _prelu(x: Raw, weight: Raw) -> Raw:
-    """The row's weight is shaped to be broadcast; PReLU takes one number for each channel."""
+    """Compute PReLU by its primitive, which takes one weight a channel; the row's weight has a shape that broadcasts."""
     if x.size == 0:  # its check of shapes refuses an empty input (2.10)
         return run("Clone", x)
     return run("PReLU", x, run("Reshape", weight, (-1,)))

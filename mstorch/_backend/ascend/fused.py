@@ -16,7 +16,7 @@ _KINDS = ("float32", *HALVES)  # what CANN's pages of aclnnFlashAttentionScore a
 
 @lru_cache(1)
 def _triangle() -> Raw:
-    """Return what a causal mask hides, in the form that the kernel enlarges."""
+    """Return a causal mask in the compressed form of the kernel."""
     return from_numpy(np.triu(np.ones((_SIDE, _SIDE), np.uint8), 1))
 
 
@@ -48,7 +48,7 @@ def _adamw_step(
     param: Raw, grad: Raw, mean: Raw, square: Raw, done: float | Raw, lr: float, beta1: float, beta2: float, decay: float, eps: float,
     maximize: bool,
 ) -> tuple[Raw, Raw, Raw]:  # fmt: skip
-    """The new values stand where the old ones stood. The kernel is given how many steps there were before this one."""
+    """Run a step that writes the new values in place. The kernel takes the number of steps before this one."""
     count = done if isinstance(done, Raw) else _counted(done)
     run("AdamW", param, mean, square, square, grad, count, lr, beta1, beta2, decay, eps, False, maximize)
     return param, mean, square

@@ -25,7 +25,7 @@ def _layer_norm_grad(g: Raw, x: Raw, weight: Raw, bias: Raw, mean: Raw, inverse:
 
 
 def _max_pool_grad(g: Raw, x: Raw, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, out: Sizes) -> Raw:
-    """The mask of what the windows took is made once more: forward keeps values alone."""
+    """Return the gradient of max pooling; the mask of the maxima is computed again, since forward saves values only."""
     images, attributes, shape = pool_of_two(x, kernel, stride, padding, dilation, out)
     mask = run("MaxPoolWithMask", images, at=attributes)[1]
     found = run("MaxPoolGradWithMask", images, run("Reshape", g, shape), mask, at=attributes)
@@ -33,7 +33,7 @@ def _max_pool_grad(g: Raw, x: Raw, kernel: Sizes, stride: Sizes, padding: Sizes,
 
 
 def _index_placed(g: Raw, shape: Sizes, dims: Sizes, indices: tuple[Raw, ...], common: Sizes, adjacent: bool) -> Raw:
-    """Return a write that adds up, into zeros whose indexed dimensions come first."""
+    """Return zeros of a shape with values added at index arrays, by a write with the indexed dimensions in front."""
     order = with_first(len(shape), dims)
     rest, width, lead = len(shape) - len(dims), len(common), dims[0]
     if adjacent and lead:

@@ -27,7 +27,7 @@ def with_first(rank: int, dims: Sizes) -> Sizes:
 
 
 def _index(x: Raw, dims: Sizes, indices: tuple[Raw, ...], common: Sizes, adjacent: bool) -> Raw:
-    """The dimensions that have an index come first; their elements go back where they stood if they were adjacent."""
+    """Return the elements at index arrays: the indexed dimensions are moved in front, and the result's moved back if they were adjacent."""
     if len(dims) == 1 and dims[0] and len(common) == 1 and indices[0].dtype != BOOL:
         return run("IndexSelect", x, dims[0], _counted_from_front(indices[0], x.shape[dims[0]]))  # Index of x[:, i] was refused by the 910B
     taken = run("Index", _permute(x, with_first(len(x.shape), dims)), indices)
@@ -38,12 +38,12 @@ def _index(x: Raw, dims: Sizes, indices: tuple[Raw, ...], common: Sizes, adjacen
 
 
 def _counted_from_front(index: Raw, size: int) -> Raw:
-    """Return positions of which negative ones count from the end."""
+    """Return positions with negative ones counted from the front."""
     return run("Select", run("Less", index, constant(0, index)), run("AddExt", index, constant(size, index), 1), index)
 
 
 def _linear_index(first: Raw, shape: Sizes, dims: Sizes, indices: tuple[Raw, ...], common: Sizes, adjacent: bool) -> Raw:
-    """Return the flat positions of what an index takes, by arithmetic: places times steps, and ranges for the other dimensions."""
+    """Return the flat positions of an index: positions times strides, and ranges for the other dimensions."""
     steps = contiguous_strides(shape)
     total: Any = None
     for d, index in zip(dims, indices):
@@ -65,7 +65,7 @@ def _linear_index(first: Raw, shape: Sizes, dims: Sizes, indices: tuple[Raw, ...
 
 
 def _runs(dims: list[int]) -> list[list[int]]:
-    """Return dimensions in runs of neighbours."""
+    """Return the dimensions grouped into runs of neighbours."""
     found: list[list[int]] = []
     for d in dims:
         if found and found[-1][-1] == d - 1:
@@ -76,7 +76,7 @@ def _runs(dims: list[int]) -> list[list[int]]:
 
 
 def _around(group: list[int], shape: Sizes, lead: list[int], rest: list[int], common: Sizes) -> Sizes:
-    """Return the shape in which a range over some dimensions stands in the result of an index."""
+    """Return the shape in which a range over some dimensions broadcasts to the result of an index."""
 
     def lengths(dims: list[int]) -> list[int]:
         return [shape[d] if d in group else 1 for d in dims]
@@ -170,7 +170,7 @@ def _col2im(x: Raw, sizes: Sizes, kernel: Sizes, dilation: Sizes, padding: Sizes
 
 
 def _along(x: Raw, matrix: Any, taps: Any, axis: int) -> Raw:
-    """The axis comes last and is multiplied by the matrix."""
+    """Return the product of a matrix and one axis, moved to the end."""
     order = (*(i for i in range(len(x.shape)) if i != axis), axis)
     computed = MS_DTYPE["float32"] if NAME_OF[x.dtype] in HALVES else x.dtype  # rounded once, as elsewhere
     weights = matrix if isinstance(matrix, Raw) else from_numpy(np.ascontiguousarray(matrix, NP_DTYPE[NAME_OF[computed]]))

@@ -52,7 +52,9 @@ def _layer_norm(x: Raw, weight: Raw, bias: Raw, begin: int, eps: float) -> Raw:
 
 
 def _batch_norm_train(x: Raw, weight: Raw, bias: Raw, eps: float) -> tuple[Raw, Raw, Raw]:
-    """The variance is the mean square of what is left of the mean: Var of several dimensions is refused by the 910B."""
+    """Normalise by batch statistics; the variance is the mean square of the centred values: Var over several dimensions is refused by the
+    910B.
+    """
     found = run("BatchNormExt", x, weight, bias, None, None, True, 0.1, eps)
     mean = found[1]
     away = run("SubExt", x, run("Reshape", mean, (1, -1, *([1] * (len(x.shape) - 2)))), 1)
@@ -62,7 +64,7 @@ def _batch_norm_train(x: Raw, weight: Raw, bias: Raw, eps: float) -> tuple[Raw, 
 def _batch_norm_parts(
     x: Raw, weight: Raw, bias: Raw, running_mean: Raw | None, running_var: Raw | None, momentum: float, eps: float
 ) -> tuple[Raw, Raw, Raw]:
-    """The kernel moves the running statistics where they stand."""
+    """Normalise by batch statistics, and update the running ones in place by the kernel."""
     found = run("BatchNormExt", x, weight, bias, running_mean, running_var, True, float(momentum), eps)
     return found[0], found[1], found[2]
 
@@ -98,7 +100,8 @@ def _nll(x: Raw, target: Raw, weights: Raw) -> Raw:
 
 
 def _binary_cross_entropy(x: Raw, target: Raw) -> Raw:
-    """By its formula, with logarithms of at least -100: the CPU's kernel bounds the probabilities instead (27.6 for 100)."""
+    """Return the loss by its formula, with logarithms of at least -100: the CPU's kernel bounds the probabilities instead (27.6 for 100).
+    """
     one = constant(1, x)
     least = constant(-100, x)
     of_one, of_zero = run("Maximum", run("Log", x), least), run("Maximum", run("Log1p", run("Neg", x)), least)
@@ -141,7 +144,7 @@ def _bmm(a: Raw, b: Raw) -> Raw:
 
 
 def _no_terms(like: Raw, shape: Sizes) -> Raw:
-    """Return a product over nothing: what kernels give there is whatever stood in the memory."""
+    """Return zeros as the product over an empty dimension, for which kernels give uninitialised memory."""
     return run("Zeros", shape, like.dtype)
 
 

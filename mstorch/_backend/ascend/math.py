@@ -30,7 +30,7 @@ def _together(name: str) -> Any:
 
 
 def _hypot(x: Raw, y: Raw) -> Raw:
-    """Of numbers scaled to at most 1, so that no square overflows."""
+    """Return the hypotenuse of numbers scaled to at most 1, so that no square overflows."""
     x, y = run("Abs", x), run("Abs", y)
     large, small = run("Maximum", x, y), run("Minimum", x, y)
     zero = constant(0, x)
@@ -42,12 +42,12 @@ def _hypot(x: Raw, y: Raw) -> Raw:
 
 
 def _abs(x: Raw) -> Raw:
-    """Abs gives a complex number the complex dtype (2.10)."""
+    """Return the absolute value; for a complex number Abs gives the complex dtype (2.10)."""
     return _hypot(run("Real", x), run("Imag", x)) if NAME_OF[x.dtype] in COMPLEX else run("Abs", x)
 
 
 def _sgn(x: Raw) -> Raw:
-    """Return a complex number divided by its size."""
+    """Return a complex number divided by its absolute value."""
     if NAME_OF[x.dtype] not in COMPLEX:
         return run("Sign", x)
     size = _abs(x)

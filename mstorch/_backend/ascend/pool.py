@@ -90,7 +90,7 @@ def _avg_pool(
 def _counts(
     sizes: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, out: Sizes, include_pad: bool, divisor: int | None, name: str
 ) -> float | Raw:
-    """Return what the sum of each window is divided by: one number for all, or a tensor of the output's size."""
+    """Return the divisor of each window's sum: one number for all, or a tensor of the output's size."""
     counts = window_counts(sizes, kernel, stride, padding, out, include_pad, divisor)
     return float(counts.flat[0]) if (counts == counts.flat[0]).all() else from_numpy(counts.astype(NP_DTYPE[name]))
 

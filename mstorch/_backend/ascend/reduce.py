@@ -14,9 +14,7 @@ INT32, INT64, BOOL = MS_DTYPE["int32"], MS_DTYPE["int64"], MS_DTYPE["bool"]
 
 
 def _of_nothing(value: complex, x: Raw, dims: Dims, keepdim: bool, kind: Any = None) -> Raw:
-    """Return the reduction of no elements, made without one: the CPU's kernels give uninitialised memory there, and no device was asked
-    (2.10).
-    """
+    """Return the reduction of no elements as a constant: the CPU's kernels give uninitialised memory, and no device was asked (2.10)."""
     zeros = run("Zeros", reduced_shape(tuple(x.shape), dims, keepdim), kind or x.dtype)
     return run("AddExt", zeros, constant(value, zeros), 1) if value else zeros
 
@@ -34,7 +32,7 @@ def _mean(x: Raw, dims: Dims, keepdim: bool) -> Raw:
 
 
 def _prod(x: Raw, dims: Dims, keepdim: bool) -> Raw:
-    """Along one dimension after the other, the last first: the kernel takes one."""
+    """Return the product along one dimension after the other, the last first: the kernel takes one."""
     if not dims or not x.shape:
         return run("Clone", x)
     if x.size == 0:

@@ -40,7 +40,7 @@ def _window(x: Raw, shape: Sizes, strides: Sizes, offset: int) -> Raw:
 
 
 def _window_placed(x: Raw, size: int, shape: Sizes, strides: Sizes, offset: int, adding: bool) -> Raw:
-    """Return a write through a window of zeros; where elements meet, a scatter with the positions that a window of a range shows."""
+    """Return zeros of a shape with elements written through a window; where they overlap, by a scatter at the window's flat positions."""
     memory = run("Zeros", (size,), x.dtype)
     if not adding:
         run("InplaceCopy", run("AsStrided", memory, shape, strides, offset), x)

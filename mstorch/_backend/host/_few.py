@@ -1,4 +1,4 @@
-"""Introspective sorting and selection of a few elements, one by one: they are not worth passes over arrays (see ``_order.py``).
+"""Introspective sorting and selection of few elements, one by one: too few for passes over arrays (see ``_order.py``).
 
 A rank and a place stand in one number, so that lists of numbers are moved.
 """
@@ -18,7 +18,7 @@ Array = np.ndarray[Any, Any]
 
 
 def sort_few(ranks: Array) -> Array | None:
-    """Return the indices that sort rows of ranks; None where partitions go too deep."""
+    """Return the indices that sort rows of ranks; None if partitions go too deep."""
     rows = _numbered(ranks)
     return _places(rows) if all(_sort(row, len(row)) for row in rows) else None
 
@@ -51,7 +51,7 @@ def median_of_three(a: Any, b: Any, c: Any) -> int:
 
 
 def _partition(items: list[int], first: int, last: int) -> int:
-    """Partition a range around the median of three elements; where the second part begins."""
+    """Partition a range around the median of three elements; return the start of the second part."""
     a, b, c = first + 1, first + (last - first) // 2, last - 1
     chosen = (a, b, c)[median_of_three(items[a] >> _BITS, items[b] >> _BITS, items[c] >> _BITS)]
     items[first], items[chosen] = items[chosen], items[first]
@@ -70,7 +70,7 @@ def _partition(items: list[int], first: int, last: int) -> int:
 
 
 def _sort(items: list[int], count: int) -> bool:
-    """Sort the first ``count``; False where partitions go too deep."""
+    """Sort the first ``count``; return False if partitions go too deep."""
     ranges = [(0, count, 2 * (max(count, 1).bit_length() - 1))]
     while ranges:
         first, last, depth = ranges.pop()
@@ -86,7 +86,7 @@ def _sort(items: list[int], count: int) -> bool:
 
 
 def _select(items: list[int], nth: int) -> bool:
-    """Bring the ``nth`` to its place; False where partitions go too deep."""
+    """Bring the ``nth`` to its place; return False if partitions go too deep."""
     first, last, depth = 0, len(items), 2 * (len(items).bit_length() - 1)
     while last - first > 3:
         if not depth:
@@ -99,7 +99,7 @@ def _select(items: list[int], nth: int) -> bool:
 
 
 def sort_loosely(values: list[float]) -> list[int]:
-    """Return the indices of a list that is sorted by a comparison which holds for no NaN, comparison by comparison."""
+    """Return the indices that sort a list by a comparison that is False for NaN, comparison by comparison."""
     items = list(range(len(values)))
     keys = list(values)
 

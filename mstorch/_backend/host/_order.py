@@ -34,7 +34,7 @@ class Ranks:
     __slots__ = ("low", "high", "equal")
 
     def __init__(self, same: Array) -> None:
-        """``same`` says of each rank whether it is in the group of the one before."""
+        """Set the groups: ``same`` says of each rank whether it is in the group of the one before."""
         count = len(same)
         kind = np.int32 if count < 2**31 else np.int64
         self.equal: Array = np.cumsum(same, dtype=kind)
@@ -92,7 +92,7 @@ def _arrange_long(
 
 
 def _partition(ranks: Array, groups: Ranks, first: int, last: int) -> int:
-    """Partition one segment around the median of three elements; where the second part begins."""
+    """Partition one segment around the median of three elements; return the start of the second part."""
     spots = (first + 1, first + (last - first) // 2, last - 1)
     a, b, c = (int(groups.low[ranks[spot]]) for spot in spots)
     spot = spots[median_of_three(a, b, c)]
@@ -114,7 +114,7 @@ def _partition(ranks: Array, groups: Ranks, first: int, last: int) -> int:
 
 
 def _level(ranks: Array, groups: Ranks, first: Array, last: Array, depth: Array) -> tuple[Array, Array, Array]:
-    """Partition each segment that needs it; the segments that come of it."""
+    """Partition each segment that needs it; return the resulting segments."""
     count = last - first
     ties = groups.equal[last - 1] - groups.equal[first]
     open_ = (count > SHORT) & (ties > 0)
@@ -141,7 +141,7 @@ def _level(ranks: Array, groups: Ranks, first: Array, last: Array, depth: Array)
 def partition_many(
     ranks: Array, groups: Ranks | None, first: Array, last: Array, count: Array, beside: Array | None = None
 ) -> Array:
-    """Partition segments (ascending, apart) each around the median of three of its elements; where their second parts begin.
+    """Partition segments (ascending, apart) each around the median of three of its elements; return the starts of their second parts.
 
     Without ``groups`` the elements themselves are compared. ``beside`` is an array that goes with them.
     """
@@ -172,7 +172,7 @@ def exchange(array: Array, here: Array, there: Array) -> None:
 
 
 class Sides:
-    """Where segments have elements that are not before ``low``, from the left, and not after ``high``, from the right."""
+    """The positions in segments of elements not before ``low``, from the left, and not after ``high``, from the right."""
 
     __slots__ = ("left", "left_from", "lefts", "right", "right_end", "rights", "shift", "count")
 
@@ -200,7 +200,7 @@ class Sides:
         self.right_end, self.rights = found[1:] - 1, found[1:] - found[:-1]
 
     def pairs(self, meeting: bool) -> tuple[Array, Array, Array]:
-        """Return how many pairs of each segment stand left to right (or meet, if that counts), and their places."""
+        """Return the number of pairs of each segment that stand left to right (or meet, if that counts), and their positions."""
         few, many = np.zeros(len(self.lefts), np.int64), np.minimum(self.lefts, self.rights)
         # They are the first ones, so their number is searched by halves.
         for _ in range(int(many.max()).bit_length() if len(many) else 0):
@@ -296,7 +296,7 @@ def equal_neighbours(rows: Array, order: Array) -> Array | None:
 
 
 def _settled(order: Array, same: Array) -> Array:
-    """Return an order of rows in which equal elements stand as introspective sorting puts them."""
+    """Return an order of rows with equal elements in the places that introspective sorting gives them."""
     count, width = order.shape
     if order.size <= FEW:
         found = sort_few(ranks_of(order, same))
@@ -327,7 +327,7 @@ def ranks_of(order: Array, same: Array) -> Array:
 
 
 def _in_order_of(ranks: Array, groups: Ranks, source: Array, flags: Array) -> Array:
-    """``source`` (elements by rank) with each group in the order in which its ranks stand: what the insertion sort does."""
+    """Return ``source`` (elements by rank) with each group in the order of its ranks, as the insertion sort leaves it."""
     tied = flags.copy()
     tied[:-1] |= flags[1:]
     members = np.flatnonzero(tied)

@@ -11,13 +11,13 @@ Sizes = tuple[int, ...]
 
 
 def slices(kernel: Sizes, stride: Sizes, dilation: Sizes, out: Sizes) -> Iterator[tuple[Any, ...]]:
-    """For each place in the windows the key of its elements, one for each window, in a padded input."""
+    """Return for each place in the windows the key of its elements, one for each window, in a padded input."""
     for place in itertools.product(*map(range, kernel)):
         yield (..., *(slice(k * d, k * d + (o - 1) * s + 1, s) for k, s, d, o in zip(place, stride, dilation, out)))
 
 
 def padded(x: np.ndarray, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, out: Sizes, fill: Any) -> np.ndarray:
-    """Return the input with all that the windows reach around it."""
+    """Return the input padded as far as the windows reach."""
     reach = [(o - 1) * s + (k - 1) * d + 1 for k, s, d, o in zip(kernel, stride, dilation, out)]
     after = [max(r - n - p, 0) for r, n, p in zip(reach, x.shape[2:], padding)]
     if not any(padding) and not any(after):
@@ -28,5 +28,5 @@ def padded(x: np.ndarray, kernel: Sizes, stride: Sizes, padding: Sizes, dilation
 
 
 def inner(sizes: Sizes, padding: Sizes) -> tuple[Any, ...]:
-    """Return where the input stands in the padded one."""
+    """Return the key of the input within the padded one."""
     return (..., *(slice(p, p + n) for n, p in zip(sizes, padding)))

@@ -28,7 +28,7 @@ def sum_along(x: np.ndarray, axes: int | tuple[int, ...] | None = None, keepdims
 
 
 def _outer(x: np.ndarray, chosen: set[int]) -> set[int]:
-    """Return the dimensions along which NumPy adds one after the other: not those that lie in memory as one with the innermost."""
+    """Return the dimensions along which NumPy adds number after number: all but those that are contiguous with the innermost."""
     step = None
     for axis in sorted((axis for axis in range(x.ndim) if x.shape[axis] > 1), key=lambda axis: abs(x.strides[axis])):
         if axis not in chosen or step is not None and x.strides[axis] != step:

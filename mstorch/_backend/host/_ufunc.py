@@ -1,4 +1,4 @@
-"""How a NumPy function becomes a kernel: quiet where IEEE arithmetic is not an error, an array also for 0-d results."""
+"""NumPy functions as kernels: without floating-point warnings, and with arrays as 0-d results."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -34,7 +34,7 @@ def one(function: Any) -> Callable[[np.ndarray], np.ndarray]:
 
 
 def _wider(char: str, size: int) -> Any:
-    """Return the precision in which so many numbers of a type are computed; None for their own."""
+    """Return the wider dtype in which so many numbers of a dtype are computed; None for the dtype itself."""
     if char == "f" and size <= FEW:
         return np.float64
     return np.longdouble if char == "d" and size <= _FEW_DOUBLES else None

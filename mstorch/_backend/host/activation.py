@@ -24,7 +24,7 @@ def numpy_relu(x: np.ndarray) -> np.ndarray:
 
 
 def _by_onednn(kind: int, spare: Callable[[np.ndarray], np.ndarray], least: int = 0) -> Callable[[np.ndarray], np.ndarray]:
-    """oneDNN's activation of single precision in rows, of so many elements at least, else another."""
+    """Return oneDNN's activation of row-major single precision of at least so many elements; another function's of all else."""
 
     def kernel(x: np.ndarray) -> np.ndarray:
         if x.size >= least and elementwise.usable(x):
@@ -72,7 +72,7 @@ _REACH = 0.5 * 0.7071067811865476
 
 
 def _tail(size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the share of a normal distribution above single-precision numbers that are not negative, and ``exp(-size * size / 2)``."""
+    """Return the upper tail of the normal distribution at non-negative single-precision numbers, and ``exp(-size * size / 2)``."""
     inner = np.multiply(size, np.float32(_REACH))
     inner += np.float32(1)
     np.reciprocal(inner, out=inner)
@@ -151,7 +151,7 @@ _gelu = _by_onednn(elementwise.GELU, numpy_gelu)
 
 
 def gelu(x: np.ndarray) -> np.ndarray:
-    """GELU; of float16, for which torch takes oneDNN only where the processor computes in it, infinity stays, which is NaN to oneDNN."""
+    """Return GELU; for float16, for which torch uses oneDNN only on processors that compute in it, infinity stays (oneDNN gives NaN)."""
     if x.dtype != np.float16:
         return _gelu(x)
     wide = widened(x)
@@ -173,7 +173,7 @@ _exp, _log1p, _expm1, _tanh = exact(np.exp), exact(np.log1p), exact(np.expm1), e
 
 
 def _enter(op: str, function: Any, dtypes: tuple[str, ...] = FLOATS) -> None:
-    """A kernel of an array and numbers, which are taken in the dtype of the array."""
+    """Register a kernel of an array and numbers, which are converted to the array's dtype."""
 
     def kernel(x: np.ndarray, *rest: Any) -> np.ndarray:
         with quiet():

@@ -31,7 +31,7 @@ Group = tuple[slice, slice]
 
 @functools.lru_cache(16)
 def triangle(length: int, keys: int) -> np.ndarray:
-    """Return what is added to the scores where a place sees itself and those before it: 0 or minus infinity, (L, S) float32."""
+    """Return the causal mask to add to scores: 0 or minus infinity, (L, S) float32."""
     found = np.full((length, keys), -np.inf, np.float32)
     found[np.tril(np.ones((length, keys), bool))] = 0.0
     found.flags.writeable = False
@@ -39,7 +39,7 @@ def triangle(length: int, keys: int) -> np.ndarray:
 
 
 def _groups(batch: int, heads: int, scores: int) -> list[Group]:
-    """Return pairs of batches and heads, in groups that lie together: whole batches, or some heads of one."""
+    """Return (batch, head) pairs in contiguous groups: whole batches, or some heads of one."""
     limit = max(1, min(_GROUP, -(-batch * heads * scores // threads.count)) // scores)
     if limit >= heads:
         step = limit // heads
@@ -48,7 +48,7 @@ def _groups(batch: int, heads: int, scores: int) -> list[Group]:
 
 
 def _chunks(group: Group, length: int, keys: int) -> Iterator[slice]:
-    """Return the rows of a group's scores, some at a time where a single pair has too many."""
+    """Return row ranges of a group's scores, which are several where a single pair has too many."""
     single = group[0].stop - group[0].start == 1 and group[1].stop - group[1].start == 1
     step = max(16, _GROUP // keys) if single else length
     return (slice(start, min(start + step, length)) for start in range(0, length, step))
@@ -67,7 +67,7 @@ def _turned(a: np.ndarray) -> np.ndarray:
 
 
 class _Scores:
-    """How weights are made of queries, keys, and what is added to their scaled products."""
+    """How weights are computed from queries, keys and the mask."""
 
     def __init__(self, q: np.ndarray, k: np.ndarray, bias: np.ndarray | None, factor: np.floating[Any]) -> None:
         self.q, self.k, self.bias, self.factor = q, k, bias, factor
@@ -78,7 +78,7 @@ class _Scores:
             self.hollow = np.broadcast_to(hollow, q.shape[:3]) if hollow.any() else None
 
     def weigh(self, group: Group, chunk: slice, out: np.ndarray) -> np.ndarray:
-        """Return the weights of some rows into an array without gaps; rows that may attend to nothing are zero, unless a score is NaN."""
+        """Write the weights of some rows into a contiguous array; rows that attend to nothing are zero, unless a score is NaN."""
         place = (*group, chunk)
         _multiply(self.q[place], _turned(self.k[group]), out)
         out *= self.factor  # not the queries before: the scores are rounded where torch rounds them
@@ -165,7 +165,7 @@ def attention_slope(
 
 
 def _through_softmax(weights: np.ndarray, g: np.ndarray) -> None:
-    """The gradient of the weights turned into that of the scores, in its place."""
+    """Turn the gradient of the weights into that of the scores, in place."""
     y, slope = weights.reshape(-1, weights.shape[-1]), g.reshape(-1, g.shape[-1])
     if FOUND and y.dtype == np.float32 and math.isfinite(np.add.reduce(y, axis=None)):  # its rounding of infinities is its own
         rows.softmax_backward(rows.SOFTMAX, y, slope, slope)

@@ -1,5 +1,6 @@
-"""Spare kernels of the host for what MindSpore's compute on the CPU otherwise: in forked processes, which lack its threads, and beside an
-Ascend, on which its own would compute tensors of the CPU."""
+"""Spare kernels of the host in place of MindSpore's on the CPU: in forked processes, which lack its threads, and beside an Ascend, on which
+MindSpore would compute.
+"""
 from __future__ import annotations
 
 import math
@@ -28,7 +29,7 @@ def numpy_small_matmul(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 def numpy_linear_index(
     first: np.ndarray, shape: Sizes, dims: Sizes, indices: tuple[np.ndarray, ...], common: Sizes, adjacent: bool
 ) -> np.ndarray:
-    """Return row-major positions, in an array of ``shape``, of the elements that an index takes."""
+    """Return the flat positions, in an array of ``shape``, of the elements that an index selects."""
     return numpy_index(np.arange(math.prod(shape), dtype=np.int64).reshape(shape), dims, indices, common, adjacent)
 
 

@@ -24,7 +24,7 @@ Step = Callable[..., None]
 
 
 class _Tiny(Exception):
-    """A zero of a result may be a number too small for the instruction that rounds it."""
+    """Raised if a zero in a result may stand for a number too small for the rounding instruction."""
 
 
 def _in_parts(step: Step, nanoseconds: float, width: int, *arrays: np.ndarray) -> None:
@@ -131,7 +131,7 @@ _arithmetic("div", library.DIV, _IN_PRODUCTS, swapped=False)
 
 
 def _plain(x: np.ndarray, out: np.ndarray) -> None:
-    """Nothing to look for: the function has no small values, or torch's kernel is oneDNN's, too."""
+    """Check nothing: the function has no small values, or torch's kernel is oneDNN's, too."""
 
 
 def _no_zeros(x: np.ndarray, out: np.ndarray) -> None:
@@ -146,7 +146,7 @@ def _finite(x: np.ndarray, out: np.ndarray) -> None:
 
 
 def _by_itself(bound: int, lowest: int = 0xFFFF) -> Step:
-    """Return a check for functions that are near x around 0: raise _Tiny if a result is 0 while an x is small or under ``lowest``.
+    """Return a check for functions that are near x around 0: it raises _Tiny if a result is 0 while an x is small or under ``lowest``.
 
     ``bound`` is compared with twice the bits of x, ``lowest`` (the bits of a negative number) with its bits.
     """
@@ -191,7 +191,7 @@ def _by_bits(op: str, step: Step, least: int = 0, dtype: np.dtype = BFLOAT16) ->
 
 
 def _positive(bits: np.ndarray, out: np.ndarray, infinite: int = _INFINITE) -> None:
-    """Those without a sign; NaN (above minus infinity by its bits) and -0.0 (the lowest number with a sign) stay."""
+    """Write the numbers without a sign bit, NaN and -0.0 unchanged, and 0 for the others."""
     signed = bits.view(np.int16)
     np.invert(bits, out=out)
     np.right_shift(out.view(np.int16), 15, out=out.view(np.int16))  # all bits of those without a sign

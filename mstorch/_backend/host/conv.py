@@ -101,7 +101,7 @@ def _single(*arrays: np.ndarray | None) -> bool:
 
 
 def _laid(array: np.ndarray) -> np.ndarray:
-    """Return the array, or a copy in rows of one that is repeated or runs backward."""
+    """Return the array, or a contiguous copy of one that is expanded or has negative strides."""
     return array if all(step > 0 for step in array.strides) else np.ascontiguousarray(array)
 
 
@@ -176,7 +176,8 @@ _SMALL = 1 << 15  # products of positions and weights that are added up one kern
 
 
 def _in_small_sums(x: np.ndarray, w: np.ndarray, out: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes) -> np.ndarray:
-    """One image's channels added up first, the kernel's elements then: half the rounding error of a single long sum, as in torch."""
+    """Return sums over one image's channels first, then over the kernel's elements: half the rounding error of one long sum, as in torch.
+    """
     kernel_, sizes = w.shape[2:], x.shape[2:]
     rows = np.ascontiguousarray(w).reshape(w.shape[0], -1).T
     columns = product(rows, np.ascontiguousarray(x).reshape(w.shape[0], -1)).reshape(w.shape[1], -1, *sizes)
@@ -218,7 +219,7 @@ _MOST = 4_000_000  # elements of windows at a time: what fits the cache, and bou
 
 
 def _by_products(op: str, by_onednn: Any, spare: Any, by_product: Any) -> Any:
-    """Return a kernel that is oneDNN's, or multiplies matrices, of one group and two dimensions; else MindSpore's, or the general one.
+    """Return a kernel that is oneDNN's, or a matrix product for one group and two dimensions; else MindSpore's, or the general one.
 
     MindSpore's kernels are oneDNN's too: they have none where it has none.
     """
@@ -287,7 +288,7 @@ def product_conv2d_weight(g: np.ndarray, x: np.ndarray, shape: Sizes, stride: Si
 
 
 def _add_windows(columns: np.ndarray, keys: list[Any], whole: np.ndarray) -> None:
-    """Add (C, kernel elements, N, *windows) to the places (C, N, H, W) that they were taken from."""
+    """Add (C, kernel elements, N, *windows) to their positions in (C, N, H, W)."""
 
     def work(start: int, end: int) -> None:
         for place, key in enumerate(keys):

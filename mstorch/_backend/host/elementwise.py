@@ -75,7 +75,7 @@ def numpy_where(condition: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarr
 
 
 def numpy_clamp(x: np.ndarray, low: Any, high: Any) -> np.ndarray:
-    """Between the bounds, of which one may be None; NaN stays, and a NaN bound gives NaN."""
+    """Clamp between the bounds, of which one may be None; NaN stays, and a NaN bound gives NaN."""
     found = x
     if low is not None:
         found = silent.maximum(low, found)  # of two equal ones, zeros of both signs, NumPy gives the second
@@ -110,7 +110,7 @@ define_host("sub", numpy_sub, _ALL, _BFLOAT16)
 
 
 def _in_single(function: Any) -> Any:
-    """Arithmetic of many numbers of float16, which NumPy converts more slowly one by one."""
+    """Compute many float16 numbers in single precision: NumPy converts them one by one."""
 
     def kernel(x: np.ndarray, y: np.ndarray) -> np.ndarray:
         return narrowed(function(widened(x), widened(y)), x.dtype)
@@ -156,7 +156,7 @@ def _counted(how: str) -> Any:
 
 
 def numpy_floor_divide(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """As Python divides: from the exact remainder, not by rounding the quotient."""
+    """Return Python's ``//``: from the exact remainder, not by rounding the quotient."""
     with quiet():
         plain = np.divide(x, y)
         rest = np.fmod(x, y)
@@ -169,15 +169,13 @@ def numpy_floor_divide(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def numpy_trunc_divide(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Return the quotient without what comes after the point."""
+    """Return the quotient truncated towards zero."""
     with quiet():
         return np.asarray(np.trunc(np.divide(x, y)))
 
 
 def _first_of_equal(function: Any) -> Any:
-    """Return a kernel that gives the first of two equal ones (zeros of both signs): which NumPy gives depends on its release and on the
-    place.
-    """
+    """Return a kernel that gives the first of two equal numbers (zeros of both signs); NumPy's choice depends on release and position."""
     kernel = two(function)
 
     def first(x: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -195,7 +193,7 @@ def numpy_sign(x: np.ndarray) -> np.ndarray:
 
 
 def numpy_integer_divide(x: np.ndarray, y: np.ndarray, how: str) -> np.ndarray:
-    """Return a quotient of integers rounded by ``how`` (floor, trunc), or what it leaves (remainder, fmod); the divisor holds no zero."""
+    """Return a quotient of integers rounded by ``how`` (floor, trunc), or its remainder (remainder, fmod); no divisor is zero."""
     if how in ("remainder", "fmod"):
         return np.asarray((np.remainder if how == "remainder" else np.fmod)(x, y))
     quotient = silent.floor_divide(x, y)

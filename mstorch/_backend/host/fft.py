@@ -12,7 +12,7 @@ from ._ufunc import COMPLEX, FLOATS
 
 
 def numpy_fft(x: np.ndarray, dims: tuple[int, ...], inverse: bool, norm: Any) -> np.ndarray:
-    """Transformed along dimensions."""
+    """Return the Fourier transform along dimensions."""
     if not x.size or not dims:
         return np.array(x, order="C")
     return np.asarray((fft.ifftn if inverse else fft.fftn)(x, axes=dims, norm=norm), x.dtype, order="C")

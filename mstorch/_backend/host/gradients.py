@@ -18,12 +18,12 @@ Sizes = tuple[int, ...]
 
 
 def numpy_relu_grad(g: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Return where the result is above zero, or no number."""
+    """Return the gradient where the result of ReLU is positive or NaN, else 0."""
     return np.where(y <= 0, g.dtype.type(0), g)
 
 
 def numpy_gelu_grad(g: np.ndarray, x: np.ndarray, how: str) -> np.ndarray:
-    """Of GELU, exact ("none") or by tanh."""
+    """Return the gradient of GELU, exact ("none") or by tanh."""
     with quiet():
         if how == "none":
             share, density = special.ndtr(x), np.exp(x * x * -0.5) * 0.3989422804014327
@@ -34,26 +34,26 @@ def numpy_gelu_grad(g: np.ndarray, x: np.ndarray, how: str) -> np.ndarray:
 
 
 def numpy_silu_grad(g: np.ndarray, x: np.ndarray) -> np.ndarray:
-    """Of x times its sigmoid."""
+    """Return the gradient of SiLU."""
     share = special.expit(x)
     with quiet():
         return np.asarray(g * share * (1 + x * (1 - share)), g.dtype)
 
 
 def numpy_sigmoid_grad(g: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """From the result."""
+    """Return the gradient of sigmoid from its result."""
     with quiet():
         return np.asarray(g * (y * (1 - y)), g.dtype)
 
 
 def numpy_tanh_grad(g: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """From the result."""
+    """Return the gradient of tanh from its result."""
     with quiet():
         return np.asarray(g * (1 - y * y), g.dtype)
 
 
 def numpy_layer_norm_parts(x: np.ndarray, weight: np.ndarray, bias: np.ndarray, begin: int, eps: float) -> tuple[np.ndarray, ...]:
-    """Normalised over the dimensions from ``begin`` on, times weight plus bias; the means, and one over the deviations."""
+    """Return the values normalised over the dimensions from ``begin`` on, times weight plus bias; the means, and the inverse deviations."""
     normal, mean, _, inverse = standardised(x, tuple(range(begin, x.ndim)), eps)
     with quiet():
         return np.asarray(normal * weight + bias, x.dtype), np.asarray(mean, x.dtype), np.asarray(inverse, x.dtype)
@@ -74,7 +74,7 @@ def numpy_batch_norm_parts(
     x: np.ndarray, weight: np.ndarray, bias: np.ndarray, running_mean: np.ndarray | None, running_var: np.ndarray | None, momentum: float,
     eps: float,
 ) -> tuple[np.ndarray, ...]:  # fmt: skip
-    """Normalised by its own statistics; the means, and one over the deviations. Running statistics are moved where they stand."""
+    """Return the values normalised by batch statistics; the means, and the inverse deviations. Running statistics are updated in place."""
     y, mean, var = numpy_batch_norm_train(x, weight, bias, eps)
     count = x.size // x.shape[1]
     with quiet():
@@ -93,7 +93,7 @@ def numpy_batch_norm_parts_grad(
 
 
 def numpy_max_pool_grad(g: np.ndarray, x: np.ndarray, *geometry: Sizes) -> np.ndarray:
-    """To where the largest element of each window stands."""
+    """Return the gradient of max pooling: at the largest element of each window."""
     kernel, stride, padding, dilation, out = geometry
     places = largest_places(x, numpy_max_pool(x, *geometry), *geometry)
     empty = np.zeros(x.shape, g.dtype)
@@ -104,7 +104,7 @@ def numpy_max_pool_grad(g: np.ndarray, x: np.ndarray, *geometry: Sizes) -> np.nd
 
 
 def numpy_conv2d_both(g: np.ndarray, x: np.ndarray, w: np.ndarray, *geometry: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Of a convolution for its input and its weight."""
+    """Return the gradients of a convolution for its input and its weight."""
     return HOST["conv2d_input"].function(g, w, x.shape, *geometry), HOST["conv2d_weight"].function(g, x, w.shape, *geometry)
 
 

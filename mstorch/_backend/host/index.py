@@ -35,7 +35,7 @@ def numpy_gather(x: np.ndarray, dim: int, index: np.ndarray) -> np.ndarray:
 
 
 def row_places(shape: tuple[int, ...], dim: int, index: np.ndarray) -> np.ndarray:
-    """Return the flat positions, in a row-major array of this shape, of what an index along a dimension names."""
+    """Return the flat positions, in a row-major array of this shape, of the elements that an index along a dimension selects."""
     starts = (_starts if index.size <= _REMEMBERED else _starts.__wrapped__)(shape, dim, index.shape)
     step = math.prod(shape[dim + 1 :])
     return index + starts if step == 1 else index * step + starts
@@ -46,7 +46,7 @@ _REMEMBERED = 1 << 14
 
 @functools.lru_cache(64)
 def _starts(shape: tuple[int, ...], dim: int, own: tuple[int, ...]) -> np.ndarray:
-    """Return where the rows along a dimension begin, for an index of the shape ``own``."""
+    """Return the flat positions of the first elements of rows along a dimension, for an index of shape ``own``."""
     found = np.zeros((1,) * len(shape), np.int64)
     for d, count in enumerate(own):
         if d != dim:
@@ -75,7 +75,7 @@ def numpy_index_placed(
 
 
 def numpy_embedding_grad(g: np.ndarray, index: np.ndarray, rows: int, padding: int, by_frequency: bool) -> np.ndarray:
-    """Return the gradient of a table of which rows were taken."""
+    """Return the gradient of an embedding table."""
     whole = np.zeros((rows, g.shape[-1]), g.dtype)
     flat = index.reshape(-1)
     part = g.reshape(flat.size, g.shape[-1])

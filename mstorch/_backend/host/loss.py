@@ -22,7 +22,7 @@ def mean_of_rows(x: np.ndarray, target: np.ndarray) -> np.ndarray:
 
 
 def cross_entropy_slope(logs: np.ndarray, target: np.ndarray, g: np.ndarray) -> np.ndarray:
-    """Return the gradient of that mean by what ``logs`` are the log softmax of: ``(softmax - one at the target) * g / n``."""
+    """Return the gradient of that mean for the logits of ``logs``: ``(softmax - one at the target) * g / n``."""
     share = g / g.dtype.type(len(target))
     found = np.empty_like(logs)
 

@@ -18,7 +18,7 @@ _FEW = 1 << 11  # elements for which a call of the library takes longer than Num
 
 
 def share_blocks(work: Callable[[int, int], None], length: int) -> None:
-    """Parts of an activation by oneDNN on threads, where it is long."""
+    """Run an activation of oneDNN's in parts on threads if the array is long."""
     share(work, length, _BLOCK_COST)
 
 
@@ -50,7 +50,7 @@ define_host("sigmoid", numpy_sigmoid, FLOATS, HALF)
 
 
 def numpy_round(x: np.ndarray, decimals: int) -> np.ndarray:
-    """To the nearest, ties to even; with decimals by scaling, as torch does."""
+    """Round to the nearest, ties to even; with decimals by scaling, as torch does."""
     if not decimals:
         return np.asarray(silent.rint(x))
     scale = number(10.0 ** abs(decimals), x)
@@ -71,7 +71,7 @@ def numpy_sinc(x: np.ndarray) -> np.ndarray:
 
 
 def numpy_frac(x: np.ndarray) -> np.ndarray:
-    """Return what comes after the point, with the sign."""
+    """Return the fraction, with the sign of the number."""
     return np.asarray(silent.subtract(x, np.trunc(x)))
 
 

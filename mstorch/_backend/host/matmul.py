@@ -21,7 +21,7 @@ _BLAS = {"f": blas.sgemm, "d": blas.dgemm, "F": blas.cgemm, "D": blas.zgemm}
 
 
 def _operand(a: np.ndarray) -> tuple[np.ndarray, int]:
-    """Return a matrix as BLAS takes it, in columns, without a copy where that is possible; and whether it is to be transposed."""
+    """Return a matrix in column-major order for BLAS, without a copy if possible, and whether to transpose it."""
     if a.flags.c_contiguous:
         return a.T, 1
     if a.flags.f_contiguous:
@@ -36,7 +36,9 @@ Part = Callable[[int, int], None]
 
 
 def _parts(a: np.ndarray, b: np.ndarray, out: np.ndarray, beta: float) -> tuple[Part, int, float]:
-    """Return a product into single precision along its longer side: of a range of it, its length, and the nanoseconds of the whole."""
+    """Return a product into single precision along its longer side: a function of a range of it, its length, and the nanoseconds of the
+    whole.
+    """
     n, m = out.shape
 
     def columns(start: int, end: int) -> None:
@@ -70,7 +72,7 @@ def two_products(a: np.ndarray, b: np.ndarray, c: np.ndarray, d: np.ndarray) -> 
 
 
 def _place(time: float, first: float, last: float, size: int) -> int:
-    """Return how far a product that takes from ``first`` to ``last`` is at a time, in whole units."""
+    """Return the length of the parts into which a product from ``first`` to ``last`` is divided."""
     if time >= last:
         return size
     return max(0, min(round((time - first) / (last - first) * size / _UNIT) * _UNIT, size))
@@ -99,7 +101,7 @@ def product(a: np.ndarray, b: np.ndarray, into: np.ndarray | None = None) -> np.
 
 
 def _inner(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Return the inner product of long vectors, part by part: oneDNN's adds them in one row, which loses 1 % over ten million elements."""
+    """Return the inner product of long vectors in parts: oneDNN adds in one sequence, which loses 1 % over ten million elements."""
     wide = np.complex128 if a.dtype.kind == "c" else np.float64
     return np.asarray([[sum(wide(np.dot(a[i : i + _FEW], b[i : i + _FEW])) for i in range(0, a.size, _FEW))]], a.dtype)
 
@@ -115,7 +117,7 @@ def _by_blas(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def is_few(count: int, n: int, m: int, k: int) -> bool:
-    """Return whether NumPy's products of so many (n, k) × (k, m) are the quickest, on this thread alone."""
+    """Return whether NumPy is quickest for so many products (n, k) × (k, m), on this thread alone."""
     return n * m * k <= _FEW and count * n * m * k <= 2 * _FEW
 
 
@@ -154,7 +156,7 @@ def _batch_of_singles(a: np.ndarray, b: np.ndarray, out: np.ndarray) -> None:
 
 
 def _batch(a: np.ndarray) -> tuple[np.ndarray, int]:
-    """Return matrices as BLAS takes them, in columns, and whether they are to be transposed; one copy of all where they need it."""
+    """Return matrices in column-major order for BLAS, and whether to transpose them; one copy of all where they need it."""
     turned = a.swapaxes(-1, -2)
     if turned.flags.c_contiguous and not a.flags.c_contiguous:
         return turned.reshape(-1, *turned.shape[-2:]).swapaxes(-1, -2), 0

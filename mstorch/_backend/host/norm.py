@@ -17,7 +17,7 @@ from ._ufunc import FLOATS, HALF, number
 
 
 def standardised(x: np.ndarray, axes: tuple[int, ...], eps: float) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Mean 0 and variance 1 over some dimensions; the mean, the biased variance and one over the deviation."""
+    """Return the values with mean 0 and variance 1 over some dimensions; the mean, the biased variance and the inverse deviation."""
     count = 1
     for axis in axes:
         count *= x.shape[axis]
@@ -70,7 +70,7 @@ def layer_norm_slope(
 
 
 def numpy_layer_norm(x: np.ndarray, weight: np.ndarray, bias: np.ndarray, begin: int, eps: float) -> np.ndarray:
-    """Normalised over the dimensions from ``begin`` on, times weight plus bias."""
+    """Return the values normalised over the dimensions from ``begin`` on, times weight plus bias."""
     if not x.size:
         return x.copy()
     flat = _flat(x, begin)
@@ -95,7 +95,7 @@ def numpy_layer_norm(x: np.ndarray, weight: np.ndarray, bias: np.ndarray, begin:
 
 
 def half_rms_norm(x: np.ndarray, weight: np.ndarray | None, dims: int, eps: float) -> np.ndarray:
-    """Half precision divided by the root of its mean square over the last dimensions, times a weight, rounded once."""
+    """Return half precision divided by its root mean square over the last dimensions, times a weight, rounded once."""
     flat = _flat(x, x.ndim - dims)
     scale = None if weight is None else np.ascontiguousarray(weight).reshape(-1)
     if scale is not None and scale.dtype.itemsize == 2:
@@ -139,7 +139,7 @@ _SHORT = 2  # of one element the gradient is what rounding leaves
 
 
 def _half_layer_norm(x: np.ndarray, weight: np.ndarray, bias: np.ndarray, begin: int, eps: float) -> np.ndarray | None:
-    """In bfloat16; None where the library is not there or the operands are not all of it."""
+    """Return layer norm in bfloat16; None if the library is missing or not all operands are bfloat16."""
     if not FOUND_HALVES or not x.size or not x.dtype == weight.dtype == bias.dtype == BFLOAT16:
         return None
     flat = _flat(x, begin).view(np.uint16)
@@ -165,12 +165,12 @@ def _images(x: np.ndarray) -> np.ndarray:
 
 
 def _gathered(images: np.ndarray, start: int, end: int) -> np.ndarray:
-    """Some channels in a piece: NumPy takes a piece in a quarter of the time that it takes the short rows of many images."""
+    """Return some channels as one contiguous piece: NumPy takes a quarter of the time that short rows of many images take."""
     return np.array(images[start:end], order="C")
 
 
 def _totals(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Return the sums of products of (channels, N, elements), each image summed by itself, for the sake of rounding."""
+    """Return the sums of products of (channels, N, elements), each image summed by itself for accuracy."""
     return np.asarray(np.add.reduce(np.einsum("cnl,cnl->cn", a, b), axis=1))
 
 
@@ -272,7 +272,7 @@ def _by_images(work: Callable[[int, int], None], x: np.ndarray, nanoseconds: flo
 
 
 def _are_half_images(*arrays: np.ndarray) -> bool:
-    """Return whether these are images (N, C, *) of bfloat16 in rows that are worth a way of their own."""
+    """Return whether these are contiguous images (N, C, *) of bfloat16, large enough for a path of their own."""
     return all(array.dtype == BFLOAT16 and array.flags.c_contiguous and array.size > _SMALL_IMAGES for array in arrays) and scales()
 
 
@@ -280,14 +280,14 @@ _SMALL_IMAGES = 1 << 12
 
 
 class _HalfImages:
-    """Images of bfloat16 as (N, C, elements): their bits, some of them in single precision, and sums of them."""
+    """Images of bfloat16 as (N, C, elements): their bits, conversions of some of them, and sums over them."""
 
     def __init__(self, x: np.ndarray) -> None:
         self.bits = x.view(np.uint16).reshape(*x.shape[:2], -1)
         self.whole = widened(x).reshape(self.bits.shape) if x.size <= _IMAGES else None
 
     def single(self, start: int, end: int) -> np.ndarray:
-        """Some of them in single precision."""
+        """Return some of the images in single precision."""
         return self.whole if self.whole is not None else widened(self.bits[start:end].view(BFLOAT16))
 
     def sums(self) -> np.ndarray:
@@ -309,7 +309,7 @@ def _sums_of_products(x: _HalfImages, y: _HalfImages) -> np.ndarray:
 
 
 def _half_batch_norm_train(x: np.ndarray, weight: np.ndarray, bias: np.ndarray, eps: float) -> tuple[np.ndarray, ...] | None:
-    """Statistics from sums and sums of squares of each image, in double precision; then each element times a number plus another."""
+    """Return batch norm from sums and sums of squares of each image in double precision; then each element is scaled and shifted."""
     if not _are_half_images(x):
         return None
     images, count = _HalfImages(x), x.size // x.shape[1]
@@ -324,7 +324,7 @@ def _half_batch_norm_train(x: np.ndarray, weight: np.ndarray, bias: np.ndarray, 
 
 
 def _scaled_and_shifted(images: _HalfImages, scale: np.ndarray, shift: np.ndarray) -> np.ndarray:
-    """Return images times and plus a number of each channel, rounded once."""
+    """Return images times a number plus a number for each channel, rounded once."""
     factor, summand = scale.astype(np.float32), shift.astype(np.float32)
     out = np.empty(images.bits.shape, np.uint16)
     _by_images(lambda start, end: scaled(images.bits[start:end], factor, summand, out[start:end]), out, 0.15)
@@ -344,7 +344,7 @@ def _half_batch_norm_eval(
 def _half_batch_norm_grad(
     g: np.ndarray, x: np.ndarray, weight: np.ndarray, mean: np.ndarray, var: np.ndarray, eps: float
 ) -> tuple[np.ndarray, ...] | None:  # fmt: skip
-    """As ``numpy_batch_norm_grad``: each element is a number times ``g`` plus another times ``x`` plus a third."""
+    """``numpy_batch_norm_grad`` of bfloat16: each element is a number times ``g`` plus another times ``x`` plus a third."""
     if not _are_half_images(g, x) or g.shape != x.shape:
         return None
     mean, var = mean.astype(np.float64), var.astype(np.float64)

@@ -25,7 +25,7 @@ def numpy_pad(x: np.ndarray, pads: tuple[int, ...], value: float) -> np.ndarray:
 
 
 def _wanted(size: int, before: int, after: int, mode: str) -> np.ndarray:
-    """Return where each element of a padded axis comes from."""
+    """Return the source of each element of a padded axis."""
     wanted = np.arange(-before, size + after)
     if mode == "replicate":
         return wanted.clip(0, size - 1)

@@ -11,7 +11,7 @@ Sizes = tuple[int, ...]
 
 
 def is_pointwise(images: np.ndarray, kernel: Sizes, geometry: tuple[Sizes, Sizes, Sizes], groups: int) -> bool:
-    """Return whether each element of a result is made of one place: kernel and stride of 1 without padding, images in rows."""
+    """Return whether a convolution has a kernel and a stride of 1 and no padding, with images in rows."""
     stride, padding, _ = geometry
     return groups == 1 and set(kernel) == set(stride) == {1} and not any(padding) and images.flags.c_contiguous and images.size > 0
 
@@ -37,7 +37,7 @@ def pointwise_input(g: np.ndarray, w: np.ndarray) -> np.ndarray:
 
 
 def pointwise_weight(g: np.ndarray, x: np.ndarray, shape: Sizes) -> np.ndarray | None:
-    """Return the gradient for the weights, of few numbers; None for many, whose sum over the images is better made by a convolution."""
+    """Return the gradient for the weights if they are few; None for many, whose sum over images is quicker as a convolution."""
     if not x.flags.c_contiguous or not is_few(g.shape[0], g.shape[1], x.shape[1], _flat(g).shape[2]):
         return None
     return np.add.reduce(np.matmul(_flat(g), _flat(x).swapaxes(1, 2)), 0).reshape(shape)

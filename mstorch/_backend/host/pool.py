@@ -21,8 +21,7 @@ Sizes = tuple[int, ...]
 def _pick(
     x: np.ndarray, table: np.ndarray, out: Sizes, outside: tuple[np.ndarray, np.ndarray] | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the largest value of each window, the first of equals, above all a NaN, the last of them, and its position among the input's.
-    """
+    """Return the largest value of each window (the first of equal ones, or the last NaN), and its position in the input."""
     n, c = x.shape[:2]
     if not x.size or not table.shape[1]:
         return np.zeros((n, c, *out), x.dtype), np.zeros((n, c, *out), np.int64)
@@ -43,7 +42,7 @@ def _pick(
 
 
 def last_nan(columns: np.ndarray, place: np.ndarray) -> np.ndarray:
-    """Return where the last NaN of each column (along dimension 2) stands, or ``place`` where there is none."""
+    """Return the position of the last NaN of each column (along dimension 2), or ``place`` where there is none."""
     missing = np.isnan(columns)
     if not missing.any():
         return place
@@ -51,7 +50,7 @@ def last_nan(columns: np.ndarray, place: np.ndarray) -> np.ndarray:
 
 
 def lowest_of(x: np.ndarray) -> Any:
-    """Return what is below every other value of a dtype."""
+    """Return the lowest value of a dtype."""
     return -np.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).min
 
 
@@ -59,7 +58,7 @@ _COST = 0.5  # nanoseconds that oneDNN takes for an element
 
 
 def _finite(x: np.ndarray) -> bool:
-    """Return whether oneDNN's pooling takes these: finite numbers of single precision in rows, for NaN and infinity are nothing to it."""
+    """Return whether oneDNN's pooling takes these: finite numbers of single precision in rows; it ignores NaN and infinity."""
     if not (FOUND and x.dtype == np.float32 and x.flags.c_contiguous):
         return False
     with quiet():
@@ -109,7 +108,7 @@ def numpy_max_pool(x: np.ndarray, kernel: Sizes, stride: Sizes, padding: Sizes, 
 def largest_places(
     x: np.ndarray, y: np.ndarray, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, out: Sizes
 ) -> list[np.ndarray]:
-    """For each place in the windows, where it is the one that ``max_pool`` took: the first of equals, of NaN the last."""
+    """Return for each place in the windows where it is the one that ``max_pool`` took: the first of equals, of NaN the last."""
     low = lowest_of(x)
     whole = padded(x, kernel, stride, padding, dilation, out, low)
     inside = None
@@ -175,7 +174,7 @@ def window_sums(x: np.ndarray, kernel: Sizes, stride: Sizes, padding: Sizes, out
 def window_counts(
     sizes: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, out: Sizes, include_pad: bool, divisor: int | None
 ) -> np.ndarray:
-    """By how many elements each sum is divided, int64."""
+    """Return the number of elements that each sum is divided by, int64."""
     counts = np.full((), 1 if divisor is None else divisor, np.int64)
     for n, k, s, p, o in zip(sizes, kernel, stride, padding, out) if divisor is None else ():
         start = np.arange(o) * s - p

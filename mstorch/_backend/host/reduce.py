@@ -23,7 +23,7 @@ def numpy_sum(x: np.ndarray, dims: Dims, keepdim: bool) -> np.ndarray:
 
 
 def sum_of_small(x: np.ndarray, dims: Dims, keepdim: bool) -> np.ndarray:
-    """Return the sum of integers or bool in int64, which are widened a few at a time: an array of int64 would be eight times as large."""
+    """Return the sum of integers or bool in int64, converted in blocks: an array of int64 would be eight times as large."""
     if x.dtype == bool and len(dims) in (0, x.ndim) and not keepdim:
         return np.array(np.count_nonzero(x), np.int64)
     return np.asarray(np.add.reduce(x, axis=dims if len(dims) < x.ndim else None, dtype=np.int64, keepdims=keepdim))
@@ -138,7 +138,7 @@ _LANES = 16  # halves that one of torch's vectors holds in a reduction; four vec
 
 
 def _product_of_halves(x: np.ndarray, dims: Dims, keepdim: bool) -> np.ndarray:
-    """Return the product, rounded to half precision after each factor, in torch's order: by vectors along what lies side by side."""
+    """Return the product, rounded to half precision after each factor, in torch's order: by vectors of contiguous elements."""
     if not dims or not x.ndim or not x.size:
         return numpy_prod(x, dims, keepdim)
     whole = len(dims) == x.ndim
@@ -156,7 +156,7 @@ def _product_of_halves(x: np.ndarray, dims: Dims, keepdim: bool) -> np.ndarray:
 
 
 def _in_turn(x: np.ndarray, dim: int) -> np.ndarray:
-    """Return the product along a dimension, one factor after the other."""
+    """Return the product along a dimension, one factor at a time."""
     factors = np.moveaxis(x, dim, 0)
     found = factors[0].copy()
     for factor in factors[1:]:
@@ -184,7 +184,7 @@ define_host("prod", _prod, (*_NUMBERS, *COMPLEX, *HALF))
 
 
 def numpy_p_norm(x: np.ndarray, p: float, dims: Dims, keepdim: bool, share: bool = True) -> np.ndarray:
-    """Return the p-norm over some dimensions; of a distance (without ``share``) a NaN stays one for p = 0, too."""
+    """Return the p-norm over some dimensions; for a distance (without ``share``) NaN stays NaN also for p = 0."""
     size = np.abs(x)
     if not x.size:
         return np.zeros([1 if i in dims else n for i, n in enumerate(x.shape) if keepdim or i not in dims], x.dtype)

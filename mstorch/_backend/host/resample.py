@@ -15,7 +15,7 @@ Sizes = tuple[int, ...]
 
 
 def _by_taps(rows: np.ndarray, taps: np.ndarray, length: int) -> np.ndarray:
-    """(rows, n) → (rows, length): each element is made of those alone that its taps (source, target, weight) name."""
+    """Return (rows, n) → (rows, length) from the taps (source, target, weight) of each element alone."""
     order = taps[1].argsort(kind="stable")
     (sources, targets), weights = taps[:2, order].astype(np.int64), taps[2, order]
     counts = np.bincount(targets, minlength=length)
@@ -50,7 +50,7 @@ def numpy_pick_along(x: np.ndarray, positions: np.ndarray, axis: int) -> np.ndar
 
 
 class Passes:
-    """Interpolation axis by axis, as the host computes it: of each axis the positions to take, or a matrix and its taps."""
+    """Interpolation axis by axis on the host: for each axis the positions to read, or a matrix and its taps."""
 
     __slots__ = ("axes",)
 

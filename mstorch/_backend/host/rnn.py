@@ -19,7 +19,7 @@ Saved = tuple[Any, ...]
 
 
 def _lstm_gates_(part: np.ndarray, size: int) -> None:
-    """Sigmoid of the gates of a step, tanh of the third, in place."""
+    """Apply sigmoid to the gates of a step, tanh to the third, in place."""
     fresh = np.tanh(part[:, 2 * size : 3 * size])
     part[...] = numpy_sigmoid(part)
     part[:, 2 * size : 3 * size] = fresh
@@ -33,7 +33,7 @@ def _sigmoid_(x: np.ndarray) -> None:
 
 
 def lstm_forward(gates: np.ndarray, h: np.ndarray, c: np.ndarray, w: np.ndarray, b: Any) -> tuple[np.ndarray, np.ndarray, Saved]:
-    """Gates in the order input, forget, cell, output."""
+    """Run an LSTM over all steps; gates are in the order input, forget, cell, output."""
     steps, rows, size = gates.shape[0], gates.shape[1], h.shape[1]
     hs, cs = np.empty((steps + 1, rows, size), h.dtype), np.empty((steps + 1, rows, size), h.dtype)
     bounded = np.empty((steps, rows, size), h.dtype)
@@ -52,7 +52,7 @@ def lstm_forward(gates: np.ndarray, h: np.ndarray, c: np.ndarray, w: np.ndarray,
 
 
 def lstm_backward(g: np.ndarray, dh: np.ndarray, dc: np.ndarray, w: np.ndarray, saved: Saved) -> tuple[np.ndarray, ...]:
-    """From the gradients of the states (steps, N, H) and of the last ones: those of the gates and of the first states."""
+    """Return the gradients of the gates and of the first states, from those of the states (steps, N, H) and of the last ones."""
     gates, _, cs, bounded = saved
     steps, rows, size = bounded.shape
     one = number(1, gates)
@@ -78,7 +78,7 @@ def lstm_backward(g: np.ndarray, dh: np.ndarray, dc: np.ndarray, w: np.ndarray, 
 
 
 def gru_forward(gates: np.ndarray, h: np.ndarray, c: Any, w: np.ndarray, b: Any) -> tuple[np.ndarray, None, Saved]:
-    """Gates in the order reset, update, new."""
+    """Run a GRU over all steps; gates are in the order reset, update, new."""
     steps, rows, size = gates.shape[0], gates.shape[1], h.shape[1]
     hs, kept = np.empty((steps + 1, rows, size), h.dtype), np.empty((steps, rows, size), h.dtype)
     hs[0] = h
@@ -100,7 +100,7 @@ def gru_forward(gates: np.ndarray, h: np.ndarray, c: Any, w: np.ndarray, b: Any)
 
 
 def gru_backward(g: np.ndarray, dh: np.ndarray, dc: Any, w: np.ndarray, saved: Saved) -> tuple[Any, ...]:
-    """As ``lstm_backward``; the second result is the gradient of what the hidden state gives to the gates."""
+    """``lstm_backward`` of a GRU; the second result is the gradient of the hidden state's part of the gates."""
     gates, hs, kept = saved
     steps, size = gates.shape[0], dh.shape[1]
     by_gates, by_hidden = np.empty_like(gates), np.empty_like(gates)

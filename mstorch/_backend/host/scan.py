@@ -54,7 +54,7 @@ def _log_of_sum(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def numpy_running_sum(x: np.ndarray, dim: int) -> np.ndarray:
-    """Running sums rounded after each addition, for sums whose order shows."""
+    """Return running sums rounded after each addition, where the order of additions matters."""
     with quiet():
         return np.asarray(np.add.accumulate(x, axis=dim), order="C")
 
@@ -83,7 +83,7 @@ _running_sum = _running(np.add)
 
 
 def numpy_cumsum(x: np.ndarray, dim: int) -> np.ndarray:
-    """Running sums; of rows of single precision two rows at a time."""
+    """Return running sums; of rows of single precision two rows at a time."""
     if x.size < _LEAST or x.dtype != np.float32 or x.ndim < 2 or dim not in (-1, x.ndim - 1) or not x.flags.c_contiguous:
         return np.asarray(_running_sum(x, dim))
     # Each sum waits for the one before. As real and imaginary parts of complex numbers two chains of them go side by side.

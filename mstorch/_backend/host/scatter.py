@@ -19,7 +19,7 @@ _MANY = 1 << 11  # elements that SciPy adds in less time than NumPy, which takes
 
 
 def add_rows(whole: np.ndarray, positions: np.ndarray, rows: np.ndarray) -> None:
-    """Add each row (the first dimension) to the one of ``whole`` at its position (a vector, none negative), in their order."""
+    """Add each row (the first dimension) to the row of ``whole`` at its position (a vector, none negative), in order."""
     if rows.size < _MANY or rows.ndim < 2 or rows.dtype.char not in "fdFD" or rows.size < 8 * len(positions):
         np.add.at(whole, positions, rows)
         return
@@ -29,7 +29,7 @@ def add_rows(whole: np.ndarray, positions: np.ndarray, rows: np.ndarray) -> None
 
 
 def wide(array: np.ndarray) -> np.ndarray:
-    """Half precision in single: where torch adds up in it and rounds once."""
+    """Return half precision in single, where torch accumulates in that and rounds once."""
     return widened(array) if array.dtype.name in ("float16", "bfloat16") else array
 
 

@@ -23,7 +23,7 @@ _INFINITE = 0x7F80  # the bits of bfloat16
 
 
 def _are_half_rows(x: np.ndarray, dim: int) -> bool:
-    """Return whether oneDNN goes along this dimension: the last one of elements of bfloat16 in rows."""
+    """Return whether oneDNN computes along this dimension: the last one of contiguous bfloat16."""
     return FOUND_HALVES and x.dtype == BFLOAT16 and x.flags.c_contiguous and x.ndim > 0 and dim in (-1, x.ndim - 1) and x.size > FEW
 
 
@@ -32,12 +32,12 @@ _SHORT = 1 << 14  # elements that one call is quickest for
 
 
 def _in_library(x: np.ndarray, dim: int) -> bool:
-    """Return whether oneDNN goes along this dimension: the last one of elements of single precision in rows."""
+    """Return whether oneDNN computes along this dimension: the last one of contiguous single precision."""
     return FOUND and x.size > 0 and x.dtype.char == "f" and x.flags.c_contiguous and x.ndim > 0 and dim in (-1, x.ndim - 1)
 
 
 def _by_rows(step: Callable[..., None], kind: int, *arrays: np.ndarray) -> np.ndarray:
-    """oneDNN's kernel on the rows of arrays of one shape, into a new one."""
+    """Run oneDNN's kernel on the rows of arrays of one shape, into a new one."""
     out = np.empty(arrays[0].shape, np.float32)
     if out.ndim == 2 and out.size <= _SHORT:
         step(kind, *arrays, out)
@@ -76,7 +76,7 @@ def slope_in_rows(kind: int, y: np.ndarray, g: np.ndarray, dim: int) -> np.ndarr
 
 
 def _in_rows(kernel: Callable[[np.ndarray, int], np.ndarray]) -> Callable[[np.ndarray, int], np.ndarray]:
-    """Return the kernel, long arrays in rows where it goes along the last dimension."""
+    """Return the kernel, run on rows if the dimension is the last and the arrays are long."""
 
     def run(x: np.ndarray, dim: int) -> np.ndarray:
         if x.size < LONG or dim not in (-1, x.ndim - 1) or x.ndim == 1 or not x.flags.c_contiguous:
@@ -133,7 +133,7 @@ _ROUNDED = 1 << 9  # elements for which NumPy, which rounds as torch does, takes
 
 
 def _logarithms(kind: int, x: np.ndarray, out: np.ndarray) -> None:
-    """The logarithm of softmax of rows. oneDNN's own is off by 4e-6, eight times as much as torch's; its softmax is not."""
+    """Return the log softmax of rows. oneDNN's own is off by 4e-6, eight times as much as torch's; its softmax is not."""
     rows.softmax(kind, x, out)
     # The place of the largest is found four times as fast as its value.
     largest = x.argmax(1)
@@ -144,7 +144,7 @@ def _logarithms(kind: int, x: np.ndarray, out: np.ndarray) -> None:
 
 
 def _log_softmax_of_halves(x: np.ndarray, dim: int) -> np.ndarray:
-    """Computed in single precision; along the last dimension torch rounds the sum and its logarithm to the half precision, too."""
+    """Return the log softmax, computed in single precision; along the last dimension torch also rounds the sum and its logarithm."""
     wide = widened(x)
     if dim not in (-1, x.ndim - 1) or not x.size:
         return narrowed(log_softmax_of(wide, dim), x.dtype)
@@ -165,7 +165,7 @@ def log_softmax_of(x: np.ndarray, dim: int) -> np.ndarray:
 
 
 def _half_softmax(x: np.ndarray, dim: int) -> np.ndarray | None:
-    """In bfloat16; None where a weight is zero (which is what the library makes of less than 1.2e-38) or no number."""
+    """Return softmax in bfloat16; None if a weight is NaN or zero (which the library makes of less than 1.2e-38)."""
     if not _are_half_rows(x, dim):
         return None
     out = np.empty(x.shape, np.uint16)
@@ -181,7 +181,8 @@ def _half_softmax(x: np.ndarray, dim: int) -> np.ndarray | None:
 
 
 def _softmax_of_halves(x: np.ndarray, dim: int) -> np.ndarray:
-    """Computed in single precision; along other dimensions than the last torch keeps the powers in half precision."""
+    """Return softmax, computed in single precision; along other dimensions than the last torch rounds the exponentials to half precision.
+    """
     found = _half_softmax(x, dim)
     if found is not None:
         return found

@@ -13,7 +13,7 @@ _WIDE = {"float16": "float32", "bfloat16": "float32", "uint16": "int32", "uint32
 
 
 def numpy_argsort(x: np.ndarray, dim: int, descending: bool, stable: bool) -> np.ndarray:
-    """Return the indices of a sort, int64; NaN counts as larger than every number. What ``stable`` does not ask for is torch's."""
+    """Return the indices of a sort, int64; NaN is largest. Without ``stable`` equal elements are in torch's order."""
     if not x.size or not x.ndim:
         return np.zeros(x.shape, np.int64)
     if stable or x.shape[dim] <= SHORT:
@@ -29,7 +29,7 @@ def _rows(x: np.ndarray, dim: int) -> tuple[np.ndarray, tuple[int, ...]]:
 
 
 def _shaped(found: np.ndarray, lead: tuple[int, ...], dim: int) -> np.ndarray:
-    """Return what was found for each row, along the dimension again."""
+    """Return the results of each row with the dimension in its place again."""
     found = found.reshape(*lead, -1)
     return np.asarray(found if dim in (-1, len(lead)) else np.moveaxis(found, -1, dim), np.int64, order="C")
 
@@ -51,7 +51,7 @@ def numpy_kth_index(x: np.ndarray, k: int, dim: int) -> np.ndarray:
 
 
 def numpy_loose_order(x: np.ndarray, dim: int) -> np.ndarray:
-    """Return the indices that torch's sort gives with a comparison that holds for no NaN, as that of ``mode``: not all is in order then."""
+    """Return the indices of torch's sort by a comparison that is False for NaN, as in ``mode``: the result is not fully ordered then."""
     rows, lead = _rows(x, dim)
     order = sort_rows(rows, False)
     loose = np.flatnonzero(np.isnan(rows).any(-1))

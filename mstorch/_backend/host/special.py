@@ -26,7 +26,7 @@ for _name, _function in {
 
 
 def _in_double(function: Any) -> Any:
-    """Return what SciPy computes well in double precision only."""
+    """Return a kernel that computes in double precision, which SciPy needs here."""
 
     def kernel(x: np.ndarray, *rest: Any) -> np.ndarray:
         with quiet():
@@ -37,7 +37,7 @@ def _in_double(function: Any) -> Any:
 
 
 def _trigamma(x: np.ndarray) -> np.ndarray:
-    """By reflection left of 1/2, where the zeta function of SciPy is undefined."""
+    """Return trigamma, by reflection left of 1/2, where SciPy's zeta function is undefined."""
     left = x < 0.5
     mirrored = special.zeta(2.0, np.where(left, 1 - x, x))
     return np.where(left, (np.pi / np.sin(np.pi * x)) ** 2 - mirrored, mirrored)
@@ -57,7 +57,7 @@ def numpy_zeta(x: Any, q: np.ndarray) -> np.ndarray:
 
 
 def _incomplete(function: Any, at_zero: float) -> Any:
-    """Return an incomplete gamma function, where a zero or infinity decides before a NaN beside it does."""
+    """Return an incomplete gamma function; its limits at zero and infinity go before a NaN in the other operand."""
 
     def whole(a: np.ndarray, x: np.ndarray) -> np.ndarray:
         found = np.asarray(function(a, x))
@@ -71,7 +71,7 @@ def _incomplete(function: Any, at_zero: float) -> Any:
 
 
 def _rounded_steps(function: Any, steps: Any) -> Any:
-    """Return a kernel that takes half precision through ``steps``, each of which is rounded, as torch does."""
+    """Return a kernel that computes half precision through ``steps``, each rounded, as torch does."""
 
     def kernel(x: np.ndarray) -> np.ndarray:
         if x.dtype.itemsize > 2:

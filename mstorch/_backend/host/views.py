@@ -14,7 +14,7 @@ def numpy_clone(x: np.ndarray) -> np.ndarray:
 
 
 def put(whole: np.ndarray, key: Any, array: np.ndarray) -> None:
-    """``whole[key] = array``, but nothing where the array is empty.
+    """``whole[key] = array``, or nothing if the array is empty.
 
     MindSpore's bfloat16 ends the process where NumPy copies an empty vector: it reports the copy of no bytes as a failure
     without holding the interpreter's lock.
@@ -24,7 +24,7 @@ def put(whole: np.ndarray, key: Any, array: np.ndarray) -> None:
 
 
 def numpy_window(x: np.ndarray, shape: tuple[int, ...], strides: tuple[int, ...], offset: int) -> np.ndarray:
-    """Return what a window with these strides shows of memory."""
+    """Return the window with these strides on memory."""
     return np.array(_seen(x, shape, strides, offset), order="C")
 
 
@@ -35,7 +35,7 @@ def _seen(x: np.ndarray, shape: tuple[int, ...], strides: tuple[int, ...], offse
 def numpy_window_placed(
     x: np.ndarray, size: int, shape: tuple[int, ...], strides: tuple[int, ...], offset: int, adding: bool
 ) -> np.ndarray:  # fmt: skip
-    """Return zeros of a size with elements where a window with these strides shows them, ``adding`` up those in one place."""
+    """Return zeros of a size with elements written at a window's positions, ``adding`` up those that overlap."""
     memory = np.zeros(size, x.dtype)
     if adding:
         np.add.at(memory, _seen(np.arange(size), shape, strides, offset), x)

@@ -1,4 +1,4 @@
-"""Results where kernels refuse to compute: no elements to take, or none to give."""
+"""Results for empty inputs or outputs, which kernels refuse."""
 from __future__ import annotations
 
 from typing import Any
@@ -22,7 +22,7 @@ _node = tape.function_node("FullBackward0", _forward, _backward)
 
 
 def filled(shape: tuple[int, ...], value: float, name: str, *raws: Raw) -> Raw:
-    """Return one value everywhere, tied for the tape to the tensors that it would have come from: their gradients are zero.
+    """Return one value everywhere, as a result of the tensors it would depend on: their gradients are zero.
 
     A sum over no elements, which MindSpore's own gradient would be made of, is uninitialised memory (2.7.2 to 2.10).
     """

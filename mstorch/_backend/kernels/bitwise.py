@@ -20,7 +20,7 @@ def ops_bitwise_not(raw: Raw) -> Raw:
 
 
 def _counted(second: Raw) -> tuple[Raw, Raw]:
-    """Shift counts within the width, and where they were not: there C is undefined, and torch has fixed results."""
+    """Return shift counts within the width, and where they were outside: undefined in C, fixed in torch."""
     bits = NP_DTYPE[NAME_OF[second.dtype]].itemsize * 8
     outside = prim_or(prim_less(second, constant(0, second)), prim_not(prim_less(second, constant(bits, second))))
     return prim_select(outside, zeros_like(second), second), outside

@@ -280,7 +280,7 @@ def _smaller_backward(gradient: Raw, result: Raw, first: Raw, second: Raw) -> tu
 
 
 def _extremum_gradients(gradient: Raw, first: Raw, second: Raw, lost: Raw, won: Raw) -> tuple[Raw, Raw]:
-    """A tie is split evenly."""
+    """Return the gradients of an extreme, halved for ties."""
     zero = zeros_like(gradient)
     shared = prim_select(prim_equal(first, second), prim_mul(gradient, constant(0.5, gradient)), gradient)
     return (

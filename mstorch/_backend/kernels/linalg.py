@@ -19,7 +19,7 @@ Arrays = tuple[np.ndarray, ...]
 
 
 def given(*arrays: Any) -> tuple[Raw, ...]:
-    """Return arrays as raw tensors over memory of their own."""
+    """Return arrays as raw tensors in memory of their own."""
     return tuple(from_numpy(np.array(array, order="C")) for array in arrays)
 
 
@@ -123,7 +123,7 @@ def _potrf(array: np.ndarray) -> Arrays:
 
 
 def _factored(array: np.ndarray) -> Arrays:
-    """Return the factor of a matrix with NaN or infinities, which OpenBLAS takes for positive-definite, column by column."""
+    """Return the Cholesky factor of a matrix with NaN or infinities column by column; OpenBLAS takes it for positive-definite."""
     work = np.tril(array)
     with quiet():
         for k in range(len(work)):
@@ -165,7 +165,7 @@ def numpy_qr(raw: Raw, mode: str) -> tuple[Raw, ...]:
 
 
 def _converged(function: Callable[[np.ndarray], Arrays], array: np.ndarray) -> Arrays:
-    """Return an iterative decomposition; NaN in the place of what it does not find for a matrix."""
+    """Return an iterative decomposition, with NaN for matrices on which it fails."""
     try:
         return tuple(function(array))
     except np.linalg.LinAlgError:

@@ -76,7 +76,7 @@ def _one_plus(raw: Raw) -> Raw:
 
 
 def _in_float32(primitive: Callable[[Raw], Raw], function: Callable[..., Any]) -> Callable[[Raw], Raw]:
-    """NumPy's function for float32, the primitive for the rest."""
+    """Return NumPy's function for float32, the primitive for the rest."""
     exact = through_numpy(function)
 
     def forward(raw: Raw) -> Raw:
@@ -352,7 +352,7 @@ def _complex_angle(raw: Raw) -> Raw:
 
 
 def _complex_angle_backward(gradient: Raw, result: Raw, raw: Raw) -> Raw:
-    """The direction of growth is i z / |z|^2; zero where z is."""
+    """Return the gradient of the angle: its direction is i z / |z|^2; zero where z is."""
     name = NAME_OF[raw.dtype]
     size = mul(raw, prim_conj(raw))
     zero = prim_equal(size, constant(0, size))

@@ -33,7 +33,7 @@ _broadcast = ops.BroadcastTo
 
 
 def extreme(like: Raw, sign: int) -> Any:
-    """Return what no element of the dtype of ``like`` is below (``sign`` -1) or above (1)."""
+    """Return the lowest (``sign`` -1) or the largest (1) value of the dtype of ``like``."""
     kind = NP_DTYPE[NAME_OF[like.dtype]]
     if kind.kind == "f":
         return sign * np.inf
@@ -133,7 +133,7 @@ def ops_any(raw: Raw, dims: tuple[int, ...], keepdim: bool) -> Raw:
 
 
 def has_nan(raw: Raw) -> bool:
-    """Return whether a floating tensor may hold a NaN (a sum over it tells at the speed of memory); under a trace always."""
+    """Return whether a floating tensor may hold NaN (a sum shows it at the speed of memory); True in a trace."""
     if NAME_OF[raw.dtype] not in FLOATS:
         return False
     if tracing() is not None:

@@ -26,7 +26,7 @@ _clse = ops.CumulativeLogsumexp()
 
 
 def _widened(raw: Raw, function: Any, *args: Any) -> Raw:
-    """Computed in float64: torch adds up single precision in double (error 5e-4 of 1 in a sum of 100,000 otherwise)."""
+    """Compute in float64: torch accumulates single precision in double (error 5e-4 of 1 in a sum of 100,000 otherwise)."""
     return cast(function(cast(raw, "float64"), *args), "float32")
 
 

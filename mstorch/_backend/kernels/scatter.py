@@ -117,7 +117,7 @@ def _nan_flags(raw: Raw) -> Raw:
 
 
 def _counts(flat: Raw, positions: Raw, values: Raw, include_self: bool) -> Raw:
-    """Return how many elements each mean is of, at least 1."""
+    """Return the number of elements of each mean, at least 1."""
     counts = constant(flat, (flat.size,), 1)
     ones = constant(flat, (values.size,), 1)
     if not include_self:
@@ -128,7 +128,7 @@ def _counts(flat: Raw, positions: Raw, values: Raw, include_self: bool) -> Raw:
 def _reduce_backward(
     gradient: Raw, result: Raw, raw: Raw, index: Raw, source: Raw, dim: int, how: str, include_self: bool
 ) -> tuple[Raw, None, Raw]:
-    """torch's gradients: a product divides where nothing is zero; ties share that of an extreme.
+    """Return torch's gradients: a product divides if nothing is zero; tied extremes share theirs.
 
     The own element counts as one of the ties even where it was not included, as in torch.
     """

@@ -141,7 +141,7 @@ def _gammainc_slope(first: Raw, second: Raw) -> Raw:
 
 
 def _no_derivative(of: Raw, words: str) -> None:
-    """Raise where torch has no formula either: zeros would be a wrong gradient that nobody sees."""
+    """Raise where torch has no formula either: zeros would be a silently wrong gradient."""
     if of._requires_grad:
         raise NotImplementedError(f"the derivative for '{words}' is not implemented.")
 
@@ -218,7 +218,7 @@ i1e: Callable[..., Raw] = chained("SpecialI1EBackward0", _i1e, _i1e_slope)
 
 
 def _positive_only(primitive: Callable[[Raw], Raw], at_zero: float) -> Callable[[Raw], Raw]:
-    """MindSpore's kernels give infinity for negative numbers, where torch gives NaN, and BesselY1 gives NaN for 0."""
+    """Return the function with NaN for negative numbers, for which MindSpore's kernels give infinity, and without NaN at 0 for BesselY1."""
 
     def composed(raw: Raw) -> Raw:
         zero = constant(0, raw)

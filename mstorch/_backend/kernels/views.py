@@ -17,7 +17,7 @@ _scatter_update = ops.TensorScatterUpdate()
 
 
 def follows(raw: Raw) -> bool:
-    """Return whether the tape records what is done with the tensor now (in eager mode)."""
+    """Return whether MindSpore's tape records operations on the tensor now (in eager mode)."""
     return tape.grad_mode.enabled and raw._requires_grad and tape.tracing() is None
 
 

@@ -110,7 +110,7 @@ def _scaled(element: int, shape: tuple[int, ...], whole: bool, place: int) -> Pr
 
 @functools.cache
 def _place_after() -> int | None:
-    """Return the number of the place of what is added after a kernel: it differs between releases. None where none of those is it."""
+    """Return the number of the argument that is added after a kernel, which differs between releases; None if unknown."""
     if not FOUND_HALVES:
         return None
     images, one = np.full((1, 1, 16), 2, np.float32), np.ones((1, 1, 1), np.float32)
@@ -146,7 +146,7 @@ def convert(x: np.ndarray, out: np.ndarray) -> None:
 
 
 def binary(kind: int, x: np.ndarray, y: np.ndarray, out: np.ndarray) -> None:
-    """The sum, the difference … of elements in one place."""
+    """Return the sum, difference, … of elements of two arrays."""
     expect(x.size == y.size == out.size and x.dtype.char == y.dtype.char == out.dtype.char == "H")
     _run(_binary, (kind,), x.size, (2, 2, 2), address(x), address(y), address(out))
 

@@ -49,7 +49,7 @@ class _Scratch(threading.local):
         self.parts: dict[str, np.ndarray] = {}
 
     def address(self, name: str, size: int) -> int:
-        """Room for so many bytes, until the next call for it."""
+        """Return scratch memory of so many bytes, valid until the next call."""
         part = self.parts.get(name)
         if part is None or part.nbytes < size:
             part = self.parts[name] = np.empty(-(-size // 4), np.float32)

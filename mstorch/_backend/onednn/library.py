@@ -108,7 +108,7 @@ _AVX512_BF16 = 0xE7  # the bits of AVX-512 with its instructions for bfloat16
 
 
 def _products_of_halves() -> Any:
-    """Return the library's product of bfloat16 into single precision; None where the processor has no instructions for bfloat16.
+    """Return the library's product of bfloat16 into single precision; None if the processor lacks instructions for bfloat16.
 
     It stands in no header, but among the functions that the library offers; its arguments are those of sgemm.
     """
@@ -137,7 +137,7 @@ def describe() -> str:
 
 
 class Refused(Exception):
-    """The library has no kernel for what it was asked."""
+    """Raised if the library has no kernel."""
 
 
 NO_MEMORY = 1  # the status of a call that found none

@@ -154,7 +154,7 @@ _EXECUTE: Any = LIBRARY.dnnl_primitive_execute if FOUND else None
 
 
 def begin() -> None:
-    """Before a kernel that is no primitive: give this thread what it needs (40 ns, once it has it)."""
+    """Prepare this thread for a kernel that is not a primitive (40 ns, once it is prepared)."""
     _own.stream  # noqa: B018
 
 
@@ -175,7 +175,7 @@ _probe = np.zeros(1)
 
 
 def _address_of(array: np.ndarray) -> int:
-    """Return where an array begins: read at once, for the array's own ``ctypes.data`` takes as long as a small kernel."""
+    """Return the address of an array, read directly: ``ctypes.data`` takes as long as a small kernel."""
     return _at(id(array) + _POINTER).value
 
 
@@ -198,6 +198,6 @@ def none() -> Any:
 
 
 def expect(fits: bool, otherwise: str = "a tensor that backward needs was given another shape or dtype since it was saved") -> None:
-    """Refuse arrays that do not fit together, beyond which a kernel would read: RuntimeError."""
+    """Raise RuntimeError for arrays of the wrong size, beyond which a kernel would read."""
     if not fits:
         raise RuntimeError(otherwise)
