@@ -1,17 +1,16 @@
-"""Automatic mixed precision: which operations cast their arguments in an autocast region, and to what.
+"""Automatic mixed precision: how an operation's arguments are cast in an autocast region.
 
-Functions that are declared as operations (``_operation.py``) and stand in the lists below (torch's own for the CPU, and for CUDA on
-accelerators) look at one flag first. Where the flag is off that is all; operations that are not in a list have not even that. Where
-it is on, the tensors say which device's region counts, and those of other devices stay as they are. A cast that is made once in a region
-for a leaf of autograd is kept until the outermost region ends, as in torch, so that gradients of all its uses are summed in the lower
-precision.
+Operations that torch casts (its lists for the CPU, and for CUDA on accelerators) are declared with their ``Casts`` (``_operation.py``).
+They read one flag first; if it is off, that is all, and other operations do not even do that. If it is on, the tensors tell which device's
+region counts, and those of other devices stay as they are. The cast of a leaf of autograd is kept until the outermost region ends, as in
+torch, so that gradients of all its uses are summed in the lower precision.
 """
 from __future__ import annotations
 
 import functools
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from .._backend import runtime
 from .._backend.raw import instances
@@ -23,42 +22,6 @@ from .._tape.node import is_leaf
 DEVICE = runtime.device_type()
 PLACES = tuple(dict.fromkeys(("cpu", DEVICE)))
 """The types of devices that tensors of this process are on."""
-
-# bfloat16 or float16
-LOWER = frozenset(
-    "conv1d conv2d conv3d conv_tbc conv_transpose1d conv_transpose2d conv_transpose3d bmm mm baddbmm addmm addbmm linear matmul "
-    "vecdot prelu scaled_dot_product_attention".split()
-)
-FLOAT32 = frozenset(
-    "adaptive_avg_pool3d adaptive_max_pool3d avg_pool3d max_pool3d max_unpool1d max_unpool2d max_unpool3d fractional_max_pool2d "
-    "fractional_max_pool3d adaptive_max_pool3d_with_indices fractional_max_pool2d_with_indices "
-    "fractional_max_pool3d_with_indices grid_sample grid_sampler grid_sampler_2d grid_sampler_3d reflection_pad replication_pad "
-    "binary_cross_entropy binary_cross_entropy_with_logits cosine_embedding_loss cross_entropy ctc_loss hinge_embedding_loss "
-    "huber_loss kl_div l1_loss margin_ranking_loss mse_loss multi_margin_loss multilabel_margin_loss nll_loss poisson_nll_loss "
-    "smooth_l1_loss soft_margin_loss triplet_margin_loss "
-    "fft fft2 fftn hfft ifft ifft2 ifftn ihfft irfft irfft2 irfftn rfft rfft2 rfftn stft polar view_as_complex "
-    "cdist prod trace quantile nanquantile cholesky cholesky_inverse cholesky_solve inverse lu_solve orgqr ormqr pinverse qr svd "
-    "geqrf triangular_solve cholesky_ex cond eig eigh eigvals eigvalsh householder_product inv inv_ex lstsq matrix_rank solve "
-    "svdvals tensorinv tensorsolve".split()
-)
-# the widest dtype among the arguments
-WIDEST = frozenset("cat stack index_copy".split())
-# as they are, although they are made of products here
-AS_GIVEN = frozenset(("addmv", "mv"))
-
-# The lists for accelerators.
-FAST_LOWER = frozenset("addmv addr chain_matmul multi_dot mv".split()) | LOWER
-FAST_FLOAT32 = frozenset(
-    "acos asin cosh erfinv exp expm1 log log10 log1p log2 logsumexp pow reciprocal rsqrt sinh tan softmax log_softmax softplus "
-    "cumprod cumsum prod sum dist norm vector_norm matrix_norm renorm cdist pdist cosine_similarity interpolate "
-    "layer_norm group_norm rms_norm binary_cross_entropy binary_cross_entropy_with_logits cosine_embedding_loss cross_entropy "
-    "hinge_embedding_loss huber_loss kl_div l1_loss margin_ranking_loss mse_loss multi_margin_loss multilabel_margin_loss "
-    "nll_loss poisson_nll_loss smooth_l1_loss soft_margin_loss triplet_margin_loss".split()
-)
-FAST_WIDEST = frozenset(
-    "addcdiv addcmul atan2 bilinear cat cross dot grid_sample grid_sampler index_put scatter_add stack tensordot vdot".split()
-)
-
 
 class _State(threading.local):
     """The thread's settings. ``on`` says whether operations are cast, on the CPU or the device in use; it is off within one of them."""
@@ -198,23 +161,23 @@ def _cast_first(function: Callable[..., Any], choices: Mapping[str, Choice]) -> 
     return casting
 
 
-def lists(device_type: str) -> tuple[tuple[frozenset[str], Choice], ...]:
-    """Return the names of the cast operations, with the dtype of each, for a device type."""
-    if device_type == "cpu":
-        return (LOWER, _to_lower), (FLOAT32, _to_float32), (WIDEST, _to_widest), (AS_GIVEN, _to_none)
-    return (FAST_LOWER, _to_lower), (FAST_FLOAT32, _to_float32), (FAST_WIDEST, _to_widest)
+class Casts(NamedTuple):
+    """The dtypes to which autocast casts an operation's arguments, on the CPU and on accelerators; None: it is not cast."""
+
+    cpu: Choice | None = None
+    devices: Choice | None = None
 
 
-ASKED: set[str] = set()  # the names of the functions that were declared as operations
+LOWER, LOWER_ON_DEVICES = Casts(_to_lower, _to_lower), Casts(devices=_to_lower)
+FLOAT32, FLOAT32_ON_CPU, FLOAT32_ON_DEVICES = Casts(_to_float32, _to_float32), Casts(cpu=_to_float32), Casts(devices=_to_float32)
+WIDEST, WIDEST_ON_CPU, WIDEST_ON_DEVICES = Casts(_to_widest, _to_widest), Casts(cpu=_to_widest), Casts(devices=_to_widest)
+FLOAT32_OR_WIDEST = Casts(_to_float32, _to_widest)
+# On the CPU as they are, although they are made of products here.
+AS_GIVEN_OR_LOWER = Casts(_to_none, _to_lower)
 
 
-def casting(function: Callable[..., Any], places: tuple[str, ...] = PLACES) -> Callable[..., Any]:
-    """Return the function with its arguments cast in an autocast region, if a list of one of these device types names it."""
-    ASKED.add(function.__name__)
-    choices = {place: _choices(place)[function.__name__] for place in places if function.__name__ in _choices(place)}
-    return _cast_first(function, choices) if choices else function
-
-
-@functools.cache
-def _choices(device_type: str) -> dict[str, Choice]:
-    return {name: choose for names, choose in lists(device_type) for name in names}
+def casting(function: Callable[..., Any], casts: Casts, places: tuple[str, ...] = PLACES) -> Callable[..., Any]:
+    """Return the function with its arguments cast in autocast regions of these device types."""
+    choices = {place: casts.cpu if place == "cpu" else casts.devices for place in places}
+    found = {place: choose for place, choose in choices.items() if choose is not None}
+    return _cast_first(function, found) if found else function

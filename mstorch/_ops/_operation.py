@@ -1,33 +1,46 @@
-"""Declarations beside an operation's signature: other forms of calls, and what autocast casts."""
+"""Declarations beside an operation's signature: other forms of calls, and its casts in autocast."""
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import Any, overload
+from typing import Any, NamedTuple, overload
 
-from ._autocast import casting
+from ._autocast import Casts, casting
 from ._forms import Forms, accepting, with_numpy_names
 
 Function = Callable[..., Any]
 
 
+class Record(NamedTuple):
+    """The facts of an operation, declared where it is defined."""
+
+    autocast: Casts = Casts()
+
+
+def record_of(function: Function) -> Record:
+    """Return the record of an operation, also of a form that is made of it."""
+    return getattr(function, "record", Record())
+
+
 @overload
 def operation(function: Function, /) -> Function: ...
 @overload
-def operation(*, forms: Forms | None = None, numpy_names: bool = False) -> Callable[[Function], Function]: ...
-def operation(function: Any = None, /, *, forms: Forms | None = None, numpy_names: bool = False) -> Any:
-    """Declare an operation: its other forms of calls, and its cast in autocast.
+def operation(*, forms: Forms | None = None, numpy_names: bool = False, autocast: Casts = ...) -> Callable[[Function], Function]: ...
+def operation(function: Any = None, /, *, forms: Forms | None = None, numpy_names: bool = False, autocast: Casts = Casts()) -> Any:
+    """Declare an operation.
 
     ``forms``: other ways to write a call of it (second names, orders of older versions). ``numpy_names``: it takes NumPy's keywords, too
-    (``axis`` for ``dim``). A ``dtype`` may be one of Python's types. In an autocast region it casts as torch's lists say (``_autocast``).
+    (``axis`` for ``dim``). ``autocast``: how its arguments are cast in an autocast region. A ``dtype`` may be one of Python's types.
     """
     if function is None:
-        return lambda defined: _declared(defined, forms, numpy_names)
-    return _declared(function, None, False)
+        return lambda defined: _declared(defined, forms, numpy_names, autocast)
+    return _declared(function, None, False, autocast)
 
 
-def _declared(function: Function, forms: Forms | None, numpy_names: bool) -> Function:
+def _declared(function: Function, forms: Forms | None, numpy_names: bool, autocast: Casts) -> Function:
     made = with_numpy_names(function) if numpy_names else function
     if forms is not None or "dtype" in inspect.signature(made).parameters:
         made = accepting(made, forms or Forms())
-    return casting(made)
+    made = casting(made, autocast)
+    made.record = Record(autocast)  # type: ignore[attr-defined]
+    return made

@@ -11,6 +11,7 @@ from ..._core.modes import modes
 from ..._core.strides import preserved_strides
 from ..._core.tensor_base import TensorBase, count_of, is_tracked
 from ..._core.writable import refuse_partial_overlap
+from .._autocast import FLOAT32_ON_DEVICES, LOWER
 from .._dispatch import FOUND, call, finish, finish_exactly, type_word, unary, wrap_dim
 from .._in_place import in_place, in_place_form
 from .._memory_order import in_order_of, result_strides
@@ -116,7 +117,7 @@ def leaky_relu(input: TensorBase, negative_slope: float = 0.01) -> TensorBase:
     return _apply(_leaky_relu, "leaky_relu", input, negative_slope)
 
 
-@operation
+@operation(autocast=LOWER)
 def prelu(input: TensorBase, weight: TensorBase) -> TensorBase:
     """``x`` where it is positive, else ``weight * x``, one weight for all or one for each channel (dimension 1)."""
     shape, count = input._shape, int(count_of(weight._shape))
@@ -184,7 +185,7 @@ def mish(input: TensorBase) -> TensorBase:
     return _apply(_mish, "mish", input)
 
 
-@operation
+@operation(autocast=FLOAT32_ON_DEVICES)
 def softplus(input: TensorBase, beta: float = 1, threshold: float = 20, *, out: TensorBase | None = None) -> TensorBase:
     """``log(1 + exp(beta * x)) / beta``, and ``x`` itself where ``beta * x`` is above the threshold."""
     _floating("softplus_cpu", input)

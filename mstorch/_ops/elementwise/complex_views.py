@@ -13,6 +13,7 @@ from ..._core.dtype import dtype
 from ..._core.tensor_base import TensorBase, as_it_lies, count_of, is_tracked, strides_of
 from ..._tape import mirrored, movement, windows
 from ..._tape.node import watch
+from .._autocast import FLOAT32_ON_CPU
 from .._dispatch import FOUND, deliver, elementwise, expect_out_dtype, type_word, unary
 from .._forms import Forms
 from .._in_place import in_place
@@ -78,7 +79,7 @@ def _with_parts(array: np.ndarray, unit: Any) -> np.ndarray:
     return found
 
 
-@operation
+@operation(autocast=FLOAT32_ON_CPU)
 def view_as_complex(input: TensorBase) -> TensorBase:
     """Return a real tensor with a last dimension of 2 as a complex one: a view."""
     if not input._dtype.is_floating_point or input._dtype.itemsize < 4:
@@ -206,7 +207,7 @@ def _check_parts(first: TensorBase, second: TensorBase, out: TensorBase | None) 
         )
 
 
-@operation
+@operation(autocast=FLOAT32_ON_CPU)
 def polar(abs: TensorBase, angle: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """Return the complex tensor of sizes and angles."""
     _check_parts(abs, angle, out)

@@ -16,6 +16,7 @@ from ..._tape.composite import record, refuse
 from ..._tape.node import watch
 from ..._tape.ways import followed, fused, in_arrays
 from ..._tape.windows import linear
+from .._autocast import FLOAT32_ON_DEVICES, WIDEST_ON_DEVICES
 from .._dispatch import (
     FOUND,
     binary,
@@ -276,7 +277,7 @@ _NO_TRUTH = (
 )
 
 
-@operation(forms=SELF)
+@operation(forms=SELF, autocast=FLOAT32_ON_DEVICES)
 def pow(input: TensorBase, exponent: Any, *, out: TensorBase | None = None) -> TensorBase:
     """``input ** exponent``, elementwise; either may be a number."""
     kind = result_dtype((input, exponent))
@@ -440,13 +441,13 @@ def sqrt(input: TensorBase, *, out: TensorBase | None = None) -> Any:
     return unary(_sqrt, input, out, to_float=True)
 
 
-@operation
+@operation(autocast=FLOAT32_ON_DEVICES)
 def rsqrt(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """Return one over the square root of each element."""
     return unary(_rsqrt, input, out, to_float=True)
 
 
-@operation
+@operation(autocast=FLOAT32_ON_DEVICES)
 def reciprocal(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """Return one over each element."""
     return unary(_reciprocal, input, out, to_float=True)
@@ -458,7 +459,7 @@ def _expect_number(name: str, value: Any) -> None:
         raise TypeError(f"{name}(): argument 'value' must be Number, not Tensor")
 
 
-@operation(forms=VALUE)
+@operation(forms=VALUE, autocast=WIDEST_ON_DEVICES)
 @node_called("AddcmulBackward0")
 def addcmul(input: TensorBase, tensor1: Any, tensor2: TensorBase, *, value: Any = 1, out: TensorBase | None = None) -> TensorBase:
     """``input + value * tensor1 * tensor2``, elementwise."""
@@ -471,7 +472,7 @@ def addcmul(input: TensorBase, tensor1: Any, tensor2: TensorBase, *, value: Any 
     return add(input, mul(_scaled_first(input, tensor1, tensor2, value), tensor2), out=out)
 
 
-@operation(forms=VALUE)
+@operation(forms=VALUE, autocast=WIDEST_ON_DEVICES)
 @node_called("AddcdivBackward0", "tensor2")
 def addcdiv(input: TensorBase, tensor1: TensorBase, tensor2: TensorBase, *, value: Any = 1, out: TensorBase | None = None) -> TensorBase:
     """``input + value * tensor1 / tensor2``, elementwise."""

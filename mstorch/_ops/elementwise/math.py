@@ -16,6 +16,7 @@ from ..._core.tensor_base import TensorBase, array_of, in_order, recording, tens
 from ..._quiet import quiet
 from ..._tape.composite import record, refuse
 from ..._tape.ways import ways
+from .._autocast import FLOAT32_ON_DEVICES, WIDEST_ON_DEVICES
 from .._dispatch import (
     FOUND,
     binary,
@@ -74,7 +75,7 @@ _heaviside, _logaddexp, _logaddexp2, _xlogy = (kernel(op) for op in ("heaviside"
 _angle, _frexp, _logit = kernel("angle"), kernel("frexp"), kernel("logit")
 
 
-@operation
+@operation(autocast=FLOAT32_ON_DEVICES)
 def exp(input: TensorBase, *, out: TensorBase | None = None) -> Any:
     """e to the power of each element."""
     return unary(_exp, input, out, to_float=True)
@@ -85,31 +86,31 @@ def exp2(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     return unary(_exp2, input, out, to_float=True)
 
 
-@operation
+@operation(autocast=FLOAT32_ON_DEVICES)
 def expm1(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """``exp(x) - 1``, exact for small x."""
     return unary(_expm1, input, out, to_float=True)
 
 
-@operation
+@operation(autocast=FLOAT32_ON_DEVICES)
 def log(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """Return the natural logarithm of each element."""
     return unary(_log, input, out, to_float=True)
 
 
-@operation
+@operation(autocast=FLOAT32_ON_DEVICES)
 def log2(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """Return the logarithm to base 2 of each element."""
     return unary(_log2, input, out, to_float=True)
 
 
-@operation
+@operation(autocast=FLOAT32_ON_DEVICES)
 def log10(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """Return the logarithm to base 10 of each element."""
     return unary(_log10, input, out, to_float=True)
 
 
-@operation
+@operation(autocast=FLOAT32_ON_DEVICES)
 def log1p(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """``log(1 + x)``, exact for small x."""
     return unary(_log1p, input, out, to_float=True)
@@ -125,19 +126,19 @@ def cos(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     return unary(_cos, input, out, to_float=True)
 
 
-@operation
+@operation(autocast=FLOAT32_ON_DEVICES)
 def tan(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """Return the tangent of each element."""
     return unary(_tan, input, out, to_float=True)
 
 
-@operation
+@operation(autocast=FLOAT32_ON_DEVICES)
 def asin(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """Return the arc sine of each element."""
     return unary(_asin, input, out, to_float=True)
 
 
-@operation
+@operation(autocast=FLOAT32_ON_DEVICES)
 def acos(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """Return the arc cosine of each element."""
     return unary(_acos, input, out, to_float=True)
@@ -148,13 +149,13 @@ def atan(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     return unary(_atan, input, out, to_float=True)
 
 
-@operation
+@operation(autocast=FLOAT32_ON_DEVICES)
 def sinh(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """Return the hyperbolic sine of each element."""
     return unary(_sinh, input, out, to_float=True)
 
 
-@operation
+@operation(autocast=FLOAT32_ON_DEVICES)
 def cosh(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """Return the hyperbolic cosine of each element."""
     return unary(_cosh, input, out, to_float=True)
@@ -193,7 +194,7 @@ def sigmoid(input: Any, *, out: Any = None) -> Any:
 arcsin, arccos, arctan, arcsinh, arccosh, arctanh = asin, acos, atan, asinh, acosh, atanh
 
 
-@operation
+@operation(autocast=WIDEST_ON_DEVICES)
 def atan2(input: TensorBase, other: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """Return the angle of the point (``other``, ``input``)."""
     expect_tensors("atan2", input, other)

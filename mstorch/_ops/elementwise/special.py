@@ -10,6 +10,7 @@ from ..._backend.table import kernel
 from ..._core.dtype import get_default_dtype
 from ..._core.tensor_base import TensorBase
 from ..._tape.ways import values_if_any
+from .._autocast import FLOAT32_ON_DEVICES
 from .._dispatch import (
     binary,
     deliver,
@@ -67,7 +68,7 @@ def erfc(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     return unary(_erfc, input, out, to_float=True)
 
 
-@operation
+@operation(autocast=FLOAT32_ON_DEVICES)
 def erfinv(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """Return the inverse of the error function."""
     return unary(_erfinv, input, out, to_float=True)

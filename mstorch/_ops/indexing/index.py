@@ -32,6 +32,7 @@ from ..._tape.apply import apply
 from ..._tape.moving import beside
 from ..._tape.node import watch
 from ..._tape.ways import in_arrays, ways
+from .._autocast import WIDEST_ON_DEVICES
 from .._dispatch import (
     broadcast_shape,
     call,
@@ -274,7 +275,7 @@ def nonzero_static(input: TensorBase, *, size: int, fill_value: int = -1, out: T
     return finish(found, out)
 
 
-@operation
+@operation(autocast=WIDEST_ON_DEVICES)
 @node_called("IndexPutBackward0")
 def index_put(input: TensorBase, indices: tuple[TensorBase, ...], values: TensorBase, accumulate: bool = False) -> TensorBase:
     """Return a copy with ``values`` put (or added) at the index tensors."""

@@ -18,6 +18,7 @@ from ..._tape.composite import record, refuse
 from ..._tape.node import watch
 from ..._tape.ways import in_arrays
 from ..._tape.writes import change
+from .._autocast import WIDEST_ON_CPU, WIDEST_ON_DEVICES
 from .._dispatch import call, finish_exactly, python_number, shape_of, type_word, wrap_dim
 from .._in_place import in_place_form
 from .._named import node_called
@@ -134,7 +135,7 @@ def _reduced(input: TensorBase, dim: int, positions: TensorBase, source: Any, ho
     return call(_reduce, (input, source), dim, positions, how, include_self)
 
 
-@operation(numpy_names=True)
+@operation(numpy_names=True, autocast=WIDEST_ON_DEVICES)
 def scatter_add(input: TensorBase, dim: int, index: TensorBase, src: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """Return a copy with ``src`` added along ``dim`` at ``index``."""
     dim, positions, source = _checked(input, dim, index, src, "scatter")
@@ -268,7 +269,7 @@ def _index_written(input: TensorBase, dim: int, positions: TensorBase, source: T
     return _without_indices(found, source) if accumulate else found
 
 
-@operation(numpy_names=True)
+@operation(numpy_names=True, autocast=WIDEST_ON_CPU)
 def index_copy(input: TensorBase, dim: int, index: TensorBase, source: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """Return a copy with the entries ``index`` of a dimension replaced by those of ``source``."""
     shape, other = shape_of(input), shape_of(source)

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from ..._core.tensor_base import TensorBase, is_tracked
 from ..._tape.node import watch
+from .._autocast import WIDEST_ON_DEVICES
 from .._dispatch import cpp_word, shape_of
 from .._operation import operation
 from ..elementwise.elementwise import add, mul
@@ -11,7 +12,7 @@ from ..reduce.reduce import sum as sum_of
 from ..shape import views
 
 
-@operation
+@operation(autocast=WIDEST_ON_DEVICES)
 def bilinear(input1: TensorBase, input2: TensorBase, weight: TensorBase, bias: TensorBase | None = None) -> TensorBase:
     """``x1 @ weight[k] @ x2 + bias[k]`` for each k: (*, in1), (*, in2), weight (out, in1, in2) → (*, out)."""
     a, b, w = shape_of(input1), shape_of(input2), shape_of(weight)

@@ -11,6 +11,7 @@ from ..._core.tensor_base import TensorBase, count_of
 from ..._tape.apply import apply
 from ..._tape.ways import ways
 from ..._tape.windows import no_view
+from .._autocast import LOWER
 from .._dispatch import call, cpp_word, shape_of, type_word, with_format
 from .._operation import operation
 from ..shape import views
@@ -257,7 +258,7 @@ def _convolve_transposed(
     return views.squeeze(result, 0) if single else with_format(result, input, weight)
 
 
-@operation
+@operation(autocast=LOWER)
 def conv1d(
     input: TensorBase, weight: TensorBase, bias: TensorBase | None = None, stride: int | Sequence[int] = 1,
     padding: int | str | Sequence[int] = 0, dilation: int | Sequence[int] = 1, groups: int = 1
@@ -266,7 +267,7 @@ def conv1d(
     return _convolve(1, input, weight, bias, stride, padding, dilation, groups)
 
 
-@operation
+@operation(autocast=LOWER)
 def conv2d(
     input: TensorBase, weight: TensorBase, bias: TensorBase | None = None, stride: int | Sequence[int] = 1,
     padding: int | Sequence[int] = 0, dilation: int | Sequence[int] = 1, groups: int = 1
@@ -275,7 +276,7 @@ def conv2d(
     return _convolve(2, input, weight, bias, stride, padding, dilation, groups)
 
 
-@operation
+@operation(autocast=LOWER)
 def conv3d(
     input: TensorBase, weight: TensorBase, bias: TensorBase | None = None, stride: int | Sequence[int] = 1,
     padding: int | str | Sequence[int] = 0, dilation: int | Sequence[int] = 1, groups: int = 1
@@ -284,7 +285,7 @@ def conv3d(
     return _convolve(3, input, weight, bias, stride, padding, dilation, groups)
 
 
-@operation
+@operation(autocast=LOWER)
 def conv_transpose1d(
     input: TensorBase, weight: TensorBase, bias: TensorBase | None = None, stride: int | Sequence[int] = 1,
     padding: int | Sequence[int] = 0, output_padding: int | Sequence[int] = 0, groups: int = 1, dilation: int | Sequence[int] = 1,
@@ -293,7 +294,7 @@ def conv_transpose1d(
     return _convolve_transposed(1, input, weight, bias, stride, padding, output_padding, groups, dilation)
 
 
-@operation
+@operation(autocast=LOWER)
 def conv_transpose2d(
     input: TensorBase, weight: TensorBase, bias: TensorBase | None = None, stride: int | Sequence[int] = 1,
     padding: int | Sequence[int] = 0, output_padding: int | Sequence[int] = 0, groups: int = 1, dilation: int | Sequence[int] = 1,
@@ -302,7 +303,7 @@ def conv_transpose2d(
     return _convolve_transposed(2, input, weight, bias, stride, padding, output_padding, groups, dilation)
 
 
-@operation
+@operation(autocast=LOWER)
 def conv_transpose3d(
     input: TensorBase, weight: TensorBase, bias: TensorBase | None = None, stride: int | Sequence[int] = 1,
     padding: int | Sequence[int] = 0, output_padding: int | Sequence[int] = 0, groups: int = 1, dilation: int | Sequence[int] = 1,
@@ -311,7 +312,7 @@ def conv_transpose3d(
     return _convolve_transposed(3, input, weight, bias, stride, padding, output_padding, groups, dilation)
 
 
-@operation
+@operation(autocast=LOWER)
 def conv_tbc(input: Any, weight: Any, bias: Any, pad: int = 0) -> Any:
     """Return a convolution over time of (T, B, C) with weight (k, C, out)."""
     moved = conv1d(views.permute(input, (1, 2, 0)), views.permute(weight, (2, 1, 0)), bias, padding=pad)

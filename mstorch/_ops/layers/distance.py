@@ -9,6 +9,7 @@ from ..._backend.table import kernel
 from ..._core.dtype import dtype
 from ..._core.promotion import promote_types
 from ..._core.tensor_base import TensorBase
+from .._autocast import FLOAT32, FLOAT32_ON_DEVICES
 from .._dispatch import broadcast_shape, call, deliver, shape_of, type_word, wrap_dim
 from .._named import node_called
 from .._one_dtype import expect_dtype
@@ -33,7 +34,7 @@ def p_norm(input: TensorBase, p: float, dim: int, keepdim: bool = False, share: 
     return call(_p_norm, (input,), float(p), dims, keepdim, share)
 
 
-@operation
+@operation(autocast=FLOAT32_ON_DEVICES)
 def cosine_similarity(x1: TensorBase, x2: TensorBase, dim: int = 1, eps: float = 1e-08) -> TensorBase:
     """Return the cosine of the angle between vectors along ``dim``; norms count as ``eps`` at least."""
     kind = promote_types(x1._dtype, x2._dtype)
@@ -63,7 +64,7 @@ def pairwise_distance(x1: TensorBase, x2: TensorBase, p: float = 2, eps: float =
     return p_norm(difference, p, len(shape_of(difference)) - 1, keepdim)
 
 
-@operation
+@operation(autocast=FLOAT32_ON_DEVICES)
 @node_called("PdistBackward0", "input result")
 def pdist(input: TensorBase, p: float = 2) -> TensorBase:
     """Return the p-norm distances of every pair of rows of (N, M): (N * (N - 1) / 2)."""
@@ -83,7 +84,7 @@ def pdist(input: TensorBase, p: float = 2) -> TensorBase:
     return p_norm(sub(left, right), p, 1, share=False)
 
 
-@operation
+@operation(autocast=FLOAT32)
 @node_called("CdistBackward0", "x1 x2 result")
 def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: str | None = "use_mm_for_euclid_dist_if_necessary") -> Any:
     """Return the p-norm distances of every row of (*, P, M) to every row of (*, R, M): (*, P, R)."""

@@ -15,6 +15,7 @@ from ..._core.tensor_base import TensorBase, is_tracked
 from ..._core.warned import warn
 from ..._tape.ways import followed
 from ..._tape.windows import linear, no_view
+from .._autocast import FLOAT32_ON_CPU, FLOAT32_OR_WIDEST
 from .._dispatch import call, shape_of, type_word, without_grad
 from .._named import by_rank, node_called
 from .._one_dtype import expect_dtype
@@ -147,7 +148,7 @@ def _cubic_weights(t: TensorBase) -> list[Any]:
     return [far(add(t, 1)), near(t), near(sub(1, t)), far(sub(2, t))]
 
 
-@operation
+@operation(autocast=FLOAT32_OR_WIDEST)
 @node_called(by_rank("GridSampler{}DBackward0", 2), "input grid")
 def grid_sample(
     input: TensorBase, grid: TensorBase, mode: str = "bilinear", padding_mode: str = "zeros", align_corners: bool | None = None
@@ -315,19 +316,19 @@ _MODES = ("bilinear", "nearest", "bicubic")
 _PADDINGS = ("zeros", "border", "reflection")
 
 
-@operation
+@operation(autocast=FLOAT32_OR_WIDEST)
 def grid_sampler(input: TensorBase, grid: TensorBase, interpolation_mode: int, padding_mode: int, align_corners: bool) -> TensorBase:
     """``grid_sample`` with numbers for the modes: 0 bilinear, 1 nearest, 2 bicubic; 0 zeros, 1 border, 2 reflection."""
     return grid_sample(input, grid, _MODES[interpolation_mode], _PADDINGS[padding_mode], align_corners)
 
 
-@operation
+@operation(autocast=FLOAT32_ON_CPU)
 def grid_sampler_2d(input: Any, grid: Any, interpolation_mode: int, padding_mode: int, align_corners: bool) -> Any:
     """``grid_sampler`` of images (N, C, H, W)."""
     return grid_sampler(input, grid, interpolation_mode, padding_mode, align_corners)
 
 
-@operation
+@operation(autocast=FLOAT32_ON_CPU)
 def grid_sampler_3d(input: TensorBase, grid: TensorBase, interpolation_mode: int, padding_mode: int, align_corners: bool) -> TensorBase:
     """``grid_sampler`` of volumes (N, C, D, H, W)."""
     if len(shape_of(input)) != 5 or len(shape_of(grid)) != 5:

@@ -13,6 +13,7 @@ from ..._core.tensor_base import TensorBase, array_of, count_of, is_tracked, rec
 from ..._tape.ways import fused
 from ..._tape.whole import followed, in_one_piece
 from ..._tape.windows import linear, no_view
+from .._autocast import FLOAT32_ON_DEVICES
 from .._dispatch import call, cast_tensor, refuse_dtype, shape_of, with_format, without_grad, write
 from .._named import node_called
 from .._one_dtype import expect_parameters
@@ -109,7 +110,7 @@ def _wide_batch_norm(input: TensorBase, *others: Any) -> TensorBase:
     return to_dtype(batch_norm(to_dtype(input, float32), *others), input._dtype)
 
 
-@operation
+@operation(autocast=FLOAT32_ON_DEVICES)
 def layer_norm(
     input: TensorBase, normalized_shape: Sequence[int], weight: TensorBase | None = None, bias: TensorBase | None = None,
     eps: float = 1e-05, cudnn_enable: bool = True,
@@ -153,7 +154,7 @@ def _check_normalized(shape: tuple[int, ...], wanted: tuple[int, ...], weight: T
         )
 
 
-@operation
+@operation(autocast=FLOAT32_ON_DEVICES)
 def rms_norm(input: TensorBase, normalized_shape: Sequence[int], weight: TensorBase | None = None, eps: float | None = None) -> TensorBase:
     """Return the input divided by the root of its mean square over the last dimensions (https://arxiv.org/abs/1910.07467)."""
     shape, wanted = shape_of(input), tuple(normalized_shape)
@@ -172,7 +173,7 @@ def rms_norm(input: TensorBase, normalized_shape: Sequence[int], weight: TensorB
     return to_dtype(y if weight is None else mul(y, weight), kind)  # rounded once
 
 
-@operation
+@operation(autocast=FLOAT32_ON_DEVICES)
 @node_called("NativeGroupNormBackward0", "input weight")
 def group_norm(
     input: TensorBase, num_groups: int, weight: TensorBase | None = None, bias: TensorBase | None = None, eps: float = 1e-05,

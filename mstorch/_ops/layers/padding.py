@@ -8,6 +8,7 @@ from ..._backend.table import kernel
 from ..._core.strides import preserved_strides
 from ..._core.tensor_base import TensorBase, strides_of
 from ..._tape.node import watch
+from .._autocast import FLOAT32_ON_CPU
 from .._dispatch import call, shape_of, with_format
 from .._numbers import fitting
 from .._operation import operation
@@ -98,14 +99,14 @@ def pad(input: TensorBase, pad: Any, mode: str = "constant", value: float | None
     return with_format(watch(result, input), input) if mode == "reflect" else watch(result, input)
 
 
-@operation
+@operation(autocast=FLOAT32_ON_CPU)
 def reflection_pad(input: TensorBase, pads: tuple[int, ...]) -> TensorBase:
     """Pad by reflection in the last one or two dimensions; ``pad`` has checked the arguments."""
     found = call(_pad_like, (input,), pads, "reflect", label=f"ReflectionPad{len(pads) // 2}DBackward0")
     return with_format(watch(found, input), input)
 
 
-@operation
+@operation(autocast=FLOAT32_ON_CPU)
 def replication_pad(input: TensorBase, pads: tuple[int, ...]) -> TensorBase:
     """Pad by repeating the edges; ``pad`` has checked the arguments."""
     found = call(_pad_like, (input,), pads, "replicate", label=f"ReplicationPad{len(pads) // 2}DBackward0")

@@ -9,6 +9,7 @@ from ..._core.dtype import float64, int64
 from ..._core.strides import channels_last_strides, is_channels_last, normalize
 from ..._core.tensor_base import TensorBase, in_order
 from ..._tape.windows import no_view
+from .._autocast import FLOAT32_ON_CPU
 from .._dispatch import call, finish_exactly, refuse_dtype, type_word, with_format
 from .._named import call_node, node_called
 from .._operation import operation
@@ -298,7 +299,7 @@ def max_pool2d(
     return max_pool(2, input, kernel_size, stride, padding, dilation, ceil_mode, False)
 
 
-@operation
+@operation(autocast=FLOAT32_ON_CPU)
 def max_pool3d(
     input: Any, kernel_size: Any, stride: Any = (), padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False
 ) -> Any:
@@ -322,7 +323,7 @@ def avg_pool2d(
     return means if out is None else finish_exactly(means, out)
 
 
-@operation
+@operation(autocast=FLOAT32_ON_CPU)
 def avg_pool3d(
     input: TensorBase, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
     count_include_pad: bool = True, divisor_override: int | None = None, *, out: TensorBase | None = None,

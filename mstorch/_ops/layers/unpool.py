@@ -11,6 +11,7 @@ from ..._core.formats import channels_last
 from ..._core.strides import suggests_channels_last
 from ..._core.tensor_base import TensorBase
 from ..._tape.windows import no_view
+from .._autocast import FLOAT32_ON_CPU
 from .._dispatch import readable
 from .._named import node_called
 from .._operation import operation
@@ -84,7 +85,7 @@ def max_unpool(
     return result
 
 
-@operation
+@operation(autocast=FLOAT32_ON_CPU)
 @node_called("SqueezeBackward1")
 def max_unpool1d(
     input: Any, indices: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
@@ -93,7 +94,7 @@ def max_unpool1d(
     return max_unpool(1, input, indices, kernel_size, stride, padding, output_size)
 
 
-@operation
+@operation(autocast=FLOAT32_ON_CPU)
 @node_called("MaxUnpool2DBackward0")
 def max_unpool2d(
     input: Any, indices: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
@@ -102,7 +103,7 @@ def max_unpool2d(
     return max_unpool(2, input, indices, kernel_size, stride, padding, output_size)
 
 
-@operation
+@operation(autocast=FLOAT32_ON_CPU)
 @node_called("MaxUnpool3DBackward0")
 def max_unpool3d(
     input: Any, indices: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None

@@ -14,6 +14,7 @@ from ..._core.dtype import by_name, dtype, float64, uint8
 from ..._core.tensor_base import TensorBase
 from ..._core.warned import warn
 from ..._tape.ways import fused
+from .._autocast import FLOAT32_ON_DEVICES
 from .._dispatch import call, shape_of, with_format
 from .._named import node_called
 from .._operation import operation
@@ -250,7 +251,7 @@ def _name(
     return "" if word is None else f"Upsample{word.format(len(input._shape) - 2)}{'Aa' if antialias else ''}Backward0"
 
 
-@operation
+@operation(autocast=FLOAT32_ON_DEVICES)
 @node_called(_name)
 def interpolate(
     input: TensorBase, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None,

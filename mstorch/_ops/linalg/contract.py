@@ -15,6 +15,7 @@ from ..._core.promotion import promote_types
 from ..._core.tensor_base import TensorBase, in_order, is_tracked
 from ..._tape.movement import Move, zeros
 from ..._tape.windows import linear
+from .._autocast import AS_GIVEN_OR_LOWER, FLOAT32_ON_CPU, LOWER, LOWER_ON_DEVICES, WIDEST_ON_DEVICES
 from .._deprecated import warn_of
 from .._dispatch import cpp_word, finish, finish_exactly, finish_recorded, finish_safely, shape_of, type_word, wrap_dim
 from .._forms import Forms, old_sum, without_out_dtype
@@ -264,7 +265,7 @@ def _in_shape(tensor: Any, shape: tuple[int, ...]) -> TensorBase:
     return tensor if tensor._shape == shape else views.reshape(tensor, shape)
 
 
-@operation
+@operation(autocast=WIDEST_ON_DEVICES)
 def tensordot(a: Any, b: Any, dims: Any = 2, out: TensorBase | None = None) -> Any:
     """Return the sum of products over the last ``dims`` dimensions of ``a`` and the first of ``b``, or over two lists of them."""
     if isinstance(dims, TensorBase):
@@ -331,7 +332,7 @@ def inner(input: Any, other: Any, *, out: TensorBase | None = None) -> TensorBas
     return tensordot(input, other, ([-1], [-1]), out=out)
 
 
-@operation
+@operation(autocast=WIDEST_ON_DEVICES)
 @node_called("VdotBackward0")
 def vdot(input: TensorBase, other: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """Return the inner product of two vectors, the first conjugated."""
@@ -350,7 +351,7 @@ def kron(input: Any, other: Any, *, out: TensorBase | None = None) -> TensorBase
     return finish(views.unsafe_view(product, tuple(x * y for x, y in zip(a, b)), fresh=False), out)
 
 
-@operation
+@operation(autocast=FLOAT32_ON_CPU)
 @node_called("TraceBackward0")
 def trace(input: TensorBase) -> TensorBase:
     """Return the sum of the diagonal of a matrix."""
@@ -393,7 +394,7 @@ def _contiguous() -> memory_format:
     return contiguous_format
 
 
-@operation
+@operation(autocast=LOWER_ON_DEVICES)
 def chain_matmul(*matrices: Any, out: Any = None) -> Any:
     """Return the product of several matrices, in the order that costs least."""
     warn_of("chain_matmul")
@@ -470,7 +471,7 @@ def _row_major(result: TensorBase) -> TensorBase:
     return result if result._stride is None else in_order(result, contiguous_strides(result._shape))
 
 
-@operation(forms=Forms(old=old_sum("mat1", "mat2")))
+@operation(forms=Forms(old=old_sum("mat1", "mat2")), autocast=LOWER)
 @node_called("AddmmBackward0")
 def addmm(
     input: TensorBase, mat1: TensorBase, mat2: TensorBase, *, beta: complex = 1, alpha: complex = 1, out_dtype: dtype | None = None,
@@ -500,7 +501,7 @@ def _addmm_activation(
     return finish_exactly(activation.gelu(found) if use_gelu else activation.relu(found), out)
 
 
-@operation(forms=Forms(old=old_sum("mat", "vec")))
+@operation(forms=Forms(old=old_sum("mat", "vec")), autocast=AS_GIVEN_OR_LOWER)
 @node_called("AddmvBackward0")
 def addmv(
     input: TensorBase, mat: TensorBase, vec: TensorBase, *, beta: complex = 1, alpha: complex = 1, out: TensorBase | None = None
@@ -525,7 +526,7 @@ def addmv(
     return finish_exactly(_scaled_sum("addmv", input, matmul(mat, vec), beta, alpha), out)
 
 
-@operation(forms=Forms(old=old_sum("vec1", "vec2")))
+@operation(forms=Forms(old=old_sum("vec1", "vec2")), autocast=LOWER_ON_DEVICES)
 @node_called("AddrBackward0")
 def addr(
     input: TensorBase, vec1: TensorBase, vec2: TensorBase, *, beta: complex = 1, alpha: complex = 1, out: TensorBase | None = None
@@ -552,7 +553,7 @@ def addr(
     return finish(_scaled_sum("addr", input, product, beta, alpha), out)
 
 
-@operation(forms=Forms(old=old_sum("batch1", "batch2")))
+@operation(forms=Forms(old=old_sum("batch1", "batch2")), autocast=LOWER)
 @node_called("BaddbmmBackward0")
 def baddbmm(
     input: TensorBase, batch1: TensorBase, batch2: TensorBase, *, beta: complex = 1, alpha: complex = 1, out_dtype: dtype | None = None,
@@ -578,7 +579,7 @@ def baddbmm(
 _UNLIKE = "self and mat2 must have the same dtype, but got {out} and {kind}"
 
 
-@operation(forms=Forms(old=old_sum("batch1", "batch2")))
+@operation(forms=Forms(old=old_sum("batch1", "batch2")), autocast=LOWER)
 @node_called("AddbmmBackward0")
 def addbmm(
     input: TensorBase, batch1: TensorBase, batch2: TensorBase, *, beta: complex = 1, alpha: complex = 1, out: TensorBase | None = None

@@ -16,6 +16,7 @@ from ..._tape.moving import beside
 from ..._tape.operands import computed
 from ..._tape.ways import ways
 from ..._tape.windows import no_view
+from .._autocast import FLOAT32_ON_CPU, FLOAT32_ON_DEVICES
 from .._dispatch import (
     broadcast_shape,
     finish_exactly,
@@ -191,7 +192,7 @@ def _check_factors(LU: TensorBase, pivots: TensorBase, B: TensorBase, left: bool
         raise RuntimeError(f"Pivots given to lu_solve must all be {word}. Did you properly pass the result of lu_factor?")
 
 
-@operation(forms=Forms({"input": "b"}))
+@operation(forms=Forms({"input": "b"}), autocast=FLOAT32_ON_CPU)
 @node_called("LinalgLuSolveBackward0")
 def lu_solve(
     LU: TensorBase, pivots: TensorBase, B: TensorBase, *, left: bool = True, adjoint: bool = False, out: TensorBase | None = None
@@ -285,7 +286,7 @@ def pinv(
     return finish_safely(attach("LinalgPinvBackward0", _pinv_backward, (A,), (found,))[0], out, "linalg.pinv")
 
 
-@operation
+@operation(autocast=FLOAT32_ON_CPU)
 def matrix_rank(
     A: Any, tol: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None, out: Any = None
 ) -> TensorBase:
@@ -302,7 +303,7 @@ def matrix_rank(
     return finish_safely(reduce.sum((size > _tolerance(size, shape_of(A), atol, rtol)), -1), out, "torch.linalg.matrix_rank")
 
 
-@operation
+@operation(autocast=FLOAT32_ON_CPU)
 def cond(A: Any, p: Any = None, *, out: Any = None) -> Any:
     """Return the condition number: the norm of A times that of its inverse."""
     check_floating(A, "linalg.svd" if p in (None, 2, -2) else "linalg.inv")
@@ -328,7 +329,7 @@ def cond(A: Any, p: Any = None, *, out: Any = None) -> Any:
     return finish_safely(nan_to_num(found, math.inf, math.inf, -math.inf), out, "linalg.cond", recorded=True)
 
 
-@operation
+@operation(autocast=FLOAT32_ON_CPU)
 @node_called("LinalgLstsqBackward0")
 def lstsq(A: Any, B: Any, rcond: Any = None, *, driver: str | None = None, out: Any = None) -> Any:
     """Return the X of least ``norm(A @ X - B)``, the residuals, the rank and the singular values, as the driver gives them."""
@@ -402,7 +403,7 @@ def check_scales(name: str, A: TensorBase, tau: TensorBase) -> None:
         raise RuntimeError(f"{name}: Expected batch dimensions of tau to be equal to input.shape[:-2], but got {list(t[:-1])}")
 
 
-@operation
+@operation(autocast=FLOAT32_ON_CPU)
 @node_called("LinalgHouseholderProductBackward0")
 def householder_product(A: TensorBase, tau: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """Return the first columns of the product of Householder reflections: vectors below the diagonal of A, scales in tau."""
@@ -470,7 +471,7 @@ def check_norm_out(name: str, A: TensorBase, dtype: dtype | None, out: TensorBas
         raise RuntimeError(f"{name} expected out tensor dtype {type_word(want)} but got: {type_word(out._dtype)}")
 
 
-@operation(numpy_names=True)
+@operation(numpy_names=True, autocast=FLOAT32_ON_DEVICES)
 def matrix_norm(
     A: TensorBase, ord: complex | str = "fro", dim: tuple[int, int] = (-2, -1), keepdim: bool = False, *, dtype: dtype | None = None,
     out: TensorBase | None = None
@@ -522,7 +523,7 @@ def _least(sizes: TensorBase, dim: int, keepdim: bool) -> TensorBase:
     return reduce.amin(sizes, dim, keepdim)
 
 
-@operation(numpy_names=True)
+@operation(numpy_names=True, autocast=FLOAT32_ON_DEVICES)
 def norm(A: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, *, out: Any = None, dtype: Any = None) -> Any:
     """Return the vector norm, or for two dimensions and an order the matrix norm."""
     check_floating(A, "linalg.norm", low=True)

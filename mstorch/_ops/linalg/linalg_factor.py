@@ -14,6 +14,7 @@ from ..._core.tensor_base import TensorBase, in_order, recording
 from ..._tape.composite import record
 from ..._tape.operands import computed
 from ..._tape.ways import values_if_any
+from .._autocast import FLOAT32_ON_CPU
 from .._dispatch import broadcast_shape, finish_exactly, finish_safely, shape_of, type_word, values_of
 from .._named import node_called
 from .._operation import operation
@@ -196,7 +197,7 @@ def _solve_any(A: TensorBase, B: TensorBase, left: bool, name: str) -> tuple[Any
     return (by_columns(found) if len(shape_of(found)) > 1 else found), info
 
 
-@operation
+@operation(autocast=FLOAT32_ON_CPU)
 @node_called("LinalgSolveExBackward0")
 def solve(A: TensorBase, B: Any, *, left: bool = True, out: Any = None) -> Any:
     """Return the X of ``A @ X = B``, or with ``left=False`` of ``X @ A = B``."""
@@ -234,7 +235,7 @@ def _inverse_backward(gradients: Sequence[TensorBase], outputs: Sequence[TensorB
     return (None if gradient is None else -(inverse.mH @ gradient @ inverse.mH),)
 
 
-@operation
+@operation(autocast=FLOAT32_ON_CPU)
 def inv(A: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """Return the inverse of square matrices."""
     found, info = _inverse(A, "linalg.inv")
@@ -242,7 +243,7 @@ def inv(A: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     return finish_exactly(found, out)
 
 
-@operation
+@operation(autocast=FLOAT32_ON_CPU)
 def inv_ex(A: TensorBase, *, check_errors: bool = False, out: Any = None) -> Any:
     """Return the inverse, and for each matrix the first zero pivot (from 1), 0 if it is invertible."""
     found, info = _inverse(A, "linalg.inv")
@@ -323,7 +324,7 @@ NOT_POSITIVE = (
 )
 
 
-@operation
+@operation(autocast=FLOAT32_ON_CPU)
 @node_called("LinalgCholeskyExBackward0")
 def cholesky(input: TensorBase, *, upper: bool = False, out: TensorBase | None = None) -> TensorBase:
     """Return the lower triangular L of ``A = L @ L.mH``, or with ``upper`` its adjoint."""
@@ -332,7 +333,7 @@ def cholesky(input: TensorBase, *, upper: bool = False, out: TensorBase | None =
     return finish_exactly(found, out)
 
 
-@operation
+@operation(autocast=FLOAT32_ON_CPU)
 @node_called("LinalgCholeskyExBackward0")
 def cholesky_ex(input: TensorBase, *, upper: bool = False, check_errors: bool = False, out: Any = None) -> Any:
     """``cholesky`` and for each matrix the order of the first minor that is not positive-definite, 0 if there is none."""
@@ -389,7 +390,7 @@ def _joined(first: TensorBase, second: TensorBase, dim: int) -> Any:
     return cat((first, second), dim)
 
 
-@operation
+@operation(autocast=FLOAT32_ON_CPU)
 def qr(A: TensorBase, mode: str = "reduced", *, out: Any = None) -> Any:
     """Q and R with ``A = Q @ R``, R upper triangular."""
     check_floating(A, "linalg.qr")
@@ -451,13 +452,13 @@ def eigh_pair(A: TensorBase, UPLO: str, name: str) -> tuple[Any, ...]:
     return attach("LinalgEighBackward0", _eigh_backward, (A,), (values, by_columns(vectors)), UPLO, kept=())
 
 
-@operation
+@operation(autocast=FLOAT32_ON_CPU)
 def eigh(A: TensorBase, UPLO: str = "L", *, out: Any = None) -> Any:
     """Return ascending eigenvalues and eigenvectors of Hermitian matrices."""
     return finish_exactly(return_types.linalg_eigh(eigh_pair(A, UPLO, "linalg.eigh")), out)
 
 
-@operation
+@operation(autocast=FLOAT32_ON_CPU)
 def eigvalsh(A: TensorBase, UPLO: str = "L", *, out: TensorBase | None = None) -> TensorBase:
     """Return ascending eigenvalues of Hermitian matrices."""
     return finish_exactly(eigh_pair(A, UPLO, "linalg.eigh")[0], out)
@@ -490,14 +491,14 @@ def eig_pair(A: TensorBase, name: str) -> tuple[Any, ...]:
     return attach("LinalgEigBackward0", _eig_backward, (A,), (values, by_columns(vectors)), kept=())
 
 
-@operation
+@operation(autocast=FLOAT32_ON_CPU)
 def eig(A: Any, *, out: Any = None) -> Any:
     """Return complex eigenvalues and eigenvectors of square matrices."""
     found = return_types.linalg_eig(eig_pair(A, "linalg.eig"))
     return finish_safely(found, out, "torch.linalg.eig", "eigenvalues", "eigenvectors")
 
 
-@operation
+@operation(autocast=FLOAT32_ON_CPU)
 def eigvals(A: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """Return complex eigenvalues of square matrices."""
     found = eig_pair(A, "linalg.eigvals")[:1]
@@ -563,7 +564,7 @@ def svd_parts(A: TensorBase, full: bool, name: str) -> tuple[Any, ...]:
     return attach("LinalgSvdBackward0", _svd_backward, (A,), (by_columns(u), s, by_columns(vh)), kept=())
 
 
-@operation
+@operation(autocast=FLOAT32_ON_CPU)
 def svd(A: TensorBase, full_matrices: bool = True, *, driver: str | None = None, out: Any = None) -> Any:
     """U, S and Vh with ``A = U @ diag(S) @ Vh``, S in descending order."""
     _check_driver(driver, "linalg.svd")
@@ -575,7 +576,7 @@ def _check_driver(driver: str | None, name: str) -> None:
         raise RuntimeError(f"{name}: keyword argument `driver=` is only supported on CUDA inputs with cuSOLVER backend.")
 
 
-@operation
+@operation(autocast=FLOAT32_ON_CPU)
 def svdvals(A: TensorBase, *, driver: str | None = None, out: TensorBase | None = None) -> Any:
     """Return the singular values in descending order."""
     _check_driver(driver, "linalg.svd")
@@ -587,7 +588,7 @@ def svdvals(A: TensorBase, *, driver: str | None = None, out: TensorBase | None 
     return finish_exactly(computed(_svdvals, A), out)
 
 
-@operation
+@operation(autocast=FLOAT32_ON_CPU)
 def geqrf(input: Any, *, out: Any = None) -> Any:
     """R above the Householder vectors of Q, and their scales."""
     check_floating(input, "geqrf")

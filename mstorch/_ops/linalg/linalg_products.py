@@ -7,6 +7,7 @@ from typing import Any
 
 from ..._core.dtype import int64
 from ..._core.tensor_base import TensorBase, array_of
+from .._autocast import FLOAT32_ON_CPU, LOWER, LOWER_ON_DEVICES, WIDEST_ON_DEVICES
 from .._dispatch import cpp_word, finish, finish_safely, shape_of, type_word, wrap_dim
 from .._memory_order import row_major
 from .._named import node_called
@@ -26,7 +27,7 @@ def matrix_power(A: TensorBase, n: int, *, out: TensorBase | None = None) -> Ten
     return contract.matrix_power(A, n, out=out)
 
 
-@operation
+@operation(autocast=LOWER)
 def vecdot(x: TensorBase, y: TensorBase, *, dim: int = -1, out: TensorBase | None = None) -> TensorBase:
     """Return the inner products along ``dim``, the first operand conjugated."""
     check_floating(x, "linalg.vecdot", low=True)
@@ -40,7 +41,7 @@ def vecdot(x: TensorBase, y: TensorBase, *, dim: int = -1, out: TensorBase | Non
     return finish(reduce.sum(x.conj_physical() * y, dim), out)
 
 
-@operation
+@operation(autocast=WIDEST_ON_DEVICES)
 @node_called("LinalgCrossBackward0")
 def cross(input: TensorBase, other: TensorBase, *, dim: int = -1, out: TensorBase | None = None) -> TensorBase:
     """Return the cross product of vectors of length 3 along ``dim``."""
@@ -74,7 +75,7 @@ def vander(x: TensorBase, N: int | None = None) -> TensorBase:
     return cat((wide.new_ones((*shape, 1)), spread.cumprod(-1)), -1)
 
 
-@operation
+@operation(autocast=LOWER_ON_DEVICES)
 def multi_dot(tensors: Sequence[Any], *, out: TensorBase | None = None) -> TensorBase:
     """Return the product of several matrices, in the order that takes the fewest multiplications; the ends may be vectors."""
     count = len(tensors)
@@ -114,7 +115,7 @@ def multi_dot(tensors: Sequence[Any], *, out: TensorBase | None = None) -> Tenso
     return finish(found, out)
 
 
-@operation
+@operation(autocast=FLOAT32_ON_CPU)
 def tensorinv(A: TensorBase, ind: int = 2, *, out: TensorBase | None = None) -> TensorBase:
     """Return the inverse of A as a map from its last dimensions to the first ``ind``."""
     if ind <= 0:
@@ -136,7 +137,7 @@ def tensorinv(A: TensorBase, ind: int = 2, *, out: TensorBase | None = None) -> 
     return finish_safely(found if out is None else row_major(found), out, "tensorinv", recorded=True)
 
 
-@operation
+@operation(autocast=FLOAT32_ON_CPU)
 def tensorsolve(A: TensorBase, B: TensorBase, dims: Sequence[int] | None = None, *, out: TensorBase | None = None) -> TensorBase:
     """Return the X of ``tensordot(A, X, X.ndim) = B``."""
     if dims is not None:

@@ -12,6 +12,7 @@ from ... import return_types
 from ..._core.tensor_base import TensorBase
 from ..._tape.moving import beside
 from ..._tape.ways import values_if_any
+from .._autocast import FLOAT32_ON_CPU
 from .._deprecated import warn_of
 from .._dispatch import (
     broadcast_shape,
@@ -78,7 +79,7 @@ def lu_unpack(
     return finish_exactly(return_types.lu_unpack((permutation, lower, upper)), out)
 
 
-@operation(forms=Forms({"input": "b"}))
+@operation(forms=Forms({"input": "b"}), autocast=FLOAT32_ON_CPU)
 @node_called("LinalgLuSolveBackward0")
 def lu_solve(b: TensorBase, LU_data: TensorBase, LU_pivots: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """Return the X of ``A @ X = b`` from the LU factors of A."""
@@ -99,14 +100,14 @@ def logdet(input: TensorBase) -> TensorBase:
     return where(sign < 0, math.nan, log)
 
 
-@operation
+@operation(autocast=FLOAT32_ON_CPU)
 @node_called("LinalgPinvBackward0")
 def pinverse(input: TensorBase, rcond: float = 1e-15) -> TensorBase:
     """Return the pseudo-inverse."""
     return pinv(input, rcond)
 
 
-@operation(forms=Forms({"input": "B", "input2": "L"}))
+@operation(forms=Forms({"input": "B", "input2": "L"}), autocast=FLOAT32_ON_CPU)
 def cholesky_solve(B: TensorBase, L: TensorBase, upper: bool = False, *, out: TensorBase | None = None) -> TensorBase:
     """Return the X of ``A @ X = B`` from the Cholesky factor of A."""
     if len(shape_of(B)) < 2:
@@ -159,7 +160,7 @@ def _zero_of(name: str, zero: np.ndarray) -> str:
     )
 
 
-@operation(forms=Forms({"input": "L"}))
+@operation(forms=Forms({"input": "L"}), autocast=FLOAT32_ON_CPU)
 def cholesky_inverse(L: TensorBase, upper: bool = False, *, out: TensorBase | None = None) -> TensorBase:
     """Return the inverse of A from its Cholesky factor."""
     check_square(L, "cholesky_inverse")
@@ -173,7 +174,7 @@ def cholesky_inverse(L: TensorBase, upper: bool = False, *, out: TensorBase | No
     return finish_safely(attach("CholeskyInverseBackward0", _inverse_backward, (L,), (found,), upper)[0], out, "cholesky_inverse")
 
 
-@operation(forms=Forms({"input2": "tau", "input3": "other"}))
+@operation(forms=Forms({"input2": "tau", "input3": "other"}), autocast=FLOAT32_ON_CPU)
 @node_called("OrmqrBackward0")
 def ormqr(
     input: TensorBase, tau: TensorBase, other: TensorBase, left: bool = True, transpose: bool = False, *, out: TensorBase | None = None
@@ -216,7 +217,7 @@ def ormqr(
     return finish(by_columns(found if left else found.mH), out)
 
 
-@operation
+@operation(autocast=FLOAT32_ON_CPU)
 @node_called("CholeskyBackward0")
 def cholesky(input: TensorBase, upper: bool = False, *, out: TensorBase | None = None) -> TensorBase:
     """Return the lower triangular L of ``A = L @ L.mH``, or with ``upper`` its adjoint."""
@@ -227,7 +228,7 @@ def cholesky(input: TensorBase, upper: bool = False, *, out: TensorBase | None =
     return finish_safely(found, out, "cholesky")
 
 
-@operation
+@operation(autocast=FLOAT32_ON_CPU)
 def svd(input: TensorBase, some: bool = True, compute_uv: bool = True, *, out: tuple[TensorBase, ...] | None = None) -> Any:
     """U, S and V with ``A = U @ diag(S) @ V.mH``."""
     if not compute_uv:
@@ -239,14 +240,14 @@ def svd(input: TensorBase, some: bool = True, compute_uv: bool = True, *, out: t
     return finish_exactly(return_types.svd((u, s, vh.mH)), out)
 
 
-@operation
+@operation(autocast=FLOAT32_ON_CPU)
 def qr(input: TensorBase, some: bool = True, *, out: Any = None) -> Any:
     """Q and R with ``A = Q @ R``."""
     warn_of("qr")
     return finish_exactly(return_types.qr(factor.qr(input, "reduced" if some else "complete")), out)
 
 
-@operation(forms=Forms({"input": "b"}))
+@operation(forms=Forms({"input": "b"}), autocast=FLOAT32_ON_CPU)
 @node_called("TriangularSolveBackward0")
 def triangular_solve(
     b: Any, A: TensorBase, upper: bool = True, transpose: bool = False, unitriangular: bool = False, *, out: Any = None

@@ -10,6 +10,7 @@ from ..._core.strides import is_contiguous
 from ..._core.tensor_base import TensorBase, count_of, is_tracked, recording, resize, strides_of, touch
 from ..._tape.node import refuse_history
 from ..._tape.windows import no_view
+from .._autocast import AS_GIVEN_OR_LOWER, LOWER, WIDEST_ON_DEVICES
 from .._dispatch import (
     broadcast_shape,
     call,
@@ -68,7 +69,7 @@ def _nothing(first: TensorBase, second: TensorBase, shape: tuple[int, ...]) -> T
     return made
 
 
-@operation
+@operation(autocast=LOWER)
 def mm(input: TensorBase, mat2: TensorBase, out_dtype: dtype | None = None, *, out: TensorBase | None = None) -> TensorBase:
     """Return the product of matrices (n, m) and (m, p). NotImplementedError for an ``out_dtype``, which torch's CPU has not either."""
     without_out_dtype("mm", out_dtype)
@@ -92,7 +93,7 @@ def _product(input: TensorBase, mat2: TensorBase, out: TensorBase | None) -> Any
     return call(_mm, (input, mat2))
 
 
-@operation
+@operation(autocast=LOWER)
 def bmm(input: TensorBase, mat2: TensorBase, out_dtype: dtype | None = None, *, out: TensorBase | None = None) -> TensorBase:
     """Return the products of matrices (b, n, m) and (b, m, p). NotImplementedError for an ``out_dtype``."""
     without_out_dtype("bmm", out_dtype)
@@ -115,7 +116,7 @@ def _products(input: TensorBase, mat2: TensorBase, label: str, out: TensorBase |
     return call(_bmm, (input, mat2), label=label)
 
 
-@operation
+@operation(autocast=AS_GIVEN_OR_LOWER)
 def mv(input: TensorBase, vec: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """Return the product of a matrix (n, m) and a vector (m)."""
     a, b = shape_of(input), shape_of(vec)
@@ -146,7 +147,7 @@ def _mv(input: Any, vec: Any, out: Any) -> TensorBase:
     return no_view(views.squeeze(call(_mm, (input, views.unsqueeze(vec, 1))), 1))
 
 
-@operation
+@operation(autocast=WIDEST_ON_DEVICES)
 def dot(input: TensorBase, tensor: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """Return the inner product of two vectors."""
     return finish_exactly(_dot(input, tensor, out), out)
@@ -173,7 +174,7 @@ def _dot(input: TensorBase, tensor: TensorBase, out: TensorBase | None) -> Tenso
     return no_view(views.reshape(product, ()))
 
 
-@operation
+@operation(autocast=LOWER)
 def matmul(input: TensorBase, other: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """Return the matrix product over the last two dimensions; vectors are rows or columns, leading dimensions broadcast."""
     if not isinstance(other, TensorBase) or not isinstance(input, TensorBase):
@@ -299,7 +300,7 @@ def _folded_name(input: TensorBase) -> str:
     return "ViewBackward0" if own is None or is_contiguous(input._shape, own) else "AddBackward0"
 
 
-@operation
+@operation(autocast=LOWER)
 def linear(input: Any, weight: TensorBase, bias: TensorBase | None = None, *, out: TensorBase | None = None) -> Any:
     """``input @ weight.T + bias``: (…, in) × (out, in) + (out)."""
     made = _layer(input, weight, bias)

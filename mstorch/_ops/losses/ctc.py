@@ -9,6 +9,7 @@ from ..._backend.table import kernel
 from ..._core.tensor_base import TensorBase, array_of, is_tracked
 from ..._tape.moving import beside
 from ..._tape.ways import ways
+from .._autocast import FLOAT32_ON_CPU
 from .._dispatch import call, shape_of
 from .._named import watching
 from .._operation import operation
@@ -41,7 +42,7 @@ def _lengths(value: TensorBase, name: str, batch: int) -> np.ndarray:
 _WHERE = "(while checking arguments for ctc_loss_allocate_outputs)"
 
 
-@operation
+@operation(autocast=FLOAT32_ON_CPU)
 @watching("log_probs targets")
 def ctc_loss(
     log_probs: TensorBase, targets: TensorBase, input_lengths: Any, target_lengths: Any, blank: int = 0, reduction: str = "mean",

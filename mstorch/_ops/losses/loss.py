@@ -20,6 +20,7 @@ from ..._tape.node import watch
 from ..._tape.ways import ways
 from ..._tape.whole import followed, in_one_piece
 from ..._tape.whole import record as record_whole
+from .._autocast import FLOAT32
 from .._dispatch import (
     broadcast_shape,
     call,
@@ -63,7 +64,7 @@ def warn_of_broadcast(input: TensorBase, target: TensorBase) -> None:
         )
 
 
-@operation
+@operation(autocast=FLOAT32)
 def mse_loss(
     input: TensorBase, target: TensorBase, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean",
     weight: TensorBase | None = None,
@@ -161,7 +162,7 @@ def weighted(loss: TensorBase, input: TensorBase, weight: TensorBase | None, red
     return reduced(loss, reduction)
 
 
-@operation
+@operation(autocast=FLOAT32)
 def l1_loss(
     input: TensorBase, target: TensorBase, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean",
     weight: TensorBase | None = None,
@@ -172,7 +173,7 @@ def l1_loss(
     return weighted(abs_of(sub(input, target)), input, weight, reduction)
 
 
-@operation
+@operation(autocast=FLOAT32)
 def smooth_l1_loss(
     input: TensorBase, target: TensorBase, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean",
     beta: float = 1.0,
@@ -200,7 +201,7 @@ def _smooth_slope(difference: TensorBase, g: TensorBase, share: float, beta: flo
     return where(abs_of(difference) >= beta, mul(ends, g), div(mul(mul(difference, share), g), beta))
 
 
-@operation
+@operation(autocast=FLOAT32)
 def huber_loss(
     input: TensorBase, target: TensorBase, reduction: str = "mean", delta: float = 1.0, weight: TensorBase | None = None
 ) -> TensorBase:
@@ -236,7 +237,7 @@ def _in_dtype_of(input: TensorBase, loss: TensorBase) -> TensorBase:
     return to_dtype(loss, input._dtype)
 
 
-@operation
+@operation(autocast=FLOAT32)
 @node_called("BinaryCrossEntropyBackward0")
 def binary_cross_entropy(
     input: TensorBase, target: TensorBase, weight: TensorBase | None = None, size_average: bool | None = None, reduce: bool | None = None,
@@ -265,7 +266,7 @@ def binary_cross_entropy(
     return reduced(loss, reduction)
 
 
-@operation
+@operation(autocast=FLOAT32)
 def binary_cross_entropy_with_logits(
     input: TensorBase, target: TensorBase, weight: TensorBase | None = None, size_average: bool | None = None, reduce: bool | None = None,
     reduction: str = "mean", pos_weight: TensorBase | None = None,
@@ -327,7 +328,7 @@ def _logits_slopes(
     return [to_dtype(slope, item._dtype) for slope, item in zip(slopes, inputs)]
 
 
-@operation
+@operation(autocast=FLOAT32)
 def kl_div(
     input: TensorBase, target: TensorBase, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean",
     log_target: bool = False,
@@ -353,7 +354,7 @@ def kl_div(
     return div(result, shape_of(input)[0]) if batch and shape_of(input) else result
 
 
-@operation
+@operation(autocast=FLOAT32)
 def poisson_nll_loss(
     input: TensorBase, target: TensorBase, log_input: bool = True, full: bool = False, size_average: bool | None = None,
     eps: float = 1e-08, reduce: bool | None = None, reduction: str = "mean",
@@ -403,7 +404,7 @@ def gaussian_nll_loss(
     return reduced(loss, reduction)
 
 
-@operation
+@operation(autocast=FLOAT32)
 @node_called("SoftMarginLossBackward0", "input target")
 def soft_margin_loss(
     input: TensorBase, target: TensorBase, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean"

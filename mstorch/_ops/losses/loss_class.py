@@ -17,6 +17,7 @@ from ..._tape.node import Passed, edge_of, named, watch
 from ..._tape.ways import fused, in_arrays
 from ..._tape.whole import followed, in_one_piece, record
 from ..._tape.windows import linear, no_view
+from .._autocast import FLOAT32
 from .._dispatch import call, readable, refuse_dtype, shape_of, type_word
 from .._named import call_node, node_called
 from .._one_dtype import expect_dtype
@@ -64,7 +65,7 @@ def _shapes(input: TensorBase, target: TensorBase) -> tuple[tuple[int, ...], tup
     return x, t
 
 
-@operation
+@operation(autocast=FLOAT32)
 def nll_loss(
     input: TensorBase, target: TensorBase, weight: TensorBase | None = None, size_average: bool | None = None, ignore_index: int = -100,
     reduce: bool | None = None, reduction: str = "mean",
@@ -218,7 +219,7 @@ def _without(losses: TensorBase, counted: np.ndarray) -> TensorBase:
     return where(beside(made(np.asarray(counted)), losses), losses, made(np.zeros((), losses._dtype.np)))
 
 
-@operation
+@operation(autocast=FLOAT32)
 def cross_entropy(
     input: TensorBase, target: TensorBase, weight: TensorBase | None = None, size_average: bool | None = None, ignore_index: int = -100,
     reduce: bool | None = None, reduction: str = "mean", label_smoothing: float = 0.0,

@@ -9,6 +9,7 @@ import numpy as np
 from ..._core.dtype import float32, float64, int64
 from ..._core.tensor_base import TensorBase, count_of
 from ..._tape.moving import beside
+from .._autocast import FLOAT32
 from .._dispatch import readable, shape_of, type_word
 from .._named import node_called
 from .._one_dtype import expect_dtype
@@ -29,7 +30,7 @@ from .loss_reduction import chosen, reduced
 PUBLIC_IN = "nn.functional"
 
 
-@operation
+@operation(autocast=FLOAT32)
 def hinge_embedding_loss(
     input: TensorBase, target: TensorBase, margin: float = 1.0, size_average: bool | None = None, reduce: bool | None = None,
     reduction: str = "mean",
@@ -41,7 +42,7 @@ def hinge_embedding_loss(
     return reduced(add(far, near), reduction)
 
 
-@operation
+@operation(autocast=FLOAT32)
 def margin_ranking_loss(
     input1: TensorBase, input2: TensorBase, target: TensorBase, margin: float = 0, size_average: bool | None = None,
     reduce: bool | None = None, reduction: str = "mean",
@@ -56,7 +57,7 @@ def margin_ranking_loss(
     return reduced(clamp_min(add(mul(neg(target), sub(input1, input2)), margin), 0), reduction)
 
 
-@operation
+@operation(autocast=FLOAT32)
 def cosine_embedding_loss(
     input1: TensorBase, input2: TensorBase, target: TensorBase, margin: float = 0, size_average: bool | None = None,
     reduce: bool | None = None, reduction: str = "mean",
@@ -80,7 +81,7 @@ def cosine_embedding_loss(
     return reduced(add(near, far), reduction)
 
 
-@operation
+@operation(autocast=FLOAT32)
 def triplet_margin_loss(
     anchor: TensorBase, positive: TensorBase, negative: TensorBase, margin: float = 1.0, p: float = 2, eps: float = 1e-06,
     swap: bool = False, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean",
@@ -128,7 +129,7 @@ def triplet_margin_with_distance_loss(
     return _triplet(anchor, positive, negative, distance_function or pairwise_distance, margin, swap, reduction)
 
 
-@operation
+@operation(autocast=FLOAT32)
 @node_called("MultiMarginLossBackward0", "input target weight")
 def multi_margin_loss(
     input: TensorBase, target: TensorBase, p: int = 1, margin: float = 1.0, weight: TensorBase | None = None,
@@ -174,7 +175,7 @@ def multi_margin_loss(
     return reduced(views.reshape(loss, shape_of(target)) if len(shape) < 2 else loss, reduction)
 
 
-@operation
+@operation(autocast=FLOAT32)
 @node_called("MultilabelMarginLossBackward0", "input target")
 def multilabel_margin_loss(
     input: TensorBase, target: TensorBase, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean"

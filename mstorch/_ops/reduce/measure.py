@@ -10,6 +10,7 @@ from ..._core.warned import warn
 from ..._tape.composite import record
 from ..._tape.node import watch
 from ..._tape.ways import followed
+from .._autocast import FLOAT32_ON_DEVICES, WIDEST_ON_DEVICES
 from .._deprecated import warn_of
 from .._dispatch import (
     broadcast_shape,
@@ -37,7 +38,7 @@ from . import reduce
 from .vector_norm import norm_slope, vector_norm
 
 
-@operation(numpy_names=True)
+@operation(numpy_names=True, autocast=FLOAT32_ON_DEVICES)
 def norm(input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, out: Any = None, dtype: Any = None) -> Any:
     """Return the norm of all elements or along ``dim``: a number, "fro", or for matrices "nuc"."""
     if isinstance(p, str):
@@ -61,7 +62,7 @@ def _norm_method(
     return norm(self, p, dim, keepdim, dtype=dtype)
 
 
-@operation
+@operation(autocast=FLOAT32_ON_DEVICES)
 @node_called("DistBackward0")
 def dist(input: Any, other: Any, p: Any = 2) -> TensorBase:
     """Return the norm of the difference."""
@@ -73,7 +74,7 @@ def dist(input: Any, other: Any, p: Any = 2) -> TensorBase:
 _WIDER = {float16: float32, bfloat16: float32}
 
 
-@operation(numpy_names=True)
+@operation(numpy_names=True, autocast=FLOAT32_ON_DEVICES)
 def renorm(input: Any, p: Any, dim: int, maxnorm: Any, *, out: TensorBase | None = None) -> TensorBase:
     """Return a copy whose entries along ``dim`` with a norm above ``maxnorm`` are scaled down to it."""
     shape = shape_of(input)
@@ -185,7 +186,7 @@ def corrcoef(input: Any) -> Any:
     return table.clamp(-1, 1)
 
 
-@operation(numpy_names=True)
+@operation(numpy_names=True, autocast=WIDEST_ON_DEVICES)
 @node_called("LinalgCrossBackward0")
 def cross(input: TensorBase, other: TensorBase, dim: int | None = None, *, out: TensorBase | None = None) -> TensorBase:
     """Return the cross products of vectors along ``dim`` (the first of length 3, if not given)."""

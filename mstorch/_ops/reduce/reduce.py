@@ -20,6 +20,7 @@ from ..._tape.composite import record as record_composite
 from ..._tape.node import watch
 from ..._tape.ways import in_arrays
 from ..._tape.whole import followed, in_one_piece, record
+from .._autocast import FLOAT32, FLOAT32_ON_DEVICES
 from .._dispatch import (
     call,
     cast_tensor,
@@ -73,7 +74,7 @@ def _is_long_and_small(input: TensorBase) -> bool:
     return not few and not LEVELS and in_arrays(input)
 
 
-@operation(numpy_names=True)
+@operation(numpy_names=True, autocast=FLOAT32_ON_DEVICES)
 def sum(
     input: TensorBase, dim: int | tuple[int, ...] | None = None, keepdim: bool = False, *, dtype: dtype | None = None,
     out: TensorBase | None = None,
@@ -155,7 +156,7 @@ def nanmean(
     return finish(nansum(input, dim, keepdim, dtype=dtype) / count, out)
 
 
-@operation(numpy_names=True)
+@operation(numpy_names=True, autocast=FLOAT32)
 def prod(input: Any, dim: int | None = None, keepdim: bool = False, *, dtype: dtype | None = None, out: TensorBase | None = None) -> Any:
     """Return the product of all elements, or along ``dim``; integers multiply in int64."""
     kind = summed_dtype(input, dtype, out)

@@ -10,6 +10,7 @@ from ..._core.dtype import bool_, by_name, dtype, int64
 from ..._core.tensor_base import TensorBase, count_of
 from ..._core.writable import refuse_partial_overlap
 from ..._tape.composite import record
+from .._autocast import FLOAT32_ON_DEVICES
 from .._dispatch import (
     call,
     cast_tensor,
@@ -56,13 +57,13 @@ def _scan(kernel_: Kernel, input: TensorBase, dim: int, kind: dtype | None, out:
     return finish(call(kernel_, (input,), dim, dtype=kind), out)
 
 
-@operation(numpy_names=True)
+@operation(numpy_names=True, autocast=FLOAT32_ON_DEVICES)
 def cumsum(input: TensorBase, dim: int, *, dtype: dtype | None = None, out: TensorBase | None = None) -> Any:
     """Return the sums of the elements up to each one along ``dim``; integers add up in int64."""
     return _scan(_cumsum, input, dim, dtype, out)
 
 
-@operation(numpy_names=True)
+@operation(numpy_names=True, autocast=FLOAT32_ON_DEVICES)
 def cumprod(input: TensorBase, dim: int, *, dtype: dtype | None = None, out: TensorBase | None = None) -> TensorBase:
     """Return the products of the elements up to each one along ``dim``; integers multiply in int64."""
     return _scan(_cumprod, input, dim, dtype, out)

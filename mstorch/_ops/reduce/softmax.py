@@ -9,6 +9,7 @@ from ..._core.modes import grad_set_to
 from ..._core.tensor_base import TensorBase, count_of
 from ..._tape.composite import record
 from ..._tape.ways import followed
+from .._autocast import FLOAT32_ON_DEVICES
 from .._dispatch import call, finish, finish_exactly, shape_of, wrap_dim, wrap_dims
 from .._memory_order import row_major
 from .._operation import operation
@@ -32,13 +33,13 @@ def _along(kernel_: Kernel, name: str, input: TensorBase, dim: int, kind: dtype 
     return result if out is None else finish_exactly(result, out)
 
 
-@operation(numpy_names=True)
+@operation(numpy_names=True, autocast=FLOAT32_ON_DEVICES)
 def softmax(input: TensorBase, dim: int, dtype: dtype | None = None, *, out: Any = None) -> TensorBase:
     """``exp(x)`` divided by its sum along ``dim``."""
     return _along(_softmax, "softmax_lastdim_kernel_impl", input, dim, dtype, out)
 
 
-@operation(numpy_names=True)
+@operation(numpy_names=True, autocast=FLOAT32_ON_DEVICES)
 def log_softmax(input: TensorBase, dim: int, dtype: dtype | None = None, *, out: Any = None) -> Any:
     """Return the logarithm of softmax, computed without overflow."""
     return _along(_log_softmax, "log_softmax_lastdim_kernel_impl", input, dim, dtype, out)
@@ -49,7 +50,7 @@ def softmin(input: TensorBase, dim: int, dtype: dtype | None = None) -> TensorBa
     return softmax(neg(input), dim, dtype)
 
 
-@operation(numpy_names=True)
+@operation(numpy_names=True, autocast=FLOAT32_ON_DEVICES)
 def logsumexp(input: TensorBase, dim: int | tuple[int, int], keepdim: bool = False, *, out: TensorBase | None = None) -> TensorBase:
     """Return the logarithm of the sum of exponentials, computed from distances to the largest element."""
     if input._dtype.is_integral:

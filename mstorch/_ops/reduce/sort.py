@@ -19,6 +19,7 @@ from ..._tape.moving import beside
 from ..._tape.node import refuse_history
 from ..._tape.ways import ways
 from ..._tape.whole import in_one_piece, record
+from .._autocast import FLOAT32_ON_CPU
 from .._dispatch import (
     call,
     cast_tensor,
@@ -443,7 +444,7 @@ def _quantile(input: Any, q: Any, dim: Any, keepdim: bool, interpolation: str, i
     return finish_recorded(found, out, "quantile() out tensor must be same dtype as the input tensor")
 
 
-@operation(numpy_names=True)
+@operation(numpy_names=True, autocast=FLOAT32_ON_CPU)
 def quantile(
     input: TensorBase, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear",
     out: TensorBase | None = None
@@ -452,7 +453,7 @@ def quantile(
     return _quantile(input, q, dim, keepdim, interpolation, False, out)
 
 
-@operation(numpy_names=True)
+@operation(numpy_names=True, autocast=FLOAT32_ON_CPU)
 def nanquantile(
     input: TensorBase, q: TensorBase | float, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear",
     out: TensorBase | None = None

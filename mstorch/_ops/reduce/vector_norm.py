@@ -10,6 +10,7 @@ from ..._core.dtype import dtype
 from ..._core.tensor_base import TensorBase, recording
 from ..._tape.composite import record
 from ..._tape.ways import followed, fused
+from .._autocast import FLOAT32_ON_DEVICES
 from .._dispatch import call, finish_exactly, shape_of, type_word, wrap_dims
 from .._operation import operation
 from ..elementwise.compare import where
@@ -21,7 +22,7 @@ PUBLIC_IN = "linalg"
 _p_norm = kernel("p_norm")
 
 
-@operation(numpy_names=True)
+@operation(numpy_names=True, autocast=FLOAT32_ON_DEVICES)
 def vector_norm(
     x: TensorBase, ord: complex = 2, dim: int | None = None, keepdim: bool = False, *, dtype: dtype | None = None,
     out: TensorBase | None = None

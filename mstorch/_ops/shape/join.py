@@ -21,6 +21,7 @@ from ..._tape.movement import Move, cloned, flipped, permuted
 from ..._tape.moving import beside
 from ..._tape.ways import followed, ways
 from ..._tape.windows import linear_node, no_view
+from .._autocast import WIDEST
 from .._deprecated import warn_of
 from .._dispatch import (
     broadcast_shape,
@@ -76,7 +77,7 @@ def _check_kind(kind: dtype, out: TensorBase | None) -> None:
         raise TypeError(f"torch.cat(): input types can't be cast to the desired output type {type_word(out._dtype)}")
 
 
-@operation(numpy_names=True)
+@operation(numpy_names=True, autocast=WIDEST)
 def cat(tensors: Sequence[TensorBase], dim: int = 0, *, out: TensorBase | None = None) -> Any:
     """Return the tensors one after another along ``dim``."""
     tensors = tensor_list(tensors, "cat")
@@ -123,7 +124,7 @@ def cat(tensors: Sequence[TensorBase], dim: int = 0, *, out: TensorBase | None =
 concat = concatenate = cat
 
 
-@operation(numpy_names=True)
+@operation(numpy_names=True, autocast=WIDEST)
 def stack(tensors: Sequence[TensorBase], dim: int = 0, *, out: TensorBase | None = None) -> Any:
     """Return the tensors, of one size, along a new dimension ``dim``."""
     tensors = tensor_list(tensors, "stack")

@@ -13,6 +13,7 @@ from ..._core.formats import layout
 from ..._core.strides import normalize
 from ..._core.tensor_base import TensorBase, in_order, strides_of
 from ..._tape.node import watch
+from .._autocast import FLOAT32_ON_CPU
 from .._dispatch import call, finish, shape_of, type_word, wrap_dim
 from .._memory_order import row_major
 from .._named import call_node, node_called
@@ -221,13 +222,13 @@ def _length(n: int | None) -> tuple[int] | None:
     return (n,)
 
 
-@operation
+@operation(autocast=FLOAT32_ON_CPU)
 def fft(input: TensorBase, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: TensorBase | None = None) -> TensorBase:
     """Return the transform along one dimension."""
     return _stored(_along_one(input, n, dim, norm, False), out)
 
 
-@operation
+@operation(autocast=FLOAT32_ON_CPU)
 def ifft(input: TensorBase, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: TensorBase | None = None) -> TensorBase:
     """Return the inverse transform along one dimension."""
     return finish(_along_one(input, n, dim, norm, True), out)
@@ -242,34 +243,34 @@ def _along_one(input: TensorBase, n: int | None, dim: int, norm: str | None, inv
     return found
 
 
-@operation
+@operation(autocast=FLOAT32_ON_CPU)
 @node_called("FftR2CBackward0")
 def rfft(input: TensorBase, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: TensorBase | None = None) -> TensorBase:
     """Return the transform of real numbers: the frequencies that are not negative."""
     return _stored(_real_n(input, _length(n), _one(dim), norm, False, "rfft"), out)
 
 
-@operation
+@operation(autocast=FLOAT32_ON_CPU)
 @node_called("FftC2RBackward0")
 def irfft(input: TensorBase, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: TensorBase | None = None) -> TensorBase:
     """Return the inverse of ``rfft``."""
     return _stored_real(_to_real_n(input, _length(n), _one(dim), norm, True, "irfft"), out, "irfft")
 
 
-@operation
+@operation(autocast=FLOAT32_ON_CPU)
 @node_called("FftC2RBackward0")
 def hfft(input: TensorBase, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: TensorBase | None = None) -> TensorBase:
     """Return the transform of half a symmetric signal: real numbers."""
     return _stored_real(_to_real_n(input, _length(n), _one(dim), norm, False, "hfft"), out, "hfft")
 
 
-@operation
+@operation(autocast=FLOAT32_ON_CPU)
 def ihfft(input: TensorBase, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: TensorBase | None = None) -> TensorBase:
     """Return the inverse of ``hfft``."""
     return finish(_real_n(input, _length(n), _one(dim), norm, True, "ihfft"), out)
 
 
-@operation
+@operation(autocast=FLOAT32_ON_CPU)
 def fftn(
     input: TensorBase, s: tuple[int, ...] | None = None, dim: int | tuple[int, int] | None = None, norm: str | None = None, *,
     out: TensorBase | None = None,
@@ -278,7 +279,7 @@ def fftn(
     return _stored(_complex_n(input, s, dim, norm, False), out)
 
 
-@operation
+@operation(autocast=FLOAT32_ON_CPU)
 def ifftn(
     input: TensorBase, s: tuple[int, int] | None = None, dim: int | tuple[int, int] | None = None, norm: str | None = None, *,
     out: TensorBase | None = None,
@@ -287,7 +288,7 @@ def ifftn(
     return _stored(_complex_n(input, s, dim, norm, True), out)
 
 
-@operation
+@operation(autocast=FLOAT32_ON_CPU)
 @node_called("FftR2CBackward0")
 def rfftn(
     input: TensorBase, s: tuple[int, ...] | None = None, dim: int | tuple[int, int] | None = None, norm: str | None = None, *,
@@ -297,7 +298,7 @@ def rfftn(
     return _stored(_real_n(input, s, dim, norm, False, "rfftn"), out)
 
 
-@operation
+@operation(autocast=FLOAT32_ON_CPU)
 @node_called("FftC2RBackward0")
 def irfftn(
     input: TensorBase, s: tuple[int, ...] | None = None, dim: int | tuple[int, int] | None = None, norm: str | None = None, *,
@@ -324,7 +325,7 @@ def ihfftn(
     return _stored(_real_n(input, s, dim, norm, True, "ihfftn"), out)
 
 
-@operation
+@operation(autocast=FLOAT32_ON_CPU)
 def fft2(
     input: TensorBase, s: tuple[int, int] | None = None, dim: int | tuple[int, int] = (-2, -1), norm: str | None = None, *,
     out: TensorBase | None = None,
@@ -333,7 +334,7 @@ def fft2(
     return fftn(input, s, dim, norm, out=out)
 
 
-@operation
+@operation(autocast=FLOAT32_ON_CPU)
 def ifft2(
     input: TensorBase, s: tuple[int, int] | None = None, dim: int | tuple[int, int] = (-2, -1), norm: str | None = None, *,
     out: TensorBase | None = None,
@@ -342,7 +343,7 @@ def ifft2(
     return ifftn(input, s, dim, norm, out=out)
 
 
-@operation
+@operation(autocast=FLOAT32_ON_CPU)
 @node_called("FftR2CBackward0")
 def rfft2(
     input: TensorBase, s: tuple[int, int] | None = None, dim: tuple[int, int] = (-2, -1), norm: str | None = None, *,
@@ -352,7 +353,7 @@ def rfft2(
     return rfftn(input, s, dim, norm, out=out)
 
 
-@operation
+@operation(autocast=FLOAT32_ON_CPU)
 @node_called("FftC2RBackward0")
 def irfft2(
     input: TensorBase, s: tuple[int, int] | None = None, dim: tuple[int, int] = (-2, -1), norm: str | None = None, *,

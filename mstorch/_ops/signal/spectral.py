@@ -10,6 +10,7 @@ from ..._core.tensor_base import TensorBase, tensor_of
 from ..._core.warned import warn
 from ..._tape.moving import beside
 from ..._tape.windows import no_view
+from .._autocast import FLOAT32_ON_CPU
 from .._dispatch import shape_of, type_word
 from .._operation import operation
 from ..elementwise.complex_views import view_as_complex, view_as_real
@@ -58,7 +59,7 @@ def _number(value: Any) -> Any:
     return value.item() if isinstance(value, TensorBase) and not value._shape else value
 
 
-@operation
+@operation(autocast=FLOAT32_ON_CPU)
 def stft(
     input: Any, n_fft: int, hop_length: int | None = None, win_length: int | None = None, window: Any = None,
     center: bool = True, pad_mode: str = "reflect", normalized: bool = False, onesided: bool | None = None,

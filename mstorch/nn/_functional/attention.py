@@ -14,6 +14,7 @@ from ..._core.storage import DeviceMemory
 from ..._core.tensor_base import array_of, is_meta, value_of
 from ..._core.warned import warn
 from ..._namespace.attention_choice import goes_in_one_piece, refuse_what_is_not_allowed
+from ..._ops._autocast import LOWER
 from ..._ops._dispatch import cast_tensor, cpp_word, shape_of
 from ..._ops._operation import operation
 from ..._ops.elementwise.compare import isnan, logical_and, logical_or, ne, where
@@ -34,7 +35,7 @@ from . import host_attention
 from .fused_attention import attention, filled_rows, fits, without_empty_rows
 
 
-@operation
+@operation(autocast=LOWER)
 def scaled_dot_product_attention(
     query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, dropout_p: float = 0.0, is_causal: bool = False,
     scale: float | None = None, enable_gqa: bool = False,

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..._ops._autocast import FLOAT32_ON_CPU, Casts
 from ..._ops._operation import operation
 from ..._ops.elementwise.activation import relu
 from ..._ops.elementwise.elementwise import abs as abs_of
@@ -33,7 +34,7 @@ def _maximum(rank: int) -> Any:
     pool.__doc__ = "The largest value of each window; with ``return_indices`` also its position."
     pool_with_indices.__name__ = pool_with_indices.__qualname__ = f"max_pool{rank}d_with_indices"
     pool_with_indices.__doc__ = "The largest value of each window and its position among the spatial elements."
-    return operation(pool), operation(pool_with_indices)
+    return operation(autocast=FLOAT32_ON_CPU if rank == 3 else Casts())(pool), operation(pool_with_indices)
 
 
 max_pool1d, max_pool1d_with_indices = _maximum(1)
@@ -53,7 +54,8 @@ def _adaptive_maximum(rank: int) -> Any:
     pool.__doc__ = "Largest values of windows that divide the input into ``output_size`` parts."
     pool_with_indices.__name__ = pool_with_indices.__qualname__ = f"adaptive_max_pool{rank}d_with_indices"
     pool_with_indices.__doc__ = "Largest values of windows that divide the input, and their positions."
-    return operation(pool), operation(pool_with_indices)
+    cast = operation(autocast=FLOAT32_ON_CPU if rank == 3 else Casts())
+    return cast(pool), cast(pool_with_indices)
 
 
 adaptive_max_pool1d, adaptive_max_pool1d_with_indices = _adaptive_maximum(1)
@@ -66,7 +68,7 @@ def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
     return pools.adaptive_avg_pool(2, input, output_size)
 
 
-@operation
+@operation(autocast=FLOAT32_ON_CPU)
 def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
     """Return means of windows that divide (N, C, D, H, W) or (C, D, H, W) into ``output_size`` parts; None keeps a size."""
     return pools.adaptive_avg_pool(3, input, output_size)
@@ -114,7 +116,8 @@ def _fractional(rank: int) -> Any:
     pool.__doc__ = "The largest value of each of ``output_size`` windows at random distances."
     pool_with_indices.__name__ = pool_with_indices.__qualname__ = f"fractional_max_pool{rank}d_with_indices"
     pool_with_indices.__doc__ = "The largest value of each window at random distances, and its position."
-    return operation(pool), operation(pool_with_indices)
+    cast = operation(autocast=FLOAT32_ON_CPU)
+    return cast(pool), cast(pool_with_indices)
 
 
 fractional_max_pool2d, fractional_max_pool2d_with_indices = _fractional(2)
