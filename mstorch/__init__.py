@@ -43,7 +43,7 @@ from ._tensor import Tensor, from_mindspore
 from ._tensor_str import set_printoptions
 
 # Operations: names that no family of `_ops` has as its own, and all that the families define
-from ._ops.linalg.contract import _addmm_activation
+from ._ops.linalg.added_products import _addmm_activation
 from ._ops.linalg.linalg_torch import det, geqrf, inverse, matrix_exp, orgqr
 from ._ops.linalg.packed_matmul import _grouped_mm, _int_mm, _weight_int8pack_mm
 from ._ops.layers.native import native_dropout_backward

@@ -18,6 +18,7 @@ from .._core.overriding import (
     is_entry,
     shown_built_in,
 )
+from .._ops._operation import record_of
 from .._ops.indexing.subscript import window_of
 from .._ops.memory.subclasses import UNWRAPPED
 from .._sparse.dispatch import FORMS, FUNCTION_FORMS, FUNCTIONAL_FORMS, STRIDED_METHOD_FORMS
@@ -39,13 +40,6 @@ _NOT_ENTERED = frozenset({"is_tensor", "broadcast_shapes", "sym_fresh_size", "qu
 _OF_DATA = frozenset("tensor as_tensor asarray from_numpy frombuffer from_file scalar_tensor from_dlpack".split())
 # torch.nn.init's others are made of these and of methods.
 _INIT = ("constant_", "kaiming_uniform_", "normal_", "uniform_")
-
-# Functions that draw random numbers: within a map (torch.vmap) they draw for all slices.
-_DRAWS = frozenset((
-    "rand randn randint randperm rand_like randn_like randint_like normal bernoulli multinomial poisson binomial dropout alpha_dropout "
-    "feature_dropout feature_alpha_dropout dropout1d dropout2d dropout3d gumbel_softmax rrelu bernoulli_ normal_ uniform_ exponential_ "
-    "cauchy_ geometric_ log_normal_ random_ dropout_ alpha_dropout_ feature_dropout_ feature_alpha_dropout_ kaiming_uniform_ rrelu_"
-).split())  # fmt: skip
 
 _NOT_ENTERED_METHODS = frozenset(
     "__new__ __init__ __init_subclass__ __class__ __hash__ __iter__ __getattribute__ __setattr__ __delattr__ __subclasshook__ "
@@ -116,12 +110,13 @@ def build_in(namespace: dict[str, Any], module: str) -> None:
                 namespace[name] = _built.setdefault(value, shown_built_in(value, module, name))
 
 
-def _drawing(function: Function, name: str) -> Function:
-    return drawing(function) if name in _DRAWS else function
+def _drawing(function: Function) -> Function:
+    """Return the function; one that draws random numbers draws for all slices within a map (torch.vmap)."""
+    return drawing(function) if record_of(function).draws else function
 
 
 def _of_face(function: Function, name: str, module: str) -> Function:
-    return refusing_history(on_one_device(_drawing(function, name), name), module.removeprefix(_HOME).removeprefix("."))
+    return refusing_history(on_one_device(_drawing(function), name), module.removeprefix(_HOME).removeprefix("."))
 
 
 def _is_operation(name: str, value: Any) -> bool:
@@ -145,7 +140,7 @@ def enter_class() -> None:
                 setattr(Tensor, name, entry_of_operator(value, _HOME, f"Tensor.{name}", form=form, public=_known_as(name)))
                 continue
             quick = window_of if name == "__getitem__" else None
-            shown = on_one_device(_drawing(value, name), name)
+            shown = on_one_device(_drawing(value), name)
             entered: Any = entry(shown, _HOME, f"Tensor.{name}", form=form, public=_known_as(name), quick=quick)
             if hasattr(entered, "__signature__"):
                 entered.__signature__ = _of_method(entered.__signature__)

@@ -7,8 +7,9 @@ from typing import Any
 from .._core.generator import Generator
 from .._ops._forms import Forms, accepting, old_sum
 from .._ops._in_place import in_place
+from .._ops._operation import BY_TENSOR, IN_PLACE, operation
 from .._ops.elementwise import activation as acts
-from .._ops.linalg import contract
+from .._ops.linalg import added_products
 from .._ops.memory.copying import clone
 from .._tensor import Tensor
 from ..nn._functional import activation as layers
@@ -50,6 +51,7 @@ def threshold_(input: Any, threshold: float, value: float) -> Any:
     return in_place(input, acts.threshold, threshold, value)
 
 
+@operation(draws=BY_TENSOR)
 def rrelu(
     input: Tensor, lower: float = 0.125, upper: float = 0.3333333333333333, training: bool = False, generator: Any = None
 ) -> Tensor:
@@ -59,6 +61,7 @@ def rrelu(
     return drawn_rrelu(input, lower, upper, generator)
 
 
+@operation(draws=IN_PLACE)
 def rrelu_(
     input: Tensor, lower: float = 0.125, upper: float = 0.3333333333333333, training: bool = False, generator: Generator | None = None
 ) -> Tensor:
@@ -71,4 +74,4 @@ def rrelu_(
 @partial(accepting, forms=Forms(old=old_sum("mat", "vec")[:2]))  # as a function; the method takes the other orders
 def addmv_(input: Tensor, mat: Tensor, vec: Tensor, *, beta: complex = 1, alpha: complex = 1) -> Any:
     """In-place version of ``addmv``."""
-    return in_place(input, contract.addmv, mat, vec, beta=beta, alpha=alpha)
+    return in_place(input, added_products.addmv, mat, vec, beta=beta, alpha=alpha)

@@ -17,6 +17,7 @@ from .._tape.node import bare_twin
 from .._tape.places import onto_meta
 from .._tape.writes import assign, computed_for, detach_snapshot, snapshot
 from ._dispatch import cast_tensor, check_result_cast
+from ._operation import record_of
 
 # Operations whose in-place forms torch refuses where an operand is the tensor itself.
 _READS_WHILE_IT_WRITES = {
@@ -131,4 +132,5 @@ def in_place_form(
     made.__name__, made.__qualname__ = name, f"Tensor.{name}"
     made.__module__ = function.__module__
     made.__doc__ = f"In-place version of ``{function.__name__}``."
+    made.record = record_of(function)  # type: ignore[attr-defined]
     return made

@@ -10,11 +10,15 @@ from ._forms import Forms, accepting, with_numpy_names
 
 Function = Callable[..., Any]
 
+BY_SIZE, BY_TENSOR, BY_VALUES, IN_PLACE = "size", "tensor", "values", "in place"
+
 
 class Record(NamedTuple):
     """The facts of an operation, declared where it is defined."""
 
     autocast: Casts = Casts()
+    draws: str = ""
+    """From what it draws random numbers: a size, a tensor of the result's shape, parameters; or that it fills its operand."""
 
 
 def record_of(function: Function) -> Record:
@@ -25,22 +29,28 @@ def record_of(function: Function) -> Record:
 @overload
 def operation(function: Function, /) -> Function: ...
 @overload
-def operation(*, forms: Forms | None = None, numpy_names: bool = False, autocast: Casts = ...) -> Callable[[Function], Function]: ...
-def operation(function: Any = None, /, *, forms: Forms | None = None, numpy_names: bool = False, autocast: Casts = Casts()) -> Any:
+def operation(
+    *, forms: Forms | None = None, numpy_names: bool = False, autocast: Casts = ..., draws: str = ""
+) -> Callable[[Function], Function]: ...
+def operation(
+    function: Any = None, /, *, forms: Forms | None = None, numpy_names: bool = False, autocast: Casts = Casts(), draws: str = ""
+) -> Any:
     """Declare an operation.
 
     ``forms``: other ways to write a call of it (second names, orders of older versions). ``numpy_names``: it takes NumPy's keywords, too
-    (``axis`` for ``dim``). ``autocast``: how its arguments are cast in an autocast region. A ``dtype`` may be one of Python's types.
+    (``axis`` for ``dim``). ``autocast``: how its arguments are cast in an autocast region.
+    ``draws``: from what it draws random numbers (``BY_SIZE`` …). A ``dtype`` may be one of Python's types.
     """
+    record = Record(autocast, draws)
     if function is None:
-        return lambda defined: _declared(defined, forms, numpy_names, autocast)
-    return _declared(function, None, False, autocast)
+        return lambda defined: _declared(defined, forms, numpy_names, record)
+    return _declared(function, None, False, record)
 
 
-def _declared(function: Function, forms: Forms | None, numpy_names: bool, autocast: Casts) -> Function:
+def _declared(function: Function, forms: Forms | None, numpy_names: bool, record: Record) -> Function:
     made = with_numpy_names(function) if numpy_names else function
     if forms is not None or "dtype" in inspect.signature(made).parameters:
         made = accepting(made, forms or Forms())
-    made = casting(made, autocast)
-    made.record = Record(autocast)  # type: ignore[attr-defined]
+    made = casting(made, record.autocast)
+    made.record = record  # type: ignore[attr-defined]
     return made

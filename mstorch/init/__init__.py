@@ -14,6 +14,7 @@ from .._core.generator import Generator, engine_of
 from .._core.overriding import is_taken
 from .._core.tensor_base import array_of
 from .._core.warned import warn
+from .._ops._operation import IN_PLACE, operation
 from .._ops.memory.copying import copy_, is_contiguous
 from .._ops.memory.creation import full_like, ones_like, zeros_like
 from .._ops.memory.from_data import made
@@ -53,12 +54,14 @@ def _shape(tensor: Tensor) -> tuple[int, ...]:
     return tuple(tensor.shape)
 
 
+@operation(draws=IN_PLACE)
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Generator | None = None) -> Tensor:
     """Return uniform numbers in [a, b)."""
     with no_grad():
         return random.uniform_(tensor, a, b, generator=generator)
 
 
+@operation(draws=IN_PLACE)
 def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Generator | None = None) -> Tensor:
     """Return normal numbers."""
     with no_grad():
@@ -199,6 +202,7 @@ def _warn_if_empty(tensor: Tensor) -> bool:
     return False
 
 
+@operation(draws=IN_PLACE)
 def kaiming_uniform_(
     tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu", generator: Generator | None = None
 ) -> Tensor:

@@ -15,6 +15,7 @@ from ..._tape.moving import beside
 from .._dispatch import call, cast_tensor, type_word
 from .._in_place import in_place
 from .._memory_order import result_strides
+from .._operation import BY_TENSOR, IN_PLACE, operation
 from ..elementwise.elementwise import add, mul, sub
 from ..random.random import draw
 from ..shape.views import permute, reshape
@@ -109,41 +110,49 @@ def _feature_dims(input: TensorBase) -> None:
         raise RuntimeError("Feature dropout requires at least 2 dimensions in the input")
 
 
+@operation(draws=BY_TENSOR)
 def dropout(input: TensorBase, p: float, train: bool) -> TensorBase:
     """Return the input with each element set to 0 with probability ``p`` and the others divided by 1 - p."""
     return _dropped(input, p, train, False)
 
 
+@operation(draws=BY_TENSOR)
 def feature_dropout(input: TensorBase, p: float, train: bool) -> TensorBase:
     """Return the input with each channel (N, C) set to 0 with probability ``p`` and the others divided by 1 - p."""
     return _dropped(input, p, train, True)
 
 
+@operation(draws=BY_TENSOR)
 def alpha_dropout(input: TensorBase, p: float, train: bool) -> TensorBase:
     """Dropout that keeps mean and variance, for SELU."""
     return _alpha_dropped(input, p, train, False)
 
 
+@operation(draws=BY_TENSOR)
 def feature_alpha_dropout(input: TensorBase, p: float, train: bool) -> TensorBase:
     """Alpha dropout of whole channels (N, C)."""
     return _alpha_dropped(input, p, train, True)
 
 
+@operation(draws=IN_PLACE)
 def dropout_(input: Any, p: float, train: bool) -> Any:
     """In-place version of ``dropout``."""
     return in_place(input, dropout, p, train)
 
 
+@operation(draws=IN_PLACE)
 def feature_dropout_(input: Any, p: float, train: bool) -> Any:
     """In-place version of ``feature_dropout``."""
     return in_place(input, feature_dropout, p, train)
 
 
+@operation(draws=IN_PLACE)
 def alpha_dropout_(input: Any, p: float, train: bool) -> Any:
     """In-place version of ``alpha_dropout``."""
     return in_place(input, alpha_dropout, p, train)
 
 
+@operation(draws=IN_PLACE)
 def feature_alpha_dropout_(input: Any, p: float, train: bool) -> Any:
     """In-place version of ``feature_alpha_dropout``."""
     return in_place(input, feature_alpha_dropout, p, train)

@@ -5,31 +5,17 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
-from ..._backend.geometry import contiguous_strides
-from ..._core.dtype import dtype
 from ..._core.formats import contiguous_format, memory_format
-from ..._core.modes import modes
-from ..._core.promotion import promote_types
-from ..._core.tensor_base import TensorBase, in_order, is_tracked
-from ..._tape.movement import Move, zeros
-from ..._tape.windows import linear
-from .._autocast import AS_GIVEN_OR_LOWER, FLOAT32_ON_CPU, LOWER, LOWER_ON_DEVICES, WIDEST_ON_DEVICES
+from ..._core.tensor_base import TensorBase
+from .._autocast import FLOAT32_ON_CPU, LOWER_ON_DEVICES, WIDEST_ON_DEVICES
 from .._deprecated import warn_of
-from .._dispatch import cpp_word, finish, finish_exactly, finish_recorded, finish_safely, shape_of, type_word, wrap_dim
-from .._forms import Forms, old_sum, without_out_dtype
+from .._dispatch import finish, finish_recorded, finish_safely, shape_of, wrap_dim
 from .._named import node_called
-from .._numbers import fitting
-from .._one_dtype import expect_dtype
 from .._operation import operation
-from .._scalars import scalar_array
-from ..elementwise import activation
 from ..memory.creation import eye
 from ..shape import views
-from ._scaled_product import in_one_kernel
 from .linalg_factor import attach, inv
-from .matmul import bmm, dot, matmul
+from .matmul import dot, matmul
 
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _DOTS = "..."
@@ -428,174 +414,3 @@ def _cheapest(matrices: Sequence[Any], lengths: list[int]) -> TensorBase:
         return matmul(product(i, k), product(k + 1, j))
 
     return product(0, count - 1)
-
-
-def _nothing_of(tensor: TensorBase) -> Any:
-    """Return zeros that depend on the tensor, whatever its elements: its gradient is zeros."""
-    def nothing(raw: Any) -> Any:
-        return zeros(tuple(raw.shape), tensor._dtype.name)
-
-    return linear(
-        tensor, Move(np.zeros_like, nothing), Move(lambda gradient: gradient * gradient.dtype.type(0), nothing), "MulBackward0"
-    )
-
-
-# Of which, with ``alpha`` 0, the factors are not looked at.
-_UNSEEN = {"addmm": (2, 3), "addbmm": (2, 3), "addmv": (2,)}
-
-
-def _scaled_sum(name: str, input: Any, product: Any, beta: Any, alpha: Any) -> TensorBase:
-    """Return ``beta * input + alpha * product``; with ``beta`` 0 the input is ignored."""
-    if input._dtype is not product._dtype:
-        raise RuntimeError(
-            f"self and mat2 must have the same dtype, but got {type_word(input._dtype)} and {type_word(product._dtype)}"
-        )
-    if product._dtype.is_integral:
-        whole = bool if product._dtype.category == 0 else int
-        alpha, beta = whole(fitting(alpha, product._dtype)), whole(fitting(beta, product._dtype))
-    else:
-        for factor in (alpha, beta):
-            fitting(factor, product._dtype)
-    shown = views.expand(input, shape_of(product))
-    if alpha == 0 and product._dtype.category in _UNSEEN.get(name, ()):
-        scaled = _nothing_of(product)
-    else:
-        scaled = product if alpha == 1 else product * alpha
-    if beta == 0:
-        return scaled + _nothing_of(shown) if modes.grad and is_tracked(input) else scaled
-    return (shown if beta == 1 else shown * beta) + scaled
-
-
-def _row_major(result: TensorBase) -> TensorBase:
-    """Return a fresh result in row-major order, whatever the order of the summand."""
-    return result if result._stride is None else in_order(result, contiguous_strides(result._shape))
-
-
-@operation(forms=Forms(old=old_sum("mat1", "mat2")), autocast=LOWER)
-@node_called("AddmmBackward0")
-def addmm(
-    input: TensorBase, mat1: TensorBase, mat2: TensorBase, *, beta: complex = 1, alpha: complex = 1, out_dtype: dtype | None = None,
-    out: TensorBase | None = None
-) -> TensorBase:
-    """``beta * input + alpha * (mat1 @ mat2)``. NotImplementedError for an ``out_dtype``."""
-    without_out_dtype("addmm", out_dtype)
-    for number, matrix in ((1, mat1), (2, mat2)):
-        if len(shape_of(matrix)) != 2:
-            raise RuntimeError(f"mat{number} must be a matrix, got {len(shape_of(matrix))}-D tensor")
-    found = in_one_kernel(input, mat1, mat2, beta, alpha)
-    if found is not None:
-        return finish_exactly(found, out)
-    if input._dtype.name in ("float16", "bfloat16") and mat1._dtype is input._dtype and mat2._dtype is input._dtype:
-        # Half precision rounds once, after the sum, and looks at the factors always.
-        whole = _scaled_sum("", input.float(), matmul(mat1.float(), mat2.float()), beta, alpha)
-        return finish_exactly(whole.to(input._dtype), out)
-    return finish_exactly(_scaled_sum("addmm", input, matmul(mat1, mat2), beta, alpha), out)
-
-
-def _addmm_activation(
-    input: TensorBase, mat1: TensorBase, mat2: TensorBase, *, beta: complex = 1, alpha: complex = 1, use_gelu: bool = False,
-    out: TensorBase | None = None
-) -> TensorBase:
-    """``relu`` of ``addmm``, or with ``use_gelu`` its ``gelu``."""
-    found = addmm(input, mat1, mat2, beta=beta, alpha=alpha)
-    return finish_exactly(activation.gelu(found) if use_gelu else activation.relu(found), out)
-
-
-@operation(forms=Forms(old=old_sum("mat", "vec")), autocast=AS_GIVEN_OR_LOWER)
-@node_called("AddmvBackward0")
-def addmv(
-    input: TensorBase, mat: TensorBase, vec: TensorBase, *, beta: complex = 1, alpha: complex = 1, out: TensorBase | None = None
-) -> TensorBase:
-    """``beta * input + alpha * (mat @ vec)``."""
-    m, v, own = shape_of(mat), shape_of(vec), shape_of(input)
-    if len(m) != 2 or len(v) != 1 or len(own) > 1:
-        raise RuntimeError(f"vector + matrix @ vector expected, got {len(own)}, {len(m)}, {len(v)}")
-    if m[1] != v[0] or (own and own[0] not in (1, m[0])):
-        raise RuntimeError(
-            f"size mismatch, got input ({own[0] if own else m[0]}), mat ({m[0]}x{m[1]}), vec ({v[0]})"
-        )
-    kinds = input._dtype, mat._dtype, vec._dtype
-    if not kinds[0] is kinds[1] is kinds[2]:
-        one, two, three = map(type_word, kinds)
-        raise RuntimeError(f"addmv input tensors must have the same dtype, but got {one}, {two}, and {three}")
-    if input._dtype.itemsize == 2 and input._dtype.is_floating_point:
-        for factor in (alpha, beta):
-            fitting(factor, input._dtype)
-        whole = _scaled_sum("", input.float(), matmul(mat.float(), vec.float()), beta, alpha)
-        return finish_exactly(whole.to(input._dtype), out)
-    return finish_exactly(_scaled_sum("addmv", input, matmul(mat, vec), beta, alpha), out)
-
-
-@operation(forms=Forms(old=old_sum("vec1", "vec2")), autocast=LOWER_ON_DEVICES)
-@node_called("AddrBackward0")
-def addr(
-    input: TensorBase, vec1: TensorBase, vec2: TensorBase, *, beta: complex = 1, alpha: complex = 1, out: TensorBase | None = None
-) -> TensorBase:
-    """``beta * input + alpha * outer(vec1, vec2)``."""
-    for number, vector in ((1, vec1), (2, vec2)):
-        if len(shape_of(vector)) != 1:
-            raise RuntimeError(f"addr: Expected 1-D argument vec{number}, but got {len(shape_of(vector))}-D")
-    product = outer(vec1, vec2)
-    if input._dtype is not product._dtype:
-        kind = promote_types(input._dtype, product._dtype)
-        input, product = input.to(kind), product.to(kind)
-    for name, factor in (("beta", beta), ("alpha", alpha)):
-        if product._dtype.category and isinstance(factor, bool):
-            raise RuntimeError(f"Boolean {name} only supported for Boolean results.")
-        if product._dtype.is_integral and isinstance(factor, (float, complex)):
-            raise RuntimeError(f"For integral input tensors, argument {name} must not be a floating point number.")
-    if not product._dtype.is_complex and (isinstance(beta, complex) or isinstance(alpha, complex)):
-        raise RuntimeError(f"value cannot be converted to type {cpp_word(product._dtype)} without overflow")
-    if product._dtype.itemsize == 2 and product._dtype.is_floating_point:
-        # In half precision the factors and each step are rounded.
-        alpha, beta = (float(scalar_array(fitting(factor, product._dtype), product._dtype)) for factor in (alpha, beta))
-        product, alpha = outer(vec1 * alpha, vec2).to(product._dtype), 1
-    return finish(_scaled_sum("addr", input, product, beta, alpha), out)
-
-
-@operation(forms=Forms(old=old_sum("batch1", "batch2")), autocast=LOWER)
-@node_called("BaddbmmBackward0")
-def baddbmm(
-    input: TensorBase, batch1: TensorBase, batch2: TensorBase, *, beta: complex = 1, alpha: complex = 1, out_dtype: dtype | None = None,
-    out: TensorBase | None = None
-) -> TensorBase:
-    """``beta * input + alpha * (batch1 @ batch2)``, a matrix product for each entry. NotImplementedError for an ``out_dtype``."""
-    without_out_dtype("baddbmm", out_dtype)
-    wrap_dim(2, len(shape_of(batch2)) if len(shape_of(batch1)) > 1 else len(shape_of(batch1)))
-    if input._dtype is not batch1._dtype:
-        words = (cpp_word(tensor._dtype) for tensor in (input, batch1, batch2))
-        raise RuntimeError("Input dtypes must be the same, got: input {}, batch1: {}, batch2: {}".format(*words))
-    expect_dtype(batch1._dtype, batch2)
-    found = in_one_kernel(input, batch1, batch2, beta, alpha) if len(shape_of(batch1)) == len(shape_of(batch2)) == 3 else None
-    if found is not None:
-        return finish_exactly(found, out)
-    if input._dtype.itemsize == 2 and input._dtype.is_floating_point:
-        # Half precision rounds once, after the sum.
-        whole = baddbmm(input.float(), batch1.float(), batch2.float(), beta=beta, alpha=alpha)
-        return finish_exactly(whole.to(input._dtype), out)
-    return finish_exactly(_row_major(_scaled_sum("baddbmm", input, bmm(batch1, batch2), beta, alpha)), out)
-
-
-_UNLIKE = "self and mat2 must have the same dtype, but got {out} and {kind}"
-
-
-@operation(forms=Forms(old=old_sum("batch1", "batch2")), autocast=LOWER)
-@node_called("AddbmmBackward0")
-def addbmm(
-    input: TensorBase, batch1: TensorBase, batch2: TensorBase, *, beta: complex = 1, alpha: complex = 1, out: TensorBase | None = None
-) -> TensorBase:
-    """``beta * input + alpha`` times the sum of the matrix products of the entries."""
-    a, b = shape_of(batch1), shape_of(batch2)
-    if len(a) != 3 or len(b) != 3:
-        raise RuntimeError("batch1 must be a 3D tensor" if len(a) != 3 else "batch2 must be a 3D tensor")
-    if a[0] != b[0]:
-        raise RuntimeError(f"batch1 and batch2 must have same number of batches, got {a[0]} and {b[0]}")
-    if a[2] != b[1]:
-        raise RuntimeError(f"Incompatible matrix sizes for bmm ({a[1]}x{a[2]} and {b[1]}x{b[2]})")
-    if input._dtype.itemsize == 2 and input._dtype.is_floating_point and a[0]:
-        # Half precision rounds after each matrix that is added.
-        total = input
-        for place, (left, right) in enumerate(zip(views.unbind(batch1), views.unbind(batch2))):
-            total = addmm(total, left, right, beta=1 if place else beta, alpha=alpha)
-        return finish_exactly(total, out, _UNLIKE)
-    return finish_exactly(_scaled_sum("addbmm", input, bmm(batch1, batch2).sum(0, dtype=batch1._dtype), beta, alpha), out, _UNLIKE)

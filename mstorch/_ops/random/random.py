@@ -27,7 +27,7 @@ from ..._tape.ways import ways
 from .._dispatch import broadcast_shape, deliver, finish, readable, shape_args, shape_of, type_word, write, write_array
 from .._forms import SIZE, Forms
 from .._fresh_out import fresh_out
-from .._operation import operation
+from .._operation import BY_SIZE, BY_TENSOR, BY_VALUES, IN_PLACE, operation
 from ..elementwise import elementwise
 from ..memory.copying import is_contiguous
 from ..memory.creation import _checked_size, empty_like
@@ -111,7 +111,7 @@ def _floating(kind: dtype | None, out: Any, name: str) -> dtype:
     return kind
 
 
-@operation(forms=SIZE)
+@operation(forms=SIZE, draws=BY_SIZE)
 @placed(drawn=True)
 def rand(
     *size: Any, generator: Generator | None = None, out: TensorBase | None = None, dtype: dtype | None = None,
@@ -130,7 +130,7 @@ def rand(
     return _tensor(array, kind, requires_grad, out, "rand")
 
 
-@operation(forms=SIZE)
+@operation(forms=SIZE, draws=BY_SIZE)
 @placed(drawn=True)
 def randn(
     *size: Any, generator: Generator | None = None, out: TensorBase | None = None, dtype: dtype | None = None,
@@ -173,7 +173,7 @@ def _cpp_int(kind: dtype) -> str:
     }[kind.name]  # fmt: skip
 
 
-@operation
+@operation(draws=BY_SIZE)
 @placed(drawn=True)
 def randint(
     *args: Any, generator: Generator | None = None, out: TensorBase | None = None, dtype: dtype | None = None,
@@ -201,7 +201,7 @@ def randint(
     return _tensor(array, kind, requires_grad, out, "randint")
 
 
-@operation
+@operation(draws=BY_SIZE)
 @placed(drawn=True)
 def randperm(
     n: int, *, generator: Generator | None = None, out: TensorBase | None = None, dtype: dtype | None = None,
@@ -228,7 +228,7 @@ def _check_permutation(n: int, kind: dtype) -> None:
         raise RuntimeError(f"n is too large for result tensor type: 'torch.{type_word(kind)}Tensor'")
 
 
-@operation
+@operation(draws=BY_TENSOR)
 @placed(like=True, drawn=True)
 def rand_like(
     input: TensorBase, *, generator: Generator | None = None, dtype: dtype | None = None, layout: layout | None = None,
@@ -242,7 +242,7 @@ def rand_like(
     return _fresh(made_tensor, requires_grad)
 
 
-@operation
+@operation(draws=BY_TENSOR)
 @placed(like=True, drawn=True)
 def randn_like(
     input: TensorBase, *, generator: Generator | None = None, dtype: dtype | None = None, layout: layout | None = None,
@@ -256,7 +256,7 @@ def randn_like(
     return _fresh(made_tensor, requires_grad)
 
 
-@operation(forms=Forms({"high": "low"}))
+@operation(forms=Forms({"high": "low"}), draws=BY_TENSOR)
 @placed(like=True, drawn=True)
 def randint_like(
     input: TensorBase, low: TensorBase | int, high: Any = None, *, generator: Generator | None = None, dtype: dtype | None = None,
@@ -312,6 +312,7 @@ def _in_order(array: np.ndarray, order: tuple[int, ...]) -> np.ndarray:
     return np.ascontiguousarray(array.transpose(order))
 
 
+@operation(draws=IN_PLACE)
 def uniform_(self: Any, from_: float = 0, to: float = 1, *, generator: Any = None, **kwargs: Any) -> Any:
     """Fill with uniform random numbers in [from, to)."""
     low = kwargs.pop("from", from_)
@@ -329,6 +330,7 @@ def uniform_(self: Any, from_: float = 0, to: float = 1, *, generator: Any = Non
     return _put(self, _drawn(self, lambda shape, _: draw("uniform", engine, shape, low, high, name)))
 
 
+@operation(draws=IN_PLACE)
 def normal_(self: Any, mean: float = 0, std: float = 1, *, generator: Any = None) -> Any:
     """Fill with normal random numbers."""
     check_history(self)
@@ -350,7 +352,7 @@ def _check_std(std: float) -> None:
         raise RuntimeError(f"normal expects std >= 0.0, but found std {float(std):g}")
 
 
-@operation
+@operation(draws=BY_VALUES)
 @placed(drawn=True)
 def normal(
     mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, generator: Any = None, out: Any = None, dtype: dtype | None = None,
@@ -404,6 +406,7 @@ def _around(mean: Any, std: Any, kind: dtype, out: Any) -> Any:
     return _sampled(value_of(found), kind, given, out)
 
 
+@operation(draws=IN_PLACE)
 def random_(self: TensorBase, *args: Any, generator: Generator | None = None, **bounds: Any) -> TensorBase:
     """Fill with random integers: ``random_()``, ``random_(to)``, ``random_(from, to)``."""
     check_writable(self)
@@ -430,6 +433,7 @@ def _check_probability(p: float) -> None:
         raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={float(p):g}")
 
 
+@operation(draws=IN_PLACE)
 def bernoulli_(self: TensorBase, p: Any = 0.5, *, generator: Generator | None = None) -> TensorBase:
     """Fill with 1 with probability ``p`` (a number, or a tensor of one for each element), else 0."""
     if not isinstance(p, TensorBase):
@@ -468,6 +472,7 @@ def _probabilities(p: TensorBase) -> np.ndarray:
     return array
 
 
+@operation(draws=BY_VALUES)
 def bernoulli(
     input: TensorBase, p: float | None = None, *, generator: Generator | None = None, out: TensorBase | None = None
 ) -> TensorBase:
@@ -491,6 +496,7 @@ def _drawn_chances(input: TensorBase, p: float | None, engine: Any, kind: dtype)
     return draw("bernoulli_each", engine, _chances(input, engine, shape_of(input)), kind.name)
 
 
+@operation(draws=IN_PLACE)
 def exponential_(self: TensorBase, lambd: float = 1, *, generator: Generator | None = None) -> TensorBase:
     """Fill with exponential random numbers of rate ``lambd``."""
     check_writable(self)
@@ -505,6 +511,7 @@ def exponential_(self: TensorBase, lambd: float = 1, *, generator: Generator | N
     return _put(self, _drawn(self, lambda shape, _: draw("exponential", engine, shape, float(lambd), name)))
 
 
+@operation(draws=IN_PLACE)
 def geometric_(self: TensorBase, p: float, *, generator: Generator | None = None) -> TensorBase:
     """Fill with the number of tries up to the first success of probability ``p``."""
     check_writable(self)
@@ -514,6 +521,7 @@ def geometric_(self: TensorBase, p: float, *, generator: Generator | None = None
     return _put(self, _drawn(self, lambda shape, _: draw("geometric", engine, shape, float(p), name)))
 
 
+@operation(draws=IN_PLACE)
 def cauchy_(self: TensorBase, median: float = 0, sigma: float = 1, *, generator: Generator | None = None) -> TensorBase:
     """Fill with Cauchy random numbers."""
     check_history(self)
@@ -529,6 +537,7 @@ def cauchy_(self: TensorBase, median: float = 0, sigma: float = 1, *, generator:
     return _put(self, _drawn(self, lambda shape, _: draw("cauchy", engine, shape, float(median), float(sigma), name)))
 
 
+@operation(draws=IN_PLACE)
 def log_normal_(self: TensorBase, mean: float = 1, std: float = 2, *, generator: Generator | None = None) -> TensorBase:
     """Fill with numbers whose logarithms are normal."""
     check_writable(self)

@@ -11,9 +11,11 @@ from ..._core.tensor_base import TensorBase, meta_tensor
 from ..._tape.moving import beside
 from ..._tape.ways import ways
 from .._dispatch import finish, shape_of, type_word
+from .._operation import BY_VALUES, operation
 from .random import _array, _draws_there, _sampled, _stream, _tensor, draw
 
 
+@operation(draws=BY_VALUES)
 def multinomial(
     input: TensorBase, num_samples: int, replacement: bool = False, *, generator: Generator | None = None, out: TensorBase | None = None
 ) -> Any:
@@ -63,6 +65,7 @@ def _word(tensor: Any) -> str:
     return type_word(tensor._dtype)
 
 
+@operation(draws=BY_VALUES)
 def poisson(input: TensorBase, generator: Generator | None = None) -> Any:
     """Poisson random numbers of the rates in ``input``, in its dtype."""
     if input._dtype.is_integral:
@@ -73,18 +76,21 @@ def poisson(input: TensorBase, generator: Generator | None = None) -> Any:
     return _sampled(draw("poisson", _stream(generator, input, "poisson"), rates, input._dtype.name), input._dtype, (input,), None)
 
 
+@operation(draws=BY_VALUES)
 def binomial(count: TensorBase, prob: TensorBase, generator: Generator | None = None) -> Any:
     """Binomial random numbers of the given counts and probabilities."""
     array = draw("binomial", _stream(generator, count, "binomial"), _array(count), _array(prob))
     return beside(_tensor(array, count._dtype, False, None), count)
 
 
+@operation(draws=BY_VALUES)
 def _standard_gamma(input: TensorBase, generator: Generator | None = None) -> Any:
     """Gamma random numbers of the concentrations in ``input`` and rate 1; the public function adds the gradient."""
     array = draw("standard_gamma", _stream(generator, input, "standard_gamma"), _array(input))
     return beside(_tensor(array, input._dtype, False, None), input)
 
 
+@operation(draws=BY_VALUES)
 def _sample_dirichlet(input: TensorBase, generator: Generator | None = None) -> Any:
     """Dirichlet random numbers of the concentrations in the last dimension of ``input``."""
     array = draw("dirichlet", _stream(generator, input, "dirichlet"), _array(input))

@@ -15,6 +15,7 @@ from ..._ops._dispatch import shape_of
 from ..._ops._in_place import in_place
 from ..._ops._memory_order import row_major
 from ..._ops._named import node_called
+from ..._ops._operation import BY_TENSOR, operation
 from ..._ops.elementwise import activation as acts
 from ..._ops.elementwise import math as maths
 from ..._ops.elementwise.compare import where
@@ -108,6 +109,7 @@ def threshold(input: Tensor, threshold: float, value: float, inplace: bool = Fal
     return _done(acts.threshold, input, inplace, threshold, value)
 
 
+@operation(draws=BY_TENSOR)
 @node_called("RreluWithNoiseBackward0", "input")
 def rrelu(
     input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, inplace: bool = False
@@ -214,6 +216,7 @@ def log_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dty
     return soft.log_softmax(input, dim, dtype)
 
 
+@operation(draws=BY_TENSOR)
 def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Tensor:
     """Return samples of the Gumbel-softmax distribution (https://arxiv.org/abs/1611.01144); ``hard`` makes them one-hot."""
     if eps != 1e-10:

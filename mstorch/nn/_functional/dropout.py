@@ -6,6 +6,7 @@ from typing import Any
 
 from ..._core.warned import warn
 from ..._ops._in_place import in_place
+from ..._ops._operation import BY_TENSOR, operation
 from ..._ops.layers import dropout as drops
 from ..._ops.shape import views
 from ..._tensor import Tensor
@@ -21,24 +22,28 @@ def _done(function: Callable[..., Any], input: Tensor, inplace: bool, *args: Any
     return in_place(input, function, *args) if inplace else function(input, *args)
 
 
+@operation(draws=BY_TENSOR)
 def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """Each element set to 0 with probability ``p``, the others divided by 1 - p."""
     _checked(p)
     return _done(drops.dropout, input, inplace, p, training)
 
 
+@operation(draws=BY_TENSOR)
 def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
     """Dropout that keeps mean and variance, for SELU."""
     _checked(p)
     return _done(drops.alpha_dropout, input, inplace, p, training)
 
 
+@operation(draws=BY_TENSOR)
 def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
     """Alpha dropout of whole channels (N, C, *)."""
     _checked(p)
     return _done(drops.feature_alpha_dropout, input, inplace, p, training)
 
 
+@operation(draws=BY_TENSOR)
 def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """Whole channels of (N, C, L) or (C, L) set to 0."""
     _checked(p)
@@ -59,6 +64,7 @@ def _channels(input: Tensor, p: float, training: bool, inplace: bool, single: bo
     return in_place(input, lambda tensor: views.squeeze(result, 0)) if inplace else views.squeeze(result, 0)
 
 
+@operation(draws=BY_TENSOR)
 def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """Whole channels of (N, C, H, W) set to 0."""
     _checked(p)
@@ -80,6 +86,7 @@ def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
     return _channels(input, p, training, inplace, False)
 
 
+@operation(draws=BY_TENSOR)
 def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """Whole channels of (N, C, D, H, W) or (C, D, H, W) set to 0."""
     _checked(p)
