@@ -6,6 +6,7 @@ import gc
 import os
 import pathlib
 import sys
+import zlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -54,6 +55,15 @@ def _prepare_for_processes() -> None:
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add ``--whole``."""
+    parser.addoption("--whole", action="store_true", help="all cases of sweeps; folders run a third of them otherwise, always the same")
+
+
+def _of_folders(config: pytest.Config) -> bool:
+    return any(pathlib.Path(argument.split("::")[0]).is_dir() for argument in config.args)
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_cmdline_main(config: pytest.Config) -> None:
     """Where pytest-xdist is installed, folders run in a process for each core, a file in one (``-n 0``: all in this process)."""
@@ -64,7 +74,7 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
     if option.usepdb or option.collectonly:
         return
     if getattr(option, "numprocesses", 0) is None and option.dist == "no":
-        if any(pathlib.Path(argument.split("::")[0]).is_dir() for argument in config.args):
+        if _of_folders(config):
             option.numprocesses, option.dist = os.cpu_count(), "loadfile"
 
 
@@ -79,11 +89,19 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     return Turns(config, log)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Where processes run beside each other, files with slow tests or sweeps come first: short ones at the end leave no process idle."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Let files with slow tests or sweeps come first where processes run beside each other: short ones at the end leave none idle.
+
+    Without ``--whole`` two of three cases of sweeps are left out of folders.
+    """
     if "PYTEST_XDIST_WORKER" in os.environ:
         long = {item.path for item in items if item.get_closest_marker("slow") or item.get_closest_marker("sweep")}
         items.sort(key=lambda item: item.path not in long)
+    if not config.option.whole and not config.option.markexpr and not config.option.keyword and _of_folders(config):
+        left_out = [item for item in items if item.get_closest_marker("sweep") and "[" in item.name and zlib.crc32(item.nodeid.encode()) % 3]
+        gone = set(left_out)
+        items[:] = [item for item in items if item not in gone]
+        config.hook.pytest_deselected(items=left_out)
 
 
 def pytest_collection_finish() -> None:
