@@ -11,23 +11,16 @@ from .._core.generator import Generator
 from .._core.tensor_base import TensorBase
 from .._library.schema import Argument, Schema
 from .._tensor import Tensor
+from .kinds import ALIASES, operation_of
 from .overloads import all_overloads, overloads
 
 # Public names of operators that have another name below.
-ALIASES = {
-    "absolute": "abs", "arccos": "acos", "arccosh": "acosh", "arcsin": "asin", "arcsinh": "asinh", "arctan": "atan",
-    "arctan2": "atan2", "arctanh": "atanh", "clip": "clamp", "concat": "cat", "concatenate": "cat", "divide": "div", "fix": "trunc",
-    "greater": "gt", "greater_equal": "ge", "less": "lt", "less_equal": "le", "moveaxis": "movedim", "multiply": "mul",
-    "negative": "neg", "not_equal": "ne", "subtract": "sub", "true_divide": "div", "swapaxes": "transpose", "swapdims": "transpose",
-    "__and__": "bitwise_and", "__or__": "bitwise_or", "__xor__": "bitwise_xor", "__invert__": "bitwise_not",
-    "__floordiv__": "floor_divide",
-    "__eq__": "eq", "__ne__": "ne", "__lt__": "lt", "__le__": "le", "__gt__": "gt", "__ge__": "ge", "vector_norm": "linalg_vector_norm",
-}  # fmt: skip
+_NAMES = {name: operation_of(name) for name in (
+    *ALIASES, "__and__", "__or__", "__xor__", "__invert__", "__floordiv__", "__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__",
+)}  # fmt: skip
 # Python numbers that a parameter for tensors takes are tensors there; these have an overload for numbers that Python does not call.
 _NUMBERS_AS_TENSORS = frozenset("add sub mul div floor_divide rsub_".split())
 _VARIED = frozenset("view permute expand repeat flip new_empty new_zeros new_ones zeros ones empty rand randn reshape".split())
-_MAKERS = frozenset("zeros ones empty full rand randn arange eye linspace randint randperm logspace empty_strided".split())
-_LIKE = frozenset("zeros_like ones_like empty_like full_like rand_like randn_like randint_like".split())
 _WORDS = {"input": "self", "axis": "dim", "keepdims": "keepdim"}
 _SILENT = frozenset(("requires_grad", "out", "layout", "pin_memory", "names"))
 
@@ -45,12 +38,13 @@ def bind(name: str, args: tuple[Any, ...], kwargs: dict[str, Any], compositions:
     """Return the overload that a call with a public name is, or None; with ``compositions`` one of those that torch makes of others."""
     in_place = name.endswith("_") and not name.endswith("__")
     plain = name[:-1] if in_place else name
-    own = ALIASES.get(plain, plain) + ("_" if in_place else "")
+    own = _NAMES.get(plain, plain) + ("_" if in_place else "")
     given = {_WORDS.get(key, key): v for key, v in kwargs.items() if key != "requires_grad" and not (key in _SILENT and not v)}
-    if own in _VARIED and own not in _MAKERS and len(args) > 1 and not isinstance(args[1], (tuple, list)):
-        args = (args[0], args[1:])
-    elif own in _MAKERS and own in _VARIED and args and all(type(value) is int for value in args):
-        args = (args,)
+    if own in _VARIED and args:
+        if all(type(value) is int for value in args):
+            args = (args,)
+        elif len(args) > 1 and isinstance(args[0], TensorBase) and not isinstance(args[1], (tuple, list)):
+            args = (args[0], args[1:])
     for loosely in (False, True):
         for schema in _compositions(own) if compositions else overloads(own):
             found = _fitted(schema, own, args, given, loosely)
@@ -73,7 +67,7 @@ def _is_of_tensors(schema: Schema) -> bool:
 
 def bind_out(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Bound | None:
     """Return the overload that a call with ``out=`` is, or None."""
-    own = ALIASES.get(name, name)
+    own = _NAMES.get(name, name)
     target = kwargs["out"]
     targets = list(target) if isinstance(target, (tuple, list)) else [target]
     given = {_WORDS.get(key, key): v for key, v in kwargs.items() if key != "out" and not (key in _SILENT and not v)}
@@ -124,11 +118,11 @@ def _trimmed(schema: Schema, name: str, values: dict[str, Any]) -> Bound:
         for argument in schema.arguments
         if argument.kwarg_only and argument.name in values and not _same(values[argument.name], argument.default)
     }
-    if name in _MAKERS:
-        named.setdefault("device", device("cpu"))
+    taken = {argument.name for argument in schema.arguments}
+    if "pin_memory" in taken and ("self" not in taken or name.endswith("_like")):  # factories
         named["pin_memory"] = False
-    elif name in _LIKE:
-        named["pin_memory"] = False
+        if "self" not in taken:
+            named.setdefault("device", device("cpu"))
     return Bound(schema, positional, named)
 
 

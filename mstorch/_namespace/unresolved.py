@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from .._aten.kinds import changes_view, gives_view
 from .._core.dtype import dtype
 from .._core.overriding import MAPPERS, Property, disabled, public_name
 from .._core.storage import Counter, Mirror
@@ -29,15 +30,10 @@ _SAYINGS = frozenset("""
 _OF_MEMORY = frozenset("""
     data_ptr untyped_storage storage _typed_storage storage_type is_shared share_memory_ is_pinned
 """.split())
-# Views, and what may return its operand or a view of it.
+# What may return its operand or a view of it, beside the operators whose schemas say so.
 _VIEWS = frozenset("""
-    __getitem__ alias as_strided asarray as_tensor atleast_1d atleast_2d atleast_3d chunk contiguous cpu data detach diagonal dsplit expand
-    expand_as flatten hsplit mT movedim moveaxis narrow permute pin_memory ravel reshape reshape_as select slice split split_with_sizes
-    squeeze swapaxes swapdims T t tensor_split to transpose type type_as unbind unflatten unfold unsqueeze view view_as view_as_complex
-    view_as_real vsplit cfloat cdouble float double half bfloat16
+    __getitem__ asarray as_tensor atleast_1d atleast_2d atleast_3d cpu data T type type_as cfloat cdouble float double half bfloat16
 """.split())
-# Methods that change how a tensor looks at memory, and no elements.
-_LOOKS = frozenset("t_ transpose_ swapaxes_ swapdims_ squeeze_ unsqueeze_ resize_ resize_as_ as_strided_ set_".split())
 _OPERATORS = frozenset("__iadd__ __isub__ __imul__ __itruediv__ __ifloordiv__ __imod__ __ipow__ __imatmul__ __setitem__".split())
 _NOT_CONVERTED = "torch.Tensor.view is not supported for conjugate view tensors when converting to a different dtype."
 
@@ -104,9 +100,9 @@ def take(public: Callable[..., Any], function: Callable[..., Any], args: tuple[A
         return with_signs(found, *signs_of(found)) if type(found) is Tensor and found._storage.__class__ is Mirror else found
     if name in _OF_MEMORY:
         return function(as_it_lies(first), *rest, **named)
-    if name in _VIEWS:
+    if name in _VIEWS or gives_view(name):
         return _seen(function, name, first, rest, named)
-    if name in _LOOKS:
+    if changes_view(name):
         return _looks_otherwise(function, first, rest, named)
     if name.endswith("_") and not name.endswith("__") or name in _OPERATORS:
         copy = resolved(first)

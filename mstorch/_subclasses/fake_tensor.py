@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from .. import ops
+from .._aten.kinds import is_shaped_by_values, reads_values
 from .._core import device as devices
 from .._core.above import above
 from .._core.device import device
@@ -115,11 +116,8 @@ def _tensors(value: Any) -> Iterator[Any]:
         yield from _tensors(tuple(value.values()))
 
 
-# Operators whose result has a shape that elements decide; those with ``Tensor?[] indices`` do if one of these is a mask.
-_SHAPED_BY_ELEMENTS = frozenset((
-    "nonzero", "masked_select", "_unique2", "unique_consecutive", "unique_dim", "bincount", "repeat_interleave", "argwhere", "unique",
-))  # fmt: skip
-_READS = frozenset(("_local_scalar_dense", "equal", "item", "allclose", "is_nonzero", "_is_all_true", "_is_any_true"))
+# Operators that torch makes of others, of which one reads a value.
+_READS = ("is_nonzero", "_is_all_true", "_is_any_true")
 
 
 class FakeTensorMode(TorchDispatchMode):
@@ -216,10 +214,14 @@ class FakeTensorMode(TorchDispatchMode):
         return tree_map(wrapped, func(*tree_map(known, args), **tree_map(known, kwargs)))
 
     def _refuse(self, func: Any, name: str, given: list[Any], args: Any) -> None:
-        if name in _READS:
+        if reads_values(name) or name in _READS:
             raise DataDependentOutputException(func)
+        if name == "one_hot":
+            if len(args) < 2 or args[1] == -1:  # torch counts the classes
+                raise DataDependentOutputException(ops.aten._local_scalar_dense.default)
+            return
         masks = [value for value in _tensors(args[1:2]) if value.dtype is bool_] if name in ("index", "index_put") else ()
-        if name in _SHAPED_BY_ELEMENTS or (masks and name == "index"):
+        if masks if name == "index" else is_shaped_by_values(name):
             raise DynamicOutputShapeException(ops.aten.nonzero.default if masks else func)
         real = [value for value in given if not isinstance(value, FakeTensor)]
         if real and not self.allow_non_fake_inputs:

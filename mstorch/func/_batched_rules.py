@@ -5,6 +5,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+from .._aten.kinds import CONVERSIONS, is_elementwise, operation_of
 from .._core.built_in import written
 from .._core.overriding import public_name
 from .._core.promotion import promote_types
@@ -187,25 +188,11 @@ def pointwise_in_place(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
 
 
 rules(
-    "add sub subtract mul multiply div divide true_divide floor_divide remainder fmod pow float_power atan2 arctan2 copysign hypot "
-    "logaddexp logaddexp2 nextafter maximum minimum fmax fmin ldexp xlogy heaviside gcd lcm rsub lerp addcmul addcdiv where clamp clip "
-    "clamp_min clamp_max eq ne lt le gt ge not_equal less less_equal greater greater_equal isclose logical_and logical_or "
-    "logical_xor logical_not bitwise_and bitwise_or bitwise_xor bitwise_not bitwise_left_shift bitwise_right_shift __rsub__ __rdiv__ "
-    "__rfloordiv__ __rmod__ __rpow__ __floordiv__ __eq__ __and__ __or__ __xor__ __lshift__ __rshift__ __rlshift__ __rrshift__ __invert__ "
-    "__neg__ __abs__ __pos__ complex polar threshold "
-    "abs absolute acos acosh angle arccos arccosh arcsin arcsinh arctan arctanh asin asinh atan atanh ceil conj conj_physical cos cosh "
-    "deg2rad digamma erf erfc erfinv exp exp2 expm1 fix floor frac frexp igamma igammac i0 isfinite isinf isnan isneginf isposinf isreal "
-    "lgamma log log10 log1p log2 logit mvlgamma nan_to_num neg negative polygamma positive rad2deg real reciprocal relu relu6 resolve_conj "
-    "resolve_neg round rsqrt sgn sigmoid sign signbit sin sinc sinh sqrt square tan tanh trunc celu elu gelu hardshrink hardsigmoid "
-    "hardswish hardtanh leaky_relu logsigmoid log_sigmoid_backward mish selu silu softplus softshrink softsign tanhshrink imag "
-    "clone to type float double half bfloat16 int long short byte bool char cfloat cdouble chalf cpu cuda "
-    "alias detach zeros_like ones_like full_like empty_like  fill zero type_as "
-    "nn.functional.threshold nn.functional.logsigmoid",
+    "isclose complex polar conj isreal real resolve_conj resolve_neg hardswish logsigmoid log_sigmoid_backward softsign tanhshrink "
+    "imag cpu cuda alias detach zeros_like ones_like full_like empty_like fill zero nn.functional.threshold "
+    "nn.functional.logsigmoid",
     pointwise,
 )  # fmt: skip
-_POINTWISE_IN_PLACE = (
-    "addcdiv addcmul lerp zero abs clamp clip copy where add sub mul div eq ne lt le gt ge"  # beside those above
-).split()
 
 
 @ruled("type_as Tensor.to Tensor.type")
@@ -460,11 +447,6 @@ rules(" ".join(_MATRICES_AND), of_matrices_and_vectors)
 
 # Which rule a function has
 
-_OPERATORS = {
-    "__iadd__": "add_", "__isub__": "sub_", "__imul__": "mul_", "__itruediv__": "div_", "__ifloordiv__": "floor_divide_",
-    "__imod__": "remainder_", "__ipow__": "pow_", "__iand__": "bitwise_and_", "__ior__": "bitwise_or_", "__ixor__": "bitwise_xor_",
-    "__ilshift__": "bitwise_left_shift_", "__irshift__": "bitwise_right_shift_",
-}  # fmt: skip
 _NOT_SPECIAL = frozenset(("logsumexp", "softmax", "log_softmax"))
 
 
@@ -515,14 +497,16 @@ def find(key: str, public: Callable[..., Any]) -> Rule:
         return _own(name)
     if name in _OF_A_SLICE:
         return of_a_slice
-    name = _OPERATORS.get(name, name)
+    name = operation_of(name) if name.startswith("__i") else name
     if owner in ("", "Tensor", "functional", "nn.functional", "_namespace.implicit") and name in RULES:
         return RULES[name]
+    if owner in ("", "Tensor", "functional", "nn.functional") and not is_in_place(name) and (name in CONVERSIONS or is_elementwise(name)):
+        return pointwise
     if owner == "special" and name not in _NOT_SPECIAL:
         return pointwise
     if owner in ("", "Tensor", "nn.functional") and is_in_place(name):
         base = name[:-1]
-        if RULES.get(base) is pointwise or base in _POINTWISE_IN_PLACE:
+        if RULES.get(base) is pointwise or base in ("zero", "copy") or is_elementwise(base):
             return pointwise_in_place
     return by_slices
 

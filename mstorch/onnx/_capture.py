@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .._aten.calling import unseen
+from .._aten.kinds import gives_view
 from .._core.trees import tree_flatten, tree_unflatten
 from .._tensor import Tensor
 from ..overrides import TorchFunctionMode
@@ -12,9 +13,6 @@ from ..utils._python_dispatch import TorchDispatchMode
 from ._errors import OnnxExporterError
 from ._whole import bound, whole_name
 
-VIEWS = frozenset(
-    "alias detach diagonal expand lift_fresh permute select slice split split_with_sizes squeeze t transpose unbind unsqueeze view".split()
-)
 _REVERSED = frozenset("alias detach lift_fresh permute squeeze t transpose unsqueeze view".split())
 
 
@@ -130,7 +128,7 @@ class Run:
             if leaf is arguments.get("self"):
                 continue  # the operation gave back its argument
             held = self._held[id(leaf)] = _Held(leaf, value)
-            if name in VIEWS:
+            if gives_view(name):
                 held.base, held.step, held.place = self._hold(arguments["self"]), step, place
                 held.seen = held.base.version
 

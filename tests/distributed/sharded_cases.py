@@ -44,6 +44,18 @@ def case_dtensors(torch, dist, rank, size):
     ])  # fmt: skip
 
 
+def case_elementwise_operations_stay_cut(torch, dist, rank, size):
+    tensor = import_module("torch.distributed.tensor")
+    mesh = dist.init_device_mesh(together.PLACE, (size,))
+    x = torch.linspace(-0.9, 0.9, 10).view(5, 2)
+    cut, other = (tensor.distribute_tensor(one, mesh, [tensor.Shard(0)]) for one in (x, x.flip(0)))
+    found = [
+        torch.acos(cut), torch.atan2(cut, other), cut > other, torch.logical_and(cut, other), cut.exp2(), torch.erfc(cut), torch.sinh(cut),
+        torch.where(cut > 0, cut, other), torch.clamp_min(cut, 0.1), 2 - cut, cut.clone().mul_(other), cut.clone().atan2_(other),
+    ]  # fmt: skip
+    return [(str(one.placements), one.full_tensor()) for one in found]
+
+
 def case_gradients_of_dtensors(torch, dist, rank, size):
     tensor = import_module("torch.distributed.tensor")
     mesh = dist.init_device_mesh(together.PLACE, (size,))

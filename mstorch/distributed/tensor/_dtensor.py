@@ -12,6 +12,7 @@ from typing import Any
 import mstorch as torch
 from mstorch import Tensor
 
+from ..._aten.kinds import CONVERSIONS, is_elementwise, operation_of
 from ..._backend.geometry import contiguous_strides
 from ..._core.overriding import WITHOUT_SUBCLASSES, level_set_to
 from ..._core.size import Size
@@ -23,17 +24,12 @@ from ..device_mesh import DeviceMesh
 from ._moves import Fan, move, part_shape, total, whole_shape
 from .placement_types import Partial, Placement, Replicate, Shard
 
-# Operations on each element by itself, with numbers and with tensors of the same shape, spread in the same way.
-_EACH = set(
-    "add sub mul div neg abs exp log sqrt rsqrt relu gelu silu sigmoid tanh clone zeros_like ones_like empty_like full_like "
-    "pow square clamp to float double half bfloat16 contiguous sign where lerp addcmul addcdiv maximum minimum reciprocal "
-    "dropout erf sin cos floor ceil round detach type_as masked_fill __add__ __sub__ __mul__ __truediv__ __neg__ __radd__ __rsub__ "
-    "__rmul__ __rtruediv__ __pow__ softplus leaky_relu elu hardtanh log1p expm1 isnan isinf isfinite logical_not nan_to_num".split()
+# Further operations on each element by itself, with numbers and with tensors of the same shape, spread in the same way: those whose
+# schemas do not say so.
+_EACH = CONVERSIONS | frozenset(
+    "zeros_like ones_like empty_like full_like square contiguous dropout detach softplus isfinite nan_to_num".split()
 )
-_WRITES = set(
-    "add_ sub_ mul_ div_ copy_ zero_ fill_ clamp_ neg_ pow_ sqrt_ abs_ lerp_ addcmul_ addcdiv_ __iadd__ __isub__ __imul__ "
-    "__itruediv__ relu_".split()
-)
+_WRITES = ("copy_", "zero_", "fill_")
 _RANDOM = {"normal_", "uniform_", "trunc_normal_", "bernoulli_", "exponential_", "random_"}
 
 
@@ -306,11 +302,12 @@ def _compute(name: str, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
         )
     if any(isinstance(one, Tensor) and not isinstance(one, DTensor) and is_tracked(one) for one in leaves):
         raise NotImplementedError(f"mstorch: {name} of a DTensor and a plain tensor that requires gradients: distribute it")
-    if name in _WRITES | _RANDOM:
+    written = operation_of(name)
+    if name in _WRITES or name in _RANDOM or (written.endswith("_") and not written.endswith("__") and is_elementwise(name)):
         return _write(name, func, args, kwargs)
     placements, shape = spread[0].placements, _shape(spread[0])
     alike = all(one.placements == placements and _shape(one) == shape for one in spread)
-    if name in _EACH and alike and not any(isinstance(one, Partial) for one in placements):
+    if (name in _EACH or is_elementwise(name)) and alike and not any(isinstance(one, Partial) for one in placements):
         if name == "dropout" and not all(isinstance(one, Shard) for one in placements):
             alike = False
         parts = [_unwrap(one) if isinstance(one, DTensor) else one for one in leaves]

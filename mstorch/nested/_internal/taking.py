@@ -8,51 +8,25 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ..._aten.overloads import all_overloads
+from ..._aten.kinds import CONVERSIONS, is_elementwise, operation_of
 from ..._aten.parts import NotInParts, in_parts
 from ..._core.nested_parts import is_nested
 from ..._core.overriding import MAPPERS, Property, public_name, spoken
-from ..._library.tags import Tag
 from ..._tensor import Tensor
 from .base import Nested, Unanswered
 
 Function = Callable[..., Any]
-_POINTWISE = int(Tag.pointwise)  # type: ignore[attr-defined]
-# Operators of Python, and second names, by the name of the operation.
-_OPERATORS = {
-    "__add__": "add", "__radd__": "add", "__sub__": "sub", "__rsub__": "rsub", "__mul__": "mul", "__rmul__": "mul",
-    "__truediv__": "div", "__rtruediv__": "div", "__div__": "div", "__rdiv__": "div", "__floordiv__": "floor_divide", "__rfloordiv__":
-    "floor_divide", "__mod__": "remainder", "__rmod__": "remainder", "__pow__": "pow", "__rpow__": "pow", "__neg__": "neg", "__pos__":
-    "positive", "__abs__": "abs", "__invert__": "bitwise_not", "__and__": "bitwise_and", "__rand__": "bitwise_and", "__or__":
-    "bitwise_or", "__ror__": "bitwise_or", "__xor__": "bitwise_xor", "__rxor__": "bitwise_xor", "__eq__": "eq", "__ne__": "ne",
-    "__lt__": "lt", "__le__": "le", "__gt__": "gt", "__ge__": "ge", "__iadd__": "add_", "__isub__": "sub_", "__imul__": "mul_",
-    "__itruediv__": "div_", "__idiv__": "div_", "__ipow__": "pow_", "__iand__": "bitwise_and_", "__ior__": "bitwise_or_", "__ixor__":
-    "bitwise_xor_", "__lshift__": "bitwise_left_shift", "__rshift__": "bitwise_right_shift", "multiply": "mul", "divide": "div",
-    "subtract": "sub", "true_divide": "div", "negative": "neg", "absolute": "abs", "greater": "gt", "greater_equal": "ge", "less": "lt",
-    "less_equal": "le", "not_equal": "ne", "clip": "clamp", "fix": "trunc", "concat": "cat", "concatenate": "cat", "swapaxes":
-    "transpose", "swapdims": "transpose",
-}  # fmt: skip
 # What has an element of the result for each element, and is no operation of torch's that is marked so.
-_ALSO_POINTWISE = frozenset("""
-    arccos arccosh arcsin arcsinh arctan arctanh arctan2 bernoulli bfloat16 bool byte celu char cdouble cfloat dropout alpha_dropout
-    double dropout_ elu_ empty_like exponential_ fill_ float full_like glu_ half hardshrink hardswish_ int isclose isfinite isreal
-    isneginf isposinf leaky_relu_ log_normal_ logsigmoid long nan_to_num normal_ ones_like rand_like randint_like randn_like relu6
-    relu_ rrelu short silu_ softplus softsign square tanhshrink threshold_ type_as uniform_ zero_ zeros_like real imag
-    resolve_conj resolve_neg ndtr native_dropout frexp threshold_backward fill
+_ALSO_POINTWISE = CONVERSIONS | frozenset("""
+    bernoulli dropout alpha_dropout dropout_ empty_like exponential_ fill_ full_like glu_ hardswish_ isclose isreal log_normal_
+    logsigmoid normal_ ones_like rand_like randint_like randn_like softsign tanhshrink uniform_ zero_ zeros_like real imag
+    resolve_conj resolve_neg ndtr native_dropout fill
 """.split())
-_ELEMENTWISE: dict[str, bool] = {}
 
 
 def is_pointwise(name: str) -> bool:
     """Return whether an operation of that name computes each element by itself."""
-    known = _ELEMENTWISE.get(name)
-    if known is None:
-        names = (name, name.removesuffix("_"), f"special_{name}")
-        marked = name in _ALSO_POINTWISE or name not in ("max", "min") and any(
-            _POINTWISE in tags for one in names for _, tags in all_overloads(one).values()
-        )
-        known = _ELEMENTWISE[name] = marked
-    return known
+    return name in _ALSO_POINTWISE or is_elementwise(name)
 
 
 class Forms(dict[str, Function]):
@@ -80,7 +54,7 @@ def nested_among(values: Any) -> Iterator[Any]:
 def operation_name(public: Function) -> str:
     """Return the name of the operation that a public function, method or operator is."""
     name = public_name(public)
-    return _OPERATORS.get(name, name)
+    return operation_of(name)
 
 
 def take(public: Function, function: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
