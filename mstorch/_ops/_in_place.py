@@ -19,18 +19,7 @@ from .._tape.writes import assign, computed_for, detach_snapshot, snapshot
 from ._dispatch import cast_tensor, check_result_cast
 from ._operation import record_of
 
-# Operations whose in-place forms torch refuses where an operand is the tensor itself.
-_READS_WHILE_IT_WRITES = {
-    "index_add", "index_copy", "index_reduce", "scatter", "scatter_add", "scatter_reduce", "put", "index_put",
-}  # fmt: skip
-
-
-# Those whose arguments torch looks at before the memory that is written.
-_ARGUMENTS_FIRST = {
-    "index_add", "index_reduce", "scatter", "scatter_add", "scatter_reduce", "put", "addmm", "addmv", "addbmm", "baddbmm", "addr",
-    "renorm", "relu", "lerp",
-}  # fmt: skip
-_NUMBERS_FIRST = {"clamp", "div", "pow"}  # but shapes later
+_NUMBERS_FIRST = {"clamp", "div", "pow"}  # whose numbers torch checks before the memory that is written, but shapes later
 
 
 def _check_target(tensor: TensorBase, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
@@ -42,7 +31,7 @@ def _check_target(tensor: TensorBase, function: Callable[..., Any], args: tuple[
     if name in _NUMBERS_FIRST:
         first = not any(isinstance(value, TensorBase) for value in (*args, *kwargs.values()))
     else:
-        first = name in _ARGUMENTS_FIRST
+        first = record_of(function).arguments_first
     if first:
         with grad_set_to(False), contextlib.suppress(NotImplementedError):  # of a dtype, which torch's kernels say later
             function(onto_meta(tensor), *map(onto_meta, args), **{key: onto_meta(value) for key, value in kwargs.items()})
@@ -63,7 +52,7 @@ def _refuse_overlaps(tensor: TensorBase, function: Callable[..., Any], args: tup
         if isinstance(value, TensorBase) and value._storage is tensor._storage:
             name = getattr(function, "__name__", "")
             if value._shape or name not in ("masked_fill", "index_fill"):  # these read a number before they write
-                refuse_partial_overlap(tensor, value, name not in _READS_WHILE_IT_WRITES)
+                refuse_partial_overlap(tensor, value, not record_of(function).reads_while_it_writes)
 
 
 def stored(tensor: TensorBase, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -17,8 +17,13 @@ class Record(NamedTuple):
     """The facts of an operation, declared where it is defined."""
 
     autocast: Casts = Casts()
+    """How its arguments are cast in an autocast region."""
     draws: str = ""
     """From what it draws random numbers: a size, a tensor of the result's shape, parameters; or that it fills its operand."""
+    reads_while_it_writes: bool = False
+    """Its in-place form refuses the tensor itself as an operand."""
+    arguments_first: bool = False
+    """Its in-place form checks the arguments before the memory that is written."""
 
 
 def record_of(function: Function) -> Record:
@@ -29,28 +34,22 @@ def record_of(function: Function) -> Record:
 @overload
 def operation(function: Function, /) -> Function: ...
 @overload
-def operation(
-    *, forms: Forms | None = None, numpy_names: bool = False, autocast: Casts = ..., draws: str = ""
-) -> Callable[[Function], Function]: ...
-def operation(
-    function: Any = None, /, *, forms: Forms | None = None, numpy_names: bool = False, autocast: Casts = Casts(), draws: str = ""
-) -> Any:
+def operation(*, forms: Forms | None = None, numpy_names: bool = False, **facts: Any) -> Callable[[Function], Function]: ...
+def operation(function: Any = None, /, *, forms: Forms | None = None, numpy_names: bool = False, **facts: Any) -> Any:
     """Declare an operation.
 
     ``forms``: other ways to write a call of it (second names, orders of older versions). ``numpy_names``: it takes NumPy's keywords, too
-    (``axis`` for ``dim``). ``autocast``: how its arguments are cast in an autocast region.
-    ``draws``: from what it draws random numbers (``BY_SIZE`` …). A ``dtype`` may be one of Python's types.
+    (``axis`` for ``dim``). ``facts``: those of its ``Record``. A ``dtype`` may be one of Python's types.
     """
-    record = Record(autocast, draws)
+    record = Record(**facts)
     if function is None:
         return lambda defined: _declared(defined, forms, numpy_names, record)
     return _declared(function, None, False, record)
 
 
 def _declared(function: Function, forms: Forms | None, numpy_names: bool, record: Record) -> Function:
+    function.record = record  # type: ignore[attr-defined]
     made = with_numpy_names(function) if numpy_names else function
     if forms is not None or "dtype" in inspect.signature(made).parameters:
         made = accepting(made, forms or Forms())
-    made = casting(made, record.autocast)
-    made.record = record  # type: ignore[attr-defined]
-    return made
+    return casting(made, record.autocast)

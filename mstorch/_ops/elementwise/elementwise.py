@@ -506,6 +506,7 @@ def _scaled_first(input: TensorBase, tensor1: TensorBase, tensor2: TensorBase, v
     return mul(to_dtype(tensor1, kind), int(value) if isinstance(value, float) and kind.is_integral else value)
 
 
+@operation(arguments_first=True)
 @node_called(by_value("LerpBackward", 2, "weight"))
 def lerp(input: Any, end: Any, weight: Any, *, out: TensorBase | None = None) -> TensorBase:
     """``input + weight * (end - input)``, computed from the nearer end."""

@@ -275,7 +275,7 @@ def nonzero_static(input: TensorBase, *, size: int, fill_value: int = -1, out: T
     return finish(found, out)
 
 
-@operation(autocast=WIDEST_ON_DEVICES)
+@operation(autocast=WIDEST_ON_DEVICES, reads_while_it_writes=True)
 @node_called("IndexPutBackward0")
 def index_put(input: TensorBase, indices: tuple[TensorBase, ...], values: TensorBase, accumulate: bool = False) -> TensorBase:
     """Return a copy with ``values`` put (or added) at the index tensors."""
@@ -344,6 +344,7 @@ def _add_without_places(target: TensorBase, key: tuple[Any, ...], values: Tensor
     return target
 
 
+@operation(reads_while_it_writes=True, arguments_first=True)
 def put(input: Any, index: Any, source: Any, accumulate: bool = False) -> TensorBase:
     """Return a copy with the elements of ``source`` put (or added) at positions of the flat tensor."""
     if not accumulate:

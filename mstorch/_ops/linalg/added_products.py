@@ -68,7 +68,7 @@ def _row_major(result: TensorBase) -> TensorBase:
     return result if result._stride is None else in_order(result, contiguous_strides(result._shape))
 
 
-@operation(forms=Forms(old=old_sum("mat1", "mat2")), autocast=LOWER)
+@operation(forms=Forms(old=old_sum("mat1", "mat2")), autocast=LOWER, arguments_first=True)
 @node_called("AddmmBackward0")
 def addmm(
     input: TensorBase, mat1: TensorBase, mat2: TensorBase, *, beta: complex = 1, alpha: complex = 1, out_dtype: dtype | None = None,
@@ -98,7 +98,7 @@ def _addmm_activation(
     return finish_exactly(activation.gelu(found) if use_gelu else activation.relu(found), out)
 
 
-@operation(forms=Forms(old=old_sum("mat", "vec")), autocast=AS_GIVEN_OR_LOWER)
+@operation(forms=Forms(old=old_sum("mat", "vec")), autocast=AS_GIVEN_OR_LOWER, arguments_first=True)
 @node_called("AddmvBackward0")
 def addmv(
     input: TensorBase, mat: TensorBase, vec: TensorBase, *, beta: complex = 1, alpha: complex = 1, out: TensorBase | None = None
@@ -123,7 +123,7 @@ def addmv(
     return finish_exactly(_scaled_sum("addmv", input, matmul(mat, vec), beta, alpha), out)
 
 
-@operation(forms=Forms(old=old_sum("vec1", "vec2")), autocast=LOWER_ON_DEVICES)
+@operation(forms=Forms(old=old_sum("vec1", "vec2")), autocast=LOWER_ON_DEVICES, arguments_first=True)
 @node_called("AddrBackward0")
 def addr(
     input: TensorBase, vec1: TensorBase, vec2: TensorBase, *, beta: complex = 1, alpha: complex = 1, out: TensorBase | None = None
@@ -150,7 +150,7 @@ def addr(
     return finish(_scaled_sum("addr", input, product, beta, alpha), out)
 
 
-@operation(forms=Forms(old=old_sum("batch1", "batch2")), autocast=LOWER)
+@operation(forms=Forms(old=old_sum("batch1", "batch2")), autocast=LOWER, arguments_first=True)
 @node_called("BaddbmmBackward0")
 def baddbmm(
     input: TensorBase, batch1: TensorBase, batch2: TensorBase, *, beta: complex = 1, alpha: complex = 1, out_dtype: dtype | None = None,
@@ -176,7 +176,7 @@ def baddbmm(
 _UNLIKE = "self and mat2 must have the same dtype, but got {out} and {kind}"
 
 
-@operation(forms=Forms(old=old_sum("batch1", "batch2")), autocast=LOWER)
+@operation(forms=Forms(old=old_sum("batch1", "batch2")), autocast=LOWER, arguments_first=True)
 @node_called("AddbmmBackward0")
 def addbmm(
     input: TensorBase, batch1: TensorBase, batch2: TensorBase, *, beta: complex = 1, alpha: complex = 1, out: TensorBase | None = None

@@ -74,7 +74,7 @@ def dist(input: Any, other: Any, p: Any = 2) -> TensorBase:
 _WIDER = {float16: float32, bfloat16: float32}
 
 
-@operation(numpy_names=True, autocast=FLOAT32_ON_DEVICES)
+@operation(numpy_names=True, autocast=FLOAT32_ON_DEVICES, arguments_first=True)
 def renorm(input: Any, p: Any, dim: int, maxnorm: Any, *, out: TensorBase | None = None) -> TensorBase:
     """Return a copy whose entries along ``dim`` with a norm above ``maxnorm`` are scaled down to it."""
     shape = shape_of(input)
