@@ -4,6 +4,8 @@ Left out, it is none: so torch's own binding reads its default, whatever the sch
 """
 from __future__ import annotations
 
+from .._core.one_device import OneDevice, found_two
+from .._ops._operation import operation
 from .._ops.losses import ctc, loss, loss_margin
 from .._tensor import Tensor
 
@@ -21,6 +23,7 @@ def kl_div(input: Tensor, target: Tensor, reduction: int = 0, *, log_target: boo
     return loss.kl_div(input, target, reduction=_word("kl_div", 3, reduction), log_target=log_target)
 
 
+@operation(one_device=OneDevice(words=found_two, numbers=("input",)))
 def binary_cross_entropy_with_logits(
     input: Tensor, target: Tensor, weight: Tensor | None = None, pos_weight: Tensor | None = None, reduction: int = 0
 ) -> Tensor:

@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 
 from .._core.dtype import int64
+from .._core.one_device import OneDevice
 from .._core.tensor_base import array_of
 from .._ops._dispatch import shape_of
+from .._ops._operation import operation
 from .._ops.layers import embedding, rnn
 from .._ops.linalg.matmul import linear
 from .._ops.memory.creation import zeros
@@ -123,6 +125,7 @@ def rnn_relu_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: A
     return _cell("RNN_RELU", input, (hx,), w_ih, w_hh, b_ih, b_hh)[0]
 
 
+@operation(one_device=OneDevice("__embedding_bag_forward_only"))
 def embedding_bag(
     weight: Tensor, indices: Any, offsets: Tensor | None, scale_grad_by_freq: bool = False, mode: int = 0, sparse: bool = False,
     per_sample_weights: Tensor | None = None, include_last_offset: bool = False, padding_idx: int | None = None,

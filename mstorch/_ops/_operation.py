@@ -5,6 +5,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any, NamedTuple, overload
 
+from .._core.one_device import OneDevice
 from ._autocast import Casts, casting
 from ._forms import Forms, accepting, with_numpy_names
 
@@ -24,6 +25,8 @@ class Record(NamedTuple):
     """Its in-place form refuses the tensor itself as an operand."""
     arguments_first: bool = False
     """Its in-place form checks the arguments before the memory that is written."""
+    one_device: OneDevice | None = None
+    """How it refuses tensors on different devices, where its kernel does not."""
 
 
 def record_of(function: Function) -> Record:

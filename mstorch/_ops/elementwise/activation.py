@@ -8,6 +8,7 @@ import numpy as np
 from ..._backend.table import Kernel, kernel, torch_type_name
 from ..._core.dtype import finfo, float32
 from ..._core.modes import modes
+from ..._core.one_device import OneDevice
 from ..._core.strides import preserved_strides
 from ..._core.tensor_base import TensorBase, count_of, is_tracked
 from ..._core.writable import refuse_partial_overlap
@@ -118,7 +119,7 @@ def leaky_relu(input: TensorBase, negative_slope: float = 0.01) -> TensorBase:
     return _apply(_leaky_relu, "leaky_relu", input, negative_slope)
 
 
-@operation(autocast=LOWER)
+@operation(autocast=LOWER, one_device=OneDevice("__prelu_kernel"))
 def prelu(input: TensorBase, weight: TensorBase) -> TensorBase:
     """``x`` where it is positive, else ``weight * x``, one weight for all or one for each channel (dimension 1)."""
     shape, count = input._shape, int(count_of(weight._shape))

@@ -6,6 +6,7 @@ from typing import Any
 
 from ..._backend.table import Kernel, kernel
 from ..._core.dtype import dtype, int32
+from ..._core.one_device import OneDevice
 from ..._core.tensor_base import TensorBase
 from .._dispatch import (
     FOUND,
@@ -95,6 +96,7 @@ def invert(self: TensorBase) -> TensorBase:
     return bitwise_not(self)
 
 
+@operation(one_device=OneDevice())
 def gcd(input: TensorBase, other: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """Return the greatest common divisor, not negative."""
     expect_tensors("gcd", input, other)
@@ -102,6 +104,7 @@ def gcd(input: TensorBase, other: TensorBase, *, out: TensorBase | None = None) 
     return binary(_gcd, input, other, out)
 
 
+@operation(one_device=OneDevice())
 def lcm(input: TensorBase, other: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """Return the least common multiple, not negative."""
     expect_tensors("lcm", input, other)

@@ -10,6 +10,7 @@ import numpy as np
 from ..._backend.table import Kernel, kernel
 from ..._core.dtype import bool_, dtype, finfo, int64, uint8
 from ..._core.modes import grad_set_to
+from ..._core.one_device import OneDevice, found_two
 from ..._core.strides import preserved_strides
 from ..._core.tensor_base import TensorBase, array_of, count_of, laid_out, tensor_of, touch
 from ..._core.writable import check_writable
@@ -96,18 +97,21 @@ def ge(input: TensorBase, other: Any, *, out: TensorBase | None = None) -> Tenso
 less, less_equal, greater, greater_equal, not_equal = lt, le, gt, ge, ne
 
 
+@operation(one_device=OneDevice(words=found_two, numbers=("other",)))
 def logical_and(input: TensorBase, other: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """Return whether both are nonzero, elementwise."""
     expect_tensors("logical_and", input, other)
     return binary(_and, input, other, out)
 
 
+@operation(one_device=OneDevice(words=found_two, numbers=("other",)))
 def logical_or(input: TensorBase, other: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """Return whether either is nonzero, elementwise."""
     expect_tensors("logical_or", input, other)
     return binary(_or, input, other, out)
 
 
+@operation(one_device=OneDevice(words=found_two, numbers=("other",)))
 def logical_xor(input: Any, other: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """Return whether exactly one is nonzero, elementwise."""
     expect_tensors("logical_xor", input, other)
@@ -201,6 +205,7 @@ def is_nonzero(input: TensorBase) -> bool:
     return bool(array_of(input).reshape(-1)[0])
 
 
+@operation(one_device=OneDevice("_equal"))
 def equal(input: TensorBase, other: TensorBase) -> bool:
     """Return whether both have the same size and the same elements."""
     if input._shape != other._shape:
@@ -287,6 +292,7 @@ _PLAIN = (int, float)
 _SURE = 60000  # numbers below fit every floating type
 
 
+@operation(one_device=OneDevice("clamp_Tensor"))
 def clamp(input: TensorBase, min: Any = None, max: Any = None, *, out: TensorBase | None = None) -> Any:
     """Return each element, but no less than ``min`` and no more than ``max`` (numbers or tensors)."""
     kind = input._dtype
@@ -333,12 +339,14 @@ def _name(value: Any) -> str:
     return type(value).__name__
 
 
+@operation(one_device=OneDevice("clamp_min_Tensor"))
 @node_called(by_value("ClampMinBackward", 1, "min"))
 def clamp_min(input: TensorBase, min: Any, *, out: TensorBase | None = None) -> TensorBase:
     """Return each element, but no less than ``min``."""
     return clamp(input, min, None, out=out)
 
 
+@operation(one_device=OneDevice("clamp_max_Tensor"))
 @node_called(by_value("ClampMaxBackward", 1, "max"))
 def clamp_max(input: TensorBase, max: Any, *, out: TensorBase | None = None) -> TensorBase:
     """Return each element, but no more than ``max``."""

@@ -10,6 +10,7 @@ import numpy as np
 from ..._backend.raw import Raw, from_numpy
 from ..._backend.table import kernel
 from ..._core.dtype import dtype
+from ..._core.one_device import OneDevice
 from ..._core.tensor_base import TensorBase, as_it_lies, count_of, is_tracked, strides_of
 from ..._tape import mirrored, movement, windows
 from ..._tape.node import watch
@@ -182,6 +183,7 @@ def is_neg(input: TensorBase) -> bool:
     return mirrored.signs_of(input)[1]
 
 
+@operation(one_device=OneDevice("out_complex_out"))
 def complex(real: TensorBase, imag: TensorBase, *, out: TensorBase | None = None) -> Any:
     """Return the complex tensor of two real ones."""
     _check_parts(real, imag, out)
@@ -207,7 +209,7 @@ def _check_parts(first: TensorBase, second: TensorBase, out: TensorBase | None) 
         )
 
 
-@operation(autocast=FLOAT32_ON_CPU)
+@operation(autocast=FLOAT32_ON_CPU, one_device=OneDevice("out_polar_out"))
 def polar(abs: TensorBase, angle: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """Return the complex tensor of sizes and angles."""
     _check_parts(abs, angle, out)

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..._backend.table import Kernel, kernel
 from ..._core.dtype import bfloat16, complex128, dtype, float16, float32, float64
+from ..._core.one_device import OneDevice, found_two
 from ..._core.tensor_base import TensorBase, array_of, count_of, is_tracked, recording, tensor_of
 from ..._tape.apply import apply
 from ..._tape.composite import record, refuse
@@ -459,7 +460,7 @@ def _expect_number(name: str, value: Any) -> None:
         raise TypeError(f"{name}(): argument 'value' must be Number, not Tensor")
 
 
-@operation(forms=VALUE, autocast=WIDEST_ON_DEVICES)
+@operation(forms=VALUE, autocast=WIDEST_ON_DEVICES, one_device=OneDevice(words=found_two, numbers=("tensor2",)))
 @node_called("AddcmulBackward0")
 def addcmul(input: TensorBase, tensor1: Any, tensor2: TensorBase, *, value: Any = 1, out: TensorBase | None = None) -> TensorBase:
     """``input + value * tensor1 * tensor2``, elementwise."""
@@ -472,7 +473,7 @@ def addcmul(input: TensorBase, tensor1: Any, tensor2: TensorBase, *, value: Any 
     return add(input, mul(_scaled_first(input, tensor1, tensor2, value), tensor2), out=out)
 
 
-@operation(forms=VALUE, autocast=WIDEST_ON_DEVICES)
+@operation(forms=VALUE, autocast=WIDEST_ON_DEVICES, one_device=OneDevice(words=found_two))
 @node_called("AddcdivBackward0", "tensor2")
 def addcdiv(input: TensorBase, tensor1: TensorBase, tensor2: TensorBase, *, value: Any = 1, out: TensorBase | None = None) -> TensorBase:
     """``input + value * tensor1 / tensor2``, elementwise."""
@@ -506,7 +507,7 @@ def _scaled_first(input: TensorBase, tensor1: TensorBase, tensor2: TensorBase, v
     return mul(to_dtype(tensor1, kind), int(value) if isinstance(value, float) and kind.is_integral else value)
 
 
-@operation(arguments_first=True)
+@operation(arguments_first=True, one_device=OneDevice(words=found_two, numbers=("weight",)))
 @node_called(by_value("LerpBackward", 2, "weight"))
 def lerp(input: Any, end: Any, weight: Any, *, out: TensorBase | None = None) -> TensorBase:
     """``input + weight * (end - input)``, computed from the nearer end."""

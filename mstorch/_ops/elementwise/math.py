@@ -11,6 +11,7 @@ import numpy as np
 from ... import return_types
 from ..._backend.table import Kernel, kernel
 from ..._core.dtype import float32, float64, get_default_dtype, int32
+from ..._core.one_device import OneDevice
 from ..._core.promotion import can_cast
 from ..._core.tensor_base import TensorBase, array_of, in_order, recording, tensor_of
 from ..._quiet import quiet
@@ -227,6 +228,7 @@ def _next_half(first: np.ndarray, second: np.ndarray, bits: np.ndarray) -> np.nd
     return np.where(np.isnan(first) | np.isnan(second), 0x7FFF, moved).astype(np.int16)
 
 
+@operation(one_device=OneDevice())
 def nextafter(input: TensorBase, other: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """Return the next floating number after ``input`` toward ``other``."""
     expect_tensors("nextafter", input, other)
@@ -253,12 +255,14 @@ def heaviside(input: TensorBase, values: TensorBase, *, out: TensorBase | None =
     return found
 
 
+@operation(one_device=OneDevice())
 def logaddexp(input: TensorBase, other: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """``log(exp(input) + exp(other))``, without overflow."""
     expect_tensors("logaddexp", input, other)
     return binary(_logaddexp, input, other, out)
 
 
+@operation(one_device=OneDevice())
 def logaddexp2(input: TensorBase, other: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """``log2(2**input + 2**other)``, without overflow."""
     expect_tensors("logaddexp2", input, other)

@@ -8,6 +8,7 @@ from typing import Any
 
 from ..._backend.table import kernel
 from ..._core.dtype import get_default_dtype
+from ..._core.one_device import OneDevice
 from ..._core.tensor_base import TensorBase
 from ..._tape.ways import values_if_any
 from .._autocast import FLOAT32_ON_DEVICES
@@ -169,11 +170,13 @@ def mvlgamma(input: TensorBase, p: int, *, out: TensorBase | None = None) -> Ten
     return result if out is None else deliver(result, out)
 
 
+@operation(one_device=OneDevice("igamma"))
 def gammainc(input: TensorBase, other: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """Return the regularized lower incomplete gamma function. Differs from torch: the gradient of ``input`` is zero."""
     return binary(_gammainc, input, other, out, to_float=True)
 
 
+@operation(one_device=OneDevice("igammac"))
 def gammaincc(input: TensorBase, other: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """Return the regularized upper incomplete gamma function. Differs from torch: the gradient of ``input`` is zero."""
     return binary(_gammaincc, input, other, out, to_float=True)
@@ -350,12 +353,14 @@ laguerre_polynomial_l = _polynomial(
 legendre_polynomial_p = _polynomial("legendre_polynomial_p", "Legendre's polynomial of degree ``n``.", _same, _legendre)
 
 
+@operation(one_device=OneDevice())
 def igamma(input: TensorBase, other: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """Return the regularized lower incomplete gamma function."""
     expect_tensors("igamma", input, other)
     return gammainc(input, other, out=out)
 
 
+@operation(one_device=OneDevice())
 def igammac(input: TensorBase, other: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """Return the regularized upper incomplete gamma function."""
     expect_tensors("igammac", input, other)

@@ -10,6 +10,7 @@ from ..._backend.table import kernel
 from ..._core import determinism
 from ..._core.dtype import bool_, int64, uint8
 from ..._core.formats import contiguous_format
+from ..._core.one_device import OneDevice, found_two, mask_elsewhere
 from ..._core.strides import beyond_storage, normalize, overlaps, preserved_strides
 from ..._core.tangents import is_dual
 from ..._core.tensor_base import (
@@ -96,7 +97,7 @@ def keep_gaps(input: TensorBase, found: TensorBase) -> TensorBase:
     return made
 
 
-@operation(numpy_names=True)
+@operation(numpy_names=True, one_device=OneDevice())
 def gather(input: TensorBase, dim: int, index: TensorBase, *, sparse_grad: bool = False, out: TensorBase | None = None) -> TensorBase:
     """``input`` taken along ``dim`` at ``index``, whose other dimensions run along those of ``input``."""
     shape = shape_of(input)
@@ -118,7 +119,7 @@ def gather(input: TensorBase, dim: int, index: TensorBase, *, sparse_grad: bool 
     return finish(watch(call(_gather, (input,), dim, positions), input, index), out)
 
 
-@operation(numpy_names=True)
+@operation(numpy_names=True, one_device=OneDevice("_index_select"))
 def index_select(input: TensorBase, dim: int, index: Any, *, out: TensorBase | None = None) -> Any:
     """Return the entries ``index`` (a vector) along a dimension, as a copy."""
     shape = shape_of(input)
@@ -143,6 +144,7 @@ def index_select(input: TensorBase, dim: int, index: Any, *, out: TensorBase | N
     return finish_exactly(call(_index_select, (input,), dim, positions), out, _SAME.format("index_select"))
 
 
+@operation(one_device=OneDevice("_take"))
 def take(input: TensorBase, index: Any, *, out: TensorBase | None = None) -> TensorBase:
     """Return the elements at positions of the flat tensor, in the shape of ``index``."""
     refuse_overlap(out, input, index)
@@ -158,7 +160,7 @@ def take(input: TensorBase, index: Any, *, out: TensorBase | None = None) -> Ten
     return finish_exactly(watch(call(_take, (input,), positions), input), out, words)
 
 
-@operation(numpy_names=True)
+@operation(numpy_names=True, one_device=OneDevice())
 def take_along_dim(input: Any, indices: Any, dim: int | None = None, *, out: TensorBase | None = None) -> TensorBase:
     """``input`` at ``indices`` along ``dim``, the other dimensions broadcast; without ``dim`` from the flat tensor."""
     if indices._dtype is not int64:
@@ -189,6 +191,7 @@ _C_TYPE = {
 }  # fmt: skip
 
 
+@operation(one_device=OneDevice(words=mask_elsewhere, numbers=("value",)))
 @node_called(by_value("MaskedFillBackward", 2, "value"))
 def masked_fill(input: TensorBase, mask: TensorBase, value: Any) -> Any:
     """Return a copy with ``value`` (a number or a tensor of no dimensions) where the mask holds; both shapes broadcast."""
@@ -222,6 +225,7 @@ def masked_fill(input: TensorBase, mask: TensorBase, value: Any) -> Any:
     return apply(_where, input._dtype, (mask, filler, input), label="MaskedFillBackward0")
 
 
+@operation(one_device=OneDevice("_masked_select"))
 def masked_select(input: TensorBase, mask: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """Return the elements where the mask holds, in one dimension; the shapes broadcast."""
     if mask._dtype is not bool_:
@@ -275,7 +279,10 @@ def nonzero_static(input: TensorBase, *, size: int, fill_value: int = -1, out: T
     return finish(found, out)
 
 
-@operation(autocast=WIDEST_ON_DEVICES, reads_while_it_writes=True)
+_PUT = OneDevice(words=found_two, numbers=("values",), anywhere=("indices",))
+
+
+@operation(autocast=WIDEST_ON_DEVICES, reads_while_it_writes=True, one_device=_PUT)
 @node_called("IndexPutBackward0")
 def index_put(input: TensorBase, indices: tuple[TensorBase, ...], values: TensorBase, accumulate: bool = False) -> TensorBase:
     """Return a copy with ``values`` put (or added) at the index tensors."""
@@ -284,7 +291,7 @@ def index_put(input: TensorBase, indices: tuple[TensorBase, ...], values: Tensor
     return found
 
 
-@operation(forms=Forms({"input": "self"}))
+@operation(forms=Forms({"input": "self"}), one_device=_PUT)
 def index_put_(self: TensorBase, indices: tuple[TensorBase, ...], values: TensorBase, accumulate: bool = False) -> TensorBase:
     """Put (or add) ``values`` at the index tensors; returns the tensor."""
     check_history(self)
@@ -344,7 +351,7 @@ def _add_without_places(target: TensorBase, key: tuple[Any, ...], values: Tensor
     return target
 
 
-@operation(reads_while_it_writes=True, arguments_first=True)
+@operation(reads_while_it_writes=True, arguments_first=True, one_device=OneDevice("_put_"))
 def put(input: Any, index: Any, source: Any, accumulate: bool = False) -> TensorBase:
     """Return a copy with the elements of ``source`` put (or added) at positions of the flat tensor."""
     if not accumulate:
@@ -375,7 +382,7 @@ def put(input: Any, index: Any, source: Any, accumulate: bool = False) -> Tensor
 _put_anywhere = in_place_form(put, "put_", uniform=True)
 
 
-@operation(numpy_names=True)
+@operation(numpy_names=True, one_device=OneDevice(words=found_two, numbers=("value",)))
 @node_called(by_value("IndexFillBackward", 3, "value"))
 def index_fill(input: Any, dim: int, index: Any, value: Any) -> TensorBase:
     """Return a copy with ``value`` in the entries ``index`` of a dimension."""
@@ -446,6 +453,7 @@ def tracked_number(value: TensorBase | complex) -> bool:
 _TOO_FEW = "Number of elements of source < number of ones in mask"
 
 
+@operation(one_device=OneDevice("_masked_scatter_"))
 @node_called("MaskedScatterBackward0")
 def masked_scatter(input: TensorBase, mask: TensorBase, source: TensorBase) -> TensorBase:
     """Return a copy with the elements of ``source``, in order, where the mask holds."""
@@ -479,6 +487,7 @@ def _in_one_memory(target: TensorBase, source: TensorBase) -> bool:
     return in_arrays(target, source) and np.may_share_memory(array_of(target), array_of(source))
 
 
+@operation(one_device=OneDevice("_masked_scatter_"))
 def masked_scatter_(self: TensorBase, mask: TensorBase, source: TensorBase) -> TensorBase:
     """Put the elements of ``source``, in order, where the mask holds; returns the tensor."""
     if isinstance(source, TensorBase) and _in_one_memory(self, source):

@@ -12,6 +12,7 @@ from ..._backend.table import kernel
 from ..._core.dtype import bfloat16, float16, int64
 from ..._core.formats import contiguous_format
 from ..._core.modes import grad_set_to
+from ..._core.one_device import OneDevice
 from ..._core.tensor_base import TensorBase, array_of, count_of, is_tracked, tensor_of
 from ..._tape.apply import of_sizes
 from ..._tape.composite import record, refuse
@@ -65,7 +66,7 @@ def _checked(input: TensorBase, dim: int, index: TensorBase, source: TensorBase 
     return dim, positions, source
 
 
-@operation(numpy_names=True, reads_while_it_writes=True, arguments_first=True)
+@operation(numpy_names=True, reads_while_it_writes=True, arguments_first=True, one_device=OneDevice("scatter_src"))
 def scatter(
     input: TensorBase, dim: int, index: TensorBase, src: TensorBase | float | None = None, *, value: Any = None,
     reduce: str | None = None, out: TensorBase | None = None
@@ -135,7 +136,7 @@ def _reduced(input: TensorBase, dim: int, positions: TensorBase, source: Any, ho
     return call(_reduce, (input, source), dim, positions, how, include_self)
 
 
-@operation(numpy_names=True, autocast=WIDEST_ON_DEVICES, reads_while_it_writes=True, arguments_first=True)
+@operation(numpy_names=True, autocast=WIDEST_ON_DEVICES, reads_while_it_writes=True, arguments_first=True, one_device=OneDevice())
 def scatter_add(input: TensorBase, dim: int, index: TensorBase, src: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """Return a copy with ``src`` added along ``dim`` at ``index``."""
     dim, positions, source = _checked(input, dim, index, src, "scatter")
@@ -147,7 +148,7 @@ def scatter_add(input: TensorBase, dim: int, index: TensorBase, src: TensorBase,
 _REDUCTIONS = ("sum", "prod", "mean", "amax", "amin")
 
 
-@operation(numpy_names=True, reads_while_it_writes=True, arguments_first=True)
+@operation(numpy_names=True, reads_while_it_writes=True, arguments_first=True, one_device=OneDevice("scatter_reduce_two"))
 @node_called("ScatterReduceBackward0")
 def scatter_reduce(
     input: TensorBase, dim: int, index: TensorBase, src: TensorBase, reduce: str, *, include_self: bool = True,
@@ -205,7 +206,7 @@ def _checked_rows(name: str, input: TensorBase, dim: int, index: TensorBase, sou
     return dim, positions
 
 
-@operation(numpy_names=True, reads_while_it_writes=True, arguments_first=True)
+@operation(numpy_names=True, reads_while_it_writes=True, arguments_first=True, one_device=OneDevice())
 def index_add(
     input: TensorBase, dim: int, index: TensorBase, source: TensorBase, *, alpha: complex = 1, out: TensorBase | None = None
 ) -> TensorBase:
@@ -269,7 +270,7 @@ def _index_written(input: TensorBase, dim: int, positions: TensorBase, source: T
     return _without_indices(found, source) if accumulate else found
 
 
-@operation(numpy_names=True, autocast=WIDEST_ON_CPU, reads_while_it_writes=True)
+@operation(numpy_names=True, autocast=WIDEST_ON_CPU, reads_while_it_writes=True, one_device=OneDevice())
 def index_copy(input: TensorBase, dim: int, index: TensorBase, source: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """Return a copy with the entries ``index`` of a dimension replaced by those of ``source``."""
     shape, other = shape_of(input), shape_of(source)
@@ -309,7 +310,7 @@ def index_copy(input: TensorBase, dim: int, index: TensorBase, source: TensorBas
     return finish_exactly(_index_written(input, dim, index, source, False), out)
 
 
-@operation(numpy_names=True, reads_while_it_writes=True, arguments_first=True)
+@operation(numpy_names=True, reads_while_it_writes=True, arguments_first=True, one_device=OneDevice())
 @node_called("IndexReduceBackward0")
 def index_reduce(
     input: TensorBase, dim: int, index: TensorBase, source: TensorBase, reduce: str, *, include_self: bool = True,

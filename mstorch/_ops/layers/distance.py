@@ -7,6 +7,7 @@ import numpy as np
 
 from ..._backend.table import kernel
 from ..._core.dtype import dtype
+from ..._core.one_device import OneDevice
 from ..._core.promotion import promote_types
 from ..._core.tensor_base import TensorBase
 from .._autocast import FLOAT32, FLOAT32_ON_DEVICES
@@ -34,7 +35,7 @@ def p_norm(input: TensorBase, p: float, dim: int, keepdim: bool = False, share: 
     return call(_p_norm, (input,), float(p), dims, keepdim, share)
 
 
-@operation(autocast=FLOAT32_ON_DEVICES)
+@operation(autocast=FLOAT32_ON_DEVICES, one_device=OneDevice("clamp_min__Tensor"))
 def cosine_similarity(x1: TensorBase, x2: TensorBase, dim: int = 1, eps: float = 1e-08) -> TensorBase:
     """Return the cosine of the angle between vectors along ``dim``; norms count as ``eps`` at least."""
     kind = promote_types(x1._dtype, x2._dtype)

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..._backend.table import kernel
 from ..._core.dtype import float64, int32, int64
+from ..._core.one_device import OneDevice, table_elsewhere
 from ..._core.sparse_parts import MAKERS
 from ..._core.storage import home
 from ..._core.tensor_base import TensorBase, array_of, tensor_of
@@ -18,6 +19,7 @@ from ..._tape.node import is_leaf
 from ..._tape.ways import followed, ways
 from ..._tape.windows import linear
 from .._dispatch import call, readable, shape_of, type_word, without_grad
+from .._operation import operation
 from ..elementwise.compare import eq, isnan, ne, where
 from ..elementwise.elementwise import div, mul
 from ..indexing.index import gather, index_select
@@ -92,6 +94,7 @@ def _beside_padding(found: TensorBase, input: TensorBase, padding: int) -> Tenso
     return found
 
 
+@operation(one_device=OneDevice(words=table_elsewhere))
 def embedding(
     weight: TensorBase, indices: Any, padding_idx: int = -1, scale_grad_by_freq: bool = False, sparse: bool = False
 ) -> TensorBase:

@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..._core.dtype import bool_
+from ..._core.one_device import OneDevice
 from ..._core.tensor_base import TensorBase
 from ..._tape.composite import record
 from .._dispatch import finish, shape_of, with_format, without_grad, wrap_dim
 from .._memory_order import in_order_of, kept_order
+from .._operation import operation
 from ..elementwise.elementwise import mul
 from ..indexing.scatter import scatter_add
 from ..linalg.linalg import matrix_norm
@@ -130,6 +132,7 @@ def native_dropout(input: Any, p: float, train: bool | None) -> tuple[Any, Any]:
     return in_order_of(mul(mul(input, mask.to(kind)), 1 / (1 - p)), input, mask), mask
 
 
+@operation(one_device=OneDevice("_native_dropout_backward"))
 def native_dropout_backward(grad_output: TensorBase, mask: TensorBase, scale: float) -> TensorBase:
     """Return the gradient of ``native_dropout``: where the mask is true, times ``scale``."""
     return mul(mul(grad_output, mask.to(grad_output._dtype)), scale)

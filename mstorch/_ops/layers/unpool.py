@@ -8,6 +8,7 @@ import numpy as np
 from ..._core import determinism
 from ..._core.dtype import int64
 from ..._core.formats import channels_last
+from ..._core.one_device import OneDevice
 from ..._core.strides import suggests_channels_last
 from ..._core.tensor_base import TensorBase
 from ..._tape.windows import no_view
@@ -85,7 +86,7 @@ def max_unpool(
     return result
 
 
-@operation(autocast=FLOAT32_ON_CPU)
+@operation(autocast=FLOAT32_ON_CPU, one_device=OneDevice("_max_unpool2d"))
 @node_called("SqueezeBackward1")
 def max_unpool1d(
     input: Any, indices: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
@@ -94,7 +95,7 @@ def max_unpool1d(
     return max_unpool(1, input, indices, kernel_size, stride, padding, output_size)
 
 
-@operation(autocast=FLOAT32_ON_CPU)
+@operation(autocast=FLOAT32_ON_CPU, one_device=OneDevice("_max_unpool2d"))
 @node_called("MaxUnpool2DBackward0")
 def max_unpool2d(
     input: Any, indices: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
@@ -103,7 +104,7 @@ def max_unpool2d(
     return max_unpool(2, input, indices, kernel_size, stride, padding, output_size)
 
 
-@operation(autocast=FLOAT32_ON_CPU)
+@operation(autocast=FLOAT32_ON_CPU, one_device=OneDevice("_max_unpool3d"))
 @node_called("MaxUnpool3DBackward0")
 def max_unpool3d(
     input: Any, indices: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..._core.formats import contiguous_format, memory_format
+from ..._core.one_device import OneDevice
 from ..._core.tensor_base import TensorBase
 from .._autocast import FLOAT32_ON_CPU, LOWER_ON_DEVICES, WIDEST_ON_DEVICES
 from .._deprecated import warn_of
@@ -306,6 +307,7 @@ def outer(input: TensorBase, vec2: TensorBase, *, out: TensorBase | None = None)
 ger = outer
 
 
+@operation(one_device=OneDevice())
 def inner(input: Any, other: Any, *, out: TensorBase | None = None) -> TensorBase:
     """Return the sums of products over the last dimension of both."""
     a, b = shape_of(input), shape_of(other)

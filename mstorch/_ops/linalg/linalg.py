@@ -10,6 +10,7 @@ import numpy as np
 from ... import return_types
 from ..._backend.table import kernel
 from ..._core.dtype import dtype, int64
+from ..._core.one_device import OneDevice
 from ..._core.tensor_base import TensorBase, array_of, meta_tensor, tensor_of
 from ..._tape.composite import record
 from ..._tape.moving import beside
@@ -192,7 +193,7 @@ def _check_factors(LU: TensorBase, pivots: TensorBase, B: TensorBase, left: bool
         raise RuntimeError(f"Pivots given to lu_solve must all be {word}. Did you properly pass the result of lu_factor?")
 
 
-@operation(forms=Forms({"input": "b"}), autocast=FLOAT32_ON_CPU)
+@operation(forms=Forms({"input": "b"}), autocast=FLOAT32_ON_CPU, one_device=OneDevice("linalg_lu_solve"))
 @node_called("LinalgLuSolveBackward0")
 def lu_solve(
     LU: TensorBase, pivots: TensorBase, B: TensorBase, *, left: bool = True, adjoint: bool = False, out: TensorBase | None = None

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ... import return_types
+from ..._core.one_device import OneDevice
 from ..._core.tensor_base import TensorBase
 from ..._tape.moving import beside
 from ..._tape.ways import values_if_any
@@ -54,6 +55,7 @@ inverse = accepting(inv, Forms({"input": "A"}))
 orgqr = accepting(householder_product, Forms({"input": "A", "input2": "tau"}))
 
 
+@operation(one_device=OneDevice())
 @node_called("LuUnpackBackward0")
 def lu_unpack(
     LU_data: TensorBase, LU_pivots: TensorBase, unpack_data: bool = True, unpack_pivots: bool = True, *, out: Any = None
@@ -79,7 +81,7 @@ def lu_unpack(
     return finish_exactly(return_types.lu_unpack((permutation, lower, upper)), out)
 
 
-@operation(forms=Forms({"input": "b"}), autocast=FLOAT32_ON_CPU)
+@operation(forms=Forms({"input": "b"}), autocast=FLOAT32_ON_CPU, one_device=OneDevice("linalg_lu_solve"))
 @node_called("LinalgLuSolveBackward0")
 def lu_solve(b: TensorBase, LU_data: TensorBase, LU_pivots: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """Return the X of ``A @ X = b`` from the LU factors of A."""

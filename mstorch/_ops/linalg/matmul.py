@@ -6,6 +6,7 @@ from typing import Any
 from ..._backend.table import kernel
 from ..._core.dtype import dtype
 from ..._core.modes import modes
+from ..._core.one_device import OneDevice
 from ..._core.strides import is_contiguous
 from ..._core.tensor_base import TensorBase, count_of, is_tracked, recording, resize, strides_of, touch
 from ..._tape.node import refuse_history
@@ -300,7 +301,7 @@ def _folded_name(input: TensorBase) -> str:
     return "ViewBackward0" if own is None or is_contiguous(input._shape, own) else "AddBackward0"
 
 
-@operation(autocast=LOWER)
+@operation(autocast=LOWER, one_device=OneDevice("addmm", numbers=("bias",)))
 def linear(input: Any, weight: TensorBase, bias: TensorBase | None = None, *, out: TensorBase | None = None) -> Any:
     """``input @ weight.T + bias``: (…, in) × (out, in) + (out)."""
     made = _layer(input, weight, bias)

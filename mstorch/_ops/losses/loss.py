@@ -11,6 +11,7 @@ from ..._backend.host import loss as host
 from ..._backend.table import kernel
 from ..._core.dtype import bool_, float32, float64
 from ..._core.modes import grad_set_to, modes
+from ..._core.one_device import OneDevice, found_two
 from ..._core.tangents import LEVELS, levels_of_all
 from ..._core.tensor_base import TensorBase, array_of, count_of, fresh, is_tracked
 from ..._core.warned import warn
@@ -64,7 +65,7 @@ def warn_of_broadcast(input: TensorBase, target: TensorBase) -> None:
         )
 
 
-@operation(autocast=FLOAT32)
+@operation(autocast=FLOAT32, one_device=OneDevice(words=found_two))
 def mse_loss(
     input: TensorBase, target: TensorBase, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean",
     weight: TensorBase | None = None,
@@ -162,7 +163,7 @@ def weighted(loss: TensorBase, input: TensorBase, weight: TensorBase | None, red
     return reduced(loss, reduction)
 
 
-@operation(autocast=FLOAT32)
+@operation(autocast=FLOAT32, one_device=OneDevice(words=found_two))
 def l1_loss(
     input: TensorBase, target: TensorBase, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean",
     weight: TensorBase | None = None,
@@ -173,7 +174,7 @@ def l1_loss(
     return weighted(abs_of(sub(input, target)), input, weight, reduction)
 
 
-@operation(autocast=FLOAT32)
+@operation(autocast=FLOAT32, one_device=OneDevice(words=found_two))
 def smooth_l1_loss(
     input: TensorBase, target: TensorBase, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean",
     beta: float = 1.0,
@@ -201,7 +202,7 @@ def _smooth_slope(difference: TensorBase, g: TensorBase, share: float, beta: flo
     return where(abs_of(difference) >= beta, mul(ends, g), div(mul(mul(difference, share), g), beta))
 
 
-@operation(autocast=FLOAT32)
+@operation(autocast=FLOAT32, one_device=OneDevice("_huber_loss"))
 def huber_loss(
     input: TensorBase, target: TensorBase, reduction: str = "mean", delta: float = 1.0, weight: TensorBase | None = None
 ) -> TensorBase:
@@ -237,7 +238,7 @@ def _in_dtype_of(input: TensorBase, loss: TensorBase) -> TensorBase:
     return to_dtype(loss, input._dtype)
 
 
-@operation(autocast=FLOAT32)
+@operation(autocast=FLOAT32, one_device=OneDevice(words=found_two))
 @node_called("BinaryCrossEntropyBackward0")
 def binary_cross_entropy(
     input: TensorBase, target: TensorBase, weight: TensorBase | None = None, size_average: bool | None = None, reduce: bool | None = None,
@@ -266,7 +267,7 @@ def binary_cross_entropy(
     return reduced(loss, reduction)
 
 
-@operation(autocast=FLOAT32)
+@operation(autocast=FLOAT32, one_device=OneDevice(words=found_two, numbers=("input",)))
 def binary_cross_entropy_with_logits(
     input: TensorBase, target: TensorBase, weight: TensorBase | None = None, size_average: bool | None = None, reduce: bool | None = None,
     reduction: str = "mean", pos_weight: TensorBase | None = None,
@@ -404,7 +405,7 @@ def gaussian_nll_loss(
     return reduced(loss, reduction)
 
 
-@operation(autocast=FLOAT32)
+@operation(autocast=FLOAT32, one_device=OneDevice(words=found_two, numbers=("target",)))
 @node_called("SoftMarginLossBackward0", "input target")
 def soft_margin_loss(
     input: TensorBase, target: TensorBase, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean"

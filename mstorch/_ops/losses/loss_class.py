@@ -10,6 +10,7 @@ from ..._backend.host.loss import cross_entropy_slope, mean_of_rows
 from ..._backend.host.softmax import log_softmax_of
 from ..._backend.table import Kernel, kernel
 from ..._core.dtype import dtype, float32, float64, int64, uint8
+from ..._core.one_device import OneDevice
 from ..._core.storage import home
 from ..._core.tensor_base import TensorBase, array_of, count_of, tensor_of
 from ..._tape.moving import beside
@@ -65,7 +66,7 @@ def _shapes(input: TensorBase, target: TensorBase) -> tuple[tuple[int, ...], tup
     return x, t
 
 
-@operation(autocast=FLOAT32)
+@operation(autocast=FLOAT32, one_device=OneDevice("nll_loss_forward"))
 def nll_loss(
     input: TensorBase, target: TensorBase, weight: TensorBase | None = None, size_average: bool | None = None, ignore_index: int = -100,
     reduce: bool | None = None, reduction: str = "mean",
@@ -219,7 +220,7 @@ def _without(losses: TensorBase, counted: np.ndarray) -> TensorBase:
     return where(beside(made(np.asarray(counted)), losses), losses, made(np.zeros((), losses._dtype.np)))
 
 
-@operation(autocast=FLOAT32)
+@operation(autocast=FLOAT32, one_device=OneDevice("nll_loss_forward"))
 def cross_entropy(
     input: TensorBase, target: TensorBase, weight: TensorBase | None = None, size_average: bool | None = None, ignore_index: int = -100,
     reduce: bool | None = None, reduction: str = "mean", label_smoothing: float = 0.0,

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..._core.dtype import float32, float64, int64
+from ..._core.one_device import OneDevice
 from ..._core.tensor_base import TensorBase, count_of
 from ..._tape.moving import beside
 from .._autocast import FLOAT32
@@ -129,7 +130,7 @@ def triplet_margin_with_distance_loss(
     return _triplet(anchor, positive, negative, distance_function or pairwise_distance, margin, swap, reduction)
 
 
-@operation(autocast=FLOAT32)
+@operation(autocast=FLOAT32, one_device=OneDevice("_multi_margin_loss"))
 @node_called("MultiMarginLossBackward0", "input target weight")
 def multi_margin_loss(
     input: TensorBase, target: TensorBase, p: int = 1, margin: float = 1.0, weight: TensorBase | None = None,
@@ -175,7 +176,7 @@ def multi_margin_loss(
     return reduced(views.reshape(loss, shape_of(target)) if len(shape) < 2 else loss, reduction)
 
 
-@operation(autocast=FLOAT32)
+@operation(autocast=FLOAT32, one_device=OneDevice("_multilabel_margin_loss_forward"))
 @node_called("MultilabelMarginLossBackward0", "input target")
 def multilabel_margin_loss(
     input: TensorBase, target: TensorBase, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean"

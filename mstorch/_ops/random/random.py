@@ -18,6 +18,7 @@ from ..._core.dtype import bfloat16, bool_, dtype, get_default_dtype, int64
 from ..._core.formats import layout, memory_format
 from ..._core.generator import Generator, drawn_in_slices, draws_on_device, engine_beside, engine_of
 from ..._core.no_memory import tells_no_memory
+from ..._core.one_device import OneDevice
 from ..._core.strides import iteration_order
 from ..._core.tensor_base import TensorBase, array_of, meta_tensor, recording, strides_of, touch, value_of, wrap
 from ..._core.writable import check_history, check_writable
@@ -352,7 +353,7 @@ def _check_std(std: float) -> None:
         raise RuntimeError(f"normal expects std >= 0.0, but found std {float(std):g}")
 
 
-@operation(draws=BY_VALUES)
+@operation(draws=BY_VALUES, one_device=OneDevice("Tensor_Tensor_normal"))
 @placed(drawn=True)
 def normal(
     mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, generator: Any = None, out: Any = None, dtype: dtype | None = None,

@@ -13,6 +13,7 @@ from ... import return_types
 from ..._backend.geometry import contiguous_strides
 from ..._backend.table import kernel
 from ..._core.dtype import bool_, float32, float64, iinfo, int8, int32, int64, uint8
+from ..._core.one_device import OneDevice
 from ..._core.strides import normalize
 from ..._core.tensor_base import TensorBase, array_of, count_of, in_order, meta_tensor, tensor_of
 from ..._core.warned import warn_once
@@ -173,6 +174,7 @@ def unique_consecutive(
     return _given(chosen, views.reshape(group, shape), lengths, return_inverse, return_counts)
 
 
+@operation(one_device=OneDevice("_bincount"))
 def bincount(input: TensorBase, weights: TensorBase | None = None, minlength: int = 0) -> TensorBase:
     """Return how often each number from 0 to the largest occurs in a vector, or the sum of the weights there."""
     if input._dtype.category != 1:
@@ -195,7 +197,7 @@ def bincount(input: TensorBase, weights: TensorBase | None = None, minlength: in
     return call(_segment_sum, (weights.detach(),), positions, count, dtype=kind)
 
 
-@operation(forms=Forms({"self": "input"}))
+@operation(forms=Forms({"self": "input"}), one_device=OneDevice("Tensor_searchsorted"))
 def searchsorted(
     sorted_sequence: TensorBase, input: TensorBase | float, *, out_int32: bool = False, right: bool = False, side: str | None = None,
     sorter: Any = None, out: TensorBase | None = None,
@@ -257,7 +259,7 @@ def _scalar(value: Any) -> TensorBase:
     return tensor(value)
 
 
-@operation(forms=SELF)
+@operation(forms=SELF, one_device=OneDevice("Tensor_bucketize"))
 def bucketize(
     input: TensorBase | float, boundaries: TensorBase, *, out_int32: bool = False, right: bool = False, out: TensorBase | None = None
 ) -> TensorBase:

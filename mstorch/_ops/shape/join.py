@@ -11,6 +11,7 @@ from ..._backend.table import kernel
 from ..._core.dtype import dtype, int32, int64
 from ..._core.formats import contiguous_format, memory_format
 from ..._core.modes import grad_set_to
+from ..._core.one_device import OneDevice, axes_elsewhere
 from ..._core.promotion import can_cast, promote_types
 from ..._core.size import Size
 from ..._core.strides import channels_last_strides, normalize, preserved_strides, suggests_channels_last
@@ -273,7 +274,7 @@ def tile(input: TensorBase | int, dims: Any) -> TensorBase:
     return repeat(input, ((1,) * lead + counts))
 
 
-@operation(forms=Forms({"repeats": "input"}), numpy_names=True)
+@operation(forms=Forms({"repeats": "input"}), numpy_names=True, one_device=OneDevice("_index_select"))
 def repeat_interleave(
     input: TensorBase, repeats: TensorBase | int | None = None, dim: int | None = None, *, output_size: int | None = None
 ) -> TensorBase:
@@ -451,6 +452,7 @@ def _turned_raw(k: int, dims: tuple[int, ...]) -> Callable[..., Any]:
     return turned
 
 
+@operation(one_device=OneDevice(words=axes_elsewhere))
 def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Any, ...]:
     """Coordinates of a grid over vectors, as expanded views: "ij" (the default) or "xy" order of dimensions."""
     if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)):

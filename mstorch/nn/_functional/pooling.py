@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..._core.one_device import OneDevice
 from ..._ops._autocast import FLOAT32_ON_CPU, Casts
 from ..._ops._operation import operation
 from ..._ops.elementwise.activation import relu
@@ -54,8 +55,8 @@ def _adaptive_maximum(rank: int) -> Any:
     pool.__doc__ = "Largest values of windows that divide the input into ``output_size`` parts."
     pool_with_indices.__name__ = pool_with_indices.__qualname__ = f"adaptive_max_pool{rank}d_with_indices"
     pool_with_indices.__doc__ = "Largest values of windows that divide the input, and their positions."
-    cast = operation(autocast=FLOAT32_ON_CPU if rank == 3 else Casts())
-    return cast(pool), cast(pool_with_indices)
+    declare = operation(autocast=FLOAT32_ON_CPU if rank == 3 else Casts())
+    return declare(pool), declare(pool_with_indices)
 
 
 adaptive_max_pool1d, adaptive_max_pool1d_with_indices = _adaptive_maximum(1)
@@ -116,8 +117,8 @@ def _fractional(rank: int) -> Any:
     pool.__doc__ = "The largest value of each of ``output_size`` windows at random distances."
     pool_with_indices.__name__ = pool_with_indices.__qualname__ = f"fractional_max_pool{rank}d_with_indices"
     pool_with_indices.__doc__ = "The largest value of each window at random distances, and its position."
-    cast = operation(autocast=FLOAT32_ON_CPU)
-    return cast(pool), cast(pool_with_indices)
+    declare = operation(autocast=FLOAT32_ON_CPU, one_device=OneDevice())
+    return declare(pool), declare(pool_with_indices)
 
 
 fractional_max_pool2d, fractional_max_pool2d_with_indices = _fractional(2)

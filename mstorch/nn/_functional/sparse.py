@@ -6,15 +6,18 @@ from typing import Any
 import numpy as np
 
 from ..._core.dtype import int64
+from ..._core.one_device import OneDevice, table_elsewhere
 from ..._core.tensor_base import array_of, value_of
 from ..._core.warned import warn
 from ..._ops._dispatch import shape_of
 from ..._ops._named import node_called
+from ..._ops._operation import operation
 from ..._ops.layers import embedding as emb
 from ..._ops.shape import views
 from ..._tensor import Tensor
 
 
+@operation(one_device=OneDevice(words=table_elsewhere))
 def embedding(
     input: Tensor, weight: Tensor, padding_idx: int | None = None, max_norm: float | None = None, norm_type: float = 2.0,
     scale_grad_by_freq: bool = False, sparse: bool = False,
@@ -35,6 +38,7 @@ def _padding(padding_idx: int | None, weight: Tensor) -> int:
     return padding_idx + rows if padding_idx < 0 else padding_idx
 
 
+@operation(one_device=OneDevice("__embedding_bag_forward_only"))
 @node_called("EmbeddingBagBackward0")
 def embedding_bag(
     input: Tensor, weight: Tensor, offsets: Tensor | None = None, max_norm: float | None = None, norm_type: float = 2,
