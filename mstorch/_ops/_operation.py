@@ -21,6 +21,8 @@ class Record(NamedTuple):
     """How its arguments are cast in an autocast region."""
     draws: str = ""
     """From what it draws random numbers: a size, a tensor of the result's shape, parameters; or that it fills its operand."""
+    keeps_zero: bool = False
+    """It makes zero of zero, element by element, so that a sparse tensor keeps its places."""
     reads_while_it_writes: bool = False
     """Its in-place form refuses the tensor itself as an operand."""
     arguments_first: bool = False

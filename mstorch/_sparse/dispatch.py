@@ -13,10 +13,12 @@ from .. import autograd
 from .._core.device import device
 from .._core.dtype import dtype
 from .._core.formats import sparse_coo
+from .._core.second_names import operation_of
 from .._core.size import Size
 from .._core.sparse_parts import is_sparse
 from .._core.tensor_base import SparseOperand, is_tracked
 from .._ops._forms import Forms, accepting, old_sum
+from .._ops._operation import record_of
 from .._ops._public import functions
 from .._ops.memory.copying import CONVERSIONS, as_dtype
 from .._tape.node import edge_of
@@ -30,13 +32,16 @@ Function = Callable[..., Any]
 
 
 def _unary_forms() -> dict[str, Function]:
-    strided = functions()
-    return {name: elementwise.unary(name, strided[name]) for name in elementwise.UNARY if name in strided}
+    return {
+        name: elementwise.unary(name, function) for name, function in functions().items()
+        if record_of(function).keeps_zero and not name.endswith("_")
+    }  # fmt: skip
 
 
+_UNARY = _unary_forms()
 # The sparse forms of functions, and of methods of the same name.
 FORMS: dict[str, Function] = {
-    **_unary_forms(),
+    **_UNARY,
     "add": elementwise.add, "sub": elementwise.sub, "subtract": elementwise.sub, "mul": elementwise.mul,
     "multiply": elementwise.mul, "div": elementwise.div, "divide": elementwise.div, "true_divide": elementwise.div,
     "floor_divide": elementwise.floor_divide, "pow": elementwise.pow, "clone": elementwise.clone,
@@ -53,9 +58,9 @@ FUNCTION_FORMS: dict[str, Function] = {
     "empty_like": shape.empty_like, "zeros": shape.zeros_into, "empty": shape.zeros_into, "detach": lambda input: input.detach(),
     "numel": lambda input: input.numel(), "result_type": elementwise.result_dtype_of, "is_nonzero": lambda input: _is_nonzero(input),
 }  # fmt: skip
-_IN_PLACE = ("add", "sub", "subtract", "mul", "multiply", "div", "divide", "true_divide", "pow", *elementwise.UNARY)
+_IN_PLACE = [name for name in FORMS if name in _UNARY or operation_of(name) in ("add", "sub", "mul", "div", "pow")]
 METHOD_FORMS: dict[str, Function] = {
-    **{f"{name}_": elementwise.in_place(FORMS[name]) for name in _IN_PLACE if name in FORMS},
+    **{f"{name}_": elementwise.in_place(FORMS[name]) for name in _IN_PLACE},
     **{f"__i{name}__": elementwise.in_place(FORMS[full]) for name, full in (
         ("add", "add"), ("sub", "sub"), ("mul", "mul"), ("truediv", "div"),
     )},

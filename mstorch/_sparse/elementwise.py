@@ -10,10 +10,13 @@ from .._core.dtype import bool_
 from .._core.formats import memory_format, sparse_coo, sparse_csr
 from .._core.modes import modes
 from .._core.promotion import can_cast
+from .._core.second_names import operation_of
 from .._core.sparse_parts import is_sparse
 from .._core.tensor_base import TensorBase, is_tracked
 from .._core.writable import check_writable
 from .._ops._dispatch import broadcast_shape, finish, is_number, result_dtype, type_word
+from .._ops._operation import record_of
+from .._ops._public import functions
 from .._ops.elementwise import elementwise
 from .._ops.shape import views
 from .._ops.shape.join import cat
@@ -24,19 +27,15 @@ from .coo import added, coalesce, flat, taken
 from .gradients import values_at, where_of
 from .nodes import record
 
-# Operations that leave zero zero; torch has kernels of them for sparse tensors.
-UNARY = tuple(
-    "abs asin asinh atan atanh ceil deg2rad erf erfinv expm1 floor frac isinf isnan isneginf isposinf log1p neg negative "
-    "positive rad2deg relu round sgn sign signbit sin sinh sqrt square tan tanh trunc fix arcsin arcsinh arctan arctanh "
-    "absolute nan_to_num conj_physical".split()
-)
-# Those whose in-place forms torch refuses for tensors that are not coalesced.
-_COALESCED = frozenset(
-    "abs asin asinh atan atanh ceil deg2rad erf erfinv expm1 floor frac log1p rad2deg round sgn sign sin sinh sqrt tan tanh trunc "
-    "absolute arcsin arcsinh arctan arctanh fix relu nan_to_num".split()
-)
-_FULL_NAMES = {"absolute": "abs", "arcsin": "asin", "arcsinh": "asinh", "arctan": "atan", "arctanh": "atanh", "fix": "trunc"}
 _LINEAR = ("neg", "negative", "positive", "conj_physical")
+
+
+def _takes_coalesced(name: str) -> bool:
+    """Return whether torch refuses the in-place form of an operation that keeps zero for tensors that are not coalesced."""
+    function = functions().get(name)
+    if function is None or not record_of(function).keeps_zero or name in _LINEAR:
+        return False
+    return name != "square" and not name.startswith(("is", "signbit"))  # whose results are no numbers, or that is made of others
 
 
 def stored(found: Tensor, out: Tensor | None, checked: bool = True) -> Any:
@@ -70,8 +69,8 @@ def in_place(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return the in-place form of a sparse operation."""
 
     def apply(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if function.__name__ in _COALESCED and is_sparse(self) and self._layout is sparse_coo and not self._coalesced:
-            raise RuntimeError(f"{_FULL_NAMES.get(function.__name__, function.__name__)}_ requires coalesced input")
+        if _takes_coalesced(function.__name__) and is_sparse(self) and self._layout is sparse_coo and not self._coalesced:
+            raise RuntimeError(f"{operation_of(function.__name__)}_ requires coalesced input")
         found = function(_as_it_was(self), *args, **kwargs)
         lossy = not can_cast(found._dtype, self._dtype)
         if lossy and (function in (add, sub) or function is mul and is_sparse(args[0])):

@@ -114,14 +114,17 @@ class Derivative:
     ``tables``: arrays among the arguments were made of sizes alone, so that backward may go through again.
     ``second``: nothing is saved where the second input takes no part. ``windows``: inputs that torch saves through a view of
     them, which shows the memory that they had in forward, whatever ``.data =`` gives them since. ``watch``: inputs that torch
-    saves and the rule does not read, so that they may not be written to either.
+    saves and the rule does not read, so that they may not be written to either. ``symmetric``: the Jacobian is, as a diagonal one of an
+    elementwise operation, so that forward mode applies the rule to the tangent.
     """
 
-    __slots__ = ("rule", "keep", "results", "keeps", "factors", "label", "crosswise", "tables", "second", "windows", "watch", "node")
+    __slots__ = (
+        "rule", "keep", "results", "keeps", "factors", "label", "crosswise", "tables", "second", "windows", "watch", "symmetric", "node",
+    )  # fmt: skip
 
     def __init__(
         self, rule: Rule, keep: Sequence[Any], label: str, crosswise: tuple[int, ...], tables: bool, second: bool,
-        windows: tuple[int, ...], watch: tuple[int, ...],
+        windows: tuple[int, ...], watch: tuple[int, ...], symmetric: bool,
     ) -> None:  # fmt: skip
         self.rule = rule
         self.keep = tuple(item for item in keep if not isinstance(item, str))
@@ -134,6 +137,7 @@ class Derivative:
         self.second = second
         self.windows = windows
         self.watch = watch
+        self.symmetric = symmetric
         self.node: Any = named(Applied, label)
 
 
@@ -142,18 +146,18 @@ RULES: dict[str, Derivative] = {}
 
 def rule(
     op: str, *, keep: Sequence[Any] = (), label: str | None = None, crosswise: tuple[int, ...] = (), tables: bool = False,
-    second: bool = False, windows: tuple[int, ...] = (), watch: tuple[int, ...] = (),
+    second: bool = False, windows: tuple[int, ...] = (), watch: tuple[int, ...] = (), symmetric: bool = False,
 ) -> Callable[[Rule], Rule]:
     """Enter a function as the gradient of the operation ``op``.
 
-    ``crosswise``: which of two inputs are needed for the gradient of the other only. ``tables``, ``second``, ``windows`` and
-    ``watch``: see ``Derivative``.
+    ``crosswise``: which of two inputs are needed for the gradient of the other only. ``tables``, ``second``, ``windows``,
+    ``watch`` and ``symmetric``: see ``Derivative``.
     """
 
     def enter(function: Rule) -> Rule:
         if op in RULES:
             raise ValueError(f"the operation {op} has a rule already")
-        RULES[op] = Derivative(function, keep, label or backward_name(op), crosswise, tables, second, windows, watch)
+        RULES[op] = Derivative(function, keep, label or backward_name(op), crosswise, tables, second, windows, watch, symmetric)
         return function
 
     return enter

@@ -40,6 +40,7 @@ from .movement import Move, casting, cloned
 from .native import Native, native_node, operands, pushed_gradient, pushed_native
 from .node import Node, Saved, bare, dressed, edge_of, repeats
 from .operands import as_raw
+from .vocabulary import conj
 from .windows import linear
 
 SOMEWHERE: Any = (Node(()), 0)  # the edge of an input that has a tangent; nothing is ever sent there
@@ -127,6 +128,11 @@ def forward_rule(*ops: str) -> Callable[[Callable[[Call], Any]], Callable[[Call]
     return enter
 
 
+def symmetric(call: Call) -> Any:
+    """Return the tangent by the rule of the gradient, whose Jacobian is symmetric; for complex numbers the rule has its conjugate."""
+    return call.pull(call.t()) if call.kind.is_floating_point else conj(call.pull(conj(call.t())))
+
+
 def applied_node(
     derivative: Derivative, kind: dtype, inputs: list[Any], args: tuple[int | tuple[int, ...], ...], results: Sequence[Any], has: list[bool]
 ) -> Any:
@@ -154,7 +160,8 @@ def _push_operation(op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tupl
     results = result if result.__class__ is tuple else (result,)
     if not any(_inexact(item) for item in results):
         return
-    derivative, direct = RULES.get(op.op), FORWARD.get(op.op)
+    derivative = RULES.get(op.op)
+    direct = FORWARD.get(op.op, symmetric if derivative is not None and derivative.symmetric else None)
 
     def tangents_at(level: int) -> Sequence[Any]:
         tangents = [_tangent(item, level, kind) for item in flat]

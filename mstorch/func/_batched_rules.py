@@ -5,10 +5,11 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from .._aten.kinds import CONVERSIONS, is_elementwise, operation_of
+from .._aten.kinds import CONVERSIONS, is_elementwise
 from .._core.built_in import written
 from .._core.overriding import public_name
 from .._core.promotion import promote_types
+from .._core.second_names import operation_of
 from .._core.tensor_base import TensorBase
 from .._tensor import Tensor
 from ._batched import RULES, BatchedTensor, Map, Op, Rule, as_batched, batched, find_rules_by, front, is_of, wrapped

@@ -75,7 +75,7 @@ def _check_wide(input: Any, *numbers: Any) -> None:
             fitting(number, float32 if input._dtype.itemsize == 2 else input._dtype)
 
 
-@operation(arguments_first=True)
+@operation(arguments_first=True, keeps_zero=True)
 def relu(input: TensorBase) -> TensorBase:
     """``max(0, x)``."""
     if isinstance(input, TensorBase) and input._dtype.name == "bool":

@@ -130,11 +130,13 @@ def _constant(input: TensorBase, value: bool, kept: bool = True) -> TensorBase:
     return beside(laid_out(np.full(input._shape, value, bool), strides), input)
 
 
+@operation(keeps_zero=True)
 def isnan(input: TensorBase) -> TensorBase:
     """Return whether the element is NaN (for a complex number, a part of it)."""
     return unary(_isnan, input) if not input._dtype.is_integral else _constant(input, False, False)
 
 
+@operation(keeps_zero=True)
 def isinf(input: TensorBase) -> Any:
     """Return whether the element is infinite."""
     if input._dtype.is_integral:
@@ -167,16 +169,19 @@ def _signed_infinity(name: str, input: TensorBase, value: float, out: TensorBase
     return result if out is None else deliver(result, out)
 
 
+@operation(keeps_zero=True)
 def isposinf(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """Return whether the element is positive infinity."""
     return _signed_infinity("isposinf", input, math.inf, out)
 
 
+@operation(keeps_zero=True)
 def isneginf(input: TensorBase, *, out: TensorBase | None = None) -> Any:
     """Return whether the element is negative infinity."""
     return _signed_infinity("isneginf", input, -math.inf, out)
 
 
+@operation(keeps_zero=True)
 def signbit(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """Return whether the sign bit of the element is set."""
     if input._dtype.is_complex:
@@ -389,6 +394,7 @@ def where_method(self: TensorBase, condition: TensorBase | int | tuple[Any, ...]
     return where(condition, self, other)
 
 
+@operation(keeps_zero=True)
 @node_called("NanToNumBackward0", "input")
 def nan_to_num(
     input: TensorBase, nan: float | None = None, posinf: float | None = None, neginf: float | None = None, *, out: TensorBase | None = None

@@ -148,6 +148,7 @@ def neg_view(input: TensorBase) -> TensorBase:
     return mirrored.turned(input, neg=True) if mirrored.can_be_lazy(input) else neg(input)
 
 
+@operation(keeps_zero=True)
 def conj_physical(input: TensorBase, *, out: TensorBase | None = None) -> Any:
     """Return the conjugate, in memory of its own."""
     if out is not None:

@@ -373,6 +373,7 @@ def _as(value: TensorBase | complex, kind: dtype) -> Any:
     return to_dtype(value, kind)
 
 
+@operation(keeps_zero=True)
 def neg(input: TensorBase, *, out: TensorBase | None = None) -> Any:
     """Return the negative of each element."""
     if isinstance(input, TensorBase) and input._dtype.category == 0:
@@ -386,6 +387,7 @@ def neg(input: TensorBase, *, out: TensorBase | None = None) -> Any:
     return unary(_neg, input, out)
 
 
+@operation(keeps_zero=True)
 def positive(input: TensorBase) -> TensorBase:
     """Return the tensor itself."""
     if input._dtype.category == 0:
@@ -393,6 +395,7 @@ def positive(input: TensorBase) -> TensorBase:
     return input
 
 
+@operation(keeps_zero=True)
 def abs(input: Any, *, out: TensorBase | None = None) -> Any:
     """Return the absolute value of each element; of a complex number its modulus."""
     if isinstance(input, TensorBase) and input._dtype.category == 0:
@@ -411,6 +414,7 @@ def abs_(input: TensorBase) -> TensorBase:
     return in_place(input, abs)
 
 
+@operation(keeps_zero=True)
 def sign(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """-1, 0 or 1, the sign of each element."""
     if input._dtype.is_complex:
@@ -422,6 +426,7 @@ def sign(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     return unary(_sign, input, out)
 
 
+@operation(keeps_zero=True)
 def sgn(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """Return the sign of each element; of a complex number the number of modulus 1 in its direction."""
     if out is not None:
@@ -430,6 +435,7 @@ def sgn(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     return watch(found, input, found)
 
 
+@operation(keeps_zero=True)
 def square(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """Return the square of each element."""
     if input._dtype.category == 0:
@@ -437,6 +443,7 @@ def square(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     return unary(_square, input, out)
 
 
+@operation(keeps_zero=True)
 def sqrt(input: TensorBase, *, out: TensorBase | None = None) -> Any:
     """Return the square root of each element."""
     return unary(_sqrt, input, out, to_float=True)

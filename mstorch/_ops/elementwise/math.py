@@ -87,7 +87,7 @@ def exp2(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     return unary(_exp2, input, out, to_float=True)
 
 
-@operation(autocast=FLOAT32_ON_DEVICES)
+@operation(autocast=FLOAT32_ON_DEVICES, keeps_zero=True)
 def expm1(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """``exp(x) - 1``, exact for small x."""
     return unary(_expm1, input, out, to_float=True)
@@ -111,12 +111,13 @@ def log10(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     return unary(_log10, input, out, to_float=True)
 
 
-@operation(autocast=FLOAT32_ON_DEVICES)
+@operation(autocast=FLOAT32_ON_DEVICES, keeps_zero=True)
 def log1p(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """``log(1 + x)``, exact for small x."""
     return unary(_log1p, input, out, to_float=True)
 
 
+@operation(keeps_zero=True)
 def sin(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """Return the sine of each element."""
     return unary(_sin, input, out, to_float=True)
@@ -127,13 +128,13 @@ def cos(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     return unary(_cos, input, out, to_float=True)
 
 
-@operation(autocast=FLOAT32_ON_DEVICES)
+@operation(autocast=FLOAT32_ON_DEVICES, keeps_zero=True)
 def tan(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """Return the tangent of each element."""
     return unary(_tan, input, out, to_float=True)
 
 
-@operation(autocast=FLOAT32_ON_DEVICES)
+@operation(autocast=FLOAT32_ON_DEVICES, keeps_zero=True)
 def asin(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """Return the arc sine of each element."""
     return unary(_asin, input, out, to_float=True)
@@ -145,12 +146,13 @@ def acos(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     return unary(_acos, input, out, to_float=True)
 
 
+@operation(keeps_zero=True)
 def atan(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """Return the arc tangent of each element."""
     return unary(_atan, input, out, to_float=True)
 
 
-@operation(autocast=FLOAT32_ON_DEVICES)
+@operation(autocast=FLOAT32_ON_DEVICES, keeps_zero=True)
 def sinh(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """Return the hyperbolic sine of each element."""
     return unary(_sinh, input, out, to_float=True)
@@ -162,11 +164,13 @@ def cosh(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     return unary(_cosh, input, out, to_float=True)
 
 
+@operation(keeps_zero=True)
 def tanh(input: Any, *, out: Any = None) -> Any:
     """Return the hyperbolic tangent of each element."""
     return unary(_tanh, input, out, to_float=True)
 
 
+@operation(keeps_zero=True)
 def asinh(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """Return the inverse hyperbolic sine of each element."""
     return unary(_asinh, input, out, to_float=True)
@@ -177,6 +181,7 @@ def acosh(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     return unary(_acosh, input, out, to_float=True)
 
 
+@operation(keeps_zero=True)
 def atanh(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """Return the inverse hyperbolic tangent of each element."""
     return unary(_atanh, input, out, to_float=True)
@@ -366,21 +371,25 @@ def _rounding(kernel: Kernel, input: TensorBase, out: TensorBase | None, *args: 
     return finish(call(_clone, (input,), strides=result_strides((input,), input._shape)), out)
 
 
+@operation(keeps_zero=True)
 def floor(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """Return the largest integer not above each element."""
     return _rounding(_floor, input, out)
 
 
+@operation(keeps_zero=True)
 def ceil(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """Return the smallest integer not below each element."""
     return _rounding(_ceil, input, out)
 
 
+@operation(keeps_zero=True)
 def trunc(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """Return each element without its fraction."""
     return _rounding(_trunc, input, out)
 
 
+@operation(keeps_zero=True)
 @node_called(lambda *args, decimals=0, **given: f"RoundBackward{int(decimals != 0)}")
 def round(input: TensorBase, *, decimals: int = 0, out: TensorBase | None = None) -> TensorBase:
     """Return the nearest integer (of two, the even one), or the nearest number of so many decimals."""
@@ -389,6 +398,7 @@ def round(input: TensorBase, *, decimals: int = 0, out: TensorBase | None = None
     return _rounding(_round, input, out, decimals)
 
 
+@operation(keeps_zero=True)
 def frac(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """Return the fraction of each element."""
     if out is not None:
@@ -399,6 +409,7 @@ def frac(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
 fix = trunc
 
 
+@operation(keeps_zero=True)
 def deg2rad(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """Degrees as radians."""
     if input._dtype.is_complex:
@@ -406,6 +417,7 @@ def deg2rad(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     return finish(kept_order(unkept(input, math.pi / 180, "Deg2RadBackward0"), input), out, input)
 
 
+@operation(keeps_zero=True)
 def rad2deg(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """Radians as degrees."""
     if input._dtype.is_complex:

@@ -59,6 +59,7 @@ def _refuse_half(name: str, *operands: Any) -> None:
         raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{type_word(kind)}'")
 
 
+@operation(keeps_zero=True)
 def erf(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """Return the error function."""
     return unary(_erf, input, out, to_float=True)
@@ -69,7 +70,7 @@ def erfc(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     return unary(_erfc, input, out, to_float=True)
 
 
-@operation(autocast=FLOAT32_ON_DEVICES)
+@operation(autocast=FLOAT32_ON_DEVICES, keeps_zero=True)
 def erfinv(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """Return the inverse of the error function."""
     return unary(_erfinv, input, out, to_float=True)

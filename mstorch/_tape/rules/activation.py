@@ -23,7 +23,7 @@ def relu(node: Any, g: TensorBase | np.ndarray) -> Any:
     return _relu_grad(g, node.kept(g))
 
 
-@rule("silu", keep=(0,))
+@rule("silu", keep=(0,), symmetric=True)
 def silu(node: Any, g: TensorBase | np.ndarray) -> Any:
     return _silu_grad(g, node.kept(g))
 
@@ -37,13 +37,13 @@ def _silu_slope(g: TensorBase | np.ndarray, x: TensorBase | np.ndarray) -> Any:
 _silu_grad = v.in_one_kernel("silu_grad", _silu_slope, lambda g, x: activation_slope(SWISH, x, g))
 
 
-@rule("leaky_relu", keep=(0,))
+@rule("leaky_relu", keep=(0,), symmetric=True)
 def leaky_relu(node: Any, g: TensorBase | np.ndarray) -> Any:
     x = node.kept(g)
     return v.flat_in(v.where(v.positive(x), g, v.times(g, node.args[0])), x)
 
 
-@rule("gelu", keep=(0,))
+@rule("gelu", keep=(0,), symmetric=True)
 def gelu(node: Any, g: TensorBase | np.ndarray) -> Any:
     return _gelu_slope(g, node.kept(g))
 
@@ -61,7 +61,7 @@ def _gelu_slope(g: TensorBase | np.ndarray, x: TensorBase | np.ndarray) -> Any:
     return v.mul(g, v.add(share, v.mul(x, density)))
 
 
-@rule("gelu_tanh", keep=(0,), label="GeluBackward0")
+@rule("gelu_tanh", keep=(0,), label="GeluBackward0", symmetric=True)
 def gelu_tanh(node: Any, g: TensorBase | np.ndarray) -> Any:
     return _gelu_tanh_slope(g, node.kept(g))
 
@@ -76,7 +76,7 @@ def _gelu_tanh_slope(g: TensorBase | np.ndarray, x: TensorBase | np.ndarray) -> 
     return v.mul(g, v.times(v.add(v.plus(inner, 1), by_inner), 0.5))
 
 
-@rule("hardtanh", keep=(0,))
+@rule("hardtanh", keep=(0,), symmetric=True)
 def hardtanh(node: Any, g: TensorBase | np.ndarray) -> Any:
     x, (low, high) = node.kept(g), node.args
     return v.flat_in(v.where(v.either(v.at_most(x, low), v.at_most(v.neg(x), -high)), 0, g), x)
@@ -91,7 +91,7 @@ def prelu(node: Any, g: np.ndarray) -> Any:
     )
 
 
-@rule("elu", keep=(0,))
+@rule("elu", keep=(0,), symmetric=True)
 def elu(node: Any, g: TensorBase | np.ndarray) -> Any:
     alpha, scale, inner = node.args
     x = node.kept(g)
@@ -109,7 +109,7 @@ def _mish_slope(g: TensorBase | np.ndarray, x: TensorBase | np.ndarray) -> Any:
     return v.mul(g, v.add(inner, v.mul(v.mul(x, v.sigmoid(x)), v.plus(v.neg(v.mul(inner, inner)), 1))))
 
 
-@rule("mish", keep=(0,))
+@rule("mish", keep=(0,), symmetric=True)
 def mish(node: Any, g: TensorBase | np.ndarray) -> Any:
     return _mish_slope(g, node.kept(g))
 
@@ -118,7 +118,7 @@ def _growth(g: np.ndarray, z: np.ndarray) -> np.ndarray:
     return v.div(v.mul(g, z), v.plus(z, 1))
 
 
-@rule("softplus", keep=(0,))
+@rule("softplus", keep=(0,), symmetric=True)
 def softplus(node: Any, g: TensorBase | np.ndarray) -> Any:
     beta, bound = node.args
     x = node.kept(g)
@@ -135,7 +135,7 @@ def _softplus_slope(g: TensorBase, x: TensorBase, beta: float, steep: np.ndarray
     return v.mul(g, v.sigmoid(v.times(v.where(steep, 0, x), beta)))  # in which no exponential overflows
 
 
-@rule("logsigmoid", keep=(0,), label="LogSigmoidBackward0")
+@rule("logsigmoid", keep=(0,), label="LogSigmoidBackward0", symmetric=True)
 def logsigmoid(node: Any, g: TensorBase | np.ndarray) -> Any:
     return _logsigmoid_slope(g, node.kept(g))
 
@@ -158,12 +158,12 @@ def _within(x: np.ndarray, low: float, high: float) -> np.ndarray:
 _SIXTH = float(np.float32(1 / 6))  # as torch has it for double precision too
 
 
-@rule("hardsigmoid", keep=(0,))
+@rule("hardsigmoid", keep=(0,), symmetric=True)
 def hardsigmoid(node: Any, g: np.ndarray) -> np.ndarray:
     return v.where(_within(node.kept(g), -3, 3), v.wide(lambda g: v.times(g, _SIXTH))(g), 0)
 
 
-@rule("hardswish", keep=(0,))
+@rule("hardswish", keep=(0,), symmetric=True)
 def hardswish(node: Any, g: TensorBase | np.ndarray) -> Any:
     x = node.kept(g)
     flat, straight = v.at_most(x, -3), v.at_most(v.neg(x), -3)
@@ -179,7 +179,7 @@ def _bounded(x: TensorBase, flat: np.ndarray, straight: np.ndarray) -> TensorBas
 
 
 def _shrink(op: str) -> None:
-    @rule(op, keep=(0,))
+    @rule(op, keep=(0,), symmetric=True)
     def outside(node: Any, g: TensorBase | np.ndarray) -> Any:
         x, bound = node.kept(g), float(np.asarray(node.args[0]).astype(node.kind.np))  # rounded to half precision, as in torch
         # NaN is not outside, as in torch where it takes whole blocks of elements.
@@ -190,13 +190,13 @@ _shrink("softshrink")
 _shrink("hardshrink")
 
 
-@rule("threshold", keep=(0,))
+@rule("threshold", keep=(0,), symmetric=True)
 def threshold(node: Any, g: TensorBase | np.ndarray) -> Any:
     x = node.kept(g)
     return v.flat_in(v.where(v.at_most(x, node.args[0]), 0, g), x)
 
 
-@rule("tanhshrink", keep=(0,), label="SubBackward0")
+@rule("tanhshrink", keep=(0,), label="SubBackward0", symmetric=True)
 def tanhshrink(node: Any, g: Any) -> Any:
     def slope(g: Any, x: Any) -> Any:
         inner = v.tanh(x)
@@ -205,7 +205,7 @@ def tanhshrink(node: Any, g: Any) -> Any:
     return v.wide(slope)(g, node.kept(g))
 
 
-@rule("softsign", keep=(0,), label="DivBackward0")
+@rule("softsign", keep=(0,), label="DivBackward0", symmetric=True)
 def softsign(node: Any, g: TensorBase | np.ndarray) -> Any:
     def slope(g: TensorBase | np.ndarray, x: TensorBase | np.ndarray) -> Any:
         size = v.abs_(x)

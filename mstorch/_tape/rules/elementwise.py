@@ -67,7 +67,7 @@ def div(node: Any, g: TensorBase | np.ndarray) -> tuple[TensorBase | np.ndarray 
     )
 
 
-@rule("neg")
+@rule("neg", symmetric=True)
 def neg(node: Any, g: np.ndarray) -> Any:
     return v.neg(g)
 
@@ -85,7 +85,7 @@ def pow(node: Any, g: TensorBase | np.ndarray) -> Any:
     return base, exponent
 
 
-@rule("scalar_power", keep=(0,), label="PowBackward0")
+@rule("scalar_power", keep=(0,), label="PowBackward0", symmetric=True)
 def scalar_power(node: Any, g: TensorBase | np.ndarray) -> Any:
     (exponent,) = node.args
     if exponent == 0:
@@ -99,24 +99,24 @@ def scalar_power(node: Any, g: TensorBase | np.ndarray) -> Any:
     return v.mul(g, v.times(x if exponent == 2 and not recorded else v.scalar_power(x, exponent - 1), exponent))
 
 
-@rule("square", keep=(0,), label="PowBackward0")
+@rule("square", keep=(0,), label="PowBackward0", symmetric=True)
 def square(node: Any, g: np.ndarray) -> Any:
     x = node.kept(g)
     return v.mul(g, v.conj(v.times(v.scalar_power(x, 1) if isinstance(x, TensorBase) else x, 2)))
 
 
-@rule("sqrt", keep=("result",))
+@rule("sqrt", keep=("result",), symmetric=True)
 def sqrt(node: Any, g: TensorBase | np.ndarray) -> Any:
     return v.div(g, v.times(v.conj(node.kept(g)), 2))
 
 
-@rule("rsqrt", keep=("result",))
+@rule("rsqrt", keep=("result",), symmetric=True)
 def rsqrt(node: Any, g: TensorBase | np.ndarray) -> Any:
     y = v.conj(node.kept(g))
     return v.mul(v.times(g, -0.5), v.scalar_power(y, 3))
 
 
-@rule("reciprocal", keep=("result",))
+@rule("reciprocal", keep=("result",), symmetric=True)
 def reciprocal(node: Any, g: TensorBase | np.ndarray) -> Any:
     y = v.conj(node.kept(g))
     return v.neg(v.mul(g, v.mul(y, y)))

@@ -10,37 +10,22 @@ from ..._backend.host.activation import relu_slope
 from ..._backend.table import kernel
 from ..._core.tensor_base import TensorBase
 from .. import vocabulary as v
-from ..forward import Call, forward_rule
+from ..forward import Call, forward_rule, symmetric
 from ..node import bare
 from ..primitives import Primitive
 from .norm import standardised
 from .pool import positions_in
 
-# Elementwise operations of one tensor: the gradient's rule multiplies by the derivative, or by its conjugate.
-_DIAGONAL = (
-    "exp", "expm1", "tan", "tanh", "sigmoid", "log", "log1p", "log2", "log10", "sin", "cos", "sinh", "cosh", "neg", "sqrt", "rsqrt",
-    "reciprocal", "square", "scalar_power", "silu", "leaky_relu", "gelu", "gelu_tanh", "erf",
-)  # fmt: skip
-# The same for real numbers only; and softmax, whose Jacobian is symmetric.
-_REAL = (
-    "floor", "ceil", "trunc", "round", "sign", "abs", "softmax", "asin", "acos", "atan", "asinh", "acosh", "atanh", "erfc", "erfinv",
-    "lgamma", "digamma", "elu", "hardtanh", "hardswish", "hardsigmoid", "hardshrink", "softshrink", "softplus", "softsign", "tanhshrink",
-    "threshold", "logsigmoid", "mish", "exp2",
-)  # fmt: skip
-@forward_rule(*_DIAGONAL)
-def diagonal(call: Call) -> Any:
-    return call.pull(call.t()) if call.kind.is_floating_point else v.conj(call.pull(v.conj(call.t())))
-
 
 @forward_rule("relu")
 def relu(call: Call) -> Any:
     found = relu_slope(call.y(), call.t()) if call.plain and call.kind.is_floating_point else None
-    return diagonal(call) if found is None else found
+    return symmetric(call) if found is None else found
 
 
-@forward_rule(*_REAL)
-def real_diagonal(call: Call) -> Any:
-    return call.pull(call.t()) if call.kind.is_floating_point else NotImplemented
+@forward_rule("abs")
+def abs(call: Call) -> Any:
+    return symmetric(call) if call.kind.is_floating_point else NotImplemented
 
 
 @forward_rule(

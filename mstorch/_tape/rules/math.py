@@ -49,7 +49,7 @@ LABELS = {"log1p": "Log1PBackward0", "expm1": "Expm1Backward0"}
 
 
 def _enter(op: str, keep: Any, slope: Callable[[Any, Any], Any]) -> None:
-    @rule(op, keep=(keep,), label=LABELS.get(op))
+    @rule(op, keep=(keep,), label=LABELS.get(op), symmetric=True)
     def chained(node: Any, g: TensorBase | np.ndarray) -> Any:
         return slope(g, node.kept(g))
 
@@ -85,7 +85,7 @@ _enter("sigmoid", "result", v.in_one_kernel(
 
 
 def _flat(op: str) -> None:
-    @rule(op)
+    @rule(op, symmetric=True)
     def zero(node: Any, g: TensorBase | np.ndarray) -> Any:
         return v.nothing(g)
 
@@ -94,7 +94,7 @@ for _op in ("floor", "ceil", "trunc", "round", "sign"):
     _flat(_op)
 
 
-@rule("frac")
+@rule("frac", symmetric=True)
 def frac(node: Any, g: TensorBase | np.ndarray) -> Any:
     return g
 
@@ -107,12 +107,12 @@ def _sinc_slope(g: TensorBase | np.ndarray, x: TensorBase | np.ndarray) -> Any:
     return v.where(flat, 0, v.mul(g, v.conj(slope)))
 
 
-@rule("sinc", keep=(0,))
+@rule("sinc", keep=(0,), symmetric=True)
 def sinc(node: Any, g: TensorBase | np.ndarray) -> Any:
     return _sinc_slope(g, node.kept(g))
 
 
-@rule("logit", keep=(0,))
+@rule("logit", keep=(0,), symmetric=True)
 def logit(node: Any, g: TensorBase | np.ndarray) -> Any:
     x, (low, high) = node.kept(g), node.args
     slope = v.div(g, v.mul(v.plus(x, 0), v.plus(v.neg(x), 1)))

@@ -16,7 +16,7 @@ def _axes(node: Any) -> tuple[int, ...]:
     return (node.args[0],) if node.shapes[0] else ()
 
 
-@rule("softmax", keep=("result",))
+@rule("softmax", keep=("result",), symmetric=True)
 def softmax(node: Any, g: TensorBase | np.ndarray) -> Any:
     return _slope(g, node.kept(g), node)
 

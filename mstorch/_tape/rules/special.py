@@ -68,7 +68,7 @@ _SLOPES: dict[str, tuple[str, Callable[[Any, Any], Any]]] = {
 def _enter(op: str, label: str, slope: Callable[[Any, Any], Any]) -> None:
     kept = op in _KEEP_RESULT
 
-    @rule(op, keep=(0, "result") if kept else (0,), label=label)
+    @rule(op, keep=(0, "result") if kept else (0,), label=label, symmetric=True)
     def chained(node: Any, g: TensorBase | np.ndarray) -> Any:
         if op == "ndtr":  # in torch's order
             x = node.kept(g, 0)

@@ -12,9 +12,10 @@ from typing import Any
 import mstorch as torch
 from mstorch import Tensor
 
-from ..._aten.kinds import CONVERSIONS, is_elementwise, operation_of
+from ..._aten.kinds import CONVERSIONS, is_elementwise
 from ..._backend.geometry import contiguous_strides
 from ..._core.overriding import WITHOUT_SUBCLASSES, level_set_to
+from ..._core.second_names import operation_of
 from ..._core.size import Size
 from ..._core.tensor_base import in_class, is_tracked, require_grad
 from ..._ops.shape import views

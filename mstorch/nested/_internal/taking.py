@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ..._aten.kinds import CONVERSIONS, is_elementwise, operation_of
+from ..._aten.kinds import CONVERSIONS, is_elementwise
 from ..._aten.parts import NotInParts, in_parts
 from ..._core.nested_parts import is_nested
 from ..._core.overriding import MAPPERS, Property, public_name, spoken
+from ..._core.second_names import operation_of
 from ..._tensor import Tensor
 from .base import Nested, Unanswered
 

@@ -1,0 +1,36 @@
+"""The names of operations behind torch's second names and Python's operators."""
+from __future__ import annotations
+
+import functools
+
+# torch's second names of operators.
+ALIASES = {
+    "absolute": "abs", "arccos": "acos", "arccosh": "acosh", "arcsin": "asin", "arcsinh": "asinh", "arctan": "atan",
+    "arctan2": "atan2", "arctanh": "atanh", "clip": "clamp", "concat": "cat", "concatenate": "cat", "divide": "div", "fix": "trunc",
+    "greater": "gt", "greater_equal": "ge", "less": "lt", "less_equal": "le", "moveaxis": "movedim", "multiply": "mul",
+    "negative": "neg", "not_equal": "ne", "subtract": "sub", "true_divide": "div", "swapaxes": "transpose", "swapdims": "transpose",
+    "vector_norm": "linalg_vector_norm",
+}  # fmt: skip
+# The operators behind Python's, whose methods have these words in their names.
+_OF_PYTHON = {
+    "add": "add", "sub": "sub", "mul": "mul", "matmul": "matmul", "truediv": "div", "div": "div", "floordiv": "floor_divide",
+    "mod": "remainder", "pow": "pow", "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor", "lshift": "bitwise_left_shift",
+    "rshift": "bitwise_right_shift", "neg": "neg", "pos": "positive", "abs": "abs", "invert": "bitwise_not",
+    **{name: name for name in ("eq", "ne", "lt", "le", "gt", "ge")},
+}  # fmt: skip
+
+
+@functools.cache
+def operation_of(name: str) -> str:
+    """Return the name of the operation behind a second name or one of Python's operators: ``mul_`` for ``multiply_`` and ``__imul__``.
+
+    Reflected operators get the name of the plain one, but for ``rsub``.
+    """
+    if not name.startswith("__"):
+        base = name.removesuffix("_")
+        return ALIASES.get(base, base) + name[len(base) :]
+    word = name.strip("_")
+    if word in _OF_PYTHON or word == "rsub":
+        return _OF_PYTHON.get(word, word)
+    found = _OF_PYTHON.get(word[1:])
+    return name if found is None or word[0] not in "ri" else found + "_" * (word[0] == "i")
