@@ -16,7 +16,7 @@ from ._aten.overloads import all_overloads, overload
 from ._core.above import above
 from ._library import aten as aten_only
 from ._library import aten_checks, function_schema, registry
-from ._library.schema import parse
+from ._library.schema import Schema, parse
 from ._library.tags import Tag
 from ._ops.layers import native
 from ._tensor import Tensor
@@ -48,7 +48,7 @@ class OpOverload:
         self._nondeterministic_seeded = any(tag.name == "nondeterministic_seeded" for tag in self.tags)
         self._is_in_place = known is not None and bool(known.arguments) and known.arguments[0].is_write
         self._is_view = known is not None and "(a" in known.returns and not self._is_in_place and packet.__name__ not in _NO_VIEWS
-        self._is_detached = packet.__name__ in _WITHOUT_GRADIENT
+        self._is_detached = packet.__name__ in ("detach", "detach_") or (known is not None and _makes_tensors(known))
         self._outs = [one.name for one in known.arguments if one.kwarg_only and one.is_write] if known is not None else []
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -127,13 +127,16 @@ def _rebuilt(namespace: str, name: str, which: str) -> Any:
 
 
 _TAGS: dict[int, Any] = {int(tag): tag for tag in vars(Tag)["_member_map_"].values()}
-_WITHOUT_GRADIENT = frozenset((
-    "detach detach_ zeros_like ones_like empty_like full_like rand_like randn_like randint_like new_zeros new_ones new_empty new_full "
-    "new_empty_strided scalar_tensor"
-).split())  # fmt: skip
 # Overloads besides the default one of operations that are not aten's.
 _MORE_OVERLOADS = {("profiler", "_record_function_exit"): ["_RecordFunction"]}
 _NO_VIEWS = frozenset(("lift_fresh",))  # what they give is the tensor itself
+
+
+def _makes_tensors(schema: Schema) -> bool:
+    """Return whether an overload is a factory, whose result has no history: ``zeros``, ``zeros_like``, ``new_zeros``."""
+    types = {argument.name: argument.type for argument in schema.arguments}
+    others = [name for name, kind in types.items() if kind.startswith("Tensor") and name != "self"]
+    return "pin_memory" in types and "non_blocking" not in types and not others
 
 
 class OpOverloadPacket:

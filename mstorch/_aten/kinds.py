@@ -53,3 +53,10 @@ def is_elementwise(name: str) -> bool:
     if plain in ("max", "min") or reads_values(plain):  # torch marks ``max.other`` and ``equal``, too
         return False
     return plain == "floor_divide" or any(_has_tag(one, "pointwise") for one in (plain, f"special_{plain}"))
+
+
+@functools.cache
+def takes_dims(name: str) -> bool:
+    """Return whether an operation goes along several dimensions at a time (``dim`` is a list)."""
+    schemas = [schema for schema, _ in all_overloads(operation_of(name)).values()]
+    return any(argument.name == "dim" and "int[" in argument.type for schema in schemas for argument in schema.arguments)

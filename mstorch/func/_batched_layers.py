@@ -2,10 +2,13 @@
 from __future__ import annotations
 
 import math
+import types
 from collections.abc import Callable
 from typing import Any
 
 from .._core.tensor_base import TensorBase
+from .._ops._operation import BY_VALUES, record_of
+from .._ops.random import random, sampling
 from .._tensor import Tensor
 from ._batched import RULES, Map, Op, as_batched, batched, front, innermost, is_of, outside, within
 from ._batched_loop import by_slices, expanded, looped, unmapped_error
@@ -372,7 +375,10 @@ def drawn(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
     return looped(op, args, kwargs, args[0] if kwargs.get("inplace") else None)
 
 
-_BY_VALUES = frozenset(("bernoulli", "multinomial", "normal", "poisson", "binomial", "_standard_gamma", "_sample_dirichlet"))
+_BY_VALUES = [
+    name for family in (random, sampling) for name, function in vars(family).items()
+    if isinstance(function, types.FunctionType) and record_of(function).draws == BY_VALUES
+]  # fmt: skip
 _NOT_SAME = "Vmap does not currently support same randomness with a batched tensor input. Please file an issue with functorch"
 
 

@@ -5,7 +5,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from .._aten.kinds import CONVERSIONS, is_elementwise
+from .._aten.kinds import CONVERSIONS, is_elementwise, takes_dims
 from .._core.built_in import written
 from .._core.overriding import public_name
 from .._core.promotion import promote_types
@@ -289,7 +289,6 @@ RULES["msort"] = lambda op, args, kwargs: batched(front(args[0]).sort(1)[0], 0, 
 
 # Reductions: of all dimensions, or of some
 
-_TUPLES = frozenset("sum mean amax amin var std var_mean std_mean any all nansum nanmean count_nonzero norm linalg.vector_norm".split())
 _WHOLE = {"max": "amax", "min": "amin"}
 
 
@@ -319,7 +318,7 @@ def reduction(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     name = op.key.removeprefix("Tensor.")
     if name in _WHOLE:
         return batched(getattr(value.reshape(op.map.size, -1), _WHOLE[name])(1), 0, op.map)
-    if name in _TUPLES:
+    if takes_dims(name.rpartition(".")[2]):
         value = value if rank else value.unsqueeze(1)
         result = op(value, dim=tuple(range(1, max(rank, 1) + 1)), **given, **({"keepdim": True} if keep and rank else {}))
         return as_batched(result, 0, op.map)
