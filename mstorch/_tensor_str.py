@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ._backend.float8 import FLOAT8
 from ._leaving import END, Undo, undoing, values_again
 from ._quiet import quiet
 
@@ -252,7 +253,8 @@ def format_tensor(
 def _tensor_str(self: Any, indent: int) -> str:
     """A tensor's numbers in brackets; ``indent`` is the column that they begin in."""
     plain = self.detach().cpu()
-    return values_text((plain.float() if str(plain.dtype) == "torch.bfloat16" else plain).numpy(), indent)
+    wide = str(plain.dtype) in ("torch.bfloat16", *(f"torch.{name}" for name in FLOAT8))
+    return values_text((plain.float() if wide else plain).numpy(), indent)
 
 
 def _add_suffixes(tensor_str: str, suffixes: Sequence[str], indent: int, force_newline: bool) -> str:

@@ -8,6 +8,7 @@ import mindspore
 import numpy as np
 
 from .._quiet import quiet
+from .float8 import cast_stored
 from .halves import BFLOAT16, FLOAT16, narrowed, widened
 from .primitives import run
 from .raw import MS_DTYPE, NAME_OF, NP_DTYPE, ON_CPU, Raw, from_numpy
@@ -28,6 +29,8 @@ def numpy_cast(array: np.ndarray, target: np.dtype, order: Literal["C", "K"] = "
         found = np.broadcast_to(np.zeros((), target), array.shape)
         found.flags.writeable = True
         return found
+    if array.dtype.names or target.names:
+        return cast_stored(array, target, numpy_cast)
     if array.dtype.kind == "c" and target.kind != "c":
         if target.kind == "b":
             return array != 0

@@ -16,6 +16,7 @@ import numpy as np
 from .._quiet import quiet
 from . import runtime
 from .cast import cast
+from .float8 import COMPUTED, MOVED, STORED, through_bytes, through_numbers
 from .forked import forked
 from .halves import narrowed, widened
 from .raw import MS_DTYPE, NP_DTYPE, Raw, from_arrays, host_array, host_face, instances, to_arrays
@@ -265,6 +266,9 @@ class HostKernel(dict):
 
     def __missing__(self, name: str) -> Function:
         op = self.device.op
+        if name in STORED:
+            self[name] = function = self._of_codes(op, name)
+            return function
         row = HOST.get(op)
         # Beside a device MindSpore computes there, forked processes lack its threads: NumPy's spare kernels serve.
         absent = row is None or (name not in row.dtypes and name not in row.via)
@@ -289,6 +293,15 @@ class HostKernel(dict):
         return function
 
 
+    def _of_codes(self, op: str, name: str) -> Function:
+        """The kernel for a dtype that is kept in bytes: that of bytes where it moves them, that of single precision where torch computes."""
+        if op in MOVED:
+            return through_bytes(self["uint8"], name)
+        if name in COMPUTED.get(op, ()):
+            return through_numbers(self["float32"], name)
+        raise NotImplementedError(f'"{op}" not implemented for {torch_type_name(name)}')
+
+
 class Kernel(dict):
     """The resolved functions of one operation, by dtype name: ``kernel["float32"](raw, …)``, ``kernel.host["float32"](array, …)``."""
 
@@ -300,6 +313,8 @@ class Kernel(dict):
         self.host = HostKernel(self)
 
     def __missing__(self, name: str) -> Function:
+        if name in STORED:  # its bytes are moved as bytes (`_tape/operands.py`)
+            raise NotImplementedError(f'"{self.op}" not implemented for {torch_type_name(name)} (mstorch, {runtime.DEVICE_TARGET})')
         self[name] = function = self._resolved(name, runtime.DEVICE_TARGET)
         return function
 
@@ -394,7 +409,7 @@ _TYPE_NAMES = {
 
 def torch_type_name(name: str) -> str:
     """The scalar type's name in torch's error messages: ``'Half'`` for float16."""
-    return _TYPE_NAMES.get(name) or f"'{name}'"
+    return _TYPE_NAMES.get(name) or f"'{name.capitalize()}'"
 
 
 def serves(op: str, name: str) -> bool:

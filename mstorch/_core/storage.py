@@ -385,7 +385,7 @@ def is_all_of_device_memory(tensor: Any) -> bool:
     if storage.__class__ is not DeviceMemory or tensor._stride is not None or tensor._offset:
         return False
     base = storage.base
-    return bool(base.size == math.prod(tensor._shape) and NAME_OF[base.dtype] == tensor._dtype.name)
+    return bool(base.size == math.prod(tensor._shape) and NAME_OF[base.dtype] == tensor._dtype.held)
 
 
 class Value(_Native):

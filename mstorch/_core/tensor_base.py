@@ -263,10 +263,10 @@ def array_of(tensor: Any) -> np.ndarray:
         return array
     storage = tensor._storage
     if modes.native is not None:
-        return value_of(tensor).asnumpy()
+        return _typed(value_of(tensor).asnumpy(), tensor)
     if storage.__class__ is DeviceMemory or storage.__class__ is Value:
         shadow = None if storage.shadow is None else storage.shadowed(tensor._dtype.np, tensor._shape, strides_of(tensor), tensor._offset)
-        return copied(tensor, value_of(tensor).asnumpy() if shadow is None else shadow)
+        return copied(tensor, _typed(value_of(tensor).asnumpy(), tensor) if shadow is None else shadow)
     kind, shape = tensor._dtype, tensor._shape
     if storage.__class__ is Absent:
         return storage.elements(kind.np, shape)
@@ -284,6 +284,12 @@ def array_of(tensor: Any) -> np.ndarray:
     if not storage.moved:
         tensor._array = array
     return array
+
+
+def _typed(array: np.ndarray, tensor: Any) -> np.ndarray:
+    """What MindSpore holds of a tensor as an array of its dtype, where it holds bytes."""
+    kind = tensor._dtype.np
+    return array.view(kind) if kind.names else array
 
 
 def as_it_lies(tensor: TensorBase) -> TensorBase:
@@ -329,7 +335,7 @@ def value_of(tensor: TensorBase) -> Raw:
         return face(array_of(tensor))
     at = tensor._at
     if at is None or at[0] is not cell or at[1] != cell.writes:
-        tensor._raw = cell.read(tensor._dtype.name, tensor._shape, tensor._stride, tensor._offset)
+        tensor._raw = cell.read(tensor._dtype.held, tensor._shape, tensor._stride, tensor._offset)
         tensor._at = (cell, cell.writes)
     return tensor._raw  # type: ignore[return-value]
 
@@ -338,8 +344,8 @@ def _device_value(tensor: Any, storage: DeviceMemory) -> Raw:
     at = tensor._at
     if at is None or at[0] is not storage or at[1] != storage.exchanges:
         kind = tensor._dtype
-        raw = storage.read(kind.name, tensor._shape, tensor._stride, tensor._offset)
-        if OF_MS[storage.base.dtype] is not kind:
+        raw = storage.read(kind.held, tensor._shape, tensor._stride, tensor._offset)
+        if OF_MS[storage.base.dtype].name != kind.held:
             return raw  # a copy, which shows no later writes
         tensor._raw, tensor._at = raw, (storage, storage.exchanges)
     return tensor._raw  # type: ignore[return-value]
@@ -466,7 +472,7 @@ def put_constant(tensor: TensorBase, array: np.ndarray) -> None:
     """``put_array``, which a device is told by a number alone where it is one."""
     storage = tensor._storage
     if storage.__class__ is DeviceMemory and modes.native is None and not array.ndim and storage.fill(
-        tensor._dtype.name, number_in(array), tensor._shape, tensor._stride, tensor._offset
+        tensor._dtype.held, number_in(array), tensor._shape, tensor._stride, tensor._offset
     ):
         touch(tensor)
     else:
@@ -577,7 +583,7 @@ def resize(tensor: TensorBase, shape: tuple[int, ...]) -> None:
         if storage.__class__ is Storage:
             determinism.fill(storage.memory[whole : need // size * size].view(tensor._dtype.np), tensor._dtype)
         elif storage.__class__ is DeviceMemory and determinism.fills():
-            storage.fill(tensor._dtype.name, determinism.filler(tensor._dtype), ((need - whole) // size,), None, whole // size)
+            storage.fill(tensor._dtype.held, determinism.filler(tensor._dtype), ((need - whole) // size,), None, whole // size)
     before = tensor._shape
     tensor._shape, tensor._stride, tensor._array, tensor._raw, tensor._at = shape, None, None, None, None
     if tensor._node is not None and (tensor._auto is None or tensor._auto.base is None):

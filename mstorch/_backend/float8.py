@@ -1,0 +1,193 @@
+"""Numbers of eight bits (torch's float8 dtypes) and pairs of four: bytes to NumPy and MindSpore, with tables from and to single precision.
+
+NumPy has no such dtypes: an array of them has a structured one with a single byte, whose field bears the dtype's name. It can be moved,
+compared byte by byte and seen as ``uint8``, and NumPy computes nothing with it, so that nothing is computed with codes by mistake.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .._quiet import quiet
+
+
+class _Format(NamedTuple):
+    """How a dtype's bits are shared out; ``nan`` is the code of a number without a sign that is none, ``limit`` of the largest one."""
+
+    mantissa: int
+    bias: int
+    limit: int
+    nan: int
+    over: int  # the code of what is too large
+    quiet: int  # the bits that a NaN has in single precision, of e5m2 with its own mantissa in them
+    infinite: int | None = None
+
+
+_FORMATS = {
+    "float8_e4m3fn": _Format(3, 7, 0x7E, 0x7F, 0x7E, 0x7FF00000),
+    "float8_e5m2": _Format(2, 15, 0x7B, 0x7F, 0x7C, 0x7FC00000, 0x7C),
+    "float8_e4m3fnuz": _Format(3, 8, 0x7F, 0x80, 0x80, 0x7F800001),
+    "float8_e5m2fnuz": _Format(2, 16, 0x7F, 0x80, 0x80, 0x7F800001),
+}
+EXPONENTS = "float8_e8m0fnu"
+"""Powers of two alone: a code is an exponent, and there is neither a zero nor a sign."""
+
+PAIRS = "float4_e2m1fn_x2"
+"""Two numbers of four bits in a byte, which torch moves and does not convert."""
+
+FLOAT8 = (*_FORMATS, EXPONENTS)
+STORED = (*FLOAT8, PAIRS)
+NP_STORED: dict[str, np.dtype[Any]] = {name: np.dtype([(name, np.uint8)]) for name in STORED}
+NAME_OF_STORED: dict[Any, str] = {kind: name for name, kind in NP_STORED.items()}
+_BYTE = np.dtype(np.uint8)
+
+
+# What moves elements, or compares their bits, by the names of kernels.
+MOVED = frozenset((
+    "clone cat stack expand permute reshape slice gather index_select storage_gather storage_scatter window tile roll where masked_fill "
+    "flip view_dtype"
+).split())  # fmt: skip
+COMPUTED: dict[str, tuple[str, ...]] = {
+    "eq": FLOAT8, "ne": FLOAT8, "isnan": FLOAT8, "mul": FLOAT8, "abs": tuple(_FORMATS),
+}
+"""By kernel: the dtypes that torch's CPU computes with, in single precision."""
+
+
+def as_bytes(array: np.ndarray) -> np.ndarray:
+    """The codes in an array, which shares its memory."""
+    return array.view(_BYTE)
+
+
+@cache
+def _values(name: str) -> np.ndarray:
+    """The numbers that the 256 codes of a dtype stand for, in single precision."""
+    codes = np.arange(256)
+    if name == EXPONENTS:
+        powers = np.ldexp(np.ones(256), np.minimum(codes, 254) - 127).astype(np.float32)
+        powers.view(np.uint32)[255] = 0x7F800001
+        return powers
+    form = _FORMATS[name]
+    exponent, mantissa = (codes & 0x7F) >> form.mantissa, codes & ((1 << form.mantissa) - 1)
+    scale = np.maximum(exponent, 1) - form.bias - form.mantissa
+    found = np.ldexp((mantissa + np.where(exponent > 0, 1 << form.mantissa, 0)).astype(np.float64), scale)
+    found = np.where(codes >= 0x80, -found, found).astype(np.float32)
+    bits, plain = found.view(np.uint32), codes & 0x7F
+    if form.nan == 0x80:
+        bits[0x80] = form.quiet
+        return found
+    nothing = plain > form.limit
+    bits[nothing] = form.quiet | ((codes & 0x80) << 24)[nothing]
+    if form.infinite is not None:
+        bits[nothing] |= ((codes & 3) << 21)[nothing].astype(np.uint32)
+        found[form.infinite], found[form.infinite | 0x80] = np.inf, -np.inf
+    return found
+
+
+@cache
+def _codes(name: str) -> np.ndarray:
+    """The codes of all numbers of bfloat16, by their bits; those with an odd one stand for what lies between their neighbours, too."""
+    bits = np.arange(0x10000, dtype=np.uint32)
+    with quiet():
+        numbers = (bits << 16).view(np.float32)
+    size = np.abs(numbers)
+    if name == EXPONENTS:
+        exponent, rest = (bits >> 7) & 0xFF, bits & 0x7F
+        up = (rest >= 0x40) & ((exponent > 0) | (rest > 0x40))
+        return np.where(exponent == 0xFF, 0xFF, exponent + up).astype(np.uint8)
+    form = _FORMATS[name]
+    steps = _values(name)[: form.limit + 1].astype(np.float64)
+    after = 2 * steps[-1] - steps[-2]  # what would come next
+    middles = (steps + np.append(steps[1:], after)) / 2
+    middles[1::2] = np.nextafter(middles[1::2], 0)  # what lies in the middle goes to the even code
+    with quiet():
+        found = np.searchsorted(middles, size.astype(np.float64))
+    found = np.where(found > form.limit, form.over, found)
+    signed = numbers.view(np.uint32) >> 31 == 1
+    if form.nan == 0x80:  # one zero, and one that is no number
+        found = np.where(signed & (found != 0) & (found != 0x80), found | 0x80, found)
+        return np.where(np.isnan(numbers), 0x80, found).astype(np.uint8)
+    found = np.where(np.isnan(numbers), form.nan, found)
+    return np.where(signed, found | 0x80, found).astype(np.uint8)
+
+
+def decoded(array: np.ndarray, name: str) -> np.ndarray:
+    """The numbers in an array of codes, in single precision."""
+    return _values(name)[as_bytes(array)]
+
+
+def shown(array: np.ndarray) -> np.ndarray:
+    """The numbers in an array of codes as they are printed: of pairs, which stand for no number, the bytes."""
+    name = NAME_OF_STORED[array.dtype]
+    return as_bytes(array).astype(np.float32) if name == PAIRS else decoded(array, name)
+
+
+def in_python(array: np.ndarray) -> np.ndarray:
+    """The numbers in an array of codes as Python gets them; torch's errors for pairs."""
+    if array.dtype == NP_STORED[PAIRS]:
+        if array.ndim:
+            raise RuntimeError("load_scalar: invalid type")
+        raise NotImplementedError("\"_local_scalar_dense_cpu\" not implemented for 'Float4_e2m1fn_x2'")
+    return decoded(array, NAME_OF_STORED[array.dtype])
+
+
+def encoded(array: np.ndarray, name: str) -> np.ndarray:
+    """An array of single precision as codes, rounded as torch rounds, in row-major memory."""
+    bits = np.ascontiguousarray(array).view(np.uint32)
+    places = (bits >> 16).astype(np.uint16)
+    places |= (bits & np.uint32(0xFFFF)) != 0  # below the sixteenth bit it only counts whether there is anything
+    return _codes(name)[places].reshape(array.shape).view(NP_STORED[name])
+
+
+def cast_stored(array: np.ndarray, target: np.dtype[Any], cast: Callable[..., np.ndarray]) -> np.ndarray:
+    """An array in another dtype, where one of the two is of codes; ``cast`` converts from and to single precision."""
+    source, name = NAME_OF_STORED.get(array.dtype), NAME_OF_STORED.get(target)
+    if array.dtype == target:
+        return array.copy()
+    if PAIRS in (source, name):
+        raise NotImplementedError("\"copy_kernel\" not implemented for 'Float4_e2m1fn_x2'")
+    single = np.dtype(np.float32)
+    numbers = cast(array, single) if source is None else decoded(array, source)
+    if name is not None:
+        return encoded(numbers, name)
+    return numbers if target == single else cast(numbers, target)
+
+
+def through_bytes(function: Callable[..., Any], name: str) -> Callable[..., Any]:
+    """A kernel of bytes, which moves and computes nothing, as one of a dtype of codes."""
+    kind = NP_STORED[name]
+
+    def shown(value: Any) -> Any:
+        if value.__class__ is np.ndarray:
+            return as_bytes(value) if value.dtype == kind else value
+        if isinstance(value, (list, tuple)):
+            return type(value)(map(shown, value))
+        return value
+
+    def turned(value: Any) -> Any:
+        if isinstance(value, (list, tuple)):
+            return tuple(map(turned, value))
+        return value.view(kind) if value.dtype == _BYTE else value
+
+    return lambda *args: turned(function(*map(shown, args)))
+
+
+def through_numbers(function: Callable[..., Any], name: str) -> Callable[..., Any]:
+    """A kernel of single precision as one of a dtype of codes: its results of single precision are rounded."""
+    kind = NP_STORED[name]
+
+    def shown(value: Any) -> Any:
+        if value.__class__ is np.ndarray:
+            return decoded(value, name) if value.dtype == kind else value
+        if isinstance(value, (list, tuple)):
+            return type(value)(map(shown, value))
+        return value
+
+    def turned(value: Any) -> Any:
+        if isinstance(value, (list, tuple)):
+            return tuple(map(turned, value))
+        return encoded(value, name) if value.dtype == np.float32 else value
+
+    return lambda *args: turned(function(*map(shown, args)))
