@@ -45,13 +45,16 @@ NAME_OF_STORED: dict[Any, str] = {kind: name for name, kind in NP_STORED.items()
 _BYTE = np.dtype(np.uint8)
 
 
-# What moves elements, or compares their bits, by the names of kernels.
+# What moves elements, or looks at their bits, by the names of kernels.
 MOVED = frozenset((
-    "clone cat stack expand permute reshape slice gather index_select storage_gather storage_scatter window tile roll where masked_fill "
-    "flip view_dtype"
+    "clone cat stack expand permute reshape slice pad pad_like index index_placed index_select take embedding storage_gather "
+    "storage_scatter window window_placed tile roll where view_dtype flip put"
 ).split())  # fmt: skip
+_FILLS = ("pad", "pad_like")
+_SIGNED = tuple(_FORMATS)
 COMPUTED: dict[str, tuple[str, ...]] = {
-    "eq": FLOAT8, "ne": FLOAT8, "isnan": FLOAT8, "mul": FLOAT8, "abs": tuple(_FORMATS),
+    **dict.fromkeys("eq ne isnan mul".split(), FLOAT8), **dict.fromkeys("abs mm linear linear_bias addmm".split(), _SIGNED),
+    "isinf": ("float8_e5m2",), "isfinite": ("float8_e5m2", EXPONENTS),
 }
 """By kernel: the dtypes that torch's CPU computes with, in single precision."""
 
@@ -141,6 +144,17 @@ def encoded(array: np.ndarray, name: str) -> np.ndarray:
     return _codes(name)[places].reshape(array.shape).view(NP_STORED[name])
 
 
+@cache
+def _values_in(name: str, target: np.dtype[Any], cast: Callable[..., np.ndarray]) -> np.ndarray:
+    """The numbers of the 256 codes in another dtype; NaN of three dtypes is 0 among integers, as torch's compiler has made it."""
+    values = _values(name)
+    if target == np.uint32:
+        return cast(cast(values, np.dtype(np.int64)), target)  # NumPy's conversion of NaN depends on the length
+    if target.kind in "iu" and name not in ("float8_e4m3fn", "float8_e5m2"):
+        values = np.where(np.isnan(values), np.float32(0), values)
+    return cast(values, target)
+
+
 def cast_stored(array: np.ndarray, target: np.dtype[Any], cast: Callable[..., np.ndarray]) -> np.ndarray:
     """An array in another dtype, where one of the two is of codes; ``cast`` converts from and to single precision."""
     source, name = NAME_OF_STORED.get(array.dtype), NAME_OF_STORED.get(target)
@@ -148,14 +162,13 @@ def cast_stored(array: np.ndarray, target: np.dtype[Any], cast: Callable[..., np
         return array.copy()
     if PAIRS in (source, name):
         raise NotImplementedError("\"copy_kernel\" not implemented for 'Float4_e2m1fn_x2'")
-    single = np.dtype(np.float32)
-    numbers = cast(array, single) if source is None else decoded(array, source)
-    if name is not None:
-        return encoded(numbers, name)
-    return numbers if target == single else cast(numbers, target)
+    if name is None:
+        assert source is not None
+        return _values_in(source, target, cast)[as_bytes(array)]
+    return encoded(cast(array, np.dtype(np.float32)) if source is None else decoded(array, source), name)
 
 
-def through_bytes(function: Callable[..., Any], name: str) -> Callable[..., Any]:
+def through_bytes(function: Callable[..., Any], op: str, name: str) -> Callable[..., Any]:
     """A kernel of bytes, which moves and computes nothing, as one of a dtype of codes."""
     kind = NP_STORED[name]
 
@@ -171,7 +184,21 @@ def through_bytes(function: Callable[..., Any], name: str) -> Callable[..., Any]
             return tuple(map(turned, value))
         return value.view(kind) if value.dtype == _BYTE else value
 
-    return lambda *args: turned(function(*map(shown, args)))
+    def call(*args: Any) -> Any:
+        if op in _FILLS:  # the number to fill with comes last
+            args = (*args[:-1], int(as_bytes(encoded(np.asarray(args[-1], np.float32), name))))
+        return turned(function(*map(shown, args)))
+
+    return call
+
+
+def refuses(op: str, name: str, args: tuple[Any, ...]) -> str:
+    """The kernel of torch's that refuses a call of an operation that torch has for a dtype, by the shapes; "" where it computes."""
+    if op == "mul" and args[1].size == 1:
+        return "mul_cpu_reduced_float"
+    if op == "flip" and args[0].size and max(args[1], default=-1) == args[0].ndim - 1 and args[0].shape[-1] > 1:
+        return "flip_cpu"
+    return "index_put" if op == "put" and name == EXPONENTS else ""
 
 
 def through_numbers(function: Callable[..., Any], name: str) -> Callable[..., Any]:

@@ -16,7 +16,7 @@ import numpy as np
 from .._quiet import quiet
 from . import runtime
 from .cast import cast
-from .float8 import COMPUTED, MOVED, STORED, through_bytes, through_numbers
+from .float8 import COMPUTED, EXPONENTS, MOVED, STORED, refuses, through_bytes, through_numbers
 from .forked import forked
 from .halves import narrowed, widened
 from .raw import MS_DTYPE, NP_DTYPE, Raw, from_arrays, host_array, host_face, instances, to_arrays
@@ -295,11 +295,21 @@ class HostKernel(dict):
 
     def _of_codes(self, op: str, name: str) -> Function:
         """The kernel for a dtype that is kept in bytes: that of bytes where it moves them, that of single precision where torch computes."""
-        if op in MOVED:
-            return through_bytes(self["uint8"], name)
-        if name in COMPUTED.get(op, ()):
-            return through_numbers(self["float32"], name)
-        raise NotImplementedError(f'"{op}" not implemented for {torch_type_name(name)}')
+        if op == "isfinite" and name == EXPONENTS:
+            return lambda array: np.ones(array.shape, np.bool_)  # torch takes its NaN for finite
+        if op not in MOVED and name not in COMPUTED.get(op, ()):
+            raise NotImplementedError(f'"{op}" not implemented for {torch_type_name(name)}')
+        moving = through_bytes(self["uint8"], op, name) if op in MOVED else None
+        computing = through_numbers(self["float32"], name) if op not in MOVED or op == "put" else None
+
+        def call(*args: Any) -> Any:
+            refused = refuses(op, name, args)
+            if refused:
+                raise NotImplementedError(f'"{refused}" not implemented for {torch_type_name(name)}')
+            function = computing if moving is None or op == "put" and args[3] else moving  # what is put may be added
+            return function(*args)  # type: ignore[misc]  # one of them is there
+
+        return call
 
 
 class Kernel(dict):

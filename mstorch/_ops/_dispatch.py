@@ -285,6 +285,13 @@ def refuse_dtype(kernel: str, kind: dtype, below: int = 1, operands: Sequence[An
         raise NotImplementedError(f"\"{kernel}\" not implemented for '{type_word(kind)}'")
 
 
+def refuse_codes(kernel: str, *tensors: TensorBase) -> None:
+    """Raise torch's error for tensors of a dtype that is kept in bytes, which a kernel of torch's does not take."""
+    for tensor in tensors:
+        if tensor._dtype.ms is None:
+            raise NotImplementedError(f"\"{kernel}\" not implemented for '{type_word(tensor._dtype)}'")
+
+
 def deliver(result: Any, out: Any, recorded: bool = False) -> Any:
     """Store a result in ``out=`` (a tensor, or a tuple of them) and return ``out``.
 

@@ -45,6 +45,7 @@ from .._dispatch import (
     is_number,
     python_number,
     readable,
+    refuse_codes,
     shape_of,
     type_word,
     wrap_dim,
@@ -147,6 +148,8 @@ def take(input: TensorBase, index: Any, *, out: TensorBase | None = None) -> Ten
     refuse_overlap(out, input, index)
     positions = index_tensor(index, "take", int32_too=False)
     size = count_of(input._shape)
+    if 0 not in positions._shape:
+        refuse_codes("take_cpu", input)
     if size == 0 and count_of(positions._shape):
         raise IndexError("take(): tried to take from an empty tensor")
     check_range(
@@ -195,6 +198,7 @@ def masked_fill(input: TensorBase, mask: TensorBase, value: Any) -> Any:
         raise RuntimeError(
             f"masked_fill_ only supports boolean masks, but got mask with dtype {cpp_word(mask._dtype)}"
         )
+    refuse_codes("masked_fill", input)
     name = input._dtype.name
     if isinstance(value, TensorBase):
         if shape_of(value):
@@ -243,6 +247,7 @@ def nonzero(input: TensorBase, *, out: Any = None, as_tuple: bool = False) -> An
     _expect_long("nonzero", out)
     if as_tuple and out is not None:
         raise RuntimeError("nonzero does not support the out kwarg when as_tuple is True")
+    refuse_codes("nonzero_count_cpu", input)
     truth = input if input._dtype is bool_ else input.detach().ne(0)
     if as_tuple:
         if not shape_of(truth):
@@ -355,6 +360,8 @@ def put(input: Any, index: Any, source: Any, accumulate: bool = False) -> Tensor
             f"source.dtype = {type_word(source._dtype)}"
         )
     count, size = count_of(index._shape), count_of(input._shape)
+    if count:
+        refuse_codes("take_put_cpu", input)
     if count_of(source._shape) != count:
         raise IndexError(
             "put_(): Expected source and index to have the same number of elements, but got source.numel() = "
@@ -391,6 +398,7 @@ def index_fill(input: Any, dim: int, index: Any, value: Any) -> TensorBase:
     if count_of(input._shape) == 0:
         _check_empty_fill(input, dim, count_of(positions._shape))
         return input.clone()  # as in torch, indices are not looked at
+    refuse_codes("index_fill_cpu", input)
     size = shape[dim] if shape else 1
     check_range(
         positions, -size, size,
@@ -456,6 +464,7 @@ def masked_scatter(input: TensorBase, mask: TensorBase, source: TensorBase) -> T
             f"masked_scatter_: expected self and source to have same dtypes but got {type_word(input._dtype)} and "
             f"{type_word(source._dtype)}"
         )
+    refuse_codes("masked_scatter", input)
     shape = broadcast_shape(shape_of(mask), shape_of(input))
     spread = views.expand(input, shape) if shape_of(input) != shape else input
     chosen = readable(mask)

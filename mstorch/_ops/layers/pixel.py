@@ -6,7 +6,7 @@ from typing import Any
 from ..._core.strides import channels_last_strides, suggests_channels_last
 from ..._core.tensor_base import TensorBase, in_order
 from ..._tape.windows import no_view
-from .._dispatch import shape_of
+from .._dispatch import refuse_codes, shape_of
 from .._named import node_called
 from ..shape import views
 
@@ -79,5 +79,7 @@ def channel_shuffle(input: TensorBase, groups: int) -> TensorBase:
         raise RuntimeError(
             f"Number of channels must be divisible by groups. Got {c} channels and {groups} groups."
         )
+    if 0 not in shape:
+        refuse_codes("channel_shuffle", input)
     split = views.reshape(input, (n, groups, c // groups, -1 if 0 not in shape else 0))
     return _like(views.reshape(views.permute(split, (0, 2, 1, 3)), shape), input)

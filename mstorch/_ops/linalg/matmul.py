@@ -17,6 +17,7 @@ from .._dispatch import (
     cpp_word,
     expect_out_dtype,
     finish_exactly,
+    refuse_codes,
     refuse_dtype,
     shape_of,
     type_word,
@@ -143,6 +144,8 @@ def _mv(input: Any, vec: Any, out: Any) -> TensorBase:
     if input._dtype.category == 0 and 0 in input._shape:
         return input.new_zeros(input._shape[:1])
     refuse_dtype("addmv_impl_cpu", input._dtype)
+    if 0 not in input._shape:
+        refuse_codes("addmv_impl_cpu", input)
     return no_view(views.squeeze(call(_mm, (input, views.unsqueeze(vec, 1))), 1))
 
 

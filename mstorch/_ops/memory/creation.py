@@ -381,7 +381,7 @@ def arange(
 
 
 def _refuse_row(name: str, kind: dtype) -> None:
-    if kind.category in (0, 3) and name in ("arange", "range") or not kind.category:
+    if kind.category in (0, 3) and name in ("arange", "range") or not kind.category or kind.ms is None:
         raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{type_word(kind)}'")
 
 

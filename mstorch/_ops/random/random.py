@@ -106,7 +106,7 @@ def _no_gradient(gradients: Sequence[TensorBase], outputs: Sequence[Any], inputs
 
 def _floating(kind: dtype | None, out: Any, name: str) -> dtype:
     kind = kind or (out._dtype if out is not None else get_default_dtype())
-    if kind.is_integral:
+    if kind.is_integral or kind.ms is None:
         raise NotImplementedError(f'"{name}" not implemented for \'{type_word(kind)}\'')
     return kind
 
