@@ -48,9 +48,11 @@ _BYTE = np.dtype(np.uint8)
 # What moves elements, or looks at their bits, by the names of kernels.
 MOVED = frozenset((
     "clone cat stack expand permute reshape slice pad pad_like index index_placed index_select take embedding storage_gather "
-    "storage_scatter window window_placed tile roll where view_dtype flip put"
+    "storage_scatter window window_placed tile roll where view_dtype flip gather put"
 ).split())  # fmt: skip
-_FILLS = ("pad", "pad_like")
+MOVED_AS_BYTES = MOVED - {"flip", "gather", "pad", "pad_like", "put"}
+"""What any kernel of bytes does; of the others torch asks more than their bytes."""
+_FILLS = ("pad",)
 _SIGNED = tuple(_FORMATS)
 COMPUTED: dict[str, tuple[str, ...]] = {
     **dict.fromkeys("eq ne isnan mul".split(), FLOAT8), **dict.fromkeys("abs mm linear linear_bias addmm".split(), _SIGNED),
@@ -196,9 +198,14 @@ def refuses(op: str, name: str, args: tuple[Any, ...]) -> str:
     """The kernel of torch's that refuses a call of an operation that torch has for a dtype, by the shapes; "" where it computes."""
     if op == "mul" and args[1].size == 1:
         return "mul_cpu_reduced_float"
-    if op == "flip" and args[0].size and max(args[1], default=-1) == args[0].ndim - 1 and args[0].shape[-1] > 1:
-        return "flip_cpu"
-    return "index_put" if op == "put" and name == EXPONENTS else ""
+    if op == "flip" and args[0].size:
+        steps = {step: dim for dim, (step, length) in enumerate(zip(args[0].strides, args[0].shape)) if length > 1}
+        return "flip_cpu" if steps and steps[min(steps)] in args[1] else ""  # the dimension in which elements are neighbours
+    if op == "pad_like" and args[2] != "circular":
+        return f"{'reflection' if args[2] == 'reflect' else 'replication'}_pad{len(args[1]) // 2}d"
+    if op == "gather" and args[2].size:
+        return "scatter_gather_tensor_cpu"
+    return ""
 
 
 def through_numbers(function: Callable[..., Any], name: str) -> Callable[..., Any]:

@@ -16,7 +16,7 @@ import numpy as np
 from .._quiet import quiet
 from . import runtime
 from .cast import cast
-from .float8 import COMPUTED, EXPONENTS, MOVED, STORED, refuses, through_bytes, through_numbers
+from .float8 import COMPUTED, EXPONENTS, MOVED, MOVED_AS_BYTES, STORED, refuses, through_bytes, through_numbers
 from .forked import forked
 from .halves import narrowed, widened
 from .raw import MS_DTYPE, NP_DTYPE, Raw, from_arrays, host_array, host_face, instances, to_arrays
@@ -323,10 +323,23 @@ class Kernel(dict):
         self.host = HostKernel(self)
 
     def __missing__(self, name: str) -> Function:
-        if name in STORED:  # its bytes are moved as bytes (`_tape/operands.py`)
-            raise NotImplementedError(f'"{self.op}" not implemented for {torch_type_name(name)} (mstorch, {runtime.DEVICE_TARGET})')
+        if name in STORED:
+            self[name] = function = self._of_codes(name)
+            return function
         self[name] = function = self._resolved(name, runtime.DEVICE_TARGET)
         return function
+
+    def _of_codes(self, name: str) -> Function:
+        """The function of MindSpore's tensors for a dtype that they hold as bytes: that of bytes, where it moves them."""
+        if self.op == "view_dtype":
+            return lambda raw, target: self["uint8"](raw, "uint8")
+        if self.op in MOVED_AS_BYTES:
+            return self["uint8"]
+
+        def refuse(*args: Any) -> Any:
+            raise NotImplementedError(f'"{self.op}" not implemented for {torch_type_name(name)} (mstorch, {runtime.DEVICE_TARGET})')
+
+        return refuse
 
     def beside_host(self, name: str) -> Function:
         """The function of MindSpore's tensors for what lies in host memory, whatever device the process has: the CPU's."""

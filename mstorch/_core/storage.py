@@ -543,6 +543,8 @@ class NativeBlock(Block):
     def cell(self, storage: Storage, kind: np.dtype, leaf: TensorBase | None = None) -> Value:
         """The value that stands for a storage whose elements are asked for in a dtype; ``leaf`` is ours that it belongs to."""
         found = self._cells.get(id(storage))
+        if kind.names and self.captured:
+            raise NotImplementedError(f"mstorch: a tensor of torch.{kind.names[0]} in a graph of MindSpore's")
         if found is None:
             if self.captured and not ON_CPU and storage.__class__ is Storage:
                 tape.refuse_cpu_in_trace("a tensor of the CPU is used")

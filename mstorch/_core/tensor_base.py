@@ -90,6 +90,8 @@ def set_tensor_class(cls: type) -> None:
 def tensor_of(array: np.ndarray) -> Any:
     """A base tensor over an array that nobody else holds: its memory becomes the tensor's."""
     if modes.native is not None:
+        if array.dtype.names:
+            raise NotImplementedError(f"mstorch: a tensor of torch.{array.dtype.names[0]} in a graph of MindSpore's")
         return wrap(from_numpy(np.ascontiguousarray(array).reshape(array.shape)))
     return _host(array)
 
@@ -160,16 +162,16 @@ def wrap(raw: Raw, strides: Strides | None = None) -> Any:
     return on_device(raw, strides)
 
 
-def on_device(raw: Raw, strides: Strides | None = None) -> TensorBase:
-    """A base tensor whose value is a MindSpore tensor that nobody else holds."""
-    shape, kind = tuple(raw.shape), OF_MS[raw.dtype]
+def on_device(raw: Raw, strides: Strides | None = None, kind: dtype | None = None) -> TensorBase:
+    """A base tensor whose value is a MindSpore tensor that nobody else holds; ``kind`` is the dtype that its bytes stand for."""
+    shape, kind = tuple(raw.shape), kind or OF_MS[raw.dtype]
     lies = raw
     if strides is not None:
         order = dense_order(shape, strides)
         assert order is not None, "the result of an operation is dense"
         strides = normalize(shape, strides)
         if strides is not None:
-            lies = _permute[kind.name](raw, tuple(order))
+            lies = _permute[kind.held](raw, tuple(order))
     if ON_CPU or (modes.native is not None and modes.native.captured):
         cell = Value(lies)
         tensor = _make(cell, kind, shape, strides, 0)
@@ -263,10 +265,10 @@ def array_of(tensor: Any) -> np.ndarray:
         return array
     storage = tensor._storage
     if modes.native is not None:
-        return _typed(value_of(tensor).asnumpy(), tensor)
+        return typed(value_of(tensor).asnumpy(), tensor)
     if storage.__class__ is DeviceMemory or storage.__class__ is Value:
         shadow = None if storage.shadow is None else storage.shadowed(tensor._dtype.np, tensor._shape, strides_of(tensor), tensor._offset)
-        return copied(tensor, _typed(value_of(tensor).asnumpy(), tensor) if shadow is None else shadow)
+        return copied(tensor, typed(value_of(tensor).asnumpy(), tensor) if shadow is None else shadow)
     kind, shape = tensor._dtype, tensor._shape
     if storage.__class__ is Absent:
         return storage.elements(kind.np, shape)
@@ -286,7 +288,7 @@ def array_of(tensor: Any) -> np.ndarray:
     return array
 
 
-def _typed(array: np.ndarray, tensor: Any) -> np.ndarray:
+def typed(array: np.ndarray, tensor: Any) -> np.ndarray:
     """What MindSpore holds of a tensor as an array of its dtype, where it holds bytes."""
     kind = tensor._dtype.np
     return array.view(kind) if kind.names else array
@@ -496,7 +498,7 @@ def put_raw(tensor: Any, new: Raw, own: bool | None = None) -> None:
         put_raw(as_it_lies(tensor), storage.turned_raw(new))
         return
     elif block is None or not block.captured:
-        array_of(tensor)[...] = new.asnumpy()
+        array_of(tensor)[...] = typed(new.asnumpy(), tensor)
         if block is not None:
             _rebind(tensor, block.cell(storage, tensor._dtype.np), new)
     else:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from .._backend.cast import cast, numpy_cast
-from .._backend.table import Kernel, kernel
+from .._backend.table import Kernel, kernel, on_fallback
 from .._core.dtype import dtype, float32, get_default_dtype
 from .._core.modes import grad_set_to, modes
 from .._core.one_device import check_one_device
@@ -31,6 +31,7 @@ from .._core.tensor_base import (
     is_tracked,
     laid_out,
     meta_tensor,
+    on_device,
     put_constant,
     recording,
     resize_within,
@@ -54,6 +55,7 @@ from .._tape.writes import assign, settle
 from ._memory_order import result_strides, row_major
 from ._parts import expect_parts
 from ._scalars import WIDE_SECOND, is_inexact, scalar_array, widened
+from .._backend.raw import from_numpy
 
 Tensor = TensorBase  # for isinstance and annotations; results are instances of the finished class
 
@@ -124,7 +126,18 @@ def _cast_array(tensor: TensorBase, kind: dtype, strides: Any = None) -> TensorB
 
 
 def _cast_captured(tensor: TensorBase, kind: dtype, strides: Any = None) -> TensorBase:
+    if kind.ms is None or tensor._dtype.ms is None:
+        return _cast_by_host(tensor, kind, strides)
     return wrap(cast(value_of(tensor), kind.name), strides)
+
+
+def _cast_by_host(tensor: TensorBase, kind: dtype, strides: Any) -> TensorBase:
+    """A conversion from or to a dtype that MindSpore has not, of a device's tensor."""
+    if modes.native is not None:
+        raise NotImplementedError(f"mstorch: {tensor._dtype!r} is not converted to {kind!r} in a graph of MindSpore's")
+    for told in on_fallback:
+        told("to")
+    return on_device(from_numpy(np.asarray(numpy_cast(array_of(tensor), kind.np), order="C")), strides, kind)
 
 
 @ways(host=_cast_array, absent=_cast_absent, captured=_cast_captured)
@@ -134,7 +147,7 @@ def cast_tensor(tensor: Any, kind: dtype, strides: Any = None) -> Any:
     if kind.is_integral and strides is None:
         stays_readable(made, tensor, kind)
     if modes.grad and not kind.is_integral and is_tracked(tensor):
-        made._node = linear_node(tensor, conversion(kind.name), conversion(tensor._dtype.name), "ToCopyBackward0")
+        made._node = linear_node(tensor, conversion(kind.name, tensor._dtype.name), conversion(tensor._dtype.name, kind.name), "ToCopyBackward0")
     if LEVELS and is_dual(tensor):
         mapped(tensor, made, lambda tangent: cast_tensor(tangent, kind))
     return made

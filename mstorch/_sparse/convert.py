@@ -18,6 +18,7 @@ from .base import BLOCKED, BY_ROWS, COMPRESSED, WORDS, host, index_tensor, layou
 from .coo import added, coalesce, flat, nothing, taken
 from .gradients import values_at, where_of
 from .nodes import record
+from .._ops._dispatch import refuse_codes
 
 
 def to_dense(self: Any, dtype: dtype | None = None, *, masked_grad: bool | None = None) -> Tensor:
@@ -34,6 +35,7 @@ def to_dense(self: Any, dtype: dtype | None = None, *, masked_grad: bool | None 
 
 def _specified(self: Tensor, count: int) -> np.ndarray:
     """The indices (count, nnz) of what is not zero in the first dimensions of a strided tensor."""
+    refuse_codes("nonzero_count_cpu", self)
     array = np.asarray(array_of(self))
     kept = (array != 0).reshape(*array.shape[:count], -1).any(-1) if array.size else np.zeros(array.shape[:count], bool)
     return np.stack(np.nonzero(kept)) if count else np.zeros((0, int(kept.sum())), np.int64)

@@ -14,7 +14,7 @@ from .._core.above import copied
 from .._core.device import device
 from .._core.modes import modes
 from .._core.storage import NATIVE, DeviceMemory
-from .._core.tensor_base import TensorBase, array_of, is_meta, is_tracked, laid_out, meta_tensor, on_device, strides_of
+from .._core.tensor_base import TensorBase, array_of, is_meta, is_tracked, laid_out, meta_tensor, on_device, strides_of, typed
 from .node import Node, bare, edge_of, named
 
 
@@ -44,10 +44,10 @@ def moved(tensor: Any, home: bool) -> Any:
     """A copy of a tensor on the host (``home``) or on the accelerator, with the same strides, recorded."""
     strides = None if tensor._stride is None else strides_of(tensor)
     if home:
-        made = laid_out(copied(tensor, _to_host(bare(tensor))), strides if _dense(tensor) else None)
+        made = laid_out(copied(tensor, typed(_to_host(bare(tensor)), tensor)), strides if _dense(tensor) else None)
     else:
         array = array_of(tensor)
-        made = on_device(_to_accelerator(array), strides if _dense(tensor) else None)
+        made = on_device(_to_accelerator(array), strides if _dense(tensor) else None, tensor._dtype)
         if (tensor._dtype.is_integral or array.size == 1) and made._stride is None:
             made._storage.shadow = np.array(array, order="C")
     if modes.grad and is_tracked(tensor):

@@ -66,6 +66,7 @@ from . import subscript
 from ._flat_put import flat_positions, put_by_one_kernel
 from ._index_checks import check_index_dim, check_range, expect_dtype_of, index_tensor
 from .scatter import put_flat
+from ._values_put import refuse_exponents
 
 _gather = kernel("gather")
 _index_select = kernel("index_select")
@@ -301,6 +302,7 @@ def index_put_(self: TensorBase, indices: tuple[TensorBase, ...], values: Tensor
         subscript.setitem(self, key, values)
         return self if self._node is before else watch(self, *indices)  # masks, too, of which backward reads the positions
     check_writable(self, uniform=True)  # torch only warns of memory that stands in several places
+    refuse_exponents(self)
     return _added_at(self, key, values)
 
 
@@ -350,6 +352,12 @@ def _add_without_places(target: TensorBase, key: tuple[Any, ...], values: Tensor
 
 def put(input: Any, index: Any, source: Any, accumulate: bool = False) -> TensorBase:
     """A copy with the elements of ``source`` put (or added) at positions of the flat tensor."""
+    if 0 not in index._shape:
+        refuse_codes("take_put_cpu", input)
+    return _put_at(input, index, source, accumulate)
+
+
+def _put_at(input: Any, index: Any, source: Any, accumulate: bool = False) -> TensorBase:
     if not accumulate:
         determinism.refuse("put_")
     if index._dtype is not int64:
@@ -360,8 +368,6 @@ def put(input: Any, index: Any, source: Any, accumulate: bool = False) -> Tensor
             f"source.dtype = {type_word(source._dtype)}"
         )
     count, size = count_of(index._shape), count_of(input._shape)
-    if count:
-        refuse_codes("take_put_cpu", input)
     if count_of(source._shape) != count:
         raise IndexError(
             "put_(): Expected source and index to have the same number of elements, but got source.numel() = "
@@ -377,7 +383,7 @@ def put(input: Any, index: Any, source: Any, accumulate: bool = False) -> Tensor
 
 
 # torch only warns of memory that stands in several places.
-_put_anywhere = in_place_form(put, "put_", uniform=True)
+_put_anywhere = in_place_form(_put_at, "put_", uniform=True)
 
 
 @operation(numpy_names=True)

@@ -33,7 +33,7 @@ def constant_pad_nd(input: TensorBase, pad: Sequence[int], value: float = 0) -> 
                 f"The input size {shape[axis]}, plus negative padding {pads[2 * i]} and {pads[2 * i + 1]} resulted in a negative "
                 f"output size, which is invalid. Check dimension {axis} of your input."
             )
-    filler = fitting(value, input._dtype)
+    filler = fitting(value if input._dtype.ms is not None else float(value), input._dtype)
     if all(width <= 0 for width in pads):  # a copy of a part, in its order
         lengths = tuple(
             length + sum(pads[2 * i : 2 * i + 2]) for length, i in zip(shape, range(len(shape) - 1, -1, -1))

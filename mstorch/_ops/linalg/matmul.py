@@ -106,13 +106,17 @@ def bmm(input: TensorBase, mat2: TensorBase, out_dtype: dtype | None = None, *, 
     return finish_exactly(_products(input, mat2, "BmmBackward0", out), out)
 
 
+_SMALL_BATCH = 400  # multiplications, from which on torch takes another kernel
+
+
 def _products(input: TensorBase, mat2: TensorBase, label: str, out: TensorBase | None) -> TensorBase:
     """The products of batches of matrices, of fitting lengths."""
     expect_out_dtype(out, mat2._dtype)
     a, b = input._shape, mat2._shape
-    if 0 in (*a, *b) and (input._dtype.category == 0 or input._dtype is not mat2._dtype):
+    if 0 in (*a, *b) and (input._dtype.category == 0 or input._dtype is not mat2._dtype or input._dtype.ms is None):
         return _nothing(input, mat2, (*a[:2], b[2]))  # torch looks at no dtype where there is nothing to compute
     _check_batches(input, mat2)
+    refuse_codes("bmm" if a[1] * a[2] * b[2] < _SMALL_BATCH else "baddbmm_with_gemm", input)
     return call(_bmm, (input, mat2), label=label)
 
 
@@ -172,6 +176,7 @@ def _dot(input: TensorBase, tensor: TensorBase, out: TensorBase | None) -> Tenso
             f"got {a[0]} and {b[0]} elements respectively"
         )
     refuse_dtype("dot", input._dtype)
+    refuse_codes("dot", input)
     product = call(_mm, (views.unsqueeze(input, 0), views.unsqueeze(tensor, 1)))
     return no_view(views.reshape(product, ()))
 

@@ -285,7 +285,7 @@ def isin(
         refuse_codes("isin_default_cpu", one)
     one, other = one.detach().to(kind), views.reshape(other.detach().to(kind), (views.numel_of(shape_of(other)),))
     count = shape_of(other)[0]
-    if count == 0:
+    if count == 0 or one._dtype.ms is None and 0 in shape_of(one):
         found = one.new_full(shape_of(one), bool(invert), dtype=bool_)
     elif count <= 8:
         found = views.unsqueeze(one, -1).eq(other).any(-1)

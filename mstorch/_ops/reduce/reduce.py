@@ -422,7 +422,7 @@ def _warn_of_freedom(input: TensorBase, rest: float, name: str) -> None:
 
 def _spread(input: TensorBase, dim: int | tuple[int, ...] | None, correction: int, keepdim: bool, name: str) -> Any:
     """The variance alone, or its root if ``name`` is "std": in one piece where the host computes it so."""
-    if input._dtype.ms is None and dim is None:
+    if input._dtype.ms is None and len(wrap_dims(dim, len(input._shape))) == len(input._shape):
         raise RuntimeError(f"std_var_all: Unsupported dtype {type_word(input._dtype)}")
     refuse_codes("std_cpu", input)
     if input._shape and input._dtype.name in ("float32", "float64") and in_one_piece((input,)):
