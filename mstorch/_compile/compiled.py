@@ -335,6 +335,8 @@ class Compiled:
         for i, tensor in enumerate(arguments):
             if stays_behind(tensor):
                 refuse_cpu("a tensor of the CPU is an argument", self.name)
+            if tensor._dtype.ms is None:
+                raise GraphBreak(f"an argument is of {tensor._dtype!r}, of which MindSpore has no tensors", place=self.name)
             if id(tensor._storage) in own:
                 if not any(tensor is state for state in entry.known):
                     raise KernelBreak("an argument is a view of a parameter or of another known tensor", place=self.name)
