@@ -382,7 +382,7 @@ def entry(
             if _among_nested((*given, *named.values())):
                 raise  # it speaks for itself, and has no shape to explain
             known_as = spoken(known if public is None else public())
-            if error.__class__ is NotImplementedError and (refused := of_eight_bits(known_as, error)) is not None:
+            if isinstance(error, (NotImplementedError, TypeError)) and (refused := of_eight_bits(known_as, error, given)) is not None:
                 raise refused from None
             words = in_own_words(known_as, function, given, named, error)
             if words is not None:

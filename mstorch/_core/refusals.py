@@ -9,7 +9,7 @@ import functools
 import inspect
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -154,9 +154,19 @@ def _float8_words() -> dict[str, str]:
     return found
 
 
-def of_eight_bits(spoken: str, error: Exception) -> NotImplementedError | None:
+# What NumPy and Python say of arrays of codes in functions that are not made for them.
+_OF_CODES = re.compile("ufunc|structured|void|bytes-like|data type 'float|no loop matching|not supported between instances of 'tuple'")
+
+
+def of_eight_bits(spoken: str, error: Exception, given: Sequence[Any] = ()) -> NotImplementedError | None:
     """torch's error where a kernel of ours refused a dtype of eight bits: torch's kernel has another name."""
     words = str(error)
+    if isinstance(error, TypeError):
+        kind = next((item._dtype for item in given if isinstance(item, TensorBase) and item._dtype.ms is None), None)
+        if kind is None or not _OF_CODES.search(words):
+            return None
+        last = spoken.rpartition(".")[2]
+        return NotImplementedError(f"\"{_float8_words().get(last, last)}\" not implemented for '{kind.name.capitalize()}'")
     if not isinstance(error, NotImplementedError) or "not implemented for 'Float8_" not in words and "for 'Float4_" not in words:
         return None
     name = _float8_words().get(spoken.rpartition(".")[2])

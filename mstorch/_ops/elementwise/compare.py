@@ -157,6 +157,7 @@ def _signed_infinity(name: str, input: TensorBase, value: float, out: TensorBase
     if input._dtype.is_complex:
         raise RuntimeError(f"{name} does not support complex inputs.")
     _expect_truth(name, out)
+    refuse_codes(f"{name}_cpu", input)
     if input._dtype.is_floating_point:
         result = elementwise_in(input._dtype, _eq, (input, value), numbers_as_tensors=False)
     else:

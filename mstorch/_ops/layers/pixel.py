@@ -30,6 +30,8 @@ def pixel_shuffle(input: TensorBase, upscale_factor: int) -> TensorBase:
     """(*, C * r², H, W) → (*, C, H * r, W * r) (https://arxiv.org/abs/1609.05158)."""
     shape, r = shape_of(input), upscale_factor
     _image("pixel_shuffle", shape)
+    if 0 not in shape:
+        refuse_codes("pixel_shuffle", input)
     if r <= 0:
         raise RuntimeError(f"pixel_shuffle expects a positive upscale_factor, but got {r}")
     *lead, c, h, w = shape
@@ -49,6 +51,8 @@ def pixel_unshuffle(input: TensorBase, downscale_factor: int) -> TensorBase:
     """(*, C, H * r, W * r) → (*, C * r², H, W)."""
     shape, r = shape_of(input), downscale_factor
     _image("pixel_unshuffle", shape)
+    if 0 not in shape:
+        refuse_codes("pixel_unshuffle", input)
     if r <= 0:
         raise RuntimeError(f"pixel_unshuffle expects a positive downscale_factor, but got {r}")
     *lead, c, h, w = shape
