@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ._backend.float8 import FLOAT8
+from ._backend.float8 import EXPONENTS, FLOAT8
 from ._leaving import END, Undo, undoing, values_again
 from ._quiet import quiet
 
@@ -67,8 +67,9 @@ def printoptions(undo: Undo, **kwargs: Any) -> None:
 class _Column:
     """How one number of a tensor is written: all numbers share a width and a notation."""
 
-    def __init__(self, values: np.ndarray):
+    def __init__(self, values: np.ndarray, exponents: bool = False):
         self.is_float = values.dtype.kind == "f"
+        self.unordered = exponents and bool(np.isnan(values).any())  # torch takes the NaN of such a dtype for finite
         self.whole = True
         self.scientific = False
         self.width = 1
@@ -85,10 +86,10 @@ class _Column:
             return
         magnitudes = np.abs(values)
         low, high = magnitudes.min(), magnitudes.max()
-        self.whole = bool((values == np.ceil(values)).all())
+        self.whole = bool((values == np.ceil(values)).all()) and not self.unordered
         if PRINT_OPTS.sci_mode is None:
             with quiet():
-                self.scientific = bool(high / low > 1000.0 or high > 1.0e8 or low < 1.0e-4)
+                self.scientific = bool(high / low > 1000.0 or high > 1.0e8 or low < 1.0e-4) and not self.unordered
         else:
             self.scientific = PRINT_OPTS.sci_mode
         spec = self._spec()
@@ -165,13 +166,13 @@ def _nested(array: np.ndarray, indent: int, summarize: bool, column: _Column | _
     return "[" + ("," + "\n" * (array.ndim - 1) + " " * (indent + 1)).join(parts) + "]"
 
 
-def values_text(array: np.ndarray, indent: int) -> str:
-    """The numbers of an array in brackets; ``indent`` is the column that they begin in."""
+def values_text(array: np.ndarray, indent: int, exponents: bool = False) -> str:
+    """The numbers of an array in brackets; ``indent`` is the column that they begin in, ``exponents`` says that their dtype has no other."""
     if array.size == 0:
         return "[]"
     summarize = array.size > PRINT_OPTS.threshold
     shown = _edges(array) if summarize else array
-    column = _Complex(shown) if array.dtype.kind == "c" else _Column(shown)
+    column = _Complex(shown) if array.dtype.kind == "c" else _Column(shown, exponents)
     return _nested(array, indent, summarize, column)
 
 
@@ -238,7 +239,7 @@ def format_tensor(
         suffixes.append("requires_grad=True")
     if tangent is not None:
         suffixes.append(f"tangent={tangent}")
-    values = "..." if array is None else values_text(array, len(prefix))
+    values = "..." if array is None else values_text(array, len(prefix), dtype_name == EXPONENTS)
     text = close_text(prefix + values, suffixes, len(prefix))
     if not is_parameter:
         return text

@@ -55,8 +55,8 @@ MOVED_AS_BYTES = MOVED - {"flip", "gather", "pad", "pad_like", "put"}
 _FILLS = ("pad",)
 _SIGNED = tuple(_FORMATS)
 COMPUTED: dict[str, tuple[str, ...]] = {
-    **dict.fromkeys("eq ne isnan mul".split(), FLOAT8), **dict.fromkeys("abs mm linear linear_bias addmm".split(), _SIGNED),
-    "isinf": ("float8_e5m2",), "isfinite": ("float8_e5m2", EXPONENTS),
+    **dict.fromkeys("isnan mul".split(), FLOAT8), **dict.fromkeys("abs mm linear linear_bias addmm".split(), _SIGNED),
+    "eq": STORED, "ne": STORED, "isinf": ("float8_e5m2",), "isfinite": ("float8_e5m2", EXPONENTS),
 }
 """By kernel: the dtypes that torch's CPU computes with, in single precision."""
 
@@ -124,9 +124,10 @@ def decoded(array: np.ndarray, name: str) -> np.ndarray:
 
 
 def shown(array: np.ndarray) -> np.ndarray:
-    """The numbers in an array of codes as they are printed: of pairs, which stand for no number, the bytes."""
+    """The numbers in an array of codes as they are printed, in double precision: of pairs, which stand for no number, the bytes."""
     name = NAME_OF_STORED[array.dtype]
-    return as_bytes(array).astype(np.float32) if name == PAIRS else decoded(array, name)
+    with quiet():  # of NaN that signal
+        return (as_bytes(array) if name == PAIRS else decoded(array, name)).astype(np.float64)
 
 
 def in_python(array: np.ndarray) -> np.ndarray:
@@ -135,7 +136,7 @@ def in_python(array: np.ndarray) -> np.ndarray:
         if array.ndim:
             raise RuntimeError("load_scalar: invalid type")
         raise NotImplementedError("\"_local_scalar_dense_cpu\" not implemented for 'Float4_e2m1fn_x2'")
-    return decoded(array, NAME_OF_STORED[array.dtype])
+    return shown(array)
 
 
 def encoded(array: np.ndarray, name: str) -> np.ndarray:
@@ -152,8 +153,8 @@ def _values_in(name: str, target: np.dtype[Any], cast: Callable[..., np.ndarray]
     values = _values(name)
     if target == np.uint32:
         return cast(cast(values, np.dtype(np.int64)), target)  # NumPy's conversion of NaN depends on the length
-    if target.kind in "iu" and name not in ("float8_e4m3fn", "float8_e5m2"):
-        values = np.where(np.isnan(values), np.float32(0), values)
+    if (target.kind in "iu" or target == np.float16) and name not in ("float8_e4m3fn", "float8_e5m2"):
+        values = np.where(np.isnan(values), np.float32(0 if target.kind in "iu" else np.nan), values)
     return cast(values, target)
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from .._quiet import quiet
 from . import runtime
 from .cast import cast
-from .float8 import COMPUTED, EXPONENTS, MOVED, MOVED_AS_BYTES, STORED, refuses, through_bytes, through_numbers
+from .float8 import COMPUTED, EXPONENTS, MOVED, MOVED_AS_BYTES, PAIRS, STORED, as_bytes, refuses, through_bytes, through_numbers
 from .forked import forked
 from .halves import narrowed, widened
 from .raw import MS_DTYPE, NP_DTYPE, Raw, from_arrays, host_array, host_face, instances, to_arrays
@@ -297,6 +297,11 @@ class HostKernel(dict):
         """The kernel for a dtype that is kept in bytes: that of bytes where it moves them, that of single precision where torch computes."""
         if op == "isfinite" and name == EXPONENTS:
             return lambda array: np.ones(array.shape, np.bool_)  # torch takes its NaN for finite
+        if op in ("eq", "ne") and name == PAIRS:
+            of_bytes: Function = self["uint8"]
+            return lambda *args: of_bytes(*map(as_bytes, args))
+        if op == "isnan" and name == PAIRS:
+            return lambda array: np.zeros(array.shape, np.bool_)
         if op not in MOVED and name not in COMPUTED.get(op, ()):
             raise NotImplementedError(f'"{op}" not implemented for {torch_type_name(name)}')
         moving = through_bytes(self["uint8"], op, name) if op in MOVED else None

@@ -196,6 +196,12 @@ _SMALL_FLOATS = {
 }
 
 
+# What torch calls the limits of a dtype, of which pairs have none.
+_OF_PAIRS = {
+    "eps": "epsilon", "max": "max", "min": "lowest", "tiny": "min", "smallest_normal": "min", "resolution": "digits10", "dtype": "dtype",
+}  # fmt: skip
+
+
 class finfo:
     """Numerical properties of a floating (or complex) dtype: ``bits eps max min tiny smallest_normal resolution``."""
 
@@ -205,7 +211,8 @@ class finfo:
             raise TypeError(f"torch.finfo() requires a floating point input type. Use torch.iinfo to handle '{type!r}'")
         kind = kind.to_real()
         if kind is float4_e2m1fn_x2:
-            raise TypeError("bad argument type for built-in operation")  # torch's own C code says so
+            self.bits = 8  # torch knows no more of it, and says so where the rest is asked for
+            return
         self.dtype = kind.name
         self.bits = kind.itemsize * 8
         if kind.name in _SMALL_FLOATS:
@@ -221,7 +228,15 @@ class finfo:
         self.min = self.tiny if kind.name == "float8_e8m0fnu" else -self.max
         self.smallest_normal = self.tiny
 
+    def __getattr__(self, name: str) -> Any:
+        word = _OF_PAIRS.get(name)
+        if word is None:
+            raise AttributeError(f"'torch.finfo' object has no attribute '{name}'")
+        raise NotImplementedError(f"\"{word}\" not implemented for 'Float4_e2m1fn_x2'")
+
     def __repr__(self) -> str:
+        if "dtype" not in vars(self):
+            raise TypeError("bad argument type for built-in operation")
         parts = ", ".join(
             f"{name}={getattr(self, name):.6g}" for name in ("resolution", "min", "max", "eps", "smallest_normal", "tiny")
         )
