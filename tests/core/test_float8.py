@@ -61,6 +61,7 @@ def test_the_dtype_is_torchs(kind: str) -> None:
                 info.min
 
 
+@pytest.mark.on_the_cpu
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_code_in_every_dtype(kind: str) -> None:
     for other in (*OTHERS, *KINDS):
@@ -155,12 +156,14 @@ def moved(library: Any, kind: str, place: str = "cpu") -> list[Any]:
     ]  # fmt: skip
 
 
+@pytest.mark.on_the_cpu
 @pytest.mark.parametrize("kind", KINDS)
 def test_movements(kind: str) -> None:
     for number, (want, got) in enumerate(zip(moved(real_torch, kind), moved(mstorch, kind))):
         assert want == got, number
 
 
+@pytest.mark.on_the_cpu
 @pytest.mark.parametrize("kind", KINDS)
 def test_files_go_both_ways(kind: str) -> None:
     for source, target in ((real_torch, mstorch), (mstorch, real_torch), (mstorch, mstorch)):
@@ -234,6 +237,7 @@ def products(library: Any) -> list[Any]:
     return found
 
 
+@pytest.mark.on_the_cpu
 def test_products() -> None:
     *want, wide, wider = products(real_torch)
     *got, mine, mine_wider = products(mstorch)
@@ -243,6 +247,7 @@ def test_products() -> None:
     np.testing.assert_allclose(mine_wider, wider, rtol=1e-6, atol=1e-6)
 
 
+@pytest.mark.on_the_cpu
 def test_pairs_of_four_bits_are_moved_and_no_more() -> None:
     def tried(library: Any) -> list[Any]:
         x = library.arange(6, dtype=library.uint8).view(library.float4_e2m1fn_x2)
