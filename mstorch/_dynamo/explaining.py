@@ -114,10 +114,13 @@ class ExplainOutput:
 class _Call:
     """A call that a graph holds: what is called and how, its results, and the program's frames around it."""
 
-    __slots__ = ("kind", "target", "args", "kwargs", "result", "frames")
+    __slots__ = ("kind", "target", "args", "kwargs", "result", "frames", "part")
 
-    def __init__(self, kind: str, target: Any, args: Any, kwargs: Any, result: Any, frames: tuple[FrameType, ...]) -> None:
+    def __init__(
+        self, kind: str, target: Any, args: Any, kwargs: Any, result: Any, frames: tuple[FrameType, ...], part: bool = False
+    ) -> None:  # fmt: skip
         self.kind, self.target, self.args, self.kwargs, self.result, self.frames = kind, target, args, kwargs, result, frames
+        self.part = part  # one of the results of the call before
 
 
 class _Break:
@@ -201,7 +204,7 @@ class _Writer(TorchFunctionMode):
         if isinstance(result, (tuple, list)):
             for place, part in enumerate(result):
                 if isinstance(part, Tensor):
-                    self.steps.append(_Call("call_function", operator.getitem, (result, place), {}, part, frames))
+                    self.steps.append(_Call("call_function", operator.getitem, (result, place), {}, part, frames, True))
 
     def apart(self, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         """Call a function that no graph holds: what it calls is not written down."""
@@ -334,7 +337,10 @@ def _graph_of(part: _Part, names: _Names, wanted: set[int], guards: list[Guard])
         return tree_unflatten([node_of(leaf) for leaf in leaves], form)
 
     first: list[Any] = []
+    read = wanted | {id(leaf) for call in part.calls if not call.part for leaf in tree_flatten((call.args, call.kwargs))[0]}
     for call in part.calls:
+        if call.part and id(call.result) not in read:
+            continue  # of several results one that nobody reads
         args = tuple(map(mapped, call.args))
         kwargs = {key: mapped(value) for key, value in call.kwargs.items()}
         node = graph.create_node(call.kind, call.target, args, kwargs)
