@@ -33,6 +33,7 @@ from . import _autograd, _cpu, _functions, _functorch, _nn
 from ._graphs import Block, Graph, Node, Type, Value
 from ._schemas import _get_schema, _jit_get_schemas_for_operator
 from ._storage import StorageBase
+from .._jit_internal import states
 
 __all__ = [
     "Argument", "Block", "DisableTorchFunction", "DisableTorchFunctionSubclass", "DispatchKey", "FunctionSchema", "Generator",
@@ -132,9 +133,9 @@ class DispatchKeySet:
         return made
 
 
-def _get_tracing_state() -> None:
-    """None: no TorchScript tracer runs."""
-    return None
+def _get_tracing_state() -> Any:
+    """What knows the scopes of the trace that ``torch.jit._get_trace_graph`` writes at the moment; None outside of one."""
+    return states[-1] if states else None
 
 
 def _is_alias_of(first: Tensor, second: Tensor) -> bool:
