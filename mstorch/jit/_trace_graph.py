@@ -218,7 +218,12 @@ class _Functions(TorchFunctionMode):
             except TypeError:
                 return None
         elif name.startswith("__"):
-            args, name = (args[1], args[0]) if name.startswith("__r") else args, name.strip("_")
+            plain = name.strip("_")
+            if name in ("__rpow__", "__rmatmul__", "__rfloordiv__", "__rmod__"):
+                args, plain = (args[1], args[0]), plain[1:]
+            elif name in ("__radd__", "__rmul__"):
+                plain = plain[1:]
+            name = plain
         found = _bound(name, args, kwargs)
         if found is None and special is None and not name.startswith("_"):
             try:
