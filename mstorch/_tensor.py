@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import _methods, _tensor_str
+from ._backend.cast import in_python
 from ._backend.cell import set_value
-from ._backend.float8 import in_python, shown
+from ._backend.float8 import shown
 from ._backend.raw import ON_CPU, Raw
 from ._core import cuda_names, formats
 from ._core import device as devices
@@ -206,17 +207,11 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
             raise RuntimeError("Tensor.item() cannot be called on meta tensors")
         if count != 1:
             raise RuntimeError(f"a Tensor with {count} elements cannot be converted to Scalar")
-        value = array_of(self).reshape(-1)[0]
-        if self._dtype.ms is None:
-            return in_python(array_of(self).reshape(())).item()
-        return value.item() if self._dtype.name != "bfloat16" else float(value)
+        return in_python(array_of(self).reshape(())).item()  # type: ignore[no-any-return]
 
     def tolist(self) -> list[Any]:
         """The elements as nested lists of Python numbers; a number for a 0-d tensor."""
-        array = array_of(self)
-        if self._dtype.ms is None:
-            return in_python(array).tolist()  # type: ignore[no-any-return]
-        return (array.astype(np.float32) if self._dtype.name == "bfloat16" else array).tolist()
+        return in_python(array_of(self)).tolist()  # type: ignore[no-any-return]
 
     def __bool__(self) -> bool:
         count = count_of(self._shape)

@@ -167,7 +167,7 @@ def _nested(array: np.ndarray, indent: int, summarize: bool, column: _Column | _
 
 
 def values_text(array: np.ndarray, indent: int, exponents: bool = False) -> str:
-    """The numbers of an array in brackets; ``indent`` is the column that they begin in, ``exponents`` says that their dtype has no other."""
+    """The numbers of an array in brackets; ``indent`` is the column that they begin in, ``exponents`` tells a dtype of exponents alone."""
     if array.size == 0:
         return "[]"
     summarize = array.size > PRINT_OPTS.threshold

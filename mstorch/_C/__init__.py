@@ -18,6 +18,7 @@ from .._core.modes import modes
 from .._core.size import Size
 from .._core.warned import warn
 from .._hook import missing as _missing
+from .._jit_internal import states
 from .._library import schema_types as _schema_types
 from .._library.function_schema import Argument, FunctionSchema, parse_schema
 from .._library.tags import Tag as Tag
@@ -33,7 +34,6 @@ from . import _autograd, _cpu, _functions, _functorch, _nn
 from ._graphs import Block, Graph, Node, Type, Value
 from ._schemas import _get_schema, _jit_get_schemas_for_operator
 from ._storage import StorageBase
-from .._jit_internal import states
 
 __all__ = [
     "Argument", "Block", "DisableTorchFunction", "DisableTorchFunctionSubclass", "DispatchKey", "FunctionSchema", "Generator",

@@ -8,7 +8,7 @@ import mindspore
 import numpy as np
 
 from .._quiet import quiet
-from .float8 import cast_stored
+from .float8 import cast_stored, numbers
 from .halves import BFLOAT16, FLOAT16, narrowed, widened
 from .primitives import run
 from .raw import MS_DTYPE, NAME_OF, NP_DTYPE, ON_CPU, Raw, from_numpy
@@ -53,6 +53,13 @@ def numpy_cast(array: np.ndarray, target: np.dtype, order: Literal["C", "K"] = "
             array = array.astype(np.float32)  # torch rounds twice
     with quiet():
         return array.astype(target, order=order)
+
+
+def in_python(array: np.ndarray) -> np.ndarray:
+    """The values of an array in a dtype that NumPy has numbers of Python's for."""
+    if array.dtype.names:
+        return numbers(array)
+    return array.astype(np.float32) if array.dtype == BFLOAT16 else array
 
 
 def _cast_numpy(raw: Raw, name: str) -> Raw:

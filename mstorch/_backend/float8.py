@@ -53,9 +53,9 @@ MOVED = frozenset((
 MOVED_AS_BYTES = MOVED - {"flip", "gather", "pad", "pad_like", "put"}
 """What any kernel of bytes does; of the others torch asks more than their bytes."""
 _FILLS = ("pad",)
-_SIGNED = tuple(_FORMATS)
+SIGNED = tuple(_FORMATS)
 COMPUTED: dict[str, tuple[str, ...]] = {
-    **dict.fromkeys("isnan mul".split(), FLOAT8), **dict.fromkeys("abs mm linear linear_bias addmm".split(), _SIGNED),
+    **dict.fromkeys("isnan mul".split(), FLOAT8), **dict.fromkeys("abs mm linear linear_bias addmm".split(), SIGNED),
     "eq": STORED, "ne": STORED, "isinf": ("float8_e5m2",), "isfinite": ("float8_e5m2", EXPONENTS),
 }
 """By kernel: the dtypes that torch's CPU computes with, in single precision."""
@@ -64,6 +64,11 @@ COMPUTED: dict[str, tuple[str, ...]] = {
 def as_bytes(array: np.ndarray) -> np.ndarray:
     """The codes in an array, which shares its memory."""
     return array.view(_BYTE)
+
+
+def typed(array: np.ndarray, kind: np.dtype[Any]) -> np.ndarray:
+    """What MindSpore holds of a tensor as an array of its dtype, where it holds bytes."""
+    return array.view(kind) if kind.names else array
 
 
 @cache
@@ -130,7 +135,7 @@ def shown(array: np.ndarray) -> np.ndarray:
         return (as_bytes(array) if name == PAIRS else decoded(array, name)).astype(np.float64)
 
 
-def in_python(array: np.ndarray) -> np.ndarray:
+def numbers(array: np.ndarray) -> np.ndarray:
     """The numbers in an array of codes as Python gets them; torch's errors for pairs."""
     if array.dtype == NP_STORED[PAIRS]:
         if array.ndim:

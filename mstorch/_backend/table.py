@@ -16,7 +16,18 @@ import numpy as np
 from .._quiet import quiet
 from . import runtime
 from .cast import cast
-from .float8 import COMPUTED, EXPONENTS, MOVED, MOVED_AS_BYTES, PAIRS, STORED, as_bytes, refuses, through_bytes, through_numbers
+from .float8 import (
+    COMPUTED,
+    EXPONENTS,
+    MOVED,
+    MOVED_AS_BYTES,
+    PAIRS,
+    STORED,
+    as_bytes,
+    refuses,
+    through_bytes,
+    through_numbers,
+)
 from .forked import forked
 from .halves import narrowed, widened
 from .raw import MS_DTYPE, NP_DTYPE, Raw, from_arrays, host_array, host_face, instances, to_arrays
@@ -294,7 +305,7 @@ class HostKernel(dict):
 
 
     def _of_codes(self, op: str, name: str) -> Function:
-        """The kernel for a dtype that is kept in bytes: that of bytes where it moves them, that of single precision where torch computes."""
+        """The kernel for a dtype that is kept in bytes: of bytes where it moves them, of single precision where torch computes."""
         if op == "isfinite" and name == EXPONENTS:
             return lambda array: np.ones(array.shape, np.bool_)  # torch takes its NaN for finite
         if op in ("eq", "ne") and name == PAIRS:

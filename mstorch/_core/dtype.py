@@ -140,8 +140,8 @@ LACKING: tuple[dtype, ...] = (
     )),
 )  # fmt: skip
 (
-    complex32, int1, int2, int3, int4, int5, int6, int7, uint1, uint2, uint3, uint4, uint5, uint6, uint7, bits16, bits1x8, bits2x4, bits4x2, bits8, qint8,
-    qint32, quint8, quint4x2, quint2x4,
+    complex32, int1, int2, int3, int4, int5, int6, int7, uint1, uint2, uint3, uint4, uint5, uint6, uint7, bits16, bits1x8, bits2x4,
+    bits4x2, bits8, qint8, qint32, quint8, quint4x2, quint2x4,
 ) = LACKING  # fmt: skip
 _BY_NAME = {d.name: d for d in (*DTYPES, *STORED_DTYPES, *LACKING)}
 OF_MS: dict[Any, dtype] = {d.ms: d for d in DTYPES}

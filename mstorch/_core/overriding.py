@@ -382,8 +382,8 @@ def entry(
             if _among_nested((*given, *named.values())):
                 raise  # it speaks for itself, and has no shape to explain
             known_as = spoken(known if public is None else public())
-            if isinstance(error, (NotImplementedError, TypeError)) and (refused := of_eight_bits(known_as, error, given)) is not None:
-                raise refused from None
+            if isinstance(error, (NotImplementedError, TypeError)) and (other := of_eight_bits(known_as, error, given)) is not None:
+                raise other from None
             words = in_own_words(known_as, function, given, named, error)
             if words is not None:
                 return entered(*given, **words)

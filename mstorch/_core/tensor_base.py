@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._backend.cell import tensors_of
+from .._backend.float8 import typed
 from .._backend.geometry import contiguous_strides
 from .._backend.raw import ON_CPU, Raw, from_numpy, number_in
 from .._backend.table import kernel
@@ -28,11 +29,7 @@ if TYPE_CHECKING:  # what class Tensor is given
 else:
     Methods = object
 
-_gather = kernel("storage_gather")
-_scatter = kernel("storage_scatter")
-_reshape = kernel("reshape")
 _permute = kernel("permute")
-_reinterpret = kernel("view_dtype")
 
 on_subclass: list[Callable[[type], None]] = []  # called with each class that is derived
 
@@ -265,10 +262,10 @@ def array_of(tensor: Any) -> np.ndarray:
         return array
     storage = tensor._storage
     if modes.native is not None:
-        return typed(value_of(tensor).asnumpy(), tensor)
+        return typed(value_of(tensor).asnumpy(), tensor._dtype.np)
     if storage.__class__ is DeviceMemory or storage.__class__ is Value:
         shadow = None if storage.shadow is None else storage.shadowed(tensor._dtype.np, tensor._shape, strides_of(tensor), tensor._offset)
-        return copied(tensor, typed(value_of(tensor).asnumpy(), tensor) if shadow is None else shadow)
+        return copied(tensor, typed(value_of(tensor).asnumpy(), tensor._dtype.np) if shadow is None else shadow)
     kind, shape = tensor._dtype, tensor._shape
     if storage.__class__ is Absent:
         return storage.elements(kind.np, shape)
@@ -286,12 +283,6 @@ def array_of(tensor: Any) -> np.ndarray:
     if not storage.moved:
         tensor._array = array
     return array
-
-
-def typed(array: np.ndarray, tensor: Any) -> np.ndarray:
-    """What MindSpore holds of a tensor as an array of its dtype, where it holds bytes."""
-    kind = tensor._dtype.np
-    return array.view(kind) if kind.names else array
 
 
 def as_it_lies(tensor: TensorBase) -> TensorBase:
@@ -498,7 +489,7 @@ def put_raw(tensor: Any, new: Raw, own: bool | None = None) -> None:
         put_raw(as_it_lies(tensor), storage.turned_raw(new))
         return
     elif block is None or not block.captured:
-        array_of(tensor)[...] = typed(new.asnumpy(), tensor)
+        array_of(tensor)[...] = typed(new.asnumpy(), tensor._dtype.np)
         if block is not None:
             _rebind(tensor, block.cell(storage, tensor._dtype.np), new)
     else:

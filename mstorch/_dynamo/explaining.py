@@ -47,7 +47,9 @@ _BUILTINS = (builtins.print, builtins.input, builtins.open)
 _PRINTS = "Failed to trace builtin operator\n  Explanation: `{}` does something when it is called, which a graph would not repeat."
 _OPERATORS = {
     name: getattr(operator, name)
-    for name in "add sub mul truediv floordiv mod pow matmul and_ or_ xor lshift rshift lt le gt ge eq ne neg invert getitem setitem".split()
+    for name in (
+        "add sub mul truediv floordiv mod pow matmul and_ or_ xor lshift rshift lt le gt ge eq ne neg invert getitem setitem"
+    ).split()
 }  # fmt: skip
 _NAMED = {
     "true_divide": "truediv", "div": "truediv", "floor_divide": "floordiv", "remainder": "mod", "bitwise_and": "and_", "bitwise_or": "or_",
@@ -315,7 +317,8 @@ _GLOBAL_GUARDS = (
 
 def _graph_of(part: _Part, names: _Names, wanted: set[int], guards: list[Guard]) -> GraphModule:
     """The calls as a graph: what they did not make themselves are its inputs, what is wanted afterwards its results."""
-    graph, nodes, made = Graph(), {}, []
+    graph, made = Graph(), []
+    nodes: dict[int, Any] = {}
     guards += [Guard("", source, kind) for source, kind in _GLOBAL_GUARDS]
 
     def node_of(value: Any) -> Any:
@@ -324,7 +327,8 @@ def _graph_of(part: _Part, names: _Names, wanted: set[int], guards: list[Guard])
         found = nodes.get(id(value))
         if found is None:
             word, text = names.of(value)
-            guards.append(Guard(text, "local", "TENSOR_MATCH", ["TENSOR_MATCH"], [f"check_tensor({text}, {value.dtype}, {list(value.shape)})"]))
+            check = f"check_tensor({text}, {value.dtype}, {list(value.shape)})"
+            guards.append(Guard(text, "local", "TENSOR_MATCH", ["TENSOR_MATCH"], [check]))
             with graph.inserting_before(first[0]) if first else contextlib.nullcontext():
                 found = nodes[id(value)] = graph.placeholder(word)
         return found
@@ -365,7 +369,8 @@ def _told(function: Any, args: Any, kwargs: Any) -> ExplainOutput:
     finally:
         sys.setprofile(before)
         tape.explained.pop()
-    parts, names, guards = _parts(writer.steps), _Names(function, args, kwargs), []
+    parts, names = _parts(writer.steps), _Names(function, args, kwargs)
+    guards: list[Guard] = []
     graphs = []
     for number, part in enumerate(parts):
         used = [leaf for later in parts[number + 1 :] for call in later.calls for leaf in tree_flatten((call.args, call.kwargs))[0]]

@@ -1,8 +1,8 @@
 """torch._logging: what ``set_logs`` and the environment's ``TORCH_LOGS`` say about the loggers named after torch's modules.
 
-The loggers are Python's, with torch's names. Two kinds of messages are written here, by ``torch.compile``: why a function runs without a graph
-(``graph_breaks``), and that a function gets another graph (``recompiles``, ``recompiles_verbose``). The other names are taken, and checked as
-torch checks them; nothing speaks under them, for lack of what torch has there.
+The loggers are Python's, with torch's names. Two kinds of messages are written here, by ``torch.compile``: why a function runs without a
+graph (``graph_breaks``), and that a function gets another graph (``recompiles``, ``recompiles_verbose``). The other names are taken, and
+checked as torch checks them; nothing speaks under them, for lack of what torch has there.
 """
 from __future__ import annotations
 
@@ -37,12 +37,13 @@ LOGS: dict[str, tuple[str, ...]] = {
 """torch's names of logs, with the loggers that each sets."""
 
 ARTIFACTS = frozenset((
-    "annotation aot_graphs aot_graphs_effects aot_joint_graph auto_chunker autotuning benchmarking bytecode caching compiled_autograd "
-    "compiled_autograd_verbose compute_dependencies cudagraph_static_inputs cudagraphs custom_format_test_artifact ddp_graphs fusion graph "
-    "graph_breaks graph_code graph_code_verbose graph_region_expansion graph_sizes guards hierarchical_compile incremental inductor_metrics "
-    "ir_post_fusion ir_pre_fusion kernel_code loop_ordering loop_tiling node_runtime_estimation not_implemented onnx_diagnostics output_code "
-    "overlap overlap_scheduling perf_hints post_grad_graphs pre_grad_graphs recompiles recompiles_verbose schedule side_effects sym_node "
-    "trace_bytecode trace_call trace_shape_events trace_source verbose_guards"
+    "annotation aot_graphs aot_graphs_effects aot_joint_graph auto_chunker autotuning benchmarking bytecode caching "
+    "compiled_autograd compiled_autograd_verbose compute_dependencies cudagraph_static_inputs cudagraphs "
+    "custom_format_test_artifact ddp_graphs fusion graph graph_breaks graph_code graph_code_verbose graph_region_expansion "
+    "graph_sizes guards hierarchical_compile incremental inductor_metrics ir_post_fusion ir_pre_fusion kernel_code "
+    "loop_ordering loop_tiling node_runtime_estimation not_implemented onnx_diagnostics output_code overlap "
+    "overlap_scheduling perf_hints post_grad_graphs pre_grad_graphs recompiles recompiles_verbose schedule side_effects "
+    "sym_node trace_bytecode trace_call trace_shape_events trace_source verbose_guards"
 ).split())  # fmt: skip
 """torch's names of messages that are switched on one by one."""
 
@@ -133,26 +134,24 @@ def _set(settings: dict[str, Any], modules: dict[str, Any] | None) -> None:
     _state.set(levels, artifacts)
 
 
-def set_logs(
-    *, all: int | None = None, dynamo: int | None = None, aot: int | None = None, autograd: int | None = None, dynamic: int | None = None,
-    inductor: int | None = None, distributed: int | None = None, c10d: int | None = None, ddp: int | None = None, fsdp: int | None = None,
-    dtensor: int | None = None, onnx: int | None = None, bytecode: bool = False, aot_graphs: bool = False, aot_joint_graph: bool = False,
-    ddp_graphs: bool = False, graph: bool = False, graph_code: bool = False, graph_code_verbose: bool = False, graph_breaks: bool = False,
-    side_effects: bool = False, graph_sizes: bool = False, guards: bool = False, recompiles: bool = False, recompiles_verbose: bool = False,
-    trace_source: bool = False, trace_call: bool = False, trace_bytecode: bool = False, output_code: bool = False, kernel_code: bool = False,
-    schedule: bool = False, perf_hints: bool = False, pre_grad_graphs: bool = False, post_grad_graphs: bool = False,
-    ir_pre_fusion: bool = False, ir_post_fusion: bool = False, onnx_diagnostics: bool = False, fusion: bool = False, overlap: bool = False,
-    export: int | None = None, modules: dict[str, int | bool] | None = None, cudagraphs: bool = False, sym_node: bool = False,
-    compiled_autograd: bool = False, compiled_autograd_verbose: bool = False, cudagraph_static_inputs: bool = False,
-    benchmarking: bool = False, autotuning: bool = False, incremental: bool = False, graph_region_expansion: bool = False,
-    inductor_metrics: bool = False, hierarchical_compile: bool = False, compute_dependencies: bool = False, caching: bool = False,
-) -> None:  # fmt: skip
+# What may be set, in torch's order: logs have levels, the others are on or off.
+_NAMES = (
+    "all dynamo aot autograd dynamic inductor distributed c10d ddp fsdp dtensor onnx bytecode aot_graphs aot_joint_graph ddp_graphs graph "
+    "graph_code graph_code_verbose graph_breaks side_effects graph_sizes guards recompiles recompiles_verbose trace_source trace_call "
+    "trace_bytecode output_code kernel_code schedule perf_hints pre_grad_graphs post_grad_graphs ir_pre_fusion ir_post_fusion "
+    "onnx_diagnostics fusion overlap export cudagraphs sym_node compiled_autograd compiled_autograd_verbose cudagraph_static_inputs "
+    "benchmarking autotuning incremental graph_region_expansion inductor_metrics hierarchical_compile compute_dependencies caching "
+).split()
+
+
+def set_logs(*, modules: dict[str, int | bool] | None = None, **settings: Any) -> None:
     """Set the levels of torch's loggers, and which messages are written; what isn't named is as it was at first.
 
     Where the environment has ``TORCH_LOGS``, that stays, with a warning.
     """
-    settings = dict(locals())
-    settings.pop("modules")
+    for name in settings:
+        if name not in _NAMES:
+            raise TypeError(f"set_logs() got an unexpected keyword argument '{name}'")
     if os.environ.get(_ENVIRONMENT) is not None:
         warnings.warn("Using TORCH_LOGS environment variable for log settings, ignoring call to set_logs", UserWarning, stacklevel=2)
         return

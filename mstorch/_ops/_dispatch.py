@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from .._backend.cast import cast, numpy_cast
+from .._backend.raw import from_numpy
 from .._backend.table import Kernel, kernel, on_fallback
 from .._core.dtype import dtype, float32, get_default_dtype
 from .._core.modes import grad_set_to, modes
@@ -55,7 +56,6 @@ from .._tape.writes import assign, settle
 from ._memory_order import result_strides, row_major
 from ._parts import expect_parts
 from ._scalars import WIDE_SECOND, is_inexact, scalar_array, widened
-from .._backend.raw import from_numpy
 
 Tensor = TensorBase  # for isinstance and annotations; results are instances of the finished class
 
@@ -147,7 +147,8 @@ def cast_tensor(tensor: Any, kind: dtype, strides: Any = None) -> Any:
     if kind.is_integral and strides is None:
         stays_readable(made, tensor, kind)
     if modes.grad and not kind.is_integral and is_tracked(tensor):
-        made._node = linear_node(tensor, conversion(kind.name, tensor._dtype.name), conversion(tensor._dtype.name, kind.name), "ToCopyBackward0")
+        there, back = conversion(kind.name, tensor._dtype.name), conversion(tensor._dtype.name, kind.name)
+        made._node = linear_node(tensor, there, back, "ToCopyBackward0")
     if LEVELS and is_dual(tensor):
         mapped(tensor, made, lambda tangent: cast_tensor(tangent, kind))
     return made

@@ -11,6 +11,7 @@ from .._core.dtype import dtype
 from .._core.formats import layout, sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr, strided
 from .._core.sparse_parts import is_sparse
 from .._core.tensor_base import array_of
+from .._ops._dispatch import refuse_codes
 from .._ops.shape import views
 from .._tape.windows import no_view
 from .._tensor import Tensor
@@ -18,7 +19,6 @@ from .base import BLOCKED, BY_ROWS, COMPRESSED, WORDS, host, index_tensor, layou
 from .coo import added, coalesce, flat, nothing, taken
 from .gradients import values_at, where_of
 from .nodes import record
-from .._ops._dispatch import refuse_codes
 
 
 def to_dense(self: Any, dtype: dtype | None = None, *, masked_grad: bool | None = None) -> Tensor:

@@ -10,11 +10,11 @@ import numpy as np
 from .._backend.cast import cast, numpy_cast
 from .._backend.constants import constant_of
 from .._backend.device_memory import full
+from .._backend.float8 import STORED
 from .._backend.geometry import contiguous_strides
 from .._backend.raw import NAME_OF, NP_DTYPE, Raw, from_numpy
 from .._backend.table import kernel
 from .._core.strides import Strides, may_overlap
-from .._backend.float8 import STORED
 
 Map = Callable[[np.ndarray], np.ndarray]
 OnRaw = Callable[[Raw], Raw]

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from .._backend.cast import numpy_cast
+from .._backend.float8 import typed
 from .._backend.raw import ON_CPU, from_numpy
 from .._backend.tape import refuse_cpu_in_trace
 from .._core import device as devices
@@ -14,7 +15,7 @@ from .._core.above import copied
 from .._core.device import device
 from .._core.modes import modes
 from .._core.storage import NATIVE, DeviceMemory
-from .._core.tensor_base import TensorBase, array_of, is_meta, is_tracked, laid_out, meta_tensor, on_device, strides_of, typed
+from .._core.tensor_base import TensorBase, array_of, is_meta, is_tracked, laid_out, meta_tensor, on_device, strides_of
 from .node import Node, bare, edge_of, named
 
 
@@ -44,7 +45,7 @@ def moved(tensor: Any, home: bool) -> Any:
     """A copy of a tensor on the host (``home``) or on the accelerator, with the same strides, recorded."""
     strides = None if tensor._stride is None else strides_of(tensor)
     if home:
-        made = laid_out(copied(tensor, typed(_to_host(bare(tensor)), tensor)), strides if _dense(tensor) else None)
+        made = laid_out(copied(tensor, typed(_to_host(bare(tensor)), tensor._dtype.np)), strides if _dense(tensor) else None)
     else:
         array = array_of(tensor)
         made = on_device(_to_accelerator(array), strides if _dense(tensor) else None, tensor._dtype)

@@ -1,7 +1,7 @@
 """``torch.jit._get_trace_graph``: the operators that a module calls in one run, as a graph.
 
-Calls of torch's public functions are written down as torch's operators of the same name, with the arguments that their schema has. A function
-that torch composes in Python (``multi_head_attention_forward``) is there as the operators that it calls below autograd.
+Calls of torch's public functions are written down as torch's operators of the same name, with the arguments that their schema has. A
+function that torch composes in Python (``multi_head_attention_forward``) is there as the operators that it calls below autograd.
 """
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ def _convolved(rank: int, transposed: bool) -> Callable[..., Any]:
         if isinstance(padding, str):
             return "_convolution_mode", (input, weight, bias, spread(stride), padding, spread(dilation), groups)
         return "_convolution", (
-            input, weight, bias, spread(stride), spread(padding), spread(dilation), transposed, spread(output_padding), groups, False, False,
-            True, True,
+            input, weight, bias, spread(stride), spread(padding), spread(dilation), transposed, spread(output_padding), groups, False,
+            False, True, True,
         )  # fmt: skip
 
     return form
@@ -107,7 +107,8 @@ def _soft(name: str) -> Callable[..., Any]:
 
 
 _FORMS: dict[str, Callable[..., Any]] = {
-    **{f"conv{rank}d": _convolved(rank, False) for rank in (1, 2, 3)}, **{f"conv_transpose{rank}d": _transposed(rank) for rank in (1, 2, 3)},
+    **{f"conv{rank}d": _convolved(rank, False) for rank in (1, 2, 3)},
+    **{f"conv_transpose{rank}d": _transposed(rank) for rank in (1, 2, 3)},
     "batch_norm": _normalized, "embedding": _embedded, "dropout": _dropped, "layer_norm": _layer_normed, "group_norm": _group_normed,
     "softmax": _soft("softmax"), "log_softmax": _soft("log_softmax"),
 }  # fmt: skip

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._core.dtype import float8_e8m0fnu
 from ..._core.tensor_base import TensorBase, strides_of, tensor_of
 from ..._core.writable import refuse_partial_overlap
 from .._dispatch import cast_tensor, contiguous_copy, is_number, python_number, refuse_codes, type_word
@@ -12,7 +13,6 @@ from .._numbers import written
 from .._scalars import scalar_array
 from ..memory.from_data import from_numpy as tensor_from_numpy
 from ..shape import views
-from ..._core.dtype import float8_e8m0fnu
 
 
 def without_leading_ones(value: TensorBase) -> TensorBase:

@@ -65,8 +65,8 @@ from ..shape.join import cat
 from . import subscript
 from ._flat_put import flat_positions, put_by_one_kernel
 from ._index_checks import check_index_dim, check_range, expect_dtype_of, index_tensor
-from .scatter import put_flat
 from ._values_put import refuse_exponents
+from .scatter import put_flat
 
 _gather = kernel("gather")
 _index_select = kernel("index_select")

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from ..._backend.float8 import SIGNED
 from ..._backend.geometry import contiguous_strides
-from ..._core.dtype import dtype, float32, float8_e8m0fnu
+from ..._core.dtype import dtype
 from ..._core.formats import contiguous_format, memory_format
 from ..._core.modes import modes
 from ..._core.promotion import promote_types
@@ -16,7 +17,7 @@ from ..._core.tensor_base import TensorBase, in_order, is_tracked
 from ..._tape.movement import Move, zeros
 from ..._tape.windows import linear
 from .._deprecated import warn_of
-from .._dispatch import cast_tensor, cpp_word, finish, finish_exactly, finish_recorded, finish_safely, refuse_codes, shape_of, type_word, wrap_dim
+from .._dispatch import cpp_word, finish, finish_exactly, finish_recorded, finish_safely, shape_of, type_word, wrap_dim
 from .._forms import Forms, old_sum, without_out_dtype
 from .._named import node_called
 from .._numbers import fitting
@@ -439,6 +440,7 @@ def _nothing_of(tensor: TensorBase) -> Any:
     )
 
 
+_ROUNDED_ONCE = ("float16", "bfloat16", *SIGNED)
 # Of which, with ``alpha`` 0, the factors are not looked at.
 _UNSEEN = {"addmm": (2, 3), "addbmm": (2, 3), "addmv": (2,)}
 
@@ -484,15 +486,9 @@ def addmm(
     found = in_one_kernel(input, mat1, mat2, beta, alpha)
     if found is not None:
         return finish_exactly(found, out)
-    if input._dtype.name in ("float16", "bfloat16") and mat1._dtype is input._dtype and mat2._dtype is input._dtype:
-        # Half precision rounds once, after the sum, and looks at the factors always.
+    if mat1._dtype is mat2._dtype is input._dtype and input._dtype.name in _ROUNDED_ONCE:  # and the factors are always looked at
         whole = _scaled_sum("", input.float(), matmul(mat1.float(), mat2.float()), beta, alpha)
         return finish_exactly(whole.to(input._dtype), out)
-    if mat1._dtype.ms is None and mat1._dtype is mat2._dtype is input._dtype:
-        if mat1._dtype is float8_e8m0fnu and 0 not in (*mat1._shape, *mat2._shape):
-            refuse_codes("addmm_impl_cpu_", mat1)
-        wide = (cast_tensor(item, float32) for item in (input, mat1, mat2))  # rounded once, at the end
-        return finish_exactly(cast_tensor(addmm(*wide, beta=beta, alpha=alpha), mat1._dtype), out)
     return finish_exactly(_scaled_sum("addmm", input, matmul(mat1, mat2), beta, alpha), out)
 
 
@@ -596,8 +592,7 @@ def addbmm(
         raise RuntimeError(f"batch1 and batch2 must have same number of batches, got {a[0]} and {b[0]}")
     if a[2] != b[1]:
         raise RuntimeError(f"Incompatible matrix sizes for bmm ({a[1]}x{a[2]} and {b[1]}x{b[2]})")
-    if input._dtype.itemsize <= 2 and input._dtype.is_floating_point and a[0]:
-        # Half precision rounds after each matrix that is added.
+    if input._dtype.itemsize <= 2 and input._dtype.is_floating_point and a[0]:  # which rounds after each matrix that is added
         total = input
         for place, (left, right) in enumerate(zip(views.unbind(batch1), views.unbind(batch2))):
             total = addmm(total, left, right, beta=1 if place else beta, alpha=alpha)

@@ -27,12 +27,15 @@ def _check_scales(input: Any, mat2: Any, scale_a: Any, scale_b: Any) -> None:
     fit = all(matrix._dtype in STORED_DTYPES and matrix._dtype is not float4_e2m1fn_x2 for matrix in (input, mat2))
     fit = fit and scale_a._dtype is scale_b._dtype is float32
     whole = count_of(shape_of(scale_a)) == count_of(shape_of(scale_b)) == 1
-    by_rows = shape_of(scale_a) == (rows, 1) and shape_of(scale_b) == (1, columns) and is_contiguous(scale_a) and is_contiguous(scale_b)
+    by_rows = shape_of(scale_a) == (rows, 1) and shape_of(scale_b) == (1, columns)
+    by_rows = by_rows and is_contiguous(scale_a) and is_contiguous(scale_b)
     if not fit or not (whole or by_rows):
         raise ValueError(
-            "Invalid scaling configuration.\n- For TensorWise scaling, a and b should be float8, scales should be float and singletons.\n"
-            f"- For RowWise scaling, a and b should be float8, scales should be float, scale_a should be ({rows}, 1) and scale_b should "
-            f"be (1, {columns}), and both should be contiguous.\nGot {_kind_text('mat_a', input)}, {_scale_text('scale_a', scale_a, ', ')}, "
+            "Invalid scaling configuration.\n"
+            "- For TensorWise scaling, a and b should be float8, scales should be float and singletons.\n"
+            f"- For RowWise scaling, a and b should be float8, scales should be float, scale_a should be ({rows}, 1) and scale_b "
+            f"should be (1, {columns}), and both should be contiguous.\n"
+            f"Got {_kind_text('mat_a', input)}, {_scale_text('scale_a', scale_a, ', ')}, "
             f"{_kind_text('mat_b', mat2)}, {_scale_text('scale_b', scale_b, ' and ')}"
         )
 

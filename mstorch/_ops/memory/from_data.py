@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..._backend.cast import numpy_cast
+from ..._backend.float8 import as_bytes
 from ..._backend.geometry import contiguous_strides
 from ..._core import device as devices
 from ..._core.device import device
@@ -24,7 +25,6 @@ from .._numbers import integer_fits
 from .._operation import operation
 from ..shape import views
 from .placing import placed
-from ..._backend.float8 import as_bytes
 
 
 def made(array: np.ndarray, requires_grad: bool = False, strides: tuple[int, ...] | None = None) -> Any:

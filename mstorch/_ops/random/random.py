@@ -26,7 +26,18 @@ from ..._core.writable import check_history, check_writable
 from ..._tape.composite import record
 from ..._tape.moving import beside
 from ..._tape.ways import ways
-from .._dispatch import broadcast_shape, deliver, finish, readable, refuse_codes, shape_args, shape_of, type_word, write, write_array
+from .._dispatch import (
+    broadcast_shape,
+    deliver,
+    finish,
+    readable,
+    refuse_codes,
+    shape_args,
+    shape_of,
+    type_word,
+    write,
+    write_array,
+)
 from .._forms import SIZE, Forms
 from .._fresh_out import fresh_out
 from .._operation import operation
@@ -38,11 +49,11 @@ from ..memory.placing import placed
 from ..shape.views import expand, permute
 from . import random_device
 
-
 # What torch calls kernels that draw, where it isn't the name of the draw.
 _CALLED = {
-    "uniform": "check_uniform_bounds", "normal": "normal_kernel_cpu", "random_between": "random_update_from_to", "permutation": "randperm",
-    "random_all": "random_kernel_cpu", "trunc_normal": "normal_kernel_cpu", "bernoulli": "bernoulli_scalar_cpu_", "bernoulli_each": "bernoulli_tensor_cpu_self_",
+    "uniform": "check_uniform_bounds", "normal": "normal_kernel_cpu", "random_between": "random_update_from_to",
+    "permutation": "randperm", "random_all": "random_kernel_cpu", "trunc_normal": "normal_kernel_cpu",
+    "bernoulli": "bernoulli_scalar_cpu_", "bernoulli_each": "bernoulli_tensor_cpu_self_",
 }
 
 
