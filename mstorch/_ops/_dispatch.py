@@ -131,10 +131,13 @@ def _cast_captured(tensor: TensorBase, kind: dtype, strides: Any = None) -> Tens
     return wrap(cast(value_of(tensor), kind.name), strides)
 
 
+def _refuse_cast(tensor: TensorBase, kind: dtype, strides: Any) -> Any:
+    raise NotImplementedError(f"mstorch: {tensor._dtype!r} is not converted to {kind!r} in a graph of MindSpore's")
+
+
+@ways(captured=_refuse_cast)
 def _cast_by_host(tensor: TensorBase, kind: dtype, strides: Any) -> TensorBase:
     """A conversion from or to a dtype that MindSpore has not, of a device's tensor."""
-    if modes.native is not None:
-        raise NotImplementedError(f"mstorch: {tensor._dtype!r} is not converted to {kind!r} in a graph of MindSpore's")
     for told in on_fallback:
         told("to")
     return on_device(from_numpy(np.asarray(numpy_cast(array_of(tensor), kind.np), order="C")), strides, kind)

@@ -2,7 +2,8 @@
 from __future__ import annotations
 
 from ..ao import quantization as _new
-from . import fuse_modules as _of_fusing, quantize as _of_quantizing  # before the functions of their names, which hide them
+from . import fuse_modules as _of_fusing  # before the functions of their names, which hide them
+from . import quantize as _of_quantizing
 from ._names import of
 
 _MODULES = _of_fusing, _of_quantizing
