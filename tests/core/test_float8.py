@@ -310,7 +310,8 @@ ELSEWHERE = frozenset((
     "matrix_exp einsum inner tensordot hash_tensor triu_indices tril_indices nn.functional.linear_cross_entropy.chunked "
     "nn.functional.linear_cross_entropy.chunked_none nn.functional.rrelu logit svd_lowrank pca_lowrank renorm norm.nuc "
     "native_dropout_backward nn.functional.embedding_bag linalg.eig linalg.eigvals linalg.matrix_norm linalg.vander linalg.tensorinv "
-    "index_reduce.prod nn.functional.pdist chalf linalg.multi_dot"
+    "index_reduce.prod nn.functional.pdist chalf linalg.multi_dot nn.functional.local_response_norm nn.functional.threshold "
+    "nn.functional.hardtanh"
 ).split())  # fmt: skip
 
 
