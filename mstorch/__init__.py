@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys as _sys
 from math import e, inf, nan, pi
+from os import environ as _environ
 
 from . import _environment  # first: it answers `python -m mstorch env` where what follows cannot be imported
 from ._backend.importing import finished as _finished  # its import stops the search for garbage, until the end
@@ -46,6 +47,7 @@ from ._tensor_str import set_printoptions
 from ._ops.linalg.added_products import _addmm_activation
 from ._ops.linalg.linalg_torch import det, geqrf, inverse, matrix_exp, orgqr
 from ._ops.linalg.packed_matmul import _grouped_mm, _int_mm, _weight_int8pack_mm
+from ._ops.linalg.scaled_mm import _scaled_mm
 from ._ops.layers.native import native_dropout_backward
 from ._ops.indexing.positions import _segment_reduce
 from ._ops.linalg.matmul import mm as dsmm, mm as spmm
@@ -190,12 +192,14 @@ from ._aten import taking as _taking  # who takes calls below autograd
 _find_unbuilt()
 if accelerator.current_accelerator() == device("npu"):  # where users of Ascend devices expect it
     from . import npu
+if "TORCH_LOGS" in _environ:
+    from . import _logging  # the loggers that it names are set from the start
 # Submodules that ``import torch`` binds but few programs use come when they are asked for.
 _found_later = _missing(
     "mstorch",
     tuple((
-        "_C _VF __future__ _dynamo _functorch _guards _jit_internal _utils _utils_internal ao distributed export futures fx hub jit "
-        "classes library monitor onnx profiler quantization quasirandom types"
+        "_C _VF __future__ _dynamo _functorch _guards _jit_internal _logging _utils _utils_internal ao distributed export futures fx hub "
+        "jit classes library monitor onnx profiler quantization quasirandom types"
     ).split()),
 )
 _ATEN = frozenset("_softmax _log_softmax _softmax_backward_data _log_softmax_backward_data _safe_softmax _adaptive_avg_pool2d".split())

@@ -102,6 +102,8 @@ class _Running(threading.local):
 
 
 running = _Running()
+states: list[Any] = []
+"""What knows the scopes of the traces that are written as graphs, the last one the one at the moment."""
 
 
 def mode(**state: bool) -> values_set_to:

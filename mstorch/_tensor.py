@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import _methods, _tensor_str
+from ._backend.cast import in_python
 from ._backend.cell import set_value
+from ._backend.float8 import shown
 from ._backend.raw import ON_CPU, Raw
 from ._core import cuda_names, formats
 from ._core import device as devices
@@ -205,13 +207,11 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
             raise RuntimeError("Tensor.item() cannot be called on meta tensors")
         if count != 1:
             raise RuntimeError(f"a Tensor with {count} elements cannot be converted to Scalar")
-        value = array_of(self).reshape(-1)[0]
-        return value.item() if self._dtype.name != "bfloat16" else float(value)
+        return in_python(array_of(self).reshape(())).item()  # type: ignore[no-any-return]
 
     def tolist(self) -> list[Any]:
         """Return the elements as nested lists of Python numbers; a number for a 0-d tensor."""
-        array = array_of(self)
-        return (array.astype(np.float32) if self._dtype.name == "bfloat16" else array).tolist()
+        return in_python(array_of(self)).tolist()  # type: ignore[no-any-return]
 
     def __bool__(self) -> bool:
         count = count_of(self._shape)
@@ -286,6 +286,8 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
             )
         if self._dtype.name == "bfloat16":
             raise TypeError("Got unsupported ScalarType BFloat16")
+        if self._dtype.ms is None:
+            raise TypeError(f"Got unsupported ScalarType {self._dtype.name.capitalize()}")
         if self._storage.__class__ is Storage:
             FIXED.add(self._storage)  # memory that an array shows, too, cannot grow
         return array_of(self).view()
@@ -518,7 +520,7 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
             return found
         warn_if_has_hooks(self)
         payload = array_of(whole_storage(self))
-        payload = payload.view(np.uint16) if self._dtype.name == "bfloat16" else payload
+        payload = payload.view(np.uint16) if self._dtype.name == "bfloat16" else payload.view(self._dtype.held)
         state = dict(self.__dict__)
         geometry = self._shape, strides_of(self), self._offset
         return rebuilt, (type(self), payload.copy(), self._dtype.name, geometry, self.requires_grad, state, *place_of(self))
@@ -534,8 +536,10 @@ def _text(tensor: Tensor) -> str:
     """Return the repr of a tensor."""
     array = None if is_meta(tensor) else array_of(tensor)
     here = tensor.device
+    if array is not None and (tensor._dtype.name == "bfloat16" or tensor._dtype.ms is None):
+        array = array.astype(np.float32) if tensor._dtype.ms is not None else shown(array)
     return _tensor_str.format_tensor(
-        array.astype(np.float32) if tensor._dtype.name == "bfloat16" and array is not None else array,
+        array,
         shape=tensor._shape,
         dtype_name=tensor._dtype.name,
         requires_grad=tensor.requires_grad,

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ._backend.float8 import EXPONENTS, FLOAT8
 from ._leaving import END, Undo, undoing, values_again
 from ._quiet import quiet
 
@@ -66,8 +67,9 @@ def printoptions(undo: Undo, **kwargs: Any) -> None:
 class _Column:
     """How one number of a tensor is written: all numbers share a width and a notation."""
 
-    def __init__(self, values: np.ndarray):
+    def __init__(self, values: np.ndarray, exponents: bool = False):
         self.is_float = values.dtype.kind == "f"
+        self.unordered = exponents and bool(np.isnan(values).any())  # torch takes the NaN of such a dtype for finite
         self.whole = True
         self.scientific = False
         self.width = 1
@@ -84,10 +86,10 @@ class _Column:
             return
         magnitudes = np.abs(values)
         low, high = magnitudes.min(), magnitudes.max()
-        self.whole = bool((values == np.ceil(values)).all())
+        self.whole = bool((values == np.ceil(values)).all()) and not self.unordered
         if PRINT_OPTS.sci_mode is None:
             with quiet():
-                self.scientific = bool(high / low > 1000.0 or high > 1.0e8 or low < 1.0e-4)
+                self.scientific = bool(high / low > 1000.0 or high > 1.0e8 or low < 1.0e-4) and not self.unordered
         else:
             self.scientific = PRINT_OPTS.sci_mode
         spec = self._spec()
@@ -164,13 +166,15 @@ def _nested(array: np.ndarray, indent: int, summarize: bool, column: _Column | _
     return "[" + ("," + "\n" * (array.ndim - 1) + " " * (indent + 1)).join(parts) + "]"
 
 
-def values_text(array: np.ndarray, indent: int) -> str:
-    """Return the numbers of an array in brackets; ``indent`` is the column that they begin in."""
+def values_text(array: np.ndarray, indent: int, exponents: bool = False) -> str:
+    """Return the numbers of an array in brackets; ``indent`` is the column that they begin in, ``exponents`` tells a dtype of exponents
+    alone.
+    """
     if array.size == 0:
         return "[]"
     summarize = array.size > PRINT_OPTS.threshold
     shown = _edges(array) if summarize else array
-    column = _Complex(shown) if array.dtype.kind == "c" else _Column(shown)
+    column = _Complex(shown) if array.dtype.kind == "c" else _Column(shown, exponents)
     return _nested(array, indent, summarize, column)
 
 
@@ -237,7 +241,7 @@ def format_tensor(
         suffixes.append("requires_grad=True")
     if tangent is not None:
         suffixes.append(f"tangent={tangent}")
-    values = "..." if array is None else values_text(array, len(prefix))
+    values = "..." if array is None else values_text(array, len(prefix), dtype_name == EXPONENTS)
     text = close_text(prefix + values, suffixes, len(prefix))
     if not is_parameter:
         return text
@@ -252,7 +256,8 @@ def format_tensor(
 def _tensor_str(self: Any, indent: int) -> str:
     """Return a tensor's numbers in brackets; ``indent`` is the column that they begin in."""
     plain = self.detach().cpu()
-    return values_text((plain.float() if str(plain.dtype) == "torch.bfloat16" else plain).numpy(), indent)
+    wide = str(plain.dtype) in ("torch.bfloat16", *(f"torch.{name}" for name in FLOAT8))
+    return values_text((plain.float() if wide else plain).numpy(), indent)
 
 
 def _add_suffixes(tensor_str: str, suffixes: Sequence[str], indent: int, force_newline: bool) -> str:

@@ -48,7 +48,7 @@ def disable(fn: Callable[..., Any] | None = None, recursive: bool = True, *, rea
     @functools.wraps(fn)
     def disabled(*args: Any, **kwargs: Any) -> Any:
         tape.refuse_in_trace(f"{getattr(fn, '__qualname__', fn)} is disabled for torch.compile{f': {reason}' if reason else ''}")
-        return fn(*args, **kwargs)
+        return tape.explained[-1].apart(fn, args, kwargs) if tape.explained else fn(*args, **kwargs)
 
     return disabled
 

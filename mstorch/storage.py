@@ -11,7 +11,7 @@ from typing import Any, TypeGuard
 import numpy as np
 
 from ._backend import tape
-from ._backend.cast import numpy_cast
+from ._backend.cast import in_python, numpy_cast
 from ._backend.raw import from_numpy
 from ._core import device as devices
 from ._core.above import above
@@ -372,7 +372,7 @@ class TypedStorage(TypedForms, metaclass=_LegacyStorage):
         return TypedStorage(wrap_storage=untyped_of(_cell_of(array)), dtype=kind)
 
     def _python(self, value: Any) -> float:
-        return float(value) if self.dtype is bfloat16 else value.item()
+        return in_python(np.asarray(value)).item()  # type: ignore[no-any-return]
 
     @property
     def device(self) -> device:

@@ -18,6 +18,7 @@ from .._core.modes import modes
 from .._core.size import Size
 from .._core.warned import warn
 from .._hook import missing as _missing
+from .._jit_internal import states
 from .._library import schema_types as _schema_types
 from .._library.function_schema import Argument, FunctionSchema, parse_schema
 from .._library.tags import Tag as Tag
@@ -132,9 +133,9 @@ class DispatchKeySet:
         return made
 
 
-def _get_tracing_state() -> None:
-    """None: no TorchScript tracer runs."""
-    return None
+def _get_tracing_state() -> Any:
+    """What knows the scopes of the trace that ``torch.jit._get_trace_graph`` writes at the moment; None outside of one."""
+    return states[-1] if states else None
 
 
 def _is_alias_of(first: Tensor, second: Tensor) -> bool:

@@ -8,6 +8,7 @@ import mindspore
 import numpy as np
 
 from .._quiet import quiet
+from .float8 import cast_stored, numbers
 from .halves import BFLOAT16, FLOAT16, narrowed, widened
 from .primitives import run
 from .raw import MS_DTYPE, NAME_OF, NP_DTYPE, ON_CPU, Raw, from_numpy
@@ -28,6 +29,8 @@ def numpy_cast(array: np.ndarray, target: np.dtype, order: Literal["C", "K"] = "
         found = np.broadcast_to(np.zeros((), target), array.shape)
         found.flags.writeable = True
         return found
+    if array.dtype.names or target.names:
+        return cast_stored(array, target, numpy_cast)
     if array.dtype.kind == "c" and target.kind != "c":
         if target.kind == "b":
             return array != 0
@@ -50,6 +53,13 @@ def numpy_cast(array: np.ndarray, target: np.dtype, order: Literal["C", "K"] = "
             array = array.astype(np.float32)  # torch rounds twice
     with quiet():
         return array.astype(target, order=order)
+
+
+def in_python(array: np.ndarray) -> np.ndarray:
+    """Return the values of an array in a dtype that NumPy has numbers of Python's for."""
+    if array.dtype.names:
+        return numbers(array)
+    return array.astype(np.float32) if array.dtype == BFLOAT16 else array
 
 
 def _cast_numpy(raw: Raw, name: str) -> Raw:

@@ -9,6 +9,7 @@ import numpy as np
 from mindspore import Tensor as Raw
 
 from . import numpy2, runtime
+from .float8 import NP_STORED, as_bytes
 
 if runtime.NUMPY_2:
     from ml_dtypes import bfloat16 as np_bfloat16
@@ -35,7 +36,7 @@ MS_DTYPE: dict[str, Any] = _Known({
 })  # fmt: skip
 NAME_OF: dict[Any, str] = {ms_dtype: name for name, ms_dtype in MS_DTYPE.items()}
 NP_DTYPE: dict[str, np.dtype] = _Known(
-    {name: np.dtype(np_bfloat16 if name == "bfloat16" else name) for name in MS_DTYPE}
+    {name: np.dtype(np_bfloat16 if name == "bfloat16" else name) for name in MS_DTYPE} | NP_STORED
 )
 NAME_OF_NP: dict[np.dtype, str] = {np_dtype: name for name, np_dtype in NP_DTYPE.items()}
 
@@ -54,6 +55,8 @@ uploads: list[Callable[[int], None]] = []
 
 def from_numpy(array: np.ndarray) -> Raw:
     """Return a raw tensor over the memory of a C-contiguous, native-endian array; the array lives as long as the tensor."""
+    if array.dtype.names:
+        array = as_bytes(array)
     if SHARES:
         return _from_numpy(array)
     for told in uploads:
@@ -68,7 +71,7 @@ def to_numpy(raw: Raw) -> np.ndarray:
 
 def host_face(array: np.ndarray) -> Raw:
     """Return a raw tensor over the memory of a C-contiguous array of the host, for a kernel of the host; no copy to a device."""
-    return _from_numpy(array)
+    return _from_numpy(as_bytes(array) if array.dtype.names else array)
 
 
 def host_array(raw: Raw) -> np.ndarray:
@@ -100,7 +103,9 @@ def from_arrays(value: Any) -> Any:
 
 
 def number_in(array: np.ndarray) -> Any:
-    """Return the number of Python's in a 0-d array, bfloat16 too."""
+    """Return the number of Python's in a 0-d array, bfloat16 too; of a dtype that is kept in bytes the byte."""
+    if array.dtype.names:
+        array = as_bytes(array)
     return array.item() if array.dtype.kind in "biufc" else float(array)
 
 

@@ -16,6 +16,18 @@ import numpy as np
 from .._quiet import quiet
 from . import runtime
 from .cast import cast
+from .float8 import (
+    COMPUTED,
+    EXPONENTS,
+    MOVED,
+    MOVED_AS_BYTES,
+    PAIRS,
+    STORED,
+    as_bytes,
+    refuses,
+    through_bytes,
+    through_numbers,
+)
 from .forked import forked
 from .halves import narrowed, widened
 from .raw import MS_DTYPE, NP_DTYPE, Raw, from_arrays, host_array, host_face, instances, to_arrays
@@ -265,6 +277,9 @@ class HostKernel(dict):
 
     def __missing__(self, name: str) -> Function:
         op = self.device.op
+        if name in STORED:
+            self[name] = function = self._of_codes(op, name)
+            return function
         row = HOST.get(op)
         # Beside a device MindSpore computes there, forked processes lack its threads: NumPy's spare kernels serve.
         absent = row is None or (name not in row.dtypes and name not in row.via)
@@ -289,6 +304,30 @@ class HostKernel(dict):
         return function
 
 
+    def _of_codes(self, op: str, name: str) -> Function:
+        """Return the kernel for a dtype that is kept in bytes: of bytes where it moves them, of single precision where torch computes."""
+        if op == "isfinite" and name == EXPONENTS:
+            return lambda array: np.ones(array.shape, np.bool_)  # torch takes its NaN for finite
+        if op in ("eq", "ne") and name == PAIRS:
+            of_bytes: Function = self["uint8"]
+            return lambda *args: of_bytes(*map(as_bytes, args))
+        if op == "isnan" and name == PAIRS:
+            return lambda array: np.zeros(array.shape, np.bool_)
+        if op not in MOVED and name not in COMPUTED.get(op, ()):
+            raise NotImplementedError(f'"{op}" not implemented for {torch_type_name(name)}')
+        moving = through_bytes(self["uint8"], op, name) if op in MOVED else None
+        computing = through_numbers(self["float32"], name) if op not in MOVED or op == "put" else None
+
+        def call(*args: Any) -> Any:
+            refused = refuses(op, name, args)
+            if refused:
+                raise NotImplementedError(f'"{refused}" not implemented for {torch_type_name(name)}')
+            function = computing if moving is None or op == "put" and args[3] else moving  # what is put may be added
+            return function(*args)  # type: ignore[misc]  # one of them is there
+
+        return call
+
+
 class Kernel(dict):
     """The resolved functions of one operation, by dtype name: ``kernel["float32"](raw, …)``, ``kernel.host["float32"](array, …)``."""
 
@@ -300,8 +339,23 @@ class Kernel(dict):
         self.host = HostKernel(self)
 
     def __missing__(self, name: str) -> Function:
+        if name in STORED:
+            self[name] = function = self._of_codes(name)
+            return function
         self[name] = function = self._resolved(name, runtime.DEVICE_TARGET)
         return function
+
+    def _of_codes(self, name: str) -> Function:
+        """Return the function of MindSpore's tensors for a dtype that they hold as bytes: that of bytes, where it moves them."""
+        if self.op == "view_dtype":
+            return lambda raw, target: self["uint8"](raw, "uint8")
+        if self.op in MOVED_AS_BYTES:
+            return self["uint8"]
+
+        def refuse(*args: Any) -> Any:
+            raise NotImplementedError(f'"{self.op}" not implemented for {torch_type_name(name)} (mstorch, {runtime.DEVICE_TARGET})')
+
+        return refuse
 
     def beside_host(self, name: str) -> Function:
         """Return MindSpore's function for host memory: the CPU's, whatever device the process has."""
@@ -394,7 +448,7 @@ _TYPE_NAMES = {
 
 def torch_type_name(name: str) -> str:
     """Return the scalar type's name in torch's error messages: ``'Half'`` for float16."""
-    return _TYPE_NAMES.get(name) or f"'{name}'"
+    return _TYPE_NAMES.get(name) or f"'{name.capitalize()}'"
 
 
 def serves(op: str, name: str) -> bool:

@@ -317,6 +317,10 @@ def function_node(name: str, forward: Callable[..., Any], backward: Callable[...
     return apply
 
 
+explained: list[Any] = []
+"""What writes down the calls of a run that ``torch._dynamo.explain`` tells about, if there is one."""
+
+
 def refuse_in_trace(what: str, kind: str = "graph") -> None:
     """End the current capture, if any: a graph cannot hold ``what``.
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import functools
 import gc
+import logging
 import operator
 import threading
 import weakref
@@ -184,6 +185,11 @@ class Entry:
         return unflatten(made.form, iter(found))
 
 
+# As torch calls them; torch._logging switches them on.
+_RECOMPILES = [logging.getLogger(f"torch._dynamo.guards.__recompiles{verbose}") for verbose in ("", "_verbose")]
+_BREAKS = logging.getLogger("torch._dynamo.symbolic_convert.__graph_breaks")
+
+
 class _Inside(threading.local, Block):
     """Whether a compiled function is at work in this thread: what it calls is a part of it."""
 
@@ -234,10 +240,19 @@ class Compiled:
             if found is None:
                 return self._plainly(args, kwargs)  # which raises
             entry = found
+            self._log(entry)
             self.entries.setdefault(key, []).insert(0, entry)
         if entry.reason is None:
             return entry.run(arguments)
         return self._give_up(entry.reason, args, kwargs)
+
+    def _log(self, entry: Entry) -> None:
+        """Tell torch's loggers of another graph, and of a function that has none."""
+        if self.entries:
+            for logger in _RECOMPILES:
+                logger.debug("Recompiling function %s: no graph of it fits these arguments", self.name)
+        if entry.reason is not None:
+            _BREAKS.debug("Graph break in user code at %s\nGraph Break Reason: %s", entry.reason.place, entry.reason.reason)
 
     def _plainly(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         with inside:
@@ -335,6 +350,8 @@ class Compiled:
         for i, tensor in enumerate(arguments):
             if stays_behind(tensor):
                 refuse_cpu("a tensor of the CPU is an argument", self.name)
+            if tensor._dtype.ms is None:
+                raise GraphBreak(f"an argument is of {tensor._dtype!r}, of which MindSpore has no tensors", place=self.name)
             if id(tensor._storage) in own:
                 if not any(tensor is state for state in entry.known):
                     raise KernelBreak("an argument is a view of a parameter or of another known tensor", place=self.name)

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from .._backend.cast import numpy_cast
 from .warned import warn
 
 if TYPE_CHECKING:
@@ -42,4 +43,4 @@ def filler(kind: dtype) -> float:
 def fill(array: np.ndarray, kind: dtype) -> None:
     """Fill uninitialised memory if deterministic algorithms are asked for."""
     if fills():
-        array[...] = filler(kind)
+        array[...] = numpy_cast(np.asarray(filler(kind)), array.dtype) if array.dtype.names else filler(kind)

@@ -10,10 +10,15 @@ from typing import Any
 
 import numpy as np
 
+from .._backend.float8 import NAME_OF_STORED, NP_STORED, PAIRS
+
 _NAME, _USED = b"dltensor", b"used_dltensor"
 CPU = 1
 _CODES = {"i": 0, "u": 1, "f": 2, "c": 5, "b": 6}
 _BFLOAT16 = 4
+_FLOAT8 = {
+    "float8_e4m3fn": 10, "float8_e4m3fnuz": 11, "float8_e5m2": 12, "float8_e5m2fnuz": 13, "float8_e8m0fnu": 14, "float4_e2m1fn_x2": 17,
+}  # fmt: skip
 _KINDS = {0: "i", 1: "u", 2: "f", 5: "c"}
 
 
@@ -63,12 +68,18 @@ def capsule_of(array: np.ndarray, bfloat16: bool = False) -> Any:
     shape = (ctypes.c_int64 * max(rank, 1))(*array.shape)
     strides = (ctypes.c_int64 * max(rank, 1))(*(stride // array.itemsize for stride in array.strides))
     managed = _DLManagedTensor()
-    code = _BFLOAT16 if bfloat16 else _CODES[array.dtype.kind]
-    managed.tensor = _DLTensor(array.ctypes.data, CPU, 0, rank, code, array.itemsize * 8, 1, shape, strides, 0)
+    named = NAME_OF_STORED.get(array.dtype)
+    code = _BFLOAT16 if bfloat16 else _CODES[array.dtype.kind] if named is None else _FLOAT8[named]
+    managed.tensor = _DLTensor(array.ctypes.data, CPU, 0, rank, code, *_width(array, named), shape, strides, 0)
     managed.deleter = ctypes.cast(_release, ctypes.c_void_p)
     address = ctypes.addressof(managed)
     _kept[address] = (managed, array, shape, strides)
     return _new(address, _NAME, ctypes.cast(_destroy, ctypes.c_void_p))
+
+
+def _width(array: np.ndarray, named: str | None) -> tuple[int, int]:
+    """Return how many bits an element's numbers have, and how many numbers it has."""
+    return (4, 2) if named == PAIRS else (array.itemsize * 8, 1)
 
 
 class _Memory:
@@ -96,18 +107,20 @@ def array_of(capsule: Any) -> tuple[np.ndarray, bool]:
     address = _pointer(capsule, _NAME)
     managed = _DLManagedTensor.from_address(address)
     tensor = managed.tensor
-    size = tensor.bits // 8
+    size = tensor.bits * tensor.lanes // 8
     if tensor.device_type != CPU:
         raise BufferError(f"memory of the DLPack device {tensor.device_type} is not the CPU's")
-    if tensor.code == 6 and tensor.bits == 8:
-        kind: np.dtype[Any] = np.dtype(bool)
+    if tensor.code in _FLOAT8.values() and tensor.bits * tensor.lanes == 8:
+        kind: np.dtype[Any] = NP_STORED[next(name for name, code in _FLOAT8.items() if code == tensor.code)]
+    elif tensor.code == 6 and tensor.bits == 8:
+        kind = np.dtype(bool)
     elif tensor.code == _BFLOAT16 and tensor.bits == 16:
         kind = np.dtype(np.int16)
     elif tensor.code in _KINDS and tensor.bits in (8, 16, 32, 64, 128):
         kind = np.dtype(f"{_KINDS[tensor.code]}{size}")
     else:
         raise BufferError(f"no dtype for DLPack's code {tensor.code} of {tensor.bits} bits")
-    if tensor.lanes != 1:
+    if tensor.lanes != 1 and kind != NP_STORED[PAIRS]:
         raise BufferError("vectors as elements are not supported")
     shape = tuple(tensor.shape[i] for i in range(tensor.ndim))
     if tensor.strides:

@@ -6,28 +6,33 @@ from typing import Any
 
 import numpy as np
 
+from .._backend.float8 import EXPONENTS, STORED
 from .._backend.raw import MS_DTYPE, NP_DTYPE
 from .._leaving import item_again
 from .naming import is_torch
 
 
 class dtype:
-    """The type of a tensor's elements. Compare with ``is`` or ``==``; ``repr`` is torch's."""
+    """The type of a tensor's elements. Compare with ``is`` or ``==``; ``repr`` is torch's.
+
+    ``held`` names the dtype that MindSpore's tensor of the elements has: bytes for those that it cannot compute, whose ``ms`` is None.
+    """
 
     __slots__ = (
-        "name", "ms", "np", "itemsize", "is_floating_point", "is_complex", "is_signed", "is_integral", "category", "_rank",
+        "name", "ms", "np", "held", "itemsize", "is_floating_point", "is_complex", "is_signed", "is_integral", "category", "_rank",
     )  # fmt: skip
 
     def __init__(self, name: str, category: int, rank: int) -> None:
         self.name = name
-        self.ms = MS_DTYPE[name]
+        self.ms = None if name in STORED else MS_DTYPE[name]
+        self.held = name if name in MS_DTYPE else "uint8"
         self.np = NP_DTYPE[name]
         self.itemsize: int = self.np.itemsize
         self.category = category  # 0 bool, 1 integral, 2 floating, 3 complex
         self.is_floating_point = category == 2
         self.is_complex = category == 3
         self.is_integral = category <= 1
-        self.is_signed = not (name == "bool" or name.startswith("uint"))
+        self.is_signed = not (name == "bool" or name.startswith("uint") or name == EXPONENTS)
         self._rank = rank
 
     def __repr__(self) -> str:
@@ -79,6 +84,11 @@ DTYPES = (
 )  # fmt: skip
 
 
+STORED_DTYPES = tuple(dtype(name, 2, -1) for name in STORED)
+"""What is kept in bytes, converted and moved, and with few exceptions not computed with."""
+float8_e4m3fn, float8_e5m2, float8_e4m3fnuz, float8_e5m2fnuz, float8_e8m0fnu, float4_e2m1fn_x2 = STORED_DTYPES
+
+
 class _Lacking(dtype):
     """A dtype that torch has and MindSpore lacks: it can be named and compared, but no tensor of it can be made."""
 
@@ -120,9 +130,6 @@ _BITS = "Bits types are undefined"
 _QUANTIZED = "isSignedType not supported for quantized types"
 LACKING: tuple[dtype, ...] = (
     _Lacking("complex32", 3, 4),
-    *(_Lacking(f"float8_{kind}", 2, 1) for kind in ("e4m3fn", "e4m3fnuz", "e5m2", "e5m2fnuz")),
-    _Lacking("float8_e8m0fnu", 2, 1, "u"),
-    _Lacking("float4_e2m1fn_x2", 2, 1),
     *(_Lacking(f"int{bits}", 1, 1) for bits in range(1, 8)),
     *(_Lacking(f"uint{bits}", 1, 1, "u") for bits in range(1, 8)),
     *(_Lacking(name, 1, size, _BITS) for name, size in (
@@ -133,13 +140,12 @@ LACKING: tuple[dtype, ...] = (
     )),
 )  # fmt: skip
 (
-    complex32, float8_e4m3fn, float8_e4m3fnuz, float8_e5m2, float8_e5m2fnuz, float8_e8m0fnu, float4_e2m1fn_x2, int1, int2, int3,
-    int4, int5, int6, int7, uint1, uint2, uint3, uint4, uint5, uint6, uint7, bits16, bits1x8, bits2x4, bits4x2, bits8, qint8,
-    qint32, quint8, quint4x2, quint2x4,
+    complex32, int1, int2, int3, int4, int5, int6, int7, uint1, uint2, uint3, uint4, uint5, uint6, uint7, bits16, bits1x8, bits2x4,
+    bits4x2, bits8, qint8, qint32, quint8, quint4x2, quint2x4,
 ) = LACKING  # fmt: skip
-_BY_NAME = {d.name: d for d in (*DTYPES, *LACKING)}
+_BY_NAME = {d.name: d for d in (*DTYPES, *STORED_DTYPES, *LACKING)}
 OF_MS: dict[Any, dtype] = {d.ms: d for d in DTYPES}
-OF_NP: dict[np.dtype, dtype] = {d.np: d for d in DTYPES}
+OF_NP: dict[np.dtype, dtype] = {d.np: d for d in (*DTYPES, *STORED_DTYPES)}
 
 
 def by_name(name: str) -> dtype:
@@ -150,7 +156,7 @@ def by_name(name: str) -> dtype:
 def of_numpy(np_dtype: np.dtype) -> dtype:
     """Return the dtype of a NumPy array's elements; TypeError with torch's words for one that tensors cannot hold."""
     found = OF_NP.get(np_dtype.newbyteorder("="))
-    if found is None:
+    if found is None or found.ms is None:
         raise TypeError(
             f"can't convert np.ndarray of type {np_dtype.type.__module__}.{np_dtype.type.__name__}. The only supported types are: "
             "float64, float32, float16, complex64, complex128, int64, int32, int16, int8, uint64, uint32, uint16, uint8, "
@@ -190,6 +196,12 @@ _SMALL_FLOATS = {
 }
 
 
+# What torch calls the limits of a dtype, of which pairs have none.
+_OF_PAIRS = {
+    "eps": "epsilon", "max": "max", "min": "lowest", "tiny": "min", "smallest_normal": "min", "resolution": "digits10", "dtype": "dtype",
+}  # fmt: skip
+
+
 class finfo:
     """Numerical properties of a floating (or complex) dtype: ``bits eps max min tiny smallest_normal resolution``."""
 
@@ -198,6 +210,9 @@ class finfo:
         if not isinstance(kind, dtype) or kind.is_integral:
             raise TypeError(f"torch.finfo() requires a floating point input type. Use torch.iinfo to handle '{type!r}'")
         kind = kind.to_real()
+        if kind is float4_e2m1fn_x2:
+            self.bits = 8  # torch knows no more of it, and says so where the rest is asked for
+            return
         self.dtype = kind.name
         self.bits = kind.itemsize * 8
         if kind.name in _SMALL_FLOATS:
@@ -213,7 +228,15 @@ class finfo:
         self.min = self.tiny if kind.name == "float8_e8m0fnu" else -self.max
         self.smallest_normal = self.tiny
 
+    def __getattr__(self, name: str) -> Any:
+        word = _OF_PAIRS.get(name)
+        if word is None:
+            raise AttributeError(f"'torch.finfo' object has no attribute '{name}'")
+        raise NotImplementedError(f"\"{word}\" not implemented for 'Float4_e2m1fn_x2'")
+
     def __repr__(self) -> str:
+        if "dtype" not in vars(self):
+            raise TypeError("bad argument type for built-in operation")
         parts = ", ".join(
             f"{name}={getattr(self, name):.6g}" for name in ("resolution", "min", "max", "eps", "smallest_normal", "tiny")
         )

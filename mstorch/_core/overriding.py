@@ -26,7 +26,7 @@ from .generator import Generator
 from .in_python import Handed, handed_on, written_in_python
 from .no_memory import limit_reached, tells_no_memory
 from .other_words import in_own_words
-from .refusals import EXPLAINED, explained, from_below, in_numbers, of_mindspore
+from .refusals import EXPLAINED, explained, from_below, in_numbers, of_eight_bits, of_mindspore
 from .size import Size
 from .warned import warn
 
@@ -382,6 +382,8 @@ def entry(
             if _among_nested((*given, *named.values())):
                 raise  # it speaks for itself, and has no shape to explain
             known_as = spoken(known if public is None else public())
+            if isinstance(error, (NotImplementedError, TypeError)) and (other := of_eight_bits(known_as, error, given)) is not None:
+                raise other from None
             words = in_own_words(known_as, function, given, named, error)
             if words is not None:
                 return entered(*given, **words)
@@ -425,6 +427,8 @@ def entry_of_operator(
                 return function(self, other)
         except (MemoryError, RuntimeError, ValueError, IndexError) as error:
             told = limit_reached(error)
+            if told is None and error.__class__ is NotImplementedError:
+                told = of_eight_bits(spoken(entered if public is None else public()), error)
             if told is None:
                 raise
             raise told from None

@@ -5,10 +5,12 @@ arguments, as they are declared; one that types do not explain stays as it is.
 """
 from __future__ import annotations
 
+import functools
 import inspect
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -140,6 +142,35 @@ def _names_no_forms(name: str) -> bool:
 
 def _is_compiled_layer(name: str) -> bool:
     return not IN_PYTHON["nn.functional"].get(name, True)
+
+
+@functools.cache
+def _float8_words() -> dict[str, str]:
+    """By function: the name of torch's kernel that refuses dtypes of eight bits, which the message begins with."""
+    found: dict[str, str] = {}
+    for line in Path(__file__).with_name("float8_words.txt").read_text("utf-8").splitlines():
+        word, _, names = line.partition(": ")
+        found.update(dict.fromkeys(names.split(), word) if line[0] != "#" else {})
+    return found
+
+
+# What NumPy and Python say of arrays of codes in functions that are not made for them.
+_OF_CODES = re.compile("ufunc|structured|void|bytes-like|data type 'float|no loop matching|not supported between instances of 'tuple'")
+
+
+def of_eight_bits(spoken: str, error: Exception, given: Sequence[Any] = ()) -> NotImplementedError | None:
+    """torch's error where a kernel of ours refused a dtype of eight bits: torch's kernel has another name."""
+    words = str(error)
+    if isinstance(error, TypeError):
+        kind = next((item._dtype for item in given if isinstance(item, TensorBase) and item._dtype.ms is None), None)
+        if kind is None or not _OF_CODES.search(words):
+            return None
+        last = spoken.rpartition(".")[2]
+        return NotImplementedError(f"\"{_float8_words().get(last, last)}\" not implemented for '{kind.name.capitalize()}'")
+    if not isinstance(error, NotImplementedError) or "not implemented for 'Float8_" not in words and "for 'Float4_" not in words:
+        return None
+    name = _float8_words().get(spoken.rpartition(".")[2])
+    return None if name is None or words.startswith(f'"{name}"') else NotImplementedError(f'"{name}" {words.partition(chr(34) + " ")[2]}')
 
 
 def explained(

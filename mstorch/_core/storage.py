@@ -385,7 +385,7 @@ def is_all_of_device_memory(tensor: Any) -> bool:
     if storage.__class__ is not DeviceMemory or tensor._stride is not None or tensor._offset:
         return False
     base = storage.base
-    return bool(base.size == math.prod(tensor._shape) and NAME_OF[base.dtype] == tensor._dtype.name)
+    return bool(base.size == math.prod(tensor._shape) and NAME_OF[base.dtype] == tensor._dtype.held)
 
 
 class Value(_Native):
@@ -543,6 +543,8 @@ class NativeBlock(Block):
     def cell(self, storage: Storage, kind: np.dtype, leaf: TensorBase | None = None) -> Value:
         """Return the value that stands for a storage in a dtype; ``leaf`` is the tensor that it belongs to, for gradients."""
         found = self._cells.get(id(storage))
+        if kind.names and self.captured:
+            raise NotImplementedError(f"mstorch: a tensor of torch.{kind.names[0]} in a graph of MindSpore's")
         if found is None:
             if self.captured and not ON_CPU and storage.__class__ is Storage:
                 tape.refuse_cpu_in_trace("a tensor of the CPU is used")

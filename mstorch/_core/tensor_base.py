@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._backend.cell import tensors_of
+from .._backend.float8 import typed
 from .._backend.geometry import contiguous_strides
 from .._backend.raw import ON_CPU, Raw, from_numpy, number_in
 from .._backend.table import kernel
@@ -28,11 +29,7 @@ if TYPE_CHECKING:  # what class Tensor is given
 else:
     Methods = object
 
-_gather = kernel("storage_gather")
-_scatter = kernel("storage_scatter")
-_reshape = kernel("reshape")
 _permute = kernel("permute")
-_reinterpret = kernel("view_dtype")
 
 on_subclass: list[Callable[[type], None]] = []  # called with each class that is derived
 
@@ -90,6 +87,8 @@ def set_tensor_class(cls: type) -> None:
 def tensor_of(array: np.ndarray) -> Any:
     """Return a base tensor over an array that nobody else holds: its memory becomes the tensor's."""
     if modes.native is not None:
+        if array.dtype.names:
+            raise NotImplementedError(f"mstorch: a tensor of torch.{array.dtype.names[0]} in a graph of MindSpore's")
         return wrap(from_numpy(np.ascontiguousarray(array).reshape(array.shape)))
     return _host(array)
 
@@ -160,16 +159,16 @@ def wrap(raw: Raw, strides: Strides | None = None) -> Any:
     return on_device(raw, strides)
 
 
-def on_device(raw: Raw, strides: Strides | None = None) -> TensorBase:
-    """Return a base tensor whose value is a MindSpore tensor that nobody else holds."""
-    shape, kind = tuple(raw.shape), OF_MS[raw.dtype]
+def on_device(raw: Raw, strides: Strides | None = None, kind: dtype | None = None) -> TensorBase:
+    """Return a base tensor whose value is a MindSpore tensor that nobody else holds; ``kind`` is the dtype that its bytes stand for."""
+    shape, kind = tuple(raw.shape), kind or OF_MS[raw.dtype]
     lies = raw
     if strides is not None:
         order = dense_order(shape, strides)
         assert order is not None, "the result of an operation is dense"
         strides = normalize(shape, strides)
         if strides is not None:
-            lies = _permute[kind.name](raw, tuple(order))
+            lies = _permute[kind.held](raw, tuple(order))
     if ON_CPU or (modes.native is not None and modes.native.captured):
         cell = Value(lies)
         tensor = _make(cell, kind, shape, strides, 0)
@@ -263,10 +262,10 @@ def array_of(tensor: Any) -> np.ndarray:
         return array
     storage = tensor._storage
     if modes.native is not None:
-        return value_of(tensor).asnumpy()
+        return typed(value_of(tensor).asnumpy(), tensor._dtype.np)
     if storage.__class__ is DeviceMemory or storage.__class__ is Value:
         shadow = None if storage.shadow is None else storage.shadowed(tensor._dtype.np, tensor._shape, strides_of(tensor), tensor._offset)
-        return copied(tensor, value_of(tensor).asnumpy() if shadow is None else shadow)
+        return copied(tensor, typed(value_of(tensor).asnumpy(), tensor._dtype.np) if shadow is None else shadow)
     kind, shape = tensor._dtype, tensor._shape
     if storage.__class__ is Absent:
         return storage.elements(kind.np, shape)
@@ -329,7 +328,7 @@ def value_of(tensor: TensorBase) -> Raw:
         return face(array_of(tensor))
     at = tensor._at
     if at is None or at[0] is not cell or at[1] != cell.writes:
-        tensor._raw = cell.read(tensor._dtype.name, tensor._shape, tensor._stride, tensor._offset)
+        tensor._raw = cell.read(tensor._dtype.held, tensor._shape, tensor._stride, tensor._offset)
         tensor._at = (cell, cell.writes)
     return tensor._raw  # type: ignore[return-value]
 
@@ -338,8 +337,8 @@ def _device_value(tensor: Any, storage: DeviceMemory) -> Raw:
     at = tensor._at
     if at is None or at[0] is not storage or at[1] != storage.exchanges:
         kind = tensor._dtype
-        raw = storage.read(kind.name, tensor._shape, tensor._stride, tensor._offset)
-        if OF_MS[storage.base.dtype] is not kind:
+        raw = storage.read(kind.held, tensor._shape, tensor._stride, tensor._offset)
+        if OF_MS[storage.base.dtype].name != kind.held:
             return raw  # a copy, which shows no later writes
         tensor._raw, tensor._at = raw, (storage, storage.exchanges)
     return tensor._raw  # type: ignore[return-value]
@@ -466,7 +465,7 @@ def put_constant(tensor: TensorBase, array: np.ndarray) -> None:
     """``put_array`` of one number, which a device gets as a number, not as an array."""
     storage = tensor._storage
     if storage.__class__ is DeviceMemory and modes.native is None and not array.ndim and storage.fill(
-        tensor._dtype.name, number_in(array), tensor._shape, tensor._stride, tensor._offset
+        tensor._dtype.held, number_in(array), tensor._shape, tensor._stride, tensor._offset
     ):
         touch(tensor)
     else:
@@ -490,7 +489,7 @@ def put_raw(tensor: Any, new: Raw, own: bool | None = None) -> None:
         put_raw(as_it_lies(tensor), storage.turned_raw(new))
         return
     elif block is None or not block.captured:
-        array_of(tensor)[...] = new.asnumpy()
+        array_of(tensor)[...] = typed(new.asnumpy(), tensor._dtype.np)
         if block is not None:
             _rebind(tensor, block.cell(storage, tensor._dtype.np), new)
     else:
@@ -577,7 +576,7 @@ def resize(tensor: TensorBase, shape: tuple[int, ...]) -> None:
         if storage.__class__ is Storage:
             determinism.fill(storage.memory[whole : need // size * size].view(tensor._dtype.np), tensor._dtype)
         elif storage.__class__ is DeviceMemory and determinism.fills():
-            storage.fill(tensor._dtype.name, determinism.filler(tensor._dtype), ((need - whole) // size,), None, whole // size)
+            storage.fill(tensor._dtype.held, determinism.filler(tensor._dtype), ((need - whole) // size,), None, whole // size)
     before = tensor._shape
     tensor._shape, tensor._stride, tensor._array, tensor._raw, tensor._at = shape, None, None, None, None
     if tensor._node is not None and (tensor._auto is None or tensor._auto.base is None):

@@ -11,6 +11,7 @@ from .._tensor import Tensor
 from ..compiler import allow_in_graph, assume_constant_result, disable, is_compiling, list_backends, set_stance
 from . import config, eval_frame, exc, utils
 from .eval_frame import is_dynamo_supported
+from .explaining import explain
 
 
 def reset() -> None:
@@ -24,6 +25,8 @@ reset_code_caches = reset
 def graph_break(msg: str = "") -> None:
     """Let what is being captured run without a graph; nothing outside of a capture."""
     tape.refuse_in_trace(f"the function calls torch._dynamo.graph_break(){f': {msg}' if msg else ''}")
+    for writer in tape.explained:
+        writer.break_(f"Call to `torch._dynamo.graph_break()`\n  Explanation: User-inserted graph break. Message: {msg or None}")
 
 
 def skip_frame(msg: str = "") -> None:
@@ -87,7 +90,7 @@ def mark_static_address(t: Tensor | int, guard: bool = False) -> None:
 
 
 __all__ = [
-    "OptimizedModule", "allow_in_graph", "assume_constant_result", "config", "disable", "disallow_in_graph", "eval_frame", "exc",
+    "OptimizedModule", "allow_in_graph", "assume_constant_result", "config", "disable", "disallow_in_graph", "eval_frame", "exc", "explain",
     "forbid_in_graph", "graph_break", "is_compiling", "is_dynamo_supported", "list_backends", "mark_dynamic", "mark_static",
     "mark_static_address", "maybe_mark_dynamic", "optimize", "optimize_assert", "reset", "reset_code_caches", "set_stance",
     "skip_frame", "utils",

@@ -48,7 +48,7 @@ def numpy_dtype(dtype: str) -> np.dtype[Any]:
 def require_dtype(dtype: str, allowed: tuple[str, ...], kernel: str) -> None:
     """Raise torch's NotImplementedError if its kernel does not serve a dtype."""
     if dtype not in allowed:
-        raise NotImplementedError(f"\"{kernel}\" not implemented for '{TORCH_NAMES[dtype]}'")
+        raise NotImplementedError(f"\"{kernel}\" not implemented for '{TORCH_NAMES.get(dtype, dtype.capitalize())}'")
 
 
 def round_to_bfloat16(values: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from .._backend.cast import cast, numpy_cast
-from .._backend.table import Kernel, kernel
+from .._backend.raw import from_numpy
+from .._backend.table import Kernel, kernel, on_fallback
 from .._core.dtype import dtype, float32, get_default_dtype
 from .._core.modes import grad_set_to, modes
 from .._core.one_device import check_one_device
@@ -31,6 +32,7 @@ from .._core.tensor_base import (
     is_tracked,
     laid_out,
     meta_tensor,
+    on_device,
     put_constant,
     recording,
     resize_within,
@@ -124,7 +126,21 @@ def _cast_array(tensor: TensorBase, kind: dtype, strides: Any = None) -> TensorB
 
 
 def _cast_captured(tensor: TensorBase, kind: dtype, strides: Any = None) -> TensorBase:
+    if kind.ms is None or tensor._dtype.ms is None:
+        return _cast_by_host(tensor, kind, strides)
     return wrap(cast(value_of(tensor), kind.name), strides)
+
+
+def _refuse_cast(tensor: TensorBase, kind: dtype, strides: Any) -> Any:
+    raise NotImplementedError(f"mstorch: {tensor._dtype!r} is not converted to {kind!r} in a graph of MindSpore's")
+
+
+@ways(captured=_refuse_cast)
+def _cast_by_host(tensor: TensorBase, kind: dtype, strides: Any) -> TensorBase:
+    """Return a conversion from or to a dtype that MindSpore has not, of a device's tensor."""
+    for told in on_fallback:
+        told("to")
+    return on_device(from_numpy(np.asarray(numpy_cast(array_of(tensor), kind.np), order="C")), strides, kind)
 
 
 @ways(host=_cast_array, absent=_cast_absent, captured=_cast_captured)
@@ -134,7 +150,8 @@ def cast_tensor(tensor: Any, kind: dtype, strides: Any = None) -> Any:
     if kind.is_integral and strides is None:
         stays_readable(made, tensor, kind)
     if modes.grad and not kind.is_integral and is_tracked(tensor):
-        made._node = linear_node(tensor, conversion(kind.name), conversion(tensor._dtype.name), "ToCopyBackward0")
+        there, back = conversion(kind.name, tensor._dtype.name), conversion(tensor._dtype.name, kind.name)
+        made._node = linear_node(tensor, there, back, "ToCopyBackward0")
     if LEVELS and is_dual(tensor):
         mapped(tensor, made, lambda tangent: cast_tensor(tangent, kind))
     return made
@@ -283,6 +300,13 @@ def refuse_dtype(kernel: str, kind: dtype, below: int = 1, operands: Sequence[An
         for operand in operands:
             shape = broadcast_shape(shape, operand._shape) if isinstance(operand, TensorBase) else shape
         raise NotImplementedError(f"\"{kernel}\" not implemented for '{type_word(kind)}'")
+
+
+def refuse_codes(kernel: str, *tensors: TensorBase) -> None:
+    """Raise torch's error for tensors of a dtype that is kept in bytes, which a kernel of torch's does not take."""
+    for tensor in tensors:
+        if tensor._dtype.ms is None:
+            raise NotImplementedError(f"\"{kernel}\" not implemented for '{type_word(tensor._dtype)}'")
 
 
 def deliver(result: Any, out: Any, recorded: bool = False) -> Any:

@@ -6,14 +6,16 @@ from typing import Any
 
 import numpy as np
 
-from .._core.dtype import dtype
+from .._backend.float8 import EXPONENTS, FLOAT8
+from .._core.dtype import by_name, dtype, finfo
 
 _CPP_TYPES = {
     "uint8": "uint8_t", "int8": "int8_t", "int16": "int16_t", "int32": "int", "int64": "int64_t", "float32": "float",
     "float64": "double", "float16": "c10::Half", "bfloat16": "c10::BFloat16", "complex64": "c10::complex<float>",
-    "complex128": "c10::complex<double>",
+    "complex128": "c10::complex<double>", **{name: f"c10::{name.capitalize()}" for name in FLOAT8},
 }  # fmt: skip
 _LARGEST = {"float16": 65504.0, "bfloat16": 3.3895313892515355e38, "float32": 3.4028234663852886e38}
+_LARGEST_CODES = {name: finfo(by_name(name)).max for name in FLOAT8}
 
 
 def integer_fits(value: Any, kind: dtype) -> bool:
@@ -24,7 +26,12 @@ def integer_fits(value: Any, kind: dtype) -> bool:
 
 
 def _float_fits(value: float, name: str) -> bool:
-    return abs(value) <= _LARGEST.get(name, math.inf) or not math.isfinite(value)
+    if name not in _LARGEST_CODES:
+        return abs(value) <= _LARGEST.get(name, math.inf) or not math.isfinite(value)
+    if value != value or name == "float8_e5m2" and math.isinf(value):  # the others have nothing infinite
+        return True
+    low = 2.0**-127 if name == EXPONENTS and not isinstance(value, int) else -_LARGEST_CODES[name]
+    return low <= value <= _LARGEST_CODES[name]
 
 
 def fitting(value: Any, kind: dtype, through: str | None = None) -> Any:
@@ -38,7 +45,7 @@ def fitting(value: Any, kind: dtype, through: str | None = None) -> Any:
         return bool(value)
     if kind.is_complex:
         fits = all(_float_fits(part, "float32" if name == "complex64" else name) for part in parts)
-    elif len(parts) == 2 and parts[1]:
+    elif len(parts) == 2 and (parts[1] or name == EXPONENTS):
         fits = False
     else:
         value = parts[0]
@@ -51,8 +58,8 @@ def fitting(value: Any, kind: dtype, through: str | None = None) -> Any:
 
 
 def written(value: Any, kind: dtype) -> complex:
-    """``fitting`` where torch first makes a tensor of the number: 16-bit types are reached by way of double."""
-    return fitting(value, kind, "float64" if kind.name in ("float16", "bfloat16") else None)
+    """As ``fitting``, where torch makes a tensor of the number first: types of 16 bits and fewer are reached by way of double."""
+    return fitting(value, kind, "float64" if kind.name in ("float16", "bfloat16", *FLOAT8) else None)
 
 
 def filling(value: Any, kind: dtype, count: int) -> complex:

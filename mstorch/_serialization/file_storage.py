@@ -33,7 +33,7 @@ CLASS_OF_DTYPE = {dtype: name for name, dtype in STORAGE_CLASSES.items()}
 # Dtypes without a class of their own are saved as untyped bytes, the dtype beside them.
 UNTYPED_DTYPES = (
     "uint16", "uint32", "uint64", "complex32", "float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz",
-    "float8_e8m0fnu",
+    "float8_e8m0fnu", "float4_e2m1fn_x2",
 )  # fmt: skip
 
 class StorageType:

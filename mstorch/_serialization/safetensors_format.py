@@ -18,7 +18,8 @@ from .._tensor import Tensor
 _DTYPES = {
     "F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat16", "I64": "int64", "I32": "int32",
     "I16": "int16", "I8": "int8", "U8": "uint8", "U16": "uint16", "U32": "uint32", "U64": "uint64", "BOOL": "bool",
-    "C64": "complex64", "F8_E4M3": "float8_e4m3fn", "F8_E5M2": "float8_e5m2",
+    "C64": "complex64", "F8_E4M3": "float8_e4m3fn", "F8_E5M2": "float8_e5m2", "F8_E4M3FNUZ": "float8_e4m3fnuz",
+    "F8_E5M2FNUZ": "float8_e5m2fnuz", "F8_E8M0": "float8_e8m0fnu", "F4": "float4_e2m1fn_x2",
 }  # fmt: skip
 # The format's own limit.
 _MAX_HEADER = 100_000_000
@@ -60,6 +61,8 @@ def _check_places(header: dict[str, Any], size: int) -> None:
 def _tensor(values: np.ndarray, where: str, dtype: str, shape: list[int], data_offsets: list[int]) -> Tensor:
     name = _DTYPES[dtype]
     begin, end = data_offsets
+    if dtype == "F4" and shape and type(shape[-1]) is int:  # the file counts the halves of bytes
+        shape = [*shape[:-1], -(-shape[-1] // 2)]
     if len(shape) > 64:
         raise ValueError(f"{len(shape)} dimensions")
     if any(type(number) is not int or number < 0 for number in (begin, end, *shape)):

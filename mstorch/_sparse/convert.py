@@ -11,6 +11,7 @@ from .._core.dtype import dtype
 from .._core.formats import layout, sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr, strided
 from .._core.sparse_parts import is_sparse
 from .._core.tensor_base import array_of
+from .._ops._dispatch import refuse_codes
 from .._ops.shape import views
 from .._tape.windows import no_view
 from .._tensor import Tensor
@@ -34,6 +35,7 @@ def to_dense(self: Any, dtype: dtype | None = None, *, masked_grad: bool | None 
 
 def _specified(self: Tensor, count: int) -> np.ndarray:
     """Return the indices (count, nnz) of what is not zero in the first dimensions of a strided tensor."""
+    refuse_codes("nonzero_count_cpu", self)
     array = np.asarray(array_of(self))
     kept = (array != 0).reshape(*array.shape[:count], -1).any(-1) if array.size else np.zeros(array.shape[:count], bool)
     return np.stack(np.nonzero(kept)) if count else np.zeros((0, int(kept.sum())), np.int64)

@@ -10,6 +10,7 @@ import numpy as np
 from .._backend.cast import cast, numpy_cast
 from .._backend.constants import constant_of
 from .._backend.device_memory import full
+from .._backend.float8 import STORED
 from .._backend.geometry import contiguous_strides
 from .._backend.raw import NAME_OF, NP_DTYPE, Raw, from_numpy
 from .._backend.table import kernel
@@ -73,9 +74,19 @@ def casting(name: str) -> OnRaw:
     return lambda raw: cast(raw, name)
 
 
-def conversion(name: str) -> Move:
-    """Return a conversion to a dtype by torch's rules, on arrays too."""
+def conversion(name: str, source: str = "") -> Move:
+    """Return a conversion to a dtype by torch's rules, on arrays too; ``source`` is the dtype of the values, where MindSpore holds bytes.
+    """
+    if name in STORED or source in STORED:
+        return Move(partial(numpy_cast, target=NP_DTYPE[name]), lambda raw: _of_codes(raw, name, source))
     return Move(partial(numpy_cast, target=NP_DTYPE[name]), casting(name))
+
+
+def _of_codes(raw: Raw, name: str, source: str) -> Raw:
+    """Return a conversion from or to a dtype that MindSpore holds as bytes, by the host."""
+    array = raw.asnumpy()
+    array = array.view(NP_DTYPE[source]) if source in STORED else array
+    return from_numpy(np.asarray(numpy_cast(array, NP_DTYPE[name]), order="C"))
 
 
 def reshaped(raw: Raw, shape: Sequence[int]) -> Raw:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from .._backend.cast import numpy_cast
+from .._backend.float8 import typed
 from .._backend.raw import ON_CPU, from_numpy
 from .._backend.tape import refuse_cpu_in_trace
 from .._core import device as devices
@@ -44,10 +45,10 @@ def moved(tensor: Any, home: bool) -> Any:
     """Return a copy of a tensor on the host (``home``) or on the accelerator, with the same strides, recorded."""
     strides = None if tensor._stride is None else strides_of(tensor)
     if home:
-        made = laid_out(copied(tensor, _to_host(bare(tensor))), strides if _dense(tensor) else None)
+        made = laid_out(copied(tensor, typed(_to_host(bare(tensor)), tensor._dtype.np)), strides if _dense(tensor) else None)
     else:
         array = array_of(tensor)
-        made = on_device(_to_accelerator(array), strides if _dense(tensor) else None)
+        made = on_device(_to_accelerator(array), strides if _dense(tensor) else None, tensor._dtype)
         if (tensor._dtype.is_integral or array.size == 1) and made._stride is None:
             made._storage.shadow = np.array(array, order="C")
     if modes.grad and is_tracked(tensor):

@@ -8,10 +8,11 @@ import numpy as np
 
 from .._backend import shapes
 from .._backend.constants import constant_of
-from .._backend.raw import ON_CPU, Raw
-from .._backend.table import Kernel
+from .._backend.float8 import MOVED_AS_BYTES, STORED
+from .._backend.raw import ON_CPU, Raw, from_numpy
+from .._backend.table import Kernel, on_fallback
 from .._core.device_tensors import device_tensor
-from .._core.dtype import OF_MS, OF_NP
+from .._core.dtype import OF_MS, OF_NP, by_name, dtype, uint8
 from .._core.modes import modes, shapes_only
 from .._core.no_memory import limit_reached
 from .._core.storage import DeviceMemory, Storage
@@ -181,19 +182,47 @@ def _raw_of(item: Any, inputs: Sequence[Any]) -> Any:
 
 def compute_on_device(op: Any, name: str, inputs: Sequence[Any], args: tuple[Any, ...], strides: Any, pointwise: bool) -> tuple[Any, Any]:
     """``compute`` where the operands are a device's, and numbers."""
+    if name in STORED and op.op not in MOVED_AS_BYTES:
+        return _codes_by_host(op, name, inputs, args, strides)
     raws = [_raw_of(item, inputs) for item in inputs]
-    if pointwise and strides is not None and not args:
+    if pointwise and strides is not None and not args and name not in STORED:
         return in_order_of_memory(op[name], name, inputs, strides), args
     if all_simple(args):
         found = op[name](*raws, *args)
     else:
         found = op[name](*raws, *map(as_raw, args))
         args = tuple(map(tensors_as_raw, args)) if modes.grad or LEVELS else args  # a node is told of them
-    return on_device(found, strides) if found.__class__ is Raw else wrapped(found, strides), args
+    result = on_device(found, strides) if found.__class__ is Raw else wrapped(found, strides)
+    return (_of_bytes(result, by_name(name)) if name in STORED else result), args
+
+
+def _of_bytes(value: Any, kind: dtype) -> Any:
+    """What a kernel of bytes gave, as tensors of the dtype that the bytes stand for."""
+    if isinstance(value, (tuple, list)):
+        return tuple(_of_bytes(item, kind) for item in value)
+    if isinstance(value, TensorBase) and value._dtype is uint8:
+        value._dtype = kind
+    return value
+
+
+def _codes_by_host(op: Any, name: str, inputs: Sequence[Any], args: tuple[Any, ...], strides: Any) -> tuple[Any, Any]:
+    """What the host computes of a device's tensors whose dtype is kept in bytes, on the device."""
+    for told in on_fallback:
+        told(op.op)
+    found = op.host[name](*map(as_array, inputs), *map(as_array, args))
+
+    def placed(array: Any) -> Any:
+        if isinstance(array, (tuple, list)):
+            return tuple(map(placed, array))
+        return on_device(from_numpy(np.asarray(array, order="C")), strides, OF_NP[array.dtype])
+
+    return placed(found), args
 
 
 def _in_block(op: Kernel, name: str, inputs: Sequence[Any], args: tuple[Any, ...], strides: Any, pointwise: bool) -> tuple[Any, Any]:
     result = wrapped(op[name](*map(as_raw, inputs), *map(as_raw, args)), strides)
+    if name in STORED:
+        result = _of_bytes(result, by_name(name))
     return result, args if modes.native is not None or all_simple(args) else tuple(map(tensors_as_raw, args))
 
 

@@ -26,6 +26,7 @@ from .._dispatch import (
     expect_tensors,
     finish,
     python_number,
+    refuse_codes,
     refuse_dtype,
     result_dtype,
     type_word,
@@ -162,6 +163,7 @@ def _signed_infinity(name: str, input: TensorBase, value: float, out: TensorBase
     if input._dtype.is_complex:
         raise RuntimeError(f"{name} does not support complex inputs.")
     _expect_truth(name, out)
+    refuse_codes(f"{name}_cpu", input)
     if input._dtype.is_floating_point:
         result = elementwise_in(input._dtype, _eq, (input, value), numbers_as_tensors=False)
     else:
@@ -216,6 +218,10 @@ def equal(input: TensorBase, other: TensorBase) -> bool:
     if input._shape != other._shape:
         return False
     if input._dtype is not other._dtype:
+        return bool(array_of(eq(input, other)).all())
+    if input._dtype.ms is None and 0 not in input._shape:
+        if input._storage is other._storage and input._offset == other._offset and input._stride == other._stride:
+            refuse_codes("equal_notnan_cpu", input)  # one memory: torch asks whether there is a NaN
         return bool(array_of(eq(input, other)).all())
     return bool((array_of(input) == array_of(other)).all())
 
@@ -406,6 +412,7 @@ def nan_to_num(
     if kind.is_integral:
         result = clone(input)
         return result if out is None else deliver(result, out)
+    refuse_codes("nan_to_num", input)
     if kind.is_complex:
         result = kept_order(complex(nan_to_num(real(input), nan, posinf, neginf), nan_to_num(imag(input), nan, posinf, neginf)), input)
         return result if out is None else deliver(result, out)

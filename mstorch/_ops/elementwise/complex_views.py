@@ -192,7 +192,7 @@ def complex(real: TensorBase, imag: TensorBase, *, out: TensorBase | None = None
 
 
 def _check_parts(first: TensorBase, second: TensorBase, out: TensorBase | None) -> None:
-    if not first._dtype.is_floating_point or not second._dtype.is_floating_point:
+    if any(not part._dtype.is_floating_point or part._dtype.ms is None for part in (first, second)):
         raise RuntimeError(
             f"Expected both inputs to be Half, Float or Double tensors but got {type_word(first._dtype)} and "
             f"{type_word(second._dtype)}"

@@ -5,9 +5,10 @@ from typing import Any
 
 import numpy as np
 
+from ..._core.dtype import float8_e8m0fnu
 from ..._core.tensor_base import TensorBase, strides_of, tensor_of
 from ..._core.writable import refuse_partial_overlap
-from .._dispatch import cast_tensor, contiguous_copy, is_number, python_number, type_word
+from .._dispatch import cast_tensor, contiguous_copy, is_number, python_number, refuse_codes, type_word
 from .._numbers import written
 from .._scalars import scalar_array
 from ..memory.from_data import from_numpy as tensor_from_numpy
@@ -35,6 +36,12 @@ def stands_in(value: TensorBase, target: TensorBase) -> bool:
             return False
         steps = (0,) * lead + tuple(0 if length != wide else step for length, wide, step in zip(own, shape[lead:], steps))
     return tuple(steps) == strides_of(target)
+
+
+def refuse_exponents(target: TensorBase) -> None:
+    """Raise torch's error where elements of a dtype of exponents alone are written at index tensors."""
+    if target._dtype is float8_e8m0fnu:
+        refuse_codes("index_put", target)
 
 
 def number_as(value: Any, target: TensorBase) -> np.ndarray:

@@ -47,6 +47,7 @@ from .._dispatch import (
     is_number,
     python_number,
     readable,
+    refuse_codes,
     shape_of,
     type_word,
     wrap_dim,
@@ -66,6 +67,7 @@ from ..shape.join import cat
 from . import subscript
 from ._flat_put import flat_positions, put_by_one_kernel
 from ._index_checks import check_index_dim, check_range, expect_dtype_of, index_tensor
+from ._values_put import refuse_exponents
 from .scatter import put_flat
 
 _gather = kernel("gather")
@@ -150,6 +152,8 @@ def take(input: TensorBase, index: Any, *, out: TensorBase | None = None) -> Ten
     refuse_overlap(out, input, index)
     positions = index_tensor(index, "take", int32_too=False)
     size = count_of(input._shape)
+    if 0 not in positions._shape:
+        refuse_codes("take_cpu", input)
     if size == 0 and count_of(positions._shape):
         raise IndexError("take(): tried to take from an empty tensor")
     check_range(
@@ -199,6 +203,7 @@ def masked_fill(input: TensorBase, mask: TensorBase, value: Any) -> Any:
         raise RuntimeError(
             f"masked_fill_ only supports boolean masks, but got mask with dtype {cpp_word(mask._dtype)}"
         )
+    refuse_codes("masked_fill", input)
     name = input._dtype.name
     if isinstance(value, TensorBase):
         if shape_of(value):
@@ -248,6 +253,7 @@ def nonzero(input: TensorBase, *, out: Any = None, as_tuple: bool = False) -> An
     _expect_long("nonzero", out)
     if as_tuple and out is not None:
         raise RuntimeError("nonzero does not support the out kwarg when as_tuple is True")
+    refuse_codes("nonzero_count_cpu", input)
     truth = input if input._dtype is bool_ else input.detach().ne(0)
     if as_tuple:
         if not shape_of(truth):
@@ -304,6 +310,7 @@ def index_put_(self: TensorBase, indices: tuple[TensorBase, ...], values: Tensor
         subscript.setitem(self, key, values)
         return self if self._node is before else watch(self, *indices)  # masks, too, of which backward reads the positions
     check_writable(self, uniform=True)  # torch only warns of memory that stands in several places
+    refuse_exponents(self)
     return _added_at(self, key, values)
 
 
@@ -354,6 +361,12 @@ def _add_without_places(target: TensorBase, key: tuple[Any, ...], values: Tensor
 @operation(reads_while_it_writes=True, arguments_first=True, one_device=OneDevice("_put_"))
 def put(input: Any, index: Any, source: Any, accumulate: bool = False) -> TensorBase:
     """Return a copy with the elements of ``source`` put (or added) at positions of the flat tensor."""
+    if 0 not in index._shape:
+        refuse_codes("take_put_cpu", input)
+    return _put_at(input, index, source, accumulate)
+
+
+def _put_at(input: Any, index: Any, source: Any, accumulate: bool = False) -> TensorBase:
     if not accumulate:
         determinism.refuse("put_")
     if index._dtype is not int64:
@@ -379,7 +392,7 @@ def put(input: Any, index: Any, source: Any, accumulate: bool = False) -> Tensor
 
 
 # torch only warns of memory that stands in several places.
-_put_anywhere = in_place_form(put, "put_", uniform=True)
+_put_anywhere = in_place_form(_put_at, "put_", uniform=True)
 
 
 @operation(numpy_names=True, one_device=OneDevice(words=found_two, numbers=("value",)))
@@ -400,6 +413,7 @@ def index_fill(input: Any, dim: int, index: Any, value: Any) -> TensorBase:
     if count_of(input._shape) == 0:
         _check_empty_fill(input, dim, count_of(positions._shape))
         return input.clone()  # as in torch, indices are not looked at
+    refuse_codes("index_fill_cpu", input)
     size = shape[dim] if shape else 1
     check_range(
         positions, -size, size,
@@ -466,6 +480,7 @@ def masked_scatter(input: TensorBase, mask: TensorBase, source: TensorBase) -> T
             f"masked_scatter_: expected self and source to have same dtypes but got {type_word(input._dtype)} and "
             f"{type_word(source._dtype)}"
         )
+    refuse_codes("masked_scatter", input)
     shape = broadcast_shape(shape_of(mask), shape_of(input))
     spread = views.expand(input, shape) if shape_of(input) != shape else input
     chosen = readable(mask)

@@ -38,6 +38,7 @@ from .._dispatch import (
     contiguous_copy,
     is_number,
     readable,
+    refuse_codes,
     write,
     write_array,
 )
@@ -55,7 +56,7 @@ from ._keys import (
     with_ellipses,
 )
 from ._mask_fill import fill, window_of_mask
-from ._values_put import fitted, number_as, stands_in, without_leading_ones
+from ._values_put import fitted, number_as, refuse_exponents, stands_in, without_leading_ones
 
 _index = kernel("index")
 _linear = kernel("linear_index")
@@ -412,6 +413,7 @@ def setitem(self: TensorBase, key: Any, value: Any) -> None:
         mask = lone_mask(key)
         if mask is not None and (is_number(value) or isinstance(value, TensorBase) and count_of(value._shape) == 1):
             refuse_mask_of_bytes(mask)
+            refuse_codes("masked_fill", current)
         _put_advanced(current, advanced, value, masked=mask is not None)
         return
     if is_number(value):
@@ -440,6 +442,7 @@ def _put_advanced(current: Any, advanced: dict[int, Any], value: Any, masked: bo
     if is_number(value):
         number_as(value, current)  # as in torch, the number is looked at first, then the history, then the indices
     check_history(current)
+    refuse_exponents(current)
     shape = current._shape
     single = masked and isinstance(value, TensorBase) and count_of(value._shape) == 1  # torch fills by the mask
     if isinstance(value, TensorBase) and not single:

@@ -12,7 +12,7 @@ from ..._core.generator import mask_engine
 from ..._core.strides import dense_order, elementwise_strides
 from ..._core.tensor_base import TensorBase, count_of, strides_of, tensor_of, wrap
 from ..._tape.moving import beside
-from .._dispatch import call, cast_tensor, type_word
+from .._dispatch import call, cast_tensor, refuse_codes, type_word
 from .._in_place import in_place
 from .._memory_order import result_strides
 from .._operation import BY_TENSOR, IN_PLACE, operation
@@ -82,6 +82,7 @@ def _dropped(input: TensorBase, p: float, train: bool, channels: bool) -> Tensor
     if p == 1:
         return mul(input, 0)
     _refuse_others(input, (0, 1))
+    refuse_codes("bernoulli_scalar_cpu_", input)
     noise = _noise(input, p, channels)
     return call(_mul, (input, noise), strides=result_strides((input,), input._shape))
 

@@ -54,7 +54,8 @@ def pad(input: TensorBase, pad: Any, mode: str = "constant", value: float | None
     if mode == "constant":
         if isinstance(value, complex):
             raise TypeError("pad(): argument 'value' (position 4) must be float, not complex")
-        return constant_pad_nd(input, pads, 0 if value is None else float(value))  # torch takes it as a floating number
+        nothing = 0 if input._dtype.ms is not None else 0.0
+        return constant_pad_nd(input, pads, nothing if value is None else float(value))  # torch takes it as a floating number
     if len(pads) // 2 > len(shape):
         raise RuntimeError("Padding length too large")
     if value is not None and value != 0:

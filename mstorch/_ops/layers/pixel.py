@@ -6,7 +6,7 @@ from typing import Any
 from ..._core.strides import channels_last_strides, suggests_channels_last
 from ..._core.tensor_base import TensorBase, in_order
 from ..._tape.windows import no_view
-from .._dispatch import shape_of
+from .._dispatch import refuse_codes, shape_of
 from .._named import node_called
 from ..shape import views
 
@@ -30,6 +30,8 @@ def pixel_shuffle(input: TensorBase, upscale_factor: int) -> TensorBase:
     """(*, C * r², H, W) → (*, C, H * r, W * r) (https://arxiv.org/abs/1609.05158)."""
     shape, r = shape_of(input), upscale_factor
     _image("pixel_shuffle", shape)
+    if 0 not in shape:
+        refuse_codes("pixel_shuffle", input)
     if r <= 0:
         raise RuntimeError(f"pixel_shuffle expects a positive upscale_factor, but got {r}")
     *lead, c, h, w = shape
@@ -49,6 +51,8 @@ def pixel_unshuffle(input: TensorBase, downscale_factor: int) -> TensorBase:
     """(*, C, H * r, W * r) → (*, C * r², H, W)."""
     shape, r = shape_of(input), downscale_factor
     _image("pixel_unshuffle", shape)
+    if 0 not in shape:
+        refuse_codes("pixel_unshuffle", input)
     if r <= 0:
         raise RuntimeError(f"pixel_unshuffle expects a positive downscale_factor, but got {r}")
     *lead, c, h, w = shape
@@ -79,5 +83,7 @@ def channel_shuffle(input: TensorBase, groups: int) -> TensorBase:
         raise RuntimeError(
             f"Number of channels must be divisible by groups. Got {c} channels and {groups} groups."
         )
+    if 0 not in shape:
+        refuse_codes("channel_shuffle", input)
     split = views.reshape(input, (n, groups, c // groups, -1 if 0 not in shape else 0))
     return _like(views.reshape(views.permute(split, (0, 2, 1, 3)), shape), input)

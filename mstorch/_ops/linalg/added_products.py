@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._backend.float8 import SIGNED
 from ..._backend.geometry import contiguous_strides
 from ..._core.dtype import dtype
 from ..._core.modes import modes
@@ -38,6 +39,7 @@ def _nothing_of(tensor: TensorBase) -> Any:
 
 
 # Of which, with ``alpha`` 0, the factors are not looked at.
+_ROUNDED_ONCE = ("float16", "bfloat16", *SIGNED)
 _UNSEEN = {"addmm": (2, 3), "addbmm": (2, 3), "addmv": (2,)}
 
 
@@ -82,8 +84,7 @@ def addmm(
     found = in_one_kernel(input, mat1, mat2, beta, alpha)
     if found is not None:
         return finish_exactly(found, out)
-    if input._dtype.name in ("float16", "bfloat16") and mat1._dtype is input._dtype and mat2._dtype is input._dtype:
-        # Half precision rounds once, after the sum, and looks at the factors always.
+    if mat1._dtype is mat2._dtype is input._dtype and input._dtype.name in _ROUNDED_ONCE:  # and the factors are always looked at
         whole = _scaled_sum("", input.float(), matmul(mat1.float(), mat2.float()), beta, alpha)
         return finish_exactly(whole.to(input._dtype), out)
     return finish_exactly(_scaled_sum("addmm", input, matmul(mat1, mat2), beta, alpha), out)
@@ -189,8 +190,7 @@ def addbmm(
         raise RuntimeError(f"batch1 and batch2 must have same number of batches, got {a[0]} and {b[0]}")
     if a[2] != b[1]:
         raise RuntimeError(f"Incompatible matrix sizes for bmm ({a[1]}x{a[2]} and {b[1]}x{b[2]})")
-    if input._dtype.itemsize == 2 and input._dtype.is_floating_point and a[0]:
-        # Half precision rounds after each matrix that is added.
+    if input._dtype.itemsize <= 2 and input._dtype.is_floating_point and a[0]:  # which rounds after each matrix that is added
         total = input
         for place, (left, right) in enumerate(zip(views.unbind(batch1), views.unbind(batch2))):
             total = addmm(total, left, right, beta=1 if place else beta, alpha=alpha)

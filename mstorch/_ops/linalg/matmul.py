@@ -19,6 +19,7 @@ from .._dispatch import (
     cpp_word,
     expect_out_dtype,
     finish_exactly,
+    refuse_codes,
     refuse_dtype,
     shape_of,
     type_word,
@@ -107,13 +108,17 @@ def bmm(input: TensorBase, mat2: TensorBase, out_dtype: dtype | None = None, *, 
     return finish_exactly(_products(input, mat2, "BmmBackward0", out), out)
 
 
+_SMALL_BATCH = 400  # multiplications, from which on torch takes another kernel
+
+
 def _products(input: TensorBase, mat2: TensorBase, label: str, out: TensorBase | None) -> TensorBase:
     """Return the products of batches of matrices, of fitting lengths."""
     expect_out_dtype(out, mat2._dtype)
     a, b = input._shape, mat2._shape
-    if 0 in (*a, *b) and (input._dtype.category == 0 or input._dtype is not mat2._dtype):
+    if 0 in (*a, *b) and (input._dtype.category == 0 or input._dtype is not mat2._dtype or input._dtype.ms is None):
         return _nothing(input, mat2, (*a[:2], b[2]))  # torch looks at no dtype where there is nothing to compute
     _check_batches(input, mat2)
+    refuse_codes("bmm" if a[1] * a[2] * b[2] < _SMALL_BATCH else "baddbmm_with_gemm", input)
     return call(_bmm, (input, mat2), label=label)
 
 
@@ -145,6 +150,8 @@ def _mv(input: Any, vec: Any, out: Any) -> TensorBase:
     if input._dtype.category == 0 and 0 in input._shape:
         return input.new_zeros(input._shape[:1])
     refuse_dtype("addmv_impl_cpu", input._dtype)
+    if 0 not in input._shape:
+        refuse_codes("addmv_impl_cpu", input)
     return no_view(views.squeeze(call(_mm, (input, views.unsqueeze(vec, 1))), 1))
 
 
@@ -171,6 +178,7 @@ def _dot(input: TensorBase, tensor: TensorBase, out: TensorBase | None) -> Tenso
             f"got {a[0]} and {b[0]} elements respectively"
         )
     refuse_dtype("dot", input._dtype)
+    refuse_codes("dot", input)
     product = call(_mm, (views.unsqueeze(input, 0), views.unsqueeze(tensor, 1)))
     return no_view(views.reshape(product, ()))
 

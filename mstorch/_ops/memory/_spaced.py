@@ -22,7 +22,7 @@ def evenly_spaced(start: Any, end: Any, steps: int, kind: dtype) -> np.ndarray:
         return numpy_cast(np.trunc(np.where((index < steps // 2) | (steps == 1), front, back)), kind.np)
     if kind.name in ("float16", "bfloat16"):
         return _in_halves(start, end, steps, kind)
-    wide = kind.np
+    wide: Any = kind.np if kind.ms is not None else np.dtype(np.float32)
     first, last = wide.type(start), wide.type(end)
     with quiet():
         step = (last - first) / wide.type(max(steps - 1, 1))

@@ -339,7 +339,7 @@ def rebuilt(
     cls: Any, array: np.ndarray, name: str, geometry: tuple[Any, Any, int], requires_grad: bool, state: dict[str, Any], place: str = "cpu"
 ) -> Any:
     """Rebuild a tensor from a pickle; RuntimeError if it was on a device that is not here."""
-    flat = made_of(array.view(by_name(name).np) if name == "bfloat16" else array)
+    flat = made_of(array.view(by_name(name).np))
     if place != "cpu":
         flat = brought(flat, devices.resolve(place))
     made = window(flat._storage, flat._dtype, *geometry)

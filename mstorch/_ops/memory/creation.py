@@ -15,7 +15,7 @@ from ..._core import device as devices
 from ..._core.above import above
 from ..._core.device import device
 from ..._core.device_tensors import as_asked, without_values
-from ..._core.dtype import by_name, dtype, float64, get_default_dtype, int64
+from ..._core.dtype import by_name, dtype, float4_e2m1fn_x2, float64, get_default_dtype, int64
 from ..._core.formats import layout, memory_format, preserve_format, strided
 from ..._core.no_memory import no_memory
 from ..._core.promotion import scalar_dtype
@@ -55,7 +55,9 @@ def _filled(size: tuple[int, ...], value: Any, kind: dtype, requires_grad: bool,
     if found is not None:
         return found
     try:
-        if kind.np.kind == "V" or kind.name == "bfloat16":
+        if kind is float4_e2m1fn_x2 and (value or value.__class__ is float):
+            raise NotImplementedError("\"fill_cpu\" not implemented for 'Float4_e2m1fn_x2'")
+        if kind.name == "bfloat16" or kind.ms is None and (value or isinstance(value, float)):
             array = numpy_cast(np.full(size, value, np.float32), kind.np)
         elif value == 0 and not isinstance(value, float):
             array = np.zeros(size, kind.np)
@@ -381,7 +383,7 @@ def arange(
 
 
 def _refuse_row(name: str, kind: dtype) -> None:
-    if kind.category in (0, 3) and name in ("arange", "range") or not kind.category:
+    if kind.category in (0, 3) and name in ("arange", "range") or not kind.category or kind.ms is None:
         raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{type_word(kind)}'")
 
 

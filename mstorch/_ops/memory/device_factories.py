@@ -36,7 +36,7 @@ def filled(shape: tuple[int, ...], strides: tuple[int, ...] | None, kind: dtype,
     steps = contiguous_strides(shape) if strides is None else strides
     count = 0 if 0 in shape else 1 + sum((length - 1) * step for length, step in zip(shape, steps))
     plain = strides is None or (count and steps == contiguous_strides(shape))
-    base = device_memory.full(shape if plain else (count,), value, kind.name)
+    base = device_memory.full(shape if plain else (count,), value, kind.held)
     return device_tensor(base, kind, shape, None if plain else steps)
 
 
@@ -60,6 +60,8 @@ def made_on_device(function: Callable[..., Any], args: Sequence[Any], kwargs: di
         value = determinism.filler(kind)
     else:
         value = _NUMBERS[name]
+    if kind.ms is None and name not in _GIVEN:
+        value = number_in(scalar_array(value, kind)) if value else 0
     return filled(shape, None if shown._stride is None else strides_of(shown), kind, value)
 
 

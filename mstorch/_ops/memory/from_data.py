@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 
 from ..._backend.cast import numpy_cast
+from ..._backend.float8 import as_bytes
 from ..._backend.geometry import contiguous_strides
 from ..._core import device as devices
 from ..._core.device import device
 from ..._core.dlpack import array_of as array_of_capsule
-from ..._core.dtype import bfloat16, bool_, dtype, get_default_dtype, int64, of_numpy
+from ..._core.dtype import OF_NP, bfloat16, bool_, dtype, get_default_dtype, int64, of_numpy
 from ..._core.promotion import promote_types, scalar_dtype
 from ..._core.storage import FIXED
 from ..._core.strides import preserved_strides
@@ -409,5 +410,8 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
         return ext_tensor.clone() if copy else views.detach(ext_tensor)
     capsule = ext_tensor.__dlpack__() if hasattr(ext_tensor, "__dlpack__") else ext_tensor
     array, narrow = array_of_capsule(capsule)
-    found = views.view(from_numpy(array), bfloat16) if narrow else from_numpy(array)
+    if array.dtype.names:
+        found = views.view(from_numpy(as_bytes(array)), OF_NP[array.dtype])
+    else:
+        found = views.view(from_numpy(array), bfloat16) if narrow else from_numpy(array)
     return found.clone() if copy else found

@@ -10,6 +10,7 @@ from ... import _mt19937
 from ..._backend import trace
 from ..._backend.cast import numpy_cast
 from ..._backend.device_random import DeviceStream
+from ..._backend.float8 import STORED
 from ..._backend.raw import Raw, from_numpy
 from ..._core import device as devices
 from ..._core.device import device
@@ -19,13 +20,25 @@ from ..._core.formats import layout, memory_format
 from ..._core.generator import Generator, drawn_in_slices, draws_on_device, engine_beside, engine_of
 from ..._core.no_memory import tells_no_memory
 from ..._core.one_device import OneDevice
+from ..._core.promotion import WORDS
 from ..._core.strides import iteration_order
 from ..._core.tensor_base import TensorBase, array_of, meta_tensor, recording, strides_of, touch, value_of, wrap
 from ..._core.writable import check_history, check_writable
 from ..._tape.composite import record
 from ..._tape.moving import beside
 from ..._tape.ways import ways
-from .._dispatch import broadcast_shape, deliver, finish, readable, shape_args, shape_of, type_word, write, write_array
+from .._dispatch import (
+    broadcast_shape,
+    deliver,
+    finish,
+    readable,
+    refuse_codes,
+    shape_args,
+    shape_of,
+    type_word,
+    write,
+    write_array,
+)
 from .._forms import SIZE, Forms
 from .._fresh_out import fresh_out
 from .._operation import BY_SIZE, BY_TENSOR, BY_VALUES, IN_PLACE, operation
@@ -37,10 +50,20 @@ from ..memory.placing import placed
 from ..shape.views import expand, permute
 from . import random_device
 
+# What torch calls kernels that draw, where it isn't the name of the draw.
+_CALLED = {
+    "uniform": "check_uniform_bounds", "normal": "normal_kernel_cpu", "random_between": "random_update_from_to",
+    "permutation": "randperm", "random_all": "random_kernel_cpu", "trunc_normal": "normal_kernel_cpu",
+    "bernoulli": "bernoulli_scalar_cpu_", "bernoulli_each": "bernoulli_tensor_cpu_self_",
+}
+
 
 @tells_no_memory
 def draw(name: str, engine: Any, *args: Any) -> Any:
     """Draw numbers from ``_mt19937`` or, for an accelerator's stream, ``random_device``, by name; one thread at a time."""
+    refused = next((arg for arg in args if isinstance(arg, str) and arg in STORED), None)
+    if refused is not None:
+        raise NotImplementedError(f"\"{_CALLED.get(name, name + '_cpu')}\" not implemented for '{WORDS[refused]}'")
     source = _mt19937 if isinstance(engine, _mt19937.Engine) else random_device
     function = getattr(source, name, None)
     if function is None:
@@ -107,7 +130,7 @@ def _no_gradient(gradients: Sequence[TensorBase], outputs: Sequence[Any], inputs
 
 def _floating(kind: dtype | None, out: Any, name: str) -> dtype:
     kind = kind or (out._dtype if out is not None else get_default_dtype())
-    if kind.is_integral:
+    if kind.is_integral or kind.ms is None:
         raise NotImplementedError(f'"{name}" not implemented for \'{type_word(kind)}\'')
     return kind
 
@@ -193,6 +216,8 @@ def randint(
         low = values.pop() if values else 0
     kind = dtype or (out._dtype if out is not None else int64)
     low, high = int(low), int(high)
+    if kind.ms is None:
+        raise NotImplementedError(f"\"random_update_from_to\" not implemented for '{type_word(kind)}'")
     _check_range(low, high, kind)
     found = without_values(device, kind, _checked_size(tuple(size)), None, requires_grad)
     if found is not None:
@@ -225,7 +250,7 @@ def randperm(
 def _check_permutation(n: int, kind: dtype) -> None:
     limits = {"float16": 2**11 + 1, "bfloat16": 2**8 + 1, "float32": 2**24 + 1, "float64": 2**53 + 1}
     limit = limits.get(kind.name) or (int(np.iinfo(kind.np).max) if kind.category == 1 else 1)
-    if n > limit:
+    if n > limit and kind.ms is not None:
         raise RuntimeError(f"n is too large for result tensor type: 'torch.{type_word(kind)}Tensor'")
 
 
@@ -448,6 +473,7 @@ def bernoulli_(self: TensorBase, p: Any = 0.5, *, generator: Generator | None = 
 
 def _array(tensor: Any) -> np.ndarray:
     """Return the values for drawing functions: bfloat16, which NumPy lacks, as float32."""
+    refuse_codes("bernoulli_tensor_cpu_self_", tensor)
     values = array_of(tensor)
     return numpy_cast(values, np.dtype(np.float32)) if tensor._dtype.name == "bfloat16" else values
 

@@ -10,7 +10,7 @@ from ..._core.generator import Generator
 from ..._core.tensor_base import TensorBase, meta_tensor
 from ..._tape.moving import beside
 from ..._tape.ways import ways
-from .._dispatch import finish, shape_of, type_word
+from .._dispatch import finish, refuse_codes, shape_of, type_word
 from .._operation import BY_VALUES, operation
 from .random import _array, _draws_there, _sampled, _stream, _tensor, draw
 
@@ -27,6 +27,7 @@ def multinomial(
         raise RuntimeError(
             f"multinomial only supports floating-point dtypes for input, got: {_word(input)}"
         )
+    refuse_codes("aminmax_cpu", input)
     if num_samples <= 0:
         raise RuntimeError("cannot sample n_sample <= 0 samples")
     if out is not None and out._dtype is not int64:

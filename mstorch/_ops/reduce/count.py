@@ -29,6 +29,7 @@ from .._dispatch import (
     expect_out_dtype,
     finish,
     is_number,
+    refuse_codes,
     result_dtype,
     shape_of,
     type_word,
@@ -282,9 +283,11 @@ def isin(
             raise RuntimeError("Unsupported input type encountered for isin(): Bool")
     one = elements if isinstance(elements, TensorBase) else beside(_scalar(elements), test_elements)
     other = test_elements if isinstance(test_elements, TensorBase) else beside(_scalar(test_elements), elements)
+    if 0 not in (*shape_of(one), *shape_of(other)) and isinstance(elements, TensorBase) and isinstance(test_elements, TensorBase):
+        refuse_codes("isin_default_cpu", one)
     one, other = one.detach().to(kind), views.reshape(other.detach().to(kind), (views.numel_of(shape_of(other)),))
     count = shape_of(other)[0]
-    if count == 0:
+    if count == 0 or one._dtype.ms is None and 0 in shape_of(one):
         found = one.new_full(shape_of(one), bool(invert), dtype=bool_)
     elif count <= 8:
         found = views.unsqueeze(one, -1).eq(other).any(-1)
@@ -330,6 +333,7 @@ def histc(input: TensorBase, bins: int = 100, min: Any = 0, max: Any = 0, *, out
             if low == high and (low == limits.min or low == limits.max):
                 raise RuntimeError(f"value cannot be converted to type {limits.dtype}_t without overflow")
         raise NotImplementedError(f"\"histogram_cpu\" not implemented for '{type_word(input._dtype)}'")
+    refuse_codes("aminmax_cpu" if min == max else "linspace_cpu", input)
     words = "torch.histogram: input tensor and hist tensor should have the same dtype, but got input {} and hist {}"
     if out is not None and out._dtype is not input._dtype:
         raise RuntimeError(words.format(cpp_word(input._dtype), cpp_word(out._dtype)))

@@ -28,6 +28,7 @@ from .._dispatch import (
     finish,
     finish_exactly,
     readable,
+    refuse_codes,
     shape_of,
     type_word,
     wrap_dim,
@@ -422,6 +423,9 @@ def _warn_of_freedom(input: TensorBase, rest: float, name: str) -> None:
 
 def _spread(input: TensorBase, dim: int | tuple[int, ...] | None, correction: int, keepdim: bool, name: str) -> Any:
     """Return the variance, or its root if ``name`` is "std": in one piece where the host can."""
+    if input._dtype.ms is None and len(wrap_dims(dim, len(input._shape))) == len(input._shape):
+        raise RuntimeError(f"std_var_all: Unsupported dtype {type_word(input._dtype)}")
+    refuse_codes("std_cpu", input)
     if input._shape and input._dtype.name in ("float32", "float64") and in_one_piece((input,)):
         dims = wrap_dims(dim, len(input._shape))
         count = math.prod(input._shape[d] for d in dims)
@@ -517,6 +521,7 @@ def std_mean(
 
 def _spread_and_mean(input: TensorBase, dim: int | tuple[int, int] | None, correction: int, keepdim: bool, name: str) -> tuple[Any, ...]:
     """Return the variance, or its root if ``name`` is "std_mean", and the mean: one node with two outputs, as in torch."""
+    refuse_codes("std_cpu", input)
     apart = followed((input,)) and not LEVELS
 
     def both(x: TensorBase) -> tuple[Any, Any]:
@@ -574,4 +579,6 @@ def _spread_and_mean_slope(
 @operation(numpy_names=True)
 def count_nonzero(input: TensorBase, dim: int | tuple[int, int] | None = None) -> TensorBase:
     """Return how many elements are not zero, int64."""
+    if dim is None:
+        refuse_codes("nonzero_count_cpu", input)
     return sum(input.detach().ne(0), dim)

@@ -172,7 +172,7 @@ def abs(node: Any, g: TensorBase | np.ndarray) -> Any:
 
 
 def _clamp_on_device(node: Any, g: Any) -> Any:
-    """The gradient of clamp on a device: 1 between the bounds; the lower bound is applied before the upper one."""
+    """Return the gradient of clamp on a device: 1 between the bounds; the lower bound is applied before the upper one."""
     x, low, high = [as_raw(node.kept(g, place)) for place in range(3)]
     by_x, by_low, by_high = node.edges
     beside = None if low is None or high is None else (v.lt(low, high), v.lt(high, low))

@@ -42,7 +42,7 @@ def complex(node: Any, g: np.ndarray) -> Any:
 
 @rule("polar", keep=("result",))
 def polar(node: Any, g: np.ndarray) -> Any:
-    """The gradient of ``polar``: the absolute value moves along the direction, the angle across it."""
+    """Return the gradient of ``polar``: the absolute value moves along the direction, the angle across it."""
     wide, real = NP_DTYPE[v.dtype_name(g)], node.kind.np
     result, turned = node.kept(g), v.conj(g)
 

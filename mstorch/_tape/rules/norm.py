@@ -67,7 +67,7 @@ def _layer_norm_of_arrays(node: Any, g: np.ndarray, x: np.ndarray, weight: np.nd
 def _layer_norm_composed(
     node: Any, g: TensorBase | np.ndarray, x: TensorBase | np.ndarray, weight: TensorBase | np.ndarray, axes: tuple[int, ...], count: int
 ) -> Any:
-    """The gradient of layer norm: one kernel of the host's if it can, else single operations, half precision computed in single."""
+    """Return the gradient of layer norm: one kernel of the host's if it can, else single operations, half precision computed in single."""
     return _layer_norm_steps(node, g, x, weight, axes, count)
 
 
@@ -100,7 +100,7 @@ def _layer_norm_by_kernel(node: Any, gradients: Any) -> Any:
 @rule("layer_norm_parts", keep=(0, 1, 2, "result1", "result2"), label="NativeLayerNormBackward0")
 @v.by_gradient(raw=_layer_norm_by_kernel)
 def layer_norm_parts(node: Any, gradients: Any) -> Any:
-    """The gradient of layer norm on a device, from what forward kept for the kernel."""
+    """Return the gradient of layer norm on a device, from what forward kept for the kernel."""
     return layer_norm(node, gradients[0])
 
 
@@ -160,7 +160,7 @@ def _batch_norm_by_kernel(node: Any, gradients: Any) -> Any:
 @rule("batch_norm_parts", keep=(0, 1, "result1", "result2"), label="NativeBatchNormBackward0")
 @v.by_gradient(raw=_batch_norm_by_kernel)
 def batch_norm_parts(node: Any, gradients: Any) -> Any:
-    """The gradient of batch norm on a device, from what forward kept for the kernel."""
+    """Return the gradient of batch norm on a device, from what forward kept for the kernel."""
     return _batch_norm_composed(node, gradients[0], node.args[-1])
 
 

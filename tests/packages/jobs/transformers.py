@@ -61,6 +61,19 @@ def job_bert():
     return first, _step(classifier, input_ids=IDS, attention_mask=MASK, labels=torch.tensor([0, 1])), masked.eval()(IDS, MASK).logits
 
 
+def job_bert_int8():
+    """Every linear layer with weights of eight bits, its input quantized at each call."""
+    config = BertConfig(vocab_size=64, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=48)
+    model = BertForSequenceClassification(config).eval()
+    quantized = torch.ao.quantization.quantize_dynamic(model, {torch.nn.Linear}, dtype=torch.qint8)
+    layers = [layer for layer in quantized.modules() if isinstance(layer, torch.ao.nn.quantized.dynamic.Linear)]
+    with torch.no_grad():
+        plain = model(input_ids=IDS, attention_mask=MASK).logits
+        found = quantized(input_ids=IDS, attention_mask=MASK, output_hidden_states=True)
+    weights = [(layer.weight().int_repr().to(torch.int64), layer.weight().q_scale()) for layer in layers]
+    return len(layers), weights, found.logits, found.hidden_states, plain
+
+
 def job_gpt2():
     return _step(_gpt2(), input_ids=IDS, attention_mask=MASK, labels=IDS)
 

@@ -59,7 +59,7 @@ class _ContainerTemplate(ABC):
 
     @abstractmethod
     def is_every_instance_exhausted(self) -> bool:
-        """Whether all children have come to the end."""
+        """Return whether all children have come to the end."""
 
     @abstractmethod
     def reset(self) -> None:

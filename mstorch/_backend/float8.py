@@ -1,0 +1,234 @@
+"""Numbers of eight bits (torch's float8 dtypes) and pairs of four: bytes to NumPy and MindSpore, with tables from and to single precision.
+
+NumPy has no such dtypes: an array of them has a structured one with a single byte, whose field bears the dtype's name. It can be moved,
+compared byte by byte and seen as ``uint8``, and NumPy computes nothing with it, so that nothing is computed with codes by mistake.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .._quiet import quiet
+
+
+class _Format(NamedTuple):
+    """How a dtype's bits are shared out; ``nan`` is the code of a number without a sign that is none, ``limit`` of the largest one."""
+
+    mantissa: int
+    bias: int
+    limit: int
+    nan: int
+    over: int  # the code of what is too large
+    quiet: int  # the bits that a NaN has in single precision, of e5m2 with its own mantissa in them
+    infinite: int | None = None
+
+
+_FORMATS = {
+    "float8_e4m3fn": _Format(3, 7, 0x7E, 0x7F, 0x7E, 0x7FF00000),
+    "float8_e5m2": _Format(2, 15, 0x7B, 0x7F, 0x7C, 0x7FC00000, 0x7C),
+    "float8_e4m3fnuz": _Format(3, 8, 0x7F, 0x80, 0x80, 0x7F800001),
+    "float8_e5m2fnuz": _Format(2, 16, 0x7F, 0x80, 0x80, 0x7F800001),
+}
+EXPONENTS = "float8_e8m0fnu"
+"""Powers of two alone: a code is an exponent, and there is neither a zero nor a sign."""
+
+PAIRS = "float4_e2m1fn_x2"
+"""Two numbers of four bits in a byte, which torch moves and does not convert."""
+
+FLOAT8 = (*_FORMATS, EXPONENTS)
+STORED = (*FLOAT8, PAIRS)
+NP_STORED: dict[str, np.dtype[Any]] = {name: np.dtype([(name, np.uint8)]) for name in STORED}
+NAME_OF_STORED: dict[Any, str] = {kind: name for name, kind in NP_STORED.items()}
+_BYTE = np.dtype(np.uint8)
+
+
+# What moves elements, or looks at their bits, by the names of kernels.
+MOVED = frozenset((
+    "clone cat stack expand permute reshape slice pad pad_like index index_placed index_select take embedding storage_gather "
+    "storage_scatter window window_placed tile roll where view_dtype flip gather put"
+).split())  # fmt: skip
+MOVED_AS_BYTES = MOVED - {"flip", "gather", "pad", "pad_like", "put"}
+"""What any kernel of bytes does; of the others torch asks more than their bytes."""
+_FILLS = ("pad",)
+SIGNED = tuple(_FORMATS)
+COMPUTED: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys("isnan mul".split(), FLOAT8), **dict.fromkeys("abs mm linear linear_bias addmm".split(), SIGNED),
+    "eq": STORED, "ne": STORED, "isinf": ("float8_e5m2",), "isfinite": ("float8_e5m2", EXPONENTS),
+}
+"""By kernel: the dtypes that torch's CPU computes with, in single precision."""
+
+
+def as_bytes(array: np.ndarray) -> np.ndarray:
+    """Return the codes in an array, which shares its memory."""
+    return array.view(_BYTE)
+
+
+def typed(array: np.ndarray, kind: np.dtype[Any]) -> np.ndarray:
+    """What MindSpore holds of a tensor as an array of its dtype, where it holds bytes."""
+    return array.view(kind) if kind.names else array
+
+
+@cache
+def _values(name: str) -> np.ndarray:
+    """Return the numbers that the 256 codes of a dtype stand for, in single precision."""
+    codes = np.arange(256)
+    if name == EXPONENTS:
+        powers = np.ldexp(np.ones(256), np.minimum(codes, 254) - 127).astype(np.float32)
+        powers.view(np.uint32)[255] = 0x7F800001
+        return powers
+    form = _FORMATS[name]
+    exponent, mantissa = (codes & 0x7F) >> form.mantissa, codes & ((1 << form.mantissa) - 1)
+    scale = np.maximum(exponent, 1) - form.bias - form.mantissa
+    found = np.ldexp((mantissa + np.where(exponent > 0, 1 << form.mantissa, 0)).astype(np.float64), scale)
+    found = np.where(codes >= 0x80, -found, found).astype(np.float32)
+    bits, plain = found.view(np.uint32), codes & 0x7F
+    if form.nan == 0x80:
+        bits[0x80] = form.quiet
+        return found
+    nothing = plain > form.limit
+    bits[nothing] = form.quiet | ((codes & 0x80) << 24)[nothing]
+    if form.infinite is not None:
+        bits[nothing] |= ((codes & 3) << 21)[nothing].astype(np.uint32)
+        found[form.infinite], found[form.infinite | 0x80] = np.inf, -np.inf
+    return found
+
+
+@cache
+def _codes(name: str) -> np.ndarray:
+    """Return the codes of all numbers of bfloat16, by their bits; those with an odd one stand for what lies between their neighbours, too.
+    """
+    bits = np.arange(0x10000, dtype=np.uint32)
+    with quiet():
+        numbers = (bits << 16).view(np.float32)
+    size = np.abs(numbers)
+    if name == EXPONENTS:
+        exponent, rest = (bits >> 7) & 0xFF, bits & 0x7F
+        up = (rest >= 0x40) & ((exponent > 0) | (rest > 0x40))
+        return np.where(exponent == 0xFF, 0xFF, exponent + up).astype(np.uint8)
+    form = _FORMATS[name]
+    steps = _values(name)[: form.limit + 1].astype(np.float64)
+    after = 2 * steps[-1] - steps[-2]  # what would come next
+    middles = (steps + np.append(steps[1:], after)) / 2
+    middles[1::2] = np.nextafter(middles[1::2], 0)  # what lies in the middle goes to the even code
+    with quiet():
+        found = np.searchsorted(middles, size.astype(np.float64))
+    found = np.where(found > form.limit, form.over, found)
+    signed = numbers.view(np.uint32) >> 31 == 1
+    if form.nan == 0x80:  # one zero, and one that is no number
+        found = np.where(signed & (found != 0) & (found != 0x80), found | 0x80, found)
+        return np.where(np.isnan(numbers), 0x80, found).astype(np.uint8)
+    found = np.where(np.isnan(numbers), form.nan, found)
+    return np.where(signed, found | 0x80, found).astype(np.uint8)
+
+
+def decoded(array: np.ndarray, name: str) -> np.ndarray:
+    """Return the numbers in an array of codes, in single precision."""
+    return _values(name)[as_bytes(array)]
+
+
+def shown(array: np.ndarray) -> np.ndarray:
+    """Return the numbers in an array of codes as they are printed, in double precision: of pairs, which stand for no number, the bytes."""
+    name = NAME_OF_STORED[array.dtype]
+    with quiet():  # of NaN that signal
+        return (as_bytes(array) if name == PAIRS else decoded(array, name)).astype(np.float64)
+
+
+def numbers(array: np.ndarray) -> np.ndarray:
+    """Return the numbers in an array of codes as Python gets them; torch's errors for pairs."""
+    if array.dtype == NP_STORED[PAIRS]:
+        if array.ndim:
+            raise RuntimeError("load_scalar: invalid type")
+        raise NotImplementedError("\"_local_scalar_dense_cpu\" not implemented for 'Float4_e2m1fn_x2'")
+    return shown(array)
+
+
+def encoded(array: np.ndarray, name: str) -> np.ndarray:
+    """Return an array of single precision as codes, rounded as torch rounds, in row-major memory."""
+    bits = np.ascontiguousarray(array).view(np.uint32)
+    places = (bits >> 16).astype(np.uint16)
+    places |= (bits & np.uint32(0xFFFF)) != 0  # below the sixteenth bit it only counts whether there is anything
+    return _codes(name)[places].reshape(array.shape).view(NP_STORED[name])
+
+
+@cache
+def _values_in(name: str, target: np.dtype[Any], cast: Callable[..., np.ndarray]) -> np.ndarray:
+    """Return the numbers of the 256 codes in another dtype; NaN of three dtypes is 0 among integers, as torch's compiler has made it."""
+    values = _values(name)
+    if target == np.uint32:
+        return cast(cast(values, np.dtype(np.int64)), target)  # NumPy's conversion of NaN depends on the length
+    if (target.kind in "iu" or target == np.float16) and name not in ("float8_e4m3fn", "float8_e5m2"):
+        values = np.where(np.isnan(values), np.float32(0 if target.kind in "iu" else np.nan), values)
+    return cast(values, target)
+
+
+def cast_stored(array: np.ndarray, target: np.dtype[Any], cast: Callable[..., np.ndarray]) -> np.ndarray:
+    """Return an array in another dtype, where one of the two is of codes; ``cast`` converts from and to single precision."""
+    source, name = NAME_OF_STORED.get(array.dtype), NAME_OF_STORED.get(target)
+    if array.dtype == target:
+        return array.copy()
+    if PAIRS in (source, name):
+        raise NotImplementedError("\"copy_kernel\" not implemented for 'Float4_e2m1fn_x2'")
+    if name is None:
+        assert source is not None
+        return _values_in(source, target, cast)[as_bytes(array)]
+    return encoded(cast(array, np.dtype(np.float32)) if source is None else decoded(array, source), name)
+
+
+def through_bytes(function: Callable[..., Any], op: str, name: str) -> Callable[..., Any]:
+    """Return a kernel of bytes, which moves and computes nothing, as one of a dtype of codes."""
+    kind = NP_STORED[name]
+
+    def shown(value: Any) -> Any:
+        if value.__class__ is np.ndarray:
+            return as_bytes(value) if value.dtype == kind else value
+        if isinstance(value, (list, tuple)):
+            return type(value)(map(shown, value))
+        return value
+
+    def turned(value: Any) -> Any:
+        if isinstance(value, (list, tuple)):
+            return tuple(map(turned, value))
+        return value.view(kind) if value.dtype == _BYTE else value
+
+    def call(*args: Any) -> Any:
+        if op in _FILLS:  # the number to fill with comes last
+            args = (*args[:-1], int(as_bytes(encoded(np.asarray(args[-1], np.float32), name))))
+        return turned(function(*map(shown, args)))
+
+    return call
+
+
+def refuses(op: str, name: str, args: tuple[Any, ...]) -> str:
+    """Return the kernel of torch's that refuses a call of an operation that torch has for a dtype, by the shapes; "" where it computes."""
+    if op == "mul" and args[1].size == 1:
+        return "mul_cpu_reduced_float"
+    if op == "flip" and args[0].size:
+        steps = {step: dim for dim, (step, length) in enumerate(zip(args[0].strides, args[0].shape)) if length > 1}
+        return "flip_cpu" if steps and steps[min(steps)] in args[1] else ""  # the dimension in which elements are neighbours
+    if op == "pad_like" and args[2] != "circular":
+        return f"{'reflection' if args[2] == 'reflect' else 'replication'}_pad{len(args[1]) // 2}d"
+    if op == "gather" and args[2].size:
+        return "scatter_gather_tensor_cpu"
+    return ""
+
+
+def through_numbers(function: Callable[..., Any], name: str) -> Callable[..., Any]:
+    """Return a kernel of single precision as one of a dtype of codes: its results of single precision are rounded."""
+    kind = NP_STORED[name]
+
+    def shown(value: Any) -> Any:
+        if value.__class__ is np.ndarray:
+            return decoded(value, name) if value.dtype == kind else value
+        if isinstance(value, (list, tuple)):
+            return type(value)(map(shown, value))
+        return value
+
+    def turned(value: Any) -> Any:
+        if isinstance(value, (list, tuple)):
+            return tuple(map(turned, value))
+        return encoded(value, name) if value.dtype == np.float32 else value
+
+    return lambda *args: turned(function(*map(shown, args)))

@@ -1,0 +1,69 @@
+"""Products of matrices of eight-bit numbers, scaled as a whole or by rows and columns."""
+from __future__ import annotations
+
+from typing import Any
+
+from ..._core.dtype import STORED_DTYPES, dtype, float4_e2m1fn_x2, float32
+from ..._core.tensor_base import count_of
+from .._dispatch import finish, shape_of, type_word
+from ..elementwise.elementwise import add, mul
+from ..memory.copying import is_contiguous, to_dtype
+from ..shape import views
+from .matmul import mm
+
+
+def _kind_text(name: str, tensor: Any) -> str:
+    return f"{name}.dtype()={type_word(tensor._dtype)}"
+
+
+def _scale_text(name: str, tensor: Any, joint: str) -> str:
+    sizes, steps = list(shape_of(tensor)), list(tensor.stride())
+    return f"{_kind_text(name, tensor)}, {name}.size()={sizes}{joint}{name}.stride()={steps}"
+
+
+def _check_scales(input: Any, mat2: Any, scale_a: Any, scale_b: Any) -> None:
+    """Raise torch's error unless there is one scale for each matrix, or one for each row and each column."""
+    rows, columns = shape_of(input)[0], shape_of(mat2)[1]
+    fit = all(matrix._dtype in STORED_DTYPES and matrix._dtype is not float4_e2m1fn_x2 for matrix in (input, mat2))
+    fit = fit and scale_a._dtype is scale_b._dtype is float32
+    whole = count_of(shape_of(scale_a)) == count_of(shape_of(scale_b)) == 1
+    by_rows = shape_of(scale_a) == (rows, 1) and shape_of(scale_b) == (1, columns)
+    by_rows = by_rows and is_contiguous(scale_a) and is_contiguous(scale_b)
+    if not fit or not (whole or by_rows):
+        raise ValueError(
+            "Invalid scaling configuration.\n"
+            "- For TensorWise scaling, a and b should be float8, scales should be float and singletons.\n"
+            f"- For RowWise scaling, a and b should be float8, scales should be float, scale_a should be ({rows}, 1) and scale_b "
+            f"should be (1, {columns}), and both should be contiguous.\n"
+            f"Got {_kind_text('mat_a', input)}, {_scale_text('scale_a', scale_a, ', ')}, "
+            f"{_kind_text('mat_b', mat2)}, {_scale_text('scale_b', scale_b, ' and ')}"
+        )
+
+
+def _scaled_mm(
+    input: Any, mat2: Any, scale_a: Any, scale_b: Any, bias: Any = None, scale_result: Any = None, out_dtype: dtype | None = None,
+    use_fast_accum: bool = False, *, out: Any = None,
+) -> Any:  # fmt: skip
+    """Return the product of two matrices of eight-bit numbers times their scales, and ``bias``, in ``out_dtype`` (that of ``input``).
+
+    It is computed in single precision and rounded once. ``scale_result`` and ``use_fast_accum`` count for nothing, as on torch's CPU.
+    """
+    a, b = shape_of(input), shape_of(mat2)
+    if len(a) != 2:
+        raise RuntimeError("mat1 must be a matrix")
+    if len(b) != 2:
+        raise RuntimeError("mat2 must be a matrix")
+    if a[1] != b[0]:
+        raise RuntimeError(f"mat_a and mat_b shapes cannot be multiplied ({a[0]}x{a[1]} and {b[0]}x{b[1]})")
+    _check_scales(input, mat2, scale_a, scale_b)
+    if bias is not None and count_of(shape_of(bias)) != b[1]:
+        raise RuntimeError(f"Bias must be size {b[1]} but got {count_of(shape_of(bias))}")
+    pair = []
+    for matrix, scale in ((input, scale_a), (mat2, scale_b)):
+        scale = views.reshape(scale, ()) if count_of(shape_of(scale)) == 1 else scale
+        pair.append(mul(to_dtype(matrix.detach(), float32), scale.detach()))
+    found = mm(*pair)
+    if bias is not None:
+        found = add(found, views.reshape(to_dtype(bias.detach(), float32), (b[1],)))
+    kind = out_dtype or (out._dtype if out is not None else input._dtype)
+    return finish(to_dtype(found, kind), out)

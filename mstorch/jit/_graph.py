@@ -1,0 +1,328 @@
+"""What a trace is written in: a graph of nodes, whose values have types, as programs read torch's ``torch._C.Graph``."""
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from .._core.promotion import WORDS
+from .._tensor import Tensor
+
+_NUMBERS = {bool: ("bool", "BoolType"), int: ("int", "IntType"), float: ("float", "FloatType"), str: ("str", "StringType")}
+
+
+def tensor_text(tensor: Tensor) -> str:
+    """Return a tensor's type as graphs write it: ``Float(2, 3, strides=[3, 1], requires_grad=0, device=cpu)``."""
+    sizes = ", ".join(map(str, tensor.shape))
+    strides = f"strides=[{', '.join(map(str, tensor.stride()))}], " if tensor.dim() else ""
+    lead = f"{sizes}, " if sizes else ""
+    return f"{WORDS[tensor.dtype.name]}({lead}{strides}requires_grad={int(tensor.requires_grad)}, device={tensor.device})"
+
+
+class Type:
+    """The type of a value."""
+
+    def __init__(self, name: str, kind: str, tensor: Tensor | None = None, element: Type | None = None) -> None:
+        self._name, self._kind, self._element = name, kind, element
+        self._text = name
+        self._sizes: list[int] | None = None
+        self._strides: list[int] | None = None
+        self._dtype: Any = None
+        self._device: Any = None
+        self._requires_grad = False
+        if tensor is not None:
+            self._sizes, self._strides, self._dtype = list(tensor.shape), list(tensor.stride()), tensor.dtype
+            self._text, self._device, self._requires_grad = tensor_text(tensor), tensor.device, tensor.requires_grad
+
+    def kind(self) -> str:
+        """Return the kind: "TensorType", "IntType", "ListType" and so on."""
+        return self._kind
+
+    def sizes(self) -> list[int] | None:
+        """Return the shape, of a tensor."""
+        return self._sizes
+
+    def strides(self) -> list[int] | None:
+        """Return the strides, of a tensor."""
+        return self._strides
+
+    def dim(self) -> int | None:
+        """Return the number of dimensions, of a tensor."""
+        return None if self._sizes is None else len(self._sizes)
+
+    def dtype(self) -> Any:
+        """Return the dtype, of a tensor."""
+        return self._dtype
+
+    def device(self) -> Any:
+        """Return the device, of a tensor."""
+        return self._device
+
+    def requiresGrad(self) -> bool:
+        """Return whether a tensor requires gradients."""
+        return self._requires_grad
+
+    def scalarType(self) -> str | None:
+        """Return the name of a tensor's dtype: "Float"."""
+        return None if self._dtype is None else WORDS[self._dtype.name]
+
+    def getElementType(self) -> Type | None:
+        """Return the type of a list's elements."""
+        return self._element
+
+    @property
+    def annotation_str(self) -> str:
+        """The type as Python's annotations have it."""
+        return self._name
+
+    def __str__(self) -> str:
+        return self._name
+
+    __repr__ = __str__
+
+    def shown(self) -> str:
+        """Return the type as the text of a graph has it."""
+        return self._text if self._element is None else f"{self._element._name}[]"
+
+
+def type_of(value: Any) -> Type:
+    """Return the type of a value of Python's."""
+    if isinstance(value, Tensor):
+        return Type("Tensor", "TensorType", value)
+    if value is None:
+        return Type("NoneType", "NoneType")
+    for kind, (name, word) in _NUMBERS.items():
+        if type(value) is kind:
+            return Type(name, word)
+    if type(value) in (list, tuple):
+        element = type_of(value[0]) if value else Type("Tensor", "TensorType")
+        return Type(f"List[{element}]", "ListType", element=element)
+    return Type(type(value).__name__, "DeviceObjType" if type(value).__name__ == "device" else "AnyType")
+
+
+class Value:
+    """What a node gives and others take."""
+
+    def __init__(self, node: Node, number: int, kind: Type, constant: Any = None) -> None:
+        self._node, self._name, self._type, self._constant = node, str(number), kind, constant
+        self._users: list[Node] = []
+
+    def node(self) -> Node:
+        """Return the node that gives it."""
+        return self._node
+
+    def debugName(self) -> str:
+        """Its name in the text of the graph, without the percent sign."""
+        return self._name
+
+    def setDebugName(self, name: str) -> Value:
+        """Call it by another name."""
+        self._name = name
+        return self
+
+    def unique(self) -> int:
+        """Return a number that tells the graph's values apart."""
+        return id(self)
+
+    def type(self) -> Type:
+        """Its type."""
+        return self._type
+
+    def isCompleteTensor(self) -> bool:
+        """Return whether it is a tensor whose shape is known."""
+        return self._type.sizes() is not None
+
+    def requires_grad(self) -> bool:
+        """Return whether it is a tensor that requires gradients."""
+        return self._type.requiresGrad()
+
+    def toIValue(self) -> Any:
+        """Return the value itself, of a constant; else None."""
+        return self._constant
+
+    def uses(self) -> list[Any]:
+        """Return the nodes that take it, each as a use with ``user``."""
+        return [_Use(node) for node in self._users]
+
+    def __repr__(self) -> str:
+        return f"{self._name} defined in ({str(self._node).strip()})"
+
+
+class _Use:
+    def __init__(self, user: Node) -> None:
+        self.user = user
+
+
+class Node:
+    """A step: an operator of torch's (``aten::linear``), a constant, a list."""
+
+    def __init__(self, graph: Graph, kind: str, inputs: list[Value], scope: str = "", place: str = "") -> None:
+        self._graph, self._kind, self._inputs, self._scope, self._place = graph, kind, inputs, scope, place
+        self._outputs: list[Value] = []
+        self._attributes: dict[str, Any] = {}
+        for value in inputs:
+            value._users.append(self)
+
+    def kind(self) -> str:
+        """What it does."""
+        return self._kind
+
+    def scopeName(self) -> str:
+        """Return the scopes that were pushed around it, joined by slashes."""
+        return self._scope
+
+    def sourceRange(self) -> str:
+        """Where the program called it."""
+        return self._place
+
+    def inputs(self) -> Iterator[Value]:
+        """What it takes."""
+        return iter(list(self._inputs))
+
+    def outputs(self) -> Iterator[Value]:
+        """What it gives."""
+        return iter(list(self._outputs))
+
+    def inputsSize(self) -> int:
+        """Return how many values it takes."""
+        return len(self._inputs)
+
+    def outputsSize(self) -> int:
+        """Return how many values it gives."""
+        return len(self._outputs)
+
+    def inputsAt(self, i: int) -> Value:
+        """What it takes at a place."""
+        return self._inputs[i]
+
+    def outputsAt(self, i: int) -> Value:
+        """What it gives at a place."""
+        return self._outputs[i]
+
+    def input(self) -> Value:
+        """Return the one value that it takes."""
+        (found,) = self._inputs
+        return found
+
+    def output(self) -> Value:
+        """Return the one value that it gives."""
+        (found,) = self._outputs
+        return found
+
+    def attributeNames(self) -> list[str]:
+        """Return the names of its attributes: "value", of a constant."""
+        return list(self._attributes)
+
+    def hasAttribute(self, name: str) -> bool:
+        """Return whether it has an attribute."""
+        return name in self._attributes
+
+    def kindOf(self, name: str) -> str:
+        """Return the kind of an attribute: "i" for an integer, "f", "s" or "t"."""
+        value = self._attributes[name]
+        return "t" if isinstance(value, Tensor) else {float: "f", str: "s"}.get(type(value), "i")
+
+    def __getitem__(self, name: str) -> Any:
+        return self._attributes[name]
+
+    def i(self, name: str) -> int:
+        """Return an integer among the attributes."""
+        return int(self._attributes[name])
+
+    f = s = t = __getitem__
+
+    def __str__(self) -> str:
+        given = ", ".join(f"%{value.debugName()} : {value.type().shown()}" for value in self._outputs)
+        taken = ", ".join(f"%{value.debugName()}" for value in self._inputs)
+        attributes = ", ".join(f"{name}={_written(value)}" for name, value in self._attributes.items())
+        place = f" # {self._place}" if self._place else ""
+        scope = f", scope: {self._scope}" if self._scope else ""
+        return f"{given} = {self._kind}{f'[{attributes}]' if attributes else ''}({taken}){scope}{place}\n"
+
+    __repr__ = __str__
+
+
+def _written(value: Any) -> str:
+    if isinstance(value, Tensor):
+        return f"{{{value.item()}}}" if not value.dim() else "<Tensor>"
+    if type(value) is float:
+        text = f"{value:.17g}"
+        return f"{text}." if text.lstrip("-").isdigit() else text
+    return f'"{value}"' if isinstance(value, str) else str(int(value))
+
+
+class Graph:
+    """The steps of a trace in order, with its inputs and outputs."""
+
+    def __init__(self) -> None:
+        self._nodes: list[Node] = []
+        self._inputs: list[Value] = []
+        self._outputs: list[Value] = []
+        self._param = Node(self, "prim::Param", [])
+        self._count = 0
+
+    def _value(self, node: Node, kind: Type, constant: Any = None) -> Value:
+        found = Value(node, self._count, kind, constant)
+        self._count += 1
+        node._outputs.append(found)
+        return found
+
+    def addInput(self, tensor: Tensor) -> Value:
+        """Another input."""
+        found = self._value(self._param, type_of(tensor))
+        self._inputs.append(found)
+        return found
+
+    def add(self, kind: str, inputs: list[Value], results: list[Type], scope: str = "", place: str = "") -> Node:
+        """Another step; returns the node, which has a value for each type of a result."""
+        node = Node(self, kind, inputs, scope, place)
+        self._nodes.append(node)
+        for one in results:
+            self._value(node, one)
+        return node
+
+    def constant(self, value: Any, scope: str = "", place: str = "") -> Value:
+        """Return a step that gives a constant."""
+        node = Node(self, "prim::Constant", [], scope, place)
+        self._nodes.append(node)
+        if value is not None:
+            node._attributes["value"] = value
+        return self._value(node, type_of(value), value)
+
+    def registerOutput(self, value: Value) -> int:
+        """Let a value be an output; returns how many there are."""
+        self._outputs.append(value)
+        return len(self._outputs)
+
+    def nodes(self) -> Iterator[Node]:
+        """Return the steps in order."""
+        return iter(list(self._nodes))
+
+    def inputs(self) -> Iterator[Value]:
+        """Return the inputs."""
+        return iter(list(self._inputs))
+
+    def outputs(self) -> Iterator[Value]:
+        """Return the outputs."""
+        return iter(list(self._outputs))
+
+    def param_node(self) -> Node:
+        """Return the node that gives the inputs."""
+        return self._param
+
+    def findAllNodes(self, kind: str, recurse: bool = True) -> list[Node]:
+        """Return the nodes of a kind."""
+        return [node for node in self._nodes if node.kind() == kind]
+
+    def findNode(self, kind: str, recurse: bool = True) -> Node | None:
+        """Return the first node of a kind."""
+        return next(iter(self.findAllNodes(kind)), None)
+
+    def __str__(self) -> str:
+        inputs = ",\n      ".join(f"%{value.debugName()} : {value.type().shown()}" for value in self._inputs)
+        steps = "".join(f"  {node}" for node in self._nodes)
+        return f"graph({inputs}):\n{steps}  return ({', '.join(f'%{value.debugName()}' for value in self._outputs)})\n"
+
+    __repr__ = __str__
+
+
+__all__ = ["Graph", "Node", "Type", "Value", "type_of"]

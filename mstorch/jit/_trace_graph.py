@@ -1,0 +1,384 @@
+"""``torch.jit._get_trace_graph``: the operators that a module calls in one run, as a graph.
+
+Calls of torch's public functions are written down as torch's operators of the same name, with the arguments that their schema has. A
+function that torch composes in Python (``multi_head_attention_forward``) is there as the operators that it calls below autograd.
+"""
+from __future__ import annotations
+
+import inspect
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from .._aten.calling import unseen
+from .._core.above import above
+from .._core.trees import tree_flatten
+from .._jit_internal import mode, states
+from .._tensor import Tensor
+from ..nn import Module
+from ..overrides import TorchFunctionMode
+from ..utils._python_dispatch import TorchDispatchMode
+from ._graph import Graph, Type, Value, type_of
+
+_OURS = str(Path(__file__).parents[1]) + os.sep
+_LIBRARY = str(Path(__file__).parents[1] / "nn") + os.sep
+class State:
+    """What ``torch._C._get_tracing_state`` gives while a trace is written: the scopes around the calls."""
+
+    def __init__(self) -> None:
+        self._scopes: list[str] = []
+
+    def push_scope(self, scope_name: str) -> None:
+        """Calls are in a scope of this name from now on."""
+        self._scopes.append(scope_name)
+
+    def pop_scope(self) -> None:
+        """Calls are in the scope before again."""
+        self._scopes.pop()
+
+    def current_scope(self) -> str:
+        """Return the names of the scopes, joined by slashes."""
+        return "/".join(self._scopes)
+
+
+def _convolved(rank: int, transposed: bool) -> Callable[..., Any]:
+    def form(
+        input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1,
+        output_padding: Any = 0,
+    ) -> Any:  # fmt: skip
+        def spread(value: Any) -> list[int]:
+            return [value] * rank if isinstance(value, int) else list(value)
+
+        if isinstance(padding, str):
+            return "_convolution_mode", (input, weight, bias, spread(stride), padding, spread(dilation), groups)
+        return "_convolution", (
+            input, weight, bias, spread(stride), spread(padding), spread(dilation), transposed, spread(output_padding), groups, False,
+            False, True, True,
+        )  # fmt: skip
+
+    return form
+
+
+def _transposed(rank: int) -> Callable[..., Any]:
+    form = _convolved(rank, True)
+
+    def turned(
+        input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, output_padding: Any = 0, groups: int = 1,
+        dilation: Any = 1,
+    ) -> Any:  # fmt: skip
+        return form(input, weight, bias, stride, padding, dilation, groups, output_padding)
+
+    return turned
+
+
+def _normalized(
+    input: Any, running_mean: Any, running_var: Any, weight: Any = None, bias: Any = None, training: bool = False, momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> Any:  # fmt: skip
+    return "batch_norm", (input, weight, bias, running_mean, running_var, training, momentum, eps, True)
+
+
+def _embedded(
+    input: Any, weight: Any, padding_idx: Any = None, max_norm: Any = None, norm_type: float = 2.0, scale_grad_by_freq: bool = False,
+    sparse: bool = False,
+) -> Any:  # fmt: skip
+    return "embedding", (weight, input, -1 if padding_idx is None else padding_idx, scale_grad_by_freq, sparse)
+
+
+def _dropped(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
+    return "dropout_" if inplace else "dropout", (input, p, training)
+
+
+def _layer_normed(input: Any, normalized_shape: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Any:
+    return "layer_norm", (input, list(normalized_shape), weight, bias, eps, True)
+
+
+def _group_normed(input: Any, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Any:
+    return "group_norm", (input, num_groups, weight, bias, eps, True)
+
+
+def _soft(name: str) -> Callable[..., Any]:
+    def form(input: Any, dim: Any = None, _stacklevel: int = 3, dtype: Any = None) -> Any:
+        return name, (input, dim, dtype)
+
+    return form
+
+
+_FORMS: dict[str, Callable[..., Any]] = {
+    **{f"conv{rank}d": _convolved(rank, False) for rank in (1, 2, 3)},
+    **{f"conv_transpose{rank}d": _transposed(rank) for rank in (1, 2, 3)},
+    "batch_norm": _normalized, "embedding": _embedded, "dropout": _dropped, "layer_norm": _layer_normed, "group_norm": _group_normed,
+    "softmax": _soft("softmax"), "log_softmax": _soft("log_softmax"),
+}  # fmt: skip
+"""Functions whose operator has another name, or its arguments in another order."""
+
+
+def _fits(value: Any, kind: str) -> bool:
+    """Return whether a value may stand where a schema has a type."""
+    if value is None:
+        return kind.startswith("Optional") or kind.endswith("?")
+    kind = kind.removeprefix("Optional[").removesuffix("]") if kind.startswith("Optional") else kind
+    if kind == "Tensor":
+        return isinstance(value, (Tensor, int, float, complex)) and not isinstance(value, bool) or isinstance(value, bool)
+    if kind.startswith("List"):
+        return isinstance(value, (list, tuple)) or kind.startswith("List[int") and isinstance(value, int)
+    if kind in ("int", "SymInt"):
+        return isinstance(value, int)
+    if kind == "bool":
+        return isinstance(value, bool)
+    if kind in ("float", "number"):
+        return isinstance(value, (int, float, complex))
+    return not isinstance(value, Tensor)
+
+
+_Bound = tuple[list[tuple[Any, str]], bool]
+
+
+def _bound(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Bound | None:
+    """Return the arguments of an operator in the order of its schema, with their types, and whether it has one result.
+
+    None where no form of it takes them.
+    """
+    packet = getattr(above.torch.ops.aten, name, None)
+    if packet is None or not hasattr(packet, "overloads"):
+        return None
+    numbers = name.strip("_") in _OF_TENSORS
+    return _in_form(packet, numbers, args, kwargs) or (None if numbers else _in_form(packet, True, args, kwargs))
+
+
+_OF_TENSORS = frozenset("add sub mul div true_divide floor_divide remainder".split())  # beside which torch takes numbers for tensors
+
+
+def _in_form(packet: Any, numbers: bool, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Bound | None:
+    """Return the arguments in the order of the first form that takes them; ``numbers`` may stand for tensors."""
+    for overload in packet.overloads():
+        if "out" in overload:
+            continue
+        wanted = getattr(packet, overload)._schema.arguments
+        given, rest = list(args), dict(kwargs)
+        if len(given) > len(wanted):
+            places = [number for number, one in enumerate(wanted) if str(one.type).startswith("List[int")]
+            if len(places) != 1 or places[0] != len(wanted) - 1:
+                continue  # sizes may be given one by one
+            given = [*given[: places[0]], given[places[0] :]]
+        found = []
+        for number, one in enumerate(wanted):
+            if number < len(given) and not one.kwarg_only:
+                value = given[number]
+            elif one.name in rest or (one.name == "self" and "input" in rest):
+                value = rest.pop(one.name if one.name in rest else "input")
+            elif one.has_default_value():
+                value = one.default_value
+            else:
+                break
+            kind = str(one.type)
+            if not _fits(value, kind) or kind == "Tensor" and not numbers and not isinstance(value, Tensor):
+                break
+            if isinstance(value, int) and kind.startswith("List[int") and one.N:
+                value = [value] * one.N
+            found.append((value, kind))
+        else:
+            if not rest:
+                return found, len(getattr(packet, overload)._schema.returns) == 1
+    return None
+
+
+class _Functions(TorchFunctionMode):
+    """Writes down public calls that are operators; others are followed below autograd."""
+
+    def __init__(self, writer: _Writer) -> None:
+        super().__init__()
+        self._writer = writer
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        name = getattr(func, "__name__", "")
+        if name == "__get__":
+            return func(*args, **kwargs)
+        form = self._form(func, name, args, kwargs)
+        if form is None:
+            return func(*args, **kwargs)  # what it calls is written down below
+        for tensor in tree_flatten([value for value, _ in form[1][0]])[0]:
+            if isinstance(tensor, Tensor):
+                self._writer.value_of(tensor)  # before it is written to
+        with unseen():
+            result = func(*args, **kwargs)
+        self._writer.write(form[0], *form[1], result)
+        return result
+
+    def _form(self, func: Any, name: str, args: Any, kwargs: Any) -> tuple[str, _Bound] | None:
+        if name == "to" and len(args) == 2 and not kwargs and isinstance(args[1], above.torch.dtype):
+            return name, ([(args[0], "Tensor"), (args[1], "int"), (False, "bool"), (False, "bool"), (None, "Optional[int]")], True)
+        special = _FORMS.get(name) if getattr(Tensor, name, None) is not func else None
+        if special is not None:
+            try:
+                name, args = special(*args, **kwargs)
+                kwargs = {}
+            except TypeError:
+                return None
+        elif name.startswith("__"):
+            plain = name.strip("_")
+            if name in ("__rpow__", "__rmatmul__", "__rfloordiv__", "__rmod__"):
+                args, plain = (args[1], args[0]), plain[1:]
+            elif name in ("__radd__", "__rmul__"):
+                plain = plain[1:]
+            name = plain
+        found = _bound(name, args, kwargs)
+        if found is None and special is None and not name.startswith("_"):
+            try:
+                bound = inspect.signature(func).bind(*args, **kwargs)
+            except (TypeError, ValueError):
+                return None
+            bound.apply_defaults()
+            given = dict(bound.arguments)
+            if given.pop("inplace", False):
+                name += "_"
+            for word in ("return_indices", "_stacklevel", "out"):
+                if not given.get(word) or word == "_stacklevel":
+                    given.pop(word, None)
+            found = _bound(name, (), given)
+        return None if found is None else (name, found)
+
+
+class _Operators(TorchDispatchMode):
+    """Writes down the operators below autograd of calls that are no operators themselves."""
+
+    def __init__(self, writer: _Writer) -> None:
+        super().__init__()
+        self._writer = writer
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        wanted = func._schema.arguments
+        given = {one.name: one.default_value for one in wanted if one.has_default_value()}
+        given |= dict(zip((one.name for one in wanted), args)) | (kwargs or {})
+        for tensor in tree_flatten(given)[0]:
+            if isinstance(tensor, Tensor):
+                self._writer.value_of(tensor)
+        result = func(*args, **(kwargs or {}))
+        taken = [(given.get(one.name), str(one.type)) for one in wanted]
+        self._writer.write(func._opname, taken, len(func._schema.returns) == 1, result)
+        return result
+
+
+class _Writer:
+    """Puts calls into a graph."""
+
+    def __init__(self, own: State) -> None:
+        self.graph, self.state = Graph(), own
+        self._values: dict[int, Value] = {}
+        self._held: list[Any] = []  # so that no id comes twice
+
+    def enter(self, tensor: Tensor) -> None:
+        """Take a tensor as the next input."""
+        self._values[id(tensor)] = self.graph.addInput(tensor)
+        self._held.append(tensor)
+
+    def value_of(self, tensor: Tensor) -> Value:
+        """Return the value that a tensor is; one that no step gave is a constant."""
+        found = self._values.get(id(tensor))
+        if found is None:
+            found = self._values[id(tensor)] = self.graph.constant(tensor, *self._where())
+            self._held.append(tensor)
+        return found
+
+    def _where(self) -> tuple[str, str]:
+        frame = sys._getframe(1)
+        while frame is not None and frame.f_code.co_filename.startswith(_OURS) and not self._is_library(frame.f_code.co_filename):
+            frame = frame.f_back  # type: ignore[assignment]  # the program is below
+        place = "" if frame is None else f"{frame.f_code.co_filename}:{frame.f_lineno}:0"
+        return self.state.current_scope(), place
+
+    @staticmethod
+    def _is_library(file: str) -> bool:
+        return file.startswith(_LIBRARY) and not file.endswith("module.py")
+
+    def _given(self, value: Any, kind: str) -> Value:
+        where = self._where()
+        if isinstance(value, Tensor):
+            return self.value_of(value)
+        if isinstance(value, (list, tuple)) or kind.startswith(("List", "Optional[List")) and isinstance(value, int):
+            items = [value] if isinstance(value, int) else list(value)
+            element = "Tensor" if "Tensor" in kind else ""
+            parts = [self._given(item, element) for item in items]
+            word = parts[0].type() if parts else type_of(0)
+            listed = Type(f"List[{word}]", "ListType", element=word)
+            return self.graph.add("prim::ListConstruct", parts, [listed], where[0]).output()
+        if "Tensor" in kind and value is not None:  # numbers beside tensors are tensors to torch
+            with unseen():
+                value = above.torch.tensor(value)
+        return self.graph.constant(_code(value), *where)
+
+    def write(self, name: str, given: list[tuple[Any, str]], single: bool, result: Any) -> None:
+        """Enter a call of an operator and its results; a ``single`` one may be a list."""
+        leaves = [leaf for leaf in tree_flatten(result)[0] if isinstance(leaf, Tensor)]
+        if not leaves:
+            return
+        inputs = [self._given(value, kind) for value, kind in given]
+        scope, place = self._where()
+        if single and isinstance(result, (list, tuple)):
+            listed = Type("List[Tensor]", "ListType", element=Type("Tensor", "TensorType"))
+            whole = self.graph.add(f"aten::{name}", inputs, [listed], scope, place).output()
+            node = self.graph.add("prim::ListUnpack", [whole], [type_of(leaf) for leaf in leaves], scope)
+        else:
+            node = self.graph.add(f"aten::{name}", inputs, [type_of(leaf) for leaf in leaves], scope, place)
+        for leaf, value in zip(leaves, node.outputs()):
+            self._values[id(leaf)] = value
+            self._held.append(leaf)
+
+    def leave(self, result: Any) -> None:
+        """Let a result be the output: a tensor, or tuples, lists and dictionaries of them."""
+        self.graph.registerOutput(self._packed(result))
+
+    def _packed(self, result: Any) -> Value:
+        if isinstance(result, Tensor):
+            return self.value_of(result)
+        if isinstance(result, dict):
+            result = tuple(result.values())
+        if not isinstance(result, (tuple, list)):
+            return self.graph.constant(result)
+        parts = [self._packed(item) for item in result]
+        kind = Type(f"Tuple[{', '.join(str(part.type()) for part in parts)}]", "TupleType")
+        kind._text = f"({', '.join(part.type().shown() for part in parts)})"
+        return self.graph.add("prim::TupleConstruct", parts, [kind]).output()
+
+
+_CODES = {"uint8": 0, "int8": 1, "int16": 2, "int32": 3, "int64": 4, "float16": 5, "float32": 6, "float64": 7, "complex64": 9,
+          "complex128": 10, "bool": 11, "bfloat16": 15}  # fmt: skip
+
+
+def _code(value: Any) -> Any:
+    """Return a constant as graphs hold it: a dtype by its number."""
+    return _CODES.get(value.name, value.name) if isinstance(value, above.torch.dtype) else value
+
+
+def _get_trace_graph(
+    f: Any, args: Any = (), kwargs: Any = None, strict: bool = True, _force_outplace: bool = False, return_inputs: bool = False,
+    _return_inputs_states: bool = False,
+) -> Any:  # fmt: skip
+    """Return the graph of one run of a function or module, and its result; with ``return_inputs`` also the graph's inputs.
+
+    A module's parameters and buffers are inputs of the graph, after the arguments.
+    """
+    kwargs = kwargs or {}
+    args = args if isinstance(args, tuple) else (args,)
+    own = State()
+    writer = _Writer(own)
+    inputs = [leaf for leaf in tree_flatten((args, kwargs))[0] if isinstance(leaf, Tensor)]
+    if isinstance(f, Module):
+        inputs += list(f.state_dict(keep_vars=True).values())
+    for tensor in inputs:
+        writer.enter(tensor)
+    states.append(own)
+    try:
+        with mode(traced=True), _Functions(writer), _Operators(writer):
+            result = f(*args, **kwargs)
+    finally:
+        states.pop()
+    writer.leave(result)
+    found = (writer.graph, result)
+    return (*found, tuple(inputs)) if return_inputs or _return_inputs_states else found
+
+
+__all__ = ["State", "_get_trace_graph"]
