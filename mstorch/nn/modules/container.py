@@ -4,13 +4,13 @@ from __future__ import annotations
 import itertools
 import operator
 from collections import OrderedDict
-from collections.abc import ItemsView, Iterable, Iterator, KeysView, Mapping, ValuesView
+from collections.abc import Callable, ItemsView, Iterable, Iterator, KeysView, Mapping, ValuesView
 from typing import Any, overload
 
-from typing_extensions import Self
+from typing_extensions import Self, deprecated
 
+from ..._core.settings import typename
 from ..._core.tensor_base import TensorBase
-from ..._core.warned import warn
 from ..._tensor import Tensor
 from ..parameter import Parameter
 from .module import Module, _addindent
@@ -23,14 +23,14 @@ def _position(index: int, length: int, name: str = "index") -> int:
     return index % length
 
 
+@deprecated(
+    "`nn.Container` is deprecated. All of its functionality is now implemented in `nn.Module`. Subclass that instead.",
+    category=FutureWarning,
+)
 class Container(Module):
     """The modules given by name; Module itself does as much, so that torch warns (FutureWarning)."""
 
     def __init__(self, **kwargs: Any) -> None:
-        warn(
-            "`nn.Container` is deprecated. All of its functionality is now implemented in `nn.Module`. Subclass that instead.",
-            FutureWarning,
-        )
         super().__init__()
         for name, module in kwargs.items():
             self.add_module(name, module)
@@ -317,12 +317,12 @@ def _pairs(values: dict[Any, Any], name: str, what: str) -> Iterator[tuple[Any, 
         yield pair[0], pair[1]
 
 
-def _described(value: Any) -> str:
+def _described(value: Any, named: Callable[[Any], Any] = lambda tensor: tensor.dtype) -> str:
     if not isinstance(value, TensorBase):
         return f"Object of type: {type(value).__name__}"
     kind = "Parameter" if isinstance(value, Parameter) else "Tensor"
     size = "x".join(str(n) for n in value.size())
-    return f"{kind} containing: [{value.dtype} of size {size}]"
+    return f"{kind} containing: [{named(value)} of size {size}]"
 
 
 class ParameterList(Module):
@@ -481,7 +481,7 @@ class ParameterDict(Module):
 
     def extra_repr(self) -> str:
         """The values, one a line."""
-        return "\n".join(f"  ({key}): {_described(value)}" for key, value in self.items())
+        return "\n".join(f"  ({key}): {_described(value, typename)}" for key, value in self.items())
 
     def __call__(self, input: Any) -> None:
         raise RuntimeError("ParameterDict should not be called.")
