@@ -8,6 +8,7 @@ from __future__ import annotations
 import abc
 import importlib
 import inspect
+import typing
 from collections.abc import Iterator
 from typing import Any
 
@@ -135,3 +136,13 @@ def test_another_metaclass_would_be_in_the_way() -> None:
         type("Net", (Module, abc.ABC), {})
     with pytest.raises(TypeError, match="deallocator|layout"):
         mstorch.nn.Module.__bases__ = (object,)
+
+
+@pytest.mark.parametrize("ask", [
+    lambda kind: inspect.signature(kind.__init__), lambda kind: inspect.getfullargspec(kind.__init__), lambda kind: typing.get_type_hints(kind),
+    lambda kind: inspect.getmembers(kind), inspect.classify_class_attrs, inspect.getdoc, lambda kind: [inspect.getattr_static(kind, name) for name in dir(kind)],
+    lambda kind: [inspect.signature(value) for value in vars(kind).values() if inspect.isfunction(value)],
+], ids=["signature", "arguments", "types", "members", "attributes", "text", "static", "functions"])  # fmt: skip
+def test_who_walks_along_the_line_of_bases(ask: Any) -> None:
+    for kind in mstorch.nn.Linear.__mro__:
+        ask(kind)

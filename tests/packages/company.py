@@ -23,6 +23,11 @@ from tests.packages.reports import differences
 from tests.packages.table import distribution_name
 from tests.packages.test_packages import NOT_EQUAL, PYTHON
 
+# What the documentation of a package asks for beside its metadata: an extra, or a sentence.
+ALSO = {
+    "lm_eval": ["accelerate", "transformers"], "neuralforecast": ["ray"], "segment_anything": ["torchvision"], "setfit": ["accelerate"],
+}  # fmt: skip
+
 
 def _key(name: str) -> str:
     return re.sub("[-_.]+", "-", name).lower()
@@ -50,7 +55,7 @@ def wanted(package: str, found: dict[str, Distribution]) -> list[str]:
     imported = {alias.name.split(".")[0] for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
     imported |= {(node.module or "").split(".")[0] for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
     homes = _modules(found)
-    queue = [distribution_name(package), *(homes[name] for name in imported if name in homes)]
+    queue = [distribution_name(package), *ALSO.get(package, ()), *(homes[name] for name in imported if name in homes)]
     taken: list[str] = []
     while queue:
         name = queue.pop()

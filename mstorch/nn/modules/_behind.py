@@ -38,5 +38,9 @@ class _Hides(type):
 
 def hides_bases(cls: _Class) -> _Class:
     """Put one class that hides what it has between a class and its bases."""
-    cls.__bases__ = (_Hides("Behind", cls.__bases__, {"__module__": __name__, "__doc__": None, "__slots__": ()}),)
+
+    class Behind(*cls.__bases__, metaclass=_Hides):  # type: ignore[misc]
+        __slots__ = ()
+
+    cls.__bases__ = (Behind,)
     return cls
