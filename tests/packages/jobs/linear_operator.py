@@ -3,7 +3,13 @@ from __future__ import annotations
 
 import linear_operator
 import torch
-from linear_operator.operators import DiagLinearOperator, KroneckerProductLinearOperator, RootLinearOperator, ToeplitzLinearOperator, to_dense
+from linear_operator.operators import (
+    DiagLinearOperator,
+    KroneckerProductLinearOperator,
+    RootLinearOperator,
+    ToeplitzLinearOperator,
+    to_dense,
+)
 
 
 def job_solves():
