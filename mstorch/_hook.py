@@ -11,6 +11,7 @@ it imports nothing of the package, whose import takes a second.
 from __future__ import annotations
 
 import contextlib
+import copyreg
 import difflib
 import functools
 import importlib
@@ -299,6 +300,25 @@ def _rename(name: str) -> None:
         pickles.name_classes(name)
 
 
+# Pickles of the first two protocols
+
+
+_first_protocols = copyreg._reconstructor  # type: ignore[attr-defined]
+
+
+def _reconstructor(cls: Any, base: type, state: Any) -> Any:
+    """What pickles of the protocols 0 and 1 call by its name: in torch's, ``object`` makes the modules, and it makes no Cell."""
+    try:
+        return _first_protocols(cls, base, state)
+    except TypeError:
+        if base is not object:
+            raise
+        return cls.__new__(cls)
+
+
+_reconstructor.__module__ = copyreg.__name__
+
+
 # In and out
 
 
@@ -317,6 +337,7 @@ def install() -> None:
             _WithoutTorchsExtensions(finder) if finder is importlib.machinery.PathFinder else finder for finder in sys.meta_path
         ]
         sys.meta_path.insert(0, _Finder())
+        copyreg._reconstructor = _reconstructor  # type: ignore[attr-defined]
     os.environ[VARIABLE] = "1"
     if _OURS in sys.modules:
         _share()
@@ -329,6 +350,7 @@ def uninstall() -> None:
         finder.finder if isinstance(finder, _WithoutTorchsExtensions) else finder
         for finder in sys.meta_path if not isinstance(finder, _Finder)
     ]  # fmt: skip
+    copyreg._reconstructor = _first_protocols  # type: ignore[attr-defined]
     os.environ.pop(VARIABLE, None)
     _rename(_OURS)
     for name, module in list(sys.modules.items()):

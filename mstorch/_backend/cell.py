@@ -18,13 +18,25 @@ Cell = nn.Cell
 _context = context._context()
 
 
+_make = Cell.__base__.__init__  # type: ignore[misc]
+
+
+def _init(self: Any, *args: Any, **kwargs: Any) -> None:
+    _make(self, *args, **kwargs)
+
+
+_init.__name__, _init.__qualname__, _init.__module__ = "__init__", "Cell_.__init__", Cell.__base__.__module__
+# Programs walk along ``__mro__`` and ask each class what its ``__init__`` takes; inspect has no answer for a function of pybind11's.
+Cell.__base__.__init__ = _init  # type: ignore[misc]
+
+
 def init_cell(cell: Any) -> None:
     """Make an object a Cell, as Cell's constructor does, but without the attributes that it sets on the instance.
 
     Those would meet the user's: a subclass may have properties of any name, which cannot be set.
     """
     kind = type(cell)
-    Cell.__base__.__init__(cell, f"{kind.__module__}.{kind.__qualname__}")  # type: ignore[misc]
+    _make(cell, f"{kind.__module__}.{kind.__qualname__}")
     Cell.total_instance_count += 1
 
 

@@ -11,6 +11,9 @@ from .._backend.raw import MS_DTYPE, NP_DTYPE
 from .._leaving import item_again
 from .naming import is_torch
 
+_untold: dict[str, str] = {}
+"""Why torch does not say of a dtype whether it holds negative numbers."""
+
 
 class dtype:
     """The type of a tensor's elements. Compare with ``is`` or ``==``; ``repr`` is torch's.
@@ -35,6 +38,14 @@ class dtype:
         self.is_signed = not (name == "bool" or name.startswith("uint") or name == EXPONENTS)
         self._rank = rank
 
+    def __getattr__(self, name: str) -> Any:
+        """Raise for what a dtype that MindSpore lacks does not have: its dtypes of MindSpore and NumPy, a sign that torch does not tell."""
+        if name in ("ms", "np", "held"):
+            return (NP_DTYPE if name == "np" else MS_DTYPE)[self.name]  # NotImplementedError
+        if name == "is_signed":
+            raise RuntimeError(_untold[self.name])
+        raise AttributeError(f"'torch.dtype' object has no attribute '{name}'")
+
     def __repr__(self) -> str:
         return f"torch.{self.name}"
 
@@ -49,7 +60,7 @@ class dtype:
 
     def to_real(self) -> dtype:
         """Return the dtype of the real part."""
-        return {"complex64": float32, "complex128": float64}.get(self.name, self)
+        return {"complex64": float32, "complex128": float64, "complex32": float16}.get(self.name, self)
 
     def to_complex(self) -> dtype:
         """Return the complex dtype with parts of this precision."""
@@ -89,53 +100,31 @@ STORED_DTYPES = tuple(dtype(name, 2, -1) for name in STORED)
 float8_e4m3fn, float8_e5m2, float8_e4m3fnuz, float8_e5m2fnuz, float8_e8m0fnu, float4_e2m1fn_x2 = STORED_DTYPES
 
 
-class _Lacking(dtype):
-    """A dtype that torch has and MindSpore lacks: it can be named and compared, but no tensor of it can be made."""
+def _lacking(name: str, category: int, itemsize: int, unsigned: str = "") -> dtype:
+    """Return a dtype that torch has and MindSpore has not: it can be named and compared, a tensor of it cannot be made.
 
-    __slots__ = ("_unsigned",)
-
-    def __init__(self, name: str, category: int, itemsize: int, unsigned: str = "") -> None:
-        self.name = name
-        self.itemsize = itemsize
-        self.category = category
-        self.is_floating_point = category == 2
-        self.is_complex = category == 3
-        self.is_integral = category <= 1
-        self._unsigned = unsigned
-        self._rank = -1
-
-    @property
-    def ms(self) -> Any:
-        """No dtype of MindSpore: raises NotImplementedError."""
-        return MS_DTYPE[self.name]
-
-    @property
-    def np(self) -> Any:
-        """No dtype of NumPy: raises NotImplementedError."""
-        return NP_DTYPE[self.name]
-
-    @property
-    def is_signed(self) -> bool:  # type: ignore[override]
-        """Whether the dtype can hold negative numbers; RuntimeError for quantized dtypes and bits, as in torch."""
-        if len(self._unsigned) > 1:
-            raise RuntimeError(self._unsigned)
-        return not self._unsigned
-
-    def to_real(self) -> dtype:
-        """Return the dtype of the real part."""
-        return float16 if self.name == "complex32" else self
+    Whether it can hold negative numbers: ``"u"`` says no, a sentence that torch refuses to tell.
+    """
+    made = dtype.__new__(dtype)
+    made.name, made.itemsize, made.category, made._rank = name, itemsize, category, -1
+    made.is_floating_point, made.is_complex, made.is_integral = category == 2, category == 3, category <= 1
+    if len(unsigned) > 1:
+        _untold[name] = unsigned
+    else:
+        made.is_signed = not unsigned
+    return made
 
 
 _BITS = "Bits types are undefined"
 _QUANTIZED = "isSignedType not supported for quantized types"
 LACKING: tuple[dtype, ...] = (
-    _Lacking("complex32", 3, 4),
-    *(_Lacking(f"int{bits}", 1, 1) for bits in range(1, 8)),
-    *(_Lacking(f"uint{bits}", 1, 1, "u") for bits in range(1, 8)),
-    *(_Lacking(name, 1, size, _BITS) for name, size in (
+    _lacking("complex32", 3, 4),
+    *(_lacking(f"int{bits}", 1, 1) for bits in range(1, 8)),
+    *(_lacking(f"uint{bits}", 1, 1, "u") for bits in range(1, 8)),
+    *(_lacking(name, 1, size, _BITS) for name, size in (
         ("bits16", 2), ("bits1x8", 1), ("bits2x4", 1), ("bits4x2", 1), ("bits8", 1),
     )),
-    *(_Lacking(name, 1, size, _QUANTIZED) for name, size in (
+    *(_lacking(name, 1, size, _QUANTIZED) for name, size in (
         ("qint8", 1), ("qint32", 4), ("quint8", 1), ("quint4x2", 1), ("quint2x4", 1),
     )),
 )  # fmt: skip

@@ -19,7 +19,7 @@ class RemovableHandle(Block):
 
     next_id = 0
 
-    def __init__(self, hooks_dict: Any, *, extra_dict: Sequence[Hooks] | None = None) -> None:
+    def __init__(self, hooks_dict: Any, *, extra_dict: Sequence[OrderedDict[int, Any]] | None = None) -> None:
         extra = extra_dict if isinstance(extra_dict, list) else [] if extra_dict is None else [extra_dict]
         self.hooks_dict_ref = weakref.ref(hooks_dict)
         self.extra_dict_ref = tuple(weakref.ref(marks) for marks in extra)
@@ -47,18 +47,6 @@ class RemovableHandle(Block):
         held = (reference() for reference in (self.hooks_dict_ref, *self.extra_dict_ref))
         self.at_end(each(*(partial(hooks.pop, self.id, None) for hooks in held if hooks is not None)))
         return self
-
-
-class Hooks(dict):
-    """Hooks by handle id, in the order of registration; a dict that handles can refer to weakly.
-
-    A copy or a file has an OrderedDict in its place, as torch's modules do.
-    """
-
-    __slots__ = ("__weakref__",)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return OrderedDict, (), None, None, iter(self.items())
 
 
 def warn_if_has_hooks(tensor: TensorBase) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 import itertools
 import re
 import weakref
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -12,7 +13,7 @@ import numpy as np
 from .._backend.device_memory import primitive_window
 from .._core.auto import DEFAULT
 from .._core.dtype import dtype
-from .._core.hooks import Hooks, RemovableHandle
+from .._core.hooks import RemovableHandle
 from .._core.modes import grad_set_to, modes
 from .._core.nested_parts import kept
 from .._core.overriding import PLAIN, dispatches
@@ -51,8 +52,8 @@ class _Marks:
 
     pre: dict[int, Any] | None = None
     retained: dict[int, Any] | None = None
-    hooks: Hooks | None = None
-    before: Hooks | None = None
+    hooks: OrderedDict[int, Any] | None = None
+    before: OrderedDict[int, Any] | None = None
     watched: list[Any] | None = None
 
 
@@ -141,7 +142,7 @@ class Node:
     def register_hook(self, fn: Callable[..., Any]) -> RemovableHandle:
         """Call ``fn(grad_inputs, grad_outputs)`` after the node ran; what it returns replaces the first."""
         if self.hooks is None:
-            self.hooks = Hooks()
+            self.hooks = OrderedDict()
         handle = RemovableHandle(self.hooks)
         self.hooks[handle.id] = fn
         return handle
@@ -149,7 +150,7 @@ class Node:
     def register_prehook(self, fn: Callable[..., Any]) -> RemovableHandle:
         """Call ``fn(grad_outputs)`` before the node runs; what it returns replaces them."""
         if self.before is None:
-            self.before = Hooks()
+            self.before = OrderedDict()
         handle = RemovableHandle(self.before)
         self.before[handle.id] = fn
         return handle

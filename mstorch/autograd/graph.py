@@ -2,12 +2,13 @@
 from __future__ import annotations
 
 import weakref
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
 from .._core.formats import contiguous_format
-from .._core.hooks import Hooks, RemovableHandle
+from .._core.hooks import RemovableHandle
 from .._core.modes import modes
 from .._core.overriding import refuse_in_transform, state
 from .._core.tensor_base import TensorBase, auto_of, is_tracked
@@ -20,21 +21,21 @@ from ._mutation import allow_mutation_on_saved_tensors
 _NO_GRAD = "cannot register a hook on a tensor that doesn't require gradient"
 
 
-def _hooks_at(tensor: Tensor) -> Hooks:
+def _hooks_at(tensor: Tensor) -> OrderedDict[int, Any]:
     """Return the hooks that run when the gradient for a tensor is complete."""
     edge = edge_of(tensor)
     if edge is None:
-        return Hooks()
+        return OrderedDict()
     node, number = edge
     if tensor._node is None:
         # The end of a leaf lives only as long as a graph refers to it; the leaf keeps its hooks.
         auto = auto_of(tensor)
-        auto.hooks = Hooks() if auto.hooks is None else auto.hooks
+        auto.hooks = OrderedDict() if auto.hooks is None else auto.hooks
         node.pre = {0: auto.hooks}
         return auto.hooks
     if node.pre is None:
         node.pre = {}
-    return node.pre.setdefault(number, Hooks())
+    return node.pre.setdefault(number, OrderedDict())
 
 
 def register_tensor_hook(tensor: Any, hook: Callable[[Any], Any]) -> RemovableHandle:
@@ -55,7 +56,7 @@ def register_post_accumulate_hook(tensor: Any, hook: Callable[[Any], None]) -> R
         raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
     auto = auto_of(tensor)
     if auto.post is None:
-        auto.post = Hooks()
+        auto.post = OrderedDict()
     handle = RemovableHandle(auto.post)
     auto.post[handle.id] = hook
     return handle

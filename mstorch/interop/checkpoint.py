@@ -15,7 +15,7 @@ from .._ops.shape import views
 from .._tensor import Tensor, from_mindspore
 from ..autograd.grad_mode import no_grad
 from ..nn import modules as layers
-from ..nn.modules._names import RUNNING
+from ..nn.modules._names import RUNNING, names_of
 from ..nn.modules._native import native_state
 from ..nn.modules._state import _IncompatibleKeys, loaded_keys
 from ..nn.modules.module import Module
@@ -32,7 +32,7 @@ _FILL = {"weight": 1.0, "bias": 0.0, "running_mean": 0.0, "running_var": 1.0}
 
 def _layer_names(module: Module) -> Mapping[str, tuple[str, ...]]:
     """Return which names MindSpore's layer gives its tensors: the first is the one that is written, all are read."""
-    return _BATCH_NORM_3D if isinstance(module, layers.BatchNorm3d) else module._mstorch_names
+    return _BATCH_NORM_3D if isinstance(module, layers.BatchNorm3d) else names_of(type(module))
 
 
 _INSTANCE_NORMS = (layers.InstanceNorm1d, layers.InstanceNorm2d, layers.InstanceNorm3d)

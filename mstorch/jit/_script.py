@@ -69,6 +69,9 @@ class ScriptFunction(_Callable):
 class ScriptModule(_Callable, Module):
     """The base of scripted and traced modules."""
 
+    def __init__(self) -> None:
+        super().__init__()
+
     def define(self, src: str) -> None:
         """Raises NotImplementedError: there is no compiler for TorchScript's text."""
         raise NotImplementedError("mstorch: torch.jit runs Python and cannot compile TorchScript's text")

@@ -17,12 +17,17 @@ CALLED = {
 }  # fmt: skip
 
 
+def distribution_name(package: str) -> str:
+    """How the distribution is called that a package's jobs are of."""
+    return CALLED.get(package, MODULES.get(package, package)).replace("_", "-").replace(".", "-")
+
+
 def rows(site: str) -> str:
     """The table, a line each package."""
     versions = {re.sub("[-_.]+", "-", found.metadata["Name"]).lower(): found.version for found in distributions(path=[site])}
     lines = []
     for package in record.packages():
-        name = CALLED.get(package, MODULES.get(package, package)).replace("_", "-").replace(".", "-")
+        name = distribution_name(package)
         jobs = [job for job in record.names(package) if (package, job) not in NOT_EQUAL]
         lines.append((name, f"| {name} | {versions.get(name, '-')} | {', '.join(job.replace('_', ' ') for job in jobs)} |\n"))
     return "".join(line for _, line in sorted(lines))

@@ -37,8 +37,8 @@ class CellName:
             for kind in _MEMBERS:
                 if self.name in members.get(kind, ()):
                     return members[kind][self.name]
-            if _is_probed(sys._getframe(1)):
-                raise AttributeError(self.name)
+        if _is_probed(sys._getframe(1)):
+            raise AttributeError(self.name)
         if self.attribute is not _ABSENT:
             get = getattr(type(self.attribute), "__get__", None)
             return self.attribute if get is None else get(self.attribute, module, owner)

@@ -1,13 +1,14 @@
 """Hooks of modules: before and after forward, around backward, around registration."""
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from ..._backend import tape
-from ..._core.hooks import Hooks, RemovableHandle
+from ..._core.hooks import RemovableHandle
 from ..._core.modes import modes
 from ..._core.nested_parts import kept, like_nested, nested_in
 from ..._core.tensor_base import TensorBase, is_tracked
@@ -58,7 +59,7 @@ class HookMixin:
             "_forward_hooks_always_called", "_forward_pre_hooks", "_forward_pre_hooks_with_kwargs", "_state_dict_hooks",
             "_state_dict_pre_hooks", "_load_state_dict_pre_hooks", "_load_state_dict_post_hooks",
         ):  # fmt: skip
-            members[name] = Hooks()
+            members[name] = OrderedDict()
         members["_is_full_backward_hook"] = None
 
     @property

@@ -9,11 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..._core.warned import warn
 from ..._tensor import Tensor
-from ._cell_names import CellName
 
 _HOME = __name__.partition(".")[0]
-_OURS = ("_mstorch_", "_pybind11_")
-_OF_CELL = frozenset(("__bool__", "__del__", "__signature__"))
 
 
 class Signature:
@@ -26,8 +23,9 @@ class Signature:
     def __get__(self, module: Any, owner: type) -> inspect.Signature:
         own = next(base for base in owner.__mro__ if "__init__" in vars(base))
         ours = own.__module__.startswith((_HOME, "torch."))
-        new = next(base for base in owner.__mro__ if "__new__" in vars(base))
-        if module is not None or not new.__module__.startswith((_HOME, "torch.")) or (not ours and sys.version_info >= (3, 11)):
+        new: Any = next(vars(base)["__new__"] for base in owner.__mro__ if "__new__" in vars(base))
+        modules = getattr(new.__func__, "__globals__", {}).get("__name__") == __name__.replace("._looks", ".module")
+        if module is not None or not modules or (not ours and sys.version_info >= (3, 11)):
             raise AttributeError("__signature__")
         shown = _read(vars(own)["__init__"], ours)
         if sys._getframe(1).f_locals.get("skip_bound_arg") is False:  # inspect.getfullargspec, which names self, too
@@ -66,11 +64,7 @@ class LooksMixin:
         return length is None or length(self) != 0
 
     def __dir__(self) -> list[str]:
-        kind = type(self)
-        names = {
-            name for name in dir(kind)
-            if not name.startswith(_OURS) and name not in _OF_CELL and not isinstance(inspect.getattr_static(kind, name, None), CellName)
-        }  # fmt: skip
+        names = set(dir(type(self)))
         names.update(self.__dict__, self._parameters, self._modules, self._buffers)
         return sorted(name for name in names if not name[:1].isdigit())
 
@@ -78,10 +72,13 @@ class LooksMixin:
         return {name: value for name, value in self.__dict__.items() if _is_copied(name, value)}
 
     def __reduce__(self) -> Any:
-        # Python's own asks the base that is not written in Python for an instance, which ends the process.
-        cls: Any = type(self)
-        given = cls.__getnewargs__(self) if hasattr(cls, "__getnewargs__") else ()
-        return copyreg.__newobj__, (cls, *given), self.__getstate__(), None, None  # type: ignore[attr-defined]
+        # Python's own asks ``object`` for an instance, which makes no Cell, or the base that is not written in Python, which ends
+        # the process.
+        return *_way_back(self), self.__getstate__()
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        own = type(self).__reduce__ is not LooksMixin.__reduce__
+        return self.__reduce__() if own or protocol < 2 else (*_way_back(self), self.__getstate__(), None, None)
 
     # What torch's Module has for its own use, and programs call all the same.
 
@@ -114,6 +111,16 @@ class LooksMixin:
         replica.__dict__.update(self.__dict__)
         replica.__dict__.update(_parameters={}, _buffers=self._buffers.copy(), _modules=self._modules.copy(), _is_replica=True)
         return replica
+
+
+def _way_back(module: Any) -> tuple[Any, ...]:
+    """What makes an object of the module's class, and of which arguments."""
+    cls: Any = type(module)
+    if hasattr(cls, "__getnewargs_ex__"):
+        args, kwargs = module.__getnewargs_ex__()
+        return copyreg.__newobj_ex__, (cls, args, kwargs)  # type: ignore[attr-defined]
+    given = module.__getnewargs__() if hasattr(cls, "__getnewargs__") else ()
+    return copyreg.__newobj__, (cls, *given)  # type: ignore[attr-defined]
 
 
 # Graphs and native parameters, which a copy makes anew.

@@ -1,8 +1,8 @@
 """The names of MindSpore's layers for our tensors: read and written under those names, too, and saved under them in its files."""
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
 # torch's name → MindSpore's: the attribute first, then what files of a layer that stands alone say.
 AFFINE: Mapping[str, tuple[str, ...]] = {"weight": ("gamma",), "bias": ("beta",)}
@@ -12,9 +12,29 @@ TABLE: Mapping[str, tuple[str, ...]] = {"weight": ("embedding_table",)}
 SLOPE: Mapping[str, tuple[str, ...]] = {"weight": ("w", "a")}
 
 
+_Class = TypeVar("_Class", bound=type)
+# By class, and not in it: a class shows nothing of ours.
+_of_classes: dict[type, Mapping[str, tuple[str, ...]]] = {}
+_known = {names[0] for table in (NORM, TABLE, SLOPE) for names in table.values()}
+
+
+def called(names: Mapping[str, tuple[str, ...]]) -> Callable[[_Class], _Class]:
+    """Say what MindSpore's layer calls the tensors of a class and its subclasses."""
+
+    def said(cls: _Class) -> _Class:
+        _of_classes[cls] = names
+        return cls
+
+    return said
+
+
+def names_of(kind: type) -> Mapping[str, tuple[str, ...]]:
+    """What MindSpore's layer of a kind calls its tensors."""
+    return next((_of_classes[base] for base in kind.__mro__ if base in _of_classes), {})
+
+
 def torchs_name(module: Any, name: str) -> str | None:
     """Return what torch calls the tensor that MindSpore's layer of this kind calls ``name``."""
-    for own, names in type(module)._mstorch_names.items():
-        if names[0] == name:
-            return own
-    return None
+    if name not in _known:
+        return None
+    return next((own for own, names in names_of(type(module)).items() if names[0] == name), None)

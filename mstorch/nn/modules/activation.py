@@ -8,7 +8,7 @@ from ..._core.warned import warn
 from ..._tensor import Tensor
 from .. import functional as F
 from ._made import parameter_of
-from ._names import SLOPE
+from ._names import SLOPE, called
 from ._own_init import own_init
 from .attention import MultiheadAttention as MultiheadAttention
 from .module import Module
@@ -372,11 +372,11 @@ class Softplus(Module):
         return f"beta={self.beta}, threshold={self.threshold}"
 
 
+@called(SLOPE)
 class PReLU(Module):
     """``x`` where it is positive, else ``weight * x``, with a learned weight (https://arxiv.org/abs/1502.01852)."""
 
     __constants__ = ["num_parameters"]
-    _mstorch_names = SLOPE
 
     def __init__(self, num_parameters: int = 1, init: float = 0.25, device: Any = None, dtype: Any = None) -> None:
         self.num_parameters = num_parameters

@@ -11,18 +11,18 @@ from ..._ops.memory.from_data import tensor
 from ..._tensor import Tensor
 from .. import functional as F
 from ..parameter import Parameter, UninitializedBuffer, UninitializedParameter
-from ._names import NORM
+from ._names import NORM, called
 from ._own_init import own_init
 from .lazy import LazyModuleMixin
 from .module import Module
 
 
+@called(NORM)
 class _NormBase(Module):
     """Weight, bias, running_mean and running_var (num_features), num_batches_tracked (int64)."""
 
     _version = 2
     __constants__ = ["track_running_stats", "momentum", "eps", "num_features", "affine"]
-    _mstorch_names = NORM
     num_features: int
     eps: float
     momentum: float | None

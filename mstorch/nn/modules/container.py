@@ -4,13 +4,13 @@ from __future__ import annotations
 import itertools
 import operator
 from collections import OrderedDict
-from collections.abc import ItemsView, Iterable, Iterator, KeysView, Mapping, ValuesView
+from collections.abc import Callable, ItemsView, Iterable, Iterator, KeysView, Mapping, ValuesView
 from typing import Any, overload
 
-from typing_extensions import Self
+from typing_extensions import Self, deprecated
 
+from ..._core.settings import typename
 from ..._core.tensor_base import TensorBase
-from ..._core.warned import warn
 from ..._tensor import Tensor
 from ..parameter import Parameter
 from .module import Module, _addindent
@@ -23,14 +23,14 @@ def _position(index: int, length: int, name: str = "index") -> int:
     return index % length
 
 
+@deprecated(
+    "`nn.Container` is deprecated. All of its functionality is now implemented in `nn.Module`. Subclass that instead.",
+    category=FutureWarning,
+)
 class Container(Module):
     """The modules given by name; Module itself does as much, so that torch warns (FutureWarning)."""
 
     def __init__(self, **kwargs: Any) -> None:
-        warn(
-            "`nn.Container` is deprecated. All of its functionality is now implemented in `nn.Module`. Subclass that instead.",
-            FutureWarning,
-        )
         super().__init__()
         for name, module in kwargs.items():
             self.add_module(name, module)
@@ -51,9 +51,8 @@ class Sequential(Module):
         for name, module in named:
             self.add_module(str(name), module)
 
-    def _name_at(self, index: int) -> str:
-        position = _position(index, len(self))
-        return next(itertools.islice(self._modules, position, None))
+    def _get_item_by_idx(self, iterator: Iterable[Any], idx: int) -> Any:
+        return next(itertools.islice(iterator, _position(idx, len(self)), None))
 
     def _renumber(self) -> None:
         numbered = OrderedDict((str(i), module) for i, module in enumerate(self._modules.values()))
@@ -70,13 +69,13 @@ class Sequential(Module):
         if isinstance(idx, slice):
             named: Any = list(self._modules.items())[idx]
             return self.__class__(OrderedDict(named))
-        return self._modules[self._name_at(idx)]
+        return self._modules[self._get_item_by_idx(self._modules, idx)]
 
     def __setitem__(self, idx: int, module: Module) -> None:
-        setattr(self, self._name_at(idx), module)
+        setattr(self, self._get_item_by_idx(self._modules, idx), module)
 
     def __delitem__(self, idx: Any) -> None:
-        names = list(self._modules)[idx] if isinstance(idx, slice) else [self._name_at(idx)]
+        names = list(self._modules)[idx] if isinstance(idx, slice) else [self._get_item_by_idx(self._modules, idx)]
         for name in names:
             delattr(self, name)
         self._renumber()
@@ -162,7 +161,7 @@ class ModuleList(Module):
         if modules is not None:
             self += modules
 
-    def _place(self, idx: int) -> str:
+    def _get_abs_string_index(self, idx: int) -> str:
         return str(_position(idx, len(self)))
 
     @overload
@@ -175,13 +174,13 @@ class ModuleList(Module):
         if isinstance(idx, slice):
             modules: Any = list(self._modules.values())[idx]
             return self.__class__(modules)
-        return self._modules[self._place(idx)]
+        return self._modules[self._get_abs_string_index(idx)]
 
     def __setitem__(self, idx: int, module: Module) -> None:
-        setattr(self, self._place(idx), module)
+        setattr(self, self._get_abs_string_index(idx), module)
 
     def __delitem__(self, idx: Any) -> None:
-        names = list(self._modules)[idx] if isinstance(idx, slice) else [self._place(idx)]
+        names = list(self._modules)[idx] if isinstance(idx, slice) else [self._get_abs_string_index(idx)]
         for name in names:
             delattr(self, name)
         self._fill(list(self._modules.values()))
@@ -317,12 +316,12 @@ def _pairs(values: dict[Any, Any], name: str, what: str) -> Iterator[tuple[Any, 
         yield pair[0], pair[1]
 
 
-def _described(value: Any) -> str:
+def _described(value: Any, named: Callable[[Any], Any] = lambda tensor: tensor.dtype) -> str:
     if not isinstance(value, TensorBase):
         return f"Object of type: {type(value).__name__}"
     kind = "Parameter" if isinstance(value, Parameter) else "Tensor"
     size = "x".join(str(n) for n in value.size())
-    return f"{kind} containing: [{value.dtype} of size {size}]"
+    return f"{kind} containing: [{named(value)} of size {size}]"
 
 
 class ParameterList(Module):
@@ -334,18 +333,18 @@ class ParameterList(Module):
         if values is not None:
             self += values
 
-    def _place(self, idx: int) -> str:
+    def _get_abs_string_index(self, idx: int) -> str:
         return str(_position(idx, len(self)))
 
     def __getitem__(self, idx: Any) -> Any:
         if isinstance(idx, slice):
             return self.__class__(self[i] for i in range(*idx.indices(len(self))))
-        return getattr(self, self._place(idx))
+        return getattr(self, self._get_abs_string_index(idx))
 
     def __setitem__(self, idx: int, param: Any) -> None:
         if isinstance(param, TensorBase) and not isinstance(param, Parameter):
             param = Parameter(param)  # type: ignore[arg-type]
-        setattr(self, self._place(idx), param)
+        setattr(self, self._get_abs_string_index(idx), param)
 
     def __len__(self) -> int:
         return self._size
@@ -481,7 +480,7 @@ class ParameterDict(Module):
 
     def extra_repr(self) -> str:
         """Return the values, one a line."""
-        return "\n".join(f"  ({key}): {_described(value)}" for key, value in self.items())
+        return "\n".join(f"  ({key}): {_described(value, typename)}" for key, value in self.items())
 
     def __call__(self, input: Any) -> None:
         raise RuntimeError("ParameterDict should not be called.")

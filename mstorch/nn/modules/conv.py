@@ -63,9 +63,9 @@ class _ConvNd(Module):
                 for d, k, i in zip(dilation, kernel_size, range(len(kernel_size) - 1, -1, -1)):
                     total = d * (k - 1)
                     sides[2 * i], sides[2 * i + 1] = total // 2, total - total // 2
-            self._reversed_padding_repeated_twice = sides
+            self._reversed_padding_repeated_twice: Any = sides
         else:
-            self._reversed_padding_repeated_twice = [p for p in reversed(padding) for _ in range(2)]
+            self._reversed_padding_repeated_twice = tuple(p for p in reversed(padding) for _ in range(2))
         first, second = (in_channels, out_channels) if transposed else (out_channels, in_channels)
         self.weight = parameter(first, second // groups, *kernel_size, device=device, dtype=dtype)
         if bias:

@@ -3,6 +3,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from typing_extensions import deprecated
+
 from ..._hook import missing as _missing
 from ..._tensor import Tensor
 from .. import _reduction
@@ -69,6 +71,10 @@ class NLLLoss(_WeightedLoss):
         return F.nll_loss(input, target, weight=self.weight, ignore_index=self.ignore_index, reduction=self.reduction)
 
 
+@deprecated(
+    "`NLLLoss2d` has been deprecated. Please use `NLLLoss` instead as a drop-in replacement and see "
+    "https://pytorch.org/docs/main/nn.html#torch.nn.NLLLoss for more details.", category=FutureWarning,
+)  # fmt: skip
 @own_init
 class NLLLoss2d(NLLLoss):
     """The old name of NLLLoss for images."""

@@ -3,20 +3,21 @@ from __future__ import annotations
 
 import abc
 import inspect
-from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
 
 from typing_extensions import Self
 
-from ..._backend.cell import init_cell, is_parameter, is_raw
-from ..._core.hooks import Hooks
+from ..._backend.cell import init_cell, is_raw
 from ..._core.no_memory import lacks_memory, no_memory
 from ..._core.tensor_base import TensorBase
 from ..._tensor import Tensor
-from ..parameter import Buffer, Parameter, set_data
+from ..parameter import Buffer, Parameter
+from ._behind import hides_bases
 from ._bprop import take_words
 from ._cell import CellMixin
-from ._cell_names import CellNames, is_free
+from ._cell_names import CellNames
 from ._conversion import ConversionMixin
 from ._hooks import (
     HookMixin,
@@ -34,9 +35,10 @@ from ._hooks import (
 from ._looks import LooksMixin
 from ._making import made
 from ._names import torchs_name
-from ._native import adopt, as_torchs, has_native, is_buffer, native_state
+from ._native import adopt, as_torchs
+from ._own import OwnMixin
 from ._state import _EXTRA as _EXTRA_STATE_KEY_SUFFIX  # noqa: F401 - a name of torch's
-from ._state import StateMixin, _IncompatibleKeys  # noqa: F401
+from ._state import StateMixin, _IncompatibleKeys, _WrappedHook  # noqa: F401 - names that pickles have
 
 if TYPE_CHECKING:  # MindSpore has no types: anything would be an attribute
     class Cell: ...
@@ -54,16 +56,16 @@ __all__ = [
 
 
 # The hooks of all modules. They stand here under torch's names, because programs that clean up set the names anew.
-_global_backward_pre_hooks: dict[int, Any] = Hooks()
-_global_backward_hooks: dict[int, Any] = Hooks()
+_global_backward_pre_hooks: dict[int, Any] = OrderedDict()
+_global_backward_hooks: dict[int, Any] = OrderedDict()
 _global_is_full_backward_hook: bool | None = None
-_global_forward_pre_hooks: dict[int, Any] = Hooks()
-_global_forward_hooks: dict[int, Any] = Hooks()
-_global_forward_hooks_always_called: dict[int, bool] = Hooks()
-_global_forward_hooks_with_kwargs: dict[int, bool] = Hooks()
-_global_buffer_registration_hooks: dict[int, Any] = Hooks()
-_global_module_registration_hooks: dict[int, Any] = Hooks()
-_global_parameter_registration_hooks: dict[int, Any] = Hooks()
+_global_forward_pre_hooks: dict[int, Any] = OrderedDict()
+_global_forward_hooks: dict[int, Any] = OrderedDict()
+_global_forward_hooks_always_called: dict[int, bool] = OrderedDict()
+_global_forward_hooks_with_kwargs: dict[int, bool] = OrderedDict()
+_global_buffer_registration_hooks: dict[int, Any] = OrderedDict()
+_global_module_registration_hooks: dict[int, Any] = OrderedDict()
+_global_parameter_registration_hooks: dict[int, Any] = OrderedDict()
 global_hooks.names = globals()
 
 
@@ -72,7 +74,8 @@ def _addindent(text: str, spaces: int) -> str:
     return "\n".join([first, *(" " * spaces + line for line in rest)])
 
 
-class Module(LooksMixin, StateMixin, HookMixin, ConversionMixin, CellNames, CellMixin, Cell):
+@hides_bases
+class Module(LooksMixin, OwnMixin, StateMixin, HookMixin, ConversionMixin, CellNames, CellMixin, Cell):
     """The base of all networks. Subclasses assign parameters and child modules as attributes and define ``forward``.
 
     The same object is a ``mindspore.nn.Cell``: MindSpore's optimisers, ``value_and_grad``, ``Model`` and checkpoints see its
@@ -101,9 +104,6 @@ class Module(LooksMixin, StateMixin, HookMixin, ConversionMixin, CellNames, Cell
     _load_state_dict_post_hooks: dict[int, Callable[..., Any]]
     _modules: dict[str, Module | None]
     _compiled_call_impl: Callable[..., Any] | None = None
-    if TYPE_CHECKING:
-        _mstorch_names: ClassVar[Mapping[str, tuple[str, ...]]]
-    _mstorch_names = {}  # what MindSpore's layer calls the tensors
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -143,7 +143,7 @@ class Module(LooksMixin, StateMixin, HookMixin, ConversionMixin, CellNames, Cell
 
     # Calls
 
-    def forward(self, *args: Any, **kwargs: Any) -> Any:
+    def forward(self, *input: Any) -> Any:
         """Compute the module's result; each subclass defines this (or ``construct``, as in MindSpore)."""
         raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
 
@@ -221,16 +221,6 @@ class Module(LooksMixin, StateMixin, HookMixin, ConversionMixin, CellNames, Cell
         self._modules[name] = module
         adopt(self, name)
 
-    def _mstorch_taken(self, name: str) -> bool:
-        if torchs_name(self, name) is not None and not self._mstorch_has(name):
-            return False
-        return hasattr(self, name) and not is_free(self, name)
-
-    def _mstorch_has(self, name: str) -> bool:
-        """Return whether a name is more than MindSpore's word for a tensor of this layer."""
-        members = self.__dict__
-        return name in members or any(name in members.get(kind, ()) for kind in _MEMBERS) or hasattr(type(self), name)
-
     def register_module(self, name: str, module: Module | None) -> None:
         """The same as ``add_module``."""
         self.add_module(name, module)
@@ -248,7 +238,7 @@ class Module(LooksMixin, StateMixin, HookMixin, ConversionMixin, CellNames, Cell
     def __setattr__(self, name: str, value: Any) -> None:
         members = self.__dict__
         parameters = members.get("_parameters")
-        own = torchs_name(self, name) if type(self)._mstorch_names else None
+        own = torchs_name(self, name)
         if own is not None and not self._mstorch_has(name):
             if is_raw(value) or type(self).__module__.startswith(("torch.", "mstorch.")):
                 name = own  # not in a subclass of the user's, where a Parameter under that name is one more
@@ -304,21 +294,6 @@ class Module(LooksMixin, StateMixin, HookMixin, ConversionMixin, CellNames, Cell
             return
         object.__setattr__(self, name, value)
 
-    def _mstorch_set_data(self, name: str, raw: Any) -> bool:
-        """Give a parameter or buffer the values of a tensor of MindSpore's, as a Cell does; False if there is none of the name."""
-        members = self.__dict__
-        known = None if is_parameter(raw) else members.get("_parameters", {}).get(name)
-        known = members.get("_buffers", {}).get(name) if known is None else known
-        if known is not None:
-            set_data(known, raw)
-        return known is not None
-
-    def _mstorch_forget(self, name: str, *kinds: str) -> None:
-        self.__dict__.pop(name, None)
-        for kind in kinds:
-            self.__dict__[kind].pop(name, None)
-        self._non_persistent_buffers_set.discard(name)
-
     def __delattr__(self, name: str) -> None:
         for kind in _MEMBERS:
             if name in self.__dict__.get(kind, {}):
@@ -341,14 +316,6 @@ class Module(LooksMixin, StateMixin, HookMixin, ConversionMixin, CellNames, Cell
                 if remove_duplicate:
                     seen.add(id(value))
                 yield module_prefix + ("." if module_prefix else "") + name, value
-
-    def _mstorch_own_parameters(self) -> Any:
-        own = self._parameters.items()
-        return [*own, *((n, t) for n, t in native_state(self) if not is_buffer(n, t))] if has_native(self) else own
-
-    def _mstorch_own_buffers(self) -> Any:
-        own = self._buffers.items()
-        return [*own, *((n, t) for n, t in native_state(self) if is_buffer(n, t))] if has_native(self) else own
 
     def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
         """The parameters, each once."""
@@ -442,16 +409,6 @@ class Module(LooksMixin, StateMixin, HookMixin, ConversionMixin, CellNames, Cell
         if name not in module._buffers:
             raise AttributeError(f"`{name}` is not a buffer")
         return module._buffers[name]  # type: ignore[return-value]
-
-    def _mstorch_member_at(self, target: str, kind: type, words: str) -> Any:
-        path, _, name = target.rpartition(".")
-        module = self.get_submodule(path)
-        if not hasattr(module, name):
-            raise AttributeError(f"{module._get_name()} has no attribute `{name}`")
-        member = getattr(module, name)
-        if not isinstance(member, kind):
-            raise AttributeError(f"`{name}` is not {words}")
-        return member
 
     # Modes and conversions
 

@@ -8,7 +8,7 @@ from ... import init
 from ..._tensor import Tensor
 from .. import functional as F
 from ._made import parameter
-from ._names import AFFINE
+from ._names import AFFINE, called
 from .module import Module
 
 
@@ -56,11 +56,11 @@ def _shape(normalized_shape: Any) -> tuple[int, ...]:
     return (normalized_shape,) if isinstance(normalized_shape, numbers.Integral) else tuple(normalized_shape)  # type: ignore[return-value]
 
 
+@called(AFFINE)
 class LayerNorm(Module):
     """Mean 0 and variance 1 over the last dimensions (https://arxiv.org/abs/1607.06450)."""
 
     __constants__ = ["normalized_shape", "eps", "elementwise_affine"]
-    _mstorch_names = AFFINE
 
     def __init__(
         self, normalized_shape: Any, eps: float = 1e-5, elementwise_affine: bool = True, bias: bool = True, device: Any = None,
@@ -98,11 +98,11 @@ class LayerNorm(Module):
         )
 
 
+@called(AFFINE)
 class GroupNorm(Module):
     """Mean 0 and variance 1 in each group of channels (https://arxiv.org/abs/1803.08494)."""
 
     __constants__ = ["num_groups", "num_channels", "eps", "affine"]
-    _mstorch_names = AFFINE
 
     def __init__(
         self, num_groups: int, num_channels: int, eps: float = 1e-5, affine: bool = True, device: Any = None,

@@ -7,6 +7,10 @@ from ._own_init import own_init
 from .module import Module
 
 
+def _sides(padding: int | tuple[int, ...], rank: int) -> tuple[int, ...]:
+    return tuple(padding) if isinstance(padding, (tuple, list)) else (padding,) * (2 * rank)
+
+
 class _PadNd(Module):
     """Pads the last ``_rank`` dimensions; one number stands for all sides."""
 
@@ -16,7 +20,7 @@ class _PadNd(Module):
 
     def __init__(self, padding: int | tuple[int, ...]) -> None:
         super().__init__()
-        self.padding = tuple(padding) if isinstance(padding, (tuple, list)) else (padding,) * (2 * self._rank)
+        self.padding = _sides(padding, self._rank)
 
     def forward(self, input: Tensor) -> Tensor:
         """(N, C, *) → (N, C, *), also without N."""
@@ -32,8 +36,9 @@ class _ConstantPadNd(_PadNd):
     _mode = "constant"
 
     def __init__(self, padding: int | tuple[int, ...], value: float) -> None:
-        super().__init__(padding)
+        Module.__init__(self)
         self.value = value
+        self.padding = _sides(padding, self._rank)
 
     def forward(self, input: Tensor) -> Tensor:
         """(*) → (*)."""

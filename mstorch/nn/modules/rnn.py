@@ -328,8 +328,8 @@ class RNN(RNNBase):
             self_nonlinearity = kwargs.pop("nonlinearity", "tanh")
         if self_nonlinearity not in ("tanh", "relu"):
             raise ValueError(f"Unknown nonlinearity '{self_nonlinearity}'. Select from 'tanh' or 'relu'.")
-        super().__init__("RNN_TANH" if self_nonlinearity == "tanh" else "RNN_RELU", *args, **kwargs)
         self.nonlinearity = self_nonlinearity
+        super().__init__("RNN_TANH" if self_nonlinearity == "tanh" else "RNN_RELU", *args, **kwargs)
 
     @overload
     def forward(self, input: Tensor, hx: Tensor | None = None) -> tuple[Tensor, Tensor]: ...

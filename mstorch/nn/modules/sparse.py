@@ -8,15 +8,15 @@ from ..._tensor import Tensor
 from .. import functional as F
 from ..parameter import Parameter
 from ._made import parameter
-from ._names import TABLE
+from ._names import TABLE, called
 from .module import Module
 
 
+@called(TABLE)
 class Embedding(Module):
     """A table of ``num_embeddings`` rows, drawn from the standard normal; the row ``padding_idx`` is zero and stays so."""
 
     __constants__ = ["num_embeddings", "embedding_dim", "padding_idx", "max_norm", "norm_type", "scale_grad_by_freq", "sparse"]
-    _mstorch_names = TABLE
     weight: Tensor
 
     def __init__(

@@ -5,13 +5,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..._tensor import Tensor
+from ..._utils import _get_available_device_type
 from ..modules.module import Module
 
 
 class DataParallel(Module):
     """Runs ``module`` (its state_dict keys begin with "module.") on the whole batch.
 
-    Differs from torch: a MindSpore process has one device, so that ``device_ids`` are kept but the batch is not divided;
+    Differs from torch: a MindSpore process has one device, so that ``device_ids`` are kept on a device, but the batch is not divided;
     several devices take several processes.
     """
 
@@ -20,6 +21,9 @@ class DataParallel(Module):
     ) -> None:
         super().__init__()
         self.module = module
+        if _get_available_device_type() is None:  # on the CPU torch keeps nothing else
+            self.device_ids: list[Any] = []
+            return
         self.device_ids = list(device_ids or ())
         self.output_device = output_device
         self.dim = dim

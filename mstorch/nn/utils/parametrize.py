@@ -162,14 +162,14 @@ class ParametrizationList(ModuleList):
             )
         _set(place, part)
 
-    def originals(self) -> list[Tensor]:
+    def _originals(self) -> list[Tensor]:
         """Return the tensors that the first parametrization starts from."""
         return [self.original] if self.is_tensor else [getattr(self, f"original{i}") for i in range(self.ntensors)]
 
     def forward(self) -> Tensor:
         """Return the parametrized tensor."""
         first, *rest = self
-        value = first(*self.originals())
+        value = first(*self._originals())
         for module in rest:
             value = module(value)
         return value

@@ -12,13 +12,13 @@ class _FusedModule(nn.Sequential):
 
     _kinds: tuple[type, ...] = ()
 
-    def __init__(self, *layers: Any) -> None:
-        found = [type_before_parametrizations(layer) for layer in layers]
+    def __init__(self, *args: Any) -> None:
+        found = [type_before_parametrizations(layer) for layer in args]
         if self._kinds and tuple(found) != self._kinds:
             names = [kind.__name__ for kind in found]
             listed = " and ".join(names) if len(names) < 3 else f"{', '.join(names[:-1])}, and {names[-1]}"
             raise AssertionError(f"Incorrect types for input modules: {listed}")
-        super().__init__(*layers)
+        super().__init__(*args)
 
 
 class ConvReLU1d(_FusedModule):

@@ -276,6 +276,13 @@ class _ConvReLU:
     _FLOAT_BN_MODULE: Any = None
     _FLOAT_RELU_MODULE: Any = nn.ReLU
 
+    def __init__(
+        self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1,
+        bias: bool = True, padding_mode: str = "zeros", qconfig: Any = None,
+    ) -> None:  # fmt: skip
+        sizes = in_channels, out_channels, kernel_size, stride, padding, dilation
+        super().__init__(*sizes, groups=groups, bias=bias, padding_mode=padding_mode, qconfig=qconfig)  # type: ignore[call-arg]
+
     def forward(self, input: Tensor) -> Any:
         """Return the layers with the weight rounded."""
         return F.relu(super().forward(input))  # type: ignore[misc]

@@ -1,0 +1,46 @@
+"""What stands behind Module: ``dir`` and ``inspect`` of a class find torch's names there, and nothing of MindSpore's Cell or of our own."""
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, TypeVar
+
+from ..._backend.cell import Cell
+from ._cell_names import CellName
+
+_Class = TypeVar("_Class", bound=type)
+# What torch's Module has not, or each class has for itself.
+_OWN = frozenset(("__bool__", "__del__", "__doc__", "__init__", "__module__", "__signature__"))
+_dictionary = type.__dict__["__dict__"].__get__
+
+
+def _is_torchs(name: str, value: object) -> bool:
+    return not (name.startswith("_mstorch_") or name in _OWN or isinstance(value, CellName))
+
+
+class _Hides(type):
+    """The metaclass of a class that tells part of what it has. ``dir`` asks each base for its ``__dict__`` and ``__bases__``.
+
+    Module itself has torch's metaclass, ``type``, so that users' classes may have any other: Python looks for the metaclasses of bases as
+    a class is made, not as its bases are exchanged.
+    """
+
+    @property
+    def __dict__(cls) -> Mapping[str, Any]:  # type: ignore[override]
+        ours = [base for base in cls.__mro__[1:] if not issubclass(Cell, base)]
+        found = {name: value for base in reversed(ours) for name, value in _dictionary(base).items()}
+        return MappingProxyType({name: value for name, value in found.items() if _is_torchs(name, value)})
+
+    @property
+    def __bases__(cls) -> tuple[type, ...]:  # type: ignore[override]
+        return (object,)
+
+
+def hides_bases(cls: _Class) -> _Class:
+    """Put one class that hides what it has between a class and its bases."""
+
+    class Behind(*cls.__bases__, metaclass=_Hides):  # type: ignore[misc]
+        __slots__ = ()
+
+    cls.__bases__ = (Behind,)
+    return cls
