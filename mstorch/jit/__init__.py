@@ -37,7 +37,7 @@ from ._trace import (
     trace,
     trace_module,
 )
-from ._trace_graph import _get_trace_graph as _get_trace_graph
+from ._trace import _get_trace_graph as _get_trace_graph
 
 isinstance = _isinstance
 _script_if_tracing = script_if_tracing

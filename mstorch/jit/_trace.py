@@ -9,6 +9,7 @@ from .._jit_internal import mode, running
 from .._tensor import Tensor
 from ..nn.modules.module import Module
 from ._script import RecursiveScriptModule, ScriptFunction, ScriptModule, wrapped
+from ._trace_graph import _get_trace_graph as _get_trace_graph
 
 
 class TracerWarning(Warning):
