@@ -316,7 +316,6 @@ ELSEWHERE = frozenset((
 
 
 @pytest.mark.sweep
-@pytest.mark.filterwarnings("ignore:Sparse CSR tensor support:UserWarning")  # torch's, once in a process
 @pytest.mark.parametrize("kind", ["float8_e4m3fn", "float8_e5m2", "float8_e8m0fnu"])
 def test_operators_of_torchs_database(kind: str) -> None:
     wrong, tried, renamed = {}, 0, 0
