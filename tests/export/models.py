@@ -8,6 +8,7 @@ of mstorch loads the files. A network that is compared is called with other valu
 from __future__ import annotations
 
 import argparse
+import importlib
 import importlib.util
 import json
 import os
@@ -117,8 +118,9 @@ def by_torch(group: str, name: str, folder: Path) -> dict[str, str]:
 
     network, example, other = made(group, name)
     with torch.no_grad():
-        wanted = leaves_of(network(*other[0], **other[1]))
-    kept: dict[str, Any] = {"state": network.state_dict(), "example": example, "other": other, "wanted": wanted, "fake": None}
+        result = network(*other[0], **other[1])
+    wanted = leaves_of(result)
+    kept: dict[str, Any] = {"state": network.state_dict(), "example": example, "other": other, "wanted": wanted, "fake": None, "home": type(result).__module__}
 
     def export() -> str:
         program = torch.export.export(network, *example)
@@ -169,9 +171,8 @@ def by_reader(group: str, name: str, folder: Path) -> dict[str, str]:
     def loaded() -> str:
         if not (folder / f"{name}.program").exists():
             return "no file"
-        if group == "transformers":  # the form of what it returns is a class of the package, for torch too
-            __import__("transformers.modeling_outputs")
         kept = torch.load(folder / f"{name}.numbers", weights_only=False)
+        importlib.import_module(kept["home"])  # where a class of the package is what is returned, torch wants to know it too
         args, kwargs = kept["other"]
         return differs(torch.export.load(folder / f"{name}.program").module()(*args, **kwargs), kept["wanted"])
 
