@@ -49,6 +49,10 @@ class FakeTensorDeviceMismatchError(RuntimeError):
     """Operands on two devices."""
 
 
+class MetadataMismatchError(RuntimeError):
+    """A result that does not look as fake tensors tell."""
+
+
 class FakeTensor(Tensor):
     """A tensor without elements: ``fake_device`` is where they would be, ``fake_mode`` what made it."""
 
@@ -268,7 +272,7 @@ unset_fake_temporarily = _disable_current_modes
 
 __all__ = [
     "DataDependentOutputException", "DynamicOutputShapeException", "FakeTensor", "FakeTensorDeviceMismatchError", "FakeTensorMode",
-    "UnsupportedFakeTensorException", "is_fake", "unset_fake_temporarily",
+    "MetadataMismatchError", "UnsupportedFakeTensorException", "is_fake", "unset_fake_temporarily",
 ]  # fmt: skip
 
 __getattr__ = _missing(__name__)
