@@ -69,7 +69,8 @@ class CrossRefFakeMode(TorchDispatchMode):
     def _worked_out(self, func: Any, args: Any, kwargs: dict[str, Any]) -> tuple[list[Any], list[bool]] | None:
         """The results without elements and which share memory; None for a call that they cannot tell."""
         fakes: dict[int, Any] = {}
-        with FakeTensorMode() as mode:
+        mode = FakeTensorMode()
+        with mode:
             def faked(value: Any) -> Any:
                 return fakes.setdefault(id(value), mode.from_tensor(value)) if isinstance(value, Tensor) else value
 

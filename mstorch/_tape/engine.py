@@ -281,15 +281,15 @@ def run(
     first, buffers = _placed(roots)
     catching, needed = _targets(first, wanted, only)
     mode, this = modes.grad, Pass(keep, first, needed)
-    inference, hooks, depth = modes.inference, len(modes.saved_hooks), len(running.passes)
+    inference, hooks, depth = modes.inference, list(modes.saved_hooks), len(running.passes)
     try:  # before anything is set: an interrupt comes anywhere
         running.accumulates.append(wanted is None and only is None)
         running.passes.append(this)
         modes.grad = recorded
         caught = _walk(this, buffers, catching, recorded, tensors)
     finally:
-        modes.grad, modes.inference = mode, inference  # hooks may have entered what they do not leave
-        del modes.saved_hooks[hooks:]
+        modes.grad, modes.inference = mode, inference  # hooks may have entered what they do not leave, or left what they did not enter
+        modes.saved_hooks[:] = hooks
         try:
             while len(running.accumulates) == 1 and running.callbacks:  # one may add another
                 running.callbacks.pop(0)()
