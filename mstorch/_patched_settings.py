@@ -11,7 +11,8 @@ from ._leaving import Block, values_again
 
 def _place(module: str, name: str) -> tuple[Any, str]:
     """What holds a setting, and its name there: ``triton.cudagraphs`` is one of a group's. AttributeError where there is none."""
-    holder, *path = sys.modules[module], *name.split(".")
+    holder: Any = sys.modules[module]
+    path = name.split(".")
     for part in path[:-1]:
         holder = getattr(holder, part, None)
     if not hasattr(holder, path[-1]):

@@ -88,6 +88,22 @@ def _is_torch_function_enabled() -> bool:
     return overriding.state.level == overriding.ON
 
 
+def _is_torch_function_all_disabled() -> bool:
+    """Whether neither classes with ``__torch_function__`` nor modes are asked."""
+    return overriding.state.level == overriding.OFF
+
+
+class _EnableTorchFunction:
+    """While it lives, classes and modes are asked, whatever is off around it."""
+
+    def __init__(self) -> None:
+        self._before = overriding.state.level
+        overriding.state.level = overriding.ON
+
+    def __del__(self) -> None:
+        overriding.state.level = self._before
+
+
 def _is_torch_function_mode_enabled() -> bool:
     """Whether the thread has a mode that is asked."""
     return overriding.mode_is_on()
@@ -282,6 +298,23 @@ def _jit_setting(name: str, default: Any) -> Callable[..., Any]:
         ("_jit_override_can_fuse_on_cpu", False), ("_jit_override_can_fuse_on_gpu", False), ("_jit_set_nvfuser_enabled", False),
         ("_jit_set_nvfuser_guard_mode", True),
     ))  # fmt: skip
+
+
+_emit_hooks: list[Any] = [None, None]
+
+
+def _jit_set_emit_hooks(module_hook: Callable[..., Any] | None, function_hook: Callable[..., Any] | None) -> None:
+    """Keep what is to be called with modules and functions that TorchScript compiles: none is compiled."""
+    _emit_hooks[:] = module_hook, function_hook
+
+
+def _jit_get_emit_hooks() -> tuple[Any, Any]:
+    """What ``_jit_set_emit_hooks`` was given."""
+    return _emit_hooks[0], _emit_hooks[1]
+
+
+def _jit_clear_class_registry() -> None:
+    """Forget the classes that TorchScript has compiled: none is."""
 
 
 def _jit_can_fuse_on_cpu() -> bool:

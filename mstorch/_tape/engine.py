@@ -419,14 +419,17 @@ def put_gradient(node: Accumulate, gradient: Any, recorded: bool) -> None:
             gradient = None
         elif not recorded:
             gradient = bare_of(gradient, False)
+    seen = None if auto.grad is None or node.marks is None or not node.hooks else dressed(gradient)
     with _accumulating:
         _add_to(auto, tensor, gradient, recorded)
-    if node.marks is not None and node.hooks:
-        for hook in list(node.hooks.values()):
-            hook((), (auto.grad,))
+    if seen is None:
+        seen = auto.grad
     if auto.post:
         for hook in list(auto.post.values()):
             _check_nothing(hook(tensor), tensor)
+    if node.marks is not None and node.hooks:
+        for hook in list(node.hooks.values()):
+            hook((), (seen,))
 
 
 def _in_leafs_order(gradient: np.ndarray, leaf: TensorBase) -> np.ndarray:
