@@ -422,14 +422,11 @@ def put_gradient(node: Accumulate, gradient: Any, recorded: bool) -> None:
     seen = None if auto.grad is None or node.marks is None or not node.hooks else dressed(gradient)
     with _accumulating:
         _add_to(auto, tensor, gradient, recorded)
-    if seen is None:
-        seen = auto.grad
-    if auto.post:
-        for hook in list(auto.post.values()):
-            _check_nothing(hook(tensor), tensor)
-    if node.marks is not None and node.hooks:
-        for hook in list(node.hooks.values()):
-            hook((), (seen,))
+    seen = auto.grad if seen is None else seen
+    for hook in list(auto.post.values()) if auto.post else ():
+        _check_nothing(hook(tensor), tensor)
+    for hook in list(node.hooks.values()) if node.marks is not None and node.hooks else ():
+        hook((), (seen,))
 
 
 def _in_leafs_order(gradient: np.ndarray, leaf: TensorBase) -> np.ndarray:

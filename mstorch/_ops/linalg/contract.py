@@ -22,6 +22,7 @@ from .._named import node_called
 from .._numbers import fitting
 from .._one_dtype import expect_dtype
 from .._operation import operation
+from .._overlaps import refuse_partly
 from .._scalars import scalar_array
 from ..elementwise import activation
 from ..memory.creation import eye
@@ -39,12 +40,9 @@ def einsum(*args: Any) -> TensorBase:
     """The sum of products that an equation of subscripts names: ``einsum("ij,jk->ik", a, b)``."""
     if len(args) < 2:
         raise ValueError(_NOTHING)
-    if isinstance(args[0], TensorBase):
-        equation, operands = _from_lists(args)
-    else:
-        equation, operands = args[0], args[1:]
-        if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
-            operands = tuple(operands[0])
+    equation, operands = _from_lists(args) if isinstance(args[0], TensorBase) else (args[0], args[1:])
+    if not isinstance(args[0], TensorBase):
+        operands = tuple(operands[0]) if len(operands) == 1 and isinstance(operands[0], (list, tuple)) else operands
         if not operands:
             raise ValueError(_NOTHING)
         if not isinstance(equation, str):
@@ -340,6 +338,7 @@ def vdot(input: TensorBase, other: TensorBase, *, out: TensorBase | None = None)
 
 def kron(input: Any, other: Any, *, out: TensorBase | None = None) -> TensorBase:
     """The Kronecker product: each element of the first times the whole second."""
+    refuse_partly(out, input, other, twice=False)
     a, b = shape_of(input), shape_of(other)
     rank = max(len(a), len(b))
     a, b = (1,) * (rank - len(a)) + a, (1,) * (rank - len(b)) + b
@@ -534,6 +533,7 @@ def addr(
     for number, vector in ((1, vec1), (2, vec2)):
         if len(shape_of(vector)) != 1:
             raise RuntimeError(f"addr: Expected 1-D argument vec{number}, but got {len(shape_of(vector))}-D")
+    refuse_partly(out, vec1, vec2)
     product = outer(vec1, vec2)
     if input._dtype is not product._dtype:
         kind = promote_types(input._dtype, product._dtype)
