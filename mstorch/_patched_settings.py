@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from ._leaving import Block, values_again
+from ._leaving import Block, each, values_again
 
 
 def _place(module: str, name: str) -> tuple[Any, str]:
@@ -32,8 +32,8 @@ class Patch(Block):
 
     def __enter__(self) -> None:
         places = [(*_place(self.module, name), value) for name, value in self._changes.items()]
+        self.at_end(each(*(values_again(holder, name) for holder, name, _ in places)))
         for holder, name, value in places:
-            self.at_end(values_again(holder, name))
             members = vars(holder)
             members |= {name: value}
 

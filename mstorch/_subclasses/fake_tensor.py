@@ -199,7 +199,9 @@ class FakeTensorMode(TorchDispatchMode):
             own = held.get(id(value))
             if own is not None:
                 own.constant = None  # it was written to
-            return FakeTensor(self, value, device) if own is None else own
+            if own is None:
+                return FakeTensor(self, value if value.is_meta else value.detach().to("meta"), device)
+            return own
 
         return tree_map(wrapped, found)
 
