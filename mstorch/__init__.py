@@ -194,8 +194,8 @@ if accelerator.current_accelerator() == device("npu"):  # where users of Ascend 
 _found_later = _missing(
     "mstorch",
     tuple((
-        "_C _VF __future__ _dynamo _functorch _guards _jit_internal _utils _utils_internal ao distributed export futures fx hub jit "
-        "classes library monitor onnx profiler quantization quasirandom types"
+        "_C _VF __future__ _dynamo _functorch _guards _jit_internal _utils _utils_internal _vmap_internals ao distributed export futures "
+        "fx hub jit classes library monitor onnx profiler quantization quasirandom types"
     ).split()),
 )
 _ATEN = frozenset("_softmax _log_softmax _softmax_backward_data _log_softmax_backward_data _safe_softmax _adaptive_avg_pool2d".split())

@@ -329,8 +329,8 @@ _JIT_TYPES = {name: value for name, value in vars(_schema_types).items() if name
 def __getattr__(name: str) -> Any:
     """Types of schemas, which ``torch`` has as well."""
     found = vars(above.torch).get(name)
-    if written(found) is not found:  # torch has what is compiled under both names
-        return found
+    if written(found) is not found or name in ("has_lapack", "has_mkl", "has_openmp", "has_spectral"):
+        return found  # torch has what is compiled under both names
     return _JIT_TYPES[name] if name in _JIT_TYPES else _absent(name)
 
 

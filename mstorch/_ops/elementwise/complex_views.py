@@ -223,4 +223,4 @@ def set_imag(self: TensorBase, value: TensorBase | Any) -> None:
     copy_(imag(self), value)
 
 
-NAMED_METHODS = {"real": property(real, set_real), "imag": property(imag, set_imag)}
+NAMED_METHODS = {"real": property(real, set_real), "imag": property(imag, set_imag), "_conj": conj, "_neg_view": neg_view}
