@@ -32,10 +32,15 @@ class Patch(Block):
 
     def __enter__(self) -> None:
         places = [(*_place(self.module, name), value) for name, value in self._changes.items()]
-        self.at_end(each(*(values_again(holder, name) for holder, name, _ in places)))
-        for holder, name, value in places:
-            members = vars(holder)
-            members |= {name: value}
+        end = each(*(values_again(holder, name) for holder, name, _ in places))
+        self.at_end(end)
+        try:  # an interrupt that comes as the loop goes on, or ends, comes in here; nothing is called after it
+            for holder, name, value in places:
+                members = vars(holder)
+                members |= {name: value}
+        except BaseException:
+            end()
+            raise
 
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(function)
