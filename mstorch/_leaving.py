@@ -142,6 +142,21 @@ class item_set_to(Block, ContextDecorator):
         self._items[self._key] = self._value
 
 
+class LastAway:
+    """``__exit__`` of a block that put an item at the end of a list: takes the last one away, whosever it is, as torch's stacks do."""
+
+    def __init__(self, items: Callable[[], list[Any]]) -> None:
+        self._items = items
+
+    def __get__(self, block: Any, owner: type | None = None) -> Callable[..., Any]:
+        if block is None:
+            return self
+        return built_in_next(map(_call, iter((functools.partial(operator.delitem, self._items(), slice(-1, None)),))))
+
+    def __call__(self, block: Any, *error: Any) -> Any:
+        return self.__get__(block)(*error)
+
+
 Undo = list[Callable[[], Any]]
 
 

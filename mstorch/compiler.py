@@ -10,6 +10,7 @@ from ._backend import tape, trace
 from ._compile import compile as _compile
 from ._compile import reset_all as _reset_all
 from ._compile.compiled import stance as _stance
+from ._compile.exporting import state as _export
 from ._leaving import Block
 
 _STANCES = ("default", "force_eager", "eager_on_recompile", "fail_on_recompile", "aot_eager_then_compile")
@@ -26,18 +27,18 @@ def reset() -> None:
 
 
 def is_compiling() -> bool:
+    """Return whether the code runs to be captured as a graph, or to be exported."""
+    return trace.current() is not None or is_exporting()
+
+
+def is_dynamo_compiling() -> bool:
     """Return whether the code runs to be captured as a graph."""
     return trace.current() is not None
 
 
-def is_dynamo_compiling() -> bool:
-    """Return the same as ``is_compiling``."""
-    return is_compiling()
-
-
 def is_exporting() -> bool:
-    """Return whether the code runs to be exported: never told apart from compiling."""
-    return False
+    """Return whether the code runs to be exported by ``torch.export``."""
+    return _export.running
 
 
 def disable(fn: Callable[..., Any] | None = None, recursive: bool = True, *, reason: str | None = None) -> Any:

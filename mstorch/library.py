@@ -17,7 +17,6 @@ from ._library import registry
 from ._library.schema import Schema, infer_schema, parse
 
 _DEVICES = {"cpu": "CPU", "cuda": "CUDA", "npu": "NPU", "default": "CompositeExplicitAutograd"}
-_fakes: dict[tuple[str, str, str], Callable[..., Any]] = {}
 device_types_t = str | Sequence[str] | None
 
 
@@ -117,10 +116,10 @@ def _qualname(op: CustomOpDef) -> str:
 def register_fake(
     op: Any, func: Callable[..., Any] | None = None, /, *, lib: Library | None = None, _stacklevel: int = 1, allow_override: bool = True
 ) -> Any:
-    """Keep a function that says what an operator's results look like; also as a decorator. Nothing here calls it."""
+    """Let a function say what an operator's results look like, for tensors without elements; also as a decorator."""
     if func is None:
         return lambda function: register_fake(op, function)
-    _fakes[registry.names(_qualname(op))] = func
+    registry.FAKES[registry.names(_qualname(op))] = func
     return func
 
 

@@ -89,6 +89,22 @@ def _is_torch_function_enabled() -> bool:
     return overriding.state.level == overriding.ON
 
 
+def _is_torch_function_all_disabled() -> bool:
+    """Return whether neither classes with ``__torch_function__`` nor modes are asked."""
+    return overriding.state.level == overriding.OFF
+
+
+class _EnableTorchFunction:
+    """While it lives, classes and modes are asked, whatever is off around it."""
+
+    def __init__(self) -> None:
+        self._before = overriding.state.level
+        overriding.state.level = overriding.ON
+
+    def __del__(self) -> None:
+        overriding.state.level = self._before
+
+
 def _is_torch_function_mode_enabled() -> bool:
     """Return whether the thread has a mode that is asked."""
     return overriding.mode_is_on()
@@ -285,6 +301,23 @@ def _jit_setting(name: str, default: Any) -> Callable[..., Any]:
     ))  # fmt: skip
 
 
+_emit_hooks: list[Any] = [None, None]
+
+
+def _jit_set_emit_hooks(module_hook: Callable[..., Any] | None, function_hook: Callable[..., Any] | None) -> None:
+    """Keep what is to be called with modules and functions that TorchScript compiles: none is compiled."""
+    _emit_hooks[:] = module_hook, function_hook
+
+
+def _jit_get_emit_hooks() -> tuple[Any, Any]:
+    """What ``_jit_set_emit_hooks`` was given."""
+    return _emit_hooks[0], _emit_hooks[1]
+
+
+def _jit_clear_class_registry() -> None:
+    """Forget the classes that TorchScript has compiled: none is."""
+
+
 def _jit_can_fuse_on_cpu() -> bool:
     """False: there is no TorchScript to fuse."""
     return False
@@ -297,8 +330,8 @@ _JIT_TYPES = {name: value for name, value in vars(_schema_types).items() if name
 def __getattr__(name: str) -> Any:
     """Return types of schemas, which ``torch`` has as well."""
     found = vars(above.torch).get(name)
-    if written(found) is not found:  # torch has what is compiled under both names
-        return found
+    if written(found) is not found or name in ("has_lapack", "has_mkl", "has_openmp", "has_spectral"):
+        return found  # torch has what is compiled under both names
     return _JIT_TYPES[name] if name in _JIT_TYPES else _absent(name)
 
 

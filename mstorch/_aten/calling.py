@@ -308,9 +308,11 @@ def call(operator: Any, *args: Any, **kwargs: Any) -> Any:
         return result
     if derived or wrapped:
         node = _node(operator, args, kwargs)
-        return _attach_in_place(node, args[0]) if operator._is_in_place and _shown(operator, args, kwargs, False)[0] is args[0] else (
-            _attach(node, _shown(operator, args, kwargs, False)[0])
-        )  # fmt: skip
+        result = _shown(operator, args, kwargs, False)[0]
+        if operator._is_in_place and result is args[0]:
+            return _attach_in_place(node, args[0])
+        _save_what_was_written(node, args)
+        return _attach(node, result)
     edges = [edge_of(tensor) for tensor in tensors]
     seen = _node(operator, args, kwargs) if operator.__name__ in DERIVATIVES else None
     result, found = _shown(operator, args, kwargs, True)
@@ -323,6 +325,14 @@ def call(operator: Any, *args: Any, **kwargs: Any) -> Any:
     if seen is not None:
         _see(seen, found[0], edges)
     return found[0]
+
+
+def _save_what_was_written(node: Derived, args: tuple[Any, ...]) -> None:
+    """Let a node keep arguments that the call itself wrote to as they are afterwards (the slopes of ``rrelu_with_noise``)."""
+    known = node.operator._known
+    for place, argument, value in zip(node.plan, known.arguments if known is not None else (), args):
+        if argument.is_write and isinstance(place, _Place):
+            node.saved[place.number] = saved_input(value)
 
 
 def _attach_in_place(node: Derived, tensor: Tensor) -> Tensor:

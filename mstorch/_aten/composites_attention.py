@@ -11,7 +11,8 @@ from .._tensor import Tensor
 from ..nn import functional
 from .calling import NotInTerms
 from .composites import aten, composite
-from .composites_layers import dropout, matmul
+from .composites_dropout import dropout
+from .composites_layers import matmul
 
 
 @composite("multi_head_attention_forward")

@@ -205,18 +205,6 @@ def _adaptive_avg_pool2d(input: Tensor, output_size: int | tuple[int, int]) -> T
     return aten("_adaptive_avg_pool2d", input, sizes)
 
 
-@composite("dropout")
-def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """Set elements to zero with a probability and scale up the rest."""
-    if inplace:
-        return NotImplemented
-    if p == 0 or not training:
-        return input
-    noise = aten("empty_like", input)
-    noise = aten("div_.Scalar", aten("bernoulli_.float", noise, *([] if p == 0.5 else [1 - p])), 1 - p)
-    return aten("mul.Tensor", input, noise)
-
-
 @composite("embedding")
 def _embedding(
     input: Tensor, weight: Tensor, padding_idx: Any = None, max_norm: Any = None, norm_type: float = 2.0, scale_grad_by_freq: bool = False,

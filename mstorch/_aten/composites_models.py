@@ -119,11 +119,17 @@ def _prelu(input: Tensor, weight: Tensor) -> Tensor:
     return aten("_prelu_kernel", input, weight)
 
 
+_SELU = 1.6732632423543772, 1.0507009873554805
+
+
 @composite("selu")
 def _selu(input: Tensor, inplace: bool = False) -> Tensor:
-    if inplace:
-        return NotImplemented
-    return aten("elu", input, 1.6732632423543772, 1.0507009873554805)
+    return aten("elu_" if inplace else "elu", input, *_SELU)
+
+
+@composite("selu_")
+def _selu_in_place(input: Tensor) -> Tensor:
+    return aten("elu_", input, *_SELU)
 
 
 @composite("instance_norm")

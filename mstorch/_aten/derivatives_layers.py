@@ -234,6 +234,12 @@ def _log_softmax(node: Derived, grad: Tensor) -> Tensor:
     return aten("_log_softmax_backward_data", grad, node.result(), node.plan[1], node.kinds[0])
 
 
+@derivative("rrelu_with_noise.default", label="RreluWithNoiseBackward0")
+def _rrelu(node: Derived, grad: Tensor) -> tuple[Tensor, Any]:
+    lower, upper, training = (option(node, *pair) for pair in ((2, 0.125), (3, 1 / 3), (4, False)))
+    return aten("rrelu_with_noise_backward", grad, node.arg(0), node.arg(1), lower, upper, training, False), None
+
+
 # Indexing
 
 

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import ops
+from .._core.above import above
 from .._core.dtype import dtype
 from .._core.overriding import ENTRIES_OF
 from .._tensor import Tensor
@@ -68,10 +69,19 @@ def _to_dtype(x: Tensor, kind: dtype, copy: bool = False, format: Any = None) ->
     return x.to(kind, copy=copy, **({} if format is None else {"memory_format": format}))
 
 
+def _in_place(tensor: Tensor, function: Function, *args: Any) -> Any:
+    """Return the in-place form of an operation: torch has a name of its own for it."""
+    name = f"{getattr(function, '__name__', '')}_"
+    form = getattr(above.torch, name, None) or getattr(Tensor, name, None)
+    if form is None:
+        raise NotInParts
+    return form(tensor, *args)
+
+
 # Replacements, by name, for helper functions that are no public operations.
 _STANDING: dict[str, Function] = {
     "no_view": _itself, "view_of_hidden": _itself, "watch": _itself, "readable": _unread, "slice_dim": _sliced,
-    "unsafe_view": _unsafe_view, "p_norm": _p_norm, "unkept": _times, "to_dtype": _to_dtype,
+    "unsafe_view": _unsafe_view, "p_norm": _p_norm, "unkept": _times, "to_dtype": _to_dtype, "in_place": _in_place,
     **dict.fromkeys(("finish", "deliver", "finish_exactly", "finish_safely", "finish_recorded"), _finish),
 }  # fmt: skip
 

@@ -14,6 +14,7 @@ from .._tensor import Tensor
 from . import (
     calling,
     composites_attention,
+    composites_dropout,
     composites_layers,
     composites_losses,
     composites_models,
@@ -30,8 +31,8 @@ from .overloads import overloads
 from .parts import NotInParts, in_parts
 
 ENTERED = (  # importing them fills the tables
-    composites_attention, composites_layers, composites_losses, composites_models, composites_rnn, composites_windows, derivatives,
-    derivatives_layers, derivatives_losses, derivatives_windows,
+    composites_attention, composites_dropout, composites_layers, composites_losses, composites_models, composites_rnn, composites_windows,
+    derivatives, derivatives_layers, derivatives_losses, derivatives_windows,
 )  # fmt: skip
 # What a tensor says of itself, and what only autograd or Python hears: nothing is computed below.
 _SAYINGS = frozenset("""

@@ -9,6 +9,12 @@ _given: set[str] = set()
 _always = [False]  # ``set_warn_always``
 
 
+DECORATED_CLASS = (
+    "Decorating classes is deprecated and will be disabled in future versions. You should only decorate functions or methods. "
+    "To preserve the current behavior of class decoration, you can directly decorate the `__init__` method and nothing else."
+)
+
+
 def warn(message: str, category: type[Warning] = UserWarning) -> None:
     """Warn at the line that called mstorch, however deep in it the warning arises."""
     frame, level = sys._getframe(1), 2

@@ -1,12 +1,7 @@
 """torch._dynamo.config: settings of torch's compiler. They keep their values; graphs here have nothing that they would set."""
 from __future__ import annotations
 
-import functools
-import sys
-from collections.abc import Callable
-from typing import Any
-
-from .._leaving import Block, values_again
+from .._patched_settings import Patch
 
 verbose = False
 disable = False
@@ -33,27 +28,7 @@ log_file_name: str | None = None
 skip_fwd_side_effects_in_bwd_under_checkpoint = False
 
 
-class patch(Block):
+class patch(Patch):
     """Other values inside a ``with`` block or a decorated function: ``patch("verbose", True)``, ``patch(verbose=True)``."""
 
-    def __init__(self, arg1: str | dict[str, Any] | None = None, arg2: bool | None = None, **kwargs: Any) -> None:
-        if arg1 is not None and kwargs:
-            raise AssertionError("cannot pass both positional and keyword arguments to patch")
-        self._changes = {arg1: arg2} if isinstance(arg1, str) else dict(arg1 or kwargs)
-
-    def __enter__(self) -> None:
-        module = sys.modules[__name__]
-        for name in self._changes:
-            if not hasattr(module, name):
-                raise AttributeError(f"{__name__}.{name} does not exist")
-        self.at_end(values_again(module, *self._changes))
-        members = vars(module)
-        members |= self._changes
-
-    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        @functools.wraps(function)
-        def patched(*args: Any, **kwargs: Any) -> bool:
-            with self:
-                return function(*args, **kwargs)
-
-        return patched
+    module = __name__

@@ -3,6 +3,8 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
+from .._patched_settings import Patch
+
 coordinate_descent_tuning = False
 coordinate_descent_check_all_directions = False
 force_fuse_int_mm_with_mul = False
@@ -14,3 +16,9 @@ max_autotune = False
 conv_1x1_as_mm = False
 triton = SimpleNamespace(unique_kernel_names=True, cudagraphs=False)
 cpp = SimpleNamespace(threads=-1, enable_kernel_profile=False)
+
+
+class patch(Patch):
+    """Other values inside a ``with`` block or a decorated function: ``patch("freezing", True)``, ``patch({"triton.cudagraphs": True})``."""
+
+    module = __name__

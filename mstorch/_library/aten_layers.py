@@ -13,6 +13,7 @@ from .._ops.memory import creation
 from .._tensor import Tensor
 from ..autograd.backward import grad as gradients_of
 from ..autograd.grad_mode import enable_grad
+from ..nn._functional.activation import slopes as _slopes
 
 F = nn.functional
 
@@ -98,6 +99,34 @@ def _in_place(function: Callable[..., Any]) -> Callable[..., Any]:
 silu_, mish_, hardswish_, hardsigmoid_ = (
     _in_place(function) for function in (F.silu, F.mish, F.hardswish, F.hardsigmoid)
 )
+
+
+def rrelu_with_noise(
+    self: Tensor, noise: Tensor, lower: float = 0.125, upper: float = 1 / 3, training: bool = False, generator: Any = None
+) -> Tensor:
+    """``rrelu``, whose slopes are written into ``noise`` where they are drawn."""
+    if not training:
+        return F.rrelu(self, lower, upper)
+    if lower > upper:
+        raise RuntimeError("Lower bound should be less than or equal to the upper bound")
+    noise.copy_(_slopes(self, lower, upper, generator))
+    return self * noise
+
+
+def rrelu_with_noise_(
+    self: Tensor, noise: Tensor, lower: float = 0.125, upper: float = 1 / 3, training: bool = False, generator: Any = None
+) -> Tensor:
+    """``rrelu_with_noise`` in place."""
+    return self.copy_(rrelu_with_noise(self, noise, lower, upper, training, generator))
+
+
+def rrelu_with_noise_backward(
+    grad_output: Tensor, self: Tensor, noise: Tensor, lower: float, upper: float, training: bool, self_is_result: bool
+) -> Tensor:
+    """Return the gradient of ``rrelu_with_noise``."""
+    if training and upper - lower > 1e-6:
+        return grad_output * noise
+    return leaky_relu_backward(grad_output, self, (lower + upper) / 2, self_is_result)
 
 
 def silu_backward(grad_output: Tensor, self: Tensor) -> Tensor:

@@ -6,6 +6,8 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
+from .._core import overriding
+
 
 class _Symbol:
     is_symbolic_number = True
@@ -111,6 +113,12 @@ def _of_math(name: str) -> Any:
     compute = getattr(math, name)
 
     def function(a: Any) -> Any:
+        if overriding.mode_is_on() or overriding.overrides(a):
+            found = overriding.ask(function, [a] if overriding.overrides(a) else [], (a,), {})
+            if found is NotImplemented:
+                name = f"torch.{function.__name__}"
+                raise TypeError(f"no implementation found for '{name}' on types that implement __torch_function__: [{type(a)}]")
+            return found
         return compute(a)
 
     function.__name__ = function.__qualname__ = f"_sym_{name}"

@@ -51,8 +51,15 @@ def _refuse_overlaps(tensor: TensorBase, function: Callable[..., Any], args: tup
     for value in (*args, *kwargs.values()) if kwargs else args:
         if isinstance(value, TensorBase) and value._storage is tensor._storage:
             name = getattr(function, "__name__", "")
-            if value._shape or name not in ("masked_fill", "index_fill"):  # these read a number before they write
+            if not _is_read_before(name, value, args):
                 refuse_partial_overlap(tensor, value, not record_of(function).reads_while_it_writes)
+
+
+def _is_read_before(name: str, value: TensorBase, args: tuple[Any, ...]) -> bool:
+    """Return whether torch has read an operand by the time that it writes: a number to fill with, a mask to scatter by, powers."""
+    if name in ("masked_fill", "index_fill"):
+        return not value._shape
+    return (name == "masked_scatter" and value is args[0]) or (name == "ldexp" and not value._dtype.is_integral)
 
 
 def stored(tensor: TensorBase, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -28,6 +28,16 @@ def refuse_overlap(out: TensorBase | None, *inputs: Any) -> None:
             raise RuntimeError(SHARED)
 
 
+def refuse_partly(out: Any, *inputs: Any, twice: bool = True) -> None:
+    """Raise torch's error if ``out`` shares elements with an input that is another window of its memory, or (``twice``) holds one twice."""
+    if isinstance(out, TensorBase):
+        if twice:
+            check_writable(out)
+        for input in inputs:
+            if isinstance(input, TensorBase):
+                refuse_partial_overlap(out, input)
+
+
 def refuse_parts(out: Any, input: TensorBase, shape: tuple[int, ...] | None = None) -> None:
     """Raise torch's error if the first of ``out`` (a pair, or None) partly overlaps the input: for operations that read after they wrote.
 

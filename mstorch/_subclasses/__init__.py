@@ -1,5 +1,9 @@
-"""torch._subclasses: kinds of tensors that are not here, for programs that ask whether they meet one."""
-from . import fake_tensor
-from .fake_tensor import FakeTensor, FakeTensorMode
+"""torch._subclasses: fake tensors, which have no elements."""
+from . import fake_tensor, fake_utils
+from .fake_tensor import DynamicOutputShapeException, FakeTensor, FakeTensorMode, UnsupportedFakeTensorException
+from .fake_utils import CrossRefFakeMode
 
-__all__ = ["FakeTensor", "FakeTensorMode", "fake_tensor"]
+__all__ = [
+    "CrossRefFakeMode", "DynamicOutputShapeException", "FakeTensor", "FakeTensorMode", "UnsupportedFakeTensorException", "fake_tensor",
+    "fake_utils",
+]

@@ -50,6 +50,10 @@ class FakeTensorDeviceMismatchError(RuntimeError):
     """Operands on two devices."""
 
 
+class MetadataMismatchError(RuntimeError):
+    """A result that does not look as fake tensors tell."""
+
+
 class FakeTensor(Tensor):
     """A tensor without elements: ``fake_device`` is where they would be, ``fake_mode`` what made it."""
 
@@ -193,7 +197,9 @@ class FakeTensorMode(TorchDispatchMode):
             own = held.get(id(value))
             if own is not None:
                 own.constant = None  # it was written to
-            return FakeTensor(self, value, device) if own is None else own
+            if own is None:
+                return FakeTensor(self, value if value.is_meta else value.detach().to("meta"), device)
+            return own
 
         return tree_map(wrapped, found)
 
@@ -270,7 +276,7 @@ unset_fake_temporarily = _disable_current_modes
 
 __all__ = [
     "DataDependentOutputException", "DynamicOutputShapeException", "FakeTensor", "FakeTensorDeviceMismatchError", "FakeTensorMode",
-    "UnsupportedFakeTensorException", "is_fake", "unset_fake_temporarily",
+    "MetadataMismatchError", "UnsupportedFakeTensorException", "is_fake", "unset_fake_temporarily",
 ]  # fmt: skip
 
 __getattr__ = _missing(__name__)

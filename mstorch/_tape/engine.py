@@ -281,15 +281,15 @@ def run(
     first, buffers = _placed(roots)
     catching, needed = _targets(first, wanted, only)
     mode, this = modes.grad, Pass(keep, first, needed)
-    inference, hooks, depth = modes.inference, len(modes.saved_hooks), len(running.passes)
+    inference, hooks, depth = modes.inference, list(modes.saved_hooks), len(running.passes)
     try:  # before anything is set: an interrupt comes anywhere
         running.accumulates.append(wanted is None and only is None)
         running.passes.append(this)
         modes.grad = recorded
         caught = _walk(this, buffers, catching, recorded, tensors)
     finally:
-        modes.grad, modes.inference = mode, inference  # hooks may have entered what they do not leave
-        del modes.saved_hooks[hooks:]
+        modes.grad, modes.inference = mode, inference  # hooks may have entered what they do not leave, or left what they did not enter
+        modes.saved_hooks[:] = hooks
         try:
             while len(running.accumulates) == 1 and running.callbacks:  # one may add another
                 running.callbacks.pop(0)()
@@ -419,14 +419,14 @@ def put_gradient(node: Accumulate, gradient: Any, recorded: bool) -> None:
             gradient = None
         elif not recorded:
             gradient = bare_of(gradient, False)
+    seen = None if auto.grad is None or node.marks is None or not node.hooks else dressed(gradient)
     with _accumulating:
         _add_to(auto, tensor, gradient, recorded)
-    if node.marks is not None and node.hooks:
-        for hook in list(node.hooks.values()):
-            hook((), (auto.grad,))
-    if auto.post:
-        for hook in list(auto.post.values()):
-            _check_nothing(hook(tensor), tensor)
+    seen = auto.grad if seen is None else seen
+    for hook in list(auto.post.values()) if auto.post else ():
+        _check_nothing(hook(tensor), tensor)
+    for hook in list(node.hooks.values()) if node.marks is not None and node.hooks else ():
+        hook((), (seen,))
 
 
 def _in_leafs_order(gradient: np.ndarray, leaf: TensorBase) -> np.ndarray:

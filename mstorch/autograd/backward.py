@@ -267,7 +267,7 @@ def grad(
             raise RuntimeError("materialize_grads cannot be used when the given input is a GradientEdge")
         for place in missing:
             like = wanted[place]
-            results[place] = tensor_of(np.zeros(like._shape, like._dtype.np))
+            results[place] = tensor_of(np.zeros(like._shape, like._dtype.np)).requires_grad_(create_graph)
     elif missing and not allow_unused:
         raise RuntimeError(
             f"The differentiated Tensor at index {missing[0]} appears to not have been used in the graph. Set allow_unused=True if "

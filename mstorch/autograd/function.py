@@ -36,7 +36,7 @@ class FunctionCtx:
 
     def __init__(self, needs_input_grad: tuple[bool, ...] = ()) -> None:
         self.needs_input_grad = needs_input_grad
-        self.materialize_grads = True
+        self.materialize_grads = self._materialize_non_diff_grads = True
         self._to_save: tuple[Any, ...] = ()
         self._saved: list[Any] | None = None
         self._dirty: tuple[Any, ...] = ()
@@ -403,7 +403,7 @@ def _made_outputs(
             shapes.append((item._shape, item._dtype))
             continue
         if id(item) in plain or item._dtype.is_integral:
-            shapes.append((item._shape, item._dtype))
+            shapes.append((item._shape, item._dtype) if ctx._materialize_non_diff_grads else None)
             if id(item) in given and id(item) not in dirty:
                 outputs[position] = item.detach()
             continue

@@ -12,6 +12,7 @@ from typing_extensions import Self
 from .._backend import tape
 from .._core.decorating import around_generator
 from .._core.modes import modes
+from .._core.warned import DECORATED_CLASS, warn
 from .._leaving import Block, each, values_again
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -36,9 +37,7 @@ class _Mode(Block):
 
     def __call__(self, orig_func: F) -> F:
         if inspect.isclass(orig_func):
-            cls: Any = orig_func
-            cls.__init__ = self(cls.__init__)
-            return cls
+            warn(DECORATED_CLASS, FutureWarning)
         if inspect.isgeneratorfunction(orig_func):
             return around_generator(self.clone, orig_func)  # type: ignore[return-value, arg-type]
 

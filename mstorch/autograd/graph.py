@@ -12,7 +12,7 @@ from .._core.hooks import RemovableHandle
 from .._core.modes import modes
 from .._core.overriding import refuse_in_transform, state
 from .._core.tensor_base import TensorBase, auto_of, is_tracked
-from .._leaving import END, Block, each, length_again, values_set_to
+from .._leaving import END, Block, LastAway, each, values_set_to
 from .._tape.engine import running
 from .._tape.node import Node, dressed, edge_of, node_of
 from .._tensor import Tensor
@@ -115,6 +115,8 @@ def _get_grad_fn_or_grad_acc(t: Tensor | GradientEdge) -> Node:
 class saved_tensors_hooks(Block):
     """A block in which ``pack_hook`` gets each tensor that backward needs, and ``unpack_hook`` gives it back in backward."""
 
+    __exit__ = LastAway(lambda: modes.saved_hooks)  # type: ignore[assignment]
+
     def __init__(self, pack_hook: Callable[[Any], Any], unpack_hook: Callable[[Any], Any]) -> None:
         self.pack_hook, self.unpack_hook = pack_hook, unpack_hook
 
@@ -122,7 +124,6 @@ class saved_tensors_hooks(Block):
         if modes.saved_hooks_refused is not None:
             raise RuntimeError(modes.saved_hooks_refused)
         hooks, pair = modes.saved_hooks, (self.pack_hook, self.unpack_hook)
-        self.at_end(length_again(hooks))
         hooks[END:] = (pair,)
 
 

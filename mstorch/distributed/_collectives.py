@@ -1,6 +1,8 @@
 """Collectives on tensors: what all processes of a group do together."""
 from __future__ import annotations
 
+import functools
+import inspect
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -8,8 +10,9 @@ from typing import Any
 from mstorch import Tensor, view_as_real
 
 from .._core.dtype import complex64, float32, float64
-from .._core.overriding import dispatch, overrides
 from .._core.warned import warn
+from ..overrides import handle_torch_function, has_torch_function
+from ..utils._pytree import tree_leaves
 from ._settings import (
     AllreduceOptions,
     AllToAllOptions,
@@ -25,6 +28,7 @@ from ._types import Backend, ReduceOp
 from ._work import Work
 from ._world import chosen, default_group, get_backend, get_group_rank, outside, warn_outside
 
+Function = Callable[..., Any]
 _COALESCED = "`torch.distributed.{}` will be deprecated. If you must use it, please revisit our documentation later at " + (
     "https://pytorch.org/docs/main/distributed.html#collective-functions"
 )
@@ -75,9 +79,33 @@ def member_of(group: Any, global_rank: int | None, group_rank: int | None) -> in
     return get_group_rank(group, global_rank)
 
 
-def taken_over(function: Callable[..., Any], *tensors: Any) -> bool:
-    """Return whether a tensor's class takes the call."""
-    return any(map(overrides, tensors))
+def asks(count: int = 1) -> Callable[[Function], Function]:
+    """Return a decorator: the classes of the first ``count`` arguments, and modes, may take a call over; they get the other arguments by
+    name.
+    """
+    def enter(function: Function) -> Function:
+        signature = inspect.signature(function)
+        names = tuple(signature.parameters)[:count]
+
+        @functools.wraps(function)
+        def asking(*args: Any, **kwargs: Any) -> Any:
+            given = [args[place] if place < len(args) else kwargs.get(name) for place, name in enumerate(names)]
+            relevant = tree_leaves(given) if any(isinstance(value, (list, tuple)) for value in given) else given
+            if not has_torch_function(relevant):
+                return function(*args, **kwargs)
+            bound = signature.bind(*args, **kwargs)
+            bound.apply_defaults()
+            named = dict(bound.arguments)
+            return handle_torch_function(asking, relevant, *[named.pop(name) for name in names], **named)
+
+        ASKING.append(asking)
+        return asking
+
+    return enter
+
+
+ASKING: list[Function] = []
+"""What ``asks`` made."""
 
 
 def _ended(work: Any, async_op: bool) -> Any:
@@ -95,10 +123,9 @@ def _options(make: Callable[[], Any], async_op: bool, **more: Any) -> Any:
     return options
 
 
+@asks()
 def broadcast(tensor: Any, src: int | None = None, group: Any = None, async_op: bool = False, group_src: int | None = None) -> Any:
     """Fill ``tensor`` with that of process ``src``. None, or a Work with ``async_op``; ValueError without a group."""
-    if overrides(tensor):
-        return dispatch(broadcast, broadcast, (tensor, src, group, async_op, group_src), {})
     found = chosen(group)
     source = member_of(found, src, group_src)
     check_tensor(tensor, "tensor")
@@ -107,10 +134,9 @@ def broadcast(tensor: Any, src: int | None = None, group: Any = None, async_op: 
     return _ended(found.broadcast([real(tensor)], _options(BroadcastOptions, async_op, rootRank=source)), async_op)
 
 
+@asks()
 def all_reduce(tensor: Any, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False) -> Any:
     """Replace ``tensor`` by the combination of all processes'. None, or a Work with ``async_op``; ValueError without a group."""
-    if overrides(tensor):
-        return dispatch(all_reduce, all_reduce, (tensor, op, group, async_op), {})
     check_tensor(tensor, "tensor")
     if outside(group):
         return warn_outside("all_reduce")
@@ -119,6 +145,7 @@ def all_reduce(tensor: Any, op: Any = ReduceOp.SUM, group: Any = None, async_op:
     return _ended(chosen(group).allreduce([real(tensor)], _options(AllreduceOptions, async_op, reduceOp=op)), async_op)
 
 
+@asks()
 def all_reduce_coalesced(tensors: Any, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False) -> Any:
     """``all_reduce`` of several tensors; a future with ``async_op``. Deprecated."""
     warn(_COALESCED.format("all_reduce_coalesced"), FutureWarning)
@@ -133,13 +160,12 @@ def all_reduce_coalesced(tensors: Any, op: Any = ReduceOp.SUM, group: Any = None
     return work.get_future() if async_op else _ended(work, False)
 
 
+@asks()
 def reduce(
     tensor: Any, dst: int | None = None, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False,
     group_dst: int | None = None,
 ) -> Any:  # fmt: skip
     """Replace the ``tensor`` of process ``dst`` by the combination of all processes'. ValueError without a group."""
-    if overrides(tensor):
-        return dispatch(reduce, reduce, (tensor, dst, op, group, async_op, group_dst), {})
     found = chosen(group)
     root = member_of(found, dst, group_dst)
     check_tensor(tensor, "tensor")
@@ -150,10 +176,9 @@ def reduce(
     return _ended(found.reduce([real(tensor)], _options(ReduceOptions, async_op, reduceOp=op, rootRank=root)), async_op)
 
 
+@asks(2)
 def all_gather(tensor_list: Any, tensor: Any, group: Any = None, async_op: bool = False) -> Any:
     """Fill the list's tensors with the processes'. None, or a Work with ``async_op``; ValueError without a group."""
-    if overrides(tensor):
-        return dispatch(all_gather, all_gather, (tensor_list, tensor, group, async_op), {})
     check_tensors(tensor_list, "tensor_list")
     check_tensor(tensor, "tensor")
     _check_dtypes(*tensor_list, tensor)
@@ -163,6 +188,7 @@ def all_gather(tensor_list: Any, tensor: Any, group: Any = None, async_op: bool 
     return _ended(chosen(group).allgather([[real(one) for one in tensor_list]], [real(tensor)], options), async_op)
 
 
+@asks(2)
 def all_gather_coalesced(output_tensor_lists: Any, input_tensor_list: Any, group: Any = None, async_op: bool = False) -> Any:
     """``all_gather`` of several tensors: a list for each process; a future with ``async_op``. Deprecated."""
     warn(_COALESCED.format("all_gather_coalesced"), FutureWarning)
@@ -181,10 +207,9 @@ def all_gather_coalesced(output_tensor_lists: Any, input_tensor_list: Any, group
     return work.get_future() if async_op else _ended(work, False)
 
 
+@asks(2)
 def all_gather_single(output_tensor: Any, input_tensor: Any, group: Any = None, async_op: bool = False) -> Any:
     """Fill ``output_tensor`` with the processes' tensors, one after the other. ValueError without a group."""
-    if overrides(input_tensor):
-        return dispatch(all_gather_single, all_gather_single, (output_tensor, input_tensor, group, async_op), {})
     check_tensor(input_tensor, "input_tensor")
     check_tensor(output_tensor, "output_tensor")
     if outside(group):
@@ -199,13 +224,12 @@ def all_gather_into_tensor(output_tensor: Any, input_tensor: Any, group: Any = N
     return all_gather_single(output_tensor, input_tensor, group, async_op)
 
 
+@asks()
 def gather(
     tensor: Any, gather_list: Any = None, dst: int | None = None, group: Any = None, async_op: bool = False,
     group_dst: int | None = None,
 ) -> Any:  # fmt: skip
     """Fill the list's tensors in process ``dst`` (0) with the processes'. ValueError without a group, or a list elsewhere."""
-    if overrides(tensor):
-        return dispatch(gather, gather, (tensor, gather_list, dst, group, async_op, group_dst), {})
     check_tensor(tensor, "tensor")
     if gather_list:
         check_tensors(gather_list, "gather_list")
@@ -224,13 +248,12 @@ def gather(
     return _ended(found.gather(outputs, [real(tensor)], _options(GatherOptions, async_op, rootRank=root)), async_op)
 
 
+@asks()
 def scatter(
     tensor: Any, scatter_list: Any = None, src: int | None = None, group: Any = None, async_op: bool = False,
     group_src: int | None = None,
 ) -> Any:  # fmt: skip
     """Fill ``tensor`` with the one that process ``src`` (0) has for this one. ValueError without a group, or a list elsewhere."""
-    if overrides(tensor):
-        return dispatch(scatter, scatter, (tensor, scatter_list, src, group, async_op, group_src), {})
     check_tensor(tensor, "tensor")
     if scatter_list:
         check_tensors(scatter_list, "scatter_list")
@@ -249,10 +272,9 @@ def scatter(
     return _ended(found.scatter([real(tensor)], inputs, _options(ScatterOptions, async_op, rootRank=root)), async_op)
 
 
+@asks(2)
 def reduce_scatter(output: Any, input_list: Any, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False) -> Any:
     """Fill ``output`` with the combination of what all processes have for this one. ValueError without a group."""
-    if overrides(output):
-        return dispatch(reduce_scatter, reduce_scatter, (output, input_list, op, group, async_op), {})
     check_tensor(output, "output")
     check_tensors(input_list, "input_list")
     _check_dtypes(output, *input_list)
@@ -262,10 +284,9 @@ def reduce_scatter(output: Any, input_list: Any, op: Any = ReduceOp.SUM, group: 
     return _ended(chosen(group).reduce_scatter([output], [input_list], options), async_op)
 
 
+@asks(2)
 def reduce_scatter_single(output: Any, input: Any, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False) -> Any:
     """Fill ``output`` with this process's part of the combination of all processes' ``input``. ValueError without a group."""
-    if overrides(input):
-        return dispatch(reduce_scatter_single, reduce_scatter_single, (output, input, op, group, async_op), {})
     check_tensor(output, "output")
     check_tensor(input, "input")
     if outside(group):
@@ -280,12 +301,11 @@ def reduce_scatter_tensor(output: Any, input: Any, op: Any = ReduceOp.SUM, group
     return reduce_scatter_single(output, input, op, group, async_op)
 
 
+@asks(2)
 def all_to_all_single(
     output: Any, input: Any, output_split_sizes: Any = None, input_split_sizes: Any = None, group: Any = None, async_op: bool = False
 ) -> Any:
     """Cut ``input`` along its first dimension, and fill ``output`` with the processes' parts for this one."""
-    if overrides(input):
-        return dispatch(all_to_all_single, all_to_all_single, (output, input, output_split_sizes, input_split_sizes, group, async_op), {})
     if outside(group):
         return warn_outside("all_to_all_single")
     check_tensor(output, "output")
@@ -296,6 +316,7 @@ def all_to_all_single(
     return _ended(work, async_op)
 
 
+@asks(2)
 def all_to_all(output_tensor_list: Any, input_tensor_list: Any, group: Any = None, async_op: bool = False) -> Any:
     """Fill the list's tensors with what the processes have for this one. ValueError without a group."""
     if outside(group):

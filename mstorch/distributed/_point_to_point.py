@@ -4,8 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .._core.overriding import dispatch, overrides
-from ._collectives import check_tensor, member_of, real
+from ._collectives import asks, check_tensor, member_of, real
 from ._world import chosen, get_global_rank, get_rank, outside, warn_outside
 
 
@@ -14,16 +13,13 @@ def _not_oneself(group: Any, rank: int, kind: str) -> None:
         raise ValueError(f"Invalid {kind} rank: {kind} rank should not be the same as the rank of the current process.")
 
 
+@asks()
 def isend(tensor: Any, dst: int | None = None, group: Any = None, tag: int = 0, group_dst: int | None = None) -> Any:
     """Begin to send a tensor to process ``dst``: a Work. ValueError without a group."""
-    return _begin_send("isend", isend, tensor, dst, group, tag, group_dst, False)
+    return _begin_send("isend", tensor, dst, group, tag, group_dst, False)
 
 
-def _begin_send(
-    name: str, function: Callable[..., Any], tensor: Any, dst: Any, group: Any, tag: int, group_dst: Any, patient: bool
-) -> Any:
-    if overrides(tensor):
-        return dispatch(function, function, (tensor, dst, group, tag, group_dst), {})
+def _begin_send(name: str, tensor: Any, dst: Any, group: Any, tag: int, group_dst: Any, patient: bool) -> Any:
     found = chosen(group)
     member = member_of(found, dst, group_dst)
     if patient and not outside(found):
@@ -34,10 +30,9 @@ def _begin_send(
     return found.send([real(tensor)], member, tag, patient)
 
 
+@asks()
 def irecv(tensor: Any, src: int | None = None, group: Any = None, tag: int = 0, group_src: int | None = None) -> Any:
     """Begin to receive a tensor from process ``src``, or from any: a Work. ValueError without a group."""
-    if overrides(tensor):
-        return dispatch(irecv, irecv, (tensor, src, group, tag, group_src), {})
     check_tensor(tensor, "tensor")
     found = chosen(group)
     if outside(found):
@@ -47,13 +42,15 @@ def irecv(tensor: Any, src: int | None = None, group: Any = None, tag: int = 0, 
     return found.recv([real(tensor)], member_of(found, src, group_src), tag)
 
 
+@asks()
 def send(tensor: Any, dst: int | None = None, group: Any = None, tag: int = 0, group_dst: int | None = None) -> None:
     """Send a tensor to process ``dst``. ValueError without a group, or for this process itself."""
-    work = _begin_send("send", send, tensor, dst, group, tag, group_dst, True)
+    work = _begin_send("send", tensor, dst, group, tag, group_dst, True)
     if work is not None:
         work.wait()
 
 
+@asks()
 def recv(tensor: Any, src: int | None = None, group: Any = None, tag: int = 0, group_src: int | None = None) -> int:
     """Receive a tensor from process ``src``, or from any; gives its number, -1 outside of the group. ValueError without a group."""
     work = irecv(tensor, src, group, tag, group_src)

@@ -5,6 +5,7 @@ import copy
 from collections.abc import Mapping
 from typing import Any
 
+from .._compile.exporting import exporting
 from .._hook import missing as _missing
 from .._tensor import Tensor
 from ..fx.graph import Graph
@@ -204,7 +205,8 @@ def export(
     graph_module, signature, form = parts
     program = ExportedProgram(graph_module, signature, form, copy.deepcopy(mod), args, named, reason, dynamic_shapes is not None)
     if reason:
-        program.module()(*args, **named)
+        with exporting():
+            program.module()(*args, **named)
     return program
 
 

@@ -4,6 +4,7 @@ The file is one of ``torch.save`` that ``weights_only=True`` reads, not torch's 
 """
 from __future__ import annotations
 
+import json
 import operator
 from collections.abc import Callable
 from typing import Any
@@ -17,7 +18,7 @@ from ..fx.graph import Graph
 from ..fx.graph_module import GraphModule
 from ..fx.node import Node
 from ..ops import OpOverload
-from ..utils._pytree import TreeSpec, tree_flatten, tree_unflatten
+from ..utils._pytree import TreeSpec, tree_flatten, tree_unflatten, treespec_dumps, treespec_loads
 from .graph_signature import (
     ConstantArgument,
     ExportGraphSignature,
@@ -28,7 +29,8 @@ from .graph_signature import (
     TensorArgument,
 )
 
-_FORM = "mstorch.export 1"
+_FORM = "mstorch.export 2"
+_FORMS = ("mstorch.export 1", _FORM)  # of the first, structures stand in the file as values
 
 
 _WORDS: dict[str, tuple[type, Callable[[Any], Any]]] = {
@@ -89,9 +91,30 @@ def _argument(arg: TensorArgument) -> tuple[str, bool, Any]:
     return arg.name, isinstance(arg, TensorArgument), getattr(arg, "value", None)
 
 
-def _nested(form: TreeSpec) -> Any:
-    """Return a value of a form, with the numbers of its leaves."""
-    return tree_unflatten(list(range(form.num_leaves)), form)
+def _text(form: TreeSpec) -> str:
+    """Return a structure as text. NotImplementedError for one of a type without a name in text, or that only an import could read."""
+    text = treespec_dumps(form)
+    if _imports(json.loads(text)[1]):
+        raise NotImplementedError(f"mstorch: torch.export.save has no form for {form}")
+    return text
+
+
+def _imports(described: dict[str, Any]) -> bool:
+    """Return whether reading a structure imports a module that it names: that of an enum, or of what makes the values of a defaultdict."""
+    context = described["context"]
+    if described["type"] == "collections.defaultdict":
+        return context["default_factory_module"] != "builtins" or _imports_below(described)
+    return isinstance(context, str) and "__enum__" in context or _imports_below(described)
+
+
+def _imports_below(described: dict[str, Any]) -> bool:
+    return any(map(_imports, described["children_spec"]))
+
+
+def _structure(text: str) -> TreeSpec:
+    if _imports(json.loads(text)[1]):
+        raise ValueError("the file names a module to import, which torch.export.load does not")
+    return treespec_loads(text)
 
 
 def save(program: Any, f: Any) -> None:
@@ -99,17 +122,22 @@ def save(program: Any, f: Any) -> None:
     module, signature = program.graph_module, program.graph_signature
     inputs = [(spec.kind.name, *_argument(spec.arg), spec.target, spec.persistent) for spec in signature.input_specs]
     outputs = [_argument(spec.arg) for spec in signature.output_specs]
+    targets = [str(node.target) for node in module.graph.nodes if isinstance(node.target, OpOverload)]
+    own = sorted({target for target in targets if target.startswith("mstorch.")})
+    if own:
+        raise NotImplementedError(f"mstorch: torch.export.save knows operators of torch.ops, and no {', '.join(own)}")
+    leaves, form = tree_flatten(program.example_inputs)
     serialization.save({
         "form": _FORM, "nodes": [_node_data(node) for node in module.graph.nodes], "constants": dict(module.named_buffers()),
         "parameters": {name: value.detach() for name, value in program.named_parameters()}, "buffers": dict(program.named_buffers()),
-        "inputs": inputs, "outputs": outputs, "example": program.example_inputs, "nested": _nested(program.out_spec),
+        "inputs": inputs, "outputs": outputs, "example": (leaves, _text(form)), "nested": _text(program.out_spec),
     }, f)  # fmt: skip
 
 
 def load(f: Any, make: Callable[..., Any]) -> Any:
     """Read a program; ``make`` makes it of its parts. ValueError for other files."""
     data = serialization.load(f, weights_only=True)
-    if not isinstance(data, dict) or data.get("form") != _FORM:
+    if not isinstance(data, dict) or data.get("form") not in _FORMS:
         raise ValueError("the file holds no program that torch.export.save of mstorch wrote")
     graph, nodes = Graph(), dict[str, Node]()
     for item in data["nodes"]:
@@ -130,5 +158,10 @@ def load(f: Any, make: Callable[..., Any]) -> Any:
         OutputSpec(OutputKind.USER_OUTPUT, TensorArgument(name) if is_tensor else ConstantArgument(name, value))
         for name, is_tensor, value in data["outputs"]
     ]
-    module, signature, form = GraphModule(data["constants"], graph), ExportGraphSignature(inputs, outputs), tree_flatten(data["nested"])[1]
-    return make(module, signature, form, data["parameters"], data["buffers"], data["example"])
+    form, example = data["nested"], data["example"]
+    if data["form"] == _FORM:
+        form, example = _structure(form), tree_unflatten(example[0], _structure(example[1]))
+    else:
+        form = tree_flatten(form)[1]
+    module, signature = GraphModule(data["constants"], graph), ExportGraphSignature(inputs, outputs)
+    return make(module, signature, form, data["parameters"], data["buffers"], example)

@@ -5,6 +5,7 @@ import copy
 import inspect
 from typing import Any
 
+from .._compile.exporting import exporting
 from ..fx.experimental.proxy_tensor import ProxyTorchDispatchMode
 from ..fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 from ..fx.graph import Graph
@@ -66,7 +67,7 @@ def traced(module: Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tup
             mode.enter(leaf, node)
         specs.append(InputSpec(InputKind.USER_INPUT, TensorArgument(node.name) if is_tensor else ConstantArgument(node.name, leaf), None))
     try:
-        with mode:
+        with exporting(), mode:
             result = module(*args, **kwargs)
     except RuntimeError as error:
         if not mode.has_read:

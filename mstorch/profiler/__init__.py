@@ -12,6 +12,7 @@ from .._leaving import Block, each
 from ..autograd._profile_events import EventList
 from ..autograd._recorder import Recorder, watching_again
 from ..autograd.profiler import kineto_available, record_function, refuse
+from . import itt
 
 
 class ProfilerAction(enum.Enum):
@@ -196,6 +197,6 @@ class profile(Block):
 
 
 __all__ = [
-    "ProfilerAction", "ProfilerActivity", "kineto_available", "profile", "record_function", "schedule", "supported_activities",
+    "ProfilerAction", "ProfilerActivity", "itt", "kineto_available", "profile", "record_function", "schedule", "supported_activities",
     "tensorboard_trace_handler",
 ]  # fmt: skip

@@ -3,13 +3,13 @@ from __future__ import annotations
 
 import functools
 import inspect
-import warnings
 from collections.abc import Callable
 from typing import Any
 
 from typing_extensions import Self
 
 from .._core.decorating import around_generator
+from .._core.warned import DECORATED_CLASS, warn
 from .._tensor import Tensor
 
 __all__ = ["F", "_DecoratorContextManager", "_NoParamDecoratorContextManager", "context_decorator"]
@@ -44,13 +44,9 @@ class _DecoratorContextManager:
 
     def __call__(self, orig_func: F) -> F:
         if inspect.isclass(orig_func):
-            warnings.warn(
-                "Decorating classes is deprecated and will be disabled in future versions. You should only decorate functions or methods.",
-                FutureWarning, stacklevel=2,
-            )  # fmt: skip
-            cls: Any = orig_func
-            cls.__init__ = self(cls.__init__)
-            return cls
+            warn(DECORATED_CLASS, FutureWarning)
+            function: Any = orig_func
+            return context_decorator(self.clone, lambda *args, **kwargs: function(*args, **kwargs))  # type: ignore[return-value]
         return context_decorator(self.clone, orig_func)
 
     def __enter__(self) -> None:

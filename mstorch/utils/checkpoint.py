@@ -181,7 +181,7 @@ class _Frame:
     def __init__(self, again: Callable[[], Any], check: Callable[[Any], Any], early_stop: bool) -> None:
         self.again, self.check, self.early_stop = again, check, early_stop
         self.expected: list[Any] = []
-        self.found: dict[int, list[Any]] = {}
+        self.found: dict[Any, list[Any]] = {}  # by backward pass: one within another does not get what that one computed
         self.complete = False  # whether the function has ended: it may call backward itself, for part of what it will save
 
     def pack(self, tensor: Tensor) -> int:
@@ -191,8 +191,9 @@ class _Frame:
 
     def unpack(self, number: int) -> Tensor:
         """Return the tensor, computed again in this backward pass if it was not yet."""
-        passes = engine.running.accumulates
-        key = len(passes)
+        if not engine.running.passes:  # asked for outside of backward: nothing of it is kept
+            return self._recomputed()[number]
+        key = engine.running.passes[-1]
         if key not in self.found:
             self.found[key] = self._recomputed()
             engine.next_callback(self.found.clear)

@@ -36,8 +36,10 @@ def test_successors(name):
 def test_names():
     for name in ("FunctionalModule", "FunctionalModuleWithBuffers", "jvp", "vjp", "__version__"):
         assert hasattr(functorch, name) and hasattr(package, name)
-    with pytest.raises(AttributeError, match="module 'functorch' has no attribute 'make_fx'"):
-        package.make_fx  # noqa: B018
+    public = {name for name in dir(functorch) if not name.startswith("_") and callable(getattr(functorch, name))}
+    assert public - set(dir(package)) == set()
+    with pytest.raises(AttributeError, match="module 'functorch' has no attribute 'nothing'"):
+        package.nothing  # noqa: B018
 
 
 @pytest.mark.parametrize("chunks", [1, 2, 3, 9])

@@ -1,6 +1,8 @@
 """Names from the inside of torch that packages use in their functions (tensordict, torchao, deepspeed, torchdata)."""
 from __future__ import annotations
 
+import importlib
+
 import pytest
 
 from tests.against_torch import both
@@ -41,6 +43,20 @@ def test_disabled_functions():
         with t._dynamo.utils.disable_cache_limit():
             inside = t._dynamo.config.recompile_limit
         return double(t.ones(2)), more(t.ones(2)), inside, t._dynamo.config.recompile_limit
+
+    both(body)
+
+
+def test_settings_have_other_values_for_a_while():
+    def body(t):
+        config, seen = importlib.import_module(f"{t.__name__}._inductor.config"), []
+        with config.patch({"max_autotune": True, "triton.cudagraphs": True}), config.patch("freezing", True), config.patch(epilogue_fusion=False):
+            seen.append((config.max_autotune, config.triton.cudagraphs, config.freezing, config.epilogue_fusion))
+        seen.append((config.max_autotune, config.triton.cudagraphs, config.freezing, config.epilogue_fusion))
+        decorated = config.patch(freezing=True)(lambda: config.freezing)
+        with pytest.raises(AttributeError, match=r"torch\._inductor\.config\.nothing does not exist"), config.patch(nothing=1):
+            pass
+        return seen, decorated(), config.freezing
 
     both(body)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..._hook import not_yet, versions
+from ...fx.experimental.proxy_tensor import make_fx
 from ..deprecated import (
     combine_state_for_ensemble,
     functionalize,
@@ -29,5 +30,5 @@ def __getattr__(name: str) -> Any:
 
 __all__ = [
     "FunctionalModule", "FunctionalModuleWithBuffers", "combine_state_for_ensemble", "functionalize", "grad", "grad_and_value", "hessian",
-    "jacfwd", "jacrev", "jvp", "make_functional", "make_functional_with_buffers", "vjp", "vmap",
+    "jacfwd", "jacrev", "jvp", "make_functional", "make_functional_with_buffers", "make_fx", "vjp", "vmap",
 ]  # fmt: skip

@@ -23,6 +23,7 @@ from .._dispatch import (
 )
 from .._forms import SELF
 from .._operation import operation
+from .._overlaps import refuse_partly
 from ..memory.copying import to_dtype
 from .compare import eq, where
 from .elementwise import abs, div, mul
@@ -110,6 +111,7 @@ def lcm(input: TensorBase, other: TensorBase, *, out: TensorBase | None = None) 
     expect_tensors("lcm", input, other)
     _check("lcm_cpu", result_dtype((input, other)), 1, (input, other))
     kind = result_dtype((input, other))
+    refuse_partly(out, input, other)
     if kind.itemsize < 4:
         # C computes small integers as int and cuts the result.
         input, other = to_dtype(input, int32), to_dtype(other, int32)

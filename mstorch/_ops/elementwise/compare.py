@@ -168,7 +168,7 @@ def _signed_infinity(name: str, input: TensorBase, value: float, out: TensorBase
         result = elementwise_in(input._dtype, _eq, (input, value), numbers_as_tensors=False)
     else:
         result = _constant(input, False, False)
-    return result if out is None else deliver(result, out)
+    return finish(result, out, input)
 
 
 @operation(keeps_zero=True)
@@ -190,8 +190,7 @@ def signbit(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
         raise RuntimeError("signbit is not implemented for complex tensors.")
     _expect_truth("signbit", out)
     if input._dtype.category == 0:
-        result = _constant(input, False, False)
-        return result if out is None else deliver(result, out)
+        return finish(_constant(input, False, False), out, input)
     return unary(_signbit, input, out)
 
 
@@ -410,8 +409,7 @@ def nan_to_num(
     if out is not None:
         expect_out_dtype(out, kind, "nan_to_num: dtype of out: {out} should be same as input: {kind}")
     if kind.is_integral:
-        result = clone(input)
-        return result if out is None else deliver(result, out)
+        return finish(clone(input), out, input)
     refuse_codes("nan_to_num", input)
     if kind.is_complex:
         result = kept_order(complex(nan_to_num(real(input), nan, posinf, neginf), nan_to_num(imag(input), nan, posinf, neginf)), input)

@@ -20,6 +20,7 @@ from .._forms import Forms
 from .._in_place import in_place
 from .._memory_order import kept_order
 from .._operation import operation
+from .._overlaps import refuse_partly
 from ..memory.copying import clone, copy_
 from .elementwise import neg
 
@@ -153,6 +154,7 @@ def conj_physical(input: TensorBase, *, out: TensorBase | None = None) -> Any:
     """Return the conjugate, in memory of its own."""
     if out is not None:
         expect_out_dtype(out, input._dtype, FOUND)
+        refuse_partly(out, input)
     if not input._dtype.is_complex:
         return input if out is None else deliver(input, out)
     return unary(_conj, input, out) if out is not None else kept_order(unary(_conj, input), input)
@@ -227,4 +229,4 @@ def set_imag(self: TensorBase, value: TensorBase | Any) -> None:
     copy_(imag(self), value)
 
 
-NAMED_METHODS = {"real": property(real, set_real), "imag": property(imag, set_imag)}
+NAMED_METHODS = {"real": property(real, set_real), "imag": property(imag, set_imag), "_conj": conj, "_neg_view": neg_view}

@@ -46,6 +46,7 @@ from .._memory_order import in_order_of, kept_order, result_strides, row_major
 from .._named import by_value, node_called
 from .._numbers import fitting
 from .._operation import operation
+from .._overlaps import refuse_partly
 from .._scalars import scalar_array
 from ..memory.copying import to_dtype
 from ..memory.creation import scalar_tensor
@@ -472,6 +473,7 @@ def _expect_number(name: str, value: Any) -> None:
 def addcmul(input: TensorBase, tensor1: Any, tensor2: TensorBase, *, value: Any = 1, out: TensorBase | None = None) -> TensorBase:
     """``input + value * tensor1 * tensor2``, elementwise."""
     _expect_number("addcmul", value)
+    refuse_partly(out, tensor1, tensor2)
     refuse_dtype("addcmul_cpu_out", result_dtype((input, tensor1, tensor2)), operands=(input, tensor1, tensor2))
     if _halves(input, tensor1, tensor2):
         return finish(addcmul(input.float(), tensor1.float(), tensor2.float(), value=value).to(input._dtype), out)
@@ -496,6 +498,7 @@ def addcdiv(input: TensorBase, tensor1: TensorBase, tensor2: TensorBase, *, valu
             "tensor1 / "
             "tensor2), for all dtypes."
         )
+    refuse_partly(out, tensor1, tensor2)
     if _halves(input, tensor1, tensor2):
         return finish(addcdiv(input.float(), tensor1.float(), tensor2.float(), value=value).to(input._dtype), out)
     if adds_in_one_kernel(input, tensor1, value) and tensor2._dtype is input._dtype:

@@ -302,7 +302,7 @@ def _exponents_moved(input: TensorBase, other: TensorBase, moved: bool, out: Ten
     found = _moved(first, second) if moved else mul(first, pow(2.0, second))
     if out is not None and not can_cast(found._dtype, out._dtype):
         raise RuntimeError(f"ldexp can't be cast to the desired output type {type_word(out._dtype)}")
-    return finish(record("LdexpBackward0", _ldexp_backward, (input, other), (found,))[0], out, input, other)
+    return finish(record("LdexpBackward0", _ldexp_backward, (input, other), (found,))[0], out, input, *((other,) if moved else ()))
 
 
 def _moved_on_device(input: Any, other: Any) -> Any:
@@ -368,7 +368,7 @@ def _rounding(kernel: Kernel, input: TensorBase, out: TensorBase | None, *args: 
         raise NotImplementedError(f"{kernel.op} is not supported for complex inputs")
     if kind.category == 0:
         raise NotImplementedError(f"\"{kernel.op}_vml_cpu\" not implemented for '{type_word(kind)}'")
-    return finish(call(_clone, (input,), strides=result_strides((input,), input._shape)), out)
+    return finish(call(_clone, (input,), strides=result_strides((input,), input._shape)), out, input)
 
 
 @operation(keeps_zero=True)

@@ -57,7 +57,7 @@ from .._in_place import in_place, in_place_form
 from .._named import by_value, node_called
 from .._numbers import fitting
 from .._operation import operation
-from .._overlaps import refuse_overlap
+from .._overlaps import refuse_overlap, refuse_partly
 from .._scalars import scalar_array
 from ..elementwise.compare import clamp, eq, lt, where
 from ..elementwise.elementwise import add
@@ -172,6 +172,7 @@ def take_along_dim(input: Any, indices: Any, dim: int | None = None, *, out: Ten
     if dim is None:
         input, indices, dim = views.view(input, -1), views.view(indices, -1), 0
     own, other = shape_of(input), shape_of(indices)
+    refuse_partly(out, indices)
     if len(own) != len(other):
         raise RuntimeError(
             "torch.take_along_dim(): input and indices should have the same number of dimensions, but got "
@@ -261,6 +262,7 @@ def nonzero(input: TensorBase, *, out: Any = None, as_tuple: bool = False) -> An
         return views.unbind(nonzero(truth), 1)
     found = call(_nonzero, (truth,))
     if out is not None:
+        refuse_overlap(out, input)
         return deliver(found, out)
     rows = found._shape[0]
     return in_order(found, normalize(found._shape, (1, rows)))

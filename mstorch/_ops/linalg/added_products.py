@@ -20,6 +20,7 @@ from .._named import node_called
 from .._numbers import fitting
 from .._one_dtype import expect_dtype
 from .._operation import operation
+from .._overlaps import refuse_partly
 from .._scalars import scalar_array
 from ..elementwise import activation
 from ..shape import views
@@ -133,6 +134,7 @@ def addr(
     for number, vector in ((1, vec1), (2, vec2)):
         if len(shape_of(vector)) != 1:
             raise RuntimeError(f"addr: Expected 1-D argument vec{number}, but got {len(shape_of(vector))}-D")
+    refuse_partly(out, vec1, vec2)
     product = outer(vec1, vec2)
     if input._dtype is not product._dtype:
         kind = promote_types(input._dtype, product._dtype)

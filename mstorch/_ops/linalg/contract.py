@@ -13,6 +13,7 @@ from .._deprecated import warn_of
 from .._dispatch import finish, finish_recorded, finish_safely, shape_of, wrap_dim
 from .._named import node_called
 from .._operation import operation
+from .._overlaps import refuse_partly
 from ..memory.creation import eye
 from ..shape import views
 from .linalg_factor import attach, inv
@@ -27,12 +28,9 @@ def einsum(*args: Any) -> TensorBase:
     """Return the sum of products that an equation of subscripts names: ``einsum("ij,jk->ik", a, b)``."""
     if len(args) < 2:
         raise ValueError(_NOTHING)
-    if isinstance(args[0], TensorBase):
-        equation, operands = _from_lists(args)
-    else:
-        equation, operands = args[0], args[1:]
-        if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
-            operands = tuple(operands[0])
+    equation, operands = _from_lists(args) if isinstance(args[0], TensorBase) else (args[0], args[1:])
+    if not isinstance(args[0], TensorBase):
+        operands = tuple(operands[0]) if len(operands) == 1 and isinstance(operands[0], (list, tuple)) else operands
         if not operands:
             raise ValueError(_NOTHING)
         if not isinstance(equation, str):
@@ -329,6 +327,7 @@ def vdot(input: TensorBase, other: TensorBase, *, out: TensorBase | None = None)
 
 def kron(input: Any, other: Any, *, out: TensorBase | None = None) -> TensorBase:
     """Return the Kronecker product: each element of the first times the whole second."""
+    refuse_partly(out, input, other, twice=False)
     a, b = shape_of(input), shape_of(other)
     rank = max(len(a), len(b))
     a, b = (1,) * (rank - len(a)) + a, (1,) * (rank - len(b)) + b

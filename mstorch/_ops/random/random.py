@@ -42,6 +42,7 @@ from .._dispatch import (
 from .._forms import SIZE, Forms
 from .._fresh_out import fresh_out
 from .._operation import BY_SIZE, BY_TENSOR, BY_VALUES, IN_PLACE, operation
+from .._overlaps import refuse_partly
 from ..elementwise import elementwise
 from ..memory.copying import is_contiguous
 from ..memory.creation import _checked_size, empty_like
@@ -399,6 +400,7 @@ def normal(
                 raise RuntimeError("normal expects all elements of std >= 0.0")
         else:
             _check_std(std)
+        refuse_partly(out, mean, std)
         if isinstance(mean, TensorBase) and isinstance(std, TensorBase):
             broadcast_shape(shape_of(mean), shape_of(std))
         if generator is None and any(map(draws_on_device, (mean, std))):
@@ -467,6 +469,7 @@ def bernoulli_(self: TensorBase, p: Any = 0.5, *, generator: Generator | None = 
     check_writable(self)
     engine, name = _stream(generator, self, "bernoulli"), self._dtype.name
     if isinstance(p, TensorBase):
+        refuse_partly(self, p)
         return _put(self, draw("bernoulli_each", engine, _chances(p, engine, shape_of(self)), name))
     return _put(self, _drawn(self, lambda shape, _: draw("bernoulli", engine, shape, float(p), name)))
 
@@ -505,6 +508,7 @@ def bernoulli(
 ) -> TensorBase:
     """Return 1 with the probability in ``input`` (or ``p``), else 0, in the dtype of ``input``."""
     if out is not None and out is not input:
+        refuse_partly(out, input)
         # As in torch, what is drawn are numbers of the dtype of ``out``.
         if out._dtype is not input._dtype:
             chances = input if p is None else p

@@ -28,7 +28,7 @@ from .._dispatch import (
 from .._in_place import in_place
 from .._named import node_called
 from .._operation import operation
-from .._overlaps import refuse_parts
+from .._overlaps import refuse_partly, refuse_parts
 from .._parts import expect_parts
 from ..elementwise.elementwise import div, unkept
 from ..elementwise.math import exp, log
@@ -166,6 +166,7 @@ def diff(
     for extra in (prepend, append):
         if extra is not None and len(shape_of(extra)) != len(shape):
             raise RuntimeError("diff expects prepend or append to be the same dimension as input")
+    refuse_partly(out, input, prepend, append)
     if n == 0:
         return finish(input.clone(), out)
     parts = [part for part in (prepend, input, append) if part is not None]

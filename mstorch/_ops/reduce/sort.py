@@ -35,7 +35,7 @@ from .._dispatch import (
 )
 from .._named import call_node, node_called
 from .._operation import operation
-from .._overlaps import refuse_overlap, refuse_parts
+from .._overlaps import refuse_overlap, refuse_partly, refuse_parts
 from .._parts import expect_parts
 from ..elementwise.compare import eq, isnan, where
 from ..elementwise.elementwise import div
@@ -153,6 +153,7 @@ def argsort(
 def msort(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """Return the values in order along the first dimension."""
     expect_out_dtype(out, input._dtype)
+    refuse_partly(out, input)
     return finish(sort(input, 0)[0], out)
 
 

@@ -121,19 +121,20 @@ def rrelu(
         found = _done(acts.leaky_relu, input, inplace, (lower + upper) / 2)
         return found if inplace else row_major(found)
     # torch draws for the elements that are not positive only, in their order.
-    slopes = _slopes(input, lower, upper)
-    return _done(lambda x: where(x <= 0, mul(x, slopes), x), input, inplace)
+    drawn = slopes(input, lower, upper)
+    return _done(lambda x: where(x <= 0, mul(x, drawn), x), input, inplace)
 
 
-@ways(absent=lambda input, lower, upper: input.detach())
-def _slopes(input: Tensor, lower: float, upper: float) -> Tensor:
+@ways(absent=lambda input, lower, upper, generator=None: input.detach())
+def slopes(input: Tensor, lower: float, upper: float, generator: Any = None) -> Tensor:
+    """What ``rrelu`` multiplies by: a number that is drawn where an element is not positive, else 1."""
     values = numpy_cast(array_of(input), np.dtype(np.float64))
-    slopes = np.ones(values.shape)
+    found = np.ones(values.shape)
     chosen = values <= 0
     lower, upper = (float(numpy_cast(np.asarray(bound), input._dtype.np)) for bound in (lower, upper))  # as torch rounds them
-    drawn = draw("uniform", engine_of(None), (int(chosen.sum()),), lower, upper, "float64")
-    slopes[chosen] = drawn
-    return beside(tensor_of(numpy_cast(slopes, input._dtype.np)), input)
+    drawn = draw("uniform", engine_of(generator), (int(chosen.sum()),), lower, upper, "float64")
+    found[chosen] = drawn
+    return beside(tensor_of(numpy_cast(found, input._dtype.np)), input)
 
 
 def logsigmoid(input: Tensor, *, out: Tensor | None = None) -> Any:

@@ -1,17 +1,21 @@
 """torch.export: programs against the modules that they were made of, and against torch's words; files, read in another process too."""
 from __future__ import annotations
 
+import collections
+import enum
 import io
+import json
 import pathlib
 import subprocess
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 
 import mstorch
+from mstorch.ops import whole
 from tests.fx.test_make_fx import NETWORKS, _agree, _tensors
 
 Both = Callable[..., Any]
@@ -140,3 +144,108 @@ def test_what_has_no_graph_says_so(tmp_path: pathlib.Path) -> None:
     mstorch.save({"weight": mstorch.ones(2)}, tmp_path / "other")
     with pytest.raises(ValueError, match="no program"):
         mstorch.export.load(tmp_path / "other")
+
+
+def test_code_can_tell_that_it_is_exported(both: Both) -> None:
+    def body(torch: Any) -> Any:
+        seen = []
+
+        class Asks(torch.nn.Module):
+            def forward(self, x: Any) -> Any:
+                compiler = torch.compiler
+                seen.append((compiler.is_exporting(), compiler.is_compiling(), compiler.is_dynamo_compiling()))
+                return x + 1 if compiler.is_exporting() else x
+
+        module = Asks()
+        program = torch.export.export(module, (torch.ones(2),))
+        module(torch.ones(2))
+        return seen[0], seen[-1], program.module()(torch.ones(2))
+
+    both(body)
+
+
+class Pair(NamedTuple):
+    first: Any
+    second: Any
+
+
+mstorch.utils._pytree._register_namedtuple(Pair, serialized_type_name="tests.export.Pair")
+STRUCTURES: dict[str, Callable[[Any], Any]] = {
+    "nested": lambda x: {"a": [x, (x + 1, None)], "b": {"c": 3}}, "ordered": lambda x: collections.OrderedDict(z=x, a=x + 1),
+}  # fmt: skip
+OTHERS: dict[str, Callable[[Any], Any]] = {  # which torch 2.13 fails to write
+    "named": lambda x: Pair(x, x + 1), "default": lambda x: collections.defaultdict(list, {"k": [x]}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", [*STRUCTURES, *OTHERS])
+def test_structures_are_read_as_they_were(both: Both, name: str) -> None:
+    make = {**STRUCTURES, **OTHERS}[name]
+
+    def body(torch: Any) -> Any:
+        class Gives(torch.nn.Module):
+            def forward(self, given: Any) -> Any:
+                return make(torch.utils._pytree.tree_leaves(given)[0] * 2)
+
+        file = io.BytesIO()
+        given = make(torch.ones(2))
+        torch.export.save(torch.export.export(Gives(), (given,)), file)
+        file.seek(0)
+        found = torch.export.load(file).module()(given)
+        return type(found), torch.utils._pytree.tree_leaves(found), list(found)
+
+    if name in STRUCTURES:
+        both(body)
+        return
+    kind, leaves, items = body(mstorch)
+    wanted = make(mstorch.ones(2) * 2)
+    assert kind is type(wanted) and list(wanted)[:1] == items[:1] if name == "default" else len(items) == 2
+    assert [leaf.tolist() for leaf in leaves] == [leaf.tolist() for leaf in mstorch.utils._pytree.tree_leaves(wanted)]
+
+
+class Colour(enum.Enum):
+    RED = 1
+
+
+def test_a_file_imports_nothing(tmp_path: pathlib.Path) -> None:
+    class Gives(mstorch.nn.Module):
+        def forward(self, x: Any) -> Any:
+            return {Colour.RED: x * 2}
+
+    program = mstorch.export.export(Gives(), (mstorch.ones(2),))
+    with pytest.raises(NotImplementedError, match="no form for"):
+        mstorch.export.save(program, tmp_path / "program")
+    plain = mstorch.export.export(mstorch.nn.ReLU(), (mstorch.ones(2),))
+    mstorch.export.save(plain, tmp_path / "program")
+    data = mstorch.load(tmp_path / "program")
+    for kind, context in (
+        ("builtins.dict", '[{"__enum__": true, "fqn": "antigravity:a", "name": "b"}]'),
+        ("collections.defaultdict", {"default_factory_module": "antigravity", "default_factory_name": "a", "dict_context": ["k"]}),
+    ):
+        described = {"type": kind, "context": context, "children_spec": [{"type": None, "context": None, "children_spec": []}]}
+        mstorch.save({**data, "nested": json.dumps([1, described])}, tmp_path / "bad")
+        with pytest.raises(ValueError, match="names a module to import"):
+            mstorch.export.load(tmp_path / "bad")
+    assert "antigravity" not in sys.modules
+
+
+def test_files_of_the_first_form_are_read(tmp_path: pathlib.Path) -> None:
+    program = mstorch.export.export(mstorch.nn.ReLU(), (mstorch.ones(2),))
+    mstorch.export.save(program, tmp_path / "program")
+    data = mstorch.load(tmp_path / "program")
+    assert data["form"] == "mstorch.export 2"
+    data.update(form="mstorch.export 1", nested=0, example=((mstorch.ones(2),), {}))
+    mstorch.save(data, tmp_path / "first")
+    assert mstorch.export.load(tmp_path / "first").module()(mstorch.tensor([-1.0, 2.0])).tolist() == [0.0, 2.0]
+
+
+def test_an_operator_of_no_name_in_torch_is_refused_at_once(tmp_path: pathlib.Path) -> None:
+    class Whole(mstorch.nn.Module):
+        def forward(self, x: Any) -> Any:
+            return whole(lambda t: t * 2, "doubled")(x)
+
+    program = mstorch.export.export(Whole(), (mstorch.ones(2),))
+    assert "mstorch.doubled" in str(program.graph)
+    with pytest.raises(NotImplementedError, match="no mstorch.doubled.default"):
+        mstorch.export.save(program, tmp_path / "program")
+    assert not (tmp_path / "program").exists()

@@ -1,0 +1,101 @@
+"""Layers that draw, as torch makes them of others: dropout of elements and of channels, alpha dropout, leaky slopes that are drawn."""
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from .._core.formats import contiguous_format
+from .._tensor import Tensor
+from .calling import NotInTerms
+from .composites import aten, composite
+
+_ALPHA = 1.7580993408473766
+
+
+def _times(input: Tensor, factor: Tensor, inplace: bool) -> Tensor:
+    return aten("mul_.Tensor" if inplace else "mul.Tensor", input, factor)  # type: ignore[no-any-return]
+
+
+def _drawn(input: Tensor, p: float, channels: bool) -> Tensor:
+    """Ones with the probability 1 - p, else zeros: one for each element, or for each channel."""
+    shape = [*input.shape[:2], *[1] * (input.dim() - 2)]
+    memory = aten("new_empty", input, shape) if channels else aten("empty_like", input)
+    return aten("bernoulli_.float", memory, *([] if p == 0.5 else [1 - p]))  # type: ignore[no-any-return]
+
+
+def _dropped(input: Tensor, p: float, train: bool, *, channels: bool = False, alpha: bool = False, inplace: bool = False) -> Tensor:
+    if p < 0 or p > 1:
+        raise RuntimeError(f"dropout probability has to be between 0 and 1, but got {p}")
+    if p == 0 or not train or input.numel() == 0:
+        return input
+    if p == 1:
+        return _times(input, aten("zeros", [], dtype=input.dtype, layout=input.layout, device=input.device), inplace)
+    if channels and input.dim() < 2:
+        raise RuntimeError("Feature dropout requires at least 2 dimensions in the input")
+    noise = _drawn(input, p, channels)
+    if not alpha:
+        return _times(input, aten("div_.Scalar", noise, 1 - p), inplace)
+    scale = 1 / math.sqrt((_ALPHA * _ALPHA * p + 1) * (1 - p))
+    shift = aten("add_.Scalar", aten("mul_.Scalar", aten("add.Scalar", noise, -1), _ALPHA * scale), _ALPHA * scale * p)
+    return aten("add_.Tensor", _times(input, aten("mul_.Scalar", noise, scale), inplace), shift)  # type: ignore[no-any-return]
+
+
+@composite("dropout")
+def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    """Zeros with a probability, the rest scaled up."""
+    return _dropped(input, p, training, inplace=inplace)
+
+
+@composite("alpha_dropout")
+def _alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
+    return _dropped(input, p, training, alpha=True, inplace=inplace)
+
+
+@composite("feature_alpha_dropout")
+def _feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
+    return _dropped(input, p, training, channels=True, alpha=True, inplace=inplace)
+
+
+@composite("feature_dropout")
+def _feature_dropout(input: Tensor, p: float, train: bool) -> Tensor:
+    return _dropped(input, p, train, channels=True)
+
+
+@composite("dropout_")
+def _dropout_in_place(input: Tensor, p: float, train: bool) -> Tensor:
+    return _dropped(input, p, train, inplace=True)
+
+
+@composite("alpha_dropout_")
+def _alpha_dropout_in_place(input: Tensor, p: float, train: bool) -> Tensor:
+    return _dropped(input, p, train, alpha=True, inplace=True)
+
+
+@composite("feature_dropout_")
+def _feature_dropout_in_place(input: Tensor, p: float, train: bool) -> Tensor:
+    return _dropped(input, p, train, channels=True, inplace=True)
+
+
+@composite("feature_alpha_dropout_")
+def _feature_alpha_dropout_in_place(input: Tensor, p: float, train: bool) -> Tensor:
+    return _dropped(input, p, train, channels=True, alpha=True, inplace=True)
+
+
+@composite("rrelu")
+def _rrelu(
+    input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, inplace: Any = False, generator: Any = None
+) -> Tensor:
+    if generator is not None or not isinstance(inplace, bool):  # ``torch.rrelu`` takes a generator there
+        raise NotInTerms("mstorch: rrelu with a generator is not known in the terms of torch.ops.aten")
+    noise = aten("empty_like", input, memory_format=contiguous_format)
+    options = [lower, upper, training]
+    for default in (False, 1.0 / 3, 1.0 / 8):
+        if options[-1] != default:
+            break
+        options.pop()
+    return aten(f"rrelu_with_noise{'_' * inplace}", input, noise, *options)  # type: ignore[no-any-return]
+
+
+@composite("rrelu_")
+def _rrelu_in_place(input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, generator: Any = None) -> Tensor:
+    return _rrelu(input, lower, upper, training, True, generator)

@@ -1,0 +1,51 @@
+"""``patch`` of the modules that hold settings: other values for a while."""
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from ._leaving import Block, each, values_again
+
+
+def _place(module: str, name: str) -> tuple[Any, str]:
+    """What holds a setting, and its name there: ``triton.cudagraphs`` is one of a group's. AttributeError where there is none."""
+    holder: Any = sys.modules[module]
+    path = name.split(".")
+    for part in path[:-1]:
+        holder = getattr(holder, part, None)
+    if not hasattr(holder, path[-1]):
+        raise AttributeError(f"{module.replace('mstorch', 'torch', 1)}.{name} does not exist")
+    return holder, path[-1]
+
+
+class Patch(Block):
+    """Other values inside a ``with`` block or a decorated function: ``patch("verbose", True)``, ``patch(verbose=True)``."""
+
+    module = ""  # whose settings they are
+
+    def __init__(self, arg1: str | dict[str, Any] | None = None, arg2: Any = None, **kwargs: Any) -> None:
+        if arg1 is not None and kwargs:
+            raise AssertionError("cannot pass both positional and keyword arguments to patch")
+        self._changes = {arg1: arg2} if isinstance(arg1, str) else dict(arg1 or kwargs)
+
+    def __enter__(self) -> None:
+        places = [(*_place(self.module, name), value) for name, value in self._changes.items()]
+        end = each(*(values_again(holder, name) for holder, name, _ in places))
+        self.at_end(end)
+        try:  # an interrupt that comes as the loop goes on, or ends, comes in here; nothing is called after it
+            for holder, name, value in places:
+                members = vars(holder)
+                members |= {name: value}
+        except BaseException:
+            end()
+            raise
+
+    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def patched(*args: Any, **kwargs: Any) -> Any:
+            with self:
+                return function(*args, **kwargs)
+
+        return patched

@@ -1,0 +1,106 @@
+"""torch._subclasses.fake_utils: calls that are computed, and worked out without elements beside that."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from .. import ops
+from .._core.formats import strided
+from .._hook import missing as _missing
+from .._tensor import Tensor
+from ..utils._python_dispatch import TorchDispatchMode
+from ..utils._pytree import tree_leaves, tree_map
+from .fake_tensor import (
+    DataDependentOutputException,
+    DynamicOutputShapeException,
+    FakeTensor,
+    FakeTensorMode,
+    MetadataMismatchError,
+    UnsupportedFakeTensorException,
+)
+
+aten = ops.aten
+_NOT_COMPARED = (  # what is made of numbers, read, or left to the kernel
+    aten.lift_fresh.default, aten.lift_fresh_copy.default, aten._local_scalar_dense.default, aten.set_.source_Storage_storage_offset,
+)  # fmt: skip
+
+
+def _tensors(value: Any) -> list[Any]:
+    return [leaf for leaf in tree_leaves(value) if isinstance(leaf, Tensor)]
+
+
+def _memory(tensor: Tensor) -> int:
+    return id((tensor._held if isinstance(tensor, FakeTensor) else tensor)._storage)
+
+
+def _sharing(results: list[Any], given: list[Any]) -> list[bool]:
+    """Which results share memory with an argument."""
+    own = {_memory(tensor) for tensor in given}
+    return [_memory(tensor) in own for tensor in results]
+
+
+def _check(what: str, real: Tensor, fake: Tensor, strides: bool) -> None:
+    """MetadataMismatchError where a result does not look like the one that was worked out."""
+    named = [("Shapes", tuple(real.shape), tuple(fake.shape)), ("Dtypes", real.dtype, fake.dtype), ("Devices", real.device, fake.device)]
+    if strides:
+        named.append(("Strides", real.stride(), fake.stride()))
+    for name, one, other in named:
+        if one != other and not (name == "Strides" and real.numel() < 2):
+            raise MetadataMismatchError(
+                f"When comparing the output of {what} on FakeTensor and concrete Tensors, found mismatched tensor metadata: "
+                f"{name} {one} and {other} are not equal!"
+            )
+
+
+class CrossRefFakeMode(TorchDispatchMode):
+    """A block in which each call is worked out with fake tensors too, and compared with what was computed.
+
+    ``ignore_op_fn`` tells which operators are not.
+    """
+
+    def __init__(
+        self, ignore_op_fn: Callable[[Any], bool] | None = None, *, check_strides: bool = True, check_aliasing: bool = True,
+        only_check_ops_with_meta: bool = True,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        self.ignore_op_fn = ignore_op_fn if ignore_op_fn is not None else lambda function: False
+        self.check_strides, self.check_aliasing, self.only_check_ops_with_meta = check_strides, check_aliasing, only_check_ops_with_meta
+
+    def _worked_out(self, func: Any, args: Any, kwargs: dict[str, Any]) -> tuple[list[Any], list[bool]] | None:
+        """Return the results without elements and which share memory; None for a call that they cannot tell."""
+        fakes: dict[int, Any] = {}
+        mode = FakeTensorMode()
+        with mode:
+            def faked(value: Any) -> Any:
+                return fakes.setdefault(id(value), mode.from_tensor(value)) if isinstance(value, Tensor) else value
+
+            try:
+                given = tree_map(faked, args), tree_map(faked, kwargs)
+                results = _tensors(func(*given[0], **given[1]))
+            except (UnsupportedFakeTensorException, DataDependentOutputException, DynamicOutputShapeException, NotImplementedError):
+                return None
+            return results, _sharing(results, _tensors(given))
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None) -> Any:
+        """What the operator computes. MetadataMismatchError where fake tensors tell otherwise."""
+        kwargs = kwargs or {}
+        compared = func not in _NOT_COMPARED and not self.ignore_op_fn(func) and all(
+            not hasattr(type(tensor), "__torch_dispatch__") and tensor.layout is strided for tensor in _tensors((args, kwargs))
+        )
+        told = self._worked_out(func, args, kwargs) if compared else None
+        result = func(*args, **kwargs)
+        if told is not None:
+            results = _tensors(result)
+            if len(results) != len(told[0]):
+                raise MetadataMismatchError(f"{func} gives {len(results)} tensors, and {len(told[0])} on FakeTensor")
+            for number, (real, fake) in enumerate(zip(results, told[0])):
+                _check(f"{func}" if len(results) == 1 else f"{func}, result {number},", real, fake, self.check_strides)
+            sharing = _sharing(results, _tensors((args, kwargs)))
+            if self.check_aliasing and sharing != told[1]:
+                raise MetadataMismatchError(f"{func} gives results that share memory with arguments: {sharing}, on FakeTensor {told[1]}")
+        return result
+
+
+__all__ = ["CrossRefFakeMode", "MetadataMismatchError"]
+
+__getattr__ = _missing(__name__)

@@ -1,0 +1,44 @@
+"""torch._vmap_internals: ``vmap`` as it was before ``torch.func``, which takes part in autograd and in forward mode around it."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ._functorch.vmap import vmap as _of_func
+from ._hook import missing as _missing
+from .utils._pytree import tree_flatten, tree_unflatten
+
+in_dims_t = int | tuple[Any, ...]
+out_dims_t = int | tuple[int, ...]
+
+
+def vmap(func: Callable[..., Any], in_dims: in_dims_t = 0, out_dims: out_dims_t = 0) -> Callable[..., Any]:
+    """``func`` applied to each slice of its arguments."""
+    return _vmap(func, in_dims, out_dims)
+
+
+def _vmap(
+    func: Callable[..., Any], in_dims: in_dims_t = 0, out_dims: out_dims_t = 0, allow_none_pass_through: bool = False
+) -> Callable[..., Any]:
+    """``func`` applied to each slice; with ``allow_none_pass_through`` what is None in its result stays None."""
+    if not allow_none_pass_through:
+        return _of_func(func, in_dims, out_dims, "different")
+
+    def mapped(*args: Any) -> Any:
+        forms: list[Any] = []
+
+        def told(*slices: Any) -> Any:
+            leaves, form = tree_flatten(func(*slices))
+            forms.append((form, [leaf is None for leaf in leaves]))
+            return tuple(leaf for leaf in leaves if leaf is not None)
+
+        found = iter(_of_func(told, in_dims, out_dims, "different")(*args))
+        form, absent = forms[-1]
+        return tree_unflatten([None if missing else next(found) for missing in absent], form)
+
+    return mapped
+
+
+__all__ = ["vmap"]
+
+__getattr__ = _missing(__name__)

@@ -1,0 +1,26 @@
+"""A sample of ``python -m tests.export.models``, which takes networks of packages too."""
+from __future__ import annotations
+
+import pytest
+
+from tests.export import models
+
+pytestmark = pytest.mark.slow
+
+SAMPLE = ["resnet", "gpt", "lstm_lm"]
+
+
+@pytest.mark.on_the_cpu
+def test_networks_of_the_examples_are_exported_loaded_traced_and_faked() -> None:
+    told = models.run(SAMPLE, [])
+    assert [name for _, name in told] == SAMPLE
+    for (_, name), said in told.items():
+        assert not any(said["torch"].values()), "torch does all of it with these"
+        assert set(said["mstorch"]) | set(said["reader"]) == set(models.STEPS)
+        assert models.failures(said) == {}, name
+
+
+def test_a_step_that_fails_is_told() -> None:
+    good = {"eager": "", "export": "", "make_fx": "", "fake": ""}
+    said = {"torch": {**good, "fake": "refused"}, "mstorch": {**good, "make_fx": "other", "fake": "other"}, "reader": {"loaded": "no file"}}
+    assert models.failures(said) == {"make_fx": "other", "loaded": "no file"}
