@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, ParamSpec
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -54,14 +54,22 @@ def _shape(tensor: Tensor) -> tuple[int, ...]:
     return tuple(tensor.shape)
 
 
-@operation(draws=IN_PLACE)
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def _drawn(function: F) -> F:
+    """Declare a function that fills a tensor with random numbers; type checkers go on to see its signature."""
+    return operation(draws=IN_PLACE)(function)  # type: ignore[return-value]
+
+
+@_drawn
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Generator | None = None) -> Tensor:
     """Return uniform numbers in [a, b)."""
     with no_grad():
         return random.uniform_(tensor, a, b, generator=generator)
 
 
-@operation(draws=IN_PLACE)
+@_drawn
 def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Generator | None = None) -> Tensor:
     """Return normal numbers."""
     with no_grad():
@@ -202,7 +210,7 @@ def _warn_if_empty(tensor: Tensor) -> bool:
     return False
 
 
-@operation(draws=IN_PLACE)
+@_drawn
 def kaiming_uniform_(
     tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu", generator: Generator | None = None
 ) -> Tensor:
