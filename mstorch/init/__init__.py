@@ -54,10 +54,10 @@ def _shape(tensor: Tensor) -> tuple[int, ...]:
     return tuple(tensor.shape)
 
 
-F = TypeVar("F", bound=Callable[..., Any])
+_F = TypeVar("_F", bound=Callable[..., Any])
 
 
-def _drawn(function: F) -> F:
+def _drawn(function: _F) -> _F:
     """Declare a function that fills a tensor with random numbers; type checkers go on to see its signature."""
     return operation(draws=IN_PLACE)(function)  # type: ignore[return-value]
 
