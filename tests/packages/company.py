@@ -25,7 +25,8 @@ from tests.packages.test_packages import NOT_EQUAL, PYTHON
 
 # What the documentation of a package asks for beside its metadata: an extra, or a sentence.
 ALSO = {
-    "lm_eval": ["accelerate", "transformers"], "neuralforecast": ["ray", "pyarrow"], "segment_anything": ["torchvision"], "setfit": ["accelerate"],
+    "lm_eval": ["accelerate", "transformers"], "neuralforecast": ["ray", "fsspec", "pandas", "pyarrow", "pydantic", "requests"],
+    "segment_anything": ["torchvision"], "setfit": ["accelerate"], "transformers": ["accelerate"],
 }  # fmt: skip
 
 
