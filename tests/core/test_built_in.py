@@ -87,7 +87,7 @@ def test_signatures_are_those_of_the_function():
                 if isinstance(parameter.default, (int, float, str)) and abs(getattr(parameter.default, "real", 0)) < float("inf"):
                     assert shown.parameters[parameter.name].default == parameter.default, name
     assert str(inspect.signature(mstorch.clamp)) == "(input, min=None, max=None, *, out=None)"
-    assert mstorch.sin.__doc__.startswith("The sine of each element.\n\nhttps://docs.pytorch.org/") and mstorch.sin.__name__ == "sin"
+    assert mstorch.sin.__doc__.startswith("Return the sine of each element.\n\nhttps://docs.pytorch.org/") and mstorch.sin.__name__ == "sin"
 
 
 def test_files_written_by_either_library_name_them(tmp_path):
