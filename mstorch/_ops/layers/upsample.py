@@ -75,9 +75,9 @@ def _matrix(size: int, out: int, factor: float | None, corners: bool, cubic: boo
     """Return the matrix of linear or cubic interpolation, its weights ``rounded`` to a dtype of that name."""
 
     def weight_of(exact: np.ndarray) -> np.ndarray:
-        return numpy_cast(numpy_cast(exact, by_name(rounded).np), kind) if rounded else exact
+        return numpy_cast(numpy_cast(exact, by_name(rounded).np), np.dtype(kind)) if rounded else exact
 
-    kind: Any = np.dtype(np.float64 if double else np.float32)
+    kind: Any = np.float64 if double else np.float32
     scale = _scale(size, out, factor, corners, kind)
     places = np.arange(out, dtype=kind)
     source = places * scale if corners else (places + kind(0.5)) * scale - kind(0.5)
