@@ -5,7 +5,7 @@ import abc
 import inspect
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from typing_extensions import Self
 
@@ -16,11 +16,7 @@ from ..._tensor import Tensor
 from ..parameter import Buffer, Parameter
 from ._behind import hides_bases
 from ._bprop import take_words
-from ._cell import CellMixin
-from ._cell_names import CellNames
-from ._conversion import ConversionMixin
 from ._hooks import (
-    HookMixin,
     forward_with_hooks,
     global_hooks,
     register_module_backward_hook,
@@ -32,19 +28,12 @@ from ._hooks import (
     register_module_module_registration_hook,
     register_module_parameter_registration_hook,
 )
-from ._looks import LooksMixin
 from ._making import made
 from ._names import torchs_name
 from ._native import adopt, as_torchs
-from ._own import OwnMixin
+from ._parts import Cell, ModuleParts
 from ._state import _EXTRA as _EXTRA_STATE_KEY_SUFFIX  # noqa: F401 - a name of torch's
-from ._state import StateMixin, _IncompatibleKeys, _WrappedHook  # noqa: F401 - names that pickles have
-
-if TYPE_CHECKING:  # MindSpore has no types: anything would be an attribute
-    class Cell: ...
-
-else:
-    from ..._backend.cell import Cell
+from ._state import _IncompatibleKeys, _WrappedHook  # noqa: F401 - names that pickles have
 
 _MEMBERS = ("_parameters", "_buffers", "_modules")
 
@@ -75,7 +64,7 @@ def _addindent(text: str, spaces: int) -> str:
 
 
 @hides_bases
-class Module(LooksMixin, OwnMixin, StateMixin, HookMixin, ConversionMixin, CellNames, CellMixin, Cell):
+class Module(ModuleParts):
     """The base of all networks. Subclasses assign parameters and child modules as attributes and define ``forward``.
 
     The same object is a ``mindspore.nn.Cell``: MindSpore's optimisers, ``value_and_grad``, ``Model`` and checkpoints see its

@@ -1,0 +1,22 @@
+"""The parts that a Module is made of, as one class: MindSpore's rewriting of networks reads one base in Module's source, and finds one."""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ._cell import CellMixin
+from ._cell_names import CellNames
+from ._conversion import ConversionMixin
+from ._hooks import HookMixin
+from ._looks import LooksMixin
+from ._own import OwnMixin
+from ._state import StateMixin
+
+if TYPE_CHECKING:  # MindSpore has no types: anything would be an attribute
+    class Cell: ...
+
+else:
+    from ..._backend.cell import Cell
+
+
+class ModuleParts(LooksMixin, OwnMixin, StateMixin, HookMixin, ConversionMixin, CellNames, CellMixin, Cell):
+    """What a Module is made of: torch's bookkeeping, and MindSpore's Cell."""
