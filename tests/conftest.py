@@ -57,7 +57,7 @@ def _prepare_for_processes() -> None:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add ``--whole``."""
-    parser.addoption("--whole", action="store_true", help="all cases of sweeps; folders run a third of them otherwise, always the same")
+    parser.addoption("--whole", action="store_true", help="all cases of sweeps, and tests that take a minute; folders run a third of those cases otherwise")
 
 
 def _of_folders(config: pytest.Config) -> bool:
@@ -89,16 +89,23 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     return Turns(config, log)
 
 
+def _is_left_out(item: pytest.Item) -> bool:
+    """Return whether a test of a folder runs with ``--whole`` only: one that takes a minute, and two of three cases of a sweep."""
+    if item.get_closest_marker("long"):
+        return True
+    return bool(item.get_closest_marker("sweep")) and "[" in item.name and zlib.crc32(item.nodeid.encode()) % 3 != 0
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Let files with slow tests or sweeps come first where processes run beside each other: short ones at the end leave none idle.
 
-    Without ``--whole`` two of three cases of sweeps are left out of folders.
+    Without ``--whole`` folders leave out what ``_is_left_out`` names.
     """
     if "PYTEST_XDIST_WORKER" in os.environ:
         long = {item.path for item in items if item.get_closest_marker("slow") or item.get_closest_marker("sweep")}
         items.sort(key=lambda item: item.path not in long)
     if not config.option.whole and not config.option.markexpr and not config.option.keyword and _of_folders(config):
-        left_out = [item for item in items if item.get_closest_marker("sweep") and "[" in item.name and zlib.crc32(item.nodeid.encode()) % 3]
+        left_out = [item for item in items if _is_left_out(item)]
         gone = set(left_out)
         items[:] = [item for item in items if item not in gone]
         config.hook.pytest_deselected(items=left_out)

@@ -46,6 +46,7 @@ def test_a_part_of_the_core_tests() -> None:
     assert " failed" not in _run(["-m", "pytest", "-q", "-p", "no:cacheprovider", *rooms], True)
 
 
+@pytest.mark.long
 def test_the_report_of_a_device() -> None:
     report = _run(["-m", "tests.devices.checked"], True)
     assert report.strip().splitlines()[-1] == "[]", report

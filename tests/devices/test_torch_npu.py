@@ -37,12 +37,12 @@ def _said_alone(*command: str, device: bool = True, **variables: str) -> str:
     return done.stdout.strip()
 
 
-@pytest.mark.parametrize("program", ["scripts_for_cuda", "fused_operators"])
+@pytest.mark.parametrize("program", ["scripts_for_cuda", pytest.param("fused_operators", marks=pytest.mark.long)])
 def test_programs_of_the_device(program: str) -> None:
     assert _said("-m", f"tests.devices.{program}").splitlines()[-1] == "[]"
 
 
-@pytest.mark.parametrize("program", ["torch_npu_parts", "contrib_parts", "contrib_regions", "compiled"])
+@pytest.mark.parametrize("program", ["torch_npu_parts", "contrib_parts", "contrib_regions", pytest.param("compiled", marks=pytest.mark.long)])
 def test_modules_of_torch_npu(program: str) -> None:
     assert _said("-m", "mstorch", "-m", f"tests.devices.{program}").splitlines()[-1] == "[]"
 

@@ -26,7 +26,7 @@ BITS = {name for name in vars(collective_cases) if name.startswith("case_")} | {
 NAMES = [name for module in MODULES for name in vars(module) if name.startswith("case_") and name not in OF_THE_CPU]
 
 
-@pytest.fixture(scope="module", params=[2, 4])
+@pytest.fixture(scope="module", params=[2, pytest.param(4, marks=pytest.mark.long)])
 def of_three(request: pytest.FixtureRequest) -> list[list[dict]]:
     """Each process's results: on the CPU, on the device, on the device with gloo's functions."""
     modules = ",".join(module.__name__ for module in MODULES)
