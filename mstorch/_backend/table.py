@@ -303,7 +303,6 @@ class HostKernel(dict):
         self[name] = function
         return function
 
-
     def _of_codes(self, op: str, name: str) -> Function:
         """Return the kernel for a dtype that is kept in bytes: of bytes where it moves them, of single precision where torch computes."""
         if op == "isfinite" and name == EXPONENTS:
