@@ -103,7 +103,7 @@ class _Running(threading.local):
 
 running = _Running()
 states: list[Any] = []
-"""What knows the scopes of the traces that are written as graphs, the last one the one at the moment."""
+"""The states of the traces that ``_get_trace_graph`` writes, the innermost last."""
 
 
 def mode(**state: bool) -> values_set_to:

@@ -10,7 +10,10 @@ from ._leaving import Block, each, values_again
 
 
 def _place(module: str, name: str) -> tuple[Any, str]:
-    """What holds a setting, and its name there: ``triton.cudagraphs`` is one of a group's. AttributeError where there is none."""
+    """Return the module or group that holds a setting, and its name there (``triton.cudagraphs`` is held by the group ``triton``).
+
+    Raise AttributeError if there is no such setting.
+    """
     holder: Any = sys.modules[module]
     path = name.split(".")
     for part in path[:-1]:

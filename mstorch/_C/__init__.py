@@ -150,7 +150,7 @@ class DispatchKeySet:
 
 
 def _get_tracing_state() -> Any:
-    """What knows the scopes of the trace that ``torch.jit._get_trace_graph`` writes at the moment; None outside of one."""
+    """Return the state of the trace that ``torch.jit._get_trace_graph`` writes now, which holds its scopes; None outside of a trace."""
     return states[-1] if states else None
 
 
@@ -310,7 +310,7 @@ def _jit_set_emit_hooks(module_hook: Callable[..., Any] | None, function_hook: C
 
 
 def _jit_get_emit_hooks() -> tuple[Any, Any]:
-    """What ``_jit_set_emit_hooks`` was given."""
+    """Return the hooks that were given to ``_jit_set_emit_hooks``: for modules and for functions."""
     return _emit_hooks[0], _emit_hooks[1]
 
 

@@ -15,7 +15,7 @@ from .._quiet import quiet
 
 
 class _Format(NamedTuple):
-    """How a dtype's bits are shared out; ``nan`` is the code of a number without a sign that is none, ``limit`` of the largest one."""
+    """The layout of a dtype's bits; ``nan`` is the code of NaN without a sign, ``limit`` the code of the largest finite number."""
 
     mantissa: int
     bias: int
@@ -45,13 +45,13 @@ NAME_OF_STORED: dict[Any, str] = {kind: name for name, kind in NP_STORED.items()
 _BYTE = np.dtype(np.uint8)
 
 
-# What moves elements, or looks at their bits, by the names of kernels.
+# Kernels that move elements or read their bits.
 MOVED = frozenset((
     "clone cat stack expand permute reshape slice pad pad_like index index_placed index_select take embedding storage_gather "
     "storage_scatter window window_placed tile roll where view_dtype flip gather put"
 ).split())  # fmt: skip
 MOVED_AS_BYTES = MOVED - {"flip", "gather", "pad", "pad_like", "put"}
-"""What any kernel of bytes does; of the others torch asks more than their bytes."""
+"""Of these, the ones that run on bytes as they are; for the others torch has checks of its own."""
 _FILLS = ("pad",)
 SIGNED = tuple(_FORMATS)
 COMPUTED: dict[str, tuple[str, ...]] = {
@@ -67,7 +67,7 @@ def as_bytes(array: np.ndarray) -> np.ndarray:
 
 
 def typed(array: np.ndarray, kind: np.dtype[Any]) -> np.ndarray:
-    """What MindSpore holds of a tensor as an array of its dtype, where it holds bytes."""
+    """Return an array that MindSpore holds, as one of the dtype ``kind``: bytes are seen as codes."""
     return array.view(kind) if kind.names else array
 
 
@@ -177,28 +177,34 @@ def cast_stored(array: np.ndarray, target: np.dtype[Any], cast: Callable[..., np
     return encoded(cast(array, np.dtype(np.float32)) if source is None else decoded(array, source), name)
 
 
-def through_bytes(function: Callable[..., Any], op: str, name: str) -> Callable[..., Any]:
-    """Return a kernel of bytes, which moves and computes nothing, as one of a dtype of codes."""
-    kind = NP_STORED[name]
+def _around(function: Callable[..., Any], kind: np.dtype[Any], read: Callable[..., Any], write: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a kernel that is given ``read`` of each array of the dtype ``kind``, and whose results go through ``write``."""
 
     def shown(value: Any) -> Any:
         if value.__class__ is np.ndarray:
-            return as_bytes(value) if value.dtype == kind else value
+            return read(value) if value.dtype == kind else value
         if isinstance(value, (list, tuple)):
             return type(value)(map(shown, value))
         return value
 
     def turned(value: Any) -> Any:
-        if isinstance(value, (list, tuple)):
-            return tuple(map(turned, value))
-        return value.view(kind) if value.dtype == _BYTE else value
+        return tuple(map(turned, value)) if isinstance(value, (list, tuple)) else write(value)
 
-    def call(*args: Any) -> Any:
-        if op in _FILLS:  # the number to fill with comes last
-            args = (*args[:-1], int(as_bytes(encoded(np.asarray(args[-1], np.float32), name))))
-        return turned(function(*map(shown, args)))
+    return lambda *args: turned(function(*map(shown, args)))
 
-    return call
+
+def through_bytes(function: Callable[..., Any], op: str, name: str) -> Callable[..., Any]:
+    """Return a kernel of bytes, which moves and computes nothing, as one of a dtype of codes."""
+    kind = NP_STORED[name]
+    moved = _around(function, kind, as_bytes, lambda value: value.view(kind) if value.dtype == _BYTE else value)
+    if op not in _FILLS:
+        return moved
+
+    def fill(*args: Any) -> Any:
+        *given, number = args  # the number to fill with comes last
+        return moved(*given, int(as_bytes(encoded(np.asarray(number, np.float32), name))))
+
+    return fill
 
 
 def refuses(op: str, name: str, args: tuple[Any, ...]) -> str:
@@ -217,18 +223,8 @@ def refuses(op: str, name: str, args: tuple[Any, ...]) -> str:
 
 def through_numbers(function: Callable[..., Any], name: str) -> Callable[..., Any]:
     """Return a kernel of single precision as one of a dtype of codes: its results of single precision are rounded."""
-    kind = NP_STORED[name]
 
-    def shown(value: Any) -> Any:
-        if value.__class__ is np.ndarray:
-            return decoded(value, name) if value.dtype == kind else value
-        if isinstance(value, (list, tuple)):
-            return type(value)(map(shown, value))
-        return value
-
-    def turned(value: Any) -> Any:
-        if isinstance(value, (list, tuple)):
-            return tuple(map(turned, value))
+    def rounded(value: Any) -> Any:
         return encoded(value, name) if value.dtype == np.float32 else value
 
-    return lambda *args: turned(function(*map(shown, args)))
+    return _around(function, NP_STORED[name], lambda array: decoded(array, name), rounded)

@@ -318,7 +318,7 @@ def function_node(name: str, forward: Callable[..., Any], backward: Callable[...
 
 
 explained: list[Any] = []
-"""What writes down the calls of a run that ``torch._dynamo.explain`` tells about, if there is one."""
+"""The recorder of ``torch._dynamo.explain``, while one runs; else empty."""
 
 
 def refuse_in_trace(what: str, kind: str = "graph") -> None:

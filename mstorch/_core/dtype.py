@@ -96,7 +96,7 @@ DTYPES = (
 
 
 STORED_DTYPES = tuple(dtype(name, 2, -1) for name in STORED)
-"""What is kept in bytes, converted and moved, and with few exceptions not computed with."""
+"""Dtypes whose elements are bytes: they are converted and moved; few operations compute with them."""
 float8_e4m3fn, float8_e5m2, float8_e4m3fnuz, float8_e5m2fnuz, float8_e8m0fnu, float4_e2m1fn_x2 = STORED_DTYPES
 
 
@@ -185,7 +185,7 @@ _SMALL_FLOATS = {
 }
 
 
-# What torch calls the limits of a dtype, of which pairs have none.
+# The names of the fields of ``finfo``; the dtype of pairs has none of them.
 _OF_PAIRS = {
     "eps": "epsilon", "max": "max", "min": "lowest", "tiny": "min", "smallest_normal": "min", "resolution": "digits10", "dtype": "dtype",
 }  # fmt: skip

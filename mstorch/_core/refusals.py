@@ -154,7 +154,7 @@ def _float8_words() -> dict[str, str]:
     return found
 
 
-# What NumPy and Python say of arrays of codes in functions that are not made for them.
+# Texts of NumPy's and Python's errors where a function cannot compute with an array of codes.
 _OF_CODES = re.compile("ufunc|structured|void|bytes-like|data type 'float|no loop matching|not supported between instances of 'tuple'")
 
 

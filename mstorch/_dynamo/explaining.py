@@ -68,7 +68,7 @@ class GraphCompileReason:
 
 @dataclasses.dataclass
 class Guard:
-    """What has to hold where a graph is used again."""
+    """A condition that must hold for a graph to be used again."""
 
     name: str
     source: str
@@ -86,7 +86,7 @@ class Guard:
 
 @dataclasses.dataclass
 class ExplainOutput:
-    """What ``explain`` tells: the graphs, the calls in each, why they end, and what holds where they are used again."""
+    """The result of ``explain``: the graphs, the calls in each, the reasons for their ends, and the guards."""
 
     graphs: list[GraphModule]
     graph_count: int
@@ -221,7 +221,7 @@ class _Writer(TorchFunctionMode):
             self.off -= 1
 
     def watch(self, frame: FrameType, event: str, given: Any) -> None:
-        """What Python tells of calls: built-in functions that do something."""
+        """Break the graph where a built-in function with a side effect is called. Python's profiler calls this."""
         if event == "c_call" and not self.off and given in _BUILTINS and not frame.f_code.co_filename.startswith(_OURS):
             self.break_(_PRINTS.format(given.__name__))
 
@@ -286,7 +286,7 @@ def _parts(steps: list[_Call | _Break]) -> list[_Part]:
 
 
 class _Names:
-    """What torch calls the inputs of a graph: by the argument, or by the place in a module."""
+    """Return torch's names of a graph's inputs: by the argument, or by the place in a module."""
 
     def __init__(self, function: Any, args: Any, kwargs: Any) -> None:
         self._known: dict[int, tuple[str, str]] = {}

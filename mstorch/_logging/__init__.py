@@ -62,7 +62,7 @@ _ARTIFACT_LOGGERS: dict[str, list[logging.Logger]] = {
 
 
 class _State:
-    """What is on, and the handler that writes it to the process's errors."""
+    """The settings that are on, and the handler that writes the logs to stderr."""
 
     def __init__(self) -> None:
         self.artifacts: set[str] = set()
@@ -134,7 +134,7 @@ def _set(settings: dict[str, Any], modules: dict[str, Any] | None) -> None:
     _state.set(levels, artifacts)
 
 
-# What may be set, in torch's order: logs have levels, the others are on or off.
+# The names that may be set, in torch's order: logs have levels, the others are on or off.
 _NAMES = (
     "all dynamo aot autograd dynamic inductor distributed c10d ddp fsdp dtensor onnx bytecode aot_graphs aot_joint_graph ddp_graphs graph "
     "graph_code graph_code_verbose graph_breaks side_effects graph_sizes guards recompiles recompiles_verbose trace_source trace_call "

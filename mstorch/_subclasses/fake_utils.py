@@ -82,7 +82,7 @@ class CrossRefFakeMode(TorchDispatchMode):
             return results, _sharing(results, _tensors(given))
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None) -> Any:
-        """What the operator computes. MetadataMismatchError where fake tensors tell otherwise."""
+        """Return the operator's result. Raise MetadataMismatchError if fake tensors have other metadata."""
         kwargs = kwargs or {}
         compared = func not in _NOT_COMPARED and not self.ignore_op_fn(func) and all(
             not hasattr(type(tensor), "__torch_dispatch__") and tensor.layout is strided for tensor in _tensors((args, kwargs))

@@ -197,7 +197,7 @@ def compute_on_device(op: Any, name: str, inputs: Sequence[Any], args: tuple[Any
 
 
 def _of_bytes(value: Any, kind: dtype) -> Any:
-    """What a kernel of bytes gave, as tensors of the dtype that the bytes stand for."""
+    """Return a kernel's results with each tensor of bytes as one of the dtype that its bytes encode."""
     if isinstance(value, (tuple, list)):
         return tuple(_of_bytes(item, kind) for item in value)
     if isinstance(value, TensorBase) and value._dtype is uint8:
@@ -206,7 +206,7 @@ def _of_bytes(value: Any, kind: dtype) -> Any:
 
 
 def _codes_by_host(op: Any, name: str, inputs: Sequence[Any], args: tuple[Any, ...], strides: Any) -> tuple[Any, Any]:
-    """What the host computes of a device's tensors whose dtype is kept in bytes, on the device."""
+    """Compute on the host with a device's tensors whose dtype is kept in bytes, and return the results on the device."""
     for told in on_fallback:
         told(op.op)
     found = op.host[name](*map(as_array, inputs), *map(as_array, args))

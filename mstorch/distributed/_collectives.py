@@ -105,7 +105,7 @@ def asks(count: int = 1) -> Callable[[Function], Function]:
 
 
 ASKING: list[Function] = []
-"""What ``asks`` made."""
+"""The functions that ``asks`` returned."""
 
 
 def _ended(work: Any, async_op: bool) -> Any:

@@ -1,4 +1,4 @@
-"""What a trace is written in: a graph of nodes, whose values have types, as programs read torch's ``torch._C.Graph``."""
+"""The graph of a trace: nodes, and values that have types, with the methods of torch's ``torch._C.Graph``."""
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -100,7 +100,7 @@ def type_of(value: Any) -> Type:
 
 
 class Value:
-    """What a node gives and others take."""
+    """An output of a node, or an input of the graph, which nodes take as input."""
 
     def __init__(self, node: Node, number: int, kind: Type, constant: Any = None) -> None:
         self._node, self._name, self._type, self._constant = node, str(number), kind, constant
@@ -163,7 +163,7 @@ class Node:
             value._users.append(self)
 
     def kind(self) -> str:
-        """What it does."""
+        """Return the operator's name, such as "aten::add"."""
         return self._kind
 
     def scopeName(self) -> str:
@@ -175,11 +175,11 @@ class Node:
         return self._place
 
     def inputs(self) -> Iterator[Value]:
-        """What it takes."""
+        """Return an iterator over the input values."""
         return iter(list(self._inputs))
 
     def outputs(self) -> Iterator[Value]:
-        """What it gives."""
+        """Return an iterator over the output values."""
         return iter(list(self._outputs))
 
     def inputsSize(self) -> int:
@@ -191,11 +191,11 @@ class Node:
         return len(self._outputs)
 
     def inputsAt(self, i: int) -> Value:
-        """What it takes at a place."""
+        """Return the input value at an index."""
         return self._inputs[i]
 
     def outputsAt(self, i: int) -> Value:
-        """What it gives at a place."""
+        """Return the output value at an index."""
         return self._outputs[i]
 
     def input(self) -> Value:

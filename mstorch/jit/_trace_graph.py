@@ -24,8 +24,10 @@ from ._graph import Graph, Type, Value, type_of
 
 _OURS = str(Path(__file__).parents[1]) + os.sep
 _LIBRARY = str(Path(__file__).parents[1] / "nn") + os.sep
+
+
 class State:
-    """What ``torch._C._get_tracing_state`` gives while a trace is written: the scopes around the calls."""
+    """The state of a trace while it is written, as ``torch._C._get_tracing_state`` returns it: the scopes around the calls."""
 
     def __init__(self) -> None:
         self._scopes: list[str] = []

@@ -136,6 +136,19 @@ def _floating(kind: dtype | None, out: Any, name: str) -> dtype:
     return kind
 
 
+def _standard(
+    name: str, distribution: str, size: tuple[Any, ...], kind: dtype, generator: Generator | None, out: TensorBase | None,
+    device: device | str | int | None, requires_grad: bool,
+) -> TensorBase:  # fmt: skip
+    """Return numbers of the standard uniform or normal distribution, for the function ``name``."""
+    shape = _checked_size(shape_args(size))
+    found = without_values(device, kind, shape, None, requires_grad)
+    if found is not None:
+        return found
+    array = draw(distribution, _named_stream(generator, device), shape, 0.0, 1.0, kind.name)
+    return _tensor(array, kind, requires_grad, out, name)
+
+
 @operation(forms=SIZE, draws=BY_SIZE)
 @placed(drawn=True)
 def rand(
@@ -146,13 +159,7 @@ def rand(
     if pin_memory:
         devices.refuse_pinning(device)
     kind = _floating(dtype, out, "check_uniform_bounds")
-    shape = _checked_size(shape_args(size))
-    found = without_values(device, kind, shape, None, requires_grad)
-    if found is not None:
-        return found
-    engine = _named_stream(generator, device)
-    array = draw("uniform", engine, shape, 0.0, 1.0, kind.name)
-    return _tensor(array, kind, requires_grad, out, "rand")
+    return _standard("rand", "uniform", size, kind, generator, out, device, requires_grad)
 
 
 @operation(forms=SIZE, draws=BY_SIZE)
@@ -165,13 +172,7 @@ def randn(
     if pin_memory:
         devices.refuse_pinning(device)
     kind = _floating(dtype, out, "normal_kernel_cpu")
-    shape = _checked_size(shape_args(size))
-    found = without_values(device, kind, shape, None, requires_grad)
-    if found is not None:
-        return found
-    engine = _named_stream(generator, device)
-    array = draw("normal", engine, shape, 0.0, 1.0, kind.name)
-    return _tensor(array, kind, requires_grad, out, "randn")
+    return _standard("randn", "normal", size, kind, generator, out, device, requires_grad)
 
 
 def _check_range(low: int, high: int, kind: dtype) -> None:

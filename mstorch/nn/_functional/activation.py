@@ -127,7 +127,7 @@ def rrelu(
 
 @ways(absent=lambda input, lower, upper, generator=None: input.detach())
 def slopes(input: Tensor, lower: float, upper: float, generator: Any = None) -> Tensor:
-    """What ``rrelu`` multiplies by: a number that is drawn where an element is not positive, else 1."""
+    """Return the factors of ``rrelu``: a drawn number where an element is not positive, else 1."""
     values = numpy_cast(array_of(input), np.dtype(np.float64))
     found = np.ones(values.shape)
     chosen = values <= 0

@@ -114,7 +114,7 @@ class LooksMixin:
 
 
 def _way_back(module: Any) -> tuple[Any, ...]:
-    """What makes an object of the module's class, and of which arguments."""
+    """Return the function that makes an object of the module's class, with its arguments."""
     cls: Any = type(module)
     if hasattr(cls, "__getnewargs_ex__"):
         args, kwargs = module.__getnewargs_ex__()

@@ -29,7 +29,7 @@ def called(names: Mapping[str, tuple[str, ...]]) -> Callable[[_Class], _Class]:
 
 
 def names_of(kind: type) -> Mapping[str, tuple[str, ...]]:
-    """What MindSpore's layer of a kind calls its tensors."""
+    """Return the names of the tensors in MindSpore's layer of a class."""
     return next((_of_classes[base] for base in kind.__mro__ if base in _of_classes), {})
 
 
