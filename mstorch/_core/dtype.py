@@ -11,10 +11,6 @@ from .._backend.raw import MS_DTYPE, NP_DTYPE
 from .._leaving import item_again
 from .naming import is_torch
 
-_untold: dict[str, str] = {}
-"""Why torch does not say of a dtype whether it holds negative numbers."""
-
-
 class dtype:
     """The type of a tensor's elements. Compare with ``is`` or ``==``; ``repr`` is torch's.
 
@@ -22,29 +18,44 @@ class dtype:
     """
 
     __slots__ = (
-        "name", "ms", "np", "held", "itemsize", "is_floating_point", "is_complex", "is_signed", "is_integral", "category", "_rank",
+        "name", "_ms", "_np", "_held", "itemsize", "is_floating_point", "is_complex", "_signed", "is_integral", "category", "_rank",
     )  # fmt: skip
 
     def __init__(self, name: str, category: int, rank: int) -> None:
         self.name = name
-        self.ms = None if name in STORED else MS_DTYPE[name]
-        self.held = name if name in MS_DTYPE else "uint8"
-        self.np = NP_DTYPE[name]
-        self.itemsize: int = self.np.itemsize
+        self._ms = None if name in STORED else MS_DTYPE[name]
+        self._held = name if name in MS_DTYPE else "uint8"
+        self._np: np.dtype[Any] | None = NP_DTYPE[name]
+        self.itemsize: int = NP_DTYPE[name].itemsize
         self.category = category  # 0 bool, 1 integral, 2 floating, 3 complex
         self.is_floating_point = category == 2
         self.is_complex = category == 3
         self.is_integral = category <= 1
-        self.is_signed = not (name == "bool" or name.startswith("uint") or name == EXPONENTS)
+        self._signed: bool | str = not (name == "bool" or name.startswith("uint") or name == EXPONENTS)
         self._rank = rank
 
-    def __getattr__(self, name: str) -> Any:
-        """Raise for what a dtype that MindSpore lacks does not have: its dtypes of MindSpore and NumPy, a sign that torch does not tell."""
-        if name in ("ms", "np", "held"):
-            return (NP_DTYPE if name == "np" else MS_DTYPE)[self.name]  # NotImplementedError
-        if name == "is_signed":
-            raise RuntimeError(_untold[self.name])
-        raise AttributeError(f"'torch.dtype' object has no attribute '{name}'")
+    # Properties, and no __getattr__: Python reads the attributes of a class without one in half the time.
+    @property
+    def np(self) -> np.dtype[Any]:
+        """NumPy's dtype. Raises NotImplementedError for a dtype that no tensor can have."""
+        return NP_DTYPE[self.name] if self._np is None else self._np
+
+    @property
+    def ms(self) -> Any:
+        """MindSpore's dtype; None where it has none. Raises NotImplementedError for a dtype that no tensor can have."""
+        return self._ms if self._held else MS_DTYPE[self.name]
+
+    @property
+    def held(self) -> str:
+        """The name of the dtype that MindSpore's tensor has. Raises NotImplementedError for a dtype that no tensor can have."""
+        return self._held or MS_DTYPE[self.name]
+
+    @property
+    def is_signed(self) -> bool:
+        """Whether there are negative numbers of this dtype. Raises RuntimeError where torch does not tell."""
+        if self._signed.__class__ is str:
+            raise RuntimeError(self._signed)
+        return bool(self._signed)
 
     def __repr__(self) -> str:
         return f"torch.{self.name}"
@@ -108,10 +119,8 @@ def _lacking(name: str, category: int, itemsize: int, unsigned: str = "") -> dty
     made = dtype.__new__(dtype)
     made.name, made.itemsize, made.category, made._rank = name, itemsize, category, -1
     made.is_floating_point, made.is_complex, made.is_integral = category == 2, category == 3, category <= 1
-    if len(unsigned) > 1:
-        _untold[name] = unsigned
-    else:
-        made.is_signed = not unsigned
+    made._ms, made._np, made._held = None, None, ""
+    made._signed = unsigned if len(unsigned) > 1 else not unsigned
     return made
 
 
