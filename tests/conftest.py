@@ -57,7 +57,7 @@ def _prepare_for_processes() -> None:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add ``--whole``."""
-    parser.addoption("--whole", action="store_true", help="all cases of sweeps, and tests that take a minute; folders run a third of those cases otherwise")
+    parser.addoption("--whole", action="store_true", help="all cases of sweeps and slow tests, and long ones; folders run a third of those cases otherwise")
 
 
 def _of_folders(config: pytest.Config) -> bool:
@@ -90,10 +90,11 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 
 def _is_left_out(item: pytest.Item) -> bool:
-    """Return whether a test of a folder runs with ``--whole`` only: one that takes a minute, and two of three cases of a sweep."""
+    """Return whether a test of a folder runs with ``--whole`` only: a long one, and two of three cases of a sweep or of a slow test."""
     if item.get_closest_marker("long"):
         return True
-    return bool(item.get_closest_marker("sweep")) and "[" in item.name and zlib.crc32(item.nodeid.encode()) % 3 != 0
+    sampled = item.get_closest_marker("sweep") or item.get_closest_marker("slow")
+    return bool(sampled) and "[" in item.name and zlib.crc32(item.nodeid.encode()) % 3 != 0
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -57,6 +57,7 @@ def test_lost():
 '''
 
 
+@pytest.mark.long
 def test_a_planted_suite(tmp_path: Path) -> None:
     folder = tmp_path / "package"
     (folder / "tests").mkdir(parents=True)

@@ -93,6 +93,7 @@ USES = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("use", USES)
 def test_it_works_without_torch(use: str, empty: Path) -> None:
     (program, *arguments), words = USES[use]

@@ -272,6 +272,7 @@ def test_bad_command_lines(tmp_path: Path, capfd: pytest.CaptureFixture[str]) ->
     assert "--torch-python" in capfd.readouterr().out
 
 
+@pytest.mark.long
 def test_a_checkpoint_gives_both_runs_its_weights(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(

@@ -29,6 +29,7 @@ def test_kernels_do_not_notice_signals(instructions: str, count: int) -> None:
     assert told.startswith("well: 12 kernels"), told
 
 
+@pytest.mark.long
 def test_other_kernels_do_not_notice_signals() -> None:
     told = signals.disturbed(0.1, "", 2, "400")
     assert told.startswith("well: "), told

@@ -69,6 +69,7 @@ def test_words() -> None:
     assert json.loads(_on_device("-c", PROGRAM)) == WORDS
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_every_operator() -> None:
     assert json.loads(_on_device("-m", "tests.devices.apart")) == []

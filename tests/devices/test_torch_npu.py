@@ -196,6 +196,7 @@ def _of_two(place: str) -> dict[str, list[str]]:
     return dict(json.loads(line) for line in lines if line.startswith("["))
 
 
+@pytest.mark.long
 def test_scripts_of_two_processes_give_the_numbers_of_the_cpu() -> None:
     """With hccl or nccl on two devices, and with gloo on the CPU."""
     found, wanted = _of_two("npu"), _of_two("cpu")
@@ -204,6 +205,7 @@ def test_scripts_of_two_processes_give_the_numbers_of_the_cpu() -> None:
         assert scripts_of_two.nearby(found[name], wanted[name], 1e-2 if "precision" in name else 1e-5), (name, found[name], wanted[name])
 
 
+@pytest.mark.long
 def test_a_script_that_spawns_gives_the_numbers_of_the_cpu(tmp_path: pathlib.Path) -> None:
     said = {}
     (tmp_path / "sitecustomize.py").write_text((ROOT / "tools" / "mstorch_hook.pth").read_text())  # as the wheel brings it for children

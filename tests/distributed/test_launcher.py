@@ -115,6 +115,7 @@ def losses(*command):
     return [float(loss) for loss in re.findall(r"train loss ([0-9.]+)", done.stdout)]
 
 
+@pytest.mark.long
 def test_the_digits_have_one_curve():
     want = losses("torch.distributed.run", "--standalone", "--nproc-per-node", "2")
     assert len(want) == 1

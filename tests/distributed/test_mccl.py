@@ -18,6 +18,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 SCRIPT = pathlib.Path(__file__).with_name("mccl_script.py")
 
 
+@pytest.mark.long
 def test_collectives_by_mccl(tmp_path: pathlib.Path) -> None:
     msrun = pathlib.Path(sys.executable).with_name("msrun")
     if not msrun.exists():

@@ -10,6 +10,7 @@ pytestmark = pytest.mark.slow
 SAMPLE = ["resnet", "gpt", "lstm_lm"]
 
 
+@pytest.mark.long
 @pytest.mark.on_the_cpu
 def test_networks_of_the_examples_are_exported_loaded_traced_and_faked() -> None:
     told = models.run(SAMPLE, [])

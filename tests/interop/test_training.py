@@ -118,6 +118,7 @@ class Losses(Callback):
         self.values.append(float(run_context.original_args().net_outputs.asnumpy()))
 
 
+@pytest.mark.long
 def test_model_trains_the_digits_cnn_to_97_percent(tmp_path: Any, capsys: pytest.CaptureFixture[str]) -> None:
     mindspore.set_seed(0)
     net = cnn()

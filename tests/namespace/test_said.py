@@ -167,5 +167,6 @@ def test_the_way_back():
     subprocess.run([sys.executable, "-c", script], check=True)
 
 
+@pytest.mark.long
 def test_the_table_is_current():
     subprocess.run([sys.executable, "-m", "tools.homes", "--check"], check=True)

@@ -67,6 +67,9 @@ def test_keys_and_values_that_do_not_fit(both, more):
 
 
 def test_loading_leaves_no_cycles(both):
+    gc.collect()
+    gc.freeze()  # what other tests left need not be looked through ten times
+
     def collected(module, values):
         gc.collect()
         gc.disable()
