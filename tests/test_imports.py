@@ -2,10 +2,14 @@
 from __future__ import annotations
 
 import importlib
+import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+import mstorch
 from tools import imports
 
 SOURCE = """
@@ -74,3 +78,36 @@ def test_they_do_what_theirs_do(both) -> None:
         return found, run("echo out; echo err >&2; exit 3"), run(["echo", "a b"]), torch.distributed._rank_not_in_group(None)
 
     both(body)
+
+
+
+_BOUND = """
+import json, sys
+import {0} as library
+found = []
+for path in json.load(sys.stdin) or sorted(name[6:] for name in sys.modules if name.startswith("torch.")):
+    place = library
+    try:
+        for part in path.split("."):
+            place = getattr(place, part)
+    except AttributeError:
+        continue
+    found.append(path)
+print(json.dumps(found))
+"""
+
+
+def _bound(library: str, paths: list[str]) -> list[str]:
+    """Return which of the modules are attributes, one of another, after ``import torch`` alone; none given: of all that are loaded."""
+    program = _BOUND.format(library)
+    done = subprocess.run([sys.executable, "-c", program], input=json.dumps(paths), capture_output=True, text=True, check=True)
+    return json.loads(done.stdout)  # type: ignore[no-any-return]
+
+
+@pytest.mark.slow
+def test_modules_that_torchs_import_binds_are_attributes() -> None:
+    root = Path(mstorch.__file__).parent
+    theirs = _bound("torch", [])
+    bound = [path for path in theirs if any((root / f"{path.replace('.', '/')}{end}").exists() for end in (".py", "/__init__.py"))]
+    assert len(bound) > 300
+    assert sorted(set(bound) - set(_bound("mstorch", bound))) == []

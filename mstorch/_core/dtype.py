@@ -11,6 +11,7 @@ from .._backend.raw import MS_DTYPE, NP_DTYPE
 from .._leaving import item_again
 from .naming import is_torch
 
+
 class dtype:
     """The type of a tensor's elements. Compare with ``is`` or ``==``; ``repr`` is torch's.
 

@@ -1,1 +1,5 @@
 """Operators that programs define: schemas, the registry, calls."""
+
+from .._hook import missing as _missing
+
+__getattr__ = _missing(__name__, ("custom_ops", "infer_schema"))  # torch's import binds these, too

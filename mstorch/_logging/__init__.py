@@ -16,6 +16,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from .._core.naming import is_torch
+from .._hook import missing as _missing
 
 LOGS: dict[str, tuple[str, ...]] = {
     "aot": ("torch._functorch.aot_autograd", "torch._functorch._aot_autograd"),
@@ -216,3 +217,5 @@ class LazyString:
 _init_logs()
 
 __all__ = ["DEFAULT_LOGGING", "LazyString", "getArtifactLogger", "set_logs", "warning_once"]
+
+__getattr__ = _missing(__name__, ("_internal",))  # torch's import binds these, too

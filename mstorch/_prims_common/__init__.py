@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 from .._core.device import device
 from .._core.formats import channels_last, channels_last_3d, contiguous_format, memory_format
 from .._core.strides import channels_last_strides, contiguous_strides, suggests_channels_last
+from .._hook import missing as _missing
 from . import wrappers
 
 DeviceLikeType: TypeAlias = str | device | int
@@ -34,3 +35,5 @@ def suggest_memory_format(x: Any) -> memory_format:
     if suggests_channels_last(x.shape, x.stride()):
         return channels_last if len(x.shape) == 4 else channels_last_3d
     return contiguous_format
+
+__getattr__ = _missing(__name__, ("wrappers",))  # torch's import binds these, too

@@ -1,1 +1,5 @@
 """torch._vendor: packages that torch carries with it."""
+
+from .._hook import missing as _missing
+
+__getattr__ = _missing(__name__, ("packaging",))  # torch's import binds these, too

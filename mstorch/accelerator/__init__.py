@@ -2,12 +2,14 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any
 
 from .._backend import binding, runtime, streams
 from .._core import device as devices
 from .._core.device import device as _device
 from .._devices import npu_streams as _faces
+from .._hook import missing as _missing
 
 _NONE = "Cannot access accelerator device when none is available."
 _index = int | str | _device | None
@@ -164,3 +166,6 @@ __all__ = [
     "max_memory_reserved", "memory_allocated", "memory_reserved", "memory_stats", "reset_accumulated_memory_stats",
     "reset_peak_memory_stats", "set_device_idx", "set_device_index", "set_stream", "synchronize",
 ]  # fmt: skip
+
+if not _TYPE_CHECKING:  # torch's import binds these, too; they are loaded when they are asked for
+    __getattr__ = _missing(__name__, ("graphs", "memory"))

@@ -4,6 +4,9 @@ Differs from torch: there is no MaskedTensor, and masks are dense.
 """
 from __future__ import annotations
 
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+
+from .._hook import missing as _missing
 from ._filled import _input_mask, _output_mask  # noqa: F401 - torch has them here
 from .normalizations import log_softmax, logaddexp, normalize, softmax, softmin
 from .reductions import (
@@ -27,3 +30,6 @@ __all__ = [
     "amax", "amin", "argmax", "argmin", "cumprod", "cumsum", "log_softmax", "logaddexp", "logsumexp", "mean", "median",
     "norm", "normalize", "prod", "softmax", "softmin", "std", "sum", "var",
 ]  # fmt: skip
+
+if not _TYPE_CHECKING:  # torch's import binds these, too; they are loaded when they are asked for
+    __getattr__ = _missing(__name__, ("_ops",))

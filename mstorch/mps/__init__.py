@@ -2,8 +2,10 @@
 from __future__ import annotations
 
 import typing as _typing
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from .._devices.faces import dummy, faces
+from .._hook import missing as _missing
 
 
 def _without(name: str) -> RuntimeError:
@@ -30,3 +32,6 @@ if _typing.TYPE_CHECKING:
     def __getattr__(name: str) -> _typing.Any: ...  # those of the table
 Event = dummy(__name__, "Event", _without("acquireEvent"))
 __all__ = [*_made, "Event"]
+
+if not _TYPE_CHECKING:  # torch's import binds these, too; they are loaded when they are asked for
+    __getattr__ = _missing(__name__, ("event",))

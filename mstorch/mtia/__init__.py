@@ -1,10 +1,12 @@
 """torch.mtia: Meta's accelerators, on which MindSpore does not compute: every answer is torch's without one."""
 from __future__ import annotations
 
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any
 
 from .._core.device import _NOT_COMPILED
 from .._devices.faces import NoSwitch, dummy, faces
+from .._hook import missing as _missing
 from .._tensor import Tensor
 
 
@@ -49,3 +51,6 @@ def set_rng_state_all(new_states: list[Tensor]) -> None:
 
 
 __all__ = [*_made, "MTIAGraph", "device", "graph", "set_rng_state", "set_rng_state_all"]
+
+if not _TYPE_CHECKING:  # torch's import binds these, too; they are loaded when they are asked for
+    __getattr__ = _missing(__name__, ("memory", "mtia_graph"))

@@ -209,4 +209,4 @@ __all__ = [
 if _typing.TYPE_CHECKING:
     from . import attention as attention
 else:
-    __getattr__ = _missing(__name__, ("attention", "intrinsic", "qat", "quantizable", "quantized"))
+    __getattr__ = _missing(__name__, ("attention", "common_types", "intrinsic", "qat", "quantizable", "quantized"))

@@ -6,8 +6,10 @@ import os
 import socket
 import time
 from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any
 
+from .._hook import missing as _missing
 from .._leaving import Block, each
 from ..autograd._profile_events import EventList
 from ..autograd._recorder import Recorder, watching_again
@@ -200,3 +202,6 @@ __all__ = [
     "ProfilerAction", "ProfilerActivity", "itt", "kineto_available", "profile", "record_function", "schedule", "supported_activities",
     "tensorboard_trace_handler",
 ]  # fmt: skip
+
+if not _TYPE_CHECKING:  # torch's import binds these, too; they are loaded when they are asked for
+    __getattr__ = _missing(__name__, ("profiler",))

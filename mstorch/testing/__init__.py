@@ -1,6 +1,9 @@
 """torch.testing: comparisons that say what differs, and tensors of random numbers in a range."""
 from __future__ import annotations
 
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+
+from .._hook import missing as _missing
 from ._comparison import assert_allclose, assert_close
 from ._creation import make_tensor
 
@@ -13,3 +16,6 @@ class FileCheck:
 
 
 __all__ = ["FileCheck", "assert_allclose", "assert_close", "make_tensor"]
+
+if not _TYPE_CHECKING:  # torch's import binds these, too; they are loaded when they are asked for
+    __getattr__ = _missing(__name__, ("_internal",))

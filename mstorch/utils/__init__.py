@@ -5,4 +5,6 @@ from . import checkpoint, data, dlpack, hooks
 
 __all__ = ["checkpoint", "data", "dlpack", "hooks", "swap_tensors"]
 
-__getattr__ = _missing(__name__, ("_pytree", "collect_env", "deterministic", "weak"))
+__getattr__ = _missing(__name__, (
+    "_contextlib", "_dtype_abbrs", "_mode_utils", "_ordered_set", "_pytree", "_traceback", "collect_env", "deterministic", "weak",
+))  # fmt: skip

@@ -1,9 +1,11 @@
 """torch.xpu: Intel's GPUs, on which MindSpore does not compute: every answer is torch's without one."""
 from __future__ import annotations
 
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any
 
 from .._devices.faces import NO_STATS, NoSwitch, StreamContext, dummy, faces
+from .._hook import missing as _missing
 from .._tensor import Tensor
 
 _NO = AssertionError("Torch not compiled with XPU enabled")
@@ -67,3 +69,6 @@ __all__ = sorted([name for name in _made if not name.startswith("_")] + [
     "Event", "MemPool", "Stream", "StreamContext", "XPUGraph", "XPUPluggableAllocator", "default_generators", "device", "device_of",
     "graph", "set_rng_state", "set_rng_state_all", "stream",
 ])  # fmt: skip
+
+if not _TYPE_CHECKING:  # torch's import binds these, too; they are loaded when they are asked for
+    __getattr__ = _missing(__name__, ("graphs", "memory", "random", "streams"))

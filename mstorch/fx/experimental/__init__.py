@@ -1,1 +1,5 @@
 """torch.fx.experimental: what programs ask about tracing with sizes that vary."""
+
+from ..._hook import missing as _missing
+
+__getattr__ = _missing(__name__, ("proxy_tensor", "symbolic_shapes"))  # torch's import binds these, too

@@ -1,4 +1,8 @@
 """The layers, one file a family."""
+
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+
+from ..._hook import missing as _missing
 from . import utils as utils
 from .activation import (
     CELU,
@@ -174,3 +178,6 @@ __all__ = [
     "TripletMarginLoss", "TripletMarginWithDistanceLoss", "Unflatten", "Unfold", "Upsample", "UpsamplingBilinear2d",
     "UpsamplingNearest2d", "ZeroPad1d", "ZeroPad2d", "ZeroPad3d",
 ]  # fmt: skip
+
+if not _TYPE_CHECKING:  # torch's import binds these, too; they are loaded when they are asked for
+    __getattr__ = _missing(__name__, ("linear_cross_entropy_options",))
