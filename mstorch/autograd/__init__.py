@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import sys as _sys
-from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any
 
 from .._core.above import above as _above
-from .._hook import missing as _missing
 from . import anomaly_mode, forward_ad, functional, graph, profiler
+from . import profiler_util as profiler_util
 from .anomaly_mode import detect_anomaly, set_detect_anomaly
 from .backward import backward, grad
 from .function import Function, FunctionCtx, NestedIOFunction
@@ -42,6 +41,3 @@ __all__ = [
 ]  # fmt: skip
 
 _above.autograd = _sys.modules[__name__]
-
-if not _TYPE_CHECKING:  # torch's import binds these, too; they are loaded when they are asked for
-    __getattr__ = _missing(__name__, ("profiler_util",))
