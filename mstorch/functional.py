@@ -3,7 +3,8 @@ from __future__ import annotations
 
 from ._ops.indexing.positions import unravel_index
 from ._ops.layers.distance import cdist
-from ._ops.linalg.contract import chain_matmul, einsum, tensordot
+from ._ops.linalg.contract import chain_matmul, tensordot
+from ._ops.linalg.einsum import einsum
 from ._ops.linalg.lowrank import lu, pca_lowrank, svd_lowrank
 from ._ops.reduce.count import unique, unique_consecutive
 from ._ops.reduce.measure import norm

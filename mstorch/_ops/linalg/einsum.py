@@ -1,0 +1,323 @@
+"""einsum: an equation and the shapes of its operands make a plan of views, sums and products, which the next such call finds ready."""
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from ..._core.tensor_base import TensorBase, count_of
+from ..shape import views
+from .matmul import bmm, mm
+
+_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+_DOTS = "..."
+_NOTHING = "einsum(): must specify the equation string and at least one operand, or at least one operand and its subscripts list"
+
+Label = str | int
+"""A letter, or the number of a dimension that an ellipsis covers, counted from the last."""
+
+
+def einsum(*args: Any) -> TensorBase:
+    """Return the sum of products that an equation of subscripts names: ``einsum("ij,jk->ik", a, b)``."""
+    if len(args) < 2:
+        raise ValueError(_NOTHING)
+    equation, operands = _from_lists(args) if isinstance(args[0], TensorBase) else (args[0], args[1:])
+    if not isinstance(args[0], TensorBase):
+        operands = tuple(operands[0]) if len(operands) == 1 and isinstance(operands[0], (list, tuple)) else operands
+        if not operands:
+            raise ValueError(_NOTHING)
+        if not isinstance(equation, str):
+            raise TypeError(f"einsum(): argument 'equation' (position 1) must be str, not {type(equation).__name__}")
+    for number, operand in enumerate(operands):
+        if not isinstance(operand, TensorBase):
+            raise TypeError(f"expected Tensor as element {number} in argument 1, but got {type(operand).__name__}")
+    values: list[Any] = list(operands)
+    for step in _plan(equation, tuple([operand._shape for operand in operands])):
+        values.append(_done(step, values))
+    return values[-1]  # type: ignore[no-any-return]
+
+
+def _from_lists(args: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
+    """Return the equation for operands that are each followed by a list of numbers."""
+
+    def text(items: Sequence[Any]) -> str:
+        for item in items:
+            if item is not Ellipsis and not 0 <= item < 52:
+                raise ValueError("einsum(): subscript in subscript list is not within the valid range [0, 52)")
+        return "".join(_DOTS if item is Ellipsis else _LETTERS[item] for item in items)
+
+    count = len(args) // 2
+    equation = ",".join(text(args[2 * i + 1]) for i in range(count))
+    if len(args) % 2:
+        equation += "->" + text(args[-1])
+    return equation, tuple(args[2 * i] for i in range(count))
+
+
+def _subscripts(text: str, what: str, offset: int) -> list[str]:
+    """Return the letters of one term, which begins at ``offset`` in the equation, with "..." as one item."""
+    found: list[str] = []
+    position = 0
+    while position < len(text):
+        letter = text[position]
+        if letter == " ":
+            position += 1
+        elif letter == ".":
+            if text[position : position + 3] != _DOTS or _DOTS in found:
+                end = what == "output"
+                if _DOTS in found:
+                    words = " but an ellipsis (...) was already found" if end else " for which an ellipsis was already found"
+                else:
+                    words = " that is not part of any ellipsis" + (" (...)" if end else "")
+                raise RuntimeError(f"einsum(): found '.' for {what}{words}")
+            found.append(_DOTS)
+            position += 3
+        elif letter in _LETTERS:
+            found.append(letter)
+            position += 1
+        else:
+            raise RuntimeError(
+                f"einsum(): invalid subscript given at index {offset + position} in the equation string, subscripts must be in [a-zA-Z]"
+            )
+    return found
+
+
+@functools.lru_cache(256)
+def _parsed(equation: str, count: int) -> tuple[list[list[str]], list[str] | None]:
+    left, arrow, right = equation.partition("->")
+    texts = left.split(",")
+    if len(texts) > count:
+        raise RuntimeError("einsum(): fewer operands were provided than specified in the equation")
+    if len(texts) < count:
+        raise RuntimeError("einsum(): more operands were provided than specified in the equation")
+    terms, offset = [], 0
+    for number, text in enumerate(texts):
+        terms.append(_subscripts(text, f"operand {number}", offset))
+        offset += len(text) + 1
+    return terms, _subscripts(right, "output", len(left) + 2) if arrow else None
+
+
+class Step(NamedTuple):
+    """One call of a plan: what is called, on which values (operands first, then results of steps), with what further argument."""
+
+    call: str
+    values: tuple[int, ...]
+    argument: Any = None
+
+
+def _done(step: Step, values: Sequence[Any]) -> Any:
+    """Return the result of a step; each operation is called by its name, so that who takes calls below autograd sees it."""
+    call, x = step.call, values[step.values[0]]
+    if call == "reshape":
+        return views.reshape(x, step.argument)
+    if call == "permute":
+        return views.permute(x, step.argument)
+    if call == "unsqueeze":
+        return views.unsqueeze(x, step.argument)
+    if call == "bmm":
+        return bmm(x, values[step.values[1]])
+    if call == "mm":
+        y = values[step.values[1]]
+        if x._dtype is y._dtype and x._dtype.category:
+            return mm(x, y)
+        return views.squeeze(bmm(views.unsqueeze(x, 0), views.unsqueeze(y, 0)), 0)  # torch always multiplies batches: its words of dtypes
+    if call == "mul":
+        return x * values[step.values[1]]
+    if call == "sum":
+        return x.sum(step.argument)
+    if call == "diagonal":
+        return views.diagonal(x, 0, *step.argument)
+    return views.alias(x)
+
+
+_VIEWS = ("reshape", "permute", "diagonal")
+
+
+class _Value(NamedTuple):
+    """An operand, or the result of a step: its number and the label and size of each dimension."""
+
+    number: int
+    labels: tuple[Label, ...]
+    sizes: tuple[int, ...]
+
+    def size(self, label: Label) -> int:
+        """Return the size along a label; 1 for one that the value lacks, for it is broadcast."""
+        return self.sizes[self.labels.index(label)] if label in self.labels else 1
+
+
+class _Planner:
+    """Write down the steps of a sum of products, on shapes alone; ``places`` orders the labels: those of the result, then the others."""
+
+    def __init__(self, operands: int, places: dict[Label, int]) -> None:
+        self.steps: list[Step] = []
+        self.count = operands
+        self.places = places
+
+    def add(self, call: str, values: tuple[int, ...], argument: Any = None) -> int:
+        self.steps.append(Step(call, values, argument))
+        self.count += 1
+        return self.count - 1
+
+    def in_order(self, value: _Value, labels: Sequence[Label]) -> _Value:
+        """Permute a value's dimensions to the order of ``labels``, which are its own."""
+        if tuple(labels) == value.labels:
+            return value
+        order = tuple(value.labels.index(label) for label in labels)
+        return _Value(self.add("permute", (value.number,), order), tuple(labels), tuple(value.sizes[place] for place in order))
+
+    def _in_shape(self, value: _Value, shape: tuple[int, ...]) -> int:
+        return value.number if value.sizes == shape else self.add("reshape", (value.number,), shape)
+
+    def summed(self, value: _Value, labels: Sequence[Label]) -> _Value:
+        """Sum a value over ``labels``; what is left stands in the order of ``places``, in rows."""
+        if not labels:
+            return value
+        value = self.in_order(value, sorted(value.labels, key=self.places.__getitem__))
+        number = self.add("sum", (value.number,), tuple(value.labels.index(label) for label in labels))
+        left = [place for place, label in enumerate(value.labels) if label not in labels]
+        return _Value(number, tuple(value.labels[place] for place in left), tuple(value.sizes[place] for place in left))
+
+    def diagonal(self, value: _Value, label: Label, number: int) -> _Value:
+        """Take the diagonal of the first two dimensions of one label in operand ``number``; it becomes the last dimension."""
+        first = value.labels.index(label)
+        second = value.labels.index(label, first + 1)
+        a, b = value.sizes[first], value.sizes[second]
+        if a != b:
+            raise RuntimeError(f"einsum(): subscript {label} is repeated for operand {number} but the sizes don't match, {b} != {a}")
+        left = [place for place in range(len(value.labels)) if place not in (first, second)]
+        return _Value(
+            self.add("diagonal", (value.number,), (first, second)),
+            (*(value.labels[place] for place in left), label), (*(value.sizes[place] for place in left), a),
+        )  # fmt: skip
+
+    def pair(self, a: _Value, b: _Value, keep: set[Label]) -> _Value:
+        """Multiply two values and sum over the labels that nothing needs further: one batched matrix product, or an elementwise one."""
+        union = sorted({*a.labels, *b.labels}, key=self.places.__getitem__)
+        gone = [label for label in union if label not in keep]
+        first = [label for label in gone if a.size(label) != 1 and b.size(label) == 1]
+        second = [label for label in gone if b.size(label) != 1 and a.size(label) == 1]
+        a, b = self.summed(a, first), self.summed(b, second)
+        summed = [label for label in gone if a.size(label) != 1 and b.size(label) != 1]
+        union = [label for label in union if label in keep]
+        if not summed:
+            return self._multiplied(a, b, union)
+        batch = [label for label in union if a.size(label) != 1 and b.size(label) != 1]
+        rows = [label for label in union if a.size(label) != 1 and b.size(label) == 1]
+        columns = [label for label in union if label not in batch and label not in rows]
+        if rows and columns and self.places[columns[0]] < self.places[rows[0]] and not first and not second:
+            return self.pair(b, a, keep)
+        shape = tuple(count_of([value.size(label) for label in labels]) for value, labels in (
+            (a, batch), (a, rows), (a, summed), (b, columns),
+        ))  # fmt: skip
+        start = 0 if batch else 1  # without a batch the matrices are multiplied alone
+        left = self._in_shape(self._leading(a, [*batch, *rows, *summed]), shape[start:3])
+        right = self._in_shape(self._leading(b, [*batch, *summed, *columns]), (shape[0], shape[2], shape[3])[start:])
+        labels = (*batch, *rows, *columns)
+        sizes = tuple(max(a.size(label), b.size(label)) if 0 not in (a.size(label), b.size(label)) else 0 for label in labels)
+        made = _Value(self.add("bmm" if batch else "mm", (left, right)), labels, (shape[0], shape[1], shape[3])[start:])
+        return made._replace(number=self._in_shape(made, sizes), sizes=sizes)
+
+    def _leading(self, value: _Value, labels: Sequence[Label]) -> _Value:
+        """Permute these labels of a value to the front; the others, of size 1, follow."""
+        own = [label for label in labels if label in value.labels]
+        return self.in_order(value, [*own, *(label for label in value.labels if label not in own)])
+
+    def _multiplied(self, a: _Value, b: _Value, union: Sequence[Label]) -> _Value:
+        numbers = []
+        for value in (a, b):
+            value = self._leading(value, [label for label in union if label in value.labels])
+            number = self._in_shape(value, tuple(value.size(label) for label in union if label in value.labels))
+            for place, label in enumerate(union):
+                if label not in value.labels:
+                    number = self.add("unsqueeze", (number,), place)
+            numbers.append(number)
+        sizes = tuple(y if x == 1 else x for x, y in ((a.size(label), b.size(label)) for label in union))
+        return _Value(self.add("mul", tuple(numbers)), tuple(union), sizes)
+
+
+@functools.lru_cache(512)
+def _plan(equation: str, shapes: tuple[tuple[int, ...], ...]) -> tuple[Step, ...]:
+    """Return the steps of an equation for operands of these shapes; the last one gives the result."""
+    terms, named = _parsed(equation, len(shapes))
+    covered = _check_ranks(terms, shapes)
+    result = _result(terms, named)
+    wanted: list[Label] = []
+    for subscript in result:
+        wanted += range(covered - 1, -1, -1) if subscript == _DOTS else [subscript]
+    labels = [_labels(term, len(shape)) for term, shape in zip(terms, shapes)]
+    others = sorted({label for own in labels for label in own}.difference(wanted), key=lambda label: (isinstance(label, str), label))
+    planner = _Planner(len(shapes), {label: place for place, label in enumerate([*wanted, *others])})
+    values = [_operand(planner, number, own, shape) for number, (own, shape) in enumerate(zip(labels, shapes))]
+    _check_sizes(values, terms, shapes)
+    current = values[0]
+    for position in range(1, len(values)):
+        later = {label for value in values[position + 1 :] for label in value.labels if value.size(label) != 1}
+        current = planner.pair(current, values[position], later.union(wanted))
+    current = planner.summed(current, [label for label in current.labels if label not in wanted])
+    current = planner.in_order(current, wanted)
+    if not planner.steps or planner.steps[-1].call not in _VIEWS and len(values) > 1 and others:  # the result is a view, as in torch
+        planner.add("alias", (current.number,))
+    return tuple(planner.steps)
+
+
+def _operand(planner: _Planner, number: int, labels: Sequence[Label], shape: tuple[int, ...]) -> _Value:
+    value = _Value(number, tuple(labels), shape)
+    for label in dict.fromkeys(labels):
+        while value.labels.count(label) > 1:
+            value = planner.diagonal(value, label, number)
+    return value
+
+
+def _labels(term: Sequence[str], rank: int) -> list[Label]:
+    """Return the label of each dimension of an operand."""
+    found: list[Label] = []
+    for subscript in term:
+        found += range(rank - len(term), -1, -1) if subscript == _DOTS else [subscript]
+    return found
+
+
+def _check_ranks(terms: Sequence[Sequence[str]], shapes: Sequence[tuple[int, ...]]) -> int:
+    """Raise torch's error for an operand of more or fewer dimensions than subscripts; return how many ellipses cover at most."""
+    covered = 0
+    for number, (term, shape) in enumerate(zip(terms, shapes)):
+        rank, named = len(shape), len([subscript for subscript in term if subscript != _DOTS])
+        if _DOTS not in term and named != rank or named > rank:
+            extra = "" if _DOTS in term else " and no ellipsis was given"
+            compare = "is more than" if _DOTS in term else "does not match"
+            raise RuntimeError(
+                f"einsum(): the number of subscripts in the equation ({named}) {compare} the number of dimensions ({rank}) for "
+                f"operand {number}{extra}"
+            )
+        covered = max(covered, rank - named if _DOTS in term else 0)
+    return covered
+
+
+def _result(terms: Sequence[Sequence[str]], result: Sequence[str] | None) -> Sequence[str]:
+    """Return the subscripts of the result, by default those that occur once, in the order of the alphabet."""
+    seen = [subscript for term in terms for subscript in term if subscript != _DOTS]
+    if result is None:
+        result = ([_DOTS] if any(_DOTS in term for term in terms) else []) + sorted(s for s in set(seen) if seen.count(s) == 1)
+    for subscript in result:
+        if subscript != _DOTS and result.count(subscript) > 1:
+            raise RuntimeError(f"einsum(): output subscript {subscript} appears more than once in the output")
+        if subscript != _DOTS and subscript not in seen:
+            raise RuntimeError(f"einsum(): output subscript {subscript} does not appear in the equation for any input operand")
+    return result
+
+
+def _check_sizes(values: Sequence[_Value], terms: Sequence[Sequence[str]], shapes: Sequence[tuple[int, ...]]) -> None:
+    """Raise torch's error for sizes of one label that do not broadcast."""
+    sizes: dict[Label, int] = {}
+    for number, (value, term, shape) in enumerate(zip(values, terms, shapes)):
+        for label, length in zip(value.labels, value.sizes):
+            seen = sizes.get(label, 1)
+            if length != 1 and seen not in (1, length):
+                if isinstance(label, int):
+                    raise RuntimeError(
+                        f"einsum(): dimension {len(shape) - len(term) - label} covered by ellipsis in operand {number}has size {length} "
+                        f"which does not broadcast with previously seen ellipsis with size {seen} for the respective dimension"
+                    )
+                raise RuntimeError(
+                    f"einsum(): subscript {label} has size {length} for operand {number} which does not broadcast with "
+                    f"previously seen size {seen}"
+                )
+            sizes[label] = length if seen == 1 else seen

@@ -1,0 +1,57 @@
+"""einsum of random equations: values, gradients, strides, and whether the result is a view."""
+from __future__ import annotations
+
+import random
+
+import pytest
+
+
+def _equation(rnd: random.Random) -> tuple[str, list[tuple[int, ...]]]:
+    letters = "abcdeAB"[: rnd.randint(2, 6)]
+    sizes = {letter: rnd.choice((2, 3, 4)) for letter in letters}
+    ellipsis = (2, 3)[: rnd.randint(0, 2)] if rnd.random() < 0.25 else None
+    terms, shapes = [], []
+    for _ in range(rnd.choice((1, 2, 2, 2, 3))):
+        term = rnd.sample(letters, min(len(letters), rnd.randint(0, 4)))
+        if term and rnd.random() < 0.1:
+            term.append(term[0])  # a diagonal
+        shape = [sizes[letter] for letter in term]
+        if ellipsis is not None and rnd.random() < 0.8:
+            place, covered = rnd.randint(0, len(term)), ellipsis[rnd.randint(0, len(ellipsis)) :]
+            term[place:place], shape[place:place] = ["..."], covered
+        terms.append("".join(term))
+        shapes.append(tuple(shape))
+    equation = ",".join(terms)
+    if rnd.random() < 0.85:
+        used = sorted(set(equation) - set(",."))
+        result = rnd.sample(used, rnd.randint(0, len(used)))
+        if ellipsis is not None and rnd.random() < 0.8:
+            result.insert(rnd.randint(0, len(result)), "...")
+        equation += "->" + "".join(result)
+    return equation, shapes
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_random_equations(both, seed):
+    def body(torch):
+        rnd, found = random.Random(seed), []
+        for _ in range(40):
+            equation, shapes = _equation(rnd)
+            torch.manual_seed(seed)
+            operands = [torch.randn(shape, dtype=torch.float64, requires_grad=True) for shape in shapes]
+            result = torch.einsum(equation, *operands)
+            (result * result).sum().backward()
+            shown = result if len(operands) < 3 else result.contiguous()  # intermediate results of several lie in torch's own order
+            found.append((equation, shown, result._is_view(), [operand.grad for operand in operands]))
+        return found
+
+    both(body)
+
+
+@pytest.mark.parametrize("equation, kinds", [("ij,jk->ik", ("float32", "float64")), ("ij,jk->ik", ("bool", "bool")), ("ij,kj->", ("int32", "int32"))])
+def test_dtypes(both, equation, kinds):
+    def body(torch):
+        first, second = (getattr(torch, kind) for kind in kinds)
+        return torch.einsum(equation, torch.ones(3, 3, dtype=first), torch.ones(3, 3, dtype=second))
+
+    both(body)
