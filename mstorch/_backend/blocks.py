@@ -117,7 +117,7 @@ threads = _Threads()
 
 
 _WAKING = 30_000  # nanoseconds that a thread begins later than the one that woke it
-_WORTH = 150_000  # nanoseconds of one call without Python's lock that are worth threads
+WORTH = 150_000  # nanoseconds of one call without Python's lock that are worth threads
 _MANY_WORTH = 4_000_000  # of many short ones, whose threads stand in each other's way for the lock
 
 
@@ -126,7 +126,7 @@ def share(work: Callable[[int, int], None], length: int, nanoseconds: float, uni
 
     The parts are whole multiples of ``unit``.
     """
-    if length < 2 or length * nanoseconds < _WORTH or threads.count == 1:
+    if length < 2 or length * nanoseconds < WORTH or threads.count == 1:
         work(0, length)
     else:
         threads.run(work, length, min(int(_WAKING / nanoseconds), length // 2), unit)
@@ -178,7 +178,7 @@ def elementwise(jobs: Sequence[tuple[Step, Sequence[np.ndarray], int]]) -> None:
         else:
             long.append((step, [array.reshape(-1) for array in arrays]))
             cost += size * passes * _PASS
-    if cost < _WORTH or threads.count == 1:
+    if cost < WORTH or threads.count == 1:
         for step, rows in long:
             _in_blocks(step, rows, 0, rows[0].size, _TOGETHER // len(rows))
         return

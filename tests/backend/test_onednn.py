@@ -239,7 +239,7 @@ def test_products_of_matrices_that_repeat(repeated):
 def test_two_products_on_threads(sizes, threads, monkeypatch):
     n, k, m = sizes
     a, b, c = values(6, n, k), values(7, k, m), values(8, n, m)
-    monkeypatch.setattr(blocks, "_WORTH", 1000)
+    monkeypatch.setattr(blocks, "WORTH", 1000)
     monkeypatch.setattr(blocks.threads, "count", threads)
     for first, second in (((c, b.T), (a.T, c)), ((a.T, c), (c, b.T)), ((a, b), (a.astype(np.float64), b.astype(np.float64)))):
         for found, factors in zip(two_products(*first, *second), (first, second)):

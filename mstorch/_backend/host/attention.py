@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..._quiet import quiet
-from ..blocks import share, threads
+from ..blocks import WORTH, share, threads
 from ..onednn import rows
 from ..onednn.gemm import LEAST, products
 from ..onednn.library import FOUND
@@ -38,9 +38,9 @@ def triangle(length: int, keys: int) -> np.ndarray:
     return found
 
 
-def _groups(batch: int, heads: int, scores: int) -> list[Group]:
-    """Return (batch, head) pairs in contiguous groups: whole batches, or some heads of one."""
-    limit = max(1, min(_GROUP, -(-batch * heads * scores // threads.count)) // scores)
+def _groups(batch: int, heads: int, scores: int, parts: int) -> list[Group]:
+    """Return (batch, head) pairs in ``parts`` contiguous groups at least: whole batches, or some heads of one."""
+    limit = max(1, min(_GROUP, -(-batch * heads * scores // parts)) // scores)
     if limit >= heads:
         step = limit // heads
         return [(slice(b, min(b + step, batch)), slice(0, heads)) for b in range(0, batch, step)]
@@ -101,15 +101,15 @@ class _Scores:
 
 
 def _shared(work: Callable[[Group], None], batch: int, heads: int, scores: int, width: int, passes: int) -> None:
-    groups = _groups(batch, heads, scores)
-    cost = scores * (_NS + passes * width / _RATE) * batch * heads / len(groups)
+    cost = scores * (_NS + passes * width / _RATE) * batch * heads
+    groups = _groups(batch, heads, scores, threads.count if cost >= WORTH else 1)
 
     def some(start: int, end: int) -> None:
         with quiet():
             for group in groups[start:end]:
                 work(group)
 
-    share(some, len(groups), cost)
+    share(some, len(groups), cost / len(groups))
 
 
 def attention(
