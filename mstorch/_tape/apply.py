@@ -184,7 +184,7 @@ def apply(op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tuple[Any, ...
             followed = followed or item._node is not None or (item._auto is not None and is_tracked(item))
             continue
         alone = False
-        if item.__class__ is np.ndarray:
+        if item.__class__ is np.ndarray or item is None:  # None: a bias that is not there
             arrays.append(item)
         elif item.__class__ is list and all(isinstance(part, TensorBase) and part._storage.__class__ is Storage for part in item):
             arrays.append(tuple([array_of(part) for part in item]))

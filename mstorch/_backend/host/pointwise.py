@@ -20,10 +20,17 @@ def _flat(images: np.ndarray) -> np.ndarray:
     return images.reshape(*images.shape[:2], -1)
 
 
+def _for_each(weights: np.ndarray, images: int) -> np.ndarray:
+    """Return the matrix once for each image, in the same memory."""
+    if weights.flags.c_contiguous:
+        return np.ndarray((images, *weights.shape), weights.dtype, weights, 0, (0, *weights.strides))
+    return np.broadcast_to(weights, (images, *weights.shape))
+
+
 def pointwise(x: np.ndarray, w: np.ndarray, bias: Any) -> np.ndarray:
     """(N, C, *S) with weights (out, C, 1, …): (N, out, *S)."""
     weights = w.reshape(w.shape[:2])
-    found = numpy_bmm(np.broadcast_to(weights, (x.shape[0], *weights.shape)), _flat(x))
+    found = numpy_bmm(_for_each(weights, x.shape[0]), _flat(x))
     if bias is not None:
         found += bias[:, None]
     return found.reshape(x.shape[0], w.shape[0], *x.shape[2:])
@@ -32,7 +39,7 @@ def pointwise(x: np.ndarray, w: np.ndarray, bias: Any) -> np.ndarray:
 def pointwise_input(g: np.ndarray, w: np.ndarray) -> np.ndarray:
     """Return the gradient for the images."""
     weights = w.reshape(w.shape[:2]).T
-    found = numpy_bmm(np.broadcast_to(weights, (g.shape[0], *weights.shape)), _flat(g))
+    found = numpy_bmm(_for_each(weights, g.shape[0]), _flat(g))
     return found.reshape(g.shape[0], w.shape[1], *g.shape[2:])
 
 

@@ -1,6 +1,7 @@
 """Pooling on the host: each place of the windows is one strided slice of the input, and the slices are compared or added up."""
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -174,7 +175,9 @@ def window_sums(x: np.ndarray, kernel: Sizes, stride: Sizes, padding: Sizes, out
 def window_counts(
     sizes: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, out: Sizes, include_pad: bool, divisor: int | None
 ) -> np.ndarray:
-    """Return the number of elements that each sum is divided by, int64."""
+    """Return the number of elements that each sum is divided by, int64; 0-d where it is one for all."""
+    if divisor is None and not any(padding) and all((o - 1) * s + k <= n for n, k, s, o in zip(sizes, kernel, stride, out)):
+        divisor = math.prod(kernel)
     counts = np.full((), 1 if divisor is None else divisor, np.int64)
     for n, k, s, p, o in zip(sizes, kernel, stride, padding, out) if divisor is None else ():
         start = np.arange(o) * s - p

@@ -33,15 +33,16 @@ def _by_taps(rows: np.ndarray, taps: np.ndarray, length: int) -> np.ndarray:
 
 def numpy_along(x: np.ndarray, matrix: np.ndarray, taps: np.ndarray | None, axis: int) -> np.ndarray:
     """(…, n, …) → (…, m, …) by a matrix (n, m), which ``taps`` lists: the product takes NaN and infinities to a whole row."""
-    moved = np.ascontiguousarray(np.moveaxis(x, axis, -1))
+    moved = np.ascontiguousarray(x.swapaxes(axis, -1))
     rows = moved.reshape(-1, moved.shape[-1])
     found = product(rows, np.ascontiguousarray(matrix, x.dtype))
     if taps is not None:
         with quiet():
-            spoilt = np.flatnonzero(~np.isfinite(np.add.reduce(found, axis=1)))
-        if spoilt.size:
+            finite = np.isfinite(np.add.reduce(found, axis=1))
+        if not np.logical_and.reduce(finite):
+            spoilt = np.flatnonzero(~finite)
             found[spoilt] = _by_taps(rows[spoilt], taps, matrix.shape[1])
-    return np.array(np.moveaxis(found.reshape(*moved.shape[:-1], matrix.shape[1]), -1, axis), order="C")
+    return np.array(found.reshape(*moved.shape[:-1], matrix.shape[1]).swapaxes(axis, -1), order="C")
 
 
 def numpy_pick_along(x: np.ndarray, positions: np.ndarray, axis: int) -> np.ndarray:

@@ -54,11 +54,11 @@ def _spoken(sizes: Sizes) -> str:
 def _check(
     x: Sizes, w: Sizes, bias: TensorBase | None, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int, transposed: bool
 ) -> None:
-    if any(p < 0 for p in padding):
+    if min(padding) < 0:
         raise RuntimeError("negative padding is not supported")
-    if any(s <= 0 for s in stride):
+    if min(stride) <= 0:
         raise RuntimeError("non-positive stride is not supported")
-    if any(d <= 0 for d in dilation):
+    if min(dilation) <= 0:
         shown = [1, *dilation] if len(dilation) == 1 else list(dilation)
         raise RuntimeError(f"dilation should be greater than zero, but got {shown}")
     if groups <= 0:

@@ -45,7 +45,7 @@ def _check_type(input: TensorBase, name: str) -> None:
 def _check_indices(input: TensorBase, rows: int, name: str) -> None:
     _check_type(input, name)
     values = readable(input)
-    if values is not None and values.size and (values.min() < 0 or values.max() >= rows):
+    if values is not None and values.size and (np.minimum.reduce(values, axis=None) < 0 or np.maximum.reduce(values, axis=None) >= rows):
         raise IndexError("index out of range in self")
 
 
