@@ -36,7 +36,7 @@ from mstorch._serialization.safe_globals import (
     safe_globals,
     user_globals,
 )
-from mstorch._serialization.unpickler import globals_in
+from mstorch._serialization.unpickler import NotAllowed, globals_in
 from mstorch._serialization.zipfile_format import ZipReader, archive_name, looks_like_zip
 
 from ._core.above import above
@@ -174,7 +174,7 @@ def load(
     except pickle.UnpicklingError as error:
         if not weights_only:
             raise
-        raise pickle.UnpicklingError(_explained(str(error))) from None
+        raise pickle.UnpicklingError(_explained(error)) from None
     finally:
         LOCAL.progress.end()
         LOCAL.progress = outer
@@ -239,9 +239,10 @@ def _weights_only(wanted: bool | None, pickle_module: Any) -> bool:
     return pickle_module is None if wanted is None else wanted
 
 
-def _explained(message: str) -> str:
+def _explained(error: pickle.UnpicklingError) -> str:
     """Return the text of a refusal: what the file tried, and what the user can do about it."""
-    if "was not an allowed global by default" in message:
+    message = str(error)
+    if isinstance(error, NotAllowed):
         return (
             "Weights only load failed. This file can still be loaded in two ways, "
             "\033[1mdo so only if you trust the source of the checkpoint\033[0m. "
@@ -265,7 +266,7 @@ def _opened(f: Any) -> Iterator[Any]:
     try:
         f.seek(f.tell())
     except (io.UnsupportedOperation, AttributeError) as error:
-        if "seek" not in str(error) and "tell" not in str(error):
+        if isinstance(error, AttributeError) and error.name not in ("seek", "tell"):
             raise
         raise type(error)(
             f"{error}. You can only torch.load from a file that is seekable. Please pre-load the data into a buffer like "

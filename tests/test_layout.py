@@ -328,3 +328,70 @@ def test_new_tensors_of_distributed_name_their_device() -> None:
                       if isinstance(node, ast.Call) and ast.unparse(node.func).removeprefix("torch.") in FACTORIES
                       and not any(word.arg == "device" for word in node.keywords)]  # fmt: skip
     assert not wrong, "\n".join(wrong)
+
+
+# Where errors of another library are told by their texts, since it has one class for all of them.
+BY_TEXTS = {"mstorch/_backend/mindspore_errors.py"}
+_ASKED = {"startswith", "endswith", "find", "index", "count", "search", "match", "fullmatch", "findall", "finditer", "fnmatch"}
+
+
+class _ByTexts(ast.NodeVisitor):
+    """Lines of a file that decide by the text of an error: comparisons, conditions and searches of ``str(error)``, its ``args`` and what is made of them."""
+
+    def __init__(self, path: pathlib.Path) -> None:
+        self.found: list[int] = []
+        self._errors: set[str] = set()
+        self._texts: set[str] = set()
+        self.visit(_tree(path))
+
+    def visit_FunctionDef(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+        before = set(self._errors), set(self._texts)
+        for argument in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs):
+            kind = "" if argument.annotation is None else ast.unparse(argument.annotation)
+            if argument.arg in ("error", "exception", "exc") or re.search(r"(Error|Exception)\b", kind):
+                self._errors.add(argument.arg)
+        self.generic_visit(node)
+        self._errors, self._texts = before
+
+    visit_AsyncFunctionDef = visit_FunctionDef  # type: ignore[assignment]
+
+    def visit_ExceptHandler(self, node: ast.ExceptHandler) -> None:
+        if node.name:
+            self._errors.add(node.name)
+        self.generic_visit(node)
+
+    def visit_Assign(self, node: ast.Assign) -> None:
+        self.generic_visit(node)
+        if self._tells(node.value):
+            self._texts |= {name.id for target in node.targets for name in ast.walk(target) if isinstance(name, ast.Name)}
+
+    def _tells(self, node: ast.AST) -> bool:
+        """Whether an expression holds the text of an error."""
+        for part in ast.walk(node):
+            if isinstance(part, ast.Name) and part.id in self._texts:
+                return True
+            if isinstance(part, ast.Attribute) and part.attr in ("args", "msg", "message", "strerror") and self._is_error(part.value):
+                return True
+            if isinstance(part, ast.Call) and ast.unparse(part.func) in ("str", "repr", "format") and any(map(self._is_error, part.args)):
+                return True
+            if isinstance(part, ast.FormattedValue) and self._is_error(part.value):
+                return True
+        return False
+
+    def _is_error(self, node: ast.AST) -> bool:
+        return isinstance(node, ast.Name) and node.id in self._errors
+
+    def visit_Compare(self, node: ast.Compare) -> None:
+        if any(map(self._tells, (node.left, *node.comparators))):
+            self.found.append(node.lineno)
+        self.generic_visit(node)
+
+    def visit_Call(self, node: ast.Call) -> None:
+        if isinstance(node.func, ast.Attribute) and node.func.attr in _ASKED and any(map(self._tells, (node.func.value, *node.args))):
+            self.found.append(node.lineno)
+        self.generic_visit(node)
+
+
+def test_nothing_decides_by_the_text_of_an_error() -> None:
+    found = {path.relative_to(ROOT).as_posix(): lines for path in FILES if (lines := _ByTexts(path).found)}
+    assert set(found) == BY_TEXTS, found

@@ -17,16 +17,13 @@ from .._quiet import quiet as silenced
 from . import device_memory
 from .cast import timed as timed_casts
 from .forked import forked
+from .mindspore_errors import NO_KERNEL, meaning
 from .primitives import VIEWS, refuses_steps, run, watchers
 from .raw import NAME_OF, Raw, from_arrays, from_numpy, to_arrays
 from .table import kernel
 from .tape import is_recording
 
-# What MindSpore says where the CPU has no kernel, and the kernels of the CPU that are not to be trusted (2.10).
-LACKING = (
-    "unregistered", "Unsupported op", "Create kernelmod", "not support on CPU", "Select CPU operator", "KernelMod Init Failed",
-    "Launch kernel failed", "does not support this kernel", "unsupported reduce operation", "bad_function_call", "only support decimals",
-)  # fmt: skip
+# The kernels of the CPU that are not to be trusted (2.10).
 WRONG = {
     "Scatter", "NextAfter",  # leave out elements at times; is wrong
     "Tanh", "Erfinv", "Softmax",  # off by more than rounding, or spoil what stands beside a NaN
@@ -90,7 +87,7 @@ def _watch(name: str, primitive: Callable[..., Any], args: tuple[Any, ...]) -> A
         _seen.append(name)
         return found
     except (RuntimeError, TypeError, ValueError) as error:
-        if any(words in str(error) for words in LACKING):
+        if meaning(error) is NO_KERNEL:
             if not _empty(args):
                 _lacking.add(name)
             raise Lacking(name) from None

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._quiet import quiet
+from .errors import not_for
 
 
 class _Format(NamedTuple):
@@ -141,7 +142,7 @@ def numbers(array: np.ndarray) -> np.ndarray:
     if array.dtype == NP_STORED[PAIRS]:
         if array.ndim:
             raise RuntimeError("load_scalar: invalid type")
-        raise NotImplementedError("\"_local_scalar_dense_cpu\" not implemented for 'Float4_e2m1fn_x2'")
+        raise not_for("_local_scalar_dense_cpu", "float4_e2m1fn_x2")
     return shown(array)
 
 
@@ -170,7 +171,7 @@ def cast_stored(array: np.ndarray, target: np.dtype[Any], cast: Callable[..., np
     if array.dtype == target:
         return array.copy()
     if PAIRS in (source, name):
-        raise NotImplementedError("\"copy_kernel\" not implemented for 'Float4_e2m1fn_x2'")
+        raise not_for("copy_kernel", "float4_e2m1fn_x2")
     if name is None:
         assert source is not None
         return _values_in(source, target, cast)[as_bytes(array)]

@@ -16,6 +16,7 @@ import numpy as np
 from .._quiet import quiet
 from . import runtime
 from .cast import cast
+from .errors import not_for
 from .float8 import (
     COMPUTED,
     EXPONENTS,
@@ -313,14 +314,14 @@ class HostKernel(dict):
         if op == "isnan" and name == PAIRS:
             return lambda array: np.zeros(array.shape, np.bool_)
         if op not in MOVED and name not in COMPUTED.get(op, ()):
-            raise NotImplementedError(f'"{op}" not implemented for {torch_type_name(name)}')
+            raise not_for(op, name)
         moving = through_bytes(self["uint8"], op, name) if op in MOVED else None
         computing = through_numbers(self["float32"], name) if op not in MOVED or op == "put" else None
 
         def call(*args: Any) -> Any:
             refused = refuses(op, name, args)
             if refused:
-                raise NotImplementedError(f'"{refused}" not implemented for {torch_type_name(name)}')
+                raise not_for(refused, name)
             function = computing if moving is None or op == "put" and args[3] else moving  # what is put may be added
             return function(*args)  # type: ignore[misc]  # one of them is there
 
@@ -352,7 +353,7 @@ class Kernel(dict):
             return self["uint8"]
 
         def refuse(*args: Any) -> Any:
-            raise NotImplementedError(f'"{self.op}" not implemented for {torch_type_name(name)} (mstorch, {runtime.DEVICE_TARGET})')
+            raise not_for(self.op, name, f" (mstorch, {runtime.DEVICE_TARGET})")
 
         return refuse
 
@@ -385,7 +386,7 @@ class Kernel(dict):
         if name not in row.dtypes[device]:
             compute = row.via[device].get(name)
             if compute is None:
-                raise NotImplementedError(f'"{self.op}" not implemented for {torch_type_name(name)} (mstorch, {device})')
+                raise not_for(self.op, name, f" (mstorch, {device})")
             function = _through(function, name, compute)
         if players and device != "CPU":
             function = players[0](self.op, function, lambda: self.host[name], lambda: self._resolved(name, "CPU"))
@@ -403,7 +404,7 @@ def _refuse_fallback(op: str, name: str) -> None:
     if os.environ.get("MSTORCH_FALLBACK") == "0" or os.environ.get("TORCH_NPU_FALLBACK_CPU_DISABLE") == "1":
         row, device = ROWS[op], runtime.DEVICE_TARGET
         if device in row.functions and not _takes(row, name, device):
-            raise NotImplementedError(f'"{op}" not implemented for {torch_type_name(name)} (mstorch, {device})')
+            raise not_for(op, name, f" (mstorch, {device})")
         reason = row.reasons.get(device)
         raise NotImplementedError(f"mstorch: torch.{op} has no {device} kernel" + (f": {reason}" if reason else ""))
 
@@ -436,18 +437,6 @@ lenders: list[Callable[[str, str, Function], Function]] = []
 
 players: list[Callable[..., Function]] = []
 """What makes the rows of a stand-in device run in host memory; none but in tests of devices."""
-
-
-_TYPE_NAMES = {
-    "bool": "'Bool'", "uint8": "'Byte'", "int8": "'Char'", "int16": "'Short'", "int32": "'Int'", "int64": "'Long'",
-    "uint16": "'UInt16'", "uint32": "'UInt32'", "uint64": "'UInt64'", "float16": "'Half'", "bfloat16": "'BFloat16'",
-    "float32": "'Float'", "float64": "'Double'", "complex64": "'ComplexFloat'", "complex128": "'ComplexDouble'",
-}  # fmt: skip
-
-
-def torch_type_name(name: str) -> str:
-    """Return the scalar type's name in torch's error messages: ``'Half'`` for float16."""
-    return _TYPE_NAMES.get(name) or f"'{name.capitalize()}'"
 
 
 def serves(op: str, name: str) -> bool:

@@ -18,6 +18,7 @@ import mindspore._c_expression as _native
 from mindspore._c_expression.amp import AmpLevel, get_curr_amp_strategy
 
 from .._leaving import END, Block, Undo, each, undoing
+from .mindspore_errors import CHANGED, TWICE, meaning
 from .raw import NAME_OF, Raw
 
 try:
@@ -197,10 +198,6 @@ def ends_below(raws: Sequence[Raw]) -> set[Any]:
     return ends
 
 
-_TWICE = "backward the graph twice"
-_CHANGED = "modified by an inplace operation"
-
-
 def run_backward(
     roots: Sequence[Raw], gradients: Sequence[Raw], inputs: Sequence[Raw], keep_graph: bool, create_graph: bool
 ) -> tuple[Raw | None, ...]:
@@ -215,18 +212,18 @@ def run_backward(
             tuple(roots), tuple(gradients), keep_graph, create_graph, tuple(inputs), True, accumulate_grad=False
         )
     except RuntimeError as error:
-        text = str(error)
-        if _TWICE in text:
+        about = meaning(error)
+        if about is TWICE:
             raise RuntimeError(
                 "Trying to backward through the graph a second time (or directly access saved tensors after they have "
                 "already been freed). Saved intermediate values of the graph are freed when you call .backward() or "
                 "autograd.grad(). Specify retain_graph=True if you need to backward through the graph a second time or "
                 "if you need to access saved tensors after calling backward."
             ) from None
-        if _CHANGED in text:
+        if about is CHANGED:
             raise RuntimeError(
                 "one of the variables needed for gradient computation has been modified by an inplace operation: "
-                + text.split("\n", 1)[0]
+                + str(error).split("\n", 1)[0]
             ) from None
         raise
     finally:

@@ -20,6 +20,7 @@ from .._core.generator import put_states, states_of_streams
 from .._core.modes import modes
 from .._core.nested_parts import nested_in
 from .._core.overriding import mode_is_on
+from .._core.raised import foreign
 from .._core.storage import DeviceMemory, Storage, Value
 from .._core.tangents import on as forward_mode
 from .._core.tensor_base import (
@@ -396,14 +397,11 @@ class Compiled:
         return context
 
 
-_OF_MINDSPORE = "C++ Call Stack"
-
-
 def _reason_of(error: Exception, name: str) -> GraphBreak:
     """Turn MindSpore's error during a capture into a graph break that quotes its first line, without the headings."""
     lines = [line.strip() for line in str(error).splitlines()]
     said = next((line for line in lines if line.strip("- ") and not line.startswith("- ")), "")
-    kind = KernelBreak if _OF_MINDSPORE in str(error) else GraphBreak
+    kind = KernelBreak if foreign(error) else GraphBreak
     return kind(f"{type(error).__name__}: {said}", place=name)
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from .._backend.errors import not_for
 from .._backend.float8 import EXPONENTS, STORED
 from .._backend.raw import MS_DTYPE, NP_DTYPE
 from .._leaving import item_again
@@ -231,7 +232,7 @@ class finfo:
         word = _OF_PAIRS.get(name)
         if word is None:
             raise AttributeError(f"'torch.finfo' object has no attribute '{name}'")
-        raise NotImplementedError(f"\"{word}\" not implemented for 'Float4_e2m1fn_x2'")
+        raise not_for(word, "float4_e2m1fn_x2")
 
     def __repr__(self) -> str:
         if "dtype" not in vars(self):

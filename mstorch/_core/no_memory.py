@@ -6,11 +6,14 @@ from __future__ import annotations
 
 import functools
 import math
-import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
+
+from .._backend.mindspore_errors import NO_MEMORY, meaning
+from .raised import foreign
+from .size import Size
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -22,13 +25,7 @@ class OutOfMemoryError(RuntimeError):
 OutOfMemoryError.__module__ = "torch"
 
 
-# MindSpore raises a plain RuntimeError with one of these in its text.
-_WORDS = ("Memory not enough", "memory isn't enough", "memory not enough", "Memory isn't enough")
 MOST_DIMENSIONS = 32 if np.__version__.startswith("1.") else 64
-# What NumPy says of more dimensions: ValueError, and IndexError where an index adds them.
-_TOO_MANY = re.compile(
-    r"maximum (supported|number of) dimension|number of dimensions must be within|too many dimensions(?! 'str')", re.IGNORECASE
-)
 
 
 def no_memory(error: BaseException) -> RuntimeError:
@@ -44,17 +41,33 @@ def lacks_memory(error: BaseException) -> bool:
     """Return whether an error says that there is no memory, and is not torch's already."""
     if error.__class__ is OutOfMemoryError or not isinstance(error, (MemoryError, RuntimeError)):
         return False
-    return isinstance(error, MemoryError) or any(words in str(error) for words in _WORDS)
+    return isinstance(error, MemoryError) or meaning(error) is NO_MEMORY
 
 
-def limit_reached(error: BaseException) -> RuntimeError | None:
-    """Return the error to raise in place of one about memory that ran out or about NumPy's limit of dimensions; None for all others."""
+def limit_reached(error: BaseException, *given: Any) -> RuntimeError | None:
+    """Return the error to raise in place of one about memory that ran out or about NumPy's limit of dimensions; None for all others.
+
+    ``given``: the arguments. NumPy has no class of errors for its limit, which they tell.
+    """
     if lacks_memory(error):
         return no_memory(error)
-    if isinstance(error, (ValueError, IndexError)) and _TOO_MANY.search(str(error)):
-        more = "; with NumPy 2 it has up to 64" if MOST_DIMENSIONS == 32 else ""
-        return RuntimeError(f"mstorch: a tensor has at most {MOST_DIMENSIONS} dimensions with NumPy {np.__version__}{more} ({error})")
-    return None
+    if not isinstance(error, (ValueError, IndexError)) or _dimensions(given) < MOST_DIMENSIONS or not foreign(error):
+        return None
+    more = "; with NumPy 2 it has up to 64" if MOST_DIMENSIONS == 32 else ""
+    return RuntimeError(f"mstorch: a tensor has at most {MOST_DIMENSIONS} dimensions with NumPy {np.__version__}{more} ({error})")
+
+
+def _dimensions(given: Sequence[Any]) -> int:
+    """Return the most dimensions that a result of these arguments may have: as many as two of them together, or as there are arguments."""
+    return sum(sorted([len(given), *map(_rank, given)])[-2:])
+
+
+def _rank(value: Any) -> int:
+    """Return the dimensions of a tensor, those that a size or nested lists have, or one more than those of tensors in a list."""
+    if value.__class__ in (list, tuple, Size):
+        deepest = max(map(_rank, value), default=0)
+        return deepest + 1 if deepest else len(value)
+    return len(getattr(value, "_shape", ()))
 
 
 def tells_no_memory(function: Function) -> Function:
@@ -65,7 +78,7 @@ def tells_no_memory(function: Function) -> Function:
         try:
             return function(*args, **kwargs)
         except (MemoryError, RuntimeError, ValueError, IndexError) as error:
-            told = limit_reached(error)
+            told = limit_reached(error, *args, *kwargs.values())
             if told is None:
                 raise
             raise told from None

@@ -375,14 +375,15 @@ def entry(
             args = () if first is _MISSING else (first,) if second is _MISSING else (first, second, *rest)
             return dispatch(known if public is None else public(), function, args, named, form, public is not None, data)
         except (*EXPLAINED, MemoryError) as error:
-            told = limit_reached(error)
+            given = tuple(item for item in (first, second, *rest) if item is not _MISSING)
+            told = limit_reached(error, *given, *named.values())
             if told is not None:
                 raise told from None
-            given = tuple(item for item in (first, second, *rest) if item is not _MISSING)
             if _among_nested((*given, *named.values())):
                 raise  # it speaks for itself, and has no shape to explain
             known_as = spoken(known if public is None else public())
-            if isinstance(error, (NotImplementedError, TypeError)) and (other := of_eight_bits(known_as, error, given)) is not None:
+            other = of_eight_bits(known_as, error)
+            if other is not None:
                 raise other from None
             words = in_own_words(known_as, function, given, named, error)
             if words is not None:
@@ -426,8 +427,8 @@ def entry_of_operator(
                         return run(kernel, kind, self, other, True)  # the common case
                 return function(self, other)
         except (MemoryError, RuntimeError, ValueError, IndexError) as error:
-            told = limit_reached(error)
-            if told is None and error.__class__ is NotImplementedError:
+            told = limit_reached(error, self, other)
+            if told is None:
                 told = of_eight_bits(spoken(entered if public is None else public()), error)
             if told is None:
                 raise

@@ -4,6 +4,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
+from .._backend.errors import TYPE_NAMES
 from .._backend.float8 import STORED
 from .dtype import (
     bfloat16,
@@ -51,12 +52,7 @@ def promote_types(type1: dtype, type2: dtype) -> dtype:
 
 _LIMITED = frozenset(("uint16", "uint32", "uint64"))
 # Scalar types as torch's messages name them.
-WORDS = {
-    "bool": "Bool", "uint8": "Byte", "int8": "Char", "int16": "Short", "int32": "Int", "int64": "Long", "float16": "Half",
-    "bfloat16": "BFloat16", "float32": "Float", "float64": "Double", "complex64": "ComplexFloat",
-    "complex128": "ComplexDouble", "uint16": "UInt16", "uint32": "UInt32", "uint64": "UInt64",
-    **{name: name.capitalize() for name in STORED},
-}  # fmt: skip
+WORDS = {**TYPE_NAMES, **{name: name.capitalize() for name in STORED}}
 _WITH_CLASS = frozenset(("float16", "float32", "float64", "uint8", "int8", "int16", "int32", "int64"))  # torch.FloatTensor and so on
 
 

@@ -7,28 +7,22 @@ from __future__ import annotations
 
 import functools
 import inspect
-import os
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from .._backend.errors import ADVISED, NAMELESS, WRONG_TYPE, NoKernel, about, not_for, telling
+from .._backend.float8 import STORED
 from .._backend.raw import Raw
 from .call_forms import kind_of, refusal, with_numbers
 from .dtype import dtype
 from .public_names import IN_PYTHON
+from .raised import foreign, in_a_library
 from .sparse_parts import is_sparse
 from .tensor_base import TensorBase
 
-# What Python says of an operand that it did not expect, and our own operations of one that is neither a tensor nor a number.
-_INSIDE = re.compile(
-    "object has no attribute '|object cannot be interpreted as|not supported between instances|unsupported operand|bad operand type"
-    "|missing .* required .*argument|must be real number|object is not iterable|object is not subscriptable|object is not callable"
-    "|invalid literal for int|could not convert string|pop from empty list|can only concatenate|has no len|^\\(\\): argument "
-    "|masked_fill\\(\\) received|abs\\(\\): argument|argument 'index' must be Tensor|normalized_shape|^argument '|^new_full\\(\\)"
-)
 # Functions and methods that torch has several forms of: it names none of the arguments then.
 _SEVERAL = frozenset((
     "arange addbmm addcdiv addcmul addmm addmv addr all any argsort baddbmm bernoulli bitwise_and bitwise_left_shift bitwise_or "
@@ -90,39 +84,34 @@ def _alone(value: Any) -> bool:
 
 def of_mindspore(args: tuple[Any, ...], named: dict[str, Any], error: Exception) -> TypeError | None:
     """Return the advice for a call that failed with ``error`` on a tensor of MindSpore's own."""
-    if not isinstance(error, (TypeError, AttributeError)) or "from_mindspore" in str(error):
+    if not isinstance(error, (TypeError, AttributeError)) or about(error) is ADVISED:
         return None
     given = (*args, *named.values())
     items = [*given, *(item for value in given if isinstance(value, (list, tuple)) for item in value)]
     if not any(isinstance(item, Raw) for item in items):
         return None
-    return TypeError(f"{error}. A mindspore.Tensor was given: mstorch.from_mindspore(tensor) is the same memory as a tensor of torch's")
-
-
-_LIBRARIES = tuple(f"{os.sep}site-packages{os.sep}{name}{os.sep}" for name in ("mindspore", "numpy", "scipy"))
-
-
-# Errors of Python and NumPy about shapes. They are raised in C, so that the traceback ends in our code, and only the text tells them.
-_NOT_TOLD = re.compile(
-    r"^(tuple|list) index out of range$|values to unpack \(expected|^operands could not be broadcast|^cannot reshape array of size|"
-    r"^(axis|source|destination) -?\d+ is out of bounds|not aligned: |^matmul: (Input|inputs)|^could not broadcast input array|"
-    r"^index -?\d+ is out of bounds for axis|^shape mismatch: (indexing arrays|objects|value array)|^all the input array|"
-    r"^axes don't match array|^too many indices for array"
-)
+    text = f"{error}. A mindspore.Tensor was given: mstorch.from_mindspore(tensor) is the same memory as a tensor of torch's"
+    return telling(TypeError(text), ADVISED)
 
 
 def from_below(spoken: str, args: tuple[Any, ...], named: dict[str, Any], error: Exception) -> RuntimeError | None:
-    """torch's class of error where another library, or the interpreter within our code, refused what a function was given; else None."""
-    trace = error.__traceback__
-    while trace is not None and trace.tb_next is not None:
-        trace = trace.tb_next
-    if trace is None or isinstance(error, NotImplementedError):
+    """torch's class of error where another library, or the interpreter within our code, refused what a function was given; else None.
+
+    An array of codes is what NumPy refuses with TypeErrors: the dtype is not computed.
+    """
+    if isinstance(error, NotImplementedError) or not foreign(error):
         return None
-    within = any(part in trace.tb_frame.f_code.co_filename for part in _LIBRARIES)
-    if not within and not (isinstance(error, (IndexError, ValueError)) and _NOT_TOLD.search(str(error))):
+    if isinstance(error, TypeError) and (kind := next((item._dtype for item in args if _of_codes(item)), None)) is not None:
+        last = spoken.rpartition(".")[2]
+        return not_for(_float8_words().get(last, last), kind.name)
+    if not isinstance(error, (IndexError, ValueError)) and not in_a_library(error):
         return None
     given = [*map(_sized, args), *(f"{key}={_sized(value)}" for key, value in named.items())]
     return RuntimeError(f"{spoken.rpartition('.')[2]}(): these arguments do not fit together: {', '.join(given)}")
+
+
+def _of_codes(value: Any) -> bool:
+    return isinstance(value, TensorBase) and value._dtype.ms is None
 
 
 def _sized(value: Any) -> str:
@@ -154,23 +143,13 @@ def _float8_words() -> dict[str, str]:
     return found
 
 
-# Texts of NumPy's and Python's errors where a function cannot compute with an array of codes.
-_OF_CODES = re.compile("ufunc|structured|void|bytes-like|data type 'float|no loop matching|not supported between instances of 'tuple'")
-
-
-def of_eight_bits(spoken: str, error: Exception, given: Sequence[Any] = ()) -> NotImplementedError | None:
+def of_eight_bits(spoken: str, error: Exception) -> NotImplementedError | None:
     """torch's error where a kernel of ours refused a dtype of eight bits: torch's kernel has another name."""
-    words = str(error)
-    if isinstance(error, TypeError):
-        kind = next((item._dtype for item in given if isinstance(item, TensorBase) and item._dtype.ms is None), None)
-        if kind is None or not _OF_CODES.search(words):
-            return None
-        last = spoken.rpartition(".")[2]
-        return NotImplementedError(f"\"{_float8_words().get(last, last)}\" not implemented for '{kind.name.capitalize()}'")
-    if not isinstance(error, NotImplementedError) or "not implemented for 'Float8_" not in words and "for 'Float4_" not in words:
+    refused = about(error)
+    if not isinstance(refused, NoKernel) or refused.dtype not in STORED:
         return None
-    name = _float8_words().get(spoken.rpartition(".")[2])
-    return None if name is None or words.startswith(f'"{name}"') else NotImplementedError(f'"{name}" {words.partition(chr(34) + " ")[2]}')
+    name = _float8_words().get(spoken.rpartition(".")[2], refused.kernel)
+    return None if name == refused.kernel else not_for(name, refused.dtype)
 
 
 def explained(
@@ -183,24 +162,25 @@ def explained(
         return TypeError(unread)
     if isinstance(error, RuntimeError):
         return None
-    if path[-1] == "Tensor" and _names_no_forms(last) and re.match(rf"{last}\(\) (missing|got an unexpected|got multiple) ", str(error)):
-        return TypeError(f"Tensor.{error}")
-    if last.startswith("__") or not _INSIDE.search(str(error)) or not _foreign(error):
+    if about(error) not in (WRONG_TYPE, NAMELESS) and not (foreign(error) and _of_a_value(error)):
         return None
     room = path[-1] if path else ""
-    if path[-2:] == ["nn", "functional"] and last not in _COMPILED:
+    try:
+        signature = inspect.signature(function)
+    except ValueError:
+        return None
+    if not _binds(signature.bind, args, named):
+        if room == "Tensor" and _names_no_forms(last) and inspect.unwrap(function).__qualname__ == last:
+            return TypeError(f"Tensor.{error}")
+        if not _binds(signature.bind_partial, args, named):
+            return None  # a word, or one argument, too many
+    if last.startswith("__") or (path[-2:] == ["nn", "functional"] and last not in _COMPILED):
         return None
     prefix = f"{room}_" if room in ("linalg", "fft", "special") else ""
     name = prefix + _CALLED.get(last, last)
-    try:
-        parameters = list(inspect.signature(function).parameters.values())
-    except ValueError:
-        return None
-    words = str(error)
-    if words.startswith("argument "):
-        return TypeError(f"{name}(): {words}")
-    if words.startswith("(): argument "):
-        return TypeError(name + words.replace("'size'", "'repeats'" if last == "repeat" else "'size'"))
+    if about(error) is NAMELESS:
+        return TypeError(f"{name}(): {error}")
+    parameters = list(signature.parameters.values())
     method = room == "Tensor"
     if last in _OF_TENSORS and (strange := [item for item in args if not isinstance(item, TensorBase)]):
         return TypeError(f"expected Tensor as element {args.index(strange[0])} in argument 0, but got {kind_of(strange[0])}")
@@ -236,7 +216,15 @@ def _unread(room: str, name: str, args: tuple[Any, ...], named: dict[str, Any]) 
         return None
 
 
-def _foreign(error: Exception) -> bool:
+def _binds(bind: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any]) -> bool:
+    try:
+        bind(*args, **named)
+    except TypeError:
+        return False
+    return True
+
+
+def _of_a_value(error: Exception) -> bool:
     """Return whether an error, if it is an AttributeError, came from a value of one of Python's own types."""
     return not isinstance(error, AttributeError) or error.obj.__class__ in (
         str, int, float, bool, list, tuple, dict, bytes, complex, type(None)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from .._backend.cast import cast, numpy_cast
+from .._backend.errors import nameless, not_for, wrong_type
 from .._backend.raw import from_numpy
 from .._backend.table import Kernel, kernel, on_fallback
 from .._core.dtype import dtype, float32, get_default_dtype
@@ -84,7 +85,7 @@ def result_dtype(operands: Sequence[Any]) -> dtype:
                 zero_dim = kind if zero_dim is None else promote_types(zero_dim, kind)
         else:
             if operand.__class__ not in _PLAIN and not is_number(operand):
-                raise TypeError(f"unsupported operand: expected Tensor or Number, not {type(operand).__name__}")
+                raise wrong_type(f"unsupported operand: expected Tensor or Number, not {type(operand).__name__}")
             kind = scalar_dtype(python_number(operand))
             wrapped = kind if wrapped is None else promote_types(wrapped, kind)
     return combine(dimensioned, zero_dim, wrapped)
@@ -168,7 +169,7 @@ def _cast_in_order(array: np.ndarray, target: np.dtype[Any]) -> np.ndarray:
 def unary(kernel: Kernel, input: TensorBase, out: TensorBase | None = None, *, to_float: bool = False) -> TensorBase:
     """Return an elementwise operation of one tensor. ``to_float`` computes integers in the default floating dtype."""
     if not isinstance(input, TensorBase):
-        raise TypeError(f"{kernel.op}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
+        raise wrong_type(f"{kernel.op}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
     return _unary(kernel, input, (), out, to_float)
 
 
@@ -299,14 +300,14 @@ def refuse_dtype(kernel: str, kind: dtype, below: int = 1, operands: Sequence[An
         shape: tuple[int, ...] = ()
         for operand in operands:
             shape = broadcast_shape(shape, operand._shape) if isinstance(operand, TensorBase) else shape
-        raise NotImplementedError(f"\"{kernel}\" not implemented for '{type_word(kind)}'")
+        raise not_for(kernel, kind.name)
 
 
 def refuse_codes(kernel: str, *tensors: TensorBase) -> None:
     """Raise torch's error for tensors of a dtype that is kept in bytes, which a kernel of torch's does not take."""
     for tensor in tensors:
         if tensor._dtype.ms is None:
-            raise NotImplementedError(f"\"{kernel}\" not implemented for '{type_word(tensor._dtype)}'")
+            raise not_for(kernel, tensor._dtype.name)
 
 
 def deliver(result: Any, out: Any, recorded: bool = False) -> Any:
@@ -320,7 +321,7 @@ def deliver(result: Any, out: Any, recorded: bool = False) -> Any:
             deliver(item, target)
         return result._written(out) if hasattr(result, "_written") else tuple(out)
     if not isinstance(out, TensorBase):
-        raise TypeError(f"argument 'out' must be Tensor, not {type(out).__name__}")
+        raise nameless(f"argument 'out' must be Tensor, not {type(out).__name__}")
     check_result_cast(result._dtype, out._dtype)
     if result._dtype.category == 0 and modes.grad and is_tracked(out):
         # A truth value has no gradient, so torch lets a tensor that takes part in autograd have it.
@@ -480,7 +481,7 @@ def whole(value: Any) -> int:
     """Return an integer argument as an int; TypeError (with torch's message later) for a bool or anything else."""
     if value.__class__ is not int:
         if value.__class__ is bool:
-            raise TypeError("'bool' object cannot be interpreted as an integer")
+            raise wrong_type("'bool' object cannot be interpreted as an integer")
         return operator.index(value)
     return value  # type: ignore[no-any-return]
 
@@ -513,7 +514,7 @@ def shape_args(size: tuple[Any, ...], name: str = "") -> tuple[int, ...]:
     """``f(2, 3)``, ``f((2, 3))`` and ``f(torch.Size([2, 3]))`` alike; ``name`` is the function's, for the message of an error."""
     given = size
     if not size:
-        raise TypeError(f"{name}() missing 1 required positional arguments: \"size\"")
+        raise wrong_type(f"{name}() missing 1 required positional arguments: \"size\"")
     if len(size) == 1 and isinstance(size[0], (tuple, list)):
         size = tuple(size[0])
     return tuple(length if length.__class__ is int else _length(length, place, given, name) for place, length in enumerate(size))
@@ -531,4 +532,5 @@ def _length(length: Any, place: int, given: tuple[Any, ...], name: str) -> int:
         where = f"(position 1) must be tuple of ints, not {kind}"
     else:
         where = f'failed to unpack the object at pos {place + 1} with error "type must be tuple of ints,but got {kind}"'
-    raise TypeError(f"{name}(): argument '{'dims' if name == 'permute' else 'size'}' {where}")
+    word = {"permute": "dims", "repeat": "repeats"}.get(name, "size")
+    raise TypeError(f"{name}(): argument '{word}' {where}") if name else nameless(f"argument '{word}' {where}")

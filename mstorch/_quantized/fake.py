@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from .._backend.errors import not_for
 from .._core.dtype import bfloat16, dtype, float16, float32, float64, int32
 from .._core.tensor_base import TensorBase
 from .._ops._dispatch import is_number, shape_of, type_word, without_grad, wrap_dim
@@ -92,7 +93,7 @@ def _check_range(low: int, high: int) -> None:
 
 def _check_floating(input: Tensor, kernel: str) -> None:
     if input._dtype not in (float16, bfloat16, float32, float64):
-        raise NotImplementedError(f"\"{kernel}\" not implemented for '{type_word(input._dtype)}'")
+        raise not_for(kernel, input._dtype.name)
 
 
 def _single(value: Any) -> Any:

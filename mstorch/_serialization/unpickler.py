@@ -28,6 +28,10 @@ _OPCODES = {opcode.code.encode("latin1")[0]: opcode.name for opcode in pickletoo
 _MALFORMED = (IndexError, KeyError, ValueError, TypeError, AttributeError, OverflowError, AssertionError, struct.error)
 
 
+class NotAllowed(UnpicklingError):
+    """A pickle names a class or function that nobody allowed."""
+
+
 def _python3_name(module: str, name: str) -> tuple[str, str]:
     # Protocol 2 writes Python 2's names.
     if (module, name) in NAME_MAPPING:
@@ -150,7 +154,7 @@ class Unpickler:
             entry = AllowedGlobal(self._user[path], call=self._user[path], new=True)
         if entry is None:
             shown = path.removeprefix("builtins.")
-            raise UnpicklingError(
+            raise NotAllowed(
                 f"Unsupported global: GLOBAL {shown} was not an allowed global by default. "
                 f"Please use `torch.serialization.add_safe_globals([{shown}])` or the "
                 f"`torch.serialization.safe_globals([{shown}])` context manager to allowlist this global "

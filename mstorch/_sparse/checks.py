@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from .._backend.errors import not_for
 from .._core.dtype import int32, int64
 from .._core.formats import layout, sparse_bsc, sparse_bsr, sparse_csc, sparse_csr
-from .._ops._dispatch import type_word
 from .._tensor import Tensor
 from .base import host
 from .compressed import sparse_compressed_tensor
@@ -62,7 +62,7 @@ def _convert_indices_from_coo_to_csr(input: Tensor, size: int, *, out_int32: boo
     if input.dim() != 1:
         raise RuntimeError(f"Input is supposed to be a vector, but got {input.dim()} dimensional tensor.")
     if input._dtype.category != 1:
-        raise NotImplementedError(f"\"convert_indices_from_coo_to_csr_cpu\" not implemented for '{type_word(input._dtype)}'")
+        raise not_for("convert_indices_from_coo_to_csr_cpu", input._dtype.name)
     starts = np.searchsorted(host(input), np.arange(size + 1))
     return input.new_tensor(starts, dtype=int32 if out_int32 else int64)
 

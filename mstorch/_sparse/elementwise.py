@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from .._backend.errors import not_for
 from .._core.dtype import bool_
 from .._core.formats import memory_format, sparse_coo, sparse_csr
 from .._core.modes import modes
@@ -141,7 +142,7 @@ def _added(input: Any, other: Any, alpha: Any) -> Tensor:
         )
     kind = result_dtype_of(input, scaled)
     if kind is bool_:
-        raise NotImplementedError("\"cadd_sparse\" not implemented for 'Bool'")
+        raise not_for("cadd_sparse", "bool")
     if input._layout is not other._layout:
         raise RuntimeError("add: sparse tensors of different layouts cannot be added; convert one with to_sparse()")
     return (_union if input._layout is sparse_coo else _add_compressed)(input, scaled, kind)

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from .._backend.errors import not_for
 from .._core.dtype import dtype
 from .._core.formats import sparse_coo
 from .._core.sparse_parts import is_sparse
@@ -123,7 +124,7 @@ def _normalized(input: Any, dim: int, dtype: Any, name: str) -> Any:
     dim = wrap_dim(dim, source.dim())
     values, count = source._values_part, source.sparse_dim()
     if not values._dtype.is_floating_point:
-        raise NotImplementedError(f"\"{name}\" not implemented for '{values._dtype.name.capitalize()}'")
+        raise not_for(name, values._dtype.name)
     if dim >= count:
         return like(source, getattr(values, name)(dim - count + 1))
     group, groups = _grouped(source, dim)

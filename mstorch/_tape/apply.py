@@ -197,7 +197,7 @@ def apply(op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tuple[Any, ...
     try:
         result = op.host[kind.name](*arrays, *args)
     except (MemoryError, ValueError, IndexError) as error:
-        told = limit_reached(error)
+        told = limit_reached(error, *inputs, *args)
         if told is None:
             raise
         raise told from None

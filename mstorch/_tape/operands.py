@@ -153,7 +153,7 @@ def _in_arrays(op: Kernel, name: str, inputs: Sequence[Any], args: tuple[Any, ..
     try:
         return wrapped(op.host[name](*map(as_array, inputs), *args), strides), args
     except (MemoryError, ValueError, IndexError) as error:
-        told = limit_reached(error)
+        told = limit_reached(error, *inputs, *args)
         if told is None:
             raise
         raise told from None

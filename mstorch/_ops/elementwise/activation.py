@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from ..._backend.table import Kernel, kernel, torch_type_name
+from ..._backend.errors import not_for
+from ..._backend.table import Kernel, kernel
 from ..._core.dtype import finfo, float32
 from ..._core.modes import modes
 from ..._core.one_device import OneDevice
@@ -65,7 +66,7 @@ def _stored(result: TensorBase, out: TensorBase, input: TensorBase) -> Any:
 
 def _floating(name: str, input: TensorBase) -> None:
     if isinstance(input, TensorBase) and input._dtype.is_integral:
-        raise NotImplementedError(f'"{name}" not implemented for {torch_type_name(input._dtype.name)}')
+        raise not_for(name, input._dtype.name)
 
 
 def _check_wide(input: Any, *numbers: Any) -> None:
@@ -242,7 +243,7 @@ def threshold(input: Any, threshold: float, value: float, *, out: Any = None) ->
     """``x`` where it is above the threshold, else ``value``."""
     if isinstance(input, TensorBase) and input._dtype.is_integral:
         if input._dtype.category == 0:
-            raise NotImplementedError("\"threshold_cpu\" not implemented for 'Bool'")
+            raise not_for("threshold_cpu", "bool")
         bound, other = (int(fitting(number, input._dtype)) for number in (threshold, value))
         return finish(in_order_of(where(input > bound, input, other), input), out)
     if isinstance(input, TensorBase):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..._backend.errors import not_for
 from ..._backend.table import Kernel, kernel
 from ..._core.dtype import dtype, int32
 from ..._core.one_device import OneDevice
@@ -18,7 +19,6 @@ from .._dispatch import (
     expect_tensors,
     refuse_dtype,
     result_dtype,
-    type_word,
     unary,
 )
 from .._forms import SELF
@@ -39,7 +39,7 @@ def _integral(name: str, kernel: Kernel, input: TensorBase, other: Any, out: Ten
 
 def _check(name: str, kind: dtype, below: int = 0, operands: tuple[Any, ...] = ()) -> None:
     if not kind.is_integral:
-        raise NotImplementedError(f"\"{name}\" not implemented for '{type_word(kind)}'")
+        raise not_for(name, kind.name)
     refuse_dtype(name, kind, below, operands)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._backend.errors import not_for
 from ..._backend.table import Kernel, kernel
 from ..._core.dtype import bfloat16, complex128, dtype, float16, float32, float64
 from ..._core.one_device import OneDevice, found_two
@@ -400,7 +401,7 @@ def positive(input: TensorBase) -> TensorBase:
 def abs(input: Any, *, out: TensorBase | None = None) -> Any:
     """Return the absolute value of each element; of a complex number its modulus."""
     if isinstance(input, TensorBase) and input._dtype.category == 0:
-        raise NotImplementedError("\"abs_cpu\" not implemented for 'Bool'")
+        raise not_for("abs_cpu", "bool")
     if out is None and isinstance(input, TensorBase) and input._dtype.is_complex:
         return kept_order(unary(_abs, input), input)
     if out is not None and isinstance(input, TensorBase) and not input._dtype.is_complex:

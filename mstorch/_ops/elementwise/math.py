@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ... import return_types
+from ..._backend.errors import not_for
 from ..._backend.table import Kernel, kernel
 from ..._core.dtype import float32, float64, get_default_dtype, int32
 from ..._core.one_device import OneDevice
@@ -286,7 +287,7 @@ def ldexp(input: TensorBase, other: TensorBase, *, out: TensorBase | None = None
     expect_tensors("ldexp", input, other)
     moved = other._dtype.is_integral and input._dtype.is_floating_point
     if moved and other._dtype.name not in ("uint8", "int8", "int16", "int32", "int64"):
-        raise NotImplementedError(f"\"ldexp_cpu_exp\" not implemented for '{type_word(other._dtype)}'")
+        raise not_for("ldexp_cpu_exp", other._dtype.name)
     return _exponents_moved(input, other, moved, out)
 
 
@@ -367,7 +368,7 @@ def _rounding(kernel: Kernel, input: TensorBase, out: TensorBase | None, *args: 
     if kind.is_complex:
         raise NotImplementedError(f"{kernel.op} is not supported for complex inputs")
     if kind.category == 0:
-        raise NotImplementedError(f"\"{kernel.op}_vml_cpu\" not implemented for '{type_word(kind)}'")
+        raise not_for(f"{kernel.op}_vml_cpu", kind.name)
     return finish(call(_clone, (input,), strides=result_strides((input,), input._shape)), out, input)
 
 
@@ -394,7 +395,7 @@ def trunc(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
 def round(input: TensorBase, *, decimals: int = 0, out: TensorBase | None = None) -> TensorBase:
     """Return the nearest integer (of two, the even one), or the nearest number of so many decimals."""
     if input._dtype.is_integral and decimals:
-        raise NotImplementedError(f"\"round_cpu\" not implemented for '{type_word(input._dtype)}'")
+        raise not_for("round_cpu", input._dtype.name)
     return _rounding(_round, input, out, decimals)
 
 

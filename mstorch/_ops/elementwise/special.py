@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from ..._backend.errors import not_for
 from ..._backend.table import kernel
 from ..._core.dtype import get_default_dtype
 from ..._core.one_device import OneDevice
@@ -19,7 +20,6 @@ from .._dispatch import (
     expect_tensors,
     finish_recorded,
     result_dtype,
-    type_word,
     unary,
     without_grad,
 )
@@ -56,7 +56,7 @@ _polygamma, _gammainc, _gammaincc, _zeta, _xlog1py = (
 def _refuse_half(name: str, *operands: Any) -> None:
     kind = result_dtype(operands)
     if kind.itemsize == 2 and kind.is_floating_point:
-        raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{type_word(kind)}'")
+        raise not_for(f"{name}_cpu", kind.name)
 
 
 @operation(keeps_zero=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ..._backend.errors import wrong_type
 from ..._core.dtype import int32, int64
 from ..._core.tensor_base import TensorBase, count_of
 from .._dispatch import cast_tensor, readable, type_word
@@ -12,7 +13,7 @@ from .._dispatch import cast_tensor, readable, type_word
 def index_tensor(index: Any, name: str, *, int32_too: bool = True, error: type = RuntimeError, text: str = "") -> Any:
     """Return an index tensor as int64; torch's error for another dtype."""
     if not isinstance(index, TensorBase):
-        raise TypeError(f"{name}(): argument 'index' must be Tensor, not {type(index).__name__}")
+        raise wrong_type(f"{name}(): argument 'index' must be Tensor, not {type(index).__name__}")
     if index._dtype is int64:
         return index
     if count_of(index._shape) == 0 or (index._dtype is int32 and int32_too):

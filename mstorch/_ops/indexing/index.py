@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from ..._backend.device_memory import full
+from ..._backend.errors import wrong_type
 from ..._backend.table import kernel
 from ..._core import determinism
 from ..._core.dtype import bool_, int64, uint8
@@ -217,7 +218,7 @@ def masked_fill(input: TensorBase, mask: TensorBase, value: Any) -> Any:
         if value._dtype is not input._dtype and readable(value) is not None:
             fitting(value.item(), input._dtype)
     elif not is_number(value):
-        raise TypeError(
+        raise wrong_type(
             "masked_fill() received an invalid combination of arguments - got (Tensor, "
             f"{type(value).__name__}), but expected one of:\n * (Tensor mask, Tensor value)\n * (Tensor mask, Number value)"
         )

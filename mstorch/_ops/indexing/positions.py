@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from ..._backend.errors import not_for
 from ..._backend.host.scatter import wide
-from ..._backend.table import torch_type_name
 from ..._core.dtype import float64, int64, uint64
 from ..._core.tensor_base import TensorBase, array_of, tensor_of
 from ..._quiet import quiet
@@ -71,10 +71,10 @@ def segment_reduce(
     if reduce not in _REDUCTIONS:
         raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
     if not data._dtype.is_floating_point:
-        raise NotImplementedError(f'"_segment_reduce_cpu" not implemented for {torch_type_name(data._dtype.name)}')
+        raise not_for("_segment_reduce_cpu", data._dtype.name)
     given = lengths if offsets is None else offsets
     if given._dtype.category != 1:
-        raise NotImplementedError(f'"_segment_reduce_lengths_cpu_kernel1" not implemented for {torch_type_name(given._dtype.name)}')
+        raise not_for("_segment_reduce_lengths_cpu_kernel1", given._dtype.name)
     if len(shape_of(given)) - 1 != axis:
         raise RuntimeError(f"segment_reduce(): Expected axis to be the last dimension of lengths but got {axis}.")
     counts = array_of(given).astype(np.int64)
@@ -157,7 +157,7 @@ def hash_tensor(
     if mode != 0:
         raise RuntimeError(f"Unknown hash_tensor mode: {mode}")
     if input._dtype.is_complex:
-        raise NotImplementedError(f'"xor_sum_cpu" not implemented for {torch_type_name(input._dtype.name)}')
+        raise not_for("xor_sum_cpu", input._dtype.name)
     shape = shape_of(input)
     dims = wrap_dims(dim, len(shape))
     if 0 in shape:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..._backend.cast import numpy_cast
+from ..._backend.errors import not_for, wrong_type
 from ..._backend.table import kernel
 from ..._core.dtype import bfloat16, float16, int64
 from ..._core.formats import contiguous_format
@@ -89,7 +90,7 @@ def _written_along(
     if src is None:
         src = value
     if src is None:
-        raise TypeError("scatter() missing 1 required positional arguments: \"src\"")
+        raise wrong_type("scatter() missing 1 required positional arguments: \"src\"")
     if reduce is not None and reduce not in ("add", "multiply"):
         raise RuntimeError("reduce argument must be either add or multiply.")
     source = src if isinstance(src, TensorBase) else None
@@ -158,7 +159,7 @@ def scatter_reduce(
     if reduce not in _REDUCTIONS:
         raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
     if reduce in ("amax", "amin") and input._dtype.is_complex:
-        raise NotImplementedError(f"\"scatter_gather_tensor_cpu_reduce_{reduce}\" not implemented for '{type_word(input._dtype)}'")
+        raise not_for(f"scatter_gather_tensor_cpu_reduce_{reduce}", input._dtype.name)
     if reduce == "sum" and include_self:
         found = scatter_add(input, dim, index, src, out=out)
         return watch(found, input, index, src, found)
@@ -322,7 +323,7 @@ def index_reduce(
     dim, positions = _checked_rows("index_reduce", input, dim, index, source)
     shape, other = shape_of(input), shape_of(source)
     if input._dtype.is_complex:
-        raise NotImplementedError(f"\"index_func_\" not implemented for '{type_word(input._dtype)}'")
+        raise not_for("index_func_", input._dtype.name)
     check_range(positions, 0, shape[dim] if shape else 1, lambda _: IndexError("index out of range in self"))
     index = cast_index(index)
     if other:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._backend.errors import WRONG_MASK, about, telling
 from ..._backend.geometry import contiguous_strides
 from ..._backend.table import kernel
 from ..._core.dtype import bool_, int64, uint8
@@ -208,10 +209,10 @@ def _add_mask(current: TensorBase, dim: int, mask: Any, advanced: dict[int, Any]
         return dim + 1, current
     for i, length in enumerate(mask._shape):
         if length != shape[dim + i]:
-            raise IndexError(
+            raise telling(IndexError(
                 f"The shape of the mask {list(mask._shape)} at index {i} does not match the shape of the indexed tensor "
                 f"{list(shape)} at index {dim + i}"
-            )
+            ), WRONG_MASK)  # fmt: skip
     for i, positions in enumerate(np.nonzero(array_of(mask))):
         advanced[dim + i] = tensor_of(positions.astype(np.int64))
     return dim + len(mask._shape), current
@@ -396,7 +397,7 @@ def setitem(self: TensorBase, key: Any, value: Any) -> None:
     try:
         current, advanced = (self, {}) if is_whole(key, self._shape) else _basic(self, key)
     except IndexError as error:
-        if str(error).startswith("The shape of the mask"):  # torch looks at masks last
+        if about(error) is WRONG_MASK:  # torch looks at masks last
             check_history(self)
             if isinstance(value, TensorBase) and not (count_of(value._shape) == 1 and lone_mask(key) is not None):
                 refuse_partial_overlap(_around(self, key), without_leading_ones(value), alike=False)

@@ -5,8 +5,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..._backend import runtime
+from ..._backend.errors import nameless, not_for
 from ..._backend.onednn.library import FOUND
-from ..._backend.table import kernel, torch_type_name
+from ..._backend.table import kernel
 from ..._core.tensor_base import TensorBase, count_of
 from ..._tape.apply import apply
 from ..._tape.ways import ways
@@ -38,7 +39,7 @@ def expand_numbers(value: Any, rank: int, name: str, words: str = "to match the 
             )
         return numbers
     if isinstance(value, float):
-        raise TypeError(f"argument '{name}' must be tuple of ints, not float")
+        raise nameless(f"argument '{name}' must be tuple of ints, not float")
     return (int(value),) * rank
 
 
@@ -120,7 +121,7 @@ def _check_types(input: TensorBase, weight: TensorBase, bias: TensorBase | None)
             "the same"
         )
     if input._dtype.name == "bool":
-        raise NotImplementedError(f'"slow_conv2d_cpu" not implemented for {torch_type_name("bool")}')
+        raise not_for("slow_conv2d_cpu", "bool")
 
 
 def _batched(input: TensorBase, rank: int, name: str) -> tuple[Any, bool]:

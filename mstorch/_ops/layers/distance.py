@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._backend.errors import not_for
 from ..._backend.table import kernel
 from ..._core.dtype import dtype
 from ..._core.one_device import OneDevice
@@ -55,7 +56,7 @@ def _word(kind: dtype) -> str:
 
 def _refuse_half(name: str, kind: dtype) -> None:
     if kind.itemsize == 2:
-        raise NotImplementedError(f"\"{name}\" not implemented for '{_word(kind)}'")
+        raise not_for(name, kind.name)
 
 
 @node_called("NormBackward1")

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._backend.errors import not_for
 from ..._backend.table import kernel
 from ..._core.generator import mask_engine
 from ..._core.strides import dense_order, elementwise_strides
@@ -32,7 +33,7 @@ def _refuse_others(input: TensorBase, whole: tuple[int, ...]) -> None:
     """Raise torch's error for complex numbers, and for dtypes of these categories."""
     kind = input._dtype
     if kind.is_complex:
-        raise NotImplementedError(f"\"bernoulli_scalar_cpu_\" not implemented for '{type_word(kind)}'")
+        raise not_for("bernoulli_scalar_cpu_", kind.name)
     if kind.category in whole:
         raise RuntimeError(f"result type Float can't be cast to the desired output type {type_word(kind)}")
 

@@ -3,7 +3,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..._backend.table import kernel, torch_type_name
+from ..._backend.errors import not_for
+from ..._backend.table import kernel
 from ..._core.dtype import bool_
 from ..._core.tensor_base import TensorBase
 from ..._tape.windows import no_view
@@ -48,7 +49,7 @@ def im2col(input: TensorBase, kernel_size: Any, dilation: Any = 1, padding: Any 
     if input._dtype is bool_:
         return im2col(input.float(), kernel_size, dilation, padding, stride).to(bool_)
     if input._dtype.is_integral:
-        raise NotImplementedError(f'"im2col_out_cpu" not implemented for {torch_type_name(input._dtype.name)}')
+        raise not_for("im2col_out_cpu", input._dtype.name)
     if len(shape) not in (3, 4) or 0 in shape[1:]:
         raise RuntimeError(
             "Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for input, but got: "
@@ -79,7 +80,7 @@ def col2im(
     if input._dtype is bool_:
         return col2im(input.float(), output_size, kernel_size, dilation, padding, stride).to(bool_)
     if input._dtype.is_integral:
-        raise NotImplementedError(f'"col2im_out_cpu" not implemented for {torch_type_name(input._dtype.name)}')
+        raise not_for("col2im_out_cpu", input._dtype.name)
     shape = shape_of(input)
     sizes, kernel_, dilation, padding, stride = (_pair(v) for v in (output_size, kernel_size, dilation, padding, stride))
     _positive(kernel_, dilation, padding, stride)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._backend.errors import not_for
 from ..._backend.table import kernel
 from ..._core.dtype import bfloat16, bool_, finfo, float16, float32, float64, int64
 from ..._core.modes import modes
@@ -16,7 +17,7 @@ from ..._core.warned import warn
 from ..._tape.ways import followed
 from ..._tape.windows import linear, no_view
 from .._autocast import FLOAT32_ON_CPU, FLOAT32_OR_WIDEST
-from .._dispatch import call, shape_of, type_word, without_grad
+from .._dispatch import call, shape_of, without_grad
 from .._named import by_rank, node_called
 from .._one_dtype import expect_dtype
 from .._operation import operation
@@ -196,7 +197,7 @@ def grid_sample(
         raise RuntimeError("grid_sampler(): bicubic interpolation only supports 4D input")
     if input._dtype not in (float32, float64, float16, bfloat16):
         own = "grid_sampler_2d_cpu_kernel_impl" if rank == 2 else "grid_sampler3d_cpu"
-        raise NotImplementedError(f"\"{own}\" not implemented for '{type_word(input._dtype)}'")
+        raise not_for(own, input._dtype.name)
     expect_dtype(input._dtype, grid)
     sizes = x[2:]
     positions = views.reshape(grid, (g[0], math.prod(g[1:-1]), rank))

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from ..._backend.cast import numpy_cast
+from ..._backend.errors import not_for
 from ..._backend.host.resample import Passes
-from ..._backend.table import kernel, torch_type_name
+from ..._backend.table import kernel
 from ..._core.dtype import by_name, dtype, float64, uint8
 from ..._core.tensor_base import TensorBase
 from ..._core.warned import warn
@@ -153,7 +154,7 @@ def _check_kind(input: TensorBase, mode: str, rank: int, antialias: bool) -> Non
         kernel_ = "compute_index_ranges_weights"
     elif rank == 2 and mode != "bicubic":
         kernel_ = f"upsample_{flat}2d_channels_last"
-    raise NotImplementedError(f"\"{kernel_}\" not implemented for {torch_type_name(kind.name)}")
+    raise not_for(kernel_, kind.name)
 
 
 def resize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ..._backend.errors import not_for
 from ..._core.formats import contiguous_format, memory_format
 from ..._core.one_device import OneDevice
 from ..._core.tensor_base import TensorBase
@@ -112,7 +113,7 @@ def kron(input: Any, other: Any, *, out: TensorBase | None = None) -> TensorBase
 def trace(input: TensorBase) -> TensorBase:
     """Return the sum of the diagonal of a matrix."""
     if input._dtype.category == 0:
-        raise NotImplementedError("\"trace\" not implemented for 'Bool'")
+        raise not_for("trace", "bool")
     if len(shape_of(input)) != 2:
         raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {len(shape_of(input))}")
     return views.diagonal(input).sum()

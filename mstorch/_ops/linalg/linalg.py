@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ... import return_types
+from ..._backend.errors import not_for
 from ..._backend.table import kernel
 from ..._core.dtype import dtype, int64
 from ..._core.one_device import OneDevice
@@ -422,7 +423,7 @@ def householder_product(A: TensorBase, tau: TensorBase, *, out: TensorBase | Non
     if tau._dtype is not A._dtype:
         raise RuntimeError(f"{name}: tau dtype {type_word(tau._dtype)} does not match input dtype {type_word(A._dtype)}")
     if A._dtype.is_integral:
-        raise NotImplementedError(f"\"orgqr_cpu\" not implemented for '{type_word(A._dtype)}'")
+        raise not_for("orgqr_cpu", A._dtype.name)
     found = batch_of(eye(rows, columns, dtype=A._dtype, device=A.device), shape_of(A)[:-2])
     unit = tril(A, -1) + eye(rows, columns, dtype=A._dtype, device=A.device)
     for i in reversed(range(shape_of(tau)[-1])):

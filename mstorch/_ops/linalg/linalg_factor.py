@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ... import return_types
+from ..._backend.errors import not_for
 from ..._backend.table import kernel
 from ..._core.strides import columns_first
 from ..._core.tensor_base import TensorBase, in_order, recording
@@ -79,7 +80,7 @@ def check_floating(tensor: TensorBase, name: str, low: bool = False) -> None:
         return
     kernel = _KERNELS_OF_ALL.get(name) or (_KERNELS.get(name) if kind.is_floating_point else None)
     if kernel is not None:
-        raise NotImplementedError(f"\"{kernel}\" not implemented for '{type_word(kind)}'")
+        raise not_for(kernel, kind.name)
     if kind.is_integral:
         raise RuntimeError(f"{name}: Expected a floating point or complex tensor as input. Got {type_word(kind)}")
     raise RuntimeError(f"{name}: Low precision dtypes not supported. Got {type_word(kind)}")

@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from ..._backend.errors import not_for
 from ..._core.dtype import float32, float64, int64
 from ..._core.one_device import OneDevice
 from ..._core.tensor_base import TensorBase, count_of
 from ..._tape.moving import beside
 from .._autocast import FLOAT32
-from .._dispatch import readable, shape_of, type_word
+from .._dispatch import readable, shape_of
 from .._named import node_called
 from .._one_dtype import expect_dtype
 from .._operation import operation
@@ -158,7 +159,7 @@ def multi_margin_loss(
         raise RuntimeError(f"inconsistent weight size, expected {classes} but got {list(shape_of(weight))}")
     expect_dtype(int64, target)
     if count_of(input._shape) and input._dtype not in (float32, float64):
-        raise NotImplementedError(f"\"multi_margin_loss_cpu_kernel\" not implemented for '{type_word(input._dtype)}'")
+        raise not_for("multi_margin_loss_cpu_kernel", input._dtype.name)
     expect_dtype(input._dtype, weight)
     chosen_classes = readable(target)
     if chosen_classes is not None and n and (chosen_classes.min() < 0 or chosen_classes.max() >= classes):
@@ -192,7 +193,7 @@ def multilabel_margin_loss(
         raise RuntimeError(f"inconsistent target size: {list(shape_of(target))} for input of size: {list(shape)}")
     if count_of(input._shape):
         if input._dtype not in (float32, float64):
-            raise NotImplementedError(f"\"multilabel_margin_loss_forward_out_frame\" not implemented for '{type_word(input._dtype)}'")
+            raise not_for("multilabel_margin_loss_forward_out_frame", input._dtype.name)
         expect_dtype(int64, target)
     rows = views.reshape(input, (-1, shape[-1] if shape else 1))
     n, classes = shape_of(rows)

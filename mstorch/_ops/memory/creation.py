@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..._backend.cast import numpy_cast
+from ..._backend.errors import not_for
 from ..._backend.geometry import contiguous_strides
 from ..._core import determinism
 from ..._core import device as devices
@@ -56,7 +57,7 @@ def _filled(size: tuple[int, ...], value: Any, kind: dtype, requires_grad: bool,
         return found
     try:
         if kind is float4_e2m1fn_x2 and (value or value.__class__ is float):
-            raise NotImplementedError("\"fill_cpu\" not implemented for 'Float4_e2m1fn_x2'")
+            raise not_for("fill_cpu", "float4_e2m1fn_x2")
         if kind.name == "bfloat16" or kind.ms is None and (value or isinstance(value, float)):
             array = numpy_cast(np.full(size, value, np.float32), kind.np)
         elif value == 0 and not isinstance(value, float):
@@ -384,7 +385,7 @@ def arange(
 
 def _refuse_row(name: str, kind: dtype) -> None:
     if kind.category in (0, 3) and name in ("arange", "range") or not kind.category or kind.ms is None:
-        raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{type_word(kind)}'")
+        raise not_for(f"{name}_cpu", kind.name)
 
 
 def _deliver_in_order(name: str, result: TensorBase, out: TensorBase, requires_grad: bool) -> TensorBase:

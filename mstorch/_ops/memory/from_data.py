@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..._backend.cast import numpy_cast
+from ..._backend.errors import wrong_type
 from ..._backend.float8 import as_bytes
 from ..._backend.geometry import contiguous_strides
 from ..._core import device as devices
@@ -63,14 +64,14 @@ def _python_array(data: Any, kind: dtype | None) -> np.ndarray:
     if kind.category == 1 or kind is bool_:
         for value in flat:
             if isinstance(value, complex) and kind is not bool_:
-                raise TypeError("'complex' object cannot be interpreted as an integer")
+                raise wrong_type("'complex' object cannot be interpreted as an integer")
         if kind is bool_:
             return np.array([bool(v) for v in flat], np.bool_).reshape(shape)
         _check_range(flat, kind)
         return np.array([int(v) for v in flat], np.int64 if kind.name != "uint64" else np.uint64).astype(kind.np).reshape(shape)
     wide = np.complex128 if kind.is_complex else np.float64
     if not kind.is_complex and any(isinstance(value, complex) for value in flat):
-        raise TypeError("must be real number, not complex")
+        raise wrong_type("must be real number, not complex")
     return numpy_cast(np.array(flat, wide).reshape(shape), kind.np)
 
 
@@ -129,9 +130,9 @@ def _number(value: Any, kind: dtype | None = None, wanted: dtype | None = None, 
     if isinstance(value, np.ndarray) and value.ndim == 0:
         return value.item()
     if _is_sequence(value):
-        raise TypeError(f"'{type(value).__name__}' object cannot be interpreted as an integer")
+        raise wrong_type(f"'{type(value).__name__}' object cannot be interpreted as an integer")
     if wanted is not None and wanted.is_floating_point and nested and (value is None or isinstance(value, (str, dict))):
-        raise TypeError(f"must be real number, not {type(value).__name__}")
+        raise wrong_type(f"must be real number, not {type(value).__name__}")
     if isinstance(value, (str, bytes)):
         raise TypeError(f"new(): invalid data type '{type(value).__name__}'")
     for protocol in ("__index__", "__float__", "__complex__"):

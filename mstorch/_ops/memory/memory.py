@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..._backend.cast import numpy_cast
+from ..._backend.errors import wrong_type
 from ..._core import device as devices
 from ..._core.above import above
 from ..._core.device import device
@@ -173,7 +174,7 @@ def new(self: TensorBase, *args: Any, device: device | str | int | None = None) 
 def _integer(value: Any, kind: dtype) -> int:
     """Return a number in a dtype; for unsigned ones torch takes numbers as far below zero, too."""
     if isinstance(value, (str, complex)) or value is None:
-        raise TypeError(f"'{type(value).__name__}' object cannot be interpreted as an integer")
+        raise wrong_type(f"'{type(value).__name__}' object cannot be interpreted as an integer")
     found, limits = int(value), np.iinfo(kind.np)
     if not -(1 << 63) <= found < 1 << 63:
         raise ValueError("Overflow when unpacking long long")
@@ -212,7 +213,7 @@ def _as_elements(values: list[Any], kind: dtype) -> np.ndarray:
 
 def _real(value: Any) -> float:
     if isinstance(value, (str, bytes, complex)):
-        raise TypeError(f"must be real number, not {type(value).__name__}")
+        raise wrong_type(f"must be real number, not {type(value).__name__}")
     return float(value)
 
 

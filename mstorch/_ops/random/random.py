@@ -10,6 +10,7 @@ from ... import _mt19937
 from ..._backend import trace
 from ..._backend.cast import numpy_cast
 from ..._backend.device_random import DeviceStream
+from ..._backend.errors import not_for
 from ..._backend.float8 import STORED
 from ..._backend.raw import Raw, from_numpy
 from ..._core import device as devices
@@ -20,7 +21,6 @@ from ..._core.formats import layout, memory_format
 from ..._core.generator import Generator, drawn_in_slices, draws_on_device, engine_beside, engine_of
 from ..._core.no_memory import tells_no_memory
 from ..._core.one_device import OneDevice
-from ..._core.promotion import WORDS
 from ..._core.strides import iteration_order
 from ..._core.tensor_base import TensorBase, array_of, meta_tensor, recording, strides_of, touch, value_of, wrap
 from ..._core.writable import check_history, check_writable
@@ -64,7 +64,7 @@ def draw(name: str, engine: Any, *args: Any) -> Any:
     """Draw numbers from ``_mt19937`` or, for an accelerator's stream, ``random_device``, by name; one thread at a time."""
     refused = next((arg for arg in args if isinstance(arg, str) and arg in STORED), None)
     if refused is not None:
-        raise NotImplementedError(f"\"{_CALLED.get(name, name + '_cpu')}\" not implemented for '{WORDS[refused]}'")
+        raise not_for(_CALLED.get(name, f"{name}_cpu"), refused)
     source = _mt19937 if isinstance(engine, _mt19937.Engine) else random_device
     function = getattr(source, name, None)
     if function is None:
@@ -132,7 +132,7 @@ def _no_gradient(gradients: Sequence[TensorBase], outputs: Sequence[Any], inputs
 def _floating(kind: dtype | None, out: Any, name: str) -> dtype:
     kind = kind or (out._dtype if out is not None else get_default_dtype())
     if kind.is_integral or kind.ms is None:
-        raise NotImplementedError(f'"{name}" not implemented for \'{type_word(kind)}\'')
+        raise not_for(name, kind.name)
     return kind
 
 
@@ -219,7 +219,7 @@ def randint(
     kind = dtype or (out._dtype if out is not None else int64)
     low, high = int(low), int(high)
     if kind.ms is None:
-        raise NotImplementedError(f"\"random_update_from_to\" not implemented for '{type_word(kind)}'")
+        raise not_for("random_update_from_to", kind.name)
     _check_range(low, high, kind)
     found = without_values(device, kind, _checked_size(tuple(size)), None, requires_grad)
     if found is not None:
@@ -524,7 +524,7 @@ def _drawn_chances(input: TensorBase, p: float | None, engine: Any, kind: dtype)
         _check_probability(p)
         return draw("bernoulli", engine, shape_of(input), float(p), kind.name)
     if kind.is_integral:
-        raise NotImplementedError(f"\"bernoulli_tensor_cpu_p_\" not implemented for '{type_word(kind)}'")
+        raise not_for("bernoulli_tensor_cpu_p_", kind.name)
     return draw("bernoulli_each", engine, _chances(input, engine, shape_of(input)), kind.name)
 
 

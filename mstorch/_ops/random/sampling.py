@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._backend.errors import not_for
 from ..._core.dtype import int64
 from ..._core.generator import Generator
 from ..._core.tensor_base import TensorBase, meta_tensor
@@ -70,7 +71,7 @@ def _word(tensor: Any) -> str:
 def poisson(input: TensorBase, generator: Generator | None = None) -> Any:
     """Poisson random numbers of the rates in ``input``, in its dtype."""
     if input._dtype.is_integral:
-        raise NotImplementedError(f"\"poisson_cpu\" not implemented for '{_word(input)}'")
+        raise not_for("poisson_cpu", input._dtype.name)
     rates = _array(input)
     if rates.size and (rates.astype(np.float64) < 0).any():
         raise RuntimeError("invalid Poisson rate, expected rate to be non-negative")

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ... import return_types
+from ..._backend.errors import not_for
 from ..._backend.geometry import contiguous_strides
 from ..._backend.table import kernel
 from ..._core.dtype import bool_, float32, float64, iinfo, int8, int32, int64, uint8
@@ -82,7 +83,7 @@ def unique(
 ) -> Any:
     """Return the distinct elements (or entries of ``dim``) in order; on demand each element's index there, and counts."""
     if input._dtype.is_complex:
-        raise NotImplementedError(f"\"unique\" not implemented for '{type_word(input._dtype)}'")
+        raise not_for("unique", input._dtype.name)
     if dim is not None:
         return _unique_entries(input, dim, return_inverse, return_counts, True)
     source, input = input, input.detach()
@@ -179,7 +180,7 @@ def unique_consecutive(
 def bincount(input: TensorBase, weights: TensorBase | None = None, minlength: int = 0) -> TensorBase:
     """Return how often each number from 0 to the largest occurs in a vector, or the sum of the weights there."""
     if input._dtype.category != 1:
-        raise NotImplementedError(f"\"bincount_cpu\" not implemented for '{type_word(input._dtype)}'")
+        raise not_for("bincount_cpu", input._dtype.name)
     if minlength < 0:
         raise RuntimeError("minlength should be >= 0")
     shape = shape_of(input)
@@ -332,7 +333,7 @@ def histc(input: TensorBase, bins: int = 100, min: Any = 0, max: Any = 0, *, out
             limits = iinfo(input._dtype)
             if low == high and (low == limits.min or low == limits.max):
                 raise RuntimeError(f"value cannot be converted to type {limits.dtype}_t without overflow")
-        raise NotImplementedError(f"\"histogram_cpu\" not implemented for '{type_word(input._dtype)}'")
+        raise not_for("histogram_cpu", input._dtype.name)
     refuse_codes("aminmax_cpu" if min == max else "linspace_cpu", input)
     words = "torch.histogram: input tensor and hist tensor should have the same dtype, but got input {} and hist {}"
     if out is not None and out._dtype is not input._dtype:
@@ -419,7 +420,7 @@ def _check_edges(edges: TensorBase, input: TensorBase, place: int) -> None:
 def _edges(values: TensorBase, bins: int, limits: Any, place: int) -> Any:
     """Return the edges of equal bins for the values of one dimension."""
     if not values._dtype.is_floating_point:
-        raise NotImplementedError(f"\"histogramdd\" not implemented for '{type_word(values._dtype)}'")
+        raise not_for("histogramdd", values._dtype.name)
     if bins <= 0:
         raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension {place}")
     if limits is not None:

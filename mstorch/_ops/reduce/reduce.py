@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ... import return_types
+from ..._backend.errors import not_for
 from ..._backend.host.reduce import numpy_variance, root_slope, sum_of_small, variance_slope
 from ..._backend.table import Kernel, kernel
 from ..._core.dtype import bool_, dtype, int64, uint8
@@ -214,7 +215,7 @@ def _extreme(kernel_: Kernel, name: str, input: TensorBase, dim: Any, keepdim: b
     _check_not_empty(name, shape, dims, dim is None or dim == ())
     if input._dtype.is_complex:
         word = {"amax": "max_values_cpu", "amin": "min_values_cpu", "aminmax": "aminmax_cpu"}.get(name, f"{name}_all")
-        raise NotImplementedError(f"\"{word}\" not implemented for '{type_word(input._dtype)}'")
+        raise not_for(word, input._dtype.name)
     if count_of(input._shape) == 0:
         return _empty_result(input, shape, dims, keepdim)
     return call(kernel_, (input,), dims, keepdim, label=label)

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ... import return_types
+from ..._backend.errors import not_for
 from ..._backend.table import Kernel, kernel
 from ..._core.dtype import bool_, by_name, dtype, int64
 from ..._core.tensor_base import TensorBase, count_of
@@ -92,7 +93,7 @@ def _scan_in_place(input: TensorBase, kernel_: Kernel, dim: int, kind: dtype | N
 
 def _running(kernel_: Kernel, name: str, kind: type, input: TensorBase, dim: int, out: Any) -> Any:
     if input._dtype.is_complex:
-        raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{type_word(input._dtype)}'")
+        raise not_for(f"{name}_cpu", input._dtype.name)
     # As in torch, nothing is looked at where there is nothing.
     dim = wrap_dim(dim, len(input._shape)) if count_of(input._shape) else 0
     asked = input._dtype.name

@@ -3,7 +3,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..._backend.table import Kernel, kernel, torch_type_name
+from ..._backend.errors import not_for
+from ..._backend.table import Kernel, kernel
 from ..._core.dtype import dtype, finfo, float32
 from ..._core.modes import grad_set_to
 from ..._core.tensor_base import TensorBase, count_of
@@ -27,7 +28,7 @@ def _along(kernel_: Kernel, name: str, input: TensorBase, dim: int, kind: dtype 
     kind = kind or input._dtype
     if kind.is_integral:
         if 0 not in input._shape:
-            raise NotImplementedError(f'"{name}" not implemented for {torch_type_name(kind.name)}')
+            raise not_for(name, kind.name)
         return finish_exactly(row_major(input.to(kind, copy=True)), out)
     result = call(kernel_, (input,), axis, dtype=kind)
     return result if out is None else finish_exactly(result, out)

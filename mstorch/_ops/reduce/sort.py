@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ... import return_types
+from ..._backend.errors import not_for
 from ..._backend.host._select import first_selected
 from ..._backend.host.sort import numpy_loose_order
 from ..._backend.table import kernel
@@ -70,7 +71,7 @@ def _order(input: TensorBase, dim: int, descending: bool, stable: bool = True) -
 
 def _refuse_unsigned(input: TensorBase) -> None:
     if input._dtype.name in _UNSIGNED:
-        raise NotImplementedError(f"\"parallel_sort1d_kernel\" not implemented for '{type_word(input._dtype)}'")
+        raise not_for("parallel_sort1d_kernel", input._dtype.name)
 
 
 @ways(host=_refuse_unsigned)
@@ -209,7 +210,7 @@ def _refuse_kinds(kernel_: str, input: TensorBase, *others: str) -> None:
     """Raise torch's error for dtypes that its selections do not take."""
     name = input._dtype.name
     if input._dtype.is_complex or name in _UNSIGNED or name in others:
-        raise NotImplementedError(f"\"{kernel_}\" not implemented for '{type_word(input._dtype)}'")
+        raise not_for(kernel_, input._dtype.name)
 
 
 def _without(shape: tuple[int, ...], dim: int) -> tuple[int, ...]:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._backend.errors import not_for, wrong_type
 from ..._backend.table import kernel
 from ..._core.dtype import dtype, int32, int64
 from ..._core.formats import contiguous_format, memory_format
@@ -257,7 +258,7 @@ def block_diag(*tensors: Any) -> Any:
 @operation(forms=Forms(star="repeats"))
 def repeat(self: TensorBase, *repeats: Any) -> Any:
     """Return the tensor repeated along each dimension; more repeats than dimensions add dimensions in front."""
-    counts = shape_args(repeats)
+    counts = shape_args(repeats, "repeat")
     own = shape_of(self)
     if len(counts) < len(own):
         raise RuntimeError("Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor")
@@ -282,7 +283,7 @@ def repeat_interleave(
     if repeats is None:
         counts = input
         if counts._dtype not in (int32, int64):
-            raise NotImplementedError(f"\"repeat_interleave_cpu\" not implemented for '{type_word(counts._dtype)}'")
+            raise not_for("repeat_interleave_cpu", counts._dtype.name)
         if len(shape_of(counts)) != 1:
             raise RuntimeError("repeat_interleave only accept 1D vector as repeat")
         return _interleaved(arange(shape_of(counts)[0], device=counts.device), counts, 0, output_size).to(counts._dtype)
@@ -348,7 +349,7 @@ def flip(input: TensorBase, dims: Sequence[int]) -> TensorBase:
 def _flip_method(self: TensorBase, *dims: Any, **named: Any) -> TensorBase:
     """Return a copy with the order of the entries reversed along the dimensions."""
     if not dims and not named:
-        raise TypeError('flip() missing 1 required positional arguments: "dims"')
+        raise wrong_type('flip() missing 1 required positional arguments: "dims"')
     return flip(self, **named) if named else flip(self, shape_args(dims))
 
 

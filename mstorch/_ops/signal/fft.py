@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..._backend.errors import nameless
 from ..._backend.table import kernel
 from ..._core.device import device
 from ..._core.dtype import dtype, get_default_dtype
@@ -51,7 +52,7 @@ def _norm(norm: str | None) -> str:
 def _floating(input: TensorBase, to_complex: bool) -> TensorBase:
     """Return the input in a floating dtype that transforms know; torch's error for halves."""
     if not isinstance(input, TensorBase):
-        raise TypeError(f"argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
+        raise nameless(f"argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
     kind = input._dtype
     if kind.is_integral:
         kind = get_default_dtype()

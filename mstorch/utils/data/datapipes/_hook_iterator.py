@@ -8,6 +8,7 @@ from collections.abc import Callable
 from enum import Enum
 from typing import Any
 
+from ...._backend.errors import TOLD, about, telling
 from ....autograd._recorder import running
 from ....autograd.profiler import record_function
 
@@ -28,6 +29,11 @@ _FEEDBACK = (
     "\nFor feedback regarding this single iterator per IterDataPipe constraint, feel free "
     "to comment on this issue: https://github.com/pytorch/data/issues/45."
 )
+
+
+def _left(text: str) -> RuntimeError:
+    """Return the error of an iterator that was left for another one, which needs no more words."""
+    return telling(RuntimeError(text + _FEEDBACK), TOLD)
 
 
 def _simplify_obj_name(obj: Any) -> str:
@@ -68,18 +74,18 @@ def _check_iterator_valid(datapipe: Any, iterator_id: int | None, next_method_ex
     if next_method_exists:
         if datapipe._valid_iterator_id is not None and datapipe._valid_iterator_id != 0:
             inside = "\nNote that this exception is raised inside your IterDataPipe's a `__next__` method"
-            raise RuntimeError(_gen_invalid_iterdatapipe_msg(datapipe) + inside + _FEEDBACK)
+            raise _left(_gen_invalid_iterdatapipe_msg(datapipe) + inside)
         return
     if not _is_child(datapipe):
         if datapipe._valid_iterator_id != iterator_id:
-            raise RuntimeError(_gen_invalid_iterdatapipe_msg(datapipe) + _FEEDBACK)
+            raise _left(_gen_invalid_iterdatapipe_msg(datapipe))
         return
     if not hasattr(datapipe, "_check_valid_iterator_id"):
         raise RuntimeError("ChildDataPipe must have method `_check_valid_iterator_id`.")
     if not datapipe._check_valid_iterator_id(iterator_id):
-        raise RuntimeError(
+        raise _left(
             "This iterator has been invalidated, because a new iterator has been created "
-            f"from one of the ChildDataPipes of {_generate_iterdatapipe_msg(datapipe.main_datapipe)}.{_FEEDBACK}"
+            f"from one of the ChildDataPipes of {_generate_iterdatapipe_msg(datapipe.main_datapipe)}."
         )
 
 
@@ -138,14 +144,11 @@ class IteratorDecorator:
 def _tell_where(error: Exception, datapipe: Any) -> None:
     """Add the pipe's name and arguments to the error's message, unless a pipe before it did."""
     where = f"thrown by __iter__ of {type(datapipe).__name__}({_generate_input_args_string(datapipe)})"
-    if not hasattr(error.args, "__len__"):
+    if about(error) is TOLD or not hasattr(error.args, "__len__"):
         return
-    if not error.args or not isinstance(error.args[0], str):
-        error.args = (f"\nThis exception is {where}",)
-        return
-    message = error.args[0]
-    if "thrown by __iter__ of" not in message and "single iterator per IterDataPipe constraint" not in message:
-        error.args = (f"{message}\nThis exception is {where}", *error.args[1:])
+    message, *rest = error.args or ("",)
+    error.args = (f"{message}\nThis exception is {where}", *rest) if isinstance(message, str) else (f"\nThis exception is {where}",)
+    telling(error, TOLD)
 
 
 def _hooked_generator(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -1,0 +1,57 @@
+"""Errors that carry what they are about, so that nobody has to read it from their texts.
+
+Their classes are torch's, which programs may ask for by identity: what they are about is an attribute, and ``about`` gives it.
+"""
+from __future__ import annotations
+
+from typing import Any, NamedTuple, TypeVar
+
+E = TypeVar("E", bound=BaseException)
+
+TYPE_NAMES = {
+    "bool": "Bool", "uint8": "Byte", "int8": "Char", "int16": "Short", "int32": "Int", "int64": "Long", "float16": "Half",
+    "bfloat16": "BFloat16", "float32": "Float", "float64": "Double", "complex64": "ComplexFloat",
+    "complex128": "ComplexDouble", "uint16": "UInt16", "uint32": "UInt32", "uint64": "UInt64",
+}  # fmt: skip
+"""Scalar types as torch's messages name them; others by their own names, with a capital."""
+
+
+class NoKernel(NamedTuple):
+    """No kernel computes a dtype: the name of torch's kernel that says so, and the dtype's."""
+
+    kernel: str
+    dtype: str
+
+
+WRONG_TYPE = "an argument is of a wrong type, which the types of all arguments may explain better"
+NAMELESS = "the same, in words that stand behind the name of the function, which is not known where it is raised"
+WRONG_MASK = "a mask has another shape than the tensor that it is an index of"
+TOLD = "the text says already which pipe of data raised it, or that it was left for another iterator"
+ADVISED = "the text says already what to do with a tensor of MindSpore's"
+
+
+def telling(error: E, what: Any) -> E:
+    """Return an error that is about something."""
+    error._about = what  # type: ignore[attr-defined]
+    return error
+
+
+def about(error: BaseException) -> Any:
+    """Return what an error is about: one of the names above, or None."""
+    return getattr(error, "_about", None)
+
+
+def not_for(kernel: str, dtype: str, where: str = "") -> NotImplementedError:
+    """Return torch's error where a kernel does not take a dtype; ``where`` stands behind it."""
+    text = f"\"{kernel}\" not implemented for '{TYPE_NAMES.get(dtype) or dtype.capitalize()}'{where}"
+    return telling(NotImplementedError(text), NoKernel(kernel, dtype))
+
+
+def wrong_type(text: str) -> TypeError:
+    """Return the error of an argument of a wrong type."""
+    return telling(TypeError(text), WRONG_TYPE)
+
+
+def nameless(text: str) -> TypeError:
+    """Return the error of an argument of a wrong type whose text begins with the argument, for want of the function's name."""
+    return telling(TypeError(text), NAMELESS)

@@ -1,0 +1,36 @@
+"""Who raised an error: a statement of this library, or the interpreter and other libraries, over something that they were given.
+
+That is told by the place at which the traceback ends, never by the error's text.
+"""
+from __future__ import annotations
+
+import dis
+import os
+from pathlib import Path
+from types import TracebackType
+
+_HERE = str(Path(__file__).resolve().parent.parent) + os.sep
+_LIBRARIES = tuple(f"{os.sep}site-packages{os.sep}{name}{os.sep}" for name in ("mindspore", "numpy", "scipy"))
+_RAISE = dis.opmap["RAISE_VARARGS"]
+
+
+def _end(error: BaseException) -> TracebackType | None:
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return trace
+
+
+def in_a_library(error: BaseException) -> bool:
+    """Return whether the code of a library that computes for us raised an error."""
+    trace = _end(error)
+    return trace is not None and any(part in trace.tb_frame.f_code.co_filename for part in _LIBRARIES)
+
+
+def foreign(error: BaseException) -> bool:
+    """Return whether a library raised an error, or, in a line of ours, an operation of Python's or a function written in C: no statement.
+    """
+    trace = _end(error)
+    if trace is None or not trace.tb_frame.f_code.co_filename.startswith(_HERE):
+        return in_a_library(error)
+    return trace.tb_frame.f_code.co_code[trace.tb_lasti] != _RAISE
